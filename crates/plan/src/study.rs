@@ -1,0 +1,333 @@
+//! What a study means once every default is said: plain data, no strings left to interpret.
+//!
+//! Given by [`crate::load`], used by everyone to the right. Prevents: a default that only the code knows (each one is in
+//! [`Study::resolved`]).
+
+use crate::units::{Bytes, Duration, Share};
+use std::path::PathBuf;
+
+/// A whole study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// Short name; names the result file.
+    pub name: String,
+    /// The question in the user's words.
+    pub question: String,
+    /// Identity of published figures to print beside, if any.
+    pub published: Option<String>,
+    /// Differences inside this share count as equal.
+    pub margin: Share,
+    /// Wall time the whole study may take.
+    pub time_limit: Duration,
+    /// Blocks fixed in the study; `None`: as many as the time limit allows, even, at most 12.
+    pub blocks: Option<u32>,
+    /// Root of all seeds.
+    pub seed: u64,
+    /// How I/O is issued, once for all stacks.
+    pub io: IoMethod,
+    /// Workers (threads) of the engine.
+    pub workers: u32,
+    /// LUN sets by name, in the order written.
+    pub luns: Vec<LunSet>,
+    /// Memory per stack: engine cache + page cache + the engine's own maps. `None`: measured, not bounded.
+    pub memory_budget: Option<Bytes>,
+    /// The stacks in the order written; the first is the base.
+    pub stacks: Vec<Stack>,
+    /// The page engine.
+    pub database: Database,
+    /// The phases in order; each block runs all of them on each stack.
+    pub phases: Vec<Phase>,
+    /// Every key with the value used and whether it was written or a default, in a stable order.
+    pub resolved: Vec<Resolved>,
+    /// The file as read.
+    pub text: String,
+}
+
+/// One key and the value that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Dotted: `database.page`, `stack.btrfs.profile`, `phase.fresh scan.users`.
+    pub key: String,
+    /// As a study file would write it.
+    pub value: String,
+    /// True when the study said it.
+    pub written: bool,
+}
+
+/// How I/O is issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoMethod {
+    /// Measured before the first block.
+    Auto,
+    /// io_uring.
+    Ring,
+    /// `pread`/`pwrite`, one at a time a worker.
+    Pread,
+}
+
+/// LUNs that serve every stack in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LunSet {
+    /// `luns.NAME`.
+    pub name: String,
+    /// Files or devices.
+    pub source: LunSource,
+}
+
+/// What a LUN set is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LunSource {
+    /// Files made in `dir`, written in full, attached as loop devices where a device is needed.
+    Files {
+        /// How many.
+        count: u32,
+        /// Bytes each.
+        size: Bytes,
+        /// Directory, relative to the working directory.
+        dir: PathBuf,
+    },
+    /// Whole block devices. Their content is destroyed.
+    Devices {
+        /// Paths as written.
+        paths: Vec<PathBuf>,
+        /// Those for which the study says `overwrite = true` (`overwrite = ["/dev/x"]` names them; `true` means all).
+        overwrite: Vec<PathBuf>,
+    },
+}
+
+/// One stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    /// Unique.
+    pub name: String,
+    /// What is built.
+    pub kind: StackKind,
+    /// LUN set of the data files; `None` for `directory` and `model`.
+    pub data: Option<String>,
+    /// LUN set of the redo log; `None`: redo lives beside the data.
+    pub redo: Option<String>,
+    /// Through or around the page cache.
+    pub access: Access,
+    /// A planted disadvantage, for checking the tool itself; disclosed everywhere.
+    pub inject: Inject,
+}
+
+/// Through or around the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// `O_DIRECT`.
+    Direct,
+    /// Page cache and `fdatasync`.
+    Buffered,
+}
+
+/// Kinds of stack that this version builds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StackKind {
+    /// A mounted place as it is.
+    Directory {
+        /// The place.
+        path: PathBuf,
+    },
+    /// LUNs without any layer.
+    Raw,
+    /// ext4 on one LUN.
+    Ext4 {
+        /// Extra mount options as written (`"noatime"`), never `discard`.
+        mount_options: Vec<String>,
+        /// Extra mkfs arguments.
+        mkfs_options: Vec<String>,
+    },
+    /// XFS on one LUN.
+    Xfs {
+        /// As for ext4.
+        mount_options: Vec<String>,
+        /// As for ext4.
+        mkfs_options: Vec<String>,
+    },
+    /// btrfs on one or more LUNs.
+    Btrfs {
+        /// Data profile.
+        profile: BtrfsProfile,
+        /// `None`, or an algorithm as btrfs writes it ("zstd", "lzo", "zstd:3").
+        compress: Option<String>,
+        /// Overwrite in place.
+        nodatacow: bool,
+        /// As for ext4.
+        mount_options: Vec<String>,
+        /// As for ext4.
+        mkfs_options: Vec<String>,
+    },
+    /// A simulated device in virtual time.
+    Model(Model),
+}
+
+/// Data profile of btrfs; metadata follow it (`single` keeps `dup` on one device).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BtrfsProfile {
+    /// One copy, no stripes.
+    Single,
+    /// Striped.
+    Raid0,
+    /// Two copies.
+    Raid1,
+}
+
+/// A simulated device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Bytes.
+    pub size: Bytes,
+    /// Mean time to serve one 8 KiB request, without queueing.
+    pub service: Duration,
+    /// Coefficient of variation of the service time (0 = constant).
+    pub spread: f64,
+    /// Requests served at once.
+    pub parallel: u32,
+    /// Time of a flush.
+    pub flush: Duration,
+    /// Transfer rate per server, bytes a second, added for what exceeds 8 KiB.
+    pub transfer: Bytes,
+    /// Share of reads served by a cache above the device.
+    pub cached: Share,
+}
+
+/// A planted disadvantage.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Inject {
+    /// Every I/O takes this share longer (0.2: 20 %).
+    pub late: f64,
+    /// Errno returned for the nth I/O of a phase (1-based), if any: a read or write fails with EIO.
+    pub error_at: Option<u64>,
+}
+
+/// The page engine's parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Database {
+    /// Page size.
+    pub page: Bytes,
+    /// Buffer cache of the whole instance.
+    pub cache: Bytes,
+    /// Pages read at once by a scan.
+    pub multiblock_read: u32,
+    /// Schemas ("users" of SLOB), each a table.
+    pub schemas: u32,
+    /// Size of the data.
+    pub scale: Scale,
+    /// Redo log size.
+    pub redo_size: Bytes,
+    /// Uncompressed size over compressed size of the data written (1.0: incompressible).
+    pub compressibility: f64,
+    /// Share of pages that are copies of another page.
+    pub duplication: Share,
+    /// How torn pages are survived.
+    pub torn_pages: TornPages,
+    /// Longest time between two checkpoints.
+    pub checkpoint: Duration,
+    /// Write requests the background writers keep in flight.
+    pub writers: u32,
+}
+
+/// Size of the data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scale {
+    /// Of the smallest stack's usable space.
+    Share(Share),
+    /// The same bytes everywhere.
+    Bytes(Bytes),
+}
+
+/// How torn pages are survived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TornPages {
+    /// Full page image in the redo log at the first change after a checkpoint.
+    Log,
+    /// Each page is written twice, first to a doublewrite area.
+    Double,
+    /// Trusted to the stack.
+    None,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Unique.
+    pub name: String,
+    /// What it does.
+    pub kind: PhaseKind,
+    /// When it ends (besides running out of work).
+    pub time: Option<Duration>,
+    /// Compared between stacks.
+    pub ranked: bool,
+}
+
+/// Kinds of phase that this version runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PhaseKind {
+    /// SLOB's random single-block work.
+    Random(Random),
+    /// Full table scans.
+    Scan(Scan),
+}
+
+/// SLOB's parameters, by SLOB's names in lower case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Random {
+    /// Percent of operations that update: 0 to 50, or 100.
+    pub update_pct: u32,
+    /// Percent of operations that are scans of the schema's first `scan_table_size`.
+    pub scan_pct: u32,
+    /// Bytes of such a scan.
+    pub scan_table_size: Bytes,
+    /// Sessions in all.
+    pub sessions: u32,
+    /// Pages an operation touches.
+    pub work_unit: u32,
+    /// Operations per session; 0: until the time is over.
+    pub work_loop: u64,
+    /// Columns changed by an update.
+    pub redo_stress: RedoStress,
+    /// Reads a session keeps in flight.
+    pub outstanding: u32,
+    /// Every how many operations a session thinks; 0: never.
+    pub think_tm_frequency: u32,
+    /// Shortest pause.
+    pub think_tm_min: Duration,
+    /// Longest pause.
+    pub think_tm_max: Duration,
+    /// Hot spot inside each schema, if any.
+    pub hotspot: Option<Hotspot>,
+    /// Open arrival: operations per second for the whole instance; `None`: closed.
+    pub rate: Option<f64>,
+}
+
+/// SLOB's DO_HOTSPOT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hotspot {
+    /// Bytes of the hot range in each schema.
+    pub size: Bytes,
+    /// Where it starts.
+    pub offset: Bytes,
+    /// Every how many operations goes there.
+    pub frequency: u32,
+}
+
+/// SLOB's REDO_STRESS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedoStress {
+    /// 2 columns.
+    Lite,
+    /// 19 columns.
+    Heavy,
+}
+
+/// Full table scans of randomly chosen schemas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scan {
+    /// Schemas scanned, one after another; chosen anew per block.
+    pub users: u32,
+    /// Reads in flight of one scan (1: as the seed).
+    pub degree: u32,
+    /// Schemas scanned at the same time.
+    pub parallel: u32,
+}
