@@ -1,5 +1,20 @@
 //! Room `workloads`: the hot loop. Sessions, pacing, stamps and histograms over a generic [`Operation`].
+//!
+//! A worker hands its operation, a [`Pacing`] and a seed to [`drive`] and gets an [`Outcome`]; the outcomes of several
+//! workers become one by [`merge`]. [`Ceiling`] is the operation that does nothing: what the loop itself can do.
+//!
+//! Prevents: latency that leaves out the time an operation waited before it was sent (three stamps: due, start, done),
+//! and an instrument that is slower than what it measures without anybody knowing.
 
+mod ceiling;
+mod drive;
 mod operation;
+mod outcome;
+mod pacing;
+mod schedule;
 
+pub use ceiling::Ceiling;
+pub use drive::{BYTES_PER_SESSION, drive};
 pub use operation::{Done, Operation, Started};
+pub use outcome::{ClassOutcome, LATENCY_NS_MAX, Outcome, Slice, merge};
+pub use pacing::{Arrival, Pacing, PacingError, Schedule, Stop, Think};
