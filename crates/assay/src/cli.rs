@@ -1,0 +1,184 @@
+//! Every flag of the command line, once: help, completions and man page are generated from here.
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Which storage stack to put a database on, what it costs, and whether to believe the answer.
+#[derive(Parser, Debug)]
+#[command(
+    name = "assay",
+    version,
+    max_term_width = 100,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Results go to stdout, everything else to stderr. NO_COLOR is honoured.\n\
+                  Exit codes: 0 done; 1 done, and the verdict is what --fail-on names; 2 usage or study; 3 could not \
+                  build or run; 4 could not undo (run `assay clean`)."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// An answer in under three minutes: this place, or these places against each other
+    #[command(after_help = "Examples:\n  assay quick                 this directory, direct and through the page cache; \
+                            as root also ext4, XFS and btrfs on loop LUNs\n  assay quick /mnt/a /mnt/b   two places against each other")]
+    Quick(Quick),
+    /// What a study would run, destroy and be able to tell; touches nothing
+    Check(Check),
+    /// Run a study: progress on stderr, result file and verdict at the end
+    #[command(after_help = "Examples:\n  assay run studies/overwrite-vs-cow.toml\n  \
+                            assay run study.toml --scale 8 --output big.assay\n  assay run study.toml --resume")]
+    Run(Run),
+    /// Show a result file
+    Report(Report),
+    /// Which stacks this machine can build, and the cure for those it cannot
+    Stacks(Stacks),
+    /// The tool's own ceiling on this machine, and how often its verdict procedure errs
+    Calibrate(Calibrate),
+    /// Undo what a killed run left behind (loop devices, mounts, files)
+    Clean(Clean),
+    /// Print shell completions
+    #[command(hide = true)]
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page (roff)
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Quick {
+    /// Places to measure; the working directory when none is given
+    #[arg(value_name = "DIR")]
+    pub(crate) places: Vec<PathBuf>,
+    /// Keep the result file here (otherwise it is removed)
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Leave out the file systems on loop LUNs (they need root)
+    #[arg(long)]
+    pub(crate) no_luns: bool,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// The study file
+    pub(crate) study: PathBuf,
+    /// Multiply every size of the study by this
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) scale: Option<f64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// The study file
+    pub(crate) study: PathBuf,
+    /// The result file [default: the study's name with .assay]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Go on with a result file that a stopped run left
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Multiply every size of the study by this
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) scale: Option<f64>,
+    /// Destroy what is on the devices that the study names
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// No progress on stderr
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Exit with 1 when the verdict is this (may be given twice)
+    #[arg(long, value_name = "VERDICT")]
+    pub(crate) fail_on: Vec<FailOn>,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// A ranked stack is worse than the base
+    Worse,
+    /// A ranked phase was invalid or could not be ranked
+    Invalid,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Report {
+    /// A result file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug, Default)]
+pub(crate) struct Format {
+    /// Print JSON (schema: docs/report.schema.json)
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Stacks {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Calibrate {
+    /// Simulate the verdict procedure: how often it is wrong, how often it sees a true difference
+    #[arg(long)]
+    pub(crate) procedure: bool,
+    /// Simulated studies per scenario
+    #[arg(long, default_value_t = 200_000, value_name = "N", requires = "procedure")]
+    pub(crate) studies: u32,
+    /// Seconds per measurement of the ceiling
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    pub(crate) seconds: f64,
+    /// Also measure the bare ring and pread on this file or device (read only)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) target: Option<PathBuf>,
+    /// Root of the seeds
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Clean {
+    /// Only say what would be undone
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The whole definition, for completions and the man page.
+pub(crate) fn definition() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn flags_do_not_contradict_each_other() {
+        super::definition().debug_assert();
+    }
+}

@@ -1,0 +1,182 @@
+//! The rules of `STYLE.md` that a machine can hold.
+
+use std::path::{Path, PathBuf};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+const FILE_LINES: usize = 600;
+const FUNCTION_LINES: usize = 70;
+const BANNED_NAMES: [&str; 8] = ["util", "utils", "common", "helper", "helpers", "manager", "misc", "stuff"];
+const PRINTS: [&str; 5] = ["println", "eprintln", "print", "eprint", "dbg"];
+
+/// Files outside room `targets` that may hold `unsafe`, and why.
+const UNSAFE_FILES: [(&str, &str); 0] = [];
+
+/// Files over the limit because they are lists: (path, why).
+const LONG_LISTS: [(&str, &str); 0] = [];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("root")
+}
+
+/// Every Rust file of the workspace with its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let root = root();
+    let mut files = Vec::new();
+    for dir in ["crates", "benches"] {
+        for entry in walkdir::WalkDir::new(root.join(dir)).into_iter().filter_map(Result::ok) {
+            let path = entry.path();
+            if path.extension().is_some_and(|e| e == "rs") && !path.components().any(|c| c.as_os_str() == "target") {
+                let name = path.strip_prefix(&root).expect("inside").display().to_string();
+                files.push((name, std::fs::read_to_string(path).expect("readable")));
+            }
+        }
+    }
+    assert!(files.len() > 20, "only {} source files found", files.len());
+    files
+}
+
+fn is_test_file(name: &str) -> bool {
+    name.contains("/tests/") || name.contains("/benches/") || name.starts_with("benches/") || name.contains("/examples/")
+}
+
+/// Walks one file for long functions, prints and unsafe code, leaving out what is under `#[cfg(test)]`.
+struct Walk {
+    file: String,
+    prints_allowed: bool,
+    unsafe_allowed: bool,
+    wrong: Vec<String>,
+}
+
+fn is_test_only(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|a| {
+        a.path().is_ident("test")
+            || (a.path().is_ident("cfg") && a.parse_args::<syn::Path>().is_ok_and(|p| p.is_ident("test")))
+    })
+}
+
+impl Walk {
+    fn function(&mut self, name: &syn::Ident, whole: &dyn Spanned2) {
+        let (from, to) = whole.lines();
+        if to - from + 1 > FUNCTION_LINES {
+            self.wrong.push(format!("{}:{from}: fn {name} has {} lines (limit {FUNCTION_LINES})", self.file, to - from + 1));
+        }
+    }
+    fn unsafe_at(&mut self, line: usize) {
+        if !self.unsafe_allowed {
+            self.wrong.push(format!("{}:{line}: unsafe outside room targets and the files named in tidy.rs", self.file));
+        }
+    }
+}
+
+/// First and last line of a piece of syntax.
+trait Spanned2 {
+    fn lines(&self) -> (usize, usize);
+}
+impl<T: Spanned> Spanned2 for T {
+    fn lines(&self) -> (usize, usize) {
+        (self.span().start().line, self.span().end().line)
+    }
+}
+
+impl<'ast> Visit<'ast> for Walk {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_test_only(&item.attrs) {
+            syn::visit::visit_item_mod(self, item);
+        }
+    }
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.function(&item.sig.ident, &item.block);
+        if item.sig.unsafety.is_some() {
+            self.unsafe_at(item.sig.span().start().line);
+        }
+        if !is_test_only(&item.attrs) {
+            syn::visit::visit_item_fn(self, item);
+        }
+    }
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.function(&item.sig.ident, &item.block);
+        syn::visit::visit_impl_item_fn(self, item);
+    }
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        if item.unsafety.is_some() {
+            self.unsafe_at(item.impl_token.span().start().line);
+        }
+        syn::visit::visit_item_impl(self, item);
+    }
+    fn visit_expr_unsafe(&mut self, item: &'ast syn::ExprUnsafe) {
+        self.unsafe_at(item.span().start().line);
+        syn::visit::visit_expr_unsafe(self, item);
+    }
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        let name = item.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        if !self.prints_allowed && PRINTS.contains(&name.as_str()) {
+            self.wrong.push(format!("{}:{}: {name}! outside the binary crate", self.file, item.span().start().line));
+        }
+        syn::visit::visit_macro(self, item);
+    }
+}
+
+#[test]
+fn files_and_functions_stay_short_and_nothing_prints_below_the_binary() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let lines = text.lines().count();
+        if lines > FILE_LINES && !LONG_LISTS.iter().any(|(f, _)| *f == name) {
+            wrong.push(format!("{name}: {lines} lines (limit {FILE_LINES})"));
+        }
+        if !text.trim_start().starts_with("//!") && !text.trim_start().starts_with("#!") {
+            wrong.push(format!("{name}: does not open with `//!`: say what it is and which mistake it prevents"));
+        }
+        let mut walk = Walk {
+            prints_allowed: name.starts_with("crates/assay/src") || is_test_file(&name),
+            unsafe_allowed: name.starts_with("crates/targets/") || UNSAFE_FILES.iter().any(|(f, _)| *f == name),
+            file: name.clone(),
+            wrong: Vec::new(),
+        };
+        let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        walk.visit_file(&parsed);
+        wrong.append(&mut walk.wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn names_say_what_things_are() {
+    let wrong: Vec<String> = sources()
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| Path::new(name).file_stem().is_some_and(|s| BANNED_NAMES.contains(&s.to_string_lossy().as_ref())))
+        .collect();
+    assert!(wrong.is_empty(), "say what it is, not that it is useful:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn exemptions_name_files_that_exist() {
+    for (file, why) in UNSAFE_FILES.iter().chain(LONG_LISTS.iter()) {
+        assert!(root().join(file).exists(), "{file} is exempt and does not exist");
+        assert!(why.len() > 10, "{file}: say why");
+    }
+}
+
+#[test]
+fn unsafe_blocks_say_why_they_are_sound() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        if is_test_file(&name) {
+            continue;
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for (i, line) in lines.iter().enumerate() {
+            let code = line.trim_start();
+            if code.starts_with("//") || !(code.contains("unsafe {") || code.starts_with("unsafe impl")) {
+                continue;
+            }
+            let near = lines[i.saturating_sub(6)..=i].iter().any(|l| l.contains("SAFETY"));
+            if !near {
+                wrong.push(format!("{name}:{}: no SAFETY comment", i + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
