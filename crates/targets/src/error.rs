@@ -34,7 +34,9 @@ pub enum TargetError {
         cure: &'static str,
     },
     /// The ring could not be made or driven.
-    #[error("io_uring: {what}: {source}\n  use `io = \"pread\"` in the study, or allow io_uring (sysctl kernel.io_uring_disabled)")]
+    #[error(
+        "io_uring: {what}: {source}\n  use `io = \"pread\"` in the study, or allow io_uring (sysctl kernel.io_uring_disabled)"
+    )]
     Ring {
         /// The act.
         what: &'static str,

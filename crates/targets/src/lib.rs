@@ -1,9 +1,22 @@
 //! Room `targets`: block I/O and the clock.
 //!
-//! Owns the contract that engines see ([`Port`]) and what implements it.
+//! Owns the contract that engines see ([`Port`]) and what implements it: [`UringPort`] and [`PsyncPort`] on files and block
+//! devices, [`NullPort`] for the generator's own ceiling, [`ModelPort`] for simulated disks, and two that wrap any of them,
+//! [`FaultPort`] and [`CountedPort`]. Also what the kernel really gave ([`observe`]) and which of ring and `pread` is faster
+//! on a place ([`choose`]).
 
+mod bell;
+mod clock;
 mod error;
+mod kernel;
+mod memory;
+mod model;
+mod open;
 mod port;
 
+pub use clock::monotonic_ns;
 pub use error::{IoFault, TargetError};
+pub use memory::Memory;
+pub use model::{Disks, Model, ModelPort, Moved, PowerFails};
+pub use open::{Access, OpenSpec};
 pub use port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};

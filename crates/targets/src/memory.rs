@@ -1,0 +1,131 @@
+//! The memory of a port: one anonymous mapping, page aligned and zeroed, given back when dropped.
+//!
+//! Takes a size, gives slices of it. Prevents buffers that direct I/O refuses, and memory that moves while the kernel
+//! writes to it.
+#![allow(unsafe_code)]
+
+use crate::error::TargetError;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ptr::NonNull;
+
+/// Zeroed, page-aligned memory of a fixed size.
+#[derive(Debug)]
+pub struct Memory {
+    start: NonNull<u8>,
+    len: usize,
+    mapped: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and is not tied to a thread.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Maps `bytes` of zeroed memory. `huge` asks for huge pages, which spares TLB misses in large caches; a kernel that
+    /// has none gives ordinary pages. Fails when the address space or the memory limit does not allow it.
+    pub fn new(bytes: u64, huge: bool) -> Result<Memory, TargetError> {
+        let refused = |source: rustix::io::Errno| TargetError::Memory {
+            bytes,
+            source: source.into(),
+        };
+        let len = usize::try_from(bytes).map_err(|_| refused(rustix::io::Errno::NOMEM))?;
+        let mapped = len
+            .max(1)
+            .checked_next_multiple_of(4096)
+            .ok_or_else(|| refused(rustix::io::Errno::NOMEM))?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory that is in use.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), mapped, ProtFlags::READ | ProtFlags::WRITE, flags) }
+            .map_err(refused)?;
+        if huge {
+            // SAFETY: the range was mapped just above and belongs to us; the advice does not change its content.
+            let _ = unsafe { madvise(start, mapped, Advice::LinuxHugepage) };
+        }
+        let start = NonNull::new(start.cast()).expect("mmap does not give address 0");
+        Ok(Memory { start, len, mapped })
+    }
+
+    /// Bytes that can be used.
+    pub fn len(&self) -> u64 {
+        self.len as u64
+    }
+
+    /// True when it was made for 0 bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// `len` bytes from `at`. Panics outside.
+    #[inline]
+    pub fn bytes(&self, at: u64, len: usize) -> &[u8] {
+        let at = self.checked(at, len);
+        // SAFETY: `checked` holds the range inside the mapping, which lives as long as `self`. That no I/O is in flight
+        // there is the caller's part of the contract of `Port`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), len) }
+    }
+
+    /// The same to write. Panics outside.
+    #[inline]
+    pub fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
+        let at = self.checked(at, len);
+        // SAFETY: as for `bytes`; `&mut self` makes the slice the only one.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), len) }
+    }
+
+    /// The address of `at` for the kernel, with `len` bytes after it inside the memory. Panics outside.
+    #[inline]
+    pub(crate) fn address(&self, at: u64, len: usize) -> *mut u8 {
+        let at = self.checked(at, len);
+        // SAFETY: `checked` holds `at` inside the mapping.
+        unsafe { self.start.as_ptr().add(at) }
+    }
+
+    #[inline]
+    fn checked(&self, at: u64, len: usize) -> usize {
+        let inside = (at as usize).checked_add(len).is_some_and(|end| end <= self.len);
+        assert!(
+            inside,
+            "{len} bytes at {at} are outside of the port's memory of {} bytes",
+            self.len
+        );
+        at as usize
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and no slice outlives `self`.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.mapped) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeroed_aligned_and_writable_to_the_last_byte() {
+        let mut memory = Memory::new(10_000, true).unwrap();
+        assert_eq!(memory.address(0, 1) as usize % 4096, 0);
+        assert!(memory.bytes(0, 10_000).iter().all(|&b| b == 0));
+        memory.bytes_mut(9_999, 1)[0] = 7;
+        assert_eq!(memory.bytes(9_998, 2), [0, 7]);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside of the port's memory")]
+    fn a_slice_over_the_end_panics() {
+        Memory::new(4096, false).unwrap().bytes(4000, 97);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside of the port's memory")]
+    fn an_offset_that_wraps_panics() {
+        Memory::new(4096, false).unwrap().bytes(u64::MAX, 2);
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_give_is_an_error() {
+        let refused = Memory::new(1 << 60, false).unwrap_err();
+        assert!(refused.to_string().contains("lower `database.cache`"), "{refused}");
+    }
+}
