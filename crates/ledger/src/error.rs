@@ -1,0 +1,117 @@
+//! What can go wrong with a result file. Each error names the file, and its last line is what to do.
+//!
+//! Takes SQLite's errors and gives the ledger's; prevents a raw database message that leaves the user without a next step.
+
+use rusqlite::ErrorCode;
+use std::path::{Path, PathBuf};
+
+/// An error of the result file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// Result files are never overwritten.
+    #[error("{}: this result file exists already\n  go on with it by `--resume`, or give the new one another name or directory", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Nothing there.
+    #[error("{}: no such result file\n  check the name; `assay run` says where it writes", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Some other file.
+    #[error("{}: not an Assay result file ({why})\n  give a file that `assay run` or `assay quick` wrote (NAME.assay)", path.display())]
+    NotAssay {
+        /// The file.
+        path: PathBuf,
+        /// What was found instead.
+        why: String,
+    },
+    /// Written by a newer tool.
+    #[error("{}: written in schema version {found}, and this tool knows versions up to {known}\n  use the version of assay that wrote it, or a newer one", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The highest this tool knows.
+        known: i64,
+    },
+    /// Broken content.
+    #[error("{}: the result file is damaged: {detail}\n  take a copy of it and try `sqlite3 FILE .recover`; a run into it cannot go on", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// No space left.
+    #[error("{}: no space left for the result file\n  free space in that file system and go on with `--resume`; finished phases are kept", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The place or the file can't be written.
+    #[error("{}: cannot be written: {detail}\n  choose a directory that you may write to, with enough space", path.display())]
+    NotWritable {
+        /// The file.
+        path: PathBuf,
+        /// The system's word.
+        detail: String,
+    },
+    /// The file can't be read.
+    #[error("{}: cannot be read: {detail}\n  check the permissions of the file and of its directory", path.display())]
+    NotReadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's word.
+        detail: String,
+    },
+    /// Another run writes to it.
+    #[error("{}: another run is writing to this result file\n  wait until that run ends, or stop it", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A row that does not fit: our own mistake, or a file edited by hand.
+    #[error("{}: {what}: {source}\n  if the file was not edited by hand this is a mistake in assay: please report it", path.display())]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The act.
+        what: &'static str,
+        /// SQLite's word.
+        source: rusqlite::Error,
+    },
+    /// A distribution that can't be packed or unpacked.
+    #[error(
+        "a latency distribution cannot be {act}: {detail}\n  the result file is damaged or was written by another tool"
+    )]
+    Distribution {
+        /// "encoded" or "decoded".
+        act: &'static str,
+        /// The library's word.
+        detail: String,
+    },
+}
+
+/// Sorts an error of SQLite into one with a cure.
+pub(crate) fn sorted(path: &Path, what: &'static str, source: rusqlite::Error) -> LedgerError {
+    let path = path.to_owned();
+    let detail = source.to_string();
+    match source.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => LedgerError::Full { path },
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            LedgerError::NotWritable { path, detail }
+        }
+        Some(ErrorCode::NotADatabase) => LedgerError::NotAssay {
+            path,
+            why: "it is no SQLite database".into(),
+        },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::SystemIoFailure) => LedgerError::Damaged { path, detail },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::InUse { path },
+        _ => LedgerError::Row { path, what, source },
+    }
+}

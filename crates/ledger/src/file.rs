@@ -1,0 +1,215 @@
+//! Opening, creating and going on with a result file.
+//!
+//! Takes a path, gives a [`Ledger`]. The rollback journal (not WAL) keeps everything in one file but during a write; after
+//! a kill the next opening rolls the half-written phase back. Prevents: an overwritten result, a file of another program
+//! or of a newer version taken for ours, a run that goes on in a damaged file.
+
+use crate::error::{LedgerError, sorted};
+use crate::lock::WriterLock;
+use crate::measure::Measure;
+use crate::rows::Study;
+use crate::schema::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a writer waits for a reader, and a reader for a writer.
+const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// An open result file.
+#[derive(Debug)]
+pub struct Ledger {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    // After the connection: the lock is given back when the last byte is written. `None` when open for reading.
+    _lock: Option<WriterLock>,
+}
+
+impl Ledger {
+    /// Makes a new result file and records the study in it. Fails when the file exists: results are never overwritten.
+    pub fn create(path: impl AsRef<Path>, study: &Study) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        // The exclusive creation decides who owns the name; SQLite itself would take an existing file.
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|source| match source.kind() {
+                ErrorKind::AlreadyExists => LedgerError::Exists { path: path.into() },
+                ErrorKind::StorageFull => LedgerError::Full { path: path.into() },
+                _ => LedgerError::NotWritable {
+                    path: path.into(),
+                    detail: source.to_string(),
+                },
+            })?;
+        let made = Self::fill(path, study);
+        if made.is_err() {
+            // Nothing was recorded, so nothing is lost; a leftover would only stand in the way of the next run.
+            let _ = std::fs::remove_file(path);
+        }
+        made
+    }
+
+    fn fill(path: &Path, study: &Study) -> Result<Ledger, LedgerError> {
+        let lock = WriterLock::take(path)?;
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let mut ledger = Ledger {
+            connection,
+            path: path.into(),
+            _lock: Some(lock),
+        };
+        ledger.tune()?;
+        let act = ledger.connection.transaction().and_then(|transaction| {
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            transaction.execute_batch(SCHEMA)?;
+            for measure in Measure::ALL {
+                transaction.execute(
+                    "INSERT INTO measure_meaning VALUES (?1, ?2, ?3)",
+                    (measure.name(), measure.unit(), measure.meaning()),
+                )?;
+            }
+            crate::write::insert_study(&transaction, study)?;
+            transaction.commit()
+        });
+        act.map_err(|source| sorted(path, "make the result file", source))?;
+        Ok(ledger)
+    }
+
+    /// Opens a result file to read it, while it is being written or years later.
+    pub fn open(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        must_be_there(path)?;
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let connection = match read_version(&connection) {
+            // A kill left a half-written phase: rolling it back needs a writer, once.
+            Err(source)
+                if matches!(
+                    source.sqlite_error_code(),
+                    Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)
+                ) =>
+            {
+                drop(connection);
+                let writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+                read_version(&writer).map_err(|source| sorted(path, "roll back a half-written phase", source))?;
+                drop(writer);
+                connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?
+            }
+            _ => connection,
+        };
+        let ledger = Ledger {
+            connection,
+            path: path.into(),
+            _lock: None,
+        };
+        ledger.check()?;
+        Ok(ledger)
+    }
+
+    /// Opens a result file to go on with it: trials that were under way when the last run ended are now interrupted.
+    pub fn resume(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        must_be_there(path)?;
+        let lock = WriterLock::take(path)?;
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let ledger = Ledger {
+            connection,
+            path: path.into(),
+            _lock: Some(lock),
+        };
+        ledger.check()?;
+        ledger.tune()?;
+        ledger
+            .connection
+            .execute_batch(
+                "BEGIN IMMEDIATE;
+                 UPDATE trial SET status = 'interrupted' WHERE status = 'running';
+                 UPDATE study SET ended_unix_ns = NULL, ended_reason = NULL;
+                 COMMIT;",
+            )
+            .map_err(|source| sorted(path, "go on with the study", source))?;
+        Ok(ledger)
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn tune(&self) -> Result<(), LedgerError> {
+        // FULL: a phase that was recorded survives a power cut too.
+        self.connection
+            .execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
+            .map_err(|source| sorted(&self.path, "open for writing", source))
+    }
+
+    fn check(&self) -> Result<(), LedgerError> {
+        let path = &self.path;
+        let (application, version) =
+            read_version(&self.connection).map_err(|source| sorted(path, "read the header", source))?;
+        if application != APPLICATION_ID {
+            let empty = std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0);
+            let why = if empty {
+                "it is empty: the run was killed before it began; delete it"
+            } else {
+                "it has no mark"
+            };
+            return Err(LedgerError::NotAssay {
+                path: path.clone(),
+                why: why.into(),
+            });
+        }
+        if version > SCHEMA_VERSION {
+            return Err(LedgerError::Newer {
+                path: path.clone(),
+                found: version,
+                known: SCHEMA_VERSION,
+            });
+        }
+        let found: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|source| sorted(path, "check the file", source))?;
+        match found.as_str() {
+            "ok" => Ok(()),
+            _ => Err(LedgerError::Damaged {
+                path: path.clone(),
+                detail: found,
+            }),
+        }
+    }
+}
+
+fn must_be_there(path: &Path) -> Result<(), LedgerError> {
+    match std::fs::File::open(path).and_then(|file| file.metadata()) {
+        Ok(meta) if meta.is_file() => Ok(()),
+        Ok(_) => Err(LedgerError::NotAssay {
+            path: path.into(),
+            why: "it is no regular file".into(),
+        }),
+        Err(source) if source.kind() == ErrorKind::NotFound => Err(LedgerError::Missing { path: path.into() }),
+        Err(source) => Err(LedgerError::NotReadable {
+            path: path.into(),
+            detail: source.to_string(),
+        }),
+    }
+}
+
+fn connect(path: &Path, mode: OpenFlags) -> Result<Connection, LedgerError> {
+    // Without the URI flag: a name is a name, whatever characters it has.
+    let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|source| sorted(path, "open the result file", source))?;
+    connection
+        .busy_timeout(BUSY_WAIT)
+        .map_err(|source| sorted(path, "open the result file", source))?;
+    Ok(connection)
+}
+
+fn read_version(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
+    let application = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let version = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok((application, version))
+}

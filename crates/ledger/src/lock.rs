@@ -1,0 +1,34 @@
+//! One writer a file: an advisory lock held as long as the file is open for writing.
+//!
+//! Takes a path, gives a guard. It is the `flock` kind, which SQLite's own byte-range locks neither see nor disturb, so
+//! readers go on as they like. Prevents: two runs that resume the same study into the same file.
+
+use crate::error::LedgerError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+
+/// Holds the lock until dropped.
+#[derive(Debug)]
+pub(crate) struct WriterLock {
+    _file: File,
+}
+
+impl WriterLock {
+    /// Locks an existing file, or says who is in the way.
+    pub(crate) fn take(path: &Path) -> Result<WriterLock, LedgerError> {
+        let failed = |source: std::io::Error| LedgerError::NotWritable {
+            path: path.into(),
+            detail: source.to_string(),
+        };
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(WriterLock { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { path: path.into() }),
+            // A file system without locks: then nobody is kept out, as before.
+            Err(TryLockError::Error(source)) if source.kind() == std::io::ErrorKind::Unsupported => {
+                Ok(WriterLock { _file: file })
+            }
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The committed list of what can be measured in a phase: each with its name in the file, its unit and its meaning.
+//!
+//! Writers and readers share this one list, and it is written into every file (table `measure_meaning`). Prevents: two
+//! rooms that mean different things by one name, and a number in an old file whose unit is anyone's guess.
+
+macro_rules! measures {
+    ($($variant:ident, $name:literal, $unit:literal, $meaning:literal;)*) => {
+        /// Something measured or counted over one phase, drain included unless its meaning says otherwise.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Measure { $(#[doc = $meaning] $variant,)* }
+
+        impl Measure {
+            /// Every measure, in the order of the list.
+            pub const ALL: &'static [Measure] = &[$(Measure::$variant,)*];
+
+            /// Name in the file.
+            pub fn name(self) -> &'static str {
+                match self { $(Measure::$variant => $name,)* }
+            }
+
+            /// Unit of its value.
+            pub fn unit(self) -> &'static str {
+                match self { $(Measure::$variant => $unit,)* }
+            }
+
+            /// What it counts, in a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Measure::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+measures! {
+    EngineOperations, "engine.operations", "operations", "operations (selects, updates, table scans) that ended in the timed part of the phase";
+    EngineLogicalReads, "engine.logical_reads", "pages", "pages looked up in the buffer cache";
+    EnginePhysicalReads, "engine.physical_reads", "requests", "read requests the engine sent to storage, of one page or many";
+    EngineReadBytes, "engine.read_bytes", "bytes", "bytes of those read requests";
+    EngineMultiblockReads, "engine.multiblock_reads", "requests", "those of the read requests that were for more than one page";
+    EngineMultiblockBytes, "engine.multiblock_bytes", "bytes", "bytes of the multiblock reads (counted in engine.read_bytes too)";
+    EngineWrites, "engine.writes", "requests", "write requests of data pages, doublewrite copies included, redo not";
+    EngineWriteBytes, "engine.write_bytes", "bytes", "bytes of those write requests";
+    EngineRedoBytes, "engine.redo_bytes", "bytes", "bytes the engine sent to the redo log, padding and page images included";
+    EngineRedoWrites, "engine.redo_writes", "requests", "write requests to the redo log";
+    EngineRedoFlushes, "engine.redo_flushes", "flushes", "flushes of the redo log";
+    EngineCommits, "engine.commits", "commits", "transactions acknowledged as durable";
+    EnginePageImages, "engine.page_images", "pages", "full page images written against torn pages";
+    EngineCheckpoints, "engine.checkpoints", "checkpoints", "checkpoints completed";
+    EnginePagesVerified, "engine.pages_verified", "pages", "pages read from storage whose address, version and checksum were checked";
+    EnginePagesBad, "engine.pages_bad", "pages", "pages among them that failed the check: data loss";
+    EngineDue, "engine.due", "operations", "operations that fell due on the schedule of an open phase";
+    EngineUnsent, "engine.unsent", "operations", "operations that fell due and were never started";
+    EngineCacheBytes, "engine.cache_bytes", "bytes", "size of the engine's buffer cache";
+    NearReads, "device.near.reads", "requests", "reads completed by the nearest devices of the stack";
+    NearWrites, "device.near.writes", "requests", "writes completed by the nearest devices of the stack";
+    NearReadBytes, "device.near.read_bytes", "bytes", "bytes read from the nearest devices of the stack";
+    NearWriteBytes, "device.near.write_bytes", "bytes", "bytes written to the nearest devices of the stack";
+    NearFlushes, "device.near.flushes", "flushes", "flushes completed by the nearest devices of the stack";
+    NearDiscards, "device.near.discards", "requests", "discards completed by the nearest devices of the stack";
+    LowReads, "device.low.reads", "requests", "reads completed by the lowest visible devices under the stack; absent where no device is visible";
+    LowWrites, "device.low.writes", "requests", "writes completed by the lowest visible devices under the stack";
+    LowReadBytes, "device.low.read_bytes", "bytes", "bytes read from the lowest visible devices under the stack";
+    LowWriteBytes, "device.low.write_bytes", "bytes", "bytes written to the lowest visible devices under the stack";
+    LowFlushes, "device.low.flushes", "flushes", "flushes completed by the lowest visible devices under the stack";
+    LowDiscards, "device.low.discards", "requests", "discards completed by the lowest visible devices under the stack";
+    CpuBusyNs, "cpu.busy_ns", "ns", "processor time not idle, of all processors, kernel threads included";
+    CpuIdleShare, "cpu.idle_share", "share", "idle share of all processors (1 is all idle), waiting for I/O counted as idle";
+    CpuOwnNs, "cpu.own_ns", "ns", "processor time of the tool's own process";
+    CpuKernelThreadsNs, "cpu.kernel_threads_ns", "ns", "processor time of kernel threads";
+    CpuCores, "cpu.cores", "processors", "processors online";
+    MemoryCacheBytesPeak, "memory.cache_bytes_peak", "bytes", "page cache at its highest, of the phase's memory group where there is one, else of the host";
+    MemoryOwnBytesPeak, "memory.own_bytes_peak", "bytes", "resident memory of the tool's own process at its highest, buffer cache included";
+    MemoryDirtyPeak, "memory.dirty_peak", "bytes", "dirty page cache of the host at its highest";
+    MemoryTotalBytesPeak, "memory.total_bytes_peak", "bytes", "what the memory budget is compared with, at its highest: the tool's own memory and the page cache it caused";
+    MemoryBudgetBytes, "memory.budget_bytes", "bytes", "memory budget of the stack";
+    MemoryBudgetEnforced, "memory.budget_enforced", "code", "0: not enforced, 1: by a cgroup v1 limit, 2: by a cgroup v2 limit";
+    PsiCpuSomeNs, "psi.cpu_some_ns", "ns", "time in which some task waited for a processor";
+    PsiIoSomeNs, "psi.io_some_ns", "ns", "time in which some task waited for I/O";
+    PsiIoFullNs, "psi.io_full_ns", "ns", "time in which all tasks waited for I/O";
+    PsiMemorySomeNs, "psi.memory_some_ns", "ns", "time in which some task waited for memory";
+    LunUsedBytes, "lun.used_bytes", "bytes", "bytes of the LUNs in use by the stack after the phase";
+    DataBytes, "data.bytes", "bytes", "bytes of the database's pages";
+    DataCompressionRatio, "data.compression_ratio", "ratio", "uncompressed bytes over bytes stored, where the stack tells";
+    ObserverCpuNs, "observer.cpu_ns", "ns", "processor time of observing";
+    GeneratorCeilingIops, "generator.ceiling_iops", "requests/s", "requests a second the generator reaches on a target that does nothing";
+    WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
+}
+
+impl Measure {
+    /// The measure of that name, if this version knows it.
+    pub fn from_name(name: &str) -> Option<Measure> {
+        Measure::ALL.iter().copied().find(|measure| measure.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_found_again() {
+        let names: HashSet<_> = Measure::ALL.iter().map(|m| m.name()).collect();
+        assert_eq!(names.len(), Measure::ALL.len());
+        for measure in Measure::ALL {
+            assert_eq!(Measure::from_name(measure.name()), Some(*measure));
+            assert!(!measure.unit().is_empty() && measure.meaning().len() > 10);
+        }
+        assert_eq!(Measure::from_name("no.such"), None);
+    }
+}

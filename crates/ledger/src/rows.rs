@@ -1,0 +1,442 @@
+//! Row types of the result file: what a study asked, on what it ran, what it did and what was seen.
+//!
+//! Plain data of the ledger's own, shared by writers and readers. Times with `unix_ns` are nanoseconds since 1970-01-01
+//! UTC; times of a phase (`at_ns`, `began_ns`) are nanoseconds since the phase began. Prevents: a reader that has to know
+//! the study language of the day the file was written.
+
+use crate::measure::Measure;
+
+/// Identity of a trial in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrialId(pub i64);
+
+/// Identity of a run of a phase in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PhaseId(pub i64);
+
+/// The study: one a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// Short name.
+    pub name: String,
+    /// The question in the user's words.
+    pub question: String,
+    /// The study file as read.
+    pub text: String,
+    /// Root of all seeds.
+    pub seed: u64,
+    /// Differences inside this share count as equal (0.05 is 5 %).
+    pub margin: f64,
+    /// Wall time the study may take.
+    pub time_limit_ns: u64,
+    /// Blocks fixed before the first one ran (N of the verdict's procedure).
+    pub blocks_planned: u32,
+    /// Comparisons the error rate is shared among: (stacks - 1) x ranked phases.
+    pub comparisons: u32,
+    /// Chance of any false verdict in the whole study (0.05), before it is divided by `comparisons`.
+    pub alpha: f64,
+    /// "ring" or "pread".
+    pub io_method: String,
+    /// Identity of published figures to print beside, if any.
+    pub published: Option<String>,
+    /// Version of the tool that wrote the file.
+    pub tool_version: String,
+    /// Unique per run.
+    pub run_id: String,
+    /// When the file was made.
+    pub created_unix_ns: u64,
+    /// True when any stack is a model in virtual time: nothing here was measured on a device.
+    pub modelled: bool,
+}
+
+/// One resolved key of the study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Dotted key: `database.page`.
+    pub key: String,
+    /// As a study file would write it.
+    pub value: String,
+    /// True when the study said it, false for a default.
+    pub written: bool,
+}
+
+/// One fact about what the study ran on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// "host", "stack:NAME", "lun:SET:0", "device:loop0".
+    pub scope: String,
+    /// Name of the fact inside its scope.
+    pub key: String,
+    /// As text, with its unit.
+    pub value: String,
+}
+
+/// One stack of the study, built or skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Order in the study; the lowest of a group is the group's base.
+    pub ordinal: u32,
+    /// Unique.
+    pub name: String,
+    /// "ext4", "raw", "directory" ...
+    pub kind: String,
+    /// From the top down: "btrfs/loop/file".
+    pub layers: String,
+    /// Stacks of different groups have different numbers of layers under them and are not ranked against each other.
+    pub group: String,
+    /// LUN set of the data files.
+    pub data_lun_set: Option<String>,
+    /// LUN set of the redo log; `None`: beside the data.
+    pub redo_lun_set: Option<String>,
+    /// "direct" or "buffered".
+    pub access: String,
+    /// A planted disadvantage, in words.
+    pub injected: Option<String>,
+    /// Why it could not be built, and the cure.
+    pub skipped: Option<Skipped>,
+}
+
+/// Why a stack did not take part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// "mkfs.btrfs not found".
+    pub reason: String,
+    /// "install btrfs-progs".
+    pub cure: String,
+}
+
+/// How a trial ended, or that it has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrialStatus {
+    /// Under way, or the run was killed inside it (until [`crate::Ledger::resume`] says so).
+    Running,
+    /// All phases were run.
+    Done,
+    /// Stopped by an error.
+    Failed(String),
+    /// The run was stopped or killed inside it.
+    Interrupted,
+}
+
+/// What is known of a trial before it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTrial {
+    /// 0-based block.
+    pub block: u32,
+    /// Place in the block's order, 0-based.
+    pub position: u32,
+    /// Name of the stack.
+    pub stack: String,
+    /// Seed of the block.
+    pub seed: u64,
+    /// Host name.
+    pub host: String,
+    /// Database instance ("1" while there is one).
+    pub instance: String,
+    /// LUN set of the data.
+    pub lun_set: String,
+    /// When it began.
+    pub began_unix_ns: u64,
+}
+
+/// One trial: one stack, built, loaded, driven through all phases, in one block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Identity.
+    pub id: TrialId,
+    /// 0-based block.
+    pub block: u32,
+    /// Place in the block's order, 0-based.
+    pub position: u32,
+    /// Name of the stack.
+    pub stack: String,
+    /// Seed of the block.
+    pub seed: u64,
+    /// Host name.
+    pub host: String,
+    /// Database instance.
+    pub instance: String,
+    /// LUN set of the data.
+    pub lun_set: String,
+    /// When it began.
+    pub began_unix_ns: u64,
+    /// When it ended.
+    pub ended_unix_ns: Option<u64>,
+    /// How it ended.
+    pub status: TrialStatus,
+}
+
+/// Kind of a phase; it decides which metric is the primary one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PhaseKind {
+    /// First write of the data.
+    Load,
+    /// Random work, closed: the next operation when the last is done. Primary metric: rate.
+    Random,
+    /// Random work on a schedule. Primary metric: p99 of response.
+    Open,
+    /// Full table scans. Primary metric: bytes per second.
+    Scan,
+    /// Overwrite of every block once. Primary metric: elapsed time.
+    Age,
+    /// Bulk load. Primary metric: elapsed time.
+    Bulk,
+    /// Copy between stacks. Primary metric: elapsed time.
+    Copy,
+}
+
+impl PhaseKind {
+    /// All kinds.
+    pub const ALL: [PhaseKind; 7] = [
+        PhaseKind::Load,
+        PhaseKind::Random,
+        PhaseKind::Open,
+        PhaseKind::Scan,
+        PhaseKind::Age,
+        PhaseKind::Bulk,
+        PhaseKind::Copy,
+    ];
+
+    /// The word in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PhaseKind::Load => "load",
+            PhaseKind::Random => "random",
+            PhaseKind::Open => "open",
+            PhaseKind::Scan => "scan",
+            PhaseKind::Age => "age",
+            PhaseKind::Bulk => "bulk",
+            PhaseKind::Copy => "copy",
+        }
+    }
+}
+
+/// Whether the numbers of a phase count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PhaseStatus {
+    /// They count.
+    Valid,
+    /// It ran, but its numbers do not stand for the stack; its whole block is dropped.
+    Invalid(String),
+    /// It stopped by an error.
+    Failed(String),
+}
+
+/// One run of one phase, as it is recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseRun {
+    /// The trial it belongs to.
+    pub trial: TrialId,
+    /// Order in the trial, 0-based.
+    pub ordinal: u32,
+    /// Name in the study.
+    pub name: String,
+    /// Kind.
+    pub kind: PhaseKind,
+    /// Compared between stacks.
+    pub ranked: bool,
+    /// When it began.
+    pub began_unix_ns: u64,
+    /// Time of the work, without the drain.
+    pub elapsed_ns: u64,
+    /// Time of the checkpoint, the sync and the wait for idle devices after it. Charged to the phase.
+    pub drain_ns: u64,
+    /// Whether its numbers count.
+    pub status: PhaseStatus,
+}
+
+/// A recorded phase with its identity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Identity.
+    pub id: PhaseId,
+    /// As recorded.
+    pub run: PhaseRun,
+}
+
+/// Which two stamps a latency lies between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stamp {
+    /// Start to done.
+    Service,
+    /// Due to done; equals service in a closed phase.
+    Response,
+}
+
+/// A whole distribution of latencies of one class of operation in one phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistogramRow {
+    /// Class of operation: "select", "update", "scan", "read" ...
+    pub class: String,
+    /// Which stamps.
+    pub stamp: Stamp,
+    /// HdrHistogram V2 with deflate, values in nanoseconds ([`crate::encode_histogram`]).
+    pub blob: Vec<u8>,
+    /// Operations of the class that ended in the phase.
+    pub count: u64,
+    /// Work in them: pages touched, bytes scanned: the class's own unit.
+    pub units: u64,
+}
+
+/// Work done in one slice of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// End of the slice.
+    pub at_ns: u64,
+    /// Operations that ended in it.
+    pub count: u64,
+    /// Their units.
+    pub units: u64,
+}
+
+/// One value of an observer's time series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub at_ns: u64,
+    /// What: "memory.dirty_bytes".
+    pub name: String,
+    /// In the unit its name ends with.
+    pub value: f64,
+}
+
+/// How grave an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// To know.
+    Info,
+    /// To look at.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at_unix_ns: u64,
+    /// In which trial, if any.
+    pub trial: Option<TrialId>,
+    /// In which phase, if any; set by [`crate::Ledger::record_phase`] for the events it is given.
+    pub phase: Option<PhaseId>,
+    /// How grave.
+    pub severity: Severity,
+    /// In words.
+    pub text: String,
+}
+
+/// One look at the data taken while the study ran, with what it said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Look {
+    /// Blocks finished when it was taken.
+    pub after_block: u32,
+    /// The stack compared.
+    pub stack: String,
+    /// The base it was compared to.
+    pub base: String,
+    /// The phase.
+    pub phase: String,
+    /// Blocks that counted.
+    pub n: u32,
+    /// Ratio to the base, higher is better.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// "better", "worse", "equivalent" or "not enough data".
+    pub verdict: String,
+    /// Error probability spent by this look.
+    pub alpha: f64,
+}
+
+/// One user's full table scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserScan {
+    /// The schema scanned.
+    pub schema: u32,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Start, since the phase began.
+    pub began_ns: u64,
+    /// End, since the phase began.
+    pub ended_ns: u64,
+}
+
+/// How a file lies on what is below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtentSummary {
+    /// The file, by its role ("data", "redo") or name.
+    pub file: String,
+    /// Runs of bytes that follow each other below.
+    pub extents: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+}
+
+/// A [`ExtentSummary`] as read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtentRow {
+    /// The trial.
+    pub trial: TrialId,
+    /// The phase after which it was taken, if one.
+    pub phase: Option<PhaseId>,
+    /// The summary.
+    pub summary: ExtentSummary,
+}
+
+/// All that is recorded of one finished phase, in one transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseRecord {
+    /// The run.
+    pub run: PhaseRun,
+    /// What was counted and measured. What was not observed is left out, never zero.
+    pub measures: Vec<(Measure, f64)>,
+    /// Distributions.
+    pub histograms: Vec<HistogramRow>,
+    /// Work over time.
+    pub slices: Vec<Slice>,
+    /// Observers over time.
+    pub samples: Vec<Sample>,
+    /// Scans by user.
+    pub user_scans: Vec<UserScan>,
+    /// Layout of files after the phase.
+    pub extents: Vec<ExtentSummary>,
+    /// What happened in it.
+    pub events: Vec<Event>,
+}
+
+impl PhaseRecord {
+    /// A record with a run and nothing seen yet.
+    pub fn new(run: PhaseRun) -> Self {
+        PhaseRecord {
+            run,
+            measures: Vec::new(),
+            histograms: Vec::new(),
+            slices: Vec::new(),
+            samples: Vec::new(),
+            user_scans: Vec::new(),
+            extents: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+}
+
+/// Row of a phase, by the phase: for readers that take a whole table at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfPhase<T> {
+    /// The phase.
+    pub phase: PhaseId,
+    /// The row.
+    pub row: T,
+}
+
+/// How and when the study ended; absent while it runs and after a kill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// When.
+    pub at_unix_ns: u64,
+    /// "all blocks", "decided", "time limit", "interrupted", or an error in words.
+    pub reason: String,
+}
