@@ -1,0 +1,86 @@
+//! Everything that is counted, at one moment.
+//!
+//! Takes the names of the devices of interest, gives a [`Snapshot`]; two of them give a [`Delta`](crate::Delta).
+//! Prevents: figures of one phase coming from different moments than those of another, and the cost of looking being
+//! unknown: each snapshot says what it took.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Cgroup, DeviceCounters, KernelThread, Memory, ObserveError, OwnCounters, OwnIo, Pressure, Root, SystemCpu,
+    VmCounters,
+};
+use crate::{cgroup, cpu, diskstats, kthreads, memory, own, pressure};
+
+/// Counters and levels at one moment; what this kernel does not tell is `None`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// Monotonic clock when the devices were read.
+    pub at_ns: u64,
+    /// How long it took to take.
+    pub elapsed_ns: u64,
+    /// CPU time that taking it cost.
+    pub cost_cpu_ns: u64,
+    /// By name.
+    pub devices: BTreeMap<String, DeviceCounters>,
+    /// Devices whose accounting is switched off (`queue/iostats` is 0): their counters stand still whatever happens.
+    pub unaccounted: Vec<String>,
+    /// CPU time of the machine.
+    pub cpu: SystemCpu,
+    /// CPU time of kernel threads; `None` where none can be seen (another PID namespace).
+    pub kernel_threads: Option<Vec<KernelThread>>,
+    /// This process.
+    pub own: Option<OwnCounters>,
+    /// Bytes of this process.
+    pub own_io: Option<OwnIo>,
+    /// Memory of the machine.
+    pub memory: Option<Memory>,
+    /// Memory traffic of the machine.
+    pub vm: Option<VmCounters>,
+    /// Memory of this process's control group.
+    pub cgroup: Option<Cgroup>,
+    /// Time stalled.
+    pub pressure: Pressure,
+}
+
+impl Snapshot {
+    /// Looks at the running kernel. Fails if a device is not there, or `/proc/stat` and `/proc/diskstats` cannot be read.
+    pub fn take(devices: &[String]) -> Result<Self, ObserveError> {
+        Self::take_in(&Root::live(), devices)
+    }
+
+    /// [`take`](Self::take) from given roots.
+    pub fn take_in(root: &Root, devices: &[String]) -> Result<Self, ObserveError> {
+        let cpu_begin = own::thread_cpu_ns();
+        let begin = own::monotonic_ns();
+        // What costs most to read (all threads) comes before the counters that must belong to one moment.
+        let kernel_threads = kthreads::read(root);
+        let cgroup = cgroup::own(root);
+        let at_ns = own::monotonic_ns();
+        let counters = diskstats::read(root, devices)?;
+        let cpu = cpu::read(root)?;
+        Ok(Snapshot {
+            at_ns,
+            devices: counters,
+            unaccounted: unaccounted(root, devices),
+            cpu,
+            kernel_threads,
+            own: own::read(root),
+            own_io: own::read_io(root),
+            memory: memory::read(root),
+            vm: memory::read_vm(root),
+            cgroup,
+            pressure: pressure::read(root),
+            elapsed_ns: own::monotonic_ns().saturating_sub(begin),
+            cost_cpu_ns: own::thread_cpu_ns().saturating_sub(cpu_begin),
+        })
+    }
+}
+
+fn unaccounted(root: &Root, devices: &[String]) -> Vec<String> {
+    let off = |device: &&String| {
+        let disk = crate::topology::disk_of(root, device).unwrap_or_else(|| (*device).clone());
+        crate::root::value(&root.block_dir(&disk).join("queue/iostats")).as_deref() == Some("0")
+    };
+    devices.iter().filter(off).cloned().collect()
+}

@@ -1,0 +1,161 @@
+//! What lies directly below one block device, from `/sys/class/block`.
+//!
+//! Takes a device's name, gives the devices below it or the file it is made from, and what is known of its kind.
+//! Prevents: a stack's I/O counted at the top only, where caches and copies below stay unseen.
+
+use std::path::PathBuf;
+
+use crate::Root;
+use crate::root::value;
+
+/// What is directly below a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Below {
+    /// Other block devices: a partition's disk, members of a mapping or array, paths of a multipath device.
+    Devices(Vec<String>),
+    /// A file, for loop devices.
+    File(PathBuf),
+    /// Main memory.
+    Memory,
+    /// Nothing that this kernel can see.
+    Nothing,
+}
+
+/// Name of the device with these numbers; `None` when the kernel has no such device.
+pub(crate) fn name_of(root: &Root, numbers: (u32, u32)) -> Option<String> {
+    let link = std::fs::read_link(root.sys.join(format!("dev/block/{}:{}", numbers.0, numbers.1))).ok()?;
+    Some(link.file_name()?.to_str()?.replace('!', "/"))
+}
+
+/// Whether the kernel lists the device.
+pub(crate) fn exists(root: &Root, device: &str) -> bool {
+    root.block_dir(device).exists()
+}
+
+/// The disk of a partition; `None` for whole disks.
+pub(crate) fn disk_of(root: &Root, device: &str) -> Option<String> {
+    let dir = root.block_dir(device);
+    if !dir.join("partition").exists() {
+        return None;
+    }
+    // The link ends in DISK/PARTITION.
+    let link = std::fs::read_link(&dir).ok()?;
+    Some(link.parent()?.file_name()?.to_str()?.replace('!', "/"))
+}
+
+/// What is directly below a device.
+pub(crate) fn below(root: &Root, device: &str) -> Below {
+    if let Some(disk) = disk_of(root, device) {
+        return Below::Devices(vec![disk]);
+    }
+    let dir = root.block_dir(device);
+    let slaves = entries(dir.join("slaves"));
+    if !slaves.is_empty() {
+        return Below::Devices(slaves);
+    }
+    if let Some(file) = value(&dir.join("loop/backing_file")) {
+        return Below::File(file.into());
+    }
+    if is_memory(root, device) {
+        return match value(&dir.join("backing_dev")).filter(|below| below != "none") {
+            // zram with a backing device sends idle pages there; the rest stays in memory.
+            Some(path) => Below::File(path.into()),
+            None => Below::Memory,
+        };
+    }
+    let paths = multipath_paths(root, device);
+    if paths.is_empty() {
+        Below::Nothing
+    } else {
+        Below::Devices(paths)
+    }
+}
+
+/// Compressed and plain RAM disks.
+pub(crate) fn is_memory(_root: &Root, device: &str) -> bool {
+    numbered(device, "zram") || numbered(device, "ram")
+}
+
+/// One sentence on what is known to lie under the lowest visible device, and is not visible.
+pub(crate) fn hint(root: &Root, device: &str) -> String {
+    let unseen = "what lies below is unknown";
+    let attribute = |name: &str| value(&root.block_dir(device).join(name));
+    let starts = |prefix: &str| device.starts_with(prefix);
+    if starts("vd") {
+        return format!("{device} is a virtio disk of a virtual machine: {unseen}, the host may cache");
+    }
+    if starts("xvd") {
+        return format!("{device} is a Xen virtual disk: {unseen}, the host may cache");
+    }
+    if starts("nbd") || starts("rbd") || starts("drbd") {
+        return format!("{device} is served over the network: {unseen}");
+    }
+    let model = attribute("device/model")
+        .map(|model| format!(" ({})", model.trim()))
+        .unwrap_or_default();
+    if starts("nvme") {
+        let transport = nvme_transport(root, device).unwrap_or_else(|| "of unknown transport".into());
+        return format!(
+            "{device}{model} is an NVMe namespace, {transport}: its own cache and flash layer are not seen"
+        );
+    }
+    if starts("sd") {
+        return format!("{device}{model} is a SCSI or SATA disk: a host, an array or a disk's cache below is not seen");
+    }
+    format!("{device}{model}: {unseen}")
+}
+
+/// How an NVMe namespace is reached: `pcie`, `tcp`, `rdma`, `fc`, `loop`.
+pub(crate) fn nvme_transport(root: &Root, device: &str) -> Option<String> {
+    let dir = root.block_dir(device);
+    if let Some(transport) = value(&dir.join("device/transport")) {
+        return Some(transport);
+    }
+    // The head of a multipath namespace has a subsystem above it, with its controllers in it.
+    let controllers = entries(dir.join("device"));
+    controllers
+        .iter()
+        .find_map(|name| value(&dir.join("device").join(name).join("transport")))
+}
+
+/// Paths of an NVMe multipath namespace: `nvme0n1` is served by `nvme0c0n1`, `nvme0c1n1`.
+fn multipath_paths(root: &Root, device: &str) -> Vec<String> {
+    let Some((subsystem, namespace)) = device.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
+        return Vec::new();
+    };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(subsystem) || !digits(namespace) {
+        return Vec::new();
+    }
+    let is_path = |name: &String| {
+        let rest = name.strip_prefix(&format!("nvme{subsystem}c"));
+        rest.and_then(|rest| rest.split_once('n'))
+            .is_some_and(|(controller, n)| digits(controller) && n == namespace)
+    };
+    let mut paths = entries(root.sys.join("class/block"));
+    paths.extend(entries(root.sys.join("block")));
+    paths.retain(is_path);
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// Names in a directory, sorted; none when it cannot be read.
+pub(crate) fn entries(dir: PathBuf) -> Vec<String> {
+    let Ok(list) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = list
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .map(|n| n.replace('!', "/"))
+        .collect();
+    names.sort();
+    names
+}
+
+fn numbered(device: &str, prefix: &str) -> bool {
+    device
+        .strip_prefix(prefix)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+}

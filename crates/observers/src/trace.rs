@@ -1,0 +1,272 @@
+//! Counting a device's I/O by the kernel's block tracepoints: a witness independent of the disk statistics.
+//!
+//! Takes a whole disk, gives requests and sectors by direction, at two points: where I/O is handed to the block layer
+//! (`block_bio_queue`) and where requests go to the driver (`block_rq_issue`). Needs root and a mounted tracefs.
+//! The one writer of this room, beside `syncfs`: it works in a tracing instance of its own (`instances/assay-PID-N`), so
+//! nobody else's tracing is disturbed, and removes it when dropped. (Histogram triggers would count inside the kernel,
+//! but many kernels are built without them; a ring buffer is everywhere tracefs is.)
+//! Prevents: events that the ring buffer had to drop being left out of the counts in silence; they are counted as lost.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::root::{text, value};
+use crate::{ObserveError, Root, topology};
+
+/// Room for events, KiB per CPU: some hundred thousand.
+const BUFFER_KIB: u32 = 32 * 1024;
+/// Instances of one process need different names.
+static INSTANCES: AtomicU32 = AtomicU32::new(0);
+
+/// Where an I/O is counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum BlockEvent {
+    /// Handed to the block layer, before splitting and merging (`block_bio_queue`).
+    BioQueue,
+    /// Sent to the driver, after merging; a request sent again counts again (`block_rq_issue`).
+    RequestIssue,
+}
+
+impl BlockEvent {
+    const ALL: [BlockEvent; 2] = [BlockEvent::BioQueue, BlockEvent::RequestIssue];
+
+    fn name(self) -> &'static str {
+        match self {
+            BlockEvent::BioQueue => "block_bio_queue",
+            BlockEvent::RequestIssue => "block_rq_issue",
+        }
+    }
+}
+
+/// I/Os of one direction at one point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TraceSum {
+    /// How many.
+    pub ios: u64,
+    /// Their length in all, bytes.
+    pub bytes: u64,
+}
+
+/// What passed one point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TraceCounts {
+    /// Reads, read-ahead and metadata among them.
+    pub reads: TraceSum,
+    /// Writes.
+    pub writes: TraceSum,
+    /// Discards.
+    pub discards: TraceSum,
+    /// Flushes without data.
+    pub flushes: TraceSum,
+    /// Anything else, commands passed through among it.
+    pub others: TraceSum,
+}
+
+/// A running count of one disk's I/O.
+pub struct BlockTrace {
+    instance: PathBuf,
+    /// `None` only while dropping: the kernel does not remove an instance whose pipe is open.
+    pipe: Option<File>,
+    counts: BTreeMap<BlockEvent, TraceCounts>,
+    rest: Vec<u8>,
+    lost: u64,
+}
+
+impl BlockTrace {
+    /// Starts counting a whole disk's I/O on the running kernel.
+    pub fn start(device: &str) -> Result<Self, ObserveError> {
+        let root = Root::live();
+        let dir = root.block_dir(device);
+        if let Some(disk) = topology::disk_of(&root, device) {
+            return Err(ObserveError::TracePartition {
+                device: device.to_owned(),
+                disk,
+            });
+        }
+        let numbers = value(&dir.join("dev")).and_then(|text| {
+            let (major, minor) = text.split_once(':')?;
+            Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+        });
+        let Some((major, minor)) = numbers else {
+            return Err(ObserveError::NoDevice {
+                device: device.to_owned(),
+                path: dir,
+            });
+        };
+        let tracing = root.sys.join("kernel/tracing");
+        if !tracing.join("instances").is_dir() {
+            return Err(ObserveError::TracingAbsent { path: tracing });
+        }
+        let number = INSTANCES.fetch_add(1, Ordering::Relaxed);
+        let instance = tracing.join(format!("instances/assay-{}-{number}", std::process::id()));
+        std::fs::create_dir(&instance).map_err(|source| ObserveError::Trace {
+            path: instance.clone(),
+            source,
+        })?;
+        // From here on the instance must go, whatever fails.
+        let pipe = arm(&instance, (major << 20) | minor).inspect_err(|_| remove(&instance))?;
+        Ok(BlockTrace {
+            instance,
+            pipe: Some(pipe),
+            counts: BTreeMap::new(),
+            rest: Vec::new(),
+            lost: 0,
+        })
+    }
+
+    /// Counts until now at one point. Call it often enough that the ring buffer (32 MiB a CPU) does not run over.
+    pub fn counts(&mut self, event: BlockEvent) -> Result<TraceCounts, ObserveError> {
+        self.drain()?;
+        Ok(self.counts.get(&event).copied().unwrap_or_default())
+    }
+
+    /// Events that the ring buffer had to drop since the start: over 0, the counts are too low.
+    pub fn lost(&mut self) -> Result<u64, ObserveError> {
+        self.drain()?;
+        Ok(self.lost)
+    }
+
+    fn drain(&mut self) -> Result<(), ObserveError> {
+        let mut buffer = [0u8; 64 * 1024];
+        loop {
+            let Some(pipe) = &mut self.pipe else { break };
+            match pipe.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => self.take(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(ObserveError::Trace {
+                        path: self.instance.join("trace_pipe"),
+                        source,
+                    });
+                }
+            }
+        }
+        self.lost = topology::entries(self.instance.join("per_cpu"))
+            .iter()
+            .map(|cpu| overrun(&self.instance, cpu))
+            .sum();
+        Ok(())
+    }
+
+    /// Whole lines are counted; the rest waits for what follows.
+    fn take(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else {
+            return;
+        };
+        for line in self.rest[..end].split(|byte| *byte == b'\n') {
+            if let Some((event, direction, sectors)) = parse_line(&String::from_utf8_lossy(line)) {
+                let counts = self.counts.entry(event).or_default();
+                let sum = direction.of(counts);
+                sum.ios += 1;
+                sum.bytes = sum
+                    .bytes
+                    .saturating_add(sectors.saturating_mul(crate::diskstats::SECTOR_BYTES));
+            }
+        }
+        self.rest.drain(..=end);
+    }
+}
+
+impl Drop for BlockTrace {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        remove(&self.instance);
+    }
+}
+
+/// Switches both events on for one device and opens the pipe.
+fn arm(instance: &Path, device: u32) -> Result<File, ObserveError> {
+    let put = |name: &str, text: &str| {
+        let path = instance.join(name);
+        std::fs::write(&path, text).map_err(|source| ObserveError::Trace { path, source })
+    };
+    put("buffer_size_kb", &BUFFER_KIB.to_string())?;
+    let path = instance.join("trace_pipe");
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let pipe = OpenOptions::new().read(true).custom_flags(nonblocking).open(&path);
+    let pipe = pipe.map_err(|source| ObserveError::Trace { path, source })?;
+    for event in BlockEvent::ALL {
+        put(
+            &format!("events/block/{}/filter", event.name()),
+            &format!("dev == {device}"),
+        )?;
+        put(&format!("events/block/{}/enable", event.name()), "1")?;
+    }
+    Ok(pipe)
+}
+
+/// Nothing can be done about a failure here; the instance's name tells whose it is.
+fn remove(instance: &Path) {
+    let _ = std::fs::write(instance.join("events/enable"), "0");
+    let _ = std::fs::remove_dir(instance);
+}
+
+fn overrun(instance: &Path, cpu: &str) -> u64 {
+    let stats = text(&instance.join("per_cpu").join(cpu).join("stats")).unwrap_or_default();
+    let field = |name: &str| {
+        stats
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+    };
+    field("overrun:").unwrap_or(0) + field("dropped events:").unwrap_or(0)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Direction {
+    Read,
+    Write,
+    Discard,
+    Flush,
+    Other,
+}
+
+impl Direction {
+    fn of(self, counts: &mut TraceCounts) -> &mut TraceSum {
+        match self {
+            Direction::Read => &mut counts.reads,
+            Direction::Write => &mut counts.writes,
+            Direction::Discard => &mut counts.discards,
+            Direction::Flush => &mut counts.flushes,
+            Direction::Other => &mut counts.others,
+        }
+    }
+
+    /// By the kernel's letters: `F` for "flush first" may stand before the operation, and is an operation itself.
+    fn parse(letters: &str) -> Self {
+        let operation = match letters.as_bytes() {
+            [b'F', next @ (b'R' | b'W' | b'D' | b'N'), ..] => *next,
+            [first, ..] => *first,
+            [] => b'N',
+        };
+        match operation {
+            b'R' => Direction::Read,
+            b'W' => Direction::Write,
+            b'D' => Direction::Discard,
+            b'F' => Direction::Flush,
+            _ => Direction::Other,
+        }
+    }
+}
+
+/// `… block_rq_issue: 254,0 R 8192 () 12345 + 16 none,0,0 [fio]` gives the event, the direction and 16 sectors.
+fn parse_line(line: &str) -> Option<(BlockEvent, Direction, u64)> {
+    let (event, at) = BlockEvent::ALL.into_iter().find_map(|event| {
+        let mark = format!(" {}: ", event.name());
+        line.find(&mark).map(|at| (event, at + mark.len()))
+    })?;
+    let mut words = line.get(at..)?.split_ascii_whitespace();
+    let direction = Direction::parse(words.nth(1)?);
+    // A flush has no place and no length: no plus sign is a length of 0.
+    let sectors = words
+        .skip_while(|word| *word != "+")
+        .nth(1)
+        .and_then(|word| word.parse().ok());
+    Some((event, direction, sectors.unwrap_or(0)))
+}
