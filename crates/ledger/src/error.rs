@@ -69,6 +69,14 @@ pub enum LedgerError {
         /// The system's word.
         detail: String,
     },
+    /// The disk under the file failed.
+    #[error("{}: the disk under the result file failed: {detail}\n  look into the kernel's log (dmesg), and write results to another disk", path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's word.
+        detail: String,
+    },
     /// Another run writes to it.
     #[error("{}: another run is writing to this result file\n  wait until that run ends, or stop it", path.display())]
     InUse {
@@ -110,7 +118,8 @@ pub(crate) fn sorted(path: &Path, what: &'static str, source: rusqlite::Error) -
             path,
             why: "it is no SQLite database".into(),
         },
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::SystemIoFailure) => LedgerError::Damaged { path, detail },
+        Some(ErrorCode::DatabaseCorrupt) => LedgerError::Damaged { path, detail },
+        Some(ErrorCode::SystemIoFailure) => LedgerError::Disk { path, detail },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::InUse { path },
         _ => LedgerError::Row { path, what, source },
     }

@@ -317,3 +317,64 @@ pub(crate) fn stamp_word(stamp: Stamp) -> &'static str {
         Stamp::Response => "response",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_keeps_what_was_recorded() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("full.assay");
+        let study = Study {
+            name: "full".into(),
+            question: String::new(),
+            text: String::new(),
+            seed: 1,
+            margin: 0.05,
+            time_limit_ns: 1,
+            blocks_planned: 4,
+            comparisons: 1,
+            alpha: 0.05,
+            io_method: "ring".into(),
+            published: None,
+            tool_version: "0".into(),
+            run_id: "r".into(),
+            created_unix_ns: 0,
+            modelled: false,
+        };
+        let mut ledger = Ledger::create(&path, &study).unwrap();
+        // SQLite answers with the same code as for a file system without space.
+        let pages: i64 = ledger
+            .connection
+            .query_row("PRAGMA page_count", [], |row| row.get(0))
+            .unwrap();
+        ledger
+            .connection
+            .pragma_update(None, "max_page_count", pages + 2)
+            .unwrap();
+        let mut recorded = 0;
+        let error = loop {
+            match ledger.fact(&Fact {
+                scope: "host".into(),
+                key: format!("{recorded}"),
+                value: "x".repeat(1000),
+            }) {
+                Ok(()) => recorded += 1,
+                Err(error) => break error,
+            }
+            assert!(recorded < 100, "the file never became full");
+        };
+        assert!(matches!(error, LedgerError::Full { .. }), "{error}");
+        assert!(
+            error
+                .to_string()
+                .lines()
+                .last()
+                .is_some_and(|cure| cure.contains("free space"))
+        );
+        drop(ledger);
+        assert_eq!(Ledger::open(&path).unwrap().facts().unwrap().len(), recorded);
+        assert!(recorded > 0);
+    }
+}

@@ -3,6 +3,8 @@
 //! The victim is this test program itself, started again with `LEDGER_VICTIM` set; it says on stdout which phases are
 //! recorded, and is killed with SIGKILL at moments that a fixed seed spreads over its writes.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use ledger::*;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

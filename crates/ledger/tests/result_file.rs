@@ -1,6 +1,8 @@
 //! The result file as its users meet it: written as a run goes, killed in the middle, read again, and refused when it is
 //! not what it should be.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use ledger::*;
 use std::path::{Path, PathBuf};
 
