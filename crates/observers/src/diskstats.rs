@@ -130,7 +130,7 @@ pub(crate) fn parse_line(line: &str) -> Option<(&str, DeviceCounters)> {
     Some((name, DeviceCounters::parse(rest)?))
 }
 
-/// Counters of the devices asked for; all must be there.
+/// Counters of the devices asked for; all must be there. One text for all, so that they belong to one moment.
 pub(crate) fn read(root: &Root, devices: &[String]) -> Result<BTreeMap<String, DeviceCounters>, ObserveError> {
     let path = root.proc.join("diskstats");
     let mut found = BTreeMap::new();
@@ -161,5 +161,18 @@ pub(crate) fn read(root: &Root, devices: &[String]) -> Result<BTreeMap<String, D
             path,
         }),
         None => Ok(found),
+    }
+}
+
+/// Counters of one device by its own file, which also exists for devices that `/proc/diskstats` leaves out: paths of a
+/// multipath device, devices of size 0.
+pub(crate) fn read_one(root: &Root, device: &str) -> Result<DeviceCounters, ObserveError> {
+    let path = root.block_dir(device).join("stat");
+    match crate::root::text(&path) {
+        None => Err(ObserveError::NoDevice {
+            device: device.to_owned(),
+            path,
+        }),
+        Some(text) => DeviceCounters::parse(&text).ok_or(ObserveError::Malformed { path, what: text }),
     }
 }

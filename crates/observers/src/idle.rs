@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::own::monotonic_ns;
-use crate::{DeviceCounters, ObserveError, Root};
+use crate::{DeviceCounters, ObserveError, Root, diskstats};
 
 /// How long a device must do nothing to be called idle by [`wait_idle`].
 const REST: Duration = Duration::from_millis(50);
@@ -58,9 +58,6 @@ pub fn wait_idle_in(root: &Root, devices: &[String], timeout: Duration) -> Resul
     // When each device was last seen to move; at the beginning nobody knows, so rest is proved from here.
     let mut moved_at = vec![begin; devices.len()];
     let mut settled_ns = 0;
-    if last.iter().any(|counters| counters.in_flight > 0) {
-        settled_ns = 1;
-    }
     loop {
         let now = monotonic_ns();
         let rested = |at: &u64| now.saturating_sub(*at) >= nanos(REST);
@@ -97,16 +94,7 @@ fn at_rest(before: &DeviceCounters, after: &DeviceCounters) -> bool {
 }
 
 fn look(root: &Root, devices: &[String]) -> Result<Vec<DeviceCounters>, ObserveError> {
-    let one = |device: &String| {
-        let path = root.block_dir(device).join("stat");
-        let text = crate::root::text(&path);
-        let text = text.ok_or_else(|| ObserveError::NoDevice {
-            device: device.clone(),
-            path: path.clone(),
-        })?;
-        DeviceCounters::parse(&text).ok_or(ObserveError::Malformed { path, what: text })
-    };
-    devices.iter().map(one).collect()
+    devices.iter().map(|device| diskstats::read_one(root, device)).collect()
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -56,7 +56,7 @@ pub(crate) fn below(root: &Root, device: &str) -> Below {
     if let Some(file) = value(&dir.join("loop/backing_file")) {
         return Below::File(file.into());
     }
-    if is_memory(root, device) {
+    if is_memory(device) {
         return match value(&dir.join("backing_dev")).filter(|below| below != "none") {
             // zram with a backing device sends idle pages there; the rest stays in memory.
             Some(path) => Below::File(path.into()),
@@ -72,7 +72,7 @@ pub(crate) fn below(root: &Root, device: &str) -> Below {
 }
 
 /// Compressed and plain RAM disks.
-pub(crate) fn is_memory(_root: &Root, device: &str) -> bool {
+fn is_memory(device: &str) -> bool {
     numbered(device, "zram") || numbered(device, "ram")
 }
 

@@ -15,56 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::root::{text, value};
+use crate::trace_lines::{BlockEvent, TraceCounts, parse_line};
 use crate::{ObserveError, Root, topology};
 
 /// Room for events, KiB per CPU: some hundred thousand.
 const BUFFER_KIB: u32 = 32 * 1024;
 /// Instances of one process need different names.
 static INSTANCES: AtomicU32 = AtomicU32::new(0);
-
-/// Where an I/O is counted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum BlockEvent {
-    /// Handed to the block layer, before splitting and merging (`block_bio_queue`).
-    BioQueue,
-    /// Sent to the driver, after merging; a request sent again counts again (`block_rq_issue`).
-    RequestIssue,
-}
-
-impl BlockEvent {
-    const ALL: [BlockEvent; 2] = [BlockEvent::BioQueue, BlockEvent::RequestIssue];
-
-    fn name(self) -> &'static str {
-        match self {
-            BlockEvent::BioQueue => "block_bio_queue",
-            BlockEvent::RequestIssue => "block_rq_issue",
-        }
-    }
-}
-
-/// I/Os of one direction at one point.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TraceSum {
-    /// How many.
-    pub ios: u64,
-    /// Their length in all, bytes.
-    pub bytes: u64,
-}
-
-/// What passed one point.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TraceCounts {
-    /// Reads, read-ahead and metadata among them.
-    pub reads: TraceSum,
-    /// Writes.
-    pub writes: TraceSum,
-    /// Discards.
-    pub discards: TraceSum,
-    /// Flushes without data.
-    pub flushes: TraceSum,
-    /// Anything else, commands passed through among it.
-    pub others: TraceSum,
-}
 
 /// A running count of one disk's I/O.
 pub struct BlockTrace {
@@ -132,8 +89,7 @@ impl BlockTrace {
 
     fn drain(&mut self) -> Result<(), ObserveError> {
         let mut buffer = [0u8; 64 * 1024];
-        loop {
-            let Some(pipe) = &mut self.pipe else { break };
+        while let Some(pipe) = &mut self.pipe {
             match pipe.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => self.take(&buffer[..count]),
@@ -162,12 +118,7 @@ impl BlockTrace {
         };
         for line in self.rest[..end].split(|byte| *byte == b'\n') {
             if let Some((event, direction, sectors)) = parse_line(&String::from_utf8_lossy(line)) {
-                let counts = self.counts.entry(event).or_default();
-                let sum = direction.of(counts);
-                sum.ios += 1;
-                sum.bytes = sum
-                    .bytes
-                    .saturating_add(sectors.saturating_mul(crate::diskstats::SECTOR_BYTES));
+                self.counts.entry(event).or_default().add(direction, sectors);
             }
         }
         self.rest.drain(..=end);
@@ -215,58 +166,7 @@ fn overrun(instance: &Path, cpu: &str) -> u64 {
             .lines()
             .find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
     };
-    field("overrun:").unwrap_or(0) + field("dropped events:").unwrap_or(0)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Direction {
-    Read,
-    Write,
-    Discard,
-    Flush,
-    Other,
-}
-
-impl Direction {
-    fn of(self, counts: &mut TraceCounts) -> &mut TraceSum {
-        match self {
-            Direction::Read => &mut counts.reads,
-            Direction::Write => &mut counts.writes,
-            Direction::Discard => &mut counts.discards,
-            Direction::Flush => &mut counts.flushes,
-            Direction::Other => &mut counts.others,
-        }
-    }
-
-    /// By the kernel's letters: `F` for "flush first" may stand before the operation, and is an operation itself.
-    fn parse(letters: &str) -> Self {
-        let operation = match letters.as_bytes() {
-            [b'F', next @ (b'R' | b'W' | b'D' | b'N'), ..] => *next,
-            [first, ..] => *first,
-            [] => b'N',
-        };
-        match operation {
-            b'R' => Direction::Read,
-            b'W' => Direction::Write,
-            b'D' => Direction::Discard,
-            b'F' => Direction::Flush,
-            _ => Direction::Other,
-        }
-    }
-}
-
-/// `… block_rq_issue: 254,0 R 8192 () 12345 + 16 none,0,0 [fio]` gives the event, the direction and 16 sectors.
-fn parse_line(line: &str) -> Option<(BlockEvent, Direction, u64)> {
-    let (event, at) = BlockEvent::ALL.into_iter().find_map(|event| {
-        let mark = format!(" {}: ", event.name());
-        line.find(&mark).map(|at| (event, at + mark.len()))
-    })?;
-    let mut words = line.get(at..)?.split_ascii_whitespace();
-    let direction = Direction::parse(words.nth(1)?);
-    // A flush has no place and no length: no plus sign is a length of 0.
-    let sectors = words
-        .skip_while(|word| *word != "+")
-        .nth(1)
-        .and_then(|word| word.parse().ok());
-    Some((event, direction, sectors.unwrap_or(0)))
+    field("overrun:")
+        .unwrap_or(0)
+        .saturating_add(field("dropped events:").unwrap_or(0))
 }

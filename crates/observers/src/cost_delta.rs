@@ -1,0 +1,112 @@
+//! CPU time between two snapshots: of the machine, of kernel threads, of this process.
+//!
+//! Takes counters of both moments, gives differences.
+//! Prevents: a thread that began in between being left out, and one that ended being counted as negative.
+
+use std::collections::BTreeMap;
+
+use crate::delta::opt;
+use crate::{CpuTimes, KernelThread, OwnCounters, SystemCpu};
+
+/// CPU time spent by the machine.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CpuDelta {
+    /// All CPUs together. Idle, waiting and stolen time may step back a little in the kernel; such a step counts as none.
+    pub all: CpuTimes,
+    /// By number of CPU, those online at both moments.
+    pub each: BTreeMap<u32, CpuTimes>,
+    /// Context switches.
+    pub context_switches: Option<u64>,
+}
+
+impl CpuDelta {
+    pub(crate) fn between(earlier: &SystemCpu, later: &SystemCpu) -> Self {
+        let pairs = later
+            .each
+            .iter()
+            .filter_map(|(cpu, b)| Some((*cpu, times(earlier.each.get(cpu)?, b))));
+        CpuDelta {
+            all: times(&earlier.all, &later.all),
+            each: pairs.collect(),
+            context_switches: opt(earlier.context_switches, later.context_switches),
+        }
+    }
+
+    /// Share of all CPU time in which nothing ran (idle and waiting for I/O), 0 to 1; `None` when no tick has passed.
+    pub fn idle_share(&self) -> Option<f64> {
+        let idle = self.all.idle_ns.saturating_add(self.all.iowait_ns);
+        let total = self
+            .all
+            .busy_ns()
+            .saturating_add(idle)
+            .saturating_add(self.all.steal_ns);
+        (total > 0).then(|| idle as f64 / total as f64)
+    }
+}
+
+pub(crate) fn times(a: &CpuTimes, b: &CpuTimes) -> CpuTimes {
+    CpuTimes {
+        user_ns: b.user_ns.saturating_sub(a.user_ns),
+        nice_ns: b.nice_ns.saturating_sub(a.nice_ns),
+        system_ns: b.system_ns.saturating_sub(a.system_ns),
+        idle_ns: b.idle_ns.saturating_sub(a.idle_ns),
+        iowait_ns: b.iowait_ns.saturating_sub(a.iowait_ns),
+        irq_ns: b.irq_ns.saturating_sub(a.irq_ns),
+        softirq_ns: b.softirq_ns.saturating_sub(a.softirq_ns),
+        steal_ns: b.steal_ns.saturating_sub(a.steal_ns),
+    }
+}
+
+/// CPU time spent by kernel threads.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KernelThreadsDelta {
+    /// All of them.
+    pub cpu_ns: u64,
+    /// By kind, those that ran.
+    pub families: BTreeMap<String, u64>,
+    /// Threads that ended in between; what they used since the earlier moment is missing above (not in [`CpuDelta`]).
+    pub ended: u64,
+}
+
+impl KernelThreadsDelta {
+    pub(crate) fn between(earlier: &[KernelThread], later: &[KernelThread]) -> Self {
+        let key = |thread: &KernelThread| (thread.pid, thread.start_ticks);
+        let mut before: BTreeMap<(u32, u64), u64> = earlier.iter().map(|thread| (key(thread), thread.cpu_ns)).collect();
+        let mut delta = KernelThreadsDelta::default();
+        for thread in later {
+            // A thread that was not there before began at nothing, and all it used is ours.
+            let used = thread.cpu_ns.saturating_sub(before.remove(&key(thread)).unwrap_or(0));
+            delta.cpu_ns = delta.cpu_ns.saturating_add(used);
+            if used > 0 {
+                let family = delta.families.entry(thread.family.clone()).or_default();
+                *family = family.saturating_add(used);
+            }
+        }
+        delta.ended = before.len() as u64;
+        delta
+    }
+}
+
+/// What this process used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OwnDelta {
+    /// CPU time of all threads, by the process's clock.
+    pub cpu_ns: Option<u64>,
+    /// User part, in whole clock ticks.
+    pub user_ns: u64,
+    /// System part, in whole clock ticks.
+    pub system_ns: u64,
+    /// Page faults that waited for storage.
+    pub faults_major: u64,
+}
+
+impl OwnDelta {
+    pub(crate) fn between(a: &OwnCounters, b: &OwnCounters) -> Option<Self> {
+        Some(OwnDelta {
+            cpu_ns: opt(a.cpu_ns, b.cpu_ns),
+            user_ns: b.user_ns.checked_sub(a.user_ns)?,
+            system_ns: b.system_ns.checked_sub(a.system_ns)?,
+            faults_major: b.faults_major.checked_sub(a.faults_major)?,
+        })
+    }
+}
