@@ -1,0 +1,234 @@
+//! Loop devices on LUN files, with direct I/O and without discards.
+//!
+//! Takes the path of a LUN file, gives a [`LoopDevice`]. Prevents a LUN that is cached twice (a loop device without direct
+//! I/O reads and writes its file through the page cache, and the stack above looks faster than the disk) and a LUN that
+//! becomes sparse because something discards. What can't be had is an error, never a slower device that nobody noticed.
+
+use crate::error::LunError;
+use crate::{kernel, sysfs};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Attempts when another process takes the free loop device first.
+const ATTEMPTS: u32 = 64;
+/// Longest wait for a device to be let go; something like udev may look at it for a moment.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOP_MAJOR: u32 = 7;
+
+/// A loop device that holds a LUN file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopDevice {
+    /// `/dev/loopN`.
+    pub path: PathBuf,
+    /// N.
+    pub number: u32,
+    /// The file as the kernel names it, without its mark for deleted files.
+    pub backing: PathBuf,
+    /// Direct I/O below, as the kernel says.
+    pub direct_io: bool,
+    /// Sector size in bytes.
+    pub logical_block: u32,
+}
+
+/// Attaches a LUN file to a free loop device with direct I/O, and forbids discards on it. Needs root.
+///
+/// The sector size is the *physical* block of the disk below the file (at most 4 KiB, and 4 KiB where that can't be told).
+/// A file system then lays itself out as it would on that disk: with smaller sectors XFS would write 512-byte log sectors
+/// that the disk must read, change and write back, and a redo log would be padded to other sizes on ext4 than on btrfs.
+pub fn attach(path: &Path) -> Result<LoopDevice, LunError> {
+    let path = &std::fs::canonicalize(path).map_err(|e| LunError::path("find", path, e, "make the LUN file first"))?;
+    let backing = open(path, OFlags::RDWR | OFlags::DIRECT)?;
+    let stat = rustix::fs::fstat(&backing).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
+        return Err(LunError::path(
+            "attach",
+            path,
+            source,
+            "only a regular file is attached as a loop device",
+        ));
+    }
+    let block = sector_size(stat.st_dev);
+    if stat.st_size == 0 || stat.st_size as u64 % u64::from(block) != 0 {
+        return Err(LunError::BadSize {
+            path: path.clone(),
+            bytes: stat.st_size as u64,
+        });
+    }
+    let number = bind(path, &backing, block)?;
+    finish(path, number)
+}
+
+/// Detaches loop device `number` and waits until it is free. Free already: fine. Never leaves it to be freed "later".
+pub fn detach(number: u32) -> Result<(), LunError> {
+    let path = device_path(number);
+    let start = Instant::now();
+    while backing_of(number).is_some() {
+        // Asked for exclusively first: the kernel would accept the detach of a mounted device and do it at the unmount.
+        match rustix::fs::open(&path, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(device) => match kernel::clear_loop(&device) {
+                Ok(()) => {}
+                Err(e) if e.raw_os_error() == Some(libc::ENXIO) => return Ok(()),
+                Err(e) => return Err(LunError::path("detach", &path, e, "run `assay clean`")),
+            },
+            Err(Errno::BUSY) => {
+                if let Some(place) = sysfs::number_of(&path).and_then(sysfs::mounted_on) {
+                    return Err(LunError::InUse {
+                        device: path,
+                        by: format!(": mounted on {}", place.display()),
+                    });
+                }
+            }
+            Err(Errno::NXIO | Errno::NOENT) => return Ok(()),
+            Err(e) => return Err(LunError::path("open", &path, e, "run `assay clean`")),
+        }
+        if backing_of(number).is_none() {
+            break;
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(LunError::InUse {
+                device: path,
+                by: String::new(),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// Loop devices that hold this file, also when the file was deleted meanwhile.
+pub fn find_by_backing(path: &Path) -> Vec<LoopDevice> {
+    let wanted = canonical(path);
+    let Ok(entries) = std::fs::read_dir("/sys/block") else {
+        return Vec::new();
+    };
+    let mut found: Vec<LoopDevice> = entries
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.strip_prefix("loop")?.parse().ok())
+        .filter(|number| backing_of(*number).as_ref() == Some(&wanted))
+        .map(describe)
+        .collect();
+    found.sort_by_key(|l| l.number);
+    found
+}
+
+/// The path that the kernel would show: links resolved, as far as the path still exists.
+fn canonical(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    std::fs::canonicalize(&absolute).unwrap_or_else(|_| match (absolute.parent(), absolute.file_name()) {
+        (Some(dir), Some(name)) => std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()).join(name),
+        _ => absolute,
+    })
+}
+
+fn device_path(number: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/loop{number}"))
+}
+
+fn sys_dir(number: u32) -> PathBuf {
+    PathBuf::from(format!("/sys/block/loop{number}"))
+}
+
+fn backing_of(number: u32) -> Option<PathBuf> {
+    let shown = sysfs::text(&sys_dir(number).join("loop/backing_file"))?;
+    Some(PathBuf::from(shown.strip_suffix(" (deleted)").unwrap_or(&shown)))
+}
+
+fn describe(number: u32) -> LoopDevice {
+    let dir = sys_dir(number);
+    LoopDevice {
+        path: device_path(number),
+        number,
+        backing: backing_of(number).unwrap_or_default(),
+        direct_io: sysfs::number(&dir.join("loop/dio")) == Some(1),
+        logical_block: sysfs::number(&dir.join("queue/logical_block_size")).unwrap_or(0) as u32,
+    }
+}
+
+/// The physical block of the disk that holds the file, as far as one can be told.
+fn sector_size(file_system: u64) -> u32 {
+    let mut dir = sysfs::block_dir(file_system);
+    if !dir.join("queue").exists() {
+        // A partition has no queue of its own; its disk is the directory above.
+        dir.pop();
+    }
+    let told = sysfs::number(&dir.join("queue/physical_block_size"));
+    told.map_or(4096, |bytes| bytes.clamp(512, 4096) as u32)
+}
+
+fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, LunError> {
+    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).map_err(|e| {
+        let cure = match e {
+            Errno::INVAL => "its file system has no direct I/O: name a `dir` on ext4, XFS or btrfs",
+            _ => "loop devices need root and the loop driver (modprobe loop)",
+        };
+        LunError::path("open", path, e, cure)
+    })
+}
+
+/// Finds a free loop device and takes it; whoever else takes it in between, the next one is tried.
+fn bind(path: &Path, backing: &OwnedFd, block: u32) -> Result<u32, LunError> {
+    let control_path = Path::new("/dev/loop-control");
+    let control = open(control_path, OFlags::RDWR)?;
+    for _ in 0..ATTEMPTS {
+        let number = kernel::free_loop_number(&control)
+            .map_err(|e| LunError::path("find a free loop device with", control_path, e, "run as root"))?;
+        let device_path = device_path(number);
+        make_node(number, &device_path);
+        let device = match open(&device_path, OFlags::RDWR) {
+            Ok(device) => device,
+            // The node of a device made a moment ago may be on its way.
+            Err(LunError::Path { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
+        match kernel::configure_loop(&device, backing, block, path.as_os_str().as_bytes()) {
+            Ok(()) => return Ok(number),
+            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => continue,
+            Err(e) => {
+                let cure = "Linux 5.8 or later is needed, and a file system that gives direct I/O";
+                return Err(LunError::path("attach", path, e, cure));
+            }
+        }
+    }
+    Err(LunError::path(
+        "attach",
+        path,
+        Errno::BUSY,
+        "all free loop devices were taken by others: run again",
+    ))
+}
+
+/// Where no devtmpfs makes nodes (a container with its own `/dev`), they are made here.
+fn make_node(number: u32, path: &Path) {
+    if std::fs::metadata(path).is_err() {
+        let device = rustix::fs::makedev(LOOP_MAJOR, number);
+        // A failure shows in the open that follows.
+        let mode = Mode::from_raw_mode(0o600);
+        let _ = rustix::fs::mknodat(rustix::fs::CWD, path, FileType::BlockDevice, mode, device);
+    }
+}
+
+/// Forbids discards and checks what the kernel gave; a device that is not as it must be is detached again.
+fn finish(path: &Path, number: u32) -> Result<LoopDevice, LunError> {
+    let device = describe(number);
+    let discard = sys_dir(number).join("queue/discard_max_bytes");
+    let checked = if !device.direct_io {
+        Err(LunError::NotDirect {
+            path: path.to_owned(),
+            device: device.path.clone(),
+        })
+    } else {
+        std::fs::write(&discard, "0").map_err(|e| LunError::path("forbid discards in", &discard, e, "run as root"))
+    };
+    if checked.is_err() {
+        let _ = detach(number);
+    }
+    checked.map(|()| device)
+}
