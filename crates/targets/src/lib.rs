@@ -7,16 +7,26 @@
 
 mod bell;
 mod clock;
+mod counted;
 mod error;
 mod kernel;
 mod memory;
 mod model;
+mod null;
 mod open;
 mod port;
+mod psync;
+mod ring;
+mod uring;
 
 pub use clock::monotonic_ns;
+pub use counted::{CountedPort, Counts};
 pub use error::{IoFault, TargetError};
 pub use memory::Memory;
 pub use model::{Disks, Model, ModelPort, Moved, PowerFails};
+pub use null::NullPort;
 pub use open::{Access, OpenSpec};
 pub use port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
+pub use psync::PsyncPort;
+pub use ring::RingGrant;
+pub use uring::UringPort;

@@ -1,0 +1,170 @@
+//! A port that counts what passes through it: what the engine asked, beside what the devices moved.
+//!
+//! Takes any port, gives it back unchanged and [`Counts`]. Prevents provenance that rests on the engine's own word.
+
+use crate::error::TargetError;
+use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
+
+/// What passed through a [`CountedPort`], from its making.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Reads submitted.
+    pub reads: u64,
+    /// Bytes of them.
+    pub read_bytes: u64,
+    /// Writes submitted.
+    pub writes: u64,
+    /// Bytes of them.
+    pub write_bytes: u64,
+    /// Flushes submitted.
+    pub flushes: u64,
+    /// Completions that were not `Ok`.
+    pub errors: u64,
+    /// Most requests in flight at once. A difference of counts keeps the later one's: the highest up to then.
+    pub in_flight_max: u64,
+}
+
+impl std::ops::Sub for Counts {
+    type Output = Counts;
+
+    fn sub(self, earlier: Counts) -> Counts {
+        Counts {
+            reads: self.reads - earlier.reads,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            writes: self.writes - earlier.writes,
+            write_bytes: self.write_bytes - earlier.write_bytes,
+            flushes: self.flushes - earlier.flushes,
+            errors: self.errors - earlier.errors,
+            in_flight_max: self.in_flight_max,
+        }
+    }
+}
+
+impl std::ops::Add for Counts {
+    type Output = Counts;
+
+    /// Of two ports: sums, and the higher of the two highest.
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            reads: self.reads + other.reads,
+            read_bytes: self.read_bytes + other.read_bytes,
+            writes: self.writes + other.writes,
+            write_bytes: self.write_bytes + other.write_bytes,
+            flushes: self.flushes + other.flushes,
+            errors: self.errors + other.errors,
+            in_flight_max: self.in_flight_max.max(other.in_flight_max),
+        }
+    }
+}
+
+/// Counts what passes through the port inside.
+pub struct CountedPort<P> {
+    inner: P,
+    counts: Counts,
+}
+
+impl<P: Port> CountedPort<P> {
+    /// Counts from here on.
+    pub fn new(inner: P) -> CountedPort<P> {
+        CountedPort {
+            inner,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The port inside.
+    pub fn inner(&self) -> &P {
+        &self.inner
+    }
+
+    /// The port inside, to change.
+    pub fn inner_mut(&mut self) -> &mut P {
+        &mut self.inner
+    }
+
+    /// Gives the port inside back.
+    pub fn into_inner(self) -> P {
+        self.inner
+    }
+}
+
+impl<P: Port> Port for CountedPort<P> {
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.inner.now()
+    }
+
+    fn memory(&self) -> u64 {
+        self.inner.memory()
+    }
+
+    #[inline]
+    fn bytes(&self, at: u64, len: usize) -> &[u8] {
+        self.inner.bytes(at, len)
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
+        self.inner.bytes_mut(at, len)
+    }
+
+    fn alignment(&self) -> u32 {
+        self.inner.alignment()
+    }
+
+    fn depth(&self) -> usize {
+        self.inner.depth()
+    }
+
+    #[inline]
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight()
+    }
+
+    #[inline]
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        self.inner.submit(request)?;
+        match request.op {
+            Op::Read => {
+                self.counts.reads += 1;
+                self.counts.read_bytes += u64::from(request.len);
+            }
+            Op::Write => {
+                self.counts.writes += 1;
+                self.counts.write_bytes += u64::from(request.len);
+            }
+            Op::Flush => self.counts.flushes += 1,
+        }
+        self.counts.in_flight_max = self.counts.in_flight_max.max(self.inner.in_flight() as u64);
+        Ok(())
+    }
+
+    #[inline]
+    fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
+        let before = done.len();
+        let waited = self.inner.wait(min, until, done);
+        self.counts.errors += done[before..].iter().filter(|c| c.result.is_err()).count() as u64;
+        waited
+    }
+
+    fn size(&self, file: FileId) -> Result<u64, TargetError> {
+        self.inner.size(file)
+    }
+
+    fn grow(&mut self, file: FileId, size: u64) -> Result<(), TargetError> {
+        self.inner.grow(file, size)
+    }
+
+    fn extents(&self, file: FileId) -> Result<Vec<Extent>, TargetError> {
+        self.inner.extents(file)
+    }
+
+    fn waker(&self) -> Waker {
+        self.inner.waker()
+    }
+}
