@@ -1,9 +1,104 @@
 //! Room `plan`: reading study files: what was written, then what it means with every default said.
+//!
+//! Takes a TOML file (docs/study.md is its reference); gives a [`Study`] that holds no text left to interpret, the
+//! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that one file.
+//! Prevents: two readers of a study who understand it differently.
 
+mod entries;
+mod error;
+mod estimate;
+mod meaning;
 mod schedule;
+mod space;
 mod study;
 mod units;
+mod written;
 
-pub use schedule::Block;
+pub use error::{PlanError, Problem};
+pub use estimate::{Estimate, estimate};
+pub use schedule::{Block, block};
 pub use study::*;
-pub use units::{Bytes, Duration, Share};
+pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
+
+use error::Findings;
+use std::path::Path;
+
+/// Reads the study at `path`.
+///
+/// # Errors
+/// [`PlanError::Read`] when the file cannot be read, [`PlanError::Broken`] with all that is wrong in it.
+pub fn load(path: &Path) -> Result<Study, PlanError> {
+    load_scaled(path, 1.0)
+}
+
+/// Reads the study at `path` and multiplies its sizes by `factor`, as [`parse_scaled`] does.
+///
+/// # Errors
+/// As [`load`], and [`PlanError::Scale`].
+pub fn load_scaled(path: &Path, factor: f64) -> Result<Study, PlanError> {
+    let bytes = std::fs::read(path).map_err(|source| PlanError::Read {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    // What is not UTF-8 becomes U+FFFD; where that stands outside a comment the reader refuses it with its place.
+    parse_scaled(&String::from_utf8_lossy(&bytes), path, factor)
+}
+
+/// Reads a study from its text; `file` is what messages call it.
+///
+/// # Errors
+/// [`PlanError::Broken`] with all that is wrong in it.
+pub fn parse(text: &str, file: &Path) -> Result<Study, PlanError> {
+    parse_scaled(text, file, 1.0)
+}
+
+/// Reads a study and multiplies by `factor` what grows with the data: LUN sizes, sizes of models, data in bytes, hot
+/// spots, cache, redo log and memory budget, written or not. Shares, counts and times stay. [`Study::resolved`] tells
+/// each changed value beside the one it had.
+///
+/// # Errors
+/// As [`parse`]; [`PlanError::Scale`] when `factor` is not above 0 and at most 1,000,000.
+pub fn parse_scaled(text: &str, file: &Path, factor: f64) -> Result<Study, PlanError> {
+    if !(factor > 0.0 && factor <= 1e6) {
+        return Err(PlanError::Scale { factor });
+    }
+    let mut findings = Findings::default();
+    let written = written::read(text, &mut findings);
+    // The meaning of a file that was misread is guesswork, and its contradictions would be noise.
+    let Some(written) = written.filter(|_| findings.is_empty()) else {
+        return Err(findings.into_error(text, file));
+    };
+    let mut study = meaning::resolve(&written, text, factor, &mut findings);
+    if !findings.is_empty() {
+        return Err(findings.into_error(text, file));
+    }
+    if factor != 1.0 {
+        let plain = meaning::resolve(&written, text, 1.0, &mut Findings::default());
+        for row in &mut study.resolved {
+            let before = plain.resolved.iter().find(|old| old.key == row.key);
+            row.unscaled = before.filter(|old| old.value != row.value).map(|old| old.value.clone());
+        }
+    }
+    Ok(study)
+}
+
+impl Study {
+    /// This study with its sizes multiplied by `factor`, counted from the file, not from an earlier scale.
+    ///
+    /// # Errors
+    /// As [`parse_scaled`]: what fits at one scale may not fit at another.
+    pub fn scaled(&self, factor: f64) -> Result<Study, PlanError> {
+        parse_scaled(&self.text, Path::new(&format!("{}.toml", self.name)), factor)
+    }
+
+    /// The study as a file that says every key; it reads back as the same study.
+    pub fn to_toml(&self) -> String {
+        entries::to_toml(self)
+    }
+
+    /// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` where `scale` is a share of
+    /// devices or of a mounted place, whose room only the machine knows.
+    pub fn data_bytes(&self) -> Option<u64> {
+        space::data_bytes(self)
+    }
+}

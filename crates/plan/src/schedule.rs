@@ -1,4 +1,12 @@
 //! Which stack runs when, and with which seed: an infinite pure function of (study seed, stacks, block).
+//!
+//! Takes the seed of the study, the number of stacks and the number of the block; gives one [`Block`]. Prevents: an order
+//! that favours a stack (whoever runs first finds a colder machine), and a drift of the machine that is taken for a
+//! difference of stacks: blocks come in mirrored pairs, so that within a pair every stack has the same mean position and
+//! a linear drift cancels.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// One block: each stack once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,4 +17,53 @@ pub struct Block {
     pub order: Vec<usize>,
     /// The same for all stacks of the block.
     pub seed: u64,
+}
+
+/// The block `number` (0-based) of a study with `stacks` stacks and the root seed `seed`.
+///
+/// The same arguments give the same block for ever; no two blocks of one study share a seed.
+pub fn block(seed: u64, stacks: usize, number: u32) -> Block {
+    let mut order: Vec<usize> = (0..stacks).collect();
+    shuffle(&mut order, stream(seed ^ ORDERS, u64::from(number / 2)));
+    if number % 2 == 1 {
+        order.reverse();
+    }
+    Block {
+        number,
+        order,
+        seed: stream(seed, u64::from(number)),
+    }
+}
+
+/// Keeps the numbers that shuffle orders apart from those handed out as seeds.
+const ORDERS: u64 = 0x6f72_6465_7273_0001;
+
+/// The `n`th number of the stream that `seed` starts: an odd step, then a bijection, so that it never repeats for
+/// different `n`. Step and bijection are those of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom
+/// number generators").
+fn stream(seed: u64, n: u64) -> u64 {
+    let mut z = seed.wrapping_add((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Fisher and Yates, from the end.
+fn shuffle(order: &mut [usize], seed: u64) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    for last in (1..order.len()).rev() {
+        order.swap(last, below(&mut random, last as u64 + 1) as usize);
+    }
+}
+
+/// A number below `bound`, each equally likely: the high half of a 128-bit product, low halves that would favour some
+/// numbers drawn again (Lemire 2019, "Fast random integer generation in an interval").
+fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
+    let unfair = bound.wrapping_neg() % bound;
+    loop {
+        let product = u128::from(random.next_u64()) * u128::from(bound);
+        if product as u64 >= unfair {
+            return (product >> 64) as u64;
+        }
+    }
 }

@@ -41,6 +41,8 @@ pub struct Study {
     pub resolved: Vec<Resolved>,
     /// The file as read.
     pub text: String,
+    /// The factor that sizes were multiplied with (`--scale`); 1.0 as written.
+    pub scaled: f64,
 }
 
 /// One key and the value that holds.
@@ -52,6 +54,8 @@ pub struct Resolved {
     pub value: String,
     /// True when the study said it.
     pub written: bool,
+    /// The value before `--scale` changed it, if it did.
+    pub unscaled: Option<String>,
 }
 
 /// How I/O is issued.

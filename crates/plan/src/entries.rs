@@ -1,0 +1,311 @@
+//! A resolved study as keys and values: the list that goes with every result, and the study printed whole.
+//!
+//! Takes a [`Study`]; gives [`Resolved`] rows in a stable order, and TOML that reads back as the same study. Prevents: a
+//! default that is used but not shown: rows and print come from the one list made here.
+
+use crate::study::{Database, LunSource, Model, Phase, PhaseKind, Resolved, Scale, Stack, StackKind, Study};
+use crate::units::{ByteRate, Duration, Rate, Share};
+use crate::written::Word;
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::path::Path;
+
+/// One section of the file with its keys.
+struct Part {
+    /// `[study]`, `[luns."data"]`, `[[phase]]`.
+    header: String,
+    /// `study`, `luns.data`, `phase.fresh read`.
+    name: String,
+    keys: Vec<(&'static str, String)>,
+}
+
+/// The rows of a study. `said` holds what stands in the file, as (section, key).
+pub(crate) fn resolved(study: &Study, said: &BTreeSet<(String, String)>) -> Vec<Resolved> {
+    let mut rows = Vec::new();
+    if study.scaled != 1.0 {
+        let value = study.scaled.to_string();
+        rows.push(Resolved {
+            key: "run.scale".to_string(),
+            value,
+            written: true,
+            unscaled: None,
+        });
+    }
+    for part in parts(study) {
+        for (key, value) in part.keys {
+            // `files = "x"` is refused, `files.size` is what counts; a table said as a whole says its keys apart.
+            let written = said.contains(&(part.name.clone(), key.to_string()));
+            rows.push(Resolved {
+                key: format!("{}.{key}", part.name),
+                value,
+                written,
+                unscaled: None,
+            });
+        }
+    }
+    rows
+}
+
+/// The study as a file that says everything.
+pub(crate) fn to_toml(study: &Study) -> String {
+    let mut text = String::new();
+    for part in parts(study) {
+        if part.keys.is_empty() {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&part.header);
+        text.push('\n');
+        for (key, value) in part.keys {
+            text.push_str(&format!("{key} = {value}\n"));
+        }
+    }
+    text
+}
+
+fn parts(study: &Study) -> Vec<Part> {
+    let mut parts = vec![Part {
+        header: "[study]".to_string(),
+        name: "study".to_string(),
+        keys: header(study),
+    }];
+    for set in &study.luns {
+        let keys = match &set.source {
+            LunSource::Files { count, size, dir } => {
+                vec![
+                    ("files.count", count.to_string()),
+                    ("files.size", quoted(size)),
+                    ("files.dir", path(dir)),
+                ]
+            }
+            LunSource::Devices { paths, overwrite } => {
+                let list = |paths: &[std::path::PathBuf]| strings(paths.iter().map(|p| p.display().to_string()));
+                vec![("devices", list(paths)), ("overwrite", list(overwrite))]
+            }
+        };
+        let header = format!("[luns.{}]", quoted(&set.name));
+        parts.push(Part {
+            header,
+            name: format!("luns.{}", set.name),
+            keys,
+        });
+    }
+    let budget = vec![("budget", or_word(&study.memory_budget, "none"))];
+    parts.push(Part {
+        header: "[memory]".to_string(),
+        name: "memory".to_string(),
+        keys: budget,
+    });
+    for stack in &study.stacks {
+        let name = format!("stack.{}", stack.name);
+        parts.push(Part {
+            header: "[[stack]]".to_string(),
+            name,
+            keys: stack_keys(stack),
+        });
+    }
+    let keys = database(&study.database);
+    parts.push(Part {
+        header: "[database]".to_string(),
+        name: "database".to_string(),
+        keys,
+    });
+    for phase in &study.phases {
+        let name = format!("phase.{}", phase.name);
+        parts.push(Part {
+            header: "[[phase]]".to_string(),
+            name,
+            keys: phase_keys(phase),
+        });
+    }
+    parts
+}
+
+type Keys = Vec<(&'static str, String)>;
+
+fn header(study: &Study) -> Keys {
+    vec![
+        ("name", quoted(&study.name)),
+        ("question", quoted(&study.question)),
+        ("published", or_word(&study.published, "none")),
+        ("margin", quoted(study.margin)),
+        ("time_limit", quoted(study.time_limit)),
+        (
+            "blocks",
+            study.blocks.map_or_else(|| quoted("auto"), |blocks| blocks.to_string()),
+        ),
+        ("seed", study.seed.to_string()),
+        ("io", word(&study.io)),
+        ("workers", study.workers.to_string()),
+    ]
+}
+
+fn stack_keys(stack: &Stack) -> Keys {
+    let mut keys = vec![
+        ("name", quoted(&stack.name)),
+        ("kind", quoted(crate::meaning::stack_word(&stack.kind))),
+    ];
+    if let StackKind::Directory { path: place } = &stack.kind {
+        keys.push(("path", path(place)));
+    }
+    if let Some(data) = &stack.data {
+        keys.push(("data", quoted(data)));
+        keys.push(("redo", or_word(&stack.redo, "none")));
+    }
+    if !matches!(stack.kind, StackKind::Model(_)) {
+        keys.push(("access", word(&stack.access)));
+    }
+    if let StackKind::Btrfs {
+        profile,
+        compress,
+        nodatacow,
+        ..
+    } = &stack.kind
+    {
+        keys.push(("profile", word(profile)));
+        keys.push(("compress", or_word(compress, "none")));
+        keys.push(("nodatacow", nodatacow.to_string()));
+    }
+    match &stack.kind {
+        StackKind::Ext4 {
+            mount_options,
+            mkfs_options,
+        }
+        | StackKind::Xfs {
+            mount_options,
+            mkfs_options,
+        }
+        | StackKind::Btrfs {
+            mount_options,
+            mkfs_options,
+            ..
+        } => {
+            keys.push(("mount_options", strings(mount_options.iter().cloned())));
+            keys.push(("mkfs_options", strings(mkfs_options.iter().cloned())));
+        }
+        StackKind::Model(model) => keys.extend(model_keys(model)),
+        StackKind::Directory { .. } | StackKind::Raw => {}
+    }
+    keys.push(("inject.late", quoted(Share(stack.inject.late))));
+    keys.push((
+        "inject.error_at",
+        stack
+            .inject
+            .error_at
+            .map_or_else(|| quoted("none"), |nth| nth.to_string()),
+    ));
+    keys
+}
+
+fn model_keys(model: &Model) -> Keys {
+    vec![
+        ("size", quoted(model.size)),
+        ("service", quoted(model.service)),
+        ("spread", float(model.spread)),
+        ("parallel", model.parallel.to_string()),
+        ("flush", quoted(model.flush)),
+        ("transfer", quoted(ByteRate(model.transfer.0))),
+        ("cached", quoted(model.cached)),
+    ]
+}
+
+fn database(database: &Database) -> Keys {
+    let scale = match database.scale {
+        Scale::Share(share) if share.to_string().ends_with('%') => quoted(share),
+        Scale::Share(share) => float(share.0),
+        Scale::Bytes(bytes) => quoted(bytes),
+    };
+    vec![
+        ("page", quoted(database.page)),
+        ("cache", quoted(database.cache)),
+        ("multiblock_read", database.multiblock_read.to_string()),
+        ("schemas", database.schemas.to_string()),
+        ("scale", scale),
+        ("redo_size", quoted(database.redo_size)),
+        ("compressibility", float(database.compressibility)),
+        ("duplication", quoted(database.duplication)),
+        ("torn_pages", word(&database.torn_pages)),
+        ("checkpoint", quoted(database.checkpoint)),
+        ("writers", database.writers.to_string()),
+    ]
+}
+
+fn phase_keys(phase: &Phase) -> Keys {
+    let kind = match phase.kind {
+        PhaseKind::Random(_) => "random",
+        PhaseKind::Scan(_) => "scan",
+    };
+    let mut keys = vec![
+        ("name", quoted(&phase.name)),
+        ("kind", quoted(kind)),
+        ("time", or_word(&phase.time, "none")),
+        ("ranked", phase.ranked.to_string()),
+    ];
+    match &phase.kind {
+        PhaseKind::Random(random) => {
+            let hotspot = random.hotspot.map(|hot| {
+                let (size, offset) = (quoted(hot.size), quoted(hot.offset));
+                format!("{{ size = {size}, offset = {offset}, frequency = {} }}", hot.frequency)
+            });
+            keys.extend([
+                ("update_pct", random.update_pct.to_string()),
+                ("scan_pct", random.scan_pct.to_string()),
+                ("scan_table_size", quoted(random.scan_table_size)),
+                ("sessions", random.sessions.to_string()),
+                ("work_unit", random.work_unit.to_string()),
+                ("work_loop", random.work_loop.to_string()),
+                ("redo_stress", word(&random.redo_stress)),
+                ("outstanding", random.outstanding.to_string()),
+                ("think_tm_frequency", random.think_tm_frequency.to_string()),
+                ("think_tm_min", quoted::<Duration>(random.think_tm_min)),
+                ("think_tm_max", quoted::<Duration>(random.think_tm_max)),
+                ("hotspot", hotspot.unwrap_or_else(|| quoted("none"))),
+                ("rate", or_word(&random.rate.map(Rate), "none")),
+            ]);
+        }
+        PhaseKind::Scan(scan) => keys.extend([
+            ("users", scan.users.to_string()),
+            ("degree", scan.degree.to_string()),
+            ("parallel", scan.parallel.to_string()),
+        ]),
+    }
+    keys
+}
+
+/// A TOML string, escaped.
+fn quoted<T: Display>(value: T) -> String {
+    let mut text = String::from("\"");
+    for c in value.to_string().chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            c if c.is_control() => text.push_str(&format!("\\u{:04X}", c as u32)),
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
+}
+
+fn path(path: &Path) -> String {
+    quoted(path.display())
+}
+
+fn word<W: Word>(value: &W) -> String {
+    quoted(value.word())
+}
+
+/// The value, or the word that stands for its absence.
+fn or_word<T: Display>(value: &Option<T>, word: &str) -> String {
+    value.as_ref().map_or_else(|| quoted(word), quoted)
+}
+
+fn strings(values: impl Iterator<Item = String>) -> String {
+    format!("[{}]", values.map(quoted).collect::<Vec<_>>().join(", "))
+}
+
+/// A TOML float: with a point, so that it is not taken for an integer.
+fn float(value: f64) -> String {
+    format!("{value:?}")
+}

@@ -1,0 +1,154 @@
+//! Contradictions inside one stack: LUN sets, profiles, options.
+//!
+//! Takes a stack and the LUN sets; gives findings. Prevents: a mkfs that refuses in the middle of a study.
+
+use super::{kind_place, place};
+use crate::error::Findings;
+use crate::meaning::stacks::word;
+use crate::study::{BtrfsProfile, LunSet, LunSource, Stack, StackKind, Study};
+use crate::units::Bytes;
+use crate::written::{WrittenStack, nearest};
+
+pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings) {
+    let data = known(
+        stack.data.as_deref(),
+        w.data.as_ref().map(|at| &at.span),
+        study,
+        findings,
+    );
+    let redo_span = w.redo.as_ref().map(|at| &at.span);
+    let redo = known(stack.redo.as_deref(), redo_span, study, findings);
+    if let Some(set) = data {
+        width(w, stack, set, findings);
+        smallest(stack, set, place(&w.data, &w.span), findings);
+    }
+    if let (Some(set), Some(span)) = (redo, redo_span) {
+        if stack.data.as_ref() == stack.redo.as_ref() {
+            let cure = match stack.kind {
+                StackKind::Raw => "give the redo log a LUN set of its own: [luns.redo], redo = \"redo\"",
+                _ => "leave `redo` out: the redo log then lives beside the data, in the same file system",
+            };
+            findings.add(
+                span,
+                format!("{:?} cannot be both `data` and `redo` of a stack", set.name),
+                cure,
+            );
+        } else if count(set) > 1 {
+            let message = format!("the redo log takes one LUN, and {:?} has {}", set.name, count(set));
+            findings.add(span, message, "name a LUN set of one file or device");
+        } else {
+            smallest(stack, set, span, findings);
+        }
+    }
+    if matches!(stack.kind, StackKind::Raw) && stack.redo.is_none() {
+        let cure = "give it a LUN set of its own: [luns.redo], files = { size = \"512MiB\" }, and here redo = \"redo\"";
+        findings.add(
+            kind_place(w),
+            "a raw stack has no file system in which the redo log could live beside the data",
+            cure,
+        );
+    }
+    if let StackKind::Btrfs {
+        compress: Some(_),
+        nodatacow: true,
+        ..
+    } = stack.kind
+    {
+        let cure = "keep one of the two: what is overwritten in place is never compressed";
+        findings.add(
+            place(&w.nodatacow, &w.span),
+            "`nodatacow` and `compress` exclude each other in btrfs",
+            cure,
+        );
+    }
+}
+
+/// The LUN set of that name, or a finding.
+fn known<'s>(
+    name: Option<&str>,
+    span: Option<&crate::error::Span>,
+    study: &'s Study,
+    findings: &mut Findings,
+) -> Option<&'s LunSet> {
+    let (name, span) = (name?, span?);
+    let found = study.luns.iter().find(|set| set.name == name);
+    if found.is_none() {
+        let cure = match nearest(name, study.luns.iter().map(|set| set.name.as_str())) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None if study.luns.is_empty() => "add it: [luns.data], files = { count = 1, size = \"2GiB\" }".to_string(),
+            None => {
+                let names: Vec<&str> = study.luns.iter().map(|set| set.name.as_str()).collect();
+                format!("name one of: {}", names.join(", "))
+            }
+        };
+        findings.add(span, format!("there is no LUN set {name:?}"), cure);
+    }
+    found
+}
+
+fn count(set: &LunSet) -> usize {
+    match &set.source {
+        LunSource::Files { count, .. } => *count as usize,
+        LunSource::Devices { paths, .. } => paths.len(),
+    }
+}
+
+/// How many LUNs a kind can take.
+fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, findings: &mut Findings) {
+    let luns = count(set);
+    let span = place(&w.data, &w.span);
+    match &stack.kind {
+        StackKind::Ext4 { .. } | StackKind::Xfs { .. } if luns > 1 => {
+            let message = format!(
+                "{} takes one LUN until volume managers come, and {:?} has {luns}",
+                word(&stack.kind),
+                set.name
+            );
+            findings.add(
+                span,
+                message,
+                "name a LUN set of one file or device; btrfs and raw take several",
+            );
+        }
+        StackKind::Btrfs {
+            profile: profile @ (BtrfsProfile::Raid0 | BtrfsProfile::Raid1),
+            ..
+        } if luns < 2 => {
+            let name = if *profile == BtrfsProfile::Raid0 {
+                "raid0"
+            } else {
+                "raid1"
+            };
+            let message = format!("the profile {name} needs two LUNs, and {:?} has {luns}", set.name);
+            let cure = "write profile = \"single\", or give the LUN set count = 2";
+            findings.add(place(&w.profile, span), message, cure);
+        }
+        _ => {}
+    }
+}
+
+/// What the mkfs of a kind refuses: mkfs.xfs below 300 MiB (since xfsprogs 5.19), mkfs.btrfs below about 114 MiB with
+/// its metadata twice.
+fn smallest(stack: &Stack, set: &LunSet, span: &crate::error::Span, findings: &mut Findings) {
+    let LunSource::Files { size, .. } = &set.source else {
+        return;
+    };
+    let least = match stack.kind {
+        StackKind::Xfs { .. } => 300,
+        StackKind::Btrfs { .. } => 128,
+        _ => 1,
+    };
+    if size.0 < least << 20 {
+        let message = format!(
+            "the LUNs of {:?} have {size}, and {} needs {}",
+            set.name,
+            word(&stack.kind),
+            Bytes(least << 20)
+        );
+        findings.add(
+            span,
+            message,
+            format!("make them larger: size = \"{}MiB\" or more", least),
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! Contradictions: each key is fine by itself, together they are not.
+//!
+//! Takes the study as written (for the places) and as meant; gives findings, each with a cure. Prevents: an hour of
+//! building and loading that ends in an error which the file already held.
+
+mod build;
+mod load;
+
+use super::stacks::word;
+use crate::error::{Findings, Span};
+use crate::estimate;
+use crate::study::{Stack, StackKind, Study};
+use crate::units::Duration;
+use crate::written::{At, WrittenStack, WrittenStudy};
+
+/// All of them.
+pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    header(written, study, findings);
+    present(written, findings);
+    sets(written, study, findings);
+    for (w, stack) in written.stacks.iter().zip(&study.stacks) {
+        build::stack(w, stack, study, findings);
+    }
+    models(written, study, findings);
+    load::room(written, study, findings);
+    load::memory(written, study, findings);
+    load::sessions(written, study, findings);
+    time(written, study, findings);
+}
+
+/// Where a value stands, or its home when it is a default.
+fn place<'a, T>(at: &'a Option<At<T>>, home: &'a Span) -> &'a Span {
+    at.as_ref().map_or(home, |at| &at.span)
+}
+
+fn header(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let w = &written.header;
+    if study.margin.0 <= 0.0 || study.margin.0 >= 1.0 {
+        let cure = "write the difference that does not matter to you, above 0% and below 100%: margin = \"5%\"";
+        findings.add(
+            place(&w.margin, &w.span),
+            format!("`margin` cannot be {}", study.margin),
+            cure,
+        );
+    }
+    if let Some(blocks) = study.blocks {
+        if blocks % 2 == 1 || !(4..=64).contains(&blocks) {
+            let near = (blocks.saturating_add(1) / 2 * 2).clamp(4, 64);
+            let message = format!("`blocks` cannot be {blocks}: blocks come in mirrored pairs, from 4 to 64");
+            findings.add(
+                place(&w.blocks, &w.span),
+                message,
+                format!("write blocks = {near}, or \"auto\""),
+            );
+        }
+    }
+}
+
+fn present(written: &WrittenStudy, findings: &mut Findings) {
+    if written.stacks.is_empty() {
+        let cure = "add at least one: [[stack]], then name, kind and what it stands on";
+        findings.add(&written.header.span, "the study has no stack", cure);
+    }
+    if written.phases.is_empty() {
+        let cure = "add at least one: [[phase]], name = \"read\", kind = \"random\", time = \"60s\"";
+        findings.add(&written.header.span, "the study has no phase", cure);
+    }
+}
+
+/// LUN sets that nobody uses: either a stack forgot one, or a device stands there for nothing.
+fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    for set in &written.luns {
+        let name = &set.name.value;
+        let used = |stack: &Stack| stack.data.as_ref() == Some(name) || stack.redo.as_ref() == Some(name);
+        if !study.stacks.iter().any(used) {
+            let cure = format!("write data = \"{name}\" or redo = \"{name}\" in a stack, or remove the set");
+            findings.add(&set.name.span, format!("no stack uses the LUN set {name:?}"), cure);
+        }
+    }
+}
+
+/// A simulated device has a clock of its own; its seconds cannot be compared with real ones.
+fn models(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let simulated = |stack: &Stack| matches!(stack.kind, StackKind::Model(_));
+    let Some(real) = study.stacks.iter().find(|stack| !simulated(stack)) else {
+        return;
+    };
+    let Some((w, model)) = written
+        .stacks
+        .iter()
+        .zip(&study.stacks)
+        .find(|(_, stack)| simulated(stack))
+    else {
+        return;
+    };
+    let message = format!(
+        "{:?} is simulated and {:?} is real ({}): they run on different clocks",
+        model.name,
+        real.name,
+        word(&real.kind)
+    );
+    findings.add(kind_place(w), message, "put simulated stacks into a study of their own");
+}
+
+fn kind_place(w: &WrittenStack) -> &Span {
+    place(&w.kind, &w.span)
+}
+
+/// Four blocks, the least for a verdict (or those the study asks for), must fit into the time limit.
+fn time(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let phases: u64 = study
+        .phases
+        .iter()
+        .filter_map(|phase| phase.time)
+        .fold(0, |sum, t| sum.saturating_add(t.0));
+    let blocks = u64::from(study.blocks.unwrap_or(estimate::FEWEST_BLOCKS));
+    let stacks = study.stacks.len() as u64;
+    let needed = phases.saturating_mul(blocks).saturating_mul(stacks);
+    if needed <= study.time_limit.0 {
+        return;
+    }
+    let w = &written.header;
+    let minutes = needed.div_ceil(super::MINUTE);
+    let message = format!(
+        "`time_limit` is {}, but {blocks} blocks of {stacks} {} with {} of phases need {} for the phases alone",
+        study.time_limit,
+        if stacks == 1 { "stack" } else { "stacks" },
+        Duration(phases),
+        Duration(needed),
+    );
+    let cure = format!(
+        "write time_limit = \"{}m\" or more, or shorten the phases",
+        minutes + minutes / 4 + 1
+    );
+    findings.add(place(&w.time_limit, &w.span), message, cure);
+}

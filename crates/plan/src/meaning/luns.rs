@@ -1,0 +1,137 @@
+//! LUN sets: sizes, directories, devices.
+//!
+//! Takes the sets as written; gives [`LunSet`]s. Prevents: a device that serves in two sets, and a LUN whose size no
+//! block device can have.
+
+use super::{MIB, Settle};
+use crate::error::Span;
+use crate::study::{LunSet, LunSource};
+use crate::units::Bytes;
+use crate::written::{At, Overwrite, WrittenSource, WrittenStudy};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<LunSet> {
+    let mut seen: BTreeMap<PathBuf, String> = BTreeMap::new();
+    let mut sets = Vec::new();
+    for set in &written.luns {
+        let name = settle.name(&Some(set.name.clone()), "LUN set");
+        if name == "none" {
+            settle.findings.add(
+                &set.name.span,
+                "a LUN set cannot be named \"none\"",
+                "give it another name, such as `data`",
+            );
+        }
+        let source = match &set.source {
+            Some(WrittenSource::Files { span, count, size, dir }) => {
+                let count = settle.count(count, "count", 1, 1..=256, span);
+                let size = lun_size(size, settle);
+                let dir = dir.as_ref().map_or_else(|| ".".to_string(), |at| at.value.clone());
+                if dir.is_empty() || dir.chars().any(char::is_control) {
+                    settle.findings.add(
+                        span,
+                        "`dir` is not a directory name",
+                        "write the directory of the files: dir = \".\"",
+                    );
+                }
+                LunSource::Files {
+                    count,
+                    size,
+                    dir: PathBuf::from(dir),
+                }
+            }
+            Some(WrittenSource::Devices { paths, overwrite }) => devices(paths, overwrite, &name, &mut seen, settle),
+            None => continue,
+        };
+        sets.push(LunSet { name, source });
+    }
+    sets
+}
+
+fn lun_size(written: &Option<At<Bytes>>, settle: &mut Settle<'_>) -> Bytes {
+    let Some(at) = written else { return Bytes(MIB) };
+    let size = settle.scaled(at.value.0);
+    if size < MIB {
+        let cure = "write at least 1MiB; an ordinary LUN has some GiB: size = \"2GiB\"";
+        settle
+            .findings
+            .add(&at.span, format!("a LUN of {} is too small", Bytes(size)), cure);
+    } else if !size.is_multiple_of(4096) {
+        let round = Bytes((size / MIB).max(1) * MIB);
+        let message = format!("a LUN of {size} bytes is not a whole number of 4 KiB blocks");
+        settle
+            .findings
+            .add(&at.span, message, format!("write size = \"{round}\""));
+    } else if size > 1 << 50 {
+        settle.findings.add(
+            &at.span,
+            format!("a LUN of {} is too large", Bytes(size)),
+            "write at most 1PiB",
+        );
+    }
+    Bytes(size)
+}
+
+fn devices(
+    paths: &At<Vec<String>>,
+    overwrite: &Option<At<Overwrite>>,
+    name: &str,
+    seen: &mut BTreeMap<PathBuf, String>,
+    settle: &mut Settle<'_>,
+) -> LunSource {
+    if paths.value.is_empty() {
+        settle.findings.add(
+            &paths.span,
+            "a LUN set of no devices",
+            "name them: devices = [\"/dev/nvme1n1\"]",
+        );
+    }
+    for path in &paths.value {
+        check_device(path, &paths.span, settle);
+        if let Some(other) = seen.insert(PathBuf::from(path), name.to_string()) {
+            let message = if other == name {
+                format!("{path:?} stands twice in this LUN set")
+            } else {
+                format!("{path:?} stands in two LUN sets, {other:?} and {name:?}")
+            };
+            settle.findings.add(
+                &paths.span,
+                message,
+                "a device serves in one place of one set: remove one of the two",
+            );
+        }
+    }
+    let listed: Vec<PathBuf> = paths.value.iter().map(PathBuf::from).collect();
+    let overwrite = match overwrite.as_ref().map(|at| (&at.value, &at.span)) {
+        None | Some((Overwrite::All(false), _)) => Vec::new(),
+        Some((Overwrite::All(true), _)) => listed.clone(),
+        Some((Overwrite::Named(named), span)) => {
+            for path in named.iter().filter(|path| !paths.value.contains(path)) {
+                let cure = "name only devices of this set, exactly as in `devices`";
+                settle.findings.add(
+                    span,
+                    format!("`overwrite` names {path:?}, which is not in this LUN set"),
+                    cure,
+                );
+            }
+            named.iter().map(PathBuf::from).collect()
+        }
+    };
+    LunSource::Devices {
+        paths: listed,
+        overwrite,
+    }
+}
+
+fn check_device(path: &str, span: &Span, settle: &mut Settle<'_>) {
+    let plain = Path::new(path)
+        .components()
+        .all(|part| !matches!(part, std::path::Component::ParentDir));
+    if !path.starts_with("/dev/") || !plain || path.chars().any(char::is_control) {
+        let cure = "name whole block devices by their path: \"/dev/nvme1n1\" or \"/dev/disk/by-id/...\"";
+        settle
+            .findings
+            .add(span, format!("{path:?} is not the path of a device"), cure);
+    }
+}

@@ -1,0 +1,175 @@
+//! What a written study means: every default filled in, every value checked, every contradiction refused.
+//!
+//! Takes [`WrittenStudy`] and the scale of the run; gives [`Study`] and findings. Prevents: a study that is accepted here
+//! and found impossible an hour later, when LUNs have been written.
+
+mod checks;
+mod database;
+mod luns;
+mod phases;
+mod stacks;
+
+pub(crate) use stacks::word as stack_word;
+
+use crate::error::{Findings, Span};
+use crate::study::{IoMethod, Study};
+use crate::units::{Bytes, Duration, Share};
+use crate::written::{At, WrittenStudy};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// Gives the study that was meant. With findings it holds stand-ins and must not be used.
+pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings: &mut Findings) -> Study {
+    let mut settle = Settle { factor, findings };
+    let header = &written.header;
+    let home = &header.span;
+    let name = settle.name(&header.name, "study");
+    let luns = luns::resolve(written, &mut settle);
+    let memory_budget = written
+        .budget
+        .as_ref()
+        .and_then(|at| at.value)
+        .map(|budget| Bytes(settle.scaled(budget.0)));
+    let phases = phases::resolve(written, &mut settle);
+    let mut study = Study {
+        question: settle.question(&header.question),
+        published: settle.published(&header.published),
+        margin: or(&header.margin, Share(0.05), home).value,
+        time_limit: or(&header.time_limit, Duration(15 * MINUTE), home).value,
+        blocks: header
+            .blocks
+            .as_ref()
+            .and_then(|at| at.value)
+            .map(|blocks| blocks.min(u64::from(u32::MAX)) as u32),
+        seed: or(&header.seed, 1, home).value,
+        io: or(&header.io, IoMethod::Auto, home).value,
+        workers: settle.count(&header.workers, "workers", 1, 1..=1024, home),
+        stacks: stacks::resolve(written, &luns, &mut settle),
+        database: database::stand_in(),
+        resolved: Vec::new(),
+        text: text.to_string(),
+        scaled: factor,
+        name,
+        luns,
+        memory_budget,
+        phases,
+    };
+    study.database = database::resolve(written, &study, &mut settle);
+    checks::all(written, &study, settle.findings);
+    study.resolved = crate::entries::resolved(&study, &written.said);
+    study
+}
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const MINUTE: u64 = 60 * SECOND;
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// What was written, or the default, standing where the section stands.
+fn or<T: Clone>(written: &Option<At<T>>, default: T, home: &Span) -> At<T> {
+    written.clone().unwrap_or_else(|| At {
+        value: default,
+        span: home.clone(),
+    })
+}
+
+/// Turns written values into settled ones.
+struct Settle<'f> {
+    factor: f64,
+    findings: &'f mut Findings,
+}
+
+impl Settle<'_> {
+    /// `bytes` at the scale of this run, on a round number of bytes.
+    fn scaled(&self, bytes: u64) -> u64 {
+        scaled(bytes, self.factor)
+    }
+
+    /// A whole number within `range`.
+    fn count(
+        &mut self,
+        written: &Option<At<u64>>,
+        key: &str,
+        default: u32,
+        range: RangeInclusive<u32>,
+        home: &Span,
+    ) -> u32 {
+        let at = or(written, u64::from(default), home);
+        match u32::try_from(at.value) {
+            Ok(value) if range.contains(&value) => value,
+            _ => {
+                let cure = format!("write a whole number from {} to {}", range.start(), range.end());
+                self.findings
+                    .add(&at.span, format!("`{key}` cannot be {}", at.value), cure);
+                default
+            }
+        }
+    }
+
+    /// A name that can stand in a table, in a path and in a terminal.
+    fn name(&mut self, written: &Option<At<String>>, what: &str) -> String {
+        let Some(at) = written else { return String::new() };
+        let name = at.value.as_str();
+        let cure = "use up to 64 letters, digits, spaces, `-`, `_` or `.`";
+        let wrong = if name.is_empty() {
+            "is empty".to_string()
+        } else if name.chars().count() > 64 {
+            format!("has {} characters", name.chars().count())
+        } else if name.chars().any(char::is_control) {
+            "holds a control character".to_string()
+        } else if name.contains('/') {
+            "holds a `/`, and names become parts of paths".to_string()
+        } else if name.starts_with(['.', '-']) || name.trim() != name {
+            "starts or ends with what a path should not".to_string()
+        } else {
+            return at.value.clone();
+        };
+        self.findings
+            .add(&at.span, format!("the name of this {what} {wrong}"), cure);
+        String::new()
+    }
+
+    /// The question, its line breaks made spaces.
+    fn question(&mut self, written: &Option<At<String>>) -> String {
+        let Some(at) = written else { return String::new() };
+        let folded = at.value.split_whitespace().collect::<Vec<_>>().join(" ");
+        if folded.chars().any(char::is_control) {
+            self.findings.add(
+                &at.span,
+                "the question holds a control character",
+                "write it as plain text",
+            );
+        }
+        folded
+    }
+
+    fn published(&mut self, written: &Option<At<Option<String>>>) -> Option<String> {
+        let at = written.as_ref()?;
+        let named = at.value.clone().map(|value| At {
+            value,
+            span: at.span.clone(),
+        });
+        named.is_some().then(|| self.name(&named, "publication"))
+    }
+
+    /// Reports names that stand more than once; the second is pointed at.
+    fn unique<'w>(&mut self, names: impl Iterator<Item = &'w Option<At<String>>>, what: &str) {
+        let mut first: BTreeMap<&str, ()> = BTreeMap::new();
+        for at in names.flatten() {
+            if first.insert(&at.value, ()).is_some() {
+                let message = format!("a second {what} is named {:?}", at.value);
+                self.findings
+                    .add(&at.span, message, format!("give each {what} a name of its own"));
+            }
+        }
+    }
+}
+
+/// `bytes` times `factor`, rounded down to a round number of bytes: a whole MiB, or 64 KiB below 16 MiB.
+fn scaled(bytes: u64, factor: f64) -> u64 {
+    if factor == 1.0 {
+        return bytes;
+    }
+    let product = (bytes as f64 * factor).min((1u64 << 60) as f64) as u64;
+    let grain = if product >= 16 * MIB { MIB } else { 64 << 10 };
+    product / grain * grain
+}

@@ -1,0 +1,259 @@
+//! Phases: what is done, how long, by whom.
+//!
+//! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never ends, and
+//! parameters that contradict each other.
+
+use super::{MIB, MINUTE, Settle, or};
+use crate::error::Span;
+use crate::study::{Hotspot, Phase, PhaseKind, Random, RedoStress, Scan};
+use crate::units::{Bytes, Duration};
+use crate::written::{At, FlatHotspot, PhaseWord, WrittenHotspot, WrittenPhase, WrittenStudy};
+
+pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Phase> {
+    settle.unique(written.phases.iter().map(|phase| &phase.name), "phase");
+    let schemas = written.database.schemas.as_ref().map_or(64, |at| at.value);
+    let mut phases = Vec::new();
+    for phase in &written.phases {
+        let Some(kind) = &phase.kind else { continue };
+        let name = settle.name(&phase.name, "phase");
+        let (kind, usual) = match kind.value {
+            PhaseWord::Random => {
+                let random = random(phase, settle);
+                let usual = (random.work_loop == 0).then_some(Duration(MINUTE));
+                (PhaseKind::Random(random), usual)
+            }
+            PhaseWord::Scan => (PhaseKind::Scan(scan(phase, schemas, settle)), None),
+        };
+        let time = or(&phase.time, usual, &phase.span);
+        check_time(&time, &kind, settle);
+        let ranked = or(&phase.ranked, true, &phase.span).value;
+        phases.push(Phase {
+            name,
+            kind,
+            time: time.value,
+            ranked,
+        });
+    }
+    phases
+}
+
+fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle<'_>) {
+    match (time.value, kind) {
+        (Some(Duration(0)), _) => {
+            settle.findings.add(
+                &time.span,
+                "a phase cannot last 0s",
+                "write how long it runs: time = \"60s\"",
+            );
+        }
+        (None, PhaseKind::Random(random)) if random.work_loop == 0 => {
+            let cure = "give it a `time`, or a `work_loop` of operations for each session";
+            settle.findings.add(
+                &time.span,
+                "this phase never ends: it has neither a time nor a number of operations",
+                cure,
+            );
+        }
+        _ => {}
+    }
+}
+
+/// SLOB's rule for its percentages: 0 to 50, or 100.
+fn percent(written: &Option<At<u64>>, key: &str, usual: u32, home: &Span, settle: &mut Settle<'_>) -> u32 {
+    let value = settle.count(written, key, usual, 0..=100, home);
+    if (51..=99).contains(&value) {
+        let span = written.as_ref().map_or(home, |at| &at.span);
+        let message = format!("`{key}` cannot be {value}: SLOB refuses 51 to 99, where its results are not repeatable");
+        settle.findings.add(span, message, "choose 0 to 50, or 100");
+    }
+    value
+}
+
+fn random(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Random {
+    let home = &phase.span;
+    let scan_pct = percent(&phase.scan_pct, "scan_pct", 0, home, settle);
+    let random = Random {
+        // SLOB's default, as far as the scans leave room for it.
+        update_pct: percent(&phase.update_pct, "update_pct", 25.min(100 - scan_pct), home, settle),
+        scan_pct,
+        scan_table_size: or(&phase.scan_table_size, Bytes(MIB), home).value,
+        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536, home),
+        work_unit: settle.count(&phase.work_unit, "work_unit", 64, 1..=1024, home),
+        work_loop: or(&phase.work_loop, 0, home).value,
+        redo_stress: or(&phase.redo_stress, RedoStress::Lite, home).value,
+        outstanding: settle.count(&phase.outstanding, "outstanding", 1, 1..=1024, home),
+        think_tm_frequency: settle.count(&phase.think_tm_frequency, "think_tm_frequency", 0, 0..=1_000_000, home),
+        think_tm_min: or(&phase.think_tm_min, Duration(100_000_000), home).value,
+        think_tm_max: or(&phase.think_tm_max, Duration(500_000_000), home).value,
+        hotspot: hotspot(phase, settle),
+        rate: phase.rate.as_ref().and_then(|at| at.value).map(|rate| rate.0),
+    };
+    check_random(phase, &random, settle);
+    random
+}
+
+fn check_random(phase: &WrittenPhase, random: &Random, settle: &mut Settle<'_>) {
+    let home = &phase.span;
+    if random.update_pct + random.scan_pct > 100 {
+        let span = phase.scan_pct.as_ref().map_or(home, |at| &at.span);
+        let message = format!(
+            "{} % scans and {} % updates are more than all operations",
+            random.scan_pct, random.update_pct
+        );
+        settle.findings.add(
+            span,
+            message,
+            "lower `scan_pct` or `update_pct` until both fit into 100",
+        );
+    }
+    if random.think_tm_min > random.think_tm_max {
+        let span = phase
+            .think_tm_min
+            .as_ref()
+            .or(phase.think_tm_max.as_ref())
+            .map_or(home, |at| &at.span);
+        let message = format!(
+            "`think_tm_min` ({}) is above `think_tm_max` ({})",
+            random.think_tm_min, random.think_tm_max
+        );
+        settle.findings.add(span, message, "swap them, or raise `think_tm_max`");
+    }
+    if let Some(at) = phase.rate.as_ref().filter(|at| at.value.is_some()) {
+        if random.think_tm_frequency > 0 {
+            let cure = "keep one of them: `rate` for arrivals on a schedule, think time for sessions that pause";
+            settle
+                .findings
+                .add(&at.span, "a phase has a `rate` or think time, not both", cure);
+        }
+        if random.rate.is_some_and(|rate| !(1e-3..=1e9).contains(&rate)) {
+            let cure = "write operations a second for the whole instance: rate = \"500/s\"";
+            settle.findings.add(&at.span, "`rate` is out of range", cure);
+        }
+    }
+    if random.outstanding > random.work_unit {
+        let span = phase
+            .outstanding
+            .as_ref()
+            .or(phase.work_unit.as_ref())
+            .map_or(home, |at| &at.span);
+        let message = format!(
+            "`outstanding` is {}, but an operation touches {} pages (`work_unit`)",
+            random.outstanding, random.work_unit
+        );
+        settle.findings.add(
+            span,
+            message,
+            format!("write outstanding = {} or less", random.work_unit),
+        );
+    }
+    if random.scan_table_size.0 < 32 << 10 {
+        let span = phase.scan_table_size.as_ref().map_or(home, |at| &at.span);
+        settle.findings.add(
+            span,
+            format!("a scan of {} is no scan", random.scan_table_size),
+            "write scan_table_size = \"1MiB\"",
+        );
+    }
+}
+
+/// The hot spot, from the table or from SLOB's flat names.
+fn hotspot(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Option<Hotspot> {
+    let flat = &phase.flat_hotspot;
+    let alone = [&flat.mb, &flat.offset_mb, &flat.frequency]
+        .into_iter()
+        .flatten()
+        .next();
+    if let (Some(_), Some(span)) = (
+        &phase.hotspot,
+        flat.on.as_ref().map(|at| &at.span).or(alone.map(|at| &at.span)),
+    ) {
+        settle.findings.add(
+            span,
+            "the hot spot is written twice, as `hotspot` and in SLOB's names",
+            "keep one of the two",
+        );
+        return None;
+    }
+    let hotspot = match &phase.hotspot {
+        Some(written) => from_table(written.as_ref()?, settle),
+        None => from_flat(flat, alone, settle)?,
+    };
+    let span = phase
+        .hotspot
+        .as_ref()
+        .and_then(|h| h.as_ref())
+        .map_or(&phase.span, |h| &h.span);
+    if hotspot.size.0 < 32 << 10 {
+        let cure = "write the bytes that are hot in each schema: hotspot = { size = \"8MiB\", frequency = 3 }";
+        settle
+            .findings
+            .add(span, format!("a hot spot of {} holds no page", hotspot.size), cure);
+    }
+    Some(hotspot)
+}
+
+fn from_table(written: &WrittenHotspot, settle: &mut Settle<'_>) -> Hotspot {
+    let scaled = |at: &Option<At<Bytes>>| Bytes(settle.scaled(at.as_ref().map_or(0, |at| at.value.0)));
+    let (size, offset) = (scaled(&written.size), scaled(&written.offset));
+    // A malformed size has been reported where it stands; this keeps it from being reported again as empty.
+    let size = if written.size.is_none() { Bytes(MIB) } else { size };
+    Hotspot {
+        size,
+        offset,
+        frequency: settle.count(&written.frequency, "frequency", 1, 1..=1_000_000, &written.span),
+    }
+}
+
+fn from_flat(flat: &FlatHotspot, alone: Option<&At<u64>>, settle: &mut Settle<'_>) -> Option<Hotspot> {
+    let Some(on) = &flat.on else {
+        if let Some(at) = alone {
+            let cure = "write do_hotspot = true, or remove what belongs to it";
+            settle
+                .findings
+                .add(&at.span, "a hot spot is described, but `do_hotspot` is not there", cure);
+        }
+        return None;
+    };
+    if !on.value {
+        // As SLOB does: FALSE switches the others off without deleting them.
+        return None;
+    }
+    let home = &on.span;
+    let size = settle.count(&flat.mb, "hotspot_mb", 10, 1..=1 << 24, home);
+    let offset = settle.count(&flat.offset_mb, "hotspot_offset_mb", 0, 0..=1 << 24, home);
+    Some(Hotspot {
+        size: Bytes(settle.scaled(u64::from(size) * MIB)),
+        offset: Bytes(settle.scaled(u64::from(offset) * MIB)),
+        frequency: settle.count(&flat.frequency, "hotspot_frequency", 1, 1..=1_000_000, home),
+    })
+}
+
+fn scan(phase: &WrittenPhase, schemas: u64, settle: &mut Settle<'_>) -> Scan {
+    let home = &phase.span;
+    let usual = schemas.clamp(1, 10) as u32;
+    let users = settle.count(&phase.users, "users", usual, 1..=65_536, home);
+    let parallel = settle.count(&phase.parallel, "parallel", 1, 1..=1024, home);
+    if u64::from(users) > schemas {
+        let span = phase.users.as_ref().map_or(home, |at| &at.span);
+        let message = format!("{users} users cannot be scanned: there are {schemas} schemas");
+        settle.findings.add(
+            span,
+            message,
+            format!("write users = {schemas} or less, or raise `schemas` in [database]"),
+        );
+    }
+    if parallel > users {
+        let span = phase.parallel.as_ref().map_or(home, |at| &at.span);
+        let message = format!("{parallel} scans at the same time, of {users} users");
+        settle.findings.add(
+            span,
+            message,
+            format!("write parallel = {users} or less, or raise `users`"),
+        );
+    }
+    Scan {
+        users,
+        degree: settle.count(&phase.degree, "degree", 1, 1..=1024, home),
+        parallel,
+    }
+}

@@ -1,0 +1,268 @@
+//! Stacks: what is built on which LUN set.
+//!
+//! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: options that undo what the study is about
+//! (a discard that makes LUN files sparse, a compression that the report does not know of).
+
+use super::{MIB, SECOND, Settle, or};
+use crate::error::Span;
+use crate::study::{Access, BtrfsProfile, Inject, LunSet, LunSource, Model, Stack, StackKind};
+use crate::units::{ByteRate, Bytes, Duration, Share};
+use crate::written::{At, Options, StackWord, Word, WrittenModel, WrittenStack, WrittenStudy};
+use std::path::PathBuf;
+
+pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Settle<'_>) -> Vec<Stack> {
+    settle.unique(written.stacks.iter().map(|stack| &stack.name), "stack");
+    let mut stacks = Vec::new();
+    for stack in &written.stacks {
+        let Some(kind) = &stack.kind else { continue };
+        stacks.push(Stack {
+            name: settle.name(&stack.name, "stack"),
+            kind: kind_of(stack, kind.value, luns, settle),
+            data: stack.data.as_ref().map(|at| at.value.clone()),
+            redo: stack.redo.as_ref().and_then(|at| at.value.clone()),
+            access: or(&stack.access, Access::Direct, &stack.span).value,
+            inject: inject(stack, settle),
+        });
+    }
+    stacks
+}
+
+/// LUNs in a set, if it exists.
+fn width(luns: &[LunSet], name: &Option<At<String>>) -> Option<usize> {
+    let set = luns
+        .iter()
+        .find(|set| Some(&set.name) == name.as_ref().map(|at| &at.value))?;
+    Some(match &set.source {
+        LunSource::Files { count, .. } => *count as usize,
+        LunSource::Devices { paths, .. } => paths.len(),
+    })
+}
+
+fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], settle: &mut Settle<'_>) -> StackKind {
+    let mount_options = options(&stack.mount_options, word, "mount_options", settle);
+    let mkfs_options = options(&stack.mkfs_options, word, "mkfs_options", settle);
+    match word {
+        StackWord::Directory => StackKind::Directory {
+            path: path(stack, settle),
+        },
+        StackWord::Raw => StackKind::Raw,
+        StackWord::Ext4 => StackKind::Ext4 {
+            mount_options,
+            mkfs_options,
+        },
+        StackWord::Xfs => StackKind::Xfs {
+            mount_options,
+            mkfs_options,
+        },
+        StackWord::Btrfs => {
+            let several = width(luns, &stack.data).is_some_and(|width| width > 1);
+            let usual = if several {
+                BtrfsProfile::Raid0
+            } else {
+                BtrfsProfile::Single
+            };
+            StackKind::Btrfs {
+                profile: or(&stack.profile, usual, &stack.span).value,
+                compress: compress(stack, settle),
+                nodatacow: or(&stack.nodatacow, false, &stack.span).value,
+                mount_options,
+                mkfs_options,
+            }
+        }
+        StackWord::Model => StackKind::Model(model(&stack.model, &stack.span, settle)),
+    }
+}
+
+fn path(stack: &WrittenStack, settle: &mut Settle<'_>) -> PathBuf {
+    let Some(at) = &stack.path else { return PathBuf::new() };
+    if at.value.is_empty() || at.value.chars().any(char::is_control) {
+        settle.findings.add(
+            &at.span,
+            "`path` is not a directory name",
+            "write the directory: path = \"/srv/data\"",
+        );
+    }
+    PathBuf::from(&at.value)
+}
+
+/// The algorithm as btrfs writes it, with its level.
+fn compress(stack: &WrittenStack, settle: &mut Settle<'_>) -> Option<String> {
+    let at = stack.compress.as_ref()?;
+    let algorithm = at.value.clone()?;
+    let (name, level) = algorithm
+        .split_once(':')
+        .map_or((algorithm.as_str(), None), |(n, l)| (n, Some(l)));
+    let levels = match name {
+        "zlib" => 1..=9,
+        "zstd" => -15..=15,
+        "lzo" => 0..=0,
+        _ => {
+            let cure = "write \"zstd\", \"zstd:3\", \"zlib\", \"lzo\" or \"none\"";
+            settle
+                .findings
+                .add(&at.span, format!("btrfs has no compression {algorithm:?}"), cure);
+            return None;
+        }
+    };
+    if let Some(level) = level {
+        if !level
+            .parse::<i32>()
+            .is_ok_and(|level| level != 0 && levels.contains(&level))
+        {
+            let cure = format!("leave the level out: compress = \"{name}\"");
+            settle
+                .findings
+                .add(&at.span, format!("{name} has no level {level:?}"), cure);
+        }
+    }
+    Some(algorithm)
+}
+
+/// Options of mount or mkfs, without those that would falsify the study.
+fn options(written: &Option<At<Options>>, word: StackWord, key: &str, settle: &mut Settle<'_>) -> Vec<String> {
+    let Some(at) = written else { return Vec::new() };
+    for option in &at.value.0 {
+        if option.is_empty() || option.chars().any(char::is_control) {
+            settle.findings.add(
+                &at.span,
+                format!("`{key}` holds an empty or unprintable option"),
+                "remove it",
+            );
+        }
+        for part in option.split(',') {
+            let part = part.trim();
+            let name = part.split_once('=').map_or(part, |(name, _)| name);
+            if let Some((why, cure)) = harmful(name, part, word, key) {
+                settle
+                    .findings
+                    .add(&at.span, format!("`{key}` may not hold \"{part}\": {why}"), cure);
+            }
+        }
+    }
+    at.value.0.clone()
+}
+
+/// Why an option cannot stand, and what to do.
+fn harmful(name: &str, part: &str, word: StackWord, key: &str) -> Option<(&'static str, &'static str)> {
+    let mount = key == "mount_options";
+    let btrfs = word == StackWord::Btrfs;
+    match name {
+        "discard" => Some((
+            "a discard makes LUN files sparse, and what is sparse is read without the disk",
+            "remove it: nothing below a study discards",
+        )),
+        "ro" | "norecovery" if mount => Some(("the database must write", "remove it")),
+        "remount" | "bind" | "loop" | "offset" if mount => Some((
+            "mounting is the business of the stack",
+            "remove it: the stack attaches its LUNs itself",
+        )),
+        "compress" | "compress-force" if mount && btrfs => Some((
+            "compression must be disclosed",
+            "remove it and write the key: compress = \"zstd\"",
+        )),
+        "nodatacow" | "nodatasum" if mount && btrfs => Some((
+            "overwriting in place must be disclosed",
+            "remove it and write the key: nodatacow = true",
+        )),
+        "-d" | "--data" | "-m" | "--metadata" if !mount && btrfs => Some((
+            "the profile must be disclosed",
+            "remove it and write the key: profile = \"raid1\"",
+        )),
+        _ if !mount && part.starts_with('/') => Some(("the stack says which LUNs are formatted", "remove the path")),
+        _ => None,
+    }
+}
+
+fn model(written: &WrittenModel, home: &Span, settle: &mut Settle<'_>) -> Model {
+    let size = Bytes(settle.scaled(or(&written.size, Bytes(4096 * MIB), home).value.0));
+    if size.0 < MIB || !size.0.is_multiple_of(4096) {
+        let span = written.size.as_ref().map_or(home, |at| &at.span);
+        settle.findings.add(
+            span,
+            format!("a device of {size} is too small or no whole number of 4 KiB blocks"),
+            "write a size of some GiB: size = \"4GiB\"",
+        );
+    }
+    let service = or(&written.service, Duration(100_000), home);
+    if service.value.0 == 0 || service.value.0 > 10 * SECOND {
+        settle.findings.add(
+            &service.span,
+            format!("a request cannot take {}", service.value),
+            "write 1ns to 10s: service = \"100us\"",
+        );
+    }
+    let spread = or(&written.spread, Share(0.2), home);
+    if spread.value.0 > 10.0 {
+        settle.findings.add(
+            &spread.span,
+            "`spread` is above 10",
+            "write the coefficient of variation, such as 0.2",
+        );
+    }
+    let transfer = or(&written.transfer, ByteRate(1_000_000_000), home);
+    if transfer.value.0 == 0 {
+        settle.findings.add(
+            &transfer.span,
+            "nothing can be transferred at 0 bytes a second",
+            "write transfer = \"500MB/s\"",
+        );
+    }
+    let cached = or(&written.cached, Share(0.0), home);
+    if cached.value.0 > 1.0 {
+        settle.findings.add(
+            &cached.span,
+            format!("`cached` is {}, more than all reads", cached.value),
+            "write 0% to 100%",
+        );
+    }
+    let flush = or(&written.flush, Duration(200_000), home);
+    if flush.value.0 > 10 * SECOND {
+        settle.findings.add(
+            &flush.span,
+            format!("a flush cannot take {}", flush.value),
+            "write at most 10s: flush = \"200us\"",
+        );
+    }
+    Model {
+        size,
+        service: service.value,
+        spread: spread.value.0,
+        parallel: settle.count(&written.parallel, "parallel", 8, 1..=4096, home),
+        flush: flush.value,
+        transfer: Bytes(transfer.value.0),
+        cached: cached.value,
+    }
+}
+
+fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
+    let late = or(&stack.late, Share(0.0), &stack.span);
+    if late.value.0 > 100.0 {
+        settle.findings.add(
+            &late.span,
+            format!("`late` is {}", late.value),
+            "write how much longer each I/O takes: late = \"20%\"",
+        );
+    }
+    let error_at = stack.error_at.as_ref().and_then(|at| at.value);
+    if let Some(at) = stack.error_at.as_ref().filter(|at| at.value == Some(0)) {
+        settle
+            .findings
+            .add(&at.span, "there is no I/O number 0", "count from 1: error_at = 1000");
+    }
+    Inject {
+        late: late.value.0,
+        error_at,
+    }
+}
+
+/// The word of a kind, for messages.
+pub(crate) fn word(kind: &StackKind) -> &'static str {
+    match kind {
+        StackKind::Directory { .. } => StackWord::Directory.word(),
+        StackKind::Raw => StackWord::Raw.word(),
+        StackKind::Ext4 { .. } => StackWord::Ext4.word(),
+        StackKind::Xfs { .. } => StackWord::Xfs.word(),
+        StackKind::Btrfs { .. } => StackWord::Btrfs.word(),
+        StackKind::Model(_) => StackWord::Model.word(),
+    }
+}

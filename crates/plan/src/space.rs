@@ -1,0 +1,43 @@
+//! How much room a study has and fills, as far as the file alone can tell.
+//!
+//! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
+//! rooms that compute the size of the data differently.
+
+use crate::study::{BtrfsProfile, LunSource, Scale, Stack, StackKind, Study};
+
+/// Bytes of a LUN set; `None` for devices and for sets that do not exist.
+pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
+    match &study.luns.iter().find(|set| set.name == name)?.source {
+        LunSource::Files { count, size, .. } => size.0.checked_mul(u64::from(*count)),
+        LunSource::Devices { .. } => None,
+    }
+}
+
+/// Bytes of a stack before the file system takes its own part: an upper bound of what data and redo can use.
+pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
+    if let StackKind::Model(model) = &stack.kind {
+        return Some(model.size.0);
+    }
+    let bytes = set_bytes(study, stack.data.as_ref()?)?;
+    match stack.kind {
+        StackKind::Btrfs {
+            profile: BtrfsProfile::Raid1,
+            ..
+        } => Some(bytes / 2),
+        _ => Some(bytes),
+    }
+}
+
+/// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room that
+/// only the machine knows.
+pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
+    let asked = match study.database.scale {
+        Scale::Bytes(bytes) => bytes.0,
+        Scale::Share(share) => {
+            let rooms: Option<Vec<u64>> = study.stacks.iter().map(|stack| usable(study, stack)).collect();
+            (rooms?.into_iter().min()? as f64 * share.0) as u64
+        }
+    };
+    let schemas = u64::from(study.database.schemas);
+    Some(asked / schemas / study.database.page.0 * schemas * study.database.page.0)
+}

@@ -1,0 +1,413 @@
+//! What was written: the study file as typed values, each with its place, and nothing more.
+//!
+//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). No default and
+//! no judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be told from what the
+//! user said.
+
+mod phase;
+mod section;
+mod stack;
+mod value;
+
+pub(crate) use phase::{FlatHotspot, WrittenHotspot, WrittenPhase};
+pub(crate) use section::Section;
+pub(crate) use stack::{WrittenModel, WrittenStack};
+pub(crate) use value::{At, Options, Overwrite, PhaseWord, StackWord, Word};
+
+use crate::error::{Findings, Span};
+use crate::study::{IoMethod, Scale, TornPages};
+use crate::units::{Bytes, Duration, Share};
+use std::collections::BTreeSet;
+use toml::de::{DeTable, DeValue};
+
+/// A whole study as written.
+pub(crate) struct WrittenStudy {
+    pub(crate) header: WrittenHeader,
+    pub(crate) luns: Vec<WrittenLuns>,
+    pub(crate) budget: Option<At<Option<Bytes>>>,
+    pub(crate) stacks: Vec<WrittenStack>,
+    pub(crate) database: WrittenDatabase,
+    pub(crate) phases: Vec<WrittenPhase>,
+    /// What was said, as (section, key): (`"stack.btrfs"`, `"profile"`), (`"luns.data"`, `"files.size"`).
+    pub(crate) said: BTreeSet<(String, String)>,
+}
+
+/// `[study]`.
+#[derive(Default)]
+pub(crate) struct WrittenHeader {
+    pub(crate) span: Span,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) question: Option<At<String>>,
+    pub(crate) published: Option<At<Option<String>>>,
+    pub(crate) margin: Option<At<Share>>,
+    pub(crate) time_limit: Option<At<Duration>>,
+    pub(crate) blocks: Option<At<Option<u64>>>,
+    pub(crate) seed: Option<At<u64>>,
+    pub(crate) io: Option<At<IoMethod>>,
+    pub(crate) workers: Option<At<u64>>,
+}
+
+/// `[luns.NAME]`.
+pub(crate) struct WrittenLuns {
+    pub(crate) name: At<String>,
+    pub(crate) source: Option<WrittenSource>,
+}
+
+/// What a LUN set is made of, as written.
+pub(crate) enum WrittenSource {
+    Files {
+        span: Span,
+        count: Option<At<u64>>,
+        size: Option<At<Bytes>>,
+        dir: Option<At<String>>,
+    },
+    Devices {
+        paths: At<Vec<String>>,
+        overwrite: Option<At<Overwrite>>,
+    },
+}
+
+/// `[database]`.
+#[derive(Default)]
+pub(crate) struct WrittenDatabase {
+    /// The header, if the section stands there.
+    pub(crate) span: Option<Span>,
+    pub(crate) page: Option<At<Bytes>>,
+    pub(crate) cache: Option<At<Bytes>>,
+    pub(crate) multiblock_read: Option<At<u64>>,
+    pub(crate) schemas: Option<At<u64>>,
+    pub(crate) scale: Option<At<Scale>>,
+    pub(crate) redo_size: Option<At<Bytes>>,
+    pub(crate) compressibility: Option<At<f64>>,
+    pub(crate) duplication: Option<At<Share>>,
+    pub(crate) torn_pages: Option<At<TornPages>>,
+    pub(crate) checkpoint: Option<At<Duration>>,
+    pub(crate) writers: Option<At<u64>>,
+}
+
+/// Reads the text. `None` when it is not TOML at all (the findings say where).
+pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        // What a broken line did to the lines after it is guesswork: the first few errors are enough.
+        for error in errors.iter().take(5) {
+            let span = error.span().unwrap_or(text.len()..text.len());
+            let (message, cure) = syntax(error.message());
+            findings.add(&span, message, cure);
+        }
+        return None;
+    }
+    let mut root = Section::new("the study", 0..0, document.get_ref());
+    let header = read_header(&mut root, findings);
+    let luns = read_luns(&mut root, findings);
+    let budget = heading(&mut root, "memory", findings).and_then(|mut memory| {
+        let budget = memory.get_or("budget", "none", findings);
+        memory.finish(&[], findings);
+        budget
+    });
+    let stacks = list(&mut root, "stack", findings)
+        .into_iter()
+        .map(|s| stack::read(s, findings))
+        .collect();
+    let database = read_database(&mut root, findings);
+    let phases = list(&mut root, "phase", findings)
+        .into_iter()
+        .map(|s| phase::read(s, findings))
+        .collect();
+    root.finish(&[], findings);
+    Some(WrittenStudy {
+        header,
+        luns,
+        budget,
+        stacks,
+        database,
+        phases,
+        said: said(document.get_ref()),
+    })
+}
+
+/// What the TOML reader said, with a cure.
+fn syntax(message: &str) -> (String, String) {
+    let cure = if message.contains("quoted")
+        || message.contains("invalid unquoted")
+        || message.contains("missing opening quote")
+    {
+        "put strings, sizes and durations in double quotes: size = \"2GiB\""
+    } else if message.contains("duplicate key") {
+        "keep one of the two; a second stack or phase starts with [[stack]] or [[phase]], in double brackets"
+    } else if message.contains("control character") || message.contains("UTF") {
+        "write plain UTF-8 text; take out the control character"
+    } else if message.contains("closing") || message.contains("unclosed") || message.contains("newline") {
+        "close what was opened on this line (a quote, a bracket) and put each key on a line of its own"
+    } else {
+        "write `key = value`, a [section] or a [[list item]]; a comment starts with #"
+    };
+    (format!("not valid TOML: {message}"), cure.to_string())
+}
+
+/// A section that may stand there once, as `[name]`.
+fn heading<'d>(root: &mut Section<'d>, name: &'static str, findings: &mut Findings) -> Option<Section<'d>> {
+    let (key, value) = root.raw(name)?;
+    match value.get_ref() {
+        DeValue::Table(table) => Some(Section::new(format!("[{name}]"), head(value.span(), &key), table)),
+        DeValue::Array(_) => {
+            findings.add(
+                &key,
+                format!("there is one `{name}` in a study"),
+                format!("write it once, as [{name}]"),
+            );
+            None
+        }
+        _ => {
+            findings.add(
+                &key,
+                format!("`{name}` is a section"),
+                format!("write it as [{name}], its keys below"),
+            );
+            None
+        }
+    }
+}
+
+/// A section that may stand there any number of times, as `[[name]]`.
+fn list<'d>(root: &mut Section<'d>, name: &'static str, findings: &mut Findings) -> Vec<Section<'d>> {
+    let Some((key, value)) = root.raw(name) else {
+        return Vec::new();
+    };
+    let title = format!("[[{name}]]");
+    match value.get_ref() {
+        DeValue::Array(items) if items.iter().all(|item| item.get_ref().is_table()) => items
+            .iter()
+            .filter_map(|item| {
+                item.get_ref()
+                    .as_table()
+                    .map(|table| Section::new(&title, head(item.span(), &key), table))
+            })
+            .collect(),
+        _ => {
+            let cure = format!("write [[{name}]], in double brackets, before each of them");
+            findings.add(&key, format!("`{name}` is a list of sections"), cure);
+            Vec::new()
+        }
+    }
+}
+
+/// Where a section is pointed at: its own place, or its key when the reader gave none.
+fn head(own: Span, key: &Span) -> Span {
+    if own.is_empty() { key.clone() } else { own }
+}
+
+fn read_header(root: &mut Section<'_>, findings: &mut Findings) -> WrittenHeader {
+    let Some(mut s) = heading(root, "study", findings) else {
+        if !root.has("study") {
+            findings.add(
+                &(0..0),
+                "the study has no [study] section",
+                "begin the file with [study] and name = \"...\"",
+            );
+        }
+        return WrittenHeader::default();
+    };
+    let header = WrittenHeader {
+        span: s.span.clone(),
+        name: s.require("name", "give it a short name: name = \"overwrite-vs-cow\"", findings),
+        question: s.get("question", findings),
+        published: s.get_or("published", "none", findings),
+        margin: s.get("margin", findings),
+        time_limit: s.get("time_limit", findings),
+        blocks: s.get_or("blocks", "auto", findings),
+        seed: s.get("seed", findings),
+        io: s.get("io", findings),
+        workers: s.get("workers", findings),
+    };
+    s.finish(&[], findings);
+    header
+}
+
+fn read_luns(root: &mut Section<'_>, findings: &mut Findings) -> Vec<WrittenLuns> {
+    let Some(mut all) = heading(root, "luns", findings) else {
+        return Vec::new();
+    };
+    let names: Vec<(String, Span)> = all.keys().map(|(name, span)| (name.to_string(), span)).collect();
+    let mut sets = Vec::new();
+    for (name, span) in names {
+        let Some(table) = all.set(&name) else {
+            let cure = "name the set: [luns.data], and write files = { count = 1, size = \"2GiB\" } below it";
+            findings.add(&span, format!("`luns.{}` is not a LUN set", name.escape_debug()), cure);
+            continue;
+        };
+        sets.push(WrittenLuns {
+            name: At { value: name, span },
+            source: read_source(table, findings),
+        });
+    }
+    sets
+}
+
+const FILES: &str = "files = { count = 1, size = \"2GiB\", dir = \".\" }";
+
+fn read_source(mut s: Section<'_>, findings: &mut Findings) -> Option<WrittenSource> {
+    let span = s.span.clone();
+    let overwrite = s.get::<Overwrite>("overwrite", findings);
+    let (files, devices) = (s.has("files"), s.has("devices"));
+    let mut source = None;
+    if let Some((key, _)) = s.raw("model") {
+        let cure = "leave `model` out; a simulated device is a stack of kind \"model\"";
+        findings.add(&key, "modelled LUNs (`model`) come later", cure);
+    } else if files && devices {
+        findings.add(
+            &span,
+            "a LUN set is made of files or of devices, not of both",
+            "keep one of the two",
+        );
+    } else if !files && !devices {
+        findings.add(
+            &span,
+            "this LUN set is made of nothing",
+            format!("write {FILES}, or devices = [\"/dev/...\"]"),
+        );
+    }
+    if let Some(mut f) = s.table("files", FILES, findings) {
+        let size = f.require("size", "say how large each file is: size = \"2GiB\"", findings);
+        let (count, dir) = (f.get("count", findings), f.get("dir", findings));
+        f.finish(&[], findings);
+        if let Some(at) = &overwrite {
+            let cure = "remove it: LUN files are the study's own and are always written anew";
+            findings.add(
+                &at.span,
+                "`overwrite` speaks of devices, and this set is made of files",
+                cure,
+            );
+        }
+        source = Some(WrittenSource::Files {
+            span: f_span(&span, &size),
+            count,
+            size,
+            dir,
+        });
+    } else if let Some(paths) = s.get::<Vec<String>>("devices", findings) {
+        source = Some(WrittenSource::Devices { paths, overwrite });
+    }
+    s.finish(&[], findings);
+    source
+}
+
+/// Where a set of files is pointed at: the size if it stands there, else the set.
+fn f_span(set: &Span, size: &Option<At<Bytes>>) -> Span {
+    size.as_ref().map_or_else(|| set.clone(), |at| at.span.clone())
+}
+
+fn read_database(root: &mut Section<'_>, findings: &mut Findings) -> WrittenDatabase {
+    let Some(mut s) = heading(root, "database", findings) else {
+        return WrittenDatabase::default();
+    };
+    let database = WrittenDatabase {
+        span: Some(s.span.clone()),
+        page: s.get("page", findings),
+        cache: s.get("cache", findings),
+        multiblock_read: s.get("multiblock_read", findings),
+        schemas: s.get("schemas", findings),
+        scale: s.get("scale", findings),
+        redo_size: s.get("redo_size", findings),
+        compressibility: s.get("compressibility", findings),
+        duplication: s.get("duplication", findings),
+        torn_pages: s.get("torn_pages", findings),
+        checkpoint: s.get("checkpoint", findings),
+        writers: s.get("writers", findings),
+    };
+    let engine = (
+        "engine",
+        "other engines come later",
+        "remove it: this version has the page engine only",
+    );
+    s.finish(&[engine], findings);
+    database
+}
+
+/// Which keys stand in the file, under the names that `resolved` gives them.
+fn said(root: &DeTable<'_>) -> BTreeSet<(String, String)> {
+    let mut all = BTreeSet::new();
+    for (key, value) in root {
+        let section = key.get_ref();
+        match value.get_ref() {
+            DeValue::Table(table) if section == "luns" => {
+                for (name, set) in table {
+                    keys_of(&format!("luns.{}", name.get_ref()), set.get_ref(), &mut all);
+                }
+            }
+            DeValue::Array(items) => {
+                for item in items.iter() {
+                    let name = item
+                        .get_ref()
+                        .get("name")
+                        .and_then(|name| name.get_ref().as_str())
+                        .unwrap_or_default();
+                    keys_of(&format!("{section}.{name}"), item.get_ref(), &mut all);
+                }
+            }
+            other => keys_of(section, other, &mut all),
+        }
+    }
+    all
+}
+
+fn keys_of(section: &str, value: &DeValue<'_>, all: &mut BTreeSet<(String, String)>) {
+    let DeValue::Table(table) = value else { return };
+    for (key, value) in table {
+        let key = key.get_ref();
+        if let DeValue::Table(inner) = value.get_ref() {
+            all.extend(
+                inner
+                    .keys()
+                    .map(|name| (section.to_string(), format!("{key}.{}", name.get_ref()))),
+            );
+        }
+        // SLOB's flat names say what `hotspot` says.
+        let key = if key.starts_with("hotspot_") || key == "do_hotspot" {
+            "hotspot"
+        } else {
+            key
+        };
+        all.insert((section.to_string(), key.to_string()));
+    }
+}
+
+/// The candidate that was probably meant: the same but for case, or few letters away.
+pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    let word: Vec<char> = word.to_lowercase().chars().take(40).collect();
+    let reach = if word.len() < 3 {
+        1
+    } else {
+        (word.len() / 3).max(1) + usize::from(word.len() > 4)
+    };
+    let scored = candidates.map(|c| (distance(&word, &c.chars().collect::<Vec<_>>()), c));
+    scored
+        .filter(|(score, c)| *score <= reach && *score < c.chars().count())
+        .min_by_key(|(score, _)| *score)
+        .map(|(_, c)| c)
+}
+
+/// Letters to insert, drop, replace or swap with their neighbour to make one word of the other (optimal string
+/// alignment).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let width = b.len() + 1;
+    let mut cell = vec![0; (a.len() + 1) * width];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            cell[i * width + j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replace = cell[(i - 1) * width + j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let best = replace
+                    .min(cell[(i - 1) * width + j] + 1)
+                    .min(cell[i * width + j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best.min(cell[(i - 2) * width + j - 2] + 1)
+                } else {
+                    best
+                }
+            };
+        }
+    }
+    cell[a.len() * width + b.len()]
+}

@@ -1,0 +1,229 @@
+//! `[[phase]]` as written.
+//!
+//! Takes the section; gives its keys, SLOB's own names included, with a finding for each key that does not belong to the
+//! kind. Prevents: a SLOB parameter that is accepted and then has no effect.
+
+use super::section::Section;
+use super::value::{At, PHASES_TO_COME, PhaseWord, Word};
+use crate::error::{Findings, Span};
+use crate::study::RedoStress;
+use crate::units::{Bytes, Duration, Rate};
+use toml::de::DeValue;
+
+/// `[[phase]]`.
+#[derive(Default)]
+pub(crate) struct WrittenPhase {
+    pub(crate) span: Span,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) kind: Option<At<PhaseWord>>,
+    pub(crate) time: Option<At<Option<Duration>>>,
+    pub(crate) ranked: Option<At<bool>>,
+    pub(crate) update_pct: Option<At<u64>>,
+    pub(crate) scan_pct: Option<At<u64>>,
+    pub(crate) scan_table_size: Option<At<Bytes>>,
+    pub(crate) sessions: Option<At<u64>>,
+    pub(crate) work_unit: Option<At<u64>>,
+    pub(crate) work_loop: Option<At<u64>>,
+    pub(crate) redo_stress: Option<At<RedoStress>>,
+    pub(crate) outstanding: Option<At<u64>>,
+    pub(crate) think_tm_frequency: Option<At<u64>>,
+    pub(crate) think_tm_min: Option<At<Duration>>,
+    pub(crate) think_tm_max: Option<At<Duration>>,
+    /// `hotspot = "none"` is `Some(None)`.
+    pub(crate) hotspot: Option<Option<WrittenHotspot>>,
+    pub(crate) flat_hotspot: FlatHotspot,
+    pub(crate) rate: Option<At<Option<Rate>>>,
+    pub(crate) users: Option<At<u64>>,
+    pub(crate) degree: Option<At<u64>>,
+    pub(crate) parallel: Option<At<u64>>,
+}
+
+/// `hotspot = { size, offset, frequency }`.
+pub(crate) struct WrittenHotspot {
+    pub(crate) span: Span,
+    pub(crate) size: Option<At<Bytes>>,
+    pub(crate) offset: Option<At<Bytes>>,
+    pub(crate) frequency: Option<At<u64>>,
+}
+
+/// SLOB's DO_HOTSPOT and its companions.
+#[derive(Default)]
+pub(crate) struct FlatHotspot {
+    pub(crate) on: Option<At<bool>>,
+    pub(crate) mb: Option<At<u64>>,
+    pub(crate) offset_mb: Option<At<u64>>,
+    pub(crate) frequency: Option<At<u64>>,
+}
+
+const RANDOM: &[&str] = &[
+    "update_pct",
+    "scan_pct",
+    "scan_table_size",
+    "sessions",
+    "work_unit",
+    "work_loop",
+    "redo_stress",
+    "outstanding",
+    "think_tm_frequency",
+    "think_tm_min",
+    "think_tm_max",
+    "hotspot",
+    "do_hotspot",
+    "hotspot_mb",
+    "hotspot_offset_mb",
+    "hotspot_frequency",
+    "rate",
+];
+const SCAN: &[&str] = &["users", "degree", "parallel"];
+
+const HOT_SCHEMA: (&str, &str) = (
+    "hot schemas come later",
+    "remove it; a hot range inside each schema is `hotspot`",
+);
+
+/// Names that SLOB or habit suggests, and what they are called here.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("do_hotschema", HOT_SCHEMA.0, HOT_SCHEMA.1),
+    ("hot_schema_frequency", HOT_SCHEMA.0, HOT_SCHEMA.1),
+    ("hotschema", HOT_SCHEMA.0, HOT_SCHEMA.1),
+    ("hot_schema", HOT_SCHEMA.0, HOT_SCHEMA.1),
+    (
+        "run_time",
+        "SLOB's RUN_TIME has another name here",
+        "write time = \"300s\", with its unit",
+    ),
+    (
+        "runtime",
+        "it has another name here",
+        "write time = \"300s\", with its unit",
+    ),
+    (
+        "scan_table_sz",
+        "SLOB's SCAN_TABLE_SZ has another name here",
+        "write scan_table_size = \"1MiB\"",
+    ),
+    (
+        "threads_per_schema",
+        "sessions are counted for the whole instance here",
+        "write sessions = THREADS_PER_SCHEMA times the schemas",
+    ),
+    (
+        "scale",
+        "the size of the data is the same in all phases",
+        "write `scale` in [database]",
+    ),
+    (
+        "schemas",
+        "the schemas are the same in all phases",
+        "write `schemas` in [database]",
+    ),
+    ("load_parallel_degree", "the loader chooses this itself", "remove it"),
+    ("database_statistics_type", "there is no Oracle here", "remove it"),
+];
+
+pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase {
+    let name = s.require(
+        "name",
+        "give the phase a name of its own: name = \"fresh read\"",
+        findings,
+    );
+    let kind = read_kind(&mut s, findings);
+    let phase = WrittenPhase {
+        span: s.span.clone(),
+        name,
+        time: s.get_or("time", "none", findings),
+        ranked: s.get("ranked", findings),
+        update_pct: s.get("update_pct", findings),
+        scan_pct: s.get("scan_pct", findings),
+        scan_table_size: s.get("scan_table_size", findings),
+        sessions: s.get("sessions", findings),
+        work_unit: s.get("work_unit", findings),
+        work_loop: s.get("work_loop", findings),
+        redo_stress: s.get("redo_stress", findings),
+        outstanding: s.get("outstanding", findings),
+        think_tm_frequency: s.get("think_tm_frequency", findings),
+        think_tm_min: s.get("think_tm_min", findings),
+        think_tm_max: s.get("think_tm_max", findings),
+        hotspot: read_hotspot(&mut s, findings),
+        flat_hotspot: FlatHotspot {
+            on: s.get("do_hotspot", findings),
+            mb: s.get("hotspot_mb", findings),
+            offset_mb: s.get("hotspot_offset_mb", findings),
+            frequency: s.get("hotspot_frequency", findings),
+        },
+        rate: s.get_or("rate", "none", findings),
+        users: s.get("users", findings),
+        degree: s.get("degree", findings),
+        parallel: s.get("parallel", findings),
+        kind,
+    };
+    if let Some(kind) = &phase.kind {
+        foreign(&s, kind.value, findings);
+    }
+    s.finish(ELSEWHERE, findings);
+    phase
+}
+
+fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWord>> {
+    if let Some((_, value)) = s.raw("kind") {
+        if let DeValue::String(word) = value.get_ref() {
+            if PHASES_TO_COME.contains(&word.as_ref()) {
+                let cure = format!(
+                    "this version runs random and scan; {} come later",
+                    PHASES_TO_COME.join(", ")
+                );
+                findings.add(
+                    &value.span(),
+                    format!("phases of kind \"{word}\" are not in this version"),
+                    cure,
+                );
+                return None;
+            }
+        }
+    }
+    s.require(
+        "kind",
+        "say what it does: kind = \"random\" or kind = \"scan\"",
+        findings,
+    )
+}
+
+fn read_hotspot(s: &mut Section<'_>, findings: &mut Findings) -> Option<Option<WrittenHotspot>> {
+    let (_, value) = s.raw("hotspot")?;
+    if value.get_ref().as_str() == Some("none") {
+        return Some(None);
+    }
+    let mut h = s.table(
+        "hotspot",
+        "hotspot = { size = \"8MiB\", offset = \"0B\", frequency = 3 }",
+        findings,
+    )?;
+    let hotspot = WrittenHotspot {
+        span: h.span.clone(),
+        size: h.require(
+            "size",
+            "say how large the hot range of each schema is: size = \"8MiB\"",
+            findings,
+        ),
+        offset: h.get("offset", findings),
+        frequency: h.get("frequency", findings),
+    };
+    h.finish(&[], findings);
+    Some(Some(hotspot))
+}
+
+/// Keys of the other kind.
+fn foreign(s: &Section<'_>, kind: PhaseWord, findings: &mut Findings) {
+    let (others, owner) = match kind {
+        PhaseWord::Random => (SCAN, PhaseWord::Scan),
+        PhaseWord::Scan => (RANDOM, PhaseWord::Random),
+    };
+    for (key, span) in s.keys().filter(|(key, _)| others.contains(key)) {
+        let message = format!("a phase of kind \"{}\" has no `{key}`", kind.word());
+        findings.add(
+            &span,
+            message,
+            format!("remove it: it belongs to phases of kind {}", owner.word()),
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! `[[stack]]` as written.
+//!
+//! Takes the section; gives its keys, with a finding for each key that does not belong to the kind. Prevents: a key that
+//! has no effect on the stack it stands in.
+
+use super::section::Section;
+use super::value::{At, Options, STACKS_TO_COME, StackWord, Word};
+use crate::error::{Findings, Span};
+use crate::study::{Access, BtrfsProfile};
+use crate::units::{ByteRate, Bytes, Duration, Share};
+use toml::de::DeValue;
+
+/// `[[stack]]`.
+#[derive(Default)]
+pub(crate) struct WrittenStack {
+    pub(crate) span: Span,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) kind: Option<At<StackWord>>,
+    pub(crate) path: Option<At<String>>,
+    pub(crate) data: Option<At<String>>,
+    pub(crate) redo: Option<At<Option<String>>>,
+    pub(crate) access: Option<At<Access>>,
+    pub(crate) profile: Option<At<BtrfsProfile>>,
+    pub(crate) compress: Option<At<Option<String>>>,
+    pub(crate) nodatacow: Option<At<bool>>,
+    pub(crate) mount_options: Option<At<Options>>,
+    pub(crate) mkfs_options: Option<At<Options>>,
+    pub(crate) late: Option<At<Share>>,
+    pub(crate) error_at: Option<At<Option<u64>>>,
+    pub(crate) model: WrittenModel,
+}
+
+/// The keys of a simulated device.
+#[derive(Default)]
+pub(crate) struct WrittenModel {
+    pub(crate) size: Option<At<Bytes>>,
+    pub(crate) service: Option<At<Duration>>,
+    pub(crate) spread: Option<At<Share>>,
+    pub(crate) parallel: Option<At<u64>>,
+    pub(crate) flush: Option<At<Duration>>,
+    pub(crate) transfer: Option<At<ByteRate>>,
+    pub(crate) cached: Option<At<Share>>,
+}
+
+use StackWord::{Btrfs, Directory, Ext4, Model, Raw, Xfs};
+
+/// Keys that belong to some kinds only.
+const BELONGS: &[(&str, &[StackWord])] = &[
+    ("path", &[Directory]),
+    ("data", &[Raw, Ext4, Xfs, Btrfs]),
+    ("redo", &[Raw, Ext4, Xfs, Btrfs]),
+    ("access", &[Directory, Raw, Ext4, Xfs, Btrfs]),
+    ("profile", &[Btrfs]),
+    ("compress", &[Btrfs]),
+    ("nodatacow", &[Btrfs]),
+    ("mount_options", &[Ext4, Xfs, Btrfs]),
+    ("mkfs_options", &[Ext4, Xfs, Btrfs]),
+    ("size", &[Model]),
+    ("service", &[Model]),
+    ("spread", &[Model]),
+    ("parallel", &[Model]),
+    ("flush", &[Model]),
+    ("transfer", &[Model]),
+    ("cached", &[Model]),
+];
+
+/// Keys of stacks that this version does not build.
+const TO_COME: &[(&str, &str, &str)] = &[
+    ("redundancy", "it belongs to disk groups, which come later", "remove it"),
+    ("au", "it belongs to disk groups, which come later", "remove it"),
+    ("stripe", "it belongs to disk groups, which come later", "remove it"),
+];
+
+pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack {
+    let name = s.require("name", "give the stack a name of its own: name = \"xfs\"", findings);
+    let kind = read_kind(&mut s, findings);
+    let mut stack = WrittenStack {
+        span: s.span.clone(),
+        name,
+        path: s.get("path", findings),
+        data: s.get("data", findings),
+        redo: s.get_or("redo", "none", findings),
+        access: s.get("access", findings),
+        profile: s.get("profile", findings),
+        compress: s.get_or("compress", "none", findings),
+        nodatacow: s.get("nodatacow", findings),
+        mount_options: s.get("mount_options", findings),
+        mkfs_options: s.get("mkfs_options", findings),
+        model: WrittenModel {
+            size: s.get("size", findings),
+            service: s.get("service", findings),
+            spread: s.get("spread", findings),
+            parallel: s.get("parallel", findings),
+            flush: s.get("flush", findings),
+            transfer: s.get("transfer", findings),
+            cached: s.get("cached", findings),
+        },
+        ..WrittenStack::default()
+    };
+    if let Some(mut inject) = s.table("inject", "inject = { late = \"20%\" }", findings) {
+        stack.late = inject.get("late", findings);
+        stack.error_at = inject.get_or("error_at", "none", findings);
+        inject.finish(&[], findings);
+    }
+    if let Some(kind) = &kind {
+        foreign(&s, kind.value, findings);
+        missing(&stack, &s, kind.value, findings);
+    }
+    stack.kind = kind;
+    s.finish(TO_COME, findings);
+    stack
+}
+
+fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
+    let built = "this version builds directory, raw, ext4, xfs, btrfs and model";
+    if let Some((_, value)) = s.raw("kind") {
+        if let DeValue::String(word) = value.get_ref() {
+            if STACKS_TO_COME.contains(&word.as_ref()) {
+                let cure = format!("{built}; {} come later", STACKS_TO_COME.join(", "));
+                findings.add(
+                    &value.span(),
+                    format!("stacks of kind \"{word}\" are not in this version"),
+                    cure,
+                );
+                return None;
+            }
+        }
+    }
+    s.require("kind", &format!("say what is built: kind = \"xfs\"; {built}"), findings)
+}
+
+/// Keys that stand in a stack of a kind that has no use for them.
+fn foreign(s: &Section<'_>, kind: StackWord, findings: &mut Findings) {
+    for (key, span) in s.keys() {
+        let Some((_, kinds)) = BELONGS
+            .iter()
+            .find(|(name, kinds)| *name == key && !kinds.contains(&kind))
+        else {
+            continue;
+        };
+        let owners: Vec<&str> = kinds.iter().map(Word::word).collect();
+        let cure = match (key, kind) {
+            ("data" | "redo", Directory) => {
+                "remove it: a directory stack is a mounted place as it is; say `path`".to_string()
+            }
+            ("data" | "redo", Model) => "remove it: a model stack simulates its device; say `size`".to_string(),
+            _ => format!("remove it: it belongs to stacks of kind {}", owners.join(", ")),
+        };
+        findings.add(
+            &span,
+            format!("a stack of kind \"{}\" has no `{key}`", kind.word()),
+            cure,
+        );
+    }
+}
+
+/// Keys without which a stack of this kind cannot be built.
+fn missing(stack: &WrittenStack, s: &Section<'_>, kind: StackWord, findings: &mut Findings) {
+    match kind {
+        Directory if !s.has("path") => {
+            let cure = "say which place it is: path = \"/srv/data\"";
+            findings.add(&stack.span, "a stack of kind \"directory\" says no `path`", cure);
+        }
+        Raw | Ext4 | Xfs | Btrfs if !s.has("data") => {
+            let message = format!(
+                "a stack of kind \"{}\" says no `data`: it stands on no LUN set",
+                kind.word()
+            );
+            findings.add(
+                &stack.span,
+                message,
+                "name its LUN set, as in [luns.data]: data = \"data\"",
+            );
+        }
+        _ => {}
+    }
+}

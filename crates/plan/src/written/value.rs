@@ -1,0 +1,347 @@
+//! Reading one TOML value as a type of ours.
+//!
+//! Takes a value as parsed; gives the typed value or a [`Refusal`] that says what it should have been. Prevents: a
+//! number accepted without its unit, and a type error that does not show how the value is written.
+
+use crate::error::Span;
+use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Scale, TornPages};
+use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
+use toml::de::DeValue;
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct At<T> {
+    /// What was written.
+    pub(crate) value: T,
+    /// Where.
+    pub(crate) span: Span,
+}
+
+/// Why a value was not taken.
+pub(crate) enum Refusal {
+    /// Of another type altogether; the reader names both.
+    Type,
+    /// Of the right type, but not a value of it.
+    Value {
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        cure: String,
+    },
+}
+
+impl From<UnitError> for Refusal {
+    fn from(e: UnitError) -> Self {
+        Refusal::Value {
+            what: e.what,
+            cure: e.form.to_string(),
+        }
+    }
+}
+
+/// A type that a study file can hold.
+pub(crate) trait Written: Sized {
+    /// With its article: "a size".
+    const WHAT: &'static str;
+    /// A value as a file would write it.
+    const EXAMPLE: &'static str;
+    /// Reads it.
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal>;
+}
+
+/// What a value is, for messages.
+pub(crate) fn type_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// A whole number that is not negative.
+fn whole(value: &DeValue<'_>) -> Result<u64, Refusal> {
+    let DeValue::Integer(integer) = value else {
+        return Err(Refusal::Type);
+    };
+    u64::from_str_radix(integer.as_str(), integer.radix())
+        .ok()
+        .filter(|v| *v <= i64::MAX as u64)
+        .ok_or_else(|| Refusal::Value {
+            what: format!("{} is out of range", integer.as_str()),
+            cure: "write a whole number from 0 to 9223372036854775807".to_string(),
+        })
+}
+
+/// A number, with or without a fraction.
+fn number(value: &DeValue<'_>) -> Result<f64, Refusal> {
+    let (text, parsed) = match value {
+        DeValue::Integer(_) => return whole(value).map(|v| v as f64),
+        DeValue::Float(float) => (float.as_str(), float.as_str().parse::<f64>().ok()),
+        _ => return Err(Refusal::Type),
+    };
+    parsed
+        .filter(|v| v.is_finite() && *v >= 0.0)
+        .map(f64::abs)
+        .ok_or_else(|| Refusal::Value {
+            what: format!("{text} is out of range"),
+            cure: "write a finite number that is not negative".to_string(),
+        })
+}
+
+impl Written for u64 {
+    const WHAT: &'static str = "a whole number";
+    const EXAMPLE: &'static str = "64";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        whole(value)
+    }
+}
+
+impl Written for f64 {
+    const WHAT: &'static str = "a number";
+    const EXAMPLE: &'static str = "1.5";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        number(value)
+    }
+}
+
+impl Written for bool {
+    const WHAT: &'static str = "true or false";
+    const EXAMPLE: &'static str = "true";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        value.as_bool().ok_or(Refusal::Type)
+    }
+}
+
+impl Written for String {
+    const WHAT: &'static str = "a string";
+    const EXAMPLE: &'static str = "\"...\"";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        value.as_str().map(str::to_string).ok_or(Refusal::Type)
+    }
+}
+
+impl Written for Bytes {
+    const WHAT: &'static str = "a size";
+    const EXAMPLE: &'static str = "\"8KiB\"";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        match value {
+            DeValue::String(text) => Ok(text.parse()?),
+            _ => whole(value).map(Bytes),
+        }
+    }
+}
+
+impl Written for Duration {
+    const WHAT: &'static str = "a duration";
+    const EXAMPLE: &'static str = "\"60s\"";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        match value {
+            DeValue::String(text) => Ok(text.parse()?),
+            DeValue::Integer(_) | DeValue::Float(_) => {
+                let text = match value {
+                    DeValue::Integer(integer) => integer.as_str().to_string(),
+                    DeValue::Float(float) => float.as_str().to_string(),
+                    _ => String::new(),
+                };
+                let cure = format!("say the unit, in quotes: \"{text}s\" for seconds, \"{text}ms\" for milliseconds");
+                Err(Refusal::Value {
+                    what: format!("{text} has no unit"),
+                    cure,
+                })
+            }
+            _ => Err(Refusal::Type),
+        }
+    }
+}
+
+impl Written for Share {
+    const WHAT: &'static str = "a share";
+    const EXAMPLE: &'static str = "\"5%\"";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        match value {
+            DeValue::String(text) => Ok(text.parse()?),
+            _ => number(value).map(Share),
+        }
+    }
+}
+
+impl Written for Rate {
+    const WHAT: &'static str = "a rate";
+    const EXAMPLE: &'static str = "\"500/s\"";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        match value {
+            DeValue::String(text) => Ok(text.parse()?),
+            _ => number(value).map(Rate),
+        }
+    }
+}
+
+impl Written for ByteRate {
+    const WHAT: &'static str = "a transfer rate";
+    const EXAMPLE: &'static str = "\"200MB/s\"";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        Ok(value.as_str().ok_or(Refusal::Type)?.parse()?)
+    }
+}
+
+impl Written for Scale {
+    const WHAT: &'static str = "a share of the usable space, or a size";
+    const EXAMPLE: &'static str = "\"40%\"";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        match value {
+            DeValue::String(text) if text.trim_end().ends_with('%') => Ok(Scale::Share(text.parse()?)),
+            DeValue::String(text) => Ok(Scale::Bytes(text.parse()?)),
+            DeValue::Float(_) => number(value).map(|v| Scale::Share(Share(v))),
+            _ => whole(value).map(|v| Scale::Bytes(Bytes(v))),
+        }
+    }
+}
+
+/// Options of a tool: a list of strings, or one string taken apart at commas and spaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options(pub(crate) Vec<String>);
+
+impl Written for Options {
+    const WHAT: &'static str = "a list of strings";
+    const EXAMPLE: &'static str = "[\"noatime\"]";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        match value {
+            DeValue::Array(_) => <Vec<String>>::read(value).map(Options),
+            DeValue::String(text) => {
+                let words = text.split_whitespace().flat_map(|word| word.split(','));
+                Ok(Options(
+                    words.filter(|word| !word.is_empty()).map(str::to_string).collect(),
+                ))
+            }
+            _ => Err(Refusal::Type),
+        }
+    }
+}
+
+impl Written for Vec<String> {
+    const WHAT: &'static str = "a list of strings";
+    const EXAMPLE: &'static str = "[\"...\"]";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        let items = value.as_array().ok_or(Refusal::Type)?;
+        items
+            .iter()
+            .map(|item| item.get_ref().as_str().map(str::to_string).ok_or(Refusal::Type))
+            .collect()
+    }
+}
+
+/// `overwrite`: all devices of the set, none, or those named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Overwrite {
+    /// `true` or `false`.
+    All(bool),
+    /// Paths.
+    Named(Vec<String>),
+}
+
+impl Written for Overwrite {
+    const WHAT: &'static str = "true, false or a list of devices";
+    const EXAMPLE: &'static str = "[\"/dev/nvme1n1\"]";
+    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+        match value {
+            DeValue::Boolean(all) => Ok(Overwrite::All(*all)),
+            DeValue::Array(_) => <Vec<String>>::read(value).map(Overwrite::Named),
+            _ => Err(Refusal::Type),
+        }
+    }
+}
+
+/// Gives a type whose values are words its words, once, for reading and for printing.
+macro_rules! words {
+    ($type:ty, $what:literal, $($word:literal => $value:expr),+ $(,)?) => {
+        impl Written for $type {
+            const WHAT: &'static str = $what;
+            const EXAMPLE: &'static str = first_word(&[$(concat!("\"", $word, "\"")),+]);
+            fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
+                let text = value.as_str().ok_or(Refusal::Type)?;
+                match text.to_ascii_lowercase().as_str() {
+                    $($word => Ok($value),)+
+                    _ => Err(unknown_word(text, $what, &[$($word),+])),
+                }
+            }
+        }
+        impl Word for $type {
+            fn word(&self) -> &'static str {
+                $(if *self == $value { return $word; })+
+                unreachable!("each value has its word")
+            }
+        }
+    };
+}
+
+/// A type whose values are words.
+pub(crate) trait Word {
+    /// The word of this value.
+    fn word(&self) -> &'static str;
+}
+
+const fn first_word(words: &[&'static str]) -> &'static str {
+    words[0]
+}
+
+fn unknown_word(text: &str, what: &str, words: &[&str]) -> Refusal {
+    let cure = match crate::written::nearest(text, words.iter().copied()) {
+        Some(near) => format!("did you mean \"{near}\"? It may be {}", words.join(", ")),
+        None => format!("write one of: {}", words.join(", ")),
+    };
+    Refusal::Value {
+        what: format!("{text:?} is not {what}"),
+        cure,
+    }
+}
+
+words!(IoMethod, "an I/O method", "auto" => IoMethod::Auto, "ring" => IoMethod::Ring, "pread" => IoMethod::Pread);
+words!(Access, "a way of access", "direct" => Access::Direct, "buffered" => Access::Buffered);
+words!(BtrfsProfile, "a data profile",
+    "single" => BtrfsProfile::Single, "raid0" => BtrfsProfile::Raid0, "raid1" => BtrfsProfile::Raid1);
+words!(TornPages, "a way to survive torn pages",
+    "log" => TornPages::Log, "double" => TornPages::Double, "none" => TornPages::None);
+words!(RedoStress, "a degree of redo stress", "lite" => RedoStress::Lite, "heavy" => RedoStress::Heavy);
+
+/// `kind` of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StackWord {
+    Directory,
+    Raw,
+    Ext4,
+    Xfs,
+    Btrfs,
+    Model,
+}
+
+words!(StackWord, "a kind of stack",
+    "directory" => StackWord::Directory, "raw" => StackWord::Raw, "ext4" => StackWord::Ext4, "xfs" => StackWord::Xfs,
+    "btrfs" => StackWord::Btrfs, "model" => StackWord::Model);
+
+/// `kind` of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PhaseWord {
+    Random,
+    Scan,
+}
+
+words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => PhaseWord::Scan);
+
+/// Words known to the design of the language, not to this version.
+pub(crate) const STACKS_TO_COME: &[&str] = &["diskgroup", "zfs", "lvm", "md", "nfs"];
+/// As above, of phases.
+pub(crate) const PHASES_TO_COME: &[&str] = &[
+    "load",
+    "age",
+    "copy",
+    "bulk",
+    "redo",
+    "rebalance",
+    "tpcc",
+    "tpch",
+    "files",
+];
