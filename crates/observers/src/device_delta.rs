@@ -128,14 +128,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_two_readings_give_a_difference_or_nothing(a in proptest::array::uniform11(any::<u64>()), b in proptest::array::uniform11(any::<u64>())) {
+        fn a_difference_added_to_the_earlier_gives_the_later(
+            a in proptest::array::uniform11(0u64..1 << 54),
+            step in proptest::array::uniform11(0u64..1 << 32),
+        ) {
             let text = |n: [u64; 11]| n.map(|n| n.to_string()).join(" ");
-            if let (Some(a), Some(b)) = (DeviceCounters::parse(&text(a)), DeviceCounters::parse(&text(b))) {
-                if let Some(delta) = DeviceDelta::between(&a, &b) {
-                    prop_assert_eq!(a.reads + delta.reads, b.reads);
-                    prop_assert_eq!(a.write_bytes + delta.write_bytes, b.write_bytes);
-                }
-            }
+            let mut sum = a;
+            sum.iter_mut().zip(step).for_each(|(n, step)| *n += step);
+            let early = DeviceCounters::parse(&text(a)).expect("11 numbers");
+            let late = DeviceCounters::parse(&text(sum)).expect("11 numbers");
+            let delta = DeviceDelta::between(&early, &late).expect("nothing went back");
+            prop_assert_eq!(delta.reads, step[0]);
+            prop_assert_eq!(delta.write_bytes, step[6] * 512);
+            prop_assert_eq!(delta.weighted_ms, step[10]);
         }
     }
 }
