@@ -124,7 +124,7 @@ fn fresh(dir: &Path) -> (PathBuf, Ledger) {
 }
 
 #[test]
-fn what_was_written_is_read_back() {
+fn the_study_and_its_stacks_are_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let (path, mut ledger) = fresh(dir.path());
     let skipped = Skipped {
@@ -159,36 +159,6 @@ fn what_was_written_is_read_back() {
             value: "6.18".into(),
         })
         .unwrap();
-    let trial = ledger.begin_trial(&new_trial(0, "ext4")).unwrap();
-    let wanted = record(trial, 0, "update");
-    let phase = ledger.record_phase(&wanted).unwrap();
-    let mut invalid = record(trial, 1, "scan");
-    invalid.run.status = PhaseStatus::Invalid("too short".into());
-    ledger.record_phase(&invalid).unwrap();
-    ledger
-        .end_trial(trial, 99, &TrialStatus::Failed("EIO on loop0".into()))
-        .unwrap();
-    let look = Look {
-        after_block: 4,
-        stack: "btrfs".into(),
-        base: "ext4".into(),
-        phase: "update".into(),
-        n: 4,
-        ratio: 0.8,
-        low: 0.7,
-        high: 0.9,
-        verdict: "worse".into(),
-        alpha: 0.001,
-    };
-    ledger.look(&look).unwrap();
-    let event = Event {
-        at_unix_ns: 1,
-        trial: Some(trial),
-        phase: None,
-        severity: Severity::Info,
-        text: "began".into(),
-    };
-    ledger.event(&event).unwrap();
     let ending = Ending {
         at_unix_ns: 100,
         reason: "time limit".into(),
@@ -201,10 +171,30 @@ fn what_was_written_is_read_back() {
     assert_eq!(ledger.ending().unwrap(), Some(ending));
     let stacks = ledger.stacks().unwrap();
     assert_eq!(stacks.len(), 3);
+    assert_eq!(stacks[0], stack(0, "ext4"));
     assert_eq!(stacks[2].skipped.as_ref().unwrap().cure, "install xfsprogs");
     assert_eq!(stacks[2].injected.as_deref(), Some("late 20 %"));
+    assert_eq!(ledger.facts().unwrap().len(), 1);
     assert_eq!(ledger.facts().unwrap()[0].value, "6.18");
-    assert_eq!(ledger.settings().unwrap().len(), 1);
+    assert_eq!(ledger.settings().unwrap()[0].value, "8KiB");
+}
+
+#[test]
+fn phases_and_all_their_rows_are_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut ledger) = fresh(dir.path());
+    let trial = ledger.begin_trial(&new_trial(0, "ext4")).unwrap();
+    let wanted = record(trial, 0, "update");
+    let phase = ledger.record_phase(&wanted).unwrap();
+    let mut invalid = record(trial, 1, "scan");
+    invalid.run.status = PhaseStatus::Invalid("too short".into());
+    ledger.record_phase(&invalid).unwrap();
+    ledger
+        .end_trial(trial, 99, &TrialStatus::Failed("EIO on loop0".into()))
+        .unwrap();
+    drop(ledger);
+
+    let ledger = Ledger::open(&path).unwrap();
     let trials = ledger.trials().unwrap();
     assert_eq!((trials[0].seed, trials[0].ended_unix_ns), (1 << 63, Some(99)));
     assert_eq!(trials[0].status, TrialStatus::Failed("EIO on loop0".into()));
@@ -232,10 +222,41 @@ fn what_was_written_is_read_back() {
     assert_eq!(ledger.samples_of(phase).unwrap(), wanted.samples);
     assert_eq!(ledger.user_scans().unwrap()[0].row, wanted.user_scans[0]);
     assert_eq!(ledger.extents().unwrap()[0].summary, wanted.extents[0]);
+}
+
+#[test]
+fn looks_and_events_are_read_back_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut ledger) = fresh(dir.path());
+    let trial = ledger.begin_trial(&new_trial(0, "ext4")).unwrap();
+    let phase = ledger.record_phase(&record(trial, 0, "update")).unwrap();
+    let look = Look {
+        after_block: 4,
+        stack: "btrfs".into(),
+        base: "ext4".into(),
+        phase: "update".into(),
+        n: 4,
+        ratio: 0.8,
+        low: 0.7,
+        high: 0.9,
+        verdict: "worse".into(),
+        alpha: 0.001,
+    };
+    ledger.look(&look).unwrap();
+    let event = Event {
+        at_unix_ns: 1,
+        trial: Some(trial),
+        phase: None,
+        severity: Severity::Info,
+        text: "began".into(),
+    };
+    ledger.event(&event).unwrap();
+    drop(ledger);
+    let ledger = Ledger::open(&path).unwrap();
     assert_eq!(ledger.looks().unwrap(), vec![look]);
     let events = ledger.events().unwrap();
     assert_eq!((events[0].trial, events[0].phase), (Some(trial), Some(phase)));
-    assert_eq!(events[2], event);
+    assert_eq!(events[1], event);
 }
 
 #[test]
