@@ -97,7 +97,7 @@ fn exact(number: &str, factor: u64) -> Result<u64, &'static str> {
     };
     let ten = 10u128.pow(fraction.len() as u32);
     let parts = fraction_value * u128::from(factor);
-    if parts % ten != 0 {
+    if !parts.is_multiple_of(ten) {
         return Err("is not a whole number of the smallest unit");
     }
     let total = whole

@@ -29,8 +29,8 @@ fn assert_same(a: &Study, b: &Study) {
 fn shipped() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .expect("the shipped studies are there")
+        .map(|entry| entry.expect("an entry").path())
         .collect();
     paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
     paths.sort();

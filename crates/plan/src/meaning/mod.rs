@@ -110,16 +110,18 @@ impl Settle<'_> {
         let Some(at) = written else { return String::new() };
         let name = at.value.as_str();
         let cure = "use up to 64 letters, digits, spaces, `-`, `_` or `.`";
+        // Result and LUN files are named after these two; a stack may well be called after its directory.
+        let filed = matches!(what, "study" | "LUN set");
         let wrong = if name.is_empty() {
             "is empty".to_string()
         } else if name.chars().count() > 64 {
             format!("has {} characters", name.chars().count())
         } else if name.chars().any(char::is_control) {
             "holds a control character".to_string()
-        } else if name.contains('/') {
-            "holds a `/`, and names become parts of paths".to_string()
-        } else if name.starts_with(['.', '-']) || name.trim() != name {
-            "starts or ends with what a path should not".to_string()
+        } else if name.trim() != name {
+            "starts or ends with a space".to_string()
+        } else if filed && (name.contains('/') || name.starts_with(['.', '-'])) {
+            "holds a `/` or starts with `.` or `-`, and files are named after it".to_string()
         } else {
             return at.value.clone();
         };

@@ -104,16 +104,15 @@ fn compress(stack: &WrittenStack, settle: &mut Settle<'_>) -> Option<String> {
             return None;
         }
     };
-    if let Some(level) = level {
-        if !level
+    if let Some(level) = level
+        && !level
             .parse::<i32>()
             .is_ok_and(|level| level != 0 && levels.contains(&level))
-        {
-            let cure = format!("leave the level out: compress = \"{name}\"");
-            settle
-                .findings
-                .add(&at.span, format!("{name} has no level {level:?}"), cure);
-        }
+    {
+        let cure = format!("leave the level out: compress = \"{name}\"");
+        settle
+            .findings
+            .add(&at.span, format!("{name} has no level {level:?}"), cure);
     }
     Some(algorithm)
 }

@@ -90,14 +90,22 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
     let (document, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // What a broken line did to the lines after it is guesswork: the first few errors are enough.
+        let mut lines = BTreeSet::new();
         for error in errors.iter().take(5) {
             let span = error.span().unwrap_or(text.len()..text.len());
-            let (message, cure) = syntax(error.message());
-            findings.add(&span, message, cure);
+            let line = text.as_bytes()[..span.start.min(text.len())]
+                .iter()
+                .filter(|b| **b == b'\n')
+                .count();
+            let found = text.get(span.clone()).unwrap_or_default().trim();
+            let (message, cure) = syntax(error.message(), found);
+            if lines.insert(line) {
+                findings.add(&span, message, cure);
+            }
         }
         return None;
     }
-    let mut root = Section::new("the study", 0..0, document.get_ref());
+    let mut root = Section::new("", 0..0, document.get_ref());
     let header = read_header(&mut root, findings);
     let luns = read_luns(&mut root, findings);
     let budget = heading(&mut root, "memory", findings).and_then(|mut memory| {
@@ -127,17 +135,19 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
 }
 
 /// What the TOML reader said, with a cure.
-fn syntax(message: &str) -> (String, String) {
-    let cure = if message.contains("quoted")
-        || message.contains("invalid unquoted")
-        || message.contains("missing opening quote")
-    {
+fn syntax(message: &str, found: &str) -> (String, String) {
+    if found.is_empty() && message.contains("must be quoted") {
+        let cure = "write the value after the `=`, or remove the key".to_string();
+        return ("not valid TOML: there is no value".to_string(), cure);
+    }
+    let holds = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let cure = if holds(&["control character", "UTF"]) || found.chars().any(char::is_control) {
+        "write plain UTF-8 text, starting with [study]; take out the control character"
+    } else if holds(&["must be quoted", "missing opening quote"]) {
         "put strings, sizes and durations in double quotes: size = \"2GiB\""
-    } else if message.contains("duplicate key") {
+    } else if holds(&["duplicate key"]) {
         "keep one of the two; a second stack or phase starts with [[stack]] or [[phase]], in double brackets"
-    } else if message.contains("control character") || message.contains("UTF") {
-        "write plain UTF-8 text; take out the control character"
-    } else if message.contains("closing") || message.contains("unclosed") || message.contains("newline") {
+    } else if holds(&["closing", "unclosed", "newline", "string"]) {
         "close what was opened on this line (a quote, a bracket) and put each key on a line of its own"
     } else {
         "write `key = value`, a [section] or a [[list item]]; a comment starts with #"

@@ -159,27 +159,27 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
     };
     if let Some(kind) = &phase.kind {
         foreign(&s, kind.value, findings);
+        s.forget(|key| !others(kind.value).0.contains(&key) && !key.contains("hotspot_"));
     }
     s.finish(ELSEWHERE, findings);
     phase
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWord>> {
-    if let Some((_, value)) = s.raw("kind") {
-        if let DeValue::String(word) = value.get_ref() {
-            if PHASES_TO_COME.contains(&word.as_ref()) {
-                let cure = format!(
-                    "this version runs random and scan; {} come later",
-                    PHASES_TO_COME.join(", ")
-                );
-                findings.add(
-                    &value.span(),
-                    format!("phases of kind \"{word}\" are not in this version"),
-                    cure,
-                );
-                return None;
-            }
-        }
+    if let Some((_, value)) = s.raw("kind")
+        && let DeValue::String(word) = value.get_ref()
+        && PHASES_TO_COME.contains(&word.as_ref())
+    {
+        let cure = format!(
+            "this version runs random and scan; {} come later",
+            PHASES_TO_COME.join(", ")
+        );
+        findings.add(
+            &value.span(),
+            format!("phases of kind \"{word}\" are not in this version"),
+            cure,
+        );
+        return None;
     }
     s.require(
         "kind",
@@ -212,12 +212,17 @@ fn read_hotspot(s: &mut Section<'_>, findings: &mut Findings) -> Option<Option<W
     Some(Some(hotspot))
 }
 
-/// Keys of the other kind.
-fn foreign(s: &Section<'_>, kind: PhaseWord, findings: &mut Findings) {
-    let (others, owner) = match kind {
+/// Keys of the other kind, and that kind.
+fn others(kind: PhaseWord) -> (&'static [&'static str], PhaseWord) {
+    match kind {
         PhaseWord::Random => (SCAN, PhaseWord::Scan),
         PhaseWord::Scan => (RANDOM, PhaseWord::Random),
-    };
+    }
+}
+
+/// Reports keys of the other kind.
+fn foreign(s: &Section<'_>, kind: PhaseWord, findings: &mut Findings) {
+    let (others, owner) = others(kind);
     for (key, span) in s.keys().filter(|(key, _)| others.contains(key)) {
         let message = format!("a phase of kind \"{}\" has no `{key}`", kind.word());
         findings.add(

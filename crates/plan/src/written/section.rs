@@ -19,7 +19,7 @@ struct Entry<'d> {
 
 /// A table being read.
 pub(crate) struct Section<'d> {
-    /// As the file writes it: `[database]`, `[[phase]]`.
+    /// As the file writes it: `[database]`, `[[phase]]`; empty for the file as a whole.
     title: String,
     /// The header, or the table itself where it is written inline.
     pub(crate) span: Span,
@@ -57,6 +57,11 @@ impl<'d> Section<'d> {
     /// Whether the key stands there, readable or not; does not count as asking for it.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key == key)
+    }
+
+    /// Leaves keys out of what is offered in place of an unknown one.
+    pub(crate) fn forget(&mut self, offered: impl Fn(&str) -> bool) {
+        self.asked.retain(|key| offered(key));
     }
 
     fn ask(&mut self, key: &'static str) {
@@ -161,7 +166,16 @@ impl<'d> Section<'d> {
                 findings.add(&entry.span, format!("`{key}` in {}: {why}", self.title), *cure);
                 continue;
             }
+            if self.title.is_empty() {
+                let cure = match nearest(key, self.asked.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("remove it; a study is made of {}", self.asked.join(", ")),
+                };
+                findings.add(&entry.span, format!("unknown section `{}`", key.escape_debug()), cure);
+                continue;
+            }
             let cure = match nearest(key, self.asked.iter().copied()) {
+                Some(near) if near == key.to_lowercase() => format!("names are written in lower case: `{near}`"),
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("remove it, or use one of: {}", self.asked.join(", ")),
             };

@@ -105,6 +105,11 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
     if let Some(kind) = &kind {
         foreign(&s, kind.value, findings);
         missing(&stack, &s, kind.value, findings);
+        s.forget(|key| {
+            BELONGS
+                .iter()
+                .all(|(name, kinds)| *name != key || kinds.contains(&kind.value))
+        });
     }
     stack.kind = kind;
     s.finish(TO_COME, findings);
@@ -113,18 +118,17 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
     let built = "this version builds directory, raw, ext4, xfs, btrfs and model";
-    if let Some((_, value)) = s.raw("kind") {
-        if let DeValue::String(word) = value.get_ref() {
-            if STACKS_TO_COME.contains(&word.as_ref()) {
-                let cure = format!("{built}; {} come later", STACKS_TO_COME.join(", "));
-                findings.add(
-                    &value.span(),
-                    format!("stacks of kind \"{word}\" are not in this version"),
-                    cure,
-                );
-                return None;
-            }
-        }
+    if let Some((_, value)) = s.raw("kind")
+        && let DeValue::String(word) = value.get_ref()
+        && STACKS_TO_COME.contains(&word.as_ref())
+    {
+        let cure = format!("{built}; {} come later", STACKS_TO_COME.join(", "));
+        findings.add(
+            &value.span(),
+            format!("stacks of kind \"{word}\" are not in this version"),
+            cure,
+        );
+        return None;
     }
     s.require("kind", &format!("say what is built: kind = \"xfs\"; {built}"), findings)
 }

@@ -94,7 +94,7 @@ fn number(value: &DeValue<'_>) -> Result<f64, Refusal> {
 
 impl Written for u64 {
     const WHAT: &'static str = "a whole number";
-    const EXAMPLE: &'static str = "64";
+    const EXAMPLE: &'static str = "4";
     fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
         whole(value)
     }

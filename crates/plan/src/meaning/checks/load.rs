@@ -10,6 +10,16 @@ use crate::study::{PhaseKind, Random, Scale, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenPhase, WrittenStudy};
 
+/// A schema belongs to one worker.
+pub(super) fn workers(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let (workers, schemas) = (study.workers, study.database.schemas);
+    if workers > schemas {
+        let message = format!("{workers} workers share {schemas} schemas, and a schema belongs to one worker");
+        let cure = format!("write workers = {schemas} or less, or raise `schemas` in [database]");
+        findings.add(place(&written.header.workers, &written.header.span), message, cure);
+    }
+}
+
 /// Where `[database]` stands, or the study.
 fn home(written: &WrittenStudy) -> &Span {
     written.database.span.as_ref().unwrap_or(&written.header.span)
@@ -18,31 +28,35 @@ fn home(written: &WrittenStudy) -> &Span {
 /// Data and redo must fit.
 pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let home = home(written);
+    if matches!(study.database.scale, Scale::Share(share) if share.0 > 1.0) {
+        return;
+    }
     let scale = place(&written.database.scale, home);
     let redo = study.database.redo_size;
-    if redo.0 < 1 << 20 {
-        let cure = "write at least 1MiB, better some hundred: redo_size = \"256MiB\"";
-        findings.add(
-            place(&written.database.redo_size, home),
-            format!("a redo log of {redo} is too small"),
-            cure,
+    let workers = u64::from(study.workers);
+    if redo.0 < workers << 20 {
+        let message = format!(
+            "a redo log of {redo} is too small for {workers} {}",
+            if workers == 1 { "worker" } else { "workers" }
         );
+        let cure = "write at least 1MiB for each worker, better some hundred in all: redo_size = \"256MiB\"";
+        findings.add(place(&written.database.redo_size, home), message, cure);
+        return;
     }
     for stack in &study.stacks {
         if let Some((set, bytes)) = stack
             .redo
             .as_ref()
             .and_then(|set| Some((set, space::set_bytes(study, set)?)))
+            && redo.0 > left(&stack.kind, bytes)
         {
-            if redo.0 > left(&stack.kind, bytes) {
-                let message = format!(
-                    "a redo log of {redo} does not fit into the LUN set {set:?} of {}",
-                    Bytes(bytes)
-                );
-                let cure = "lower `redo_size` in [database], or make the LUN larger; a file system keeps 5% for itself";
-                findings.add(place(&written.database.redo_size, home), message, cure);
-                return;
-            }
+            let message = format!(
+                "a redo log of {redo} does not fit into the LUN set {set:?} of {}",
+                Bytes(bytes)
+            );
+            let cure = "lower `redo_size` in [database], or make the LUN larger; a file system keeps 5% for itself";
+            findings.add(place(&written.database.redo_size, home), message, cure);
+            return;
         }
         let (Some(data), Some(space)) = (space::data_bytes(study), space::usable(study, stack)) else {
             continue;
@@ -84,13 +98,13 @@ fn left(kind: &StackKind, bytes: u64) -> u64 {
 pub(super) fn memory(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let (cache, page) = (study.database.cache, study.database.page);
     let span = place(&written.database.cache, home(written));
-    if let Some(budget) = study.memory_budget {
-        if cache >= budget {
-            let message = format!("a cache of {cache} leaves nothing of the memory budget of {budget}");
-            let cure = "lower `cache` in [database] (half the budget is usual), or raise `budget` in [memory]";
-            findings.add(span, message, cure);
-            return;
-        }
+    if let Some(budget) = study.memory_budget
+        && cache >= budget
+    {
+        let message = format!("a cache of {cache} leaves nothing of the memory budget of {budget}");
+        let cure = "lower `cache` in [database] (half the budget is usual), or raise `budget` in [memory]";
+        findings.add(span, message, cure);
+        return;
     }
     if cache.0 < 128 * page.0 {
         let message = format!("a cache of {cache} holds fewer than 128 pages of {page}");

@@ -22,6 +22,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
         build::stack(w, stack, study, findings);
     }
     models(written, study, findings);
+    load::workers(written, study, findings);
     load::room(written, study, findings);
     load::memory(written, study, findings);
     load::sessions(written, study, findings);
@@ -43,16 +44,16 @@ fn header(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
             cure,
         );
     }
-    if let Some(blocks) = study.blocks {
-        if blocks % 2 == 1 || !(4..=64).contains(&blocks) {
-            let near = (blocks.saturating_add(1) / 2 * 2).clamp(4, 64);
-            let message = format!("`blocks` cannot be {blocks}: blocks come in mirrored pairs, from 4 to 64");
-            findings.add(
-                place(&w.blocks, &w.span),
-                message,
-                format!("write blocks = {near}, or \"auto\""),
-            );
-        }
+    if let Some(blocks) = study.blocks
+        && (blocks % 2 == 1 || !(4..=64).contains(&blocks))
+    {
+        let near = (blocks.saturating_add(1) / 2 * 2).clamp(4, 64);
+        let message = format!("`blocks` cannot be {blocks}: blocks come in mirrored pairs, from 4 to 64");
+        findings.add(
+            place(&w.blocks, &w.span),
+            message,
+            format!("write blocks = {near}, or \"auto\""),
+        );
     }
 }
 
@@ -69,6 +70,18 @@ fn present(written: &WrittenStudy, findings: &mut Findings) {
 
 /// LUN sets that nobody uses: either a stack forgot one, or a device stands there for nothing.
 fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let named = study
+        .stacks
+        .iter()
+        .flat_map(|stack| [&stack.data, &stack.redo])
+        .flatten();
+    if named
+        .into_iter()
+        .any(|name| study.luns.iter().all(|set| set.name != *name))
+    {
+        // A misspelt name is reported where it stands; the set it meant is not unused.
+        return;
+    }
     for set in &written.luns {
         let name = &set.name.value;
         let used = |stack: &Stack| stack.data.as_ref() == Some(name) || stack.redo.as_ref() == Some(name);
