@@ -1,1 +1,26 @@
-//! Room `stats`.
+//! Room `stats`: arithmetic, and nothing else. No files, no clock, no seed of its own.
+//!
+//! Takes numbers that were measured, gives verdicts with their doubt: [`decide`] is the one procedure by which `run`,
+//! `report` and the calibration come to the same answer, [`simulate`] says how often that answer is wrong.
+//!
+//! Prevents: a verdict from looking often enough, and two parts of the program that judge differently.
+
+mod decide;
+mod design;
+mod detectable;
+mod normal;
+mod populations;
+mod simulate;
+mod steady;
+mod student;
+mod summary;
+
+pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Reason, Verdict, decide};
+pub use design::{Design, LookRule, blocks_allowed};
+pub use detectable::detectable;
+pub use normal::{normal_quantile, normal_upper_tail};
+pub use populations::{Group, Split, two_populations};
+pub use simulate::{Calibration, Noise, Rate, Rule, Scenario, SimulationResult, calibrate_procedure, simulate};
+pub use steady::{Steady, steady};
+pub use student::{t_cdf, t_quantile, t_upper_quantile, t_upper_tail};
+pub use summary::{Interval, Orientation, geometric_mean, interval, log_ratio, mean, median, ratio_interval, sd};

@@ -1,0 +1,278 @@
+//! The verdict: takes the whole history of a study, gives what may be said about each comparison and whether to go on.
+//!
+//! A pure function, used alike while the study runs, when it is reported years later, and in the simulations that say how
+//! often it is wrong. It walks through the looks in order, so the same history always gives the same answer, whether it is
+//! asked after each block or once at the end.
+//!
+//! A comparison keeps the verdict, ratio and interval of the first look that decided it. The union bound covers all looks
+//! at once (with probability 1 - alpha every interval of every look holds its true ratio), so any look may be reported;
+//! the first is taken because then a verdict that was shown during the run is never taken back, and one comparison's noise
+//! cannot prolong the study of another. A comparison that no look decided is reported from the last look taken.
+//!
+//! Prevents: stopping when the figures look good, and a report that disagrees with the run.
+
+use crate::design::{Design, LookRule};
+use crate::summary::{mean, sd};
+
+/// One comparison: a stack against the base stack in a ranked phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct History {
+    /// The stack (not the base).
+    pub stack: String,
+    /// The phase.
+    pub phase: String,
+    /// ln(x / base) per block in block order, positive is better (see [`log_ratio`](crate::log_ratio)); `None` for a block
+    /// that was judged invalid. A block that is `None` in any comparison is dropped for all of them, so the validity of a
+    /// block must be judged without a look at the ratios. Blocks that some comparison does not have yet are not counted.
+    pub ys: Vec<Option<f64>>,
+}
+
+/// What may be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Better than the base.
+    Better,
+    /// Worse than the base.
+    Worse,
+    /// The difference lies inside the margin.
+    Equivalent,
+    /// None of these can be told.
+    NotEnoughData,
+}
+
+/// A ratio with its interval at one look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// exp(mean of y).
+    pub ratio: f64,
+    /// exp(mean - h).
+    pub low: f64,
+    /// exp(mean + h).
+    pub high: f64,
+    /// Standard deviation of y.
+    pub sd: f64,
+    /// Valid blocks in it.
+    pub n: u32,
+}
+
+/// A look that was taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Look {
+    /// When it was allowed and what it spent.
+    pub rule: LookRule,
+    /// Blocks run by then, dropped ones included.
+    pub blocks_run: u32,
+    /// What this look by itself says, in the order of the comparisons.
+    pub results: Vec<(Verdict, Estimate)>,
+}
+
+/// What is said about one comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// As in the history.
+    pub stack: String,
+    /// As in the history.
+    pub phase: String,
+    /// Of the first look that decided, else of the last look taken.
+    pub verdict: Verdict,
+    /// The interval at that look; `None` before the first look.
+    pub estimate: Option<Estimate>,
+    /// That look's number from 1; `None` before the first look.
+    pub look: Option<u32>,
+    /// Error spent at that look; 0 before the first.
+    pub alpha: f64,
+}
+
+/// Whether to run another block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoOn {
+    /// Yes.
+    Continue {
+        /// Valid blocks needed for the next look.
+        next_look: u32,
+    },
+    /// No.
+    Stop(Reason),
+}
+
+/// Why a study ends by itself. (A study may also end by the clock; then its last completed look stands.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// Every comparison has a verdict.
+    AllDecided,
+    /// All blocks of the design have been run.
+    BlocksUsed,
+    /// As many blocks were dropped as the design has: this machine does not give valid ones.
+    TooManyDropped,
+    /// The history holds no comparison.
+    NothingToCompare,
+}
+
+/// The answer of [`decide`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// In the order of the histories.
+    pub comparisons: Vec<Judged>,
+    /// All looks taken, in order.
+    pub looks: Vec<Look>,
+    /// Whether to go on.
+    pub go_on: GoOn,
+    /// Valid blocks up to the end of the study. Blocks that were run after it are ignored.
+    pub blocks_valid: u32,
+    /// Blocks dropped up to then.
+    pub blocks_dropped: u32,
+}
+
+/// Judges a study so far. See the file's head for the rule, `docs/method.md` for the reasons.
+pub fn decide(design: &Design, comparisons: &[History]) -> Decision {
+    decide_by(design, &design.looks(), comparisons)
+}
+
+/// The same with the looks at hand: their t quantiles cost more than all the rest.
+pub(crate) fn decide_by(design: &Design, rules: &[LookRule], histories: &[History]) -> Decision {
+    let mut walk = Walk::new(histories);
+    let mut looks: Vec<Look> = Vec::with_capacity(rules.len());
+    let mut judged: Vec<Judged> = histories.iter().map(Judged::open).collect();
+    let reason = if histories.is_empty() {
+        Some(Reason::NothingToCompare)
+    } else {
+        None
+    };
+    let mut go_on = reason.map(GoOn::Stop);
+    for rule in rules {
+        if go_on.is_some() {
+            break;
+        }
+        match walk.to(rule.n, design.blocks) {
+            Reached::Look => {}
+            Reached::EndOfHistory => go_on = Some(GoOn::Continue { next_look: rule.n }),
+            Reached::TooManyDropped => go_on = Some(GoOn::Stop(Reason::TooManyDropped)),
+        }
+        if go_on.is_some() {
+            break;
+        }
+        let results: Vec<_> = walk.valid.iter().map(|ys| judge(design, rule, ys)).collect();
+        for (comparison, (verdict, estimate)) in judged.iter_mut().zip(&results) {
+            comparison.hear(*verdict, *estimate, rule);
+        }
+        looks.push(Look {
+            rule: *rule,
+            blocks_run: walk.block as u32,
+            results,
+        });
+        if judged
+            .iter()
+            .all(|comparison| comparison.verdict != Verdict::NotEnoughData)
+        {
+            go_on = Some(GoOn::Stop(Reason::AllDecided));
+        }
+    }
+    Decision {
+        comparisons: judged,
+        looks,
+        go_on: go_on.unwrap_or(GoOn::Stop(Reason::BlocksUsed)),
+        blocks_valid: walk.block as u32 - walk.dropped,
+        blocks_dropped: walk.dropped,
+    }
+}
+
+/// One comparison at one look.
+pub(crate) fn judge(design: &Design, rule: &LookRule, ys: &[f64]) -> (Verdict, Estimate) {
+    let middle = mean(ys);
+    let spread = sd(ys);
+    let half = rule.t * spread / f64::from(rule.n).sqrt();
+    let estimate = Estimate {
+        ratio: middle.exp(),
+        low: (middle - half).exp(),
+        high: (middle + half).exp(),
+        sd: spread,
+        n: rule.n,
+    };
+    let edge = 1.0 + design.margin;
+    let verdict = if estimate.low > 1.0 / edge && estimate.high < edge {
+        Verdict::Equivalent
+    } else if middle - half > 0.0 {
+        Verdict::Better
+    } else if middle + half < 0.0 {
+        Verdict::Worse
+    } else {
+        Verdict::NotEnoughData
+    };
+    (verdict, estimate)
+}
+
+impl Judged {
+    fn open(history: &History) -> Self {
+        Judged {
+            stack: history.stack.clone(),
+            phase: history.phase.clone(),
+            verdict: Verdict::NotEnoughData,
+            estimate: None,
+            look: None,
+            alpha: 0.0,
+        }
+    }
+
+    fn hear(&mut self, verdict: Verdict, estimate: Estimate, rule: &LookRule) {
+        if self.verdict == Verdict::NotEnoughData {
+            self.verdict = verdict;
+            self.estimate = Some(estimate);
+            self.look = Some(rule.number);
+            self.alpha = rule.alpha;
+        }
+    }
+}
+
+enum Reached {
+    Look,
+    EndOfHistory,
+    TooManyDropped,
+}
+
+/// A walk through the blocks that gathers the valid ones.
+struct Walk<'a> {
+    histories: &'a [History],
+    /// Blocks that every comparison has.
+    blocks: usize,
+    block: usize,
+    dropped: u32,
+    valid: Vec<Vec<f64>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(histories: &'a [History]) -> Self {
+        let blocks = histories.iter().map(|history| history.ys.len()).min().unwrap_or(0);
+        let valid = histories.iter().map(|_| Vec::with_capacity(blocks)).collect();
+        Walk {
+            histories,
+            blocks,
+            block: 0,
+            dropped: 0,
+            valid,
+        }
+    }
+
+    /// On to the block with which `n` are valid.
+    fn to(&mut self, n: u32, drops_max: u32) -> Reached {
+        while (self.block as u32 - self.dropped) < n {
+            if self.block == self.blocks {
+                return Reached::EndOfHistory;
+            }
+            let block = self.block;
+            self.block += 1;
+            // A y that is no number can only come from a caller's zero or infinity: as invalid as a missing one.
+            let y = |history: &History| history.ys[block].filter(|y| y.is_finite());
+            if self.histories.iter().all(|history| y(history).is_some()) {
+                for (ys, history) in self.valid.iter_mut().zip(self.histories) {
+                    ys.extend(y(history));
+                }
+            } else {
+                self.dropped += 1;
+                if self.dropped >= drops_max {
+                    return Reached::TooManyDropped;
+                }
+            }
+        }
+        Reached::Look
+    }
+}

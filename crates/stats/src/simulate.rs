@@ -1,0 +1,188 @@
+//! How often the procedure is wrong: whole studies drawn from a scenario and judged by [`decide`](crate::decide)'s own code.
+//!
+//! Takes a scenario, a design, a number of studies and a seed; gives rates with their intervals. Each study draws the
+//! logarithm of every stack's figure in every block, the base included, so that comparisons share their base as they do in
+//! a real study.
+//!
+//! Prevents: an error rate that is believed because a formula says so.
+
+use crate::decide::{History, Verdict, decide_by};
+use crate::design::{Design, LookRule};
+use crate::normal::normal_quantile;
+use crate::student::t_upper_quantile;
+use noise::Draw;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+mod calibrate;
+mod noise;
+
+pub use calibrate::{Calibration, calibrate_procedure};
+pub use noise::Noise;
+#[cfg(test)]
+pub(crate) use noise::normals;
+
+/// A world to draw studies from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scenario {
+    /// How block figures scatter.
+    pub noise: Noise,
+    /// Standard deviation of the block ratios' logarithms (each stack's figure has this over the root of two).
+    pub sd: f64,
+    /// True ratio of every stack to the base, before what the noise does to the mean.
+    pub true_ratio: f64,
+    /// How the figures are judged.
+    pub rule: Rule,
+}
+
+/// How simulated figures are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// As the product does.
+    Procedure,
+    /// As hands do it: a plain 95 % interval after every block from the third, stopping when it excludes 1.
+    EveryBlock,
+}
+
+/// A share of the studies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Studies that were so.
+    pub count: u64,
+    /// Studies.
+    pub of: u64,
+    /// Lower end of the 95 % interval (Wilson 1927).
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What a simulation found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SimulationResult {
+    /// Studies with at least one false verdict: *better* for a ratio that is not above 1, *worse* for one that is not below
+    /// 1, *equivalent* for one that is not inside the margin.
+    pub false_verdicts: Rate,
+    /// Studies in which an interval of some look that was taken did not hold the true ratio.
+    pub missed: Rate,
+    /// Studies whose first comparison was rightly called *better* or *worse*.
+    pub detected: Rate,
+    /// Studies whose first comparison was called *equivalent*.
+    pub equivalent: Rate,
+    /// Studies whose first comparison ended without a verdict.
+    pub undecided: Rate,
+    /// Blocks a study took, on average.
+    pub blocks_mean: f64,
+}
+
+impl Rate {
+    /// `count` of `of`, with the interval of Wilson's score.
+    pub fn new(count: u64, of: u64) -> Self {
+        let z = normal_quantile(0.975);
+        let n = of.max(1) as f64;
+        let share = count as f64 / n;
+        let middle = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
+        let half = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+        Rate {
+            count,
+            of,
+            low: (middle - half).max(0.0),
+            high: (middle + half).min(1.0),
+        }
+    }
+
+    /// The share itself; NaN of no studies.
+    pub fn share(&self) -> f64 {
+        self.count as f64 / self.of as f64
+    }
+}
+
+impl Rule {
+    fn looks(self, design: &Design) -> Vec<LookRule> {
+        match self {
+            Rule::Procedure => design.looks(),
+            Rule::EveryBlock => (3..=design.blocks)
+                .enumerate()
+                .map(|(index, n)| LookRule {
+                    number: index as u32 + 1,
+                    n,
+                    alpha: design.alpha,
+                    alpha_total: design.alpha,
+                    t: t_upper_quantile(design.alpha / 2.0, f64::from(n - 1)),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Draws `studies` studies and judges them. One seed gives one result, everywhere.
+pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -> SimulationResult {
+    let rules = scenario.rule.looks(design);
+    let truth = scenario.true_ratio.ln() + scenario.noise.shift(scenario.sd);
+    let stacks = design.comparisons as usize;
+    let mut histories: Vec<History> = (0..stacks)
+        .map(|_| History {
+            stack: String::new(),
+            phase: String::new(),
+            ys: vec![None; design.blocks as usize],
+        })
+        .collect();
+    let mut draw = Draw::new(scenario, design, rand_core::SeedableRng::seed_from_u64(seed));
+    let mut tally = Tally::default();
+    for _ in 0..studies {
+        draw.study(&mut histories);
+        let decision = decide_by(design, &rules, &histories);
+        tally.blocks += u64::from(decision.blocks_valid);
+        tally.missed += u64::from(
+            decision
+                .looks
+                .iter()
+                .flat_map(|look| &look.results)
+                .any(|(_, estimate)| truth < estimate.low.ln() || truth > estimate.high.ln()),
+        );
+        let is_false = |verdict| is_false(verdict, truth, design.margin);
+        tally.false_verdicts += u64::from(decision.comparisons.iter().any(|judged| is_false(judged.verdict)));
+        match decision.comparisons[0].verdict {
+            Verdict::NotEnoughData => tally.undecided += 1,
+            Verdict::Equivalent => tally.equivalent += 1,
+            verdict => tally.detected += u64::from(!is_false(verdict)),
+        }
+    }
+    tally.result(studies)
+}
+
+/// Is the verdict wrong for a stack whose true log ratio is `truth`?
+fn is_false(verdict: Verdict, truth: f64, margin: f64) -> bool {
+    match verdict {
+        Verdict::Better => truth <= 0.0,
+        Verdict::Worse => truth >= 0.0,
+        Verdict::Equivalent => truth.abs() >= margin.ln_1p(),
+        Verdict::NotEnoughData => false,
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    false_verdicts: u64,
+    missed: u64,
+    detected: u64,
+    equivalent: u64,
+    undecided: u64,
+    blocks: u64,
+}
+
+impl Tally {
+    fn result(&self, studies: u64) -> SimulationResult {
+        let rate = |count| Rate::new(count, studies);
+        SimulationResult {
+            false_verdicts: rate(self.false_verdicts),
+            missed: rate(self.missed),
+            detected: rate(self.detected),
+            equivalent: rate(self.equivalent),
+            undecided: rate(self.undecided),
+            blocks_mean: self.blocks as f64 / studies as f64,
+        }
+    }
+}
+
+/// The generator of every simulation.
+pub(crate) type Random = Xoshiro256PlusPlus;
