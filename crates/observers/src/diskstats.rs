@@ -155,13 +155,12 @@ pub(crate) fn read(root: &Root, devices: &[String]) -> Result<BTreeMap<String, D
             }
         };
     }
-    match devices.iter().find(|device| !found.contains_key(*device)) {
-        Some(device) => Err(ObserveError::NoDevice {
-            device: device.clone(),
-            path,
-        }),
-        None => Ok(found),
+    for device in devices {
+        if !found.contains_key(device) {
+            found.insert(device.clone(), read_one(root, device)?);
+        }
     }
+    Ok(found)
 }
 
 /// Counters of one device by its own file, which also exists for devices that `/proc/diskstats` leaves out: paths of a

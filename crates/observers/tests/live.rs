@@ -1,5 +1,8 @@
 //! The room against the running kernel: figures must move when something is done, and by as much as was done.
 
+// A skipped test says why.
+#![allow(clippy::print_stderr)]
+
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
