@@ -1,0 +1,88 @@
+//! The procedure's error rates by simulation, reduced; the full set is `assay calibrate --procedure` (or, here,
+//! `cargo test --release -p stats --test simulated -- --ignored --nocapture`).
+
+use stats::{Design, Noise, Rule, Scenario, calibrate_procedure, detectable, simulate};
+
+#[test]
+fn the_set_keeps_its_promises() {
+    let set = calibrate_procedure(4_000, 1);
+    for one in &set {
+        let rate = one.result.false_verdicts;
+        if let Some(promise) = one.promise {
+            assert!(rate.low < promise, "{}: {:?} is above {promise}", one.name, rate);
+        }
+    }
+    let named = |name: &str| set.iter().find(|one| one.name.starts_with(name)).expect("in the set");
+    let naive = named("naive").result.false_verdicts;
+    assert!(
+        naive.low < 0.138 && naive.high > 0.138,
+        "the naive rule errs in 13.8 %, found {naive:?}"
+    );
+    let equal = named("equal stacks").result.false_verdicts;
+    assert!(equal.low < 0.035, "{equal:?}");
+    assert!(named("equal within").result.equivalent.share() > 0.9);
+    assert_eq!(named("20 %").result.detected.share(), 1.0);
+    let found = named("faster by what is detectable").result.detected;
+    assert!(found.high > 0.9 && found.share() < 0.97, "{found:?}");
+    assert!(
+        named("limit: ratios").result.false_verdicts.low > 0.05,
+        "a known limit must show"
+    );
+    assert!(
+        named("limit: rare").result.false_verdicts.low > 0.05,
+        "a known limit must show"
+    );
+}
+
+#[test]
+fn one_seed_gives_one_result() {
+    let scenario = Scenario {
+        noise: Noise::HeavyTails,
+        sd: 0.02,
+        true_ratio: 1.02,
+        rule: Rule::Procedure,
+    };
+    let design = Design::new(8, 2, 0.05);
+    assert_eq!(
+        simulate(&scenario, &design, 500, 9),
+        simulate(&scenario, &design, 500, 9)
+    );
+    assert_ne!(
+        simulate(&scenario, &design, 500, 9),
+        simulate(&scenario, &design, 500, 10)
+    );
+}
+
+#[test]
+fn without_a_margin_the_detectable_difference_is_found_nine_times_of_ten() {
+    let design = Design::new(12, 1, 0.0);
+    let true_ratio = detectable(&design, 0.03);
+    let scenario = Scenario {
+        noise: Noise::Normal,
+        sd: 0.03,
+        true_ratio,
+        rule: Rule::Procedure,
+    };
+    let found = simulate(&scenario, &design, 5_000, 3).detected;
+    // Earlier looks may find it too, so a little more than nine of ten.
+    assert!(found.high > 0.9 && found.low < 0.94, "{found:?}");
+}
+
+#[test]
+#[ignore = "the full set, for a release build"]
+fn full_set() {
+    for one in calibrate_procedure(200_000, 1) {
+        let result = &one.result;
+        println!(
+            "{:42} false {:6.2} % ({:.2} to {:.2})  missed {:6.2} %  detected {:6.2} %  equivalent {:6.2} %  blocks {:5.2}",
+            one.name,
+            100.0 * result.false_verdicts.share(),
+            100.0 * result.false_verdicts.low,
+            100.0 * result.false_verdicts.high,
+            100.0 * result.missed.share(),
+            100.0 * result.detected.share(),
+            100.0 * result.equivalent.share(),
+            result.blocks_mean,
+        );
+    }
+}
