@@ -1,0 +1,107 @@
+//! One phase of a study on an open instance: the plan's words turned into the engine's and the loop's, and driven.
+//!
+//! Takes the resolved phase, gives the loop's [`Outcome`]. Prevents: a plan parameter that reaches one stack and not
+//! another (there is one translation, used by all).
+
+use pages::{Instance, PagesError, RandomWork, ScanWork, UserScan};
+use plan::{Phase, PhaseKind, Random, Scan};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use targets::Port;
+use workloads::{Arrival, Operation, Outcome, Pacing, Schedule, Stop, Think};
+
+/// Width of the slices in which completions are counted.
+const SLICES_PER_PHASE: u64 = 40;
+const SLICE_NS_MIN: u64 = 50_000_000;
+/// Slice of a phase that has no time of its own.
+const SLICE_NS_UNTIMED: u64 = 250_000_000;
+
+/// What one phase did.
+pub(crate) struct Driven {
+    pub(crate) outcome: Outcome,
+    pub(crate) user_scans: Vec<UserScan>,
+}
+
+/// Runs one phase to its end (without the drain).
+pub(crate) fn phase<P: Port + Send>(
+    instance: &mut Instance<P>,
+    phase: &Phase,
+    seed: u64,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Driven, PagesError> {
+    match &phase.kind {
+        PhaseKind::Random(random) => {
+            let pacing = random_pacing(random, phase, cancel);
+            let mut operations = instance.random(&random_work(random), seed)?;
+            let outcome = drive_all(&mut operations, &pacing, seed)?;
+            Ok(Driven { outcome, user_scans: Vec::new() })
+        }
+        PhaseKind::Scan(scan) => {
+            let pacing = Pacing {
+                sessions: scan.parallel,
+                arrival: Arrival::Closed { think: None },
+                stop: Stop { time_ns: phase.time.map(|t| t.0), operations_per_session: None },
+                slice_ns: slice_ns(phase),
+                cancel: Some(Arc::clone(cancel)),
+            };
+            let mut operations = instance.scan(&scan_work(scan), seed)?;
+            let outcome = drive_all(&mut operations, &pacing, seed)?;
+            let user_scans = operations.iter().flat_map(|o| o.user_scans().to_vec()).collect();
+            Ok(Driven { outcome, user_scans })
+        }
+    }
+}
+
+fn slice_ns(phase: &Phase) -> u64 {
+    phase.time.map_or(SLICE_NS_UNTIMED, |t| (t.0 / SLICES_PER_PHASE).max(SLICE_NS_MIN))
+}
+
+fn random_pacing(random: &Random, phase: &Phase, cancel: &Arc<AtomicBool>) -> Pacing {
+    let arrival = match random.rate {
+        Some(rate_per_s) => Arrival::Open { rate_per_s, schedule: Schedule::Poisson },
+        None => Arrival::Closed {
+            think: (random.think_tm_frequency > 0).then_some(Think {
+                frequency: random.think_tm_frequency,
+                min_ns: random.think_tm_min.0,
+                max_ns: random.think_tm_max.0,
+            }),
+        },
+    };
+    Pacing {
+        sessions: random.sessions,
+        arrival,
+        stop: Stop {
+            time_ns: phase.time.map(|t| t.0),
+            operations_per_session: (random.work_loop > 0).then_some(random.work_loop),
+        },
+        slice_ns: slice_ns(phase),
+        cancel: Some(Arc::clone(cancel)),
+    }
+}
+
+/// One worker in the caller's thread (so that a model's virtual time stays deterministic), several on threads of their own.
+fn drive_all<O>(operations: &mut [O], pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error>
+where
+    O: Operation + Send,
+    O::Error: Send,
+{
+    if let [only] = operations {
+        return workloads::drive(only, pacing, seed);
+    }
+    let parts = pacing.split(operations.len() as u32);
+    let outcomes = std::thread::scope(|scope| {
+        let threads: Vec<_> = operations
+            .iter_mut()
+            .zip(&parts)
+            .enumerate()
+            .map(|(worker, (operation, part))| {
+                scope.spawn(move || workloads::drive(operation, part, seed.wrapping_add(worker as u64)))
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok(workloads::merge(outcomes))
+}

@@ -1,0 +1,110 @@
+//! From what a phase did to rows of the result file.
+
+use crate::drive::Driven;
+use crate::surroundings::Seen;
+use ledger::{HistogramRow, Measure, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
+use pages::Counters;
+use std::time::{SystemTime, UNIX_EPOCH};
+use workloads::Outcome;
+
+/// Wall time, for rows that say when.
+pub(crate) fn unix_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The whole record of a finished phase.
+pub(crate) fn finished(
+    run: PhaseRun,
+    driven: &Driven,
+    counters: &Counters,
+    fixed: &[(Measure, f64)],
+    seen: Seen,
+) -> anyhow::Result<PhaseRecord> {
+    let mut record = PhaseRecord::new(run);
+    record.measures = fixed.to_vec();
+    record.measures.extend(engine(counters, &driven.outcome));
+    record.measures.extend(seen.measures);
+    record.samples = seen.samples;
+    record.histograms = histograms(&driven.outcome)?;
+    record.slices = slices(&driven.outcome);
+    record.user_scans = driven
+        .user_scans
+        .iter()
+        .map(|scan| UserScan {
+            schema: scan.schema,
+            bytes: scan.bytes,
+            began_ns: scan.began.saturating_sub(driven.outcome.began),
+            ended_ns: scan.ended.saturating_sub(driven.outcome.began),
+        })
+        .collect();
+    record.events = seen
+        .notes
+        .into_iter()
+        .map(|text| ledger::Event {
+            at_unix_ns: unix_ns(),
+            trial: Some(record.run.trial),
+            phase: None,
+            severity: Severity::Warning,
+            text,
+        })
+        .collect();
+    Ok(record)
+}
+
+/// The engine's own counts.
+fn engine(counters: &Counters, outcome: &Outcome) -> Vec<(Measure, f64)> {
+    let reads = counters.physical_reads + counters.multiblock_reads + counters.scan_rereads;
+    let read_bytes = counters.physical_read_bytes + counters.multiblock_read_bytes;
+    [
+        (Measure::EngineOperations, outcome.count()),
+        (Measure::EngineLogicalReads, counters.logical_reads),
+        (Measure::EnginePhysicalReads, reads),
+        (Measure::EngineReadBytes, read_bytes),
+        (Measure::EngineMultiblockReads, counters.multiblock_reads),
+        (Measure::EngineMultiblockBytes, counters.multiblock_read_bytes),
+        (Measure::EngineWrites, counters.data_writes),
+        (Measure::EngineWriteBytes, counters.data_write_bytes),
+        (Measure::EngineRedoBytes, counters.redo_write_bytes),
+        (Measure::EngineRedoWrites, counters.redo_writes),
+        (Measure::EngineRedoFlushes, counters.redo_flushes),
+        (Measure::EngineCommits, counters.commits),
+        (Measure::EnginePageImages, counters.page_images),
+        (Measure::EngineCheckpoints, counters.checkpoints),
+        (Measure::EnginePagesVerified, counters.verified_pages),
+        (Measure::EngineUnsent, outcome.unsent),
+        (Measure::EngineDue, outcome.unsent + outcome.count()),
+    ]
+    .into_iter()
+    .map(|(measure, count)| (measure, count as f64))
+    .collect()
+}
+
+fn histograms(outcome: &Outcome) -> anyhow::Result<Vec<HistogramRow>> {
+    let mut rows = Vec::new();
+    for class in outcome.classes.iter().filter(|c| c.count > 0) {
+        for (stamp, histogram) in [(Stamp::Service, &class.service), (Stamp::Response, &class.response)] {
+            rows.push(HistogramRow {
+                class: class.name.clone(),
+                stamp,
+                blob: ledger::encode_histogram(histogram)?,
+                count: class.count,
+                units: class.units,
+            });
+        }
+    }
+    Ok(rows)
+}
+
+fn slices(outcome: &Outcome) -> Vec<Slice> {
+    outcome
+        .slices
+        .iter()
+        .enumerate()
+        .map(|(i, slice)| Slice {
+            // The ledger marks a slice by its end, the loop by its beginning.
+            at_ns: outcome.slices.get(i + 1).map_or(outcome.elapsed_ns, |next| next.at_ns),
+            count: slice.count,
+            units: slice.units,
+        })
+        .collect()
+}

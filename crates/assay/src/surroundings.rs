@@ -1,0 +1,29 @@
+//! What is around an engine while a phase runs: a host with its devices, or a model.
+//!
+//! Prevents: a phase measured one way on one kind of stack and another way on the next.
+
+use ledger::{Measure, Sample};
+
+/// What was seen around one phase.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) measures: Vec<(Measure, f64)>,
+    pub(crate) samples: Vec<Sample>,
+    /// Worth an event.
+    pub(crate) notes: Vec<String>,
+    /// Why the phase can't count, if it can't.
+    pub(crate) invalid: Option<String>,
+}
+
+/// Begins and ends the observation of a phase.
+pub(crate) trait Surroundings<P> {
+    /// Just before the first operation.
+    fn begin(&mut self, ports: &mut [P]) -> anyhow::Result<()>;
+
+    /// After the last operation and the engine's checkpoint: whatever lies below is brought to rest. Gives the time, in
+    /// nanoseconds, that was spent only on proving the rest and is not charged to the phase.
+    fn settle(&mut self, ports: &mut [P]) -> anyhow::Result<u64>;
+
+    /// What was seen since the beginning.
+    fn end(&mut self, ports: &mut [P]) -> anyhow::Result<Seen>;
+}
