@@ -172,6 +172,6 @@ fn dir_of(root: &Root, mount: &Mount, group: &str) -> Option<(PathBuf, PathBuf)>
         .ok()?;
     let top = root.place(&mount.point);
     let path = top.join(inside);
-    let path = if path.exists() { path } else { top.clone() };
-    Some((path, top))
+    // A group out of sight has no account here; the top's figures would be another's.
+    path.is_dir().then_some((path, top))
 }

@@ -100,7 +100,7 @@ fn own_work_is_own_time_and_the_machines_time() {
 #[test]
 fn memory_in_use_is_seen() {
     let before = Snapshot::take(&[]).expect("/proc is there");
-    let mut block = vec![1u8; 48 << 20];
+    let mut block = vec![1u8; 96 << 20];
     block[4096] = 2;
     let after = Snapshot::take(&[]).expect("/proc is there");
     std::hint::black_box(&block);
@@ -108,9 +108,9 @@ fn memory_in_use_is_seen() {
     let (Some(begin), Some(end)) = delta.rss_bytes else {
         panic!("VmRSS is there")
     };
-    assert!(end >= begin + (40 << 20), "{begin} to {end} bytes");
+    assert!(end >= begin + (64 << 20), "{begin} to {end} bytes");
     let peak = after.own.and_then(|own| own.rss_bytes_peak).expect("VmHWM is there");
-    assert!(peak >= 48 << 20, "{peak}");
+    assert!(peak >= 96 << 20, "{peak}");
     let memory = after.memory.expect("/proc/meminfo is there");
     assert!(memory.total_bytes > memory.free_bytes && memory.cached_bytes.is_some() && memory.slab_bytes.is_some());
 }
@@ -134,7 +134,14 @@ fn a_watch_costs_under_half_a_percent_of_a_core() {
     eprintln!("{:.4} % of a core: {:?}", share * 100.0, watched.cost);
     assert!(share < 0.005, "{share} of a core: {:?}", watched.cost);
     assert_eq!(watched.samples.len() as u64, watched.cost.samples);
-    assert!((4..=10).contains(&watched.samples.len()), "{}", watched.samples.len());
+    // A sync may take long on a busy disk, so the number that was due follows from the time that passed.
+    let due = watched.cost.elapsed_ns / 250_000_000;
+    let accounted = watched.cost.samples + watched.cost.missed;
+    assert!(
+        (due..=due + 2).contains(&accounted),
+        "{due} were due: {:?}",
+        watched.cost
+    );
     assert_eq!(watched.cost.failed, 0);
     let elapsed: u64 = watched.samples.iter().map(|sample| sample.elapsed_ns).sum();
     assert_eq!(elapsed, watched.cost.elapsed_ns, "samples leave no gap");
