@@ -13,13 +13,20 @@ fn the_set_keeps_its_promises() {
         }
     }
     let named = |name: &str| set.iter().find(|one| one.name.starts_with(name)).expect("in the set");
-    let naive = named("naive").result.false_verdicts;
-    assert!(
-        naive.low < 0.138 && naive.high > 0.138,
-        "the naive rule errs in 13.8 %, found {naive:?}"
-    );
-    let equal = named("equal stacks").result.false_verdicts;
-    assert!(equal.low < 0.035, "{equal:?}");
+    // The shares that an independent simulation (numpy, 200,000 studies) found: spread and margin 5 %, then no margin.
+    for (name, wanted) in [
+        ("naive: every block 3 to 12, margin", 0.1387),
+        ("naive: every block 3 to 12, no", 0.1856),
+        ("equal, spread 5 %", 0.0347),
+        ("equal stacks", 0.0411),
+    ] {
+        let found = named(name).result.false_verdicts;
+        let error = (wanted * (1.0 - wanted) / found.of as f64).sqrt();
+        assert!(
+            (found.share() - wanted).abs() < 4.0 * error,
+            "{name}: {found:?} instead of {wanted}"
+        );
+    }
     assert!(named("equal within").result.equivalent.share() > 0.9);
     assert_eq!(named("20 %").result.detected.share(), 1.0);
     let found = named("faster by what is detectable").result.detected;

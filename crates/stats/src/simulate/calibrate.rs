@@ -57,12 +57,25 @@ fn set() -> Vec<Entry> {
     };
     let equal = |noise| world(noise, 1.0);
     let promise = Some(0.05);
-    let naive = Scenario {
-        rule: Rule::EveryBlock,
+    // The design's own figures are for a spread as wide as the margin: there a study of equal stacks often stops early as
+    // *equivalent*. Without a margin it never does, and errs the most.
+    let wide = Scenario {
+        sd: 0.05,
         ..equal(Noise::Normal)
     };
+    let naive = |scenario| Scenario {
+        rule: Rule::EveryBlock,
+        ..scenario
+    };
     vec![
-        ("naive: a look at every block from 3 to 12", twelve, naive, None),
+        ("naive: every block 3 to 12, margin 5 %", margin, naive(wide), None),
+        (
+            "naive: every block 3 to 12, no margin",
+            twelve,
+            naive(equal(Noise::Normal)),
+            None,
+        ),
+        ("equal, spread 5 %, margin 5 %", margin, wide, promise),
         ("equal stacks, normal", twelve, equal(Noise::Normal), promise),
         (
             "equal, spread grows fourfold",
