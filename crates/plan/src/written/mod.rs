@@ -265,6 +265,7 @@ fn read_source(mut s: Section<'_>, findings: &mut Findings) -> Option<WrittenSou
         let cure = "leave `model` out; a simulated device is a stack of kind \"model\"";
         findings.add(&key, "modelled LUNs (`model`) come later", cure);
     } else if files && devices {
+        s.raw("devices");
         findings.add(
             &span,
             "a LUN set is made of files or of devices, not of both",

@@ -1,0 +1,84 @@
+//! Laws of the schedule, for any seed and any number of stacks.
+//!
+//! Prevents: an order that favours a stack, a seed that comes twice, a block that is not the same when asked for again.
+
+use plan::block;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+proptest! {
+    #[test]
+    fn a_block_is_pure_and_each_stack_runs_once(seed: u64, stacks in 0usize..12, number: u32) {
+        let one = block(seed, stacks, number);
+        prop_assert_eq!(&one, &block(seed, stacks, number));
+        prop_assert_eq!(one.number, number);
+        let mut order = one.order;
+        order.sort_unstable();
+        prop_assert_eq!(order, (0..stacks).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn blocks_come_in_mirrored_pairs(seed: u64, stacks in 1usize..12, pair in 0u32..1_000_000) {
+        let mut second = block(seed, stacks, 2 * pair + 1).order;
+        second.reverse();
+        prop_assert_eq!(block(seed, stacks, 2 * pair).order, second);
+    }
+
+    #[test]
+    fn no_seed_comes_twice(seed: u64, stacks in 1usize..6, from in 0u32..1_000_000) {
+        let seeds: BTreeSet<u64> = (from..from + 64).map(|number| block(seed, stacks, number).seed).collect();
+        prop_assert_eq!(seeds.len(), 64);
+    }
+
+    #[test]
+    fn the_seed_of_a_block_does_not_depend_on_the_stacks(seed: u64, number: u32) {
+        prop_assert_eq!(block(seed, 2, number).seed, block(seed, 7, number).seed);
+    }
+}
+
+/// Over a pair each stack has the same mean position; over many pairs each stands everywhere equally often.
+#[test]
+fn positions_are_balanced() {
+    let (stacks, blocks) = (4usize, 8_000u32);
+    let mut at = vec![vec![0u32; stacks]; stacks];
+    for number in 0..blocks {
+        for (position, stack) in block(7, stacks, number).order.into_iter().enumerate() {
+            at[stack][position] += 1;
+        }
+    }
+    for row in &at {
+        let mean: f64 = row
+            .iter()
+            .enumerate()
+            .map(|(position, n)| position as f64 * f64::from(*n))
+            .sum::<f64>()
+            / f64::from(blocks);
+        assert!(
+            (mean - 1.5).abs() < 1e-12,
+            "mirrored pairs give each stack the mean position 1.5: {at:?}"
+        );
+        // 4,000 independent pairs give a position two chances in four: a standard deviation of about 45 around 2,000.
+        assert!(row.iter().all(|n| n.abs_diff(2_000) < 270), "{at:?}");
+    }
+}
+
+/// All orders of three stacks turn up, none preferred.
+#[test]
+fn every_order_is_as_likely() {
+    let mut seen = std::collections::BTreeMap::new();
+    for pair in 0..6_000 {
+        *seen.entry(block(1, 3, 2 * pair).order).or_insert(0u32) += 1;
+    }
+    assert_eq!(seen.len(), 6, "{seen:?}");
+    assert!(
+        seen.values().all(|n| n.abs_diff(1_000) < 175),
+        "1,000 each, standard deviation 29: {seen:?}"
+    );
+}
+
+/// A schedule is part of a result: it must not change with a version of this program or of a library.
+#[test]
+fn the_schedule_is_what_it_always_was() {
+    let blocks: Vec<_> = (0..4).map(|number| block(1, 3, number)).collect();
+    insta::assert_debug_snapshot!(blocks);
+}
