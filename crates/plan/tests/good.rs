@@ -2,7 +2,7 @@
 //!
 //! Prevents: a reference study that the tool refuses, and a default that is used but not printed.
 
-use plan::Study;
+use plan::{BtrfsProfile, Bytes, Duration, LunSource, PhaseKind, Scale, Share, StackKind, Study, estimate};
 use std::path::{Path, PathBuf};
 
 fn parse(text: &str) -> Study {
@@ -54,5 +54,276 @@ fn shipped_studies_parse_and_print_themselves() {
             study.resolved.iter().any(|row| !row.written),
             "a study that needs no default is a poor example"
         );
+    }
+}
+
+const SMALL: &str = r#"
+[study]
+name = "small"
+
+[luns.data]
+files = { size = "1GiB" }
+
+[[stack]]
+name = "ext4"
+kind = "ext4"
+data = "data"
+
+[[phase]]
+name = "read"
+kind = "random"
+update_pct = 0
+time = "10s"
+"#;
+
+fn row<'s>(study: &'s Study, key: &str) -> &'s plan::Resolved {
+    let found = study.resolved.iter().find(|row| row.key == key);
+    found.unwrap_or_else(|| panic!("no row {key}"))
+}
+
+#[test]
+fn each_default_is_said_and_each_written_key_is_marked() {
+    let study = parse(SMALL);
+    let list: Vec<String> = study
+        .resolved
+        .iter()
+        .map(|row| {
+            format!(
+                "{} {} = {}",
+                if row.written { "written" } else { "default" },
+                row.key,
+                row.value
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(list.join("\n"));
+    let written: Vec<&str> = study
+        .resolved
+        .iter()
+        .filter(|row| row.written)
+        .map(|row| row.key.as_str())
+        .collect();
+    assert_eq!(
+        written,
+        [
+            "study.name",
+            "luns.data.files.size",
+            "stack.ext4.name",
+            "stack.ext4.kind",
+            "stack.ext4.data",
+            "phase.read.name",
+            "phase.read.kind",
+            "phase.read.time",
+            "phase.read.update_pct",
+        ]
+    );
+}
+
+#[test]
+fn everything_at_once_reads_back_as_itself() {
+    let text = r#"
+[study]
+name = "all"
+question = """
+Does it all
+come back?"""
+published = "xtremio-2014"
+margin = 0.07
+time_limit = "3h"
+blocks = 6
+seed = 42
+io = "pread"
+workers = 2
+[luns."two words"]
+files = { count = 3, size = "1GiB", dir = "/tmp/a \"quoted\" \\ place" }
+[luns.redo]
+devices = ["/dev/sdx"]
+overwrite = true
+[memory]
+budget = "700MiB"
+[[stack]]
+name = "b \u00e9"
+kind = "btrfs"
+data = "two words"
+redo = "redo"
+profile = "raid1"
+compress = "zstd:-3"
+access = "buffered"
+mount_options = "noatime,commit=5"
+mkfs_options = ["-n", "16384"]
+inject = { late = "12.5%", error_at = 7 }
+[[stack]]
+name = "raw"
+kind = "raw"
+data = "two words"
+redo = "redo"
+[[stack]]
+name = "/srv/data"
+kind = "directory"
+path = "/srv/data"
+[database]
+page = "4KiB"
+scale = 333000000
+compressibility = 2
+duplication = "33%"
+torn_pages = "double"
+[[phase]]
+name = "slob"
+kind = "random"
+do_hotspot = true
+hotspot_mb = 2
+hotspot_frequency = 3
+think_tm_frequency = 7
+redo_stress = "HEAVY"
+[[phase]]
+name = "open"
+kind = "random"
+ranked = false
+work_loop = 10
+rate = 1234.5
+[[phase]]
+name = "scan"
+kind = "scan"
+time = "90s"
+degree = 4
+"#;
+    let study = parse(text);
+    assert_same(&study, &parse(&study.to_toml()));
+    assert_eq!(study.question, "Does it all come back?");
+    assert!(
+        matches!(&study.stacks[0].kind, StackKind::Btrfs { profile: BtrfsProfile::Raid1, mount_options, .. }
+        if *mount_options == ["noatime", "commit=5"])
+    );
+    assert!(matches!(&study.luns[1].source, LunSource::Devices { overwrite, paths } if overwrite == paths));
+    let PhaseKind::Random(slob) = &study.phases[0].kind else {
+        panic!("a random phase")
+    };
+    assert_eq!(
+        slob.hotspot.map(|hot| (hot.size, hot.frequency)),
+        Some((Bytes(2 << 20), 3))
+    );
+    assert_eq!(study.phases[1].time, None, "a number of operations needs no time");
+    assert!(row(&study, "phase.slob.hotspot").written && !row(&study, "phase.open.hotspot").written);
+}
+
+#[test]
+fn defaults_follow_what_they_must_fit() {
+    let study = parse(&format!("{SMALL}\n[memory]\nbudget = \"100MiB\"\n"));
+    assert_eq!(study.database.cache, Bytes(50 << 20), "half the budget");
+    assert_eq!(
+        study.database.redo_size,
+        Bytes(128 << 20),
+        "an eighth of the LUN it shares with the data"
+    );
+    let study = parse(&SMALL.replace("update_pct = 0", "update_pct = 50"));
+    assert_eq!(
+        study.database.checkpoint,
+        Duration(2_500_000_000),
+        "a phase that updates spans several"
+    );
+    let one = "[study]\nname = \"one\"\n[[stack]]\nname = \"d\"\nkind = \"directory\"\npath = \"/srv\"\n";
+    let scan = "[[phase]]\nname = \"s\"\nkind = \"scan\"\n";
+    assert_eq!(
+        parse(&format!("{one}{scan}")).database.scale,
+        Scale::Bytes(Bytes(1 << 30)),
+        "no share of a user's disk"
+    );
+}
+
+#[test]
+fn scaling_multiplies_sizes_and_says_so() {
+    let plain = parse(&format!("{SMALL}\n[memory]\nbudget = \"200MiB\"\n"));
+    let study = plain.scaled(4.0).expect("four times as much fits");
+    assert_eq!(study.scaled, 4.0);
+    assert!(matches!(
+        study.luns[0].source,
+        LunSource::Files {
+            size: Bytes(4_294_967_296),
+            ..
+        }
+    ));
+    assert_eq!(study.memory_budget, Some(Bytes(800 << 20)));
+    assert_eq!(study.database.scale, Scale::Share(Share(0.4)), "shares stay");
+    assert_eq!(study.database.cache, Bytes(400 << 20), "defaults grow too");
+    assert_eq!(row(&study, "run.scale").value, "4");
+    assert_eq!(
+        row(&study, "luns.data.files.size").unscaled.as_deref(),
+        Some("\"1GiB\"")
+    );
+    assert_eq!(row(&study, "database.scale").unscaled, None);
+    assert_same(&study, &parse(&study.to_toml()));
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(plain.scaled(wrong).is_err(), "{wrong}");
+    }
+    let tiny = plain.scaled(0.001).expect_err("a LUN of 1 MiB holds no such data");
+    assert!(!tiny.problems().is_empty());
+}
+
+#[test]
+fn estimates_add_up() {
+    let text = SMALL.replace(
+        "[[phase]]",
+        "[database]\nscale = \"512MiB\"\nredo_size = \"64MiB\"\n\n[[phase]]",
+    );
+    let study = parse(&text);
+    let e = estimate(&study, 1 << 30);
+    assert_eq!((e.trials_per_block, e.phase_ns_per_trial), (1, 10_000_000_000));
+    assert_eq!((e.lun_bytes, e.data_bytes), (1 << 30, Some(512 << 20)));
+    assert_eq!(e.written_bytes_per_trial, (1024 + 512 + 64) << 20);
+    assert_eq!(e.block_ns, 10_000_000_000 + 1_500_000_000 + 1_562_500_000);
+    assert_eq!(
+        e.blocks(&study),
+        12,
+        "a quarter of an hour has room for more than anyone needs"
+    );
+    assert!(e.fits(&study));
+    let hurried = parse(&text.replace("name = \"small\"", "name = \"small\"\ntime_limit = \"90s\""));
+    assert_eq!(e.blocks(&hurried), 6, "90 s hold 6.9 blocks, and blocks come in pairs");
+    let late = estimate(&hurried, 10 << 20);
+    assert_eq!(
+        (late.blocks(&hurried), late.fits(&hurried)),
+        (4, false),
+        "fewer than four are no study"
+    );
+}
+
+/// The study that ships keeps its promise: eight to ten blocks in ten minutes, with six to eight seconds of building.
+#[test]
+fn the_reference_study_takes_ten_minutes() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/overwrite-vs-cow.toml");
+    let study = plan::load(&path).unwrap_or_else(|e| panic!("{e}"));
+    let blocks: Vec<u32> = [1_000_000_000, 400_000_000]
+        .map(|rate| estimate(&study, rate).blocks(&study))
+        .to_vec();
+    assert_eq!(blocks, [10, 8]);
+    assert!(estimate(&study, 400_000_000).fits(&study));
+    let data = study.data_bytes().expect("files have sizes");
+    assert!(study.database.cache.0 * 9 < data, "the cache must not serve the data");
+}
+
+/// The reference names every key, and its example is a study.
+#[test]
+fn the_reference_is_complete() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/study.md");
+    let docs = std::fs::read_to_string(path).expect("the reference is there");
+    let example = docs
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("an example");
+    let small = parse(example);
+    let mut rows = small.resolved;
+    for path in shipped() {
+        rows.extend(plan::load(&path).unwrap_or_else(|e| panic!("{e}")).resolved);
+    }
+    for row in rows {
+        let parts: Vec<&str> = row.key.rsplit('.').collect();
+        let nested = matches!(parts.get(1), Some(&"files" | &"inject"));
+        let key = if nested {
+            format!("`{}.{}`", parts[1], parts[0])
+        } else {
+            format!("`{}`", parts[0])
+        };
+        assert!(docs.contains(&key), "docs/study.md does not name {key} ({})", row.key);
     }
 }
