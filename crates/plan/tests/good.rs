@@ -119,9 +119,8 @@ fn each_default_is_said_and_each_written_key_is_marked() {
     );
 }
 
-#[test]
-fn everything_at_once_reads_back_as_itself() {
-    let text = r#"
+/// Every sort of key, in its less usual ways of being written.
+const EVERYTHING: &str = r#"
 [study]
 name = "all"
 question = """
@@ -187,7 +186,10 @@ kind = "scan"
 time = "90s"
 degree = 4
 "#;
-    let study = parse(text);
+
+#[test]
+fn everything_at_once_reads_back_as_itself() {
+    let study = parse(EVERYTHING);
     assert_same(&study, &parse(&study.to_toml()));
     assert_eq!(study.question, "Does it all come back?");
     assert!(
