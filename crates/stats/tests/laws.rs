@@ -107,9 +107,13 @@ fn a_clear_difference_stops_at_the_first_look() {
     let judged = &found.comparisons[0];
     assert_eq!((judged.verdict, judged.look), (Verdict::Worse, Some(1)));
     assert!((judged.alpha - 0.05 / 9.0).abs() < 1e-12);
-    // By hand: s = 0.0081650, t(1 - 0.05/18; 3) = 7.06 (scipy), h = 7.06 s / 2.
+    // By hand: s^2 = 2e-4 / 3; t(1 - 0.05 / 18; 3) by scipy; h = t s / 2.
+    let (s, t) = ((2e-4f64 / 3.0).sqrt(), 7.184868893978142);
     let estimate = judged.estimate.expect("a look");
-    assert!((estimate.ratio.ln() + 0.2).abs() < 1e-12 && (estimate.sd - 0.008_165).abs() < 1e-6);
+    assert!((estimate.ratio.ln() + 0.2).abs() < 1e-12 && (estimate.sd - s).abs() < 1e-12);
+    assert!(
+        (estimate.low.ln() + 0.2 + t * s / 2.0).abs() < 1e-9 && (estimate.high.ln() + 0.2 - t * s / 2.0).abs() < 1e-9
+    );
 }
 
 #[test]
