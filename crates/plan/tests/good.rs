@@ -303,6 +303,14 @@ fn the_reference_study_takes_ten_minutes() {
     assert!(study.database.cache.0 * 9 < data, "the cache must not serve the data");
 }
 
+/// What editors of other systems put around the same text.
+#[test]
+fn line_ends_and_byte_order_marks_do_not_matter() {
+    let study = parse(SMALL);
+    assert_same(&study, &parse(&SMALL.replace('\n', "\r\n")));
+    assert_same(&study, &parse(&format!("\u{feff}{SMALL}")));
+}
+
 /// The reference names every key, and its example is a study.
 #[test]
 fn the_reference_is_complete() {

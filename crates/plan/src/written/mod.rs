@@ -87,9 +87,10 @@ pub(crate) struct WrittenDatabase {
 
 /// Reads the text. `None` when it is not TOML at all (the findings say where).
 pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> {
-    let (document, errors) = DeTable::parse_recoverable(text);
+    let (document, mut errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // What a broken line did to the lines after it is guesswork: the first few errors are enough.
+        errors.sort_by_key(|error| error.span().map_or(text.len(), |span| span.start));
         let mut lines = BTreeSet::new();
         for error in errors.iter().take(5) {
             let span = error.span().unwrap_or(text.len()..text.len());
