@@ -391,3 +391,16 @@ fn the_ceiling_turns_and_ends() {
 fn no_sessions_end_at_once() {
     assert_eq!(run(&mut Simulated::new(1, MS), &Pacing::closed(0, S)).count(), 0);
 }
+
+/// Not a test of speed, a figure for a release build: `cargo test --release -p workloads -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints the ceiling of this machine"]
+fn ceiling_of_this_machine() {
+    let origin = std::time::Instant::now();
+    let mut null = Ceiling::new(|| origin.elapsed().as_nanos() as u64);
+    let Ok(outcome) = drive(&mut null, &Pacing::closed(64, S), 1);
+    println!(
+        "{:.1} million operations/s",
+        outcome.count() as f64 / outcome.elapsed_ns as f64 * 1e3
+    );
+}
