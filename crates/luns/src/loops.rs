@@ -53,7 +53,7 @@ pub fn attach(path: &Path) -> Result<LoopDevice, LunError> {
         ));
     }
     let block = sector_size(stat.st_dev);
-    if stat.st_size == 0 || stat.st_size as u64 % u64::from(block) != 0 {
+    if stat.st_size == 0 || !(stat.st_size as u64).is_multiple_of(u64::from(block)) {
         return Err(LunError::BadSize {
             path: path.clone(),
             bytes: stat.st_size as u64,

@@ -1,1 +1,27 @@
-//! Room `stacks`.
+//! Room `stacks`: building storage stacks out of LUNs, and taking them down again whatever happens.
+//!
+//! Owns the child processes of storage tools and what needs root. Every step that leaves something behind is written to a
+//! [`Journal`] *before* it is taken, as the [`Undo`] that takes it back: undone at the end, on an error, on Ctrl-C, and by
+//! [`clean`] after a kill. [`build`] hands over plain facts; it never meets what runs on them.
+
+mod build;
+mod cgroup;
+mod clean;
+mod device;
+mod error;
+mod filesystem;
+mod journal;
+mod memory;
+mod mounts;
+mod probe;
+mod process;
+mod tool;
+mod undo;
+
+pub use build::{Built, Place, Places, build, teardown};
+pub use clean::{CleanReport, CleanedRun, Leftover, clean, leftovers};
+pub use error::StackError;
+pub use journal::{Journal, Mark, NotUndone, state_dir};
+pub use memory::{Enforcement, MemoryLimit, drop_caches, memory_limit};
+pub use probe::{Buildable, is_root, probe};
+pub use undo::Undo;

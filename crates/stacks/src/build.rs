@@ -1,0 +1,274 @@
+//! Building a stack on LUNs and taking it down.
+//!
+//! Takes a stack of a study and its devices, gives a [`Built`]: plain places for the data and the redo log, and the facts.
+//! Data and redo LUNs get the same kind of file system. Every step is journalled before it is taken; a build that fails
+//! undoes its own steps before it returns the error. Prevents half a stack.
+
+use crate::device;
+use crate::error::StackError;
+use crate::filesystem::{Recipe, recipe};
+use crate::journal::{Journal, Mark, NotUndone};
+use crate::undo::{Undo, resolve};
+use plan::{BtrfsProfile, Stack, StackKind};
+use std::path::{Path, PathBuf};
+
+/// The LUNs of a stack, as block devices (LUN files are attached before), and how a device is marked when it is released.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Devices for the data; empty for `directory`.
+    pub data: Vec<PathBuf>,
+    /// Devices for the redo log; empty: it lies beside the data.
+    pub redo: Vec<PathBuf>,
+    /// First line left on a device after use (`luns::MARKER`), so that the next run may use it.
+    pub marker: String,
+}
+
+/// Where something may be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file that does not exist yet, in a file system.
+    File(PathBuf),
+    /// A whole block device.
+    Device(PathBuf),
+}
+
+/// A stack that stands.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// Where the data goes: one file, or each device of `raw`.
+    pub data: Vec<Place>,
+    /// Where the redo log goes.
+    pub redo: Place,
+    /// All block devices under it, data first; empty for `directory`.
+    pub devices: Vec<PathBuf>,
+    /// Mount points, data first.
+    pub mounts: Vec<PathBuf>,
+    /// From top to bottom: `["btrfs", "loop", "file"]`, `["raw", "device"]`, `["directory", "ext4"]`.
+    pub layers: Vec<String>,
+    /// Everything that shapes the result: (what, value), keys of the redo file system opened by "redo ".
+    pub facts: Vec<(String, String)>,
+    /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off.
+    pub usable_bytes: u64,
+    mark: Mark,
+}
+
+/// Builds `stack` on `places`, with mount points in `work_dir` (which exists).
+pub fn build(stack: &Stack, places: &Places, work_dir: &Path, journal: &mut Journal) -> Result<Built, StackError> {
+    let mark = journal.mark();
+    check(stack, places)?;
+    let built = match &stack.kind {
+        StackKind::Directory { path } => directory(stack, path, mark, journal),
+        StackKind::Raw => raw(places, mark),
+        _ => file_systems(stack, places, work_dir, mark, journal),
+    };
+    built.inspect_err(|_| {
+        // What can't be undone stays in the journal: the end of the run tries again and reports it.
+        let _ = journal.undo_to(mark);
+    })
+}
+
+/// Takes a stack down. Gives what could not be undone; it stays in the journal.
+pub fn teardown(built: Built, journal: &mut Journal) -> Vec<NotUndone> {
+    journal.undo_to(built.mark)
+}
+
+fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
+    let refuse = |why: &str, cure: &str| {
+        Err(StackError::Unbuildable {
+            stack: stack.name.clone(),
+            why: why.to_owned(),
+            cure: cure.to_owned(),
+        })
+    };
+    for place in places.data.iter().chain(&places.redo) {
+        if !device::is_block(place) {
+            return refuse(
+                &format!("{} is not a block device", place.display()),
+                "attach a LUN file as a loop device first",
+            );
+        }
+    }
+    let all: Vec<PathBuf> = places.data.iter().chain(&places.redo).map(|p| resolve(p)).collect();
+    if let Some((_, twice)) = all.iter().enumerate().find(|(i, p)| all[..*i].contains(p)) {
+        return refuse(
+            &format!("{} is used twice", twice.display()),
+            "name each device once, in one LUN set",
+        );
+    }
+    let count = places.data.len();
+    match &stack.kind {
+        StackKind::Directory { .. } => Ok(()),
+        StackKind::Model(_) => refuse(
+            "a model is not built on this machine",
+            "it is simulated: hand it to the model target",
+        ),
+        _ if count == 0 => refuse("it has no LUN for data", "name a LUN set: data = \"...\""),
+        StackKind::Raw if places.redo.is_empty() => refuse(
+            "without a file system the redo log needs a LUN of its own",
+            "name a LUN set: redo = \"...\"",
+        ),
+        StackKind::Raw => Ok(()),
+        StackKind::Ext4 { .. } | StackKind::Xfs { .. } if count > 1 || places.redo.len() > 1 => refuse(
+            "ext4 and XFS take one LUN each for data and redo in this version",
+            "give its LUN sets count = 1, or use btrfs",
+        ),
+        StackKind::Btrfs {
+            profile: BtrfsProfile::Raid0 | BtrfsProfile::Raid1,
+            ..
+        } if count < 2 => refuse(
+            "raid0 and raid1 need at least two data LUNs",
+            "give its LUN set count = 2 or more, or profile = \"single\"",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A directory's name for this run and stack. The run's id makes it ours.
+fn own_name(journal: &Journal, stack: &Stack, suffix: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
+    let stack: String = stack.name.chars().map(plain).collect();
+    format!("assay-{}-{stack}{suffix}", journal.run_id())
+}
+
+fn make_dir(path: &Path, contents: bool, journal: &mut Journal) -> Result<(), StackError> {
+    journal.before(Undo::RemoveDir {
+        path: path.to_owned(),
+        contents,
+    })?;
+    std::fs::create_dir(path).map_err(|e| {
+        StackError::path(
+            "make the directory",
+            path,
+            e,
+            "check that the directory above it exists",
+        )
+    })
+}
+
+fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
+    let place = std::fs::canonicalize(path)
+        .map_err(|e| StackError::path("find", path, e, "make the directory, or name another one"))?;
+    let own = place.join(own_name(journal, stack, ""));
+    make_dir(&own, true, journal)?;
+    let cure = "check the directory";
+    let stat = rustix::fs::statvfs(&own).map_err(|e| StackError::path("look at", &own, e, cure))?;
+    let mount = crate::mounts::holding(&own).map_err(|e| StackError::path("find the mount of", &own, e, cure))?;
+    let (kind, options, mounted) =
+        mount.map_or_else(Default::default, |m| (m.kind, m.options, m.place.display().to_string()));
+    Ok(Built {
+        data: vec![Place::File(own.join("data"))],
+        redo: Place::File(own.join("redo")),
+        devices: Vec::new(),
+        mounts: Vec::new(),
+        layers: vec!["directory".to_owned(), kind.clone()],
+        facts: vec![
+            ("directory".to_owned(), place.display().to_string()),
+            ("file system".to_owned(), kind),
+            ("mount point".to_owned(), mounted),
+            ("mount options".to_owned(), options),
+            ("block size".to_owned(), stat.f_bsize.to_string()),
+        ],
+        usable_bytes: stat.f_bavail * stat.f_frsize,
+        mark,
+    })
+}
+
+fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
+    let mut usable_bytes = 0;
+    let mut facts = Vec::new();
+    for path in &places.data {
+        let bytes = device::size(path)
+            .map_err(|e| StackError::path("find the size of", path, e, "check that the device is there"))?;
+        facts.push((format!("bytes of {}", path.display()), bytes.to_string()));
+        usable_bytes += bytes;
+    }
+    // The log takes one device; a set of several would need a volume manager.
+    let redo = places.redo.first().expect("checked before");
+    Ok(Built {
+        data: places.data.iter().cloned().map(Place::Device).collect(),
+        redo: Place::Device(redo.clone()),
+        devices: places.data.iter().chain(&places.redo).cloned().collect(),
+        mounts: Vec::new(),
+        layers: layers("raw", &places.data),
+        facts,
+        usable_bytes,
+        mark,
+    })
+}
+
+fn file_systems(
+    stack: &Stack,
+    places: &Places,
+    work_dir: &Path,
+    mark: Mark,
+    journal: &mut Journal,
+) -> Result<Built, StackError> {
+    let work_dir = &std::fs::canonicalize(work_dir)
+        .map_err(|e| StackError::path("find", work_dir, e, "make the directory, or name another one"))?;
+    let data_place = work_dir.join(own_name(journal, stack, "-data"));
+    let data = one_file_system(stack, &places.data, &data_place, &places.marker, journal)?;
+    let mut facts = data.facts;
+    let mut mounts = vec![data_place.clone()];
+    if !places.redo.is_empty() {
+        let place = work_dir.join(own_name(journal, stack, "-redo"));
+        let redo = one_file_system(stack, &places.redo, &place, &places.marker, journal)?;
+        facts.extend(
+            redo.facts
+                .into_iter()
+                .map(|(key, value)| (format!("redo {key}"), value)),
+        );
+        mounts.push(place);
+    }
+    let stat = rustix::fs::statvfs(&data_place)
+        .map_err(|e| StackError::path("look at", &data_place, e, "check the kernel log (dmesg)"))?;
+    let redo_place = mounts.last().expect("the data is mounted").join("redo");
+    Ok(Built {
+        data: vec![Place::File(data_place.join("data"))],
+        redo: Place::File(redo_place),
+        devices: places.data.iter().chain(&places.redo).cloned().collect(),
+        mounts,
+        layers: layers(data.kind, &places.data),
+        facts,
+        usable_bytes: stat.f_bavail * stat.f_frsize,
+        mark,
+    })
+}
+
+/// Clears the devices, makes the file system and mounts it.
+fn one_file_system(
+    stack: &Stack,
+    devices: &[PathBuf],
+    place: &Path,
+    marker: &str,
+    journal: &mut Journal,
+) -> Result<Recipe, StackError> {
+    let uuid = device::uuid(journal.run_id(), journal.mark().0, &devices[0]);
+    let mut recipe = recipe(&stack.kind, devices, &uuid).expect("only kinds with a file system come here");
+    for path in devices {
+        journal.before(Undo::WipeSignature {
+            device: path.clone(),
+            filesystem: recipe.kind.to_owned(),
+            uuid,
+            marker: marker.to_owned(),
+        })?;
+        device::claim(path, marker, journal.run_id())
+            .map_err(|e| StackError::path("clear", path, e, "it must be free: unmount it or stop what uses it"))?;
+    }
+    recipe.make(journal.lock())?;
+    make_dir(place, false, journal)?;
+    journal.before(Undo::Unmount { path: place.to_owned() })?;
+    recipe.mount(&devices[0], place)?;
+    Ok(recipe)
+}
+
+fn layers(top: &str, devices: &[PathBuf]) -> Vec<String> {
+    let below: &[&str] = if devices.iter().all(|d| device::is_loop(d)) {
+        &["loop", "file"]
+    } else {
+        &["device"]
+    };
+    std::iter::once(top)
+        .chain(below.iter().copied())
+        .map(str::to_owned)
+        .collect()
+}

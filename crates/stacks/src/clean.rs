@@ -1,0 +1,196 @@
+//! `assay clean`: undoing what killed runs left behind.
+//!
+//! Takes the state directory, gives what was undone and what was not. Journals of runs that live are left alone. Prevents
+//! a clean-up that disturbs a run, or one that starts while an orphaned child of the killed run still works: it waits.
+
+use crate::error::StackError;
+use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone};
+use crate::process;
+use rustix::fs::FlockOperation;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Longest wait for children of a killed run.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A journal that is still there.
+#[derive(Clone, Debug)]
+pub struct Leftover {
+    /// The run.
+    pub run_id: String,
+    /// Its process.
+    pub pid: u32,
+    /// The journal file.
+    pub journal: PathBuf,
+    /// The run (or a child of it) is at work: nothing is to be cleaned.
+    pub live: bool,
+    /// What an undo would do, in that order.
+    pub steps: Vec<String>,
+}
+
+/// One run that was cleaned up after.
+#[derive(Clone, Debug)]
+pub struct CleanedRun {
+    /// The run.
+    pub run_id: String,
+    /// Its process.
+    pub pid: u32,
+    /// The journal file; it is gone when nothing failed.
+    pub journal: PathBuf,
+    /// What was undone (of a dry run: what would be), in that order.
+    pub undone: Vec<String>,
+    /// What could not be undone.
+    pub failed: Vec<NotUndone>,
+}
+
+/// What `clean` did.
+#[derive(Clone, Debug, Default)]
+pub struct CleanReport {
+    /// Runs cleaned up after.
+    pub runs: Vec<CleanedRun>,
+    /// Runs at work, left alone.
+    pub live: Vec<Leftover>,
+    /// Journals that could not be read or locked: the whole message.
+    pub unreadable: Vec<String>,
+}
+
+impl CleanReport {
+    /// Nothing is left to undo, but for runs at work.
+    pub fn is_clean(&self) -> bool {
+        self.unreadable.is_empty() && self.runs.iter().all(|r| r.failed.is_empty())
+    }
+}
+
+/// The journals in the state directory, the oldest name first. A directory that does not exist has none.
+pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, StackError> {
+    let mut found = Vec::new();
+    for journal in journals(state_dir, ENDING)? {
+        let content = match Content::read(&journal) {
+            Ok(content) => content,
+            // A run that ended between the listing and the reading.
+            Err(_) if !journal.exists() => continue,
+            Err(e) => return Err(e),
+        };
+        found.push(Leftover {
+            run_id: content.owner.run_id.clone(),
+            pid: content.owner.pid,
+            live: is_held(&journal),
+            steps: content.open.iter().rev().map(|(_, undo)| undo.to_string()).collect(),
+            journal,
+        });
+    }
+    Ok(found)
+}
+
+/// Undoes what dead runs left, run by run, the last step first. `dry_run` only says what it would do.
+pub fn clean(state_dir: &Path, dry_run: bool) -> Result<CleanReport, StackError> {
+    let mut report = CleanReport::default();
+    for journal in journals(state_dir, ENDING)? {
+        if let Err(e) = clean_one(&journal, dry_run, &mut report) {
+            report.unreadable.push(e.to_string());
+        }
+    }
+    if !dry_run {
+        remove_unborn(state_dir)?;
+    }
+    Ok(report)
+}
+
+fn clean_one(path: &Path, dry_run: bool, report: &mut CleanReport) -> Result<(), StackError> {
+    let content = match Content::read(path) {
+        Ok(content) => content,
+        Err(_) if !path.exists() => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    let owner = content.owner;
+    let steps: Vec<String> = content.open.iter().rev().map(|(_, undo)| undo.to_string()).collect();
+    let leftover = |live, steps| Leftover {
+        run_id: owner.run_id.clone(),
+        pid: owner.pid,
+        journal: path.to_owned(),
+        live,
+        steps,
+    };
+    let (run_id, pid) = (owner.run_id.clone(), owner.pid);
+    if dry_run {
+        if is_held(path) {
+            report.live.push(leftover(true, steps));
+        } else {
+            let journal = path.to_owned();
+            report.runs.push(CleanedRun {
+                run_id,
+                pid,
+                journal,
+                undone: steps,
+                failed: Vec::new(),
+            });
+        }
+        return Ok(());
+    }
+    let start = Instant::now();
+    let mut journal = loop {
+        if let Some(journal) = Journal::adopt(path)? {
+            break journal;
+        }
+        if !path.exists() {
+            return Ok(());
+        }
+        if process::is_alive(owner.pid, owner.started) || start.elapsed() > PATIENCE {
+            report.live.push(leftover(true, steps));
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    debug_assert_eq!(journal.owner().pid, pid);
+    let steps = journal.open_steps();
+    let failed = journal.undo_all();
+    let undone = steps
+        .into_iter()
+        .filter(|step| failed.iter().all(|f| f.step != *step))
+        .collect();
+    report.runs.push(CleanedRun {
+        run_id,
+        pid,
+        journal: path.to_owned(),
+        undone,
+        failed,
+    });
+    Ok(())
+}
+
+fn journals(state_dir: &Path, ending: &str) -> Result<Vec<PathBuf>, StackError> {
+    let entries = match std::fs::read_dir(state_dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed.map_err(|e| StackError::path("list", state_dir, e, "run as the user whose runs they were"))?,
+    };
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.to_string_lossy().ends_with(ending))
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Whether somebody holds the lock. Asked with a shared lock, which is let go at once.
+fn is_held(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else {
+        return false;
+    };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+/// Journals that were never begun: their run was killed before its first step. A minute old at least, so that one that is
+/// just being made is not taken for dead.
+fn remove_unborn(state_dir: &Path) -> Result<(), StackError> {
+    for path in journals(state_dir, NEW_ENDING)? {
+        let age = std::fs::metadata(&path)
+            .and_then(|s| s.modified())
+            .ok()
+            .and_then(|t| t.elapsed().ok());
+        if age.is_some_and(|a| a > Duration::from_secs(60)) && !is_held(&path) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    Ok(())
+}

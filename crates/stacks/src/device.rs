@@ -1,0 +1,172 @@
+//! A device while a stack is built on it: cleared of old signatures before, wiped of the stack's own after.
+//!
+//! A wipe knows its own: it happens only where the UUID that the journal holds stands in the superblock. So a journal found
+//! after a reboot, when `/dev/sdb` is another disk and `/dev/loop3` somebody else's file, can't destroy anything. What is left
+//! behind is a marker, by which the next run knows that the device is free to use.
+
+use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const MIB: u64 = 1 << 20;
+const LOOP_MAJOR: u32 = 7;
+/// Longest wait for a device that something still has: an orphaned mkfs, a file system that is just going.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The marker fills a sector of any disk.
+const MARKER_BYTES: usize = 4096;
+/// Further copies of the btrfs superblock (64 MiB, 256 GiB), which tools find when the first is gone.
+const BTRFS_COPIES: [u64; 2] = [64 * MIB, 256 * 1024 * MIB];
+
+/// Where a file system keeps its magic number and UUID: (offset of the magic, magic, offset of the UUID).
+fn superblock(kind: &str) -> Option<(u64, &'static [u8], u64)> {
+    match kind {
+        "ext4" => Some((0x438, b"\x53\xef", 0x468)),
+        "xfs" => Some((0, b"XFSB", 32)),
+        "btrfs" => Some((0x1_0040, b"_BHRfS_M", 0x1_0020)),
+        _ => None,
+    }
+}
+
+/// Size of a block device in bytes.
+pub(crate) fn size(path: &Path) -> io::Result<u64> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(rustix::fs::seek(&file, SeekFrom::End(0))?)
+}
+
+/// Whether `path` leads to a block device.
+pub(crate) fn is_block(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|s| s.file_type().is_block_device())
+}
+
+/// Whether `path` leads to a loop device.
+pub(crate) fn is_loop(path: &Path) -> bool {
+    is_block(path) && std::fs::metadata(path).is_ok_and(|s| rustix::fs::major(s.rdev()) == LOOP_MAJOR)
+}
+
+/// Clears what would tell tools of an older owner, and leaves the marker. Fails when anybody else has the device.
+pub(crate) fn claim(path: &Path, marker: &str, run_id: &str) -> io::Result<()> {
+    clear(&exclusive(path, Duration::ZERO)?, marker, run_id)
+}
+
+/// Wipes the file system with this UUID, if it stands there. No such device, or another content: fine.
+pub(crate) fn release(path: &Path, kind: &str, uuid: &[u8; 16], marker: &str, run_id: &str) -> io::Result<()> {
+    if !is_block(path) || size(path)? == 0 {
+        return Ok(());
+    }
+    let looped = is_loop(path);
+    let result = holds(path, kind, uuid).and_then(|found| match found {
+        true => clear(&exclusive(path, PATIENCE)?, marker, run_id),
+        false => Ok(()),
+    });
+    match result {
+        // The file of a loop device may have been cut; it goes away, and nothing on it can mislead anybody.
+        Err(e) if looped && Errno::from_io_error(&e) != Some(Errno::BUSY) => Ok(()),
+        other => other,
+    }
+}
+
+/// Whether the file system of that kind and UUID lies on the device.
+pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool> {
+    let Some((magic_at, magic, uuid_at)) = superblock(kind) else {
+        return Ok(false);
+    };
+    // What the device's own cache holds may be older than what direct I/O or a file system wrote; a mount's end drops it.
+    let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+    let mut found = vec![0u8; magic.len()];
+    file.read_exact_at(&mut found, magic_at)?;
+    let mut id = [0u8; 16];
+    file.read_exact_at(&mut id, uuid_at)?;
+    Ok(found == magic && id == *uuid)
+}
+
+fn exclusive(path: &Path, patience: Duration) -> io::Result<File> {
+    let start = Instant::now();
+    loop {
+        match rustix::fs::open(path, OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(file) => return Ok(File::from(file)),
+            Err(Errno::BUSY) if start.elapsed() < patience => std::thread::sleep(Duration::from_millis(20)),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+fn clear(file: &File, marker: &str, run_id: &str) -> io::Result<()> {
+    let size = rustix::fs::seek(file, SeekFrom::End(0))?;
+    let zeros = vec![0u8; MIB as usize];
+    // From the end to the start: were it cut short, the marker's place would be the last to lose its old signature.
+    let tail = size.saturating_sub(MIB);
+    let mut places = vec![(tail, (size - tail) as usize)];
+    places.extend(
+        BTRFS_COPIES
+            .iter()
+            .filter(|&&at| at + 4096 <= size)
+            .map(|&at| (at, 4096)),
+    );
+    places.push((0, MIB.min(size) as usize));
+    for (at, len) in places {
+        file.write_all_at(&zeros[..len], at)?;
+    }
+    file.sync_all()?;
+    let mut block = vec![0u8; MARKER_BYTES];
+    let text = format!("{marker}run {run_id}\n");
+    let shown = text.len().min(MARKER_BYTES);
+    block[..shown].copy_from_slice(&text.as_bytes()[..shown]);
+    file.write_all_at(&block, 0)?;
+    file.sync_all()
+}
+
+/// A UUID for a file system of this run, made of what tells it from all others; no two steps of any two runs share one.
+pub(crate) fn uuid(run_id: &str, step: u64, device: &Path) -> [u8; 16] {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (
+            salt,
+            run_id,
+            step,
+            device,
+            std::process::id(),
+            crate::process::start_of(std::process::id()),
+        )
+            .hash(&mut hasher);
+        hasher.finish().to_be_bytes()
+    };
+    let mut id = [0u8; 16];
+    id[..8].copy_from_slice(&half(1));
+    id[8..].copy_from_slice(&half(2));
+    // Version 8 (made by a rule of one's own) and the variant of RFC 9562.
+    id[6] = id[6] & 0x0f | 0x80;
+    id[8] = id[8] & 0x3f | 0x80;
+    id
+}
+
+/// In the usual form of five groups.
+pub(crate) fn uuid_text(id: &[u8; 16]) -> String {
+    let hex: String = id.iter().map(|b| format!("{b:02x}")).collect();
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_differ_by_step_and_device_and_are_well_formed() {
+        let a = uuid("run", 1, Path::new("/dev/x"));
+        assert_eq!(a, uuid("run", 1, Path::new("/dev/x")));
+        assert_ne!(a, uuid("run", 2, Path::new("/dev/x")));
+        assert_ne!(a, uuid("run", 1, Path::new("/dev/y")));
+        let text = uuid_text(&a);
+        assert_eq!((text.len(), &text[14..15]), (36, "8"));
+    }
+
+    #[test]
+    fn a_path_that_is_no_device_has_nothing_to_release() {
+        release(Path::new("/dev/nonesuch"), "ext4", &[1; 16], "M\n", "r").expect("fine");
+        release(Path::new("/etc/passwd"), "ext4", &[1; 16], "M\n", "r").expect("fine");
+    }
+}

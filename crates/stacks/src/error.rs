@@ -1,0 +1,85 @@
+//! What can go wrong while a stack is built; each error names the path, device or command, and its last line is the cure.
+
+use std::path::{Path, PathBuf};
+
+/// An error of building, journalling or limiting.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// A call on a path failed.
+    #[error("{what} {}: {source}\n  {cure}", path.display())]
+    Path {
+        /// The act: "mount", "make" ...
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The kernel's word.
+        source: std::io::Error,
+        /// What to do about it.
+        cure: String,
+    },
+    /// A program that is not installed.
+    #[error("{tool} not found\n  install {package}")]
+    MissingTool {
+        /// The program.
+        tool: String,
+        /// The Debian package that has it; other distributions name it alike.
+        package: String,
+    },
+    /// A program that failed.
+    #[error("{command}\n  failed ({status}): {said}\n  {cure}")]
+    Tool {
+        /// Its command line.
+        command: String,
+        /// Exit status, signal, or "timed out".
+        status: String,
+        /// The last lines it wrote.
+        said: String,
+        /// What to do about it.
+        cure: String,
+    },
+    /// What the study asks can't be built.
+    #[error("stack {stack}: {why}\n  {cure}")]
+    Unbuildable {
+        /// The stack.
+        stack: String,
+        /// The reason.
+        why: String,
+        /// What to do about it.
+        cure: String,
+    },
+    /// A step would make something that exists: its undo would remove what is not ours.
+    #[error("{} is already there, and Assay did not make it\n  remove it, or name another directory", path.display())]
+    AlreadyThere {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A journal that can't be understood.
+    #[error("journal {}: {why}\n  look into it, undo by hand what it lists, then remove it", path.display())]
+    Journal {
+        /// The journal.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl StackError {
+    /// A failed call with the cure that fits the errno, or `cure`.
+    pub(crate) fn path(what: &'static str, path: &Path, source: impl Into<std::io::Error>, cure: &str) -> StackError {
+        use rustix::io::Errno;
+        let source = source.into();
+        let cure = match Errno::from_io_error(&source) {
+            Some(Errno::ACCESS | Errno::PERM) => "run as a user who may: building stacks needs root",
+            Some(Errno::ROFS) => "its file system is mounted read-only: name another directory",
+            Some(Errno::NOSPC | Errno::DQUOT) => "free space there, or name another directory",
+            Some(Errno::IO) => "the disk below failed, or a LUN file was cut under it: see the kernel log (dmesg)",
+            _ => cure,
+        };
+        StackError::Path {
+            what,
+            path: path.to_owned(),
+            source,
+            cure: cure.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The undo journal: what must be taken back, written down before it is done.
+//!
+//! One file per run in the state directory, one JSON object a line:
+//!
+//! ```text
+//! {"begin":{"version":1,"run_id":"...","pid":123,"started":456,"boot":"..."}}
+//! {"step":{"number":0,"undo":{"kind":"remove_file","path":"/srv/a.lun"}}}
+//! {"undone":0}
+//! ```
+//!
+//! A step's line is on the disk (`fsync`) before the step is taken; a line cut short by a crash belongs to a step that never
+//! was. There is no line for "taken": an undo finds out for itself whether there is something to undo. The owner holds a
+//! `flock` on the file, and so do its children: a journal that can be locked has no owner any more. Prevents a host that
+//! stays dirty after a kill at any moment, the middle of an undo included.
+
+use crate::error::StackError;
+use crate::process;
+use crate::undo::Undo;
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const VERSION: u32 = 1;
+/// Ending of a journal's name.
+pub(crate) const ENDING: &str = ".journal";
+/// Ending while it has no first line yet.
+pub(crate) const NEW_ENDING: &str = ".journal.new";
+
+/// Where journals live: `$ASSAY_STATE_DIR`, else `/var/lib/assay` for root, else `$XDG_STATE_HOME/assay` or
+/// `~/.local/state/assay`.
+pub fn state_dir() -> PathBuf {
+    let from = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    if let Some(dir) = from("ASSAY_STATE_DIR") {
+        return dir;
+    }
+    if crate::probe::is_root() {
+        return PathBuf::from("/var/lib/assay");
+    }
+    from("XDG_STATE_HOME")
+        .or_else(|| from("HOME").map(|home| home.join(".local/state")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("assay")
+}
+
+/// One line of a journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Begin(Owner),
+    Step { number: u64, undo: Undo },
+    Undone(u64),
+}
+
+/// Whose journal it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    version: u32,
+    pub(crate) run_id: String,
+    pub(crate) pid: u32,
+    pub(crate) started: u64,
+    pub(crate) boot: String,
+}
+
+/// A step that was not undone, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotUndone {
+    /// What had to be done.
+    pub step: String,
+    /// Why it could not.
+    pub why: String,
+}
+
+/// A place in a journal: steps after it can be undone alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(pub(crate) u64);
+
+/// An open journal.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    owner: Owner,
+    /// Steps not undone yet, in the order they were taken.
+    open: Vec<(u64, Undo)>,
+    next: u64,
+    /// An undo was tried to the end and failed: a drop does not try again.
+    given_up: bool,
+}
+
+impl Journal {
+    /// Makes the journal of a run; `run_id` is unique for ever (it names files and directories too) and holds only letters,
+    /// digits, `-`, `_` and `.`. The directory is made if missing.
+    pub fn create(state_dir: &Path, run_id: &str) -> Result<Journal, StackError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        assert!(
+            !run_id.is_empty() && run_id.chars().all(plain),
+            "run id {run_id:?} can't name a file"
+        );
+        let cure = "set ASSAY_STATE_DIR to a directory that can be written";
+        std::fs::create_dir_all(state_dir).map_err(|e| StackError::path("make", state_dir, e, cure))?;
+        let state_dir = &crate::undo::resolve(state_dir);
+        let path = state_dir.join(format!("{run_id}{ENDING}"));
+        let new = state_dir.join(format!("{run_id}{NEW_ENDING}"));
+        let failed = |e: io::Error| StackError::path("make the journal", &new, e, cure);
+        if path.exists() {
+            return Err(StackError::AlreadyThere { path });
+        }
+        let file = writer().create_new(true).open(&new).map_err(failed)?;
+        let pid = std::process::id();
+        let owner = Owner {
+            version: VERSION,
+            run_id: run_id.to_owned(),
+            pid,
+            started: process::start_of(pid).unwrap_or(0),
+            boot: boot_id(),
+        };
+        let mut journal = Journal {
+            file,
+            path,
+            owner: owner.clone(),
+            open: Vec::new(),
+            next: 0,
+            given_up: false,
+        };
+        // Locked and begun under another name, so that nobody ever sees a journal without an owner.
+        let begun = rustix::fs::flock(&journal.file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(io::Error::from)
+            .and_then(|()| journal.append(&Line::Begin(owner)))
+            .and_then(|()| std::fs::rename(&new, &journal.path))
+            .and_then(|()| sync_dir(state_dir));
+        begun.map_err(|e| {
+            let _ = std::fs::remove_file(&new);
+            failed(e)
+        })?;
+        Ok(journal)
+    }
+
+    /// Writes down how the step that is about to be taken is undone; on the disk when it returns. An undo that removes
+    /// something is refused while that exists: it would not be ours.
+    pub fn before(&mut self, undo: Undo) -> Result<(), StackError> {
+        let undo = undo.resolved();
+        if let Some(path) = undo.makes()
+            && std::fs::symlink_metadata(path).is_ok()
+        {
+            return Err(StackError::AlreadyThere { path: path.to_owned() });
+        }
+        let number = self.next;
+        self.append(&Line::Step {
+            number,
+            undo: undo.clone(),
+        })
+        .map_err(|e| {
+            StackError::path(
+                "write the journal",
+                &self.path,
+                e,
+                "free space there; nothing was done yet",
+            )
+        })?;
+        self.next += 1;
+        self.open.push((number, undo));
+        Ok(())
+    }
+
+    /// This place: [`undo_to`](Journal::undo_to) takes back what comes after it.
+    pub fn mark(&self) -> Mark {
+        Mark(self.next)
+    }
+
+    /// Undoes the steps since `mark`, the last first. Gives what could not be undone; that stays in the journal.
+    pub fn undo_to(&mut self, mark: Mark) -> Vec<NotUndone> {
+        self.undo_where(|number| number >= mark.0)
+    }
+
+    /// Undoes everything. The journal file is removed when nothing is left; otherwise it stays for [`crate::clean`].
+    pub fn undo_all(&mut self) -> Vec<NotUndone> {
+        let failed = self.undo_where(|_| true);
+        self.given_up = !failed.is_empty();
+        if failed.is_empty() {
+            // A journal without open steps undoes nothing: left behind, the next clean-up removes it.
+            let _ = std::fs::remove_file(&self.path);
+            if let Some(dir) = self.path.parent() {
+                let _ = sync_dir(dir);
+            }
+        }
+        failed
+    }
+
+    /// The id of the run.
+    pub fn run_id(&self) -> &str {
+        &self.owner.run_id
+    }
+
+    /// The journal file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What an undo of everything would do, in that order.
+    pub fn open_steps(&self) -> Vec<String> {
+        self.open.iter().rev().map(|(_, undo)| undo.to_string()).collect()
+    }
+
+    /// What children hold while they work, see [`crate::tool`].
+    pub(crate) fn lock(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    fn undo_where(&mut self, wanted: impl Fn(u64) -> bool) -> Vec<NotUndone> {
+        let mut failed = Vec::new();
+        let mut kept = Vec::new();
+        while let Some((number, undo)) = self.open.pop() {
+            if !wanted(number) {
+                kept.push((number, undo));
+                continue;
+            }
+            match undo.take(&self.owner.run_id) {
+                // Not written (a full disk, say): the undo would be tried again and find nothing to do.
+                Ok(()) => drop(self.append(&Line::Undone(number))),
+                Err(why) => {
+                    failed.push(NotUndone {
+                        step: undo.to_string(),
+                        why: why.to_string(),
+                    });
+                    kept.push((number, undo));
+                }
+            }
+        }
+        kept.reverse();
+        self.open = kept;
+        failed
+    }
+
+    /// Adds a line and waits until it is on the disk. A line that could not be written whole is taken back.
+    fn append(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_string(line).map_err(io::Error::other)?;
+        text.push('\n');
+        let length = self.file.metadata()?.len();
+        self.file
+            .write_all(text.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .inspect_err(|_| {
+                let _ = self.file.set_len(length);
+            })
+    }
+
+    /// Takes over the journal of a run that is no more. `None` while it, or a child of it, lives.
+    pub(crate) fn adopt(path: &Path) -> Result<Option<Journal>, StackError> {
+        let failed = |e: io::Error| StackError::path("open the journal", path, e, "run as the user whose run it was");
+        let file = match writer().open(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(failed)?,
+        };
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(e) => return Err(failed(e.into())),
+        }
+        let content = Content::read(path)?;
+        // The next line must not be glued to a fragment.
+        file.set_len(content.whole_bytes).map_err(failed)?;
+        let next = content.open.last().map_or(0, |(number, _)| number + 1);
+        Ok(Some(Journal {
+            file,
+            path: path.to_owned(),
+            owner: content.owner,
+            open: content.open,
+            next,
+            given_up: false,
+        }))
+    }
+}
+
+impl Drop for Journal {
+    /// The net under an early return or a panic. It can't report: who can, calls [`Journal::undo_all`] before.
+    fn drop(&mut self) {
+        if !self.open.is_empty() && !self.given_up {
+            let _ = self.undo_all();
+        }
+    }
+}
+
+/// What a journal file says.
+pub(crate) struct Content {
+    pub(crate) owner: Owner,
+    pub(crate) open: Vec<(u64, Undo)>,
+    whole_bytes: u64,
+}
+
+impl Content {
+    /// Reads a journal without locking or changing it.
+    pub(crate) fn read(path: &Path) -> Result<Content, StackError> {
+        let text = std::fs::read(path)
+            .map_err(|e| StackError::path("read the journal", path, e, "run as the user whose run it was"))?;
+        let wrong = |why: String| StackError::Journal {
+            path: path.to_owned(),
+            why,
+        };
+        let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let mut owner = None;
+        let mut open: Vec<(u64, Undo)> = Vec::new();
+        for (index, line) in text[..whole]
+            .split(|b| *b == b'\n')
+            .enumerate()
+            .filter(|(_, l)| !l.is_empty())
+        {
+            let line = serde_json::from_slice(line).map_err(|e| wrong(format!("line {}: {e}", index + 1)))?;
+            match line {
+                Line::Begin(begun) if begun.version == VERSION => owner = Some(begun),
+                Line::Begin(begun) => return Err(wrong(format!("version {} is not known", begun.version))),
+                Line::Step { number, undo } => open.push((number, undo)),
+                Line::Undone(done) => open.retain(|(number, _)| *number != done),
+            }
+        }
+        let owner = owner.ok_or_else(|| wrong("it has no first line".to_owned()))?;
+        Ok(Content {
+            owner,
+            open,
+            whole_bytes: whole as u64,
+        })
+    }
+}
+
+/// Append only, and not readable: a child that gets it as standard input can't eat it.
+fn writer() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true).mode(0o600);
+    options
+}
+
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}

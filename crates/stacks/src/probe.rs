@@ -1,0 +1,158 @@
+//! Which stacks this machine can build, and the cure for those it can't.
+//!
+//! Takes nothing, touches nothing: it looks for rights, tools and file systems. Prevents a study that fails after an hour
+//! for want of a package.
+
+use crate::tool;
+use std::path::Path;
+
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// One kind of stack and whether it can be built here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buildable {
+    /// As a study names it.
+    pub kind: &'static str,
+    /// Whether it can be built.
+    pub able: bool,
+    /// Why not, or what it is built of.
+    pub reason: String,
+    /// What to do about it; empty when able.
+    pub cure: String,
+    /// Version of the tool that makes it; empty where none is needed or found.
+    pub tool_version: String,
+}
+
+/// Whether this process is root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// All kinds, those of later versions last.
+pub fn probe() -> Vec<Buildable> {
+    let yes = |kind, reason: &str| Buildable {
+        kind,
+        able: true,
+        reason: reason.to_owned(),
+        cure: String::new(),
+        tool_version: String::new(),
+    };
+    let mut found = vec![yes("directory", "any directory that can be written"), raw()];
+    found.extend([("ext4", "mkfs.ext4"), ("xfs", "mkfs.xfs"), ("btrfs", "mkfs.btrfs")].map(|(k, t)| file_system(k, t)));
+    found.extend(["lvm", "md", "zfs", "diskgroup", "nfs"].map(|kind| Buildable {
+        able: false,
+        cure: "wait for a later version".to_owned(),
+        ..yes(kind, "not in this version")
+    }));
+    found
+}
+
+/// What stands in the way of mounting and attaching, if anything: (reason, cure).
+fn obstacle() -> Option<(String, String)> {
+    if !is_root() {
+        return Some(("needs root".to_owned(), "run as root".to_owned()));
+    }
+    if !has_capability(CAP_SYS_ADMIN) {
+        let cure = "run outside the container, or give it CAP_SYS_ADMIN".to_owned();
+        return Some(("root here may not mount (no CAP_SYS_ADMIN)".to_owned(), cure));
+    }
+    None
+}
+
+fn raw() -> Buildable {
+    let (able, reason, cure) = match obstacle().or_else(no_loops) {
+        Some((reason, cure)) => (false, reason, cure),
+        None => (true, "devices, or LUN files on loop devices".to_owned(), String::new()),
+    };
+    Buildable {
+        kind: "raw",
+        able,
+        reason,
+        cure,
+        tool_version: String::new(),
+    }
+}
+
+fn no_loops() -> Option<(String, String)> {
+    (!Path::new("/dev/loop-control").exists()).then(|| {
+        (
+            "no loop devices (/dev/loop-control is missing)".to_owned(),
+            "modprobe loop, or name devices".to_owned(),
+        )
+    })
+}
+
+fn file_system(kind: &'static str, tool_name: &str) -> Buildable {
+    let no_kernel = || {
+        (!kernel_has(kind)).then(|| {
+            (
+                format!("this kernel has no {kind}"),
+                format!("use a kernel with {kind} (modprobe {kind})"),
+            )
+        })
+    };
+    let no_tool = || {
+        tool::find(tool_name).is_none().then(|| {
+            (
+                format!("{tool_name} not found"),
+                format!("install {}", tool::package_of(tool_name)),
+            )
+        })
+    };
+    let found = obstacle().or_else(no_loops).or_else(no_kernel).or_else(no_tool);
+    let able = found.is_none();
+    let (reason, cure) = found.unwrap_or_else(|| (format!("{tool_name} and the kernel have it"), String::new()));
+    Buildable {
+        kind,
+        able,
+        reason,
+        cure,
+        tool_version: tool::version(tool_name),
+    }
+}
+
+/// In the kernel, or as a module that it loads at the first mount.
+fn kernel_has(kind: &str) -> bool {
+    let listed = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    if listed.lines().any(|l| l.split_whitespace().last() == Some(kind)) {
+        return true;
+    }
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let file = Path::new("/lib/modules").join(release.trim()).join("modules.dep");
+    let modules = std::fs::read_to_string(file).unwrap_or_default();
+    modules
+        .lines()
+        .filter_map(|l| l.split(':').next())
+        .any(|m| m.contains(&format!("/{kind}.ko")))
+}
+
+fn has_capability(bit: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|l| l.strip_prefix("CapEff:"))
+        .and_then(|v| u64::from_str_radix(v.trim(), 16).ok());
+    mask.is_none_or(|m| m >> bit & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_that_is_not_able_has_a_reason_and_a_cure() {
+        let all = probe();
+        assert_eq!(all.len(), 10);
+        for kind in &all {
+            assert!(!kind.reason.is_empty(), "{kind:?}");
+            assert_eq!(kind.able, kind.cure.is_empty(), "{kind:?}");
+        }
+        assert!(all.iter().any(|b| b.kind == "directory" && b.able));
+    }
+
+    #[test]
+    fn the_kernel_has_proc_and_not_nonesuch() {
+        assert!(kernel_has("proc"));
+        assert!(!kernel_has("nonesuch"));
+    }
+}

@@ -1,0 +1,226 @@
+//! Child processes of storage tools: found, run with a time limit, and quoted when they fail.
+//!
+//! Takes a program and its arguments, gives what it wrote. Each child gets the journal's lock as its standard input (which
+//! it can't read from): while a child of a killed run still works, the journal counts as in use and [`crate::clean`] waits.
+//! Prevents an error that says "exit status 1" and nothing else, output in another language, and a clean-up that races
+//! with an orphaned mkfs.
+
+use crate::error::StackError;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where administration tools live when the `PATH` of an ordinary user leaves them out.
+const ADMIN_DIRS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+/// How much of a failing tool's words is quoted.
+const QUOTED_LINES: usize = 4;
+
+/// What a tool wrote.
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// One call of a tool.
+pub(crate) struct Tool {
+    program: String,
+    args: Vec<String>,
+    limit: Duration,
+}
+
+/// The package that has a tool, by its Debian name.
+pub(crate) fn package_of(program: &str) -> &'static str {
+    match program {
+        "mkfs.ext4" | "dumpe2fs" => "e2fsprogs",
+        "mkfs.xfs" => "xfsprogs",
+        "mkfs.btrfs" => "btrfs-progs",
+        "losetup" => "mount (part of util-linux)",
+        _ => "the package that has it",
+    }
+}
+
+/// The place of a program, in `PATH` and the directories of administration tools.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(ADMIN_DIRS.iter().map(PathBuf::from))
+        .map(|dir| dir.join(program))
+        .find(|candidate| rustix::fs::access(candidate, rustix::fs::Access::EXEC_OK).is_ok() && candidate.is_file())
+}
+
+impl Tool {
+    pub(crate) fn new(program: &str, args: impl IntoIterator<Item = impl Into<String>>, limit: Duration) -> Tool {
+        Tool {
+            program: program.to_owned(),
+            args: args.into_iter().map(Into::into).collect(),
+            limit,
+        }
+    }
+
+    /// As it would be typed.
+    pub(crate) fn line(&self) -> String {
+        let quoted = |word: &String| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+            if !word.is_empty() && word.chars().all(plain) {
+                word.clone()
+            } else {
+                format!("'{}'", word.replace('\'', r"'\''"))
+            }
+        };
+        std::iter::once(&self.program)
+            .chain(&self.args)
+            .map(quoted)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// Runs it to its end. `lock` is the journal's, when the call changes something.
+    pub(crate) fn run(&self, lock: Option<&File>) -> Result<Output, StackError> {
+        let missing = || StackError::MissingTool {
+            tool: self.program.clone(),
+            package: package_of(&self.program).to_owned(),
+        };
+        let program = find(&self.program).ok_or_else(missing)?;
+        let failed = |e| StackError::path("run", &program, e, "check that it is a program for this machine");
+        let stdin = match lock {
+            Some(lock) => Stdio::from(lock.try_clone().map_err(failed)?),
+            None => Stdio::null(),
+        };
+        let mut child = Command::new(&program)
+            .args(&self.args)
+            .env("LC_ALL", "C")
+            .env_remove("LANGUAGE")
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let out = child.stdout.take().map(reader);
+        let err = child.stderr.take().map(reader);
+        let status = wait(&mut child, self.limit).map_err(failed)?;
+        let text =
+            |thread: Option<std::thread::JoinHandle<String>>| thread.and_then(|t| t.join().ok()).unwrap_or_default();
+        let output = Output {
+            stdout: text(out),
+            stderr: text(err),
+        };
+        match status {
+            Some(status) if status.success() => Ok(output),
+            status => Err(self.failure(status, &output)),
+        }
+    }
+
+    fn failure(&self, status: Option<ExitStatus>, output: &Output) -> StackError {
+        let said = if output.stderr.trim().is_empty() {
+            &output.stdout
+        } else {
+            &output.stderr
+        };
+        let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(QUOTED_LINES)..];
+        let status = status.map_or(format!("killed after {} s", self.limit.as_secs()), |s| s.to_string());
+        let said = if last.is_empty() {
+            "it said nothing".to_owned()
+        } else {
+            last.join("; ")
+        };
+        let cure = "run the command by hand to see more; check the options in the study and the kernel log (dmesg)";
+        StackError::Tool {
+            command: self.line(),
+            status,
+            said,
+            cure: cure.to_owned(),
+        }
+    }
+}
+
+/// The first line that a tool prints about its version; empty when it can't be run.
+pub(crate) fn version(program: &str) -> String {
+    let flag = if program == "mkfs.btrfs" || program == "losetup" {
+        "--version"
+    } else {
+        "-V"
+    };
+    let Ok(output) = Tool::new(program, [flag], Duration::from_secs(10)).run(None) else {
+        return String::new();
+    };
+    let all = format!("{}\n{}", output.stdout, output.stderr);
+    all.lines()
+        .map(str::trim)
+        .find(|l| !l.is_empty())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn reader(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        // What was read before an error is still worth quoting.
+        let _ = from.read_to_end(&mut all);
+        String::from_utf8_lossy(&all).into_owned()
+    })
+}
+
+/// `None` when the time was over and the child was killed.
+fn wait(child: &mut std::process::Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
+/// A path as an argument; paths that are not UTF-8 can't be journalled either.
+pub(crate) fn argument(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_is_named_with_its_package() {
+        let tool = Tool::new("mkfs.nonesuch", ["x"], Duration::from_secs(1));
+        let error = tool.run(None).err().expect("an error").to_string();
+        assert!(error.starts_with("mkfs.nonesuch not found\n  install"), "{error}");
+        assert_eq!(package_of("mkfs.btrfs"), "btrfs-progs");
+    }
+
+    #[test]
+    fn a_failure_quotes_command_status_and_last_words() {
+        let tool = Tool::new(
+            "sh",
+            ["-c", "echo one >&2; echo two words >&2; exit 3"],
+            Duration::from_secs(10),
+        );
+        let error = tool.run(None).err().expect("an error").to_string();
+        assert!(
+            error.contains("sh -c 'echo one") && error.contains("exit status: 3"),
+            "{error}"
+        );
+        assert!(error.contains("one; two words"), "{error}");
+    }
+
+    #[test]
+    fn a_tool_that_hangs_is_killed() {
+        let start = Instant::now();
+        let error = Tool::new("sleep", ["60"], Duration::from_millis(200))
+            .run(None)
+            .err()
+            .expect("an error");
+        assert!(error.to_string().contains("killed after"), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+}
