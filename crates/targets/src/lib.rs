@@ -6,22 +6,31 @@
 //! on a place ([`choose`]).
 
 mod bell;
+mod choose;
 mod clock;
 mod counted;
 mod error;
+mod fault;
+mod granted;
 mod kernel;
+mod measure;
 mod memory;
 mod model;
 mod null;
 mod open;
+mod pause;
 mod port;
 mod psync;
 mod ring;
 mod uring;
 
+pub use choose::{Choice, Method, choose};
 pub use clock::monotonic_ns;
 pub use counted::{CountedPort, Counts};
 pub use error::{IoFault, TargetError};
+pub use fault::{Delay, Fault, FaultPort, FaultRule, When};
+pub use granted::{Granted, Way, observe};
+pub use measure::{Measured, measure_reads};
 pub use memory::Memory;
 pub use model::{Disks, Model, ModelPort, Moved, PowerFails};
 pub use null::NullPort;

@@ -223,10 +223,6 @@ impl Files {
             .unwrap_or_else(|| panic!("{file:?} of a port with {open} files"))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.files.len()
-    }
-
     pub(crate) fn fd(&self, file: FileId) -> BorrowedFd<'_> {
         self.get(file).fd.as_fd()
     }

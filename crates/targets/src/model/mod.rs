@@ -11,6 +11,7 @@ mod timing;
 
 pub use disks::Disks;
 pub use port::ModelPort;
+pub(crate) use timing::uniform;
 
 /// What the modelled disks are like.
 #[derive(Clone, PartialEq, Debug)]
