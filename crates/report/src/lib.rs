@@ -1,1 +1,40 @@
-//! Room `report`.
+//! Room `report`: from a result file to words a person can decide on.
+//!
+//! Takes an open [`ledger::Ledger`] and nothing else; gives an [`Analysis`] (a pure derivation: the same file always gives
+//! the same one) and its forms: [`terminal`], [`json`], [`markdown`]. The run itself asks [`Analysis::go_on`] whether to
+//! run another block, so that run and report cannot disagree. Nothing here prints.
+//!
+//! Prevents: a number without its unit and its doubt, a cached result ranked as a storage result, and a report that needs
+//! the machine it was measured on.
+
+mod analysis;
+mod cells;
+mod checks;
+mod differences;
+mod figures;
+mod format;
+mod history;
+mod json;
+mod latency;
+mod markdown;
+mod provenance;
+mod rank;
+mod sentence;
+mod table;
+mod terminal;
+mod text;
+
+pub use analysis::{
+    Analysis, Comparison, Difference, DroppedBlock, FactOfStack, GoOn, LookTaken, PhaseReport, ReportError, StackHead,
+    StudyHead, Unranked, Verdict,
+};
+pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
+pub use checks::{Check, Status};
+pub use figures::Figure;
+pub use json::{SCHEMA_VERSION, json, schema};
+pub use latency::Latency;
+pub use markdown::markdown;
+pub use provenance::{
+    ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
+};
+pub use terminal::{Style, terminal};

@@ -1,0 +1,453 @@
+//! The analysis of a result file: everything a report says, before it is put into a form.
+//!
+//! Takes an open ledger, gives an [`Analysis`]; the same file gives the same analysis on any machine at any time. Its types
+//! are what `--json` prints. Prevents: a run and a report that judge differently, and forms that compute on their own.
+
+use crate::cells::{Cell, Metric, cell};
+use crate::checks::{Check, checks};
+use crate::differences::differences;
+use crate::history::{Book, PhaseHead};
+use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
+use crate::sentence::sentence;
+use ledger::{Ledger, LedgerError};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::{Estimate, Judged};
+
+/// Why a report can't be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The result file can't be read as one.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// What a result file says.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Analysis {
+    /// The study.
+    pub study: StudyHead,
+    /// Its stacks, in its order.
+    pub stacks: Vec<StackHead>,
+    /// What differs between the stacks that ran.
+    pub differences: Vec<Difference>,
+    /// Names of what was recorded of every stack and is the same on all.
+    pub equal: Vec<String>,
+    /// The phases, in the order of a trial.
+    pub phases: Vec<PhaseReport>,
+    /// Stacks against their base, with verdicts.
+    pub comparisons: Vec<Comparison>,
+    /// What was measured and is not ranked, and why.
+    pub unranked: Vec<Unranked>,
+    /// Blocks whose ratios do not count, and why.
+    pub dropped: Vec<DroppedBlock>,
+    /// Looks at the data, in order.
+    pub looks: Vec<LookTaken>,
+    /// Whether another block would be run.
+    pub go_on: GoOn,
+    /// What was checked before the numbers were believed.
+    pub checks: Vec<Check>,
+    /// One sentence that a person can decide on.
+    pub sentence: String,
+    #[serde(skip)]
+    pub(crate) recorded_looks: Vec<ledger::Look>,
+}
+
+/// The study as the file has it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StudyHead {
+    /// Short name.
+    pub name: String,
+    /// The question.
+    pub question: String,
+    /// Identity of the run.
+    pub run_id: String,
+    /// Version of the tool that ran it.
+    pub tool_version: String,
+    /// Root of all seeds, as text: it may not fit a JSON number.
+    pub seed: String,
+    /// Differences inside this share count as equal.
+    pub margin: f64,
+    /// Chance of any false verdict in the study, at most.
+    pub alpha: f64,
+    /// Comparisons it is shared among.
+    pub comparisons: u32,
+    /// How I/O was issued.
+    pub io_method: String,
+    /// Identity of published figures.
+    pub published: Option<String>,
+    /// True when a stack is a model: then nothing here was measured on a device.
+    pub modelled: bool,
+    /// Blocks fixed beforehand.
+    pub blocks_planned: u32,
+    /// Blocks begun.
+    pub blocks_begun: u32,
+    /// Blocks that count in the verdict.
+    pub blocks_valid: u32,
+    /// When the run began, nanoseconds since 1970.
+    pub created_unix_ns: u64,
+    /// Why it ended; `null` while it runs and after a kill.
+    pub ended: Option<String>,
+    /// Phases finished in trials that did not end; they are in the file and in no figure.
+    pub phases_uncounted: u32,
+}
+
+/// One stack.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StackHead {
+    /// Name.
+    pub name: String,
+    /// Kind.
+    pub kind: String,
+    /// Layers from the top down.
+    pub layers: String,
+    /// Stacks are ranked inside a group only.
+    pub group: String,
+    /// "direct" or "buffered".
+    pub access: String,
+    /// The stack it is compared with; `null` for a base and for stacks that took no part.
+    pub base: Option<String>,
+    /// A planted disadvantage.
+    pub injected: Option<String>,
+    /// Why it was not built.
+    pub skipped_reason: Option<String>,
+    /// What to do so that it can be.
+    pub skipped_cure: Option<String>,
+}
+
+/// Something that is not the same on all stacks.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Difference {
+    /// What.
+    pub fact: String,
+    /// Its value on each stack, in the order of the stacks.
+    pub values: Vec<FactOfStack>,
+}
+
+/// A fact of one stack.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FactOfStack {
+    /// The stack.
+    pub stack: String,
+    /// The value; `null` where it was not recorded.
+    pub value: Option<String>,
+}
+
+/// One phase on all stacks.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PhaseReport {
+    /// Name.
+    pub name: String,
+    /// Kind: "random", "open", "scan", "load" ...
+    pub kind: String,
+    /// Compared between stacks.
+    pub ranked: bool,
+    /// The primary metric.
+    pub metric: Metric,
+    /// One cell a stack that has valid runs.
+    pub cells: Vec<Cell>,
+}
+
+/// The four things that can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Better than the base.
+    Better,
+    /// Worse than the base.
+    Worse,
+    /// The difference lies inside the margin.
+    Equivalent,
+    /// None of these can be told.
+    NotEnoughData,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::Equivalent => "equivalent",
+            Verdict::NotEnoughData => "not enough data",
+        }
+    }
+}
+
+impl From<stats::Verdict> for Verdict {
+    fn from(verdict: stats::Verdict) -> Self {
+        match verdict {
+            stats::Verdict::Better => Verdict::Better,
+            stats::Verdict::Worse => Verdict::Worse,
+            stats::Verdict::Equivalent => Verdict::Equivalent,
+            stats::Verdict::NotEnoughData => Verdict::NotEnoughData,
+        }
+    }
+}
+
+/// A stack against its base in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// The stack.
+    pub stack: String,
+    /// The base.
+    pub base: String,
+    /// The phase.
+    pub phase: String,
+    /// The metric compared.
+    pub metric: Metric,
+    /// What may be said.
+    pub verdict: Verdict,
+    /// Ratio to the base, oriented so that above 1 is better; `null` before the first look.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// Blocks in it.
+    pub n: Option<u32>,
+    /// Number of the look it is from, from 1.
+    pub look: Option<u32>,
+    /// Error spent at that look.
+    pub alpha: f64,
+    /// In words.
+    pub words: String,
+}
+
+/// Measured, and not ranked.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Unranked {
+    /// The stack.
+    pub stack: String,
+    /// The phase; `null` for all of them.
+    pub phase: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+/// A block whose ratios do not count.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DroppedBlock {
+    /// From 0.
+    pub block: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// A look at the data.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LookTaken {
+    /// From 1.
+    pub number: u32,
+    /// Valid blocks at it.
+    pub n: u32,
+    /// Blocks run by then, dropped ones included.
+    pub blocks_run: u32,
+    /// Error each comparison spent at it.
+    pub alpha: f64,
+    /// What it said by itself, in the order of the comparisons.
+    pub verdicts: Vec<Verdict>,
+    #[serde(skip)]
+    pub(crate) estimates: Vec<Estimate>,
+}
+
+/// Whether to run another block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GoOn {
+    /// Yes: the next look is at this many valid blocks.
+    Continue(u32),
+    /// No: every comparison has a verdict.
+    AllDecided,
+    /// No: all planned blocks were run.
+    BlocksUsed,
+    /// No: as many blocks were dropped as were planned.
+    TooManyDropped,
+    /// No: there is nothing that may be compared.
+    NothingToCompare,
+}
+
+impl From<stats::GoOn> for GoOn {
+    fn from(go_on: stats::GoOn) -> Self {
+        match go_on {
+            stats::GoOn::Continue { next_look } => GoOn::Continue(next_look),
+            stats::GoOn::Stop(stats::Reason::AllDecided) => GoOn::AllDecided,
+            stats::GoOn::Stop(stats::Reason::BlocksUsed) => GoOn::BlocksUsed,
+            stats::GoOn::Stop(stats::Reason::TooManyDropped) => GoOn::TooManyDropped,
+            stats::GoOn::Stop(stats::Reason::NothingToCompare) => GoOn::NothingToCompare,
+        }
+    }
+}
+
+impl Analysis {
+    /// Derives everything from the file.
+    pub fn of(ledger: &Ledger) -> Result<Analysis, ReportError> {
+        let book = Book::read(ledger)?;
+        let ranking = rank(&book)?;
+        let mut phases = Vec::new();
+        for head in &book.phases {
+            phases.push(phase_report(&book, head)?);
+        }
+        let (differences, equal) = differences(&book);
+        let mut analysis = Analysis {
+            study: study_head(&book, &ranking),
+            stacks: stack_heads(&book),
+            differences,
+            equal,
+            phases,
+            comparisons: comparisons(&book, &ranking),
+            looks: looks(&ranking),
+            go_on: ranking.decision.go_on.into(),
+            unranked: ranking.unranked,
+            dropped: ranking.dropped,
+            checks: Vec::new(),
+            sentence: String::new(),
+            recorded_looks: book.looks.clone(),
+        };
+        analysis.checks = checks(&book, &analysis);
+        analysis.sentence = sentence(&analysis);
+        Ok(analysis)
+    }
+
+    /// Rows of the looks that this analysis took and the file does not have yet, for [`Ledger::look`].
+    pub fn unrecorded_looks(&self) -> Vec<ledger::Look> {
+        let rows = self.looks.iter().flat_map(|look| {
+            let said = self.comparisons.iter().zip(look.verdicts.iter().zip(&look.estimates));
+            said.map(|(comparison, (verdict, estimate))| ledger::Look {
+                after_block: look.blocks_run,
+                stack: comparison.stack.clone(),
+                base: comparison.base.clone(),
+                phase: comparison.phase.clone(),
+                n: look.n,
+                ratio: estimate.ratio,
+                low: estimate.low,
+                high: estimate.high,
+                verdict: verdict.words().into(),
+                alpha: look.alpha,
+            })
+        });
+        rows.filter(|row| !self.recorded_looks.iter().any(|old| same_look(old, row)))
+            .collect()
+    }
+}
+
+pub(crate) fn same_look(a: &ledger::Look, b: &ledger::Look) -> bool {
+    (a.n, &a.stack, &a.base, &a.phase) == (b.n, &b.stack, &b.base, &b.phase)
+}
+
+fn study_head(book: &Book, ranking: &Ranking) -> StudyHead {
+    let study = &book.study;
+    StudyHead {
+        name: study.name.clone(),
+        question: study.question.clone(),
+        run_id: study.run_id.clone(),
+        tool_version: study.tool_version.clone(),
+        seed: study.seed.to_string(),
+        margin: study.margin,
+        alpha: study.alpha,
+        comparisons: study.comparisons,
+        io_method: study.io_method.clone(),
+        published: study.published.clone(),
+        modelled: study.modelled,
+        blocks_planned: study.blocks_planned,
+        blocks_begun: book.blocks(),
+        blocks_valid: ranking.decision.blocks_valid,
+        created_unix_ns: study.created_unix_ns,
+        ended: book.ended.clone(),
+        phases_uncounted: book.uncounted,
+    }
+}
+
+fn stack_heads(book: &Book) -> Vec<StackHead> {
+    let head = |stack: &ledger::Stack| StackHead {
+        name: stack.name.clone(),
+        kind: stack.kind.clone(),
+        layers: stack.layers.clone(),
+        group: stack.group.clone(),
+        access: stack.access.clone(),
+        base: takes_part(book, stack)
+            .ok()
+            .and_then(|()| base_of(book, stack))
+            .map(str::to_string),
+        injected: stack.injected.clone(),
+        skipped_reason: stack.skipped.as_ref().map(|skipped| skipped.reason.clone()),
+        skipped_cure: stack.skipped.as_ref().map(|skipped| skipped.cure.clone()),
+    };
+    book.stacks.iter().map(head).collect()
+}
+
+fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport, LedgerError> {
+    let mut cells = Vec::new();
+    for stack in &book.stacks {
+        cells.extend(cell(book, &stack.name, head)?);
+    }
+    Ok(PhaseReport {
+        name: head.name.clone(),
+        kind: head.kind.as_str().into(),
+        ranked: head.ranked,
+        metric: Metric::of(head.kind),
+        cells,
+    })
+}
+
+fn comparisons(book: &Book, ranking: &Ranking) -> Vec<Comparison> {
+    let first_look = ranking.decision.looks.is_empty();
+    let blocks = ranking.decision.blocks_valid;
+    let planned = book.study.blocks_planned;
+    let one = |(pair, judged): (&Pair, &Judged)| {
+        let verdict = Verdict::from(judged.verdict);
+        let words = match judged.estimate {
+            Some(e) => format!(
+                "{}: {} ({} to {}) of {}, after {} blocks",
+                verdict.words(),
+                crate::format::ratio(e.ratio),
+                crate::format::ratio(e.low),
+                crate::format::ratio(e.high),
+                pair.base,
+                e.n
+            ),
+            None if first_look => {
+                format!("not enough data: no look is due yet, {blocks} of {planned} blocks count so far")
+            }
+            None => "not enough data".into(),
+        };
+        Comparison {
+            stack: pair.stack.clone(),
+            base: pair.base.clone(),
+            phase: pair.phase.name.clone(),
+            metric: Metric::of(pair.phase.kind),
+            verdict,
+            ratio: finite(judged.estimate.map(|e| e.ratio)),
+            low: finite(judged.estimate.map(|e| e.low)),
+            high: finite(judged.estimate.map(|e| e.high)),
+            n: judged.estimate.map(|e| e.n),
+            look: judged.look,
+            alpha: judged.alpha,
+            words,
+        }
+    };
+    ranking
+        .pairs
+        .iter()
+        .zip(&ranking.decision.comparisons)
+        .map(one)
+        .collect()
+}
+
+/// An interval of two blocks at a tiny alpha can end beyond what a number holds; JSON has no word for that.
+fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
+}
+
+fn looks(ranking: &Ranking) -> Vec<LookTaken> {
+    let one = |look: &stats::Look| LookTaken {
+        number: look.rule.number,
+        n: look.rule.n,
+        blocks_run: look.blocks_run,
+        alpha: look.rule.alpha,
+        verdicts: look.results.iter().map(|(verdict, _)| (*verdict).into()).collect(),
+        estimates: look.results.iter().map(|(_, estimate)| *estimate).collect(),
+    };
+    ranking.decision.looks.iter().map(one).collect()
+}

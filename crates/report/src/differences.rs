@@ -1,0 +1,85 @@
+//! What differs between the stacks, to be read before any number.
+//!
+//! Takes the stacks, their facts and their keys of the study; gives what is not the same everywhere, and the names of what
+//! is. Prevents: a comparison whose configuration was never disclosed.
+
+use crate::analysis::{Difference, FactOfStack};
+use crate::history::Book;
+use crate::rank::takes_part;
+use ledger::Stack;
+use std::collections::BTreeMap;
+
+/// (what differs, what is the same), over the stacks that took part.
+pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
+    let stacks: Vec<&Stack> = book
+        .stacks
+        .iter()
+        .filter(|stack| takes_part(book, stack).is_ok())
+        .collect();
+    let known: Vec<Vec<(String, String)>> = stacks.iter().map(|stack| facts_of(book, stack)).collect();
+    // The order of the first mention, so that kind and layers come first.
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in known.iter().flatten() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let by_stack: Vec<BTreeMap<&String, &String>> = known
+        .iter()
+        .map(|facts| facts.iter().map(|(name, value)| (name, value)).collect())
+        .collect();
+    let mut differ = Vec::new();
+    let mut equal = Vec::new();
+    for name in names {
+        let values: Vec<Option<&&String>> = by_stack.iter().map(|facts| facts.get(name)).collect();
+        if values.windows(2).all(|pair| pair[0] == pair[1]) {
+            equal.push(name.clone());
+            continue;
+        }
+        let of = |(stack, value): (&&Stack, &Option<&&String>)| FactOfStack {
+            stack: stack.name.clone(),
+            value: value.map(|value| (*value).clone()),
+        };
+        differ.push(Difference {
+            fact: name.clone(),
+            values: stacks.iter().zip(&values).map(of).collect(),
+        });
+    }
+    (differ, equal)
+}
+
+fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
+    let mut facts = vec![
+        ("kind".to_string(), stack.kind.clone()),
+        ("layers".to_string(), stack.layers.clone()),
+        ("access".to_string(), stack.access.clone()),
+        (
+            "data LUNs".to_string(),
+            stack.data_lun_set.clone().unwrap_or_else(|| "none".into()),
+        ),
+        (
+            "redo LUNs".to_string(),
+            stack.redo_lun_set.clone().unwrap_or_else(|| "beside the data".into()),
+        ),
+    ];
+    let injected = stack.injected.clone().unwrap_or_else(|| "none".into());
+    facts.push(("planted disadvantage".to_string(), injected));
+    let prefix = format!("stack.{}.", stack.name);
+    for setting in &book.settings {
+        match setting.key.strip_prefix(&prefix) {
+            // Already said above, in the words of the run.
+            None | Some("name" | "kind" | "data" | "redo" | "access" | "inject") => {}
+            Some(key) => facts.push((key.to_string(), setting.value.clone())),
+        }
+    }
+    let scope = format!("stack:{}", stack.name);
+    for fact in book.facts.iter().filter(|fact| fact.scope == scope) {
+        if !facts
+            .iter()
+            .any(|(key, value)| *key == fact.key && *value == fact.value)
+        {
+            facts.push((fact.key.clone(), fact.value.clone()));
+        }
+    }
+    facts
+}

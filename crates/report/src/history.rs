@@ -1,0 +1,174 @@
+//! The result file gathered in memory: which phase was run on which stack in which block, with all that was seen in it.
+//!
+//! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under way
+//! or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
+
+use ledger::{
+    HistogramRow, Ledger, LedgerError, Look, Measure, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Slice, Stack, Study,
+    Trial, TrialStatus, UserScan,
+};
+use std::collections::BTreeMap;
+
+/// One finished phase with all that was seen in it.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub run: PhaseRun,
+    pub measures: BTreeMap<Measure, f64>,
+    pub histograms: Vec<HistogramRow>,
+    pub slices: Vec<Slice>,
+    pub scans: Vec<UserScan>,
+}
+
+impl Seen {
+    pub(crate) fn get(&self, measure: Measure) -> Option<f64> {
+        self.measures.get(&measure).copied().filter(|value| value.is_finite())
+    }
+
+    /// Sum of the measures that are there; `None` when none is.
+    pub(crate) fn sum(&self, measures: &[Measure]) -> Option<f64> {
+        let found: Vec<f64> = measures.iter().filter_map(|measure| self.get(*measure)).collect();
+        (!found.is_empty()).then(|| found.iter().sum())
+    }
+
+    /// Seconds of the phase, drain included: the divisor of every rate.
+    pub(crate) fn total_s(&self) -> f64 {
+        (self.run.elapsed_ns + self.run.drain_ns) as f64 / 1e9
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        self.run.status == PhaseStatus::Valid
+    }
+}
+
+/// A trial that ended, with its phases by name.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub trial: Trial,
+    pub phases: BTreeMap<String, Seen>,
+}
+
+/// Name and nature of a phase of the study, in the order of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PhaseHead {
+    pub name: String,
+    pub kind: PhaseKind,
+    pub ranked: bool,
+}
+
+/// The whole file.
+#[derive(Debug)]
+pub(crate) struct Book {
+    pub study: Study,
+    pub ended: Option<String>,
+    pub stacks: Vec<Stack>,
+    pub phases: Vec<PhaseHead>,
+    /// By (block, stack): the last trial that ended.
+    pub ran: BTreeMap<(u32, String), Ran>,
+    /// Phases recorded in trials that did not end.
+    pub uncounted: u32,
+    pub looks: Vec<Look>,
+    pub facts: Vec<ledger::Fact>,
+    pub settings: Vec<ledger::Setting>,
+}
+
+impl Book {
+    pub(crate) fn read(ledger: &Ledger) -> Result<Book, LedgerError> {
+        let mut seen = phases(ledger)?;
+        let mut heads: BTreeMap<(u32, String), PhaseHead> = BTreeMap::new();
+        for (_, phase) in seen.values() {
+            let run = &phase.run;
+            let head = PhaseHead {
+                name: run.name.clone(),
+                kind: run.kind,
+                ranked: run.ranked,
+            };
+            heads.entry((run.ordinal, run.name.clone())).or_insert(head);
+        }
+        let mut ran = BTreeMap::new();
+        for trial in ledger.trials()? {
+            if matches!(trial.status, TrialStatus::Running | TrialStatus::Interrupted) {
+                continue;
+            }
+            let mine: Vec<PhaseId> = seen
+                .iter()
+                .filter(|(_, s)| s.0 == trial.id)
+                .map(|(id, _)| *id)
+                .collect();
+            let phases = mine
+                .into_iter()
+                .filter_map(|id| seen.remove(&id))
+                .map(|(_, phase)| (phase.run.name.clone(), phase))
+                .collect();
+            // Trials come in the order they began, so the last of them stays.
+            ran.insert((trial.block, trial.stack.clone()), Ran { trial, phases });
+        }
+        Ok(Book {
+            study: ledger.study()?,
+            ended: ledger.ending()?.map(|ending| ending.reason),
+            stacks: ledger.stacks()?,
+            phases: heads.into_values().collect(),
+            ran,
+            uncounted: seen.len() as u32,
+            looks: ledger.looks()?,
+            facts: ledger.facts()?,
+            settings: ledger.settings()?,
+        })
+    }
+
+    /// Blocks begun, as a count from 0.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.ran.keys().map(|(block, _)| block + 1).max().unwrap_or(0)
+    }
+
+    pub(crate) fn ran(&self, block: u32, stack: &str) -> Option<&Ran> {
+        self.ran.get(&(block, stack.to_string()))
+    }
+
+    /// What was seen of a phase on a stack, by block, valid or not.
+    pub(crate) fn seen<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = (u32, &'a Seen)> {
+        self.ran
+            .iter()
+            .filter(move |((_, name), _)| name == stack)
+            .filter_map(move |((block, _), ran)| ran.phases.get(phase).map(|seen| (*block, seen)))
+    }
+
+    /// The same, only runs whose numbers count.
+    pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<(u32, &'a Seen)> {
+        self.seen(stack, phase).filter(|(_, seen)| seen.is_valid()).collect()
+    }
+}
+
+fn phases(ledger: &Ledger) -> Result<BTreeMap<PhaseId, (ledger::TrialId, Seen)>, LedgerError> {
+    let mut seen: BTreeMap<PhaseId, (ledger::TrialId, Seen)> = BTreeMap::new();
+    for phase in ledger.phases()? {
+        let fresh = Seen {
+            run: phase.run,
+            measures: BTreeMap::new(),
+            histograms: Vec::new(),
+            slices: Vec::new(),
+            scans: Vec::new(),
+        };
+        seen.insert(phase.id, (fresh.run.trial, fresh));
+    }
+    for measure in ledger.measures()? {
+        if let Some((_, phase)) = seen.get_mut(&measure.phase) {
+            phase.measures.insert(measure.row.0, measure.row.1);
+        }
+    }
+    for histogram in ledger.histograms()? {
+        if let Some((_, phase)) = seen.get_mut(&histogram.phase) {
+            phase.histograms.push(histogram.row);
+        }
+    }
+    for slice in ledger.slices()? {
+        if let Some((_, phase)) = seen.get_mut(&slice.phase) {
+            phase.slices.push(slice.row);
+        }
+    }
+    for scan in ledger.user_scans()? {
+        if let Some((_, phase)) = seen.get_mut(&scan.phase) {
+            phase.scans.push(scan.row);
+        }
+    }
+    Ok(seen)
+}

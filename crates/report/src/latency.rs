@@ -1,0 +1,103 @@
+//! Percentiles of latency, from the whole distributions of each block.
+//!
+//! Takes the histograms of a phase on a stack, gives a [`Latency`] per class of operation. A percentile is taken in each
+//! block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a stamp
+//! (service or response) left unsaid.
+
+use crate::figures::Figure;
+use crate::history::Seen;
+use hdrhistogram::Histogram;
+use ledger::{HistogramRow, LedgerError, PhaseKind, Stamp, decode_histogram};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Latency of one class of operation on one stack in one phase, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Latency {
+    /// Class of operation.
+    pub class: String,
+    /// "service" (start to done) or "response" (due to done).
+    pub stamp: String,
+    /// Operations, all blocks together.
+    pub count: u64,
+    /// Half of the operations were faster.
+    pub p50_ns: Option<Figure>,
+    /// 95 % were faster.
+    pub p95_ns: Option<Figure>,
+    /// 99 % were faster.
+    pub p99_ns: Option<Figure>,
+    /// 99.9 % were faster.
+    pub p999_ns: Option<Figure>,
+    /// The slowest.
+    pub max_ns: Option<Figure>,
+}
+
+/// All classes of a phase, by name; the stamp is the one that matters for its kind: response where work falls due on a
+/// schedule, service where the next operation waits for the last.
+pub(crate) fn latencies(kind: PhaseKind, seen: &[(u32, &Seen)]) -> Result<Vec<Latency>, LedgerError> {
+    let stamp = if kind == PhaseKind::Open {
+        Stamp::Response
+    } else {
+        Stamp::Service
+    };
+    let of_stamp = |row: &&HistogramRow| row.stamp == stamp;
+    let classes: BTreeSet<&str> = seen
+        .iter()
+        .flat_map(|(_, s)| s.histograms.iter().filter(of_stamp))
+        .map(|row| row.class.as_str())
+        .collect();
+    let mut found = Vec::new();
+    for class in classes {
+        let mut blocks = Vec::new();
+        for (_, phase) in seen {
+            for row in phase
+                .histograms
+                .iter()
+                .filter(of_stamp)
+                .filter(|row| row.class == class)
+            {
+                blocks.push(decode_histogram(&row.blob)?);
+            }
+        }
+        blocks.retain(|histogram| !histogram.is_empty());
+        if blocks.is_empty() {
+            continue;
+        }
+        let at = |q: f64| Figure::of(blocks.iter().map(|h| Some(h.value_at_quantile(q) as f64)));
+        found.push(Latency {
+            class: class.into(),
+            stamp: if stamp == Stamp::Response {
+                "response"
+            } else {
+                "service"
+            }
+            .into(),
+            count: blocks.iter().map(Histogram::len).sum(),
+            p50_ns: at(0.50),
+            p95_ns: at(0.95),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: Figure::of(blocks.iter().map(|h| Some(h.max() as f64))),
+        });
+    }
+    Ok(found)
+}
+
+/// p99 of response over all classes of one run of a phase, in nanoseconds.
+pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
+    let mut whole: Option<Histogram<u64>> = None;
+    for row in seen.histograms.iter().filter(|row| row.stamp == Stamp::Response) {
+        let next = decode_histogram(&row.blob)?;
+        match &mut whole {
+            None => whole = Some(next),
+            Some(sum) => sum.add(&next).map_err(|source| LedgerError::Distribution {
+                act: "added",
+                detail: format!("class {}: {source:?}", row.class),
+            })?,
+        }
+    }
+    Ok(whole
+        .filter(|h| !h.is_empty())
+        .map(|h| h.value_at_quantile(0.99) as f64))
+}

@@ -1,0 +1,119 @@
+//! The report as short Markdown: the sentence, the verdicts, one table a phase, the doubts.
+//!
+//! Takes an [`Analysis`], gives text for an issue or a wiki page. Prevents: names in a study that turn into markup.
+
+use crate::analysis::Analysis;
+use crate::format::{number, percent};
+use crate::text::escaped;
+
+/// Short Markdown.
+pub fn markdown(analysis: &Analysis) -> String {
+    let study = &analysis.study;
+    let question = if study.question.is_empty() {
+        &study.name
+    } else {
+        &study.question
+    };
+    let mut out = format!("## {}\n\n**{}**\n\n", plain(question), plain(&analysis.sentence));
+    if !analysis.comparisons.is_empty() {
+        out.push_str("| phase | stack | verdict |\n| --- | --- | --- |\n");
+        for one in &analysis.comparisons {
+            out.push_str(&format!(
+                "| {} | {} | {} |\n",
+                plain(&one.phase),
+                plain(&one.stack),
+                plain(&one.words)
+            ));
+        }
+        out.push('\n');
+    }
+    for phase in analysis.phases.iter().filter(|phase| !phase.cells.is_empty()) {
+        out.push_str(&format!("### {} ({})\n\n", plain(&phase.name), phase.kind));
+        let metric = match phase.metric {
+            crate::Metric::OperationsPerSecond => ("op/s", 1.0),
+            crate::Metric::BytesPerSecond => ("MB/s", 1e6),
+            crate::Metric::ResponseNsP99 => ("p99 response, ms", 1e6),
+            crate::Metric::ElapsedSeconds => ("s", 1.0),
+        };
+        out.push_str(&format!(
+            "| stack | {} | blocks (lowest to highest) | CPU idle | reads from | writes to |\n",
+            metric.0
+        ));
+        out.push_str("| --- | --- | --- | --- | --- | --- |\n");
+        for cell in &phase.cells {
+            let (median, range) = match cell.primary {
+                Some(f) => (
+                    number(f.median / metric.1),
+                    format!(
+                        "{} ({} to {})",
+                        f.n,
+                        number(f.low / metric.1),
+                        number(f.high / metric.1)
+                    ),
+                ),
+                None => ("-".into(), "-".into()),
+            };
+            let idle = cell.cpu_idle_share.map_or("-".into(), |share| percent(share.median));
+            out.push_str(&format!(
+                "| {} | {median} | {range} | {idle} | {} | {} |\n",
+                plain(&cell.stack),
+                cell.provenance.reads.origin.word(),
+                cell.provenance.writes.origin.word()
+            ));
+        }
+        out.push('\n');
+    }
+    for one in &analysis.unranked {
+        let phase = one.phase.as_deref().unwrap_or("all phases");
+        out.push_str(&format!(
+            "- not ranked: {} in {}: {}\n",
+            plain(&one.stack),
+            plain(phase),
+            plain(&one.reason)
+        ));
+    }
+    for stack in &analysis.stacks {
+        if let Some(reason) = &stack.skipped_reason {
+            let cure = stack.skipped_cure.as_deref().unwrap_or_default();
+            out.push_str(&format!(
+                "- skipped: {}: {}: {}\n",
+                plain(&stack.name),
+                plain(reason),
+                plain(cure)
+            ));
+        }
+    }
+    for check in analysis.doubts() {
+        let word = if check.status == crate::Status::Invalid {
+            "INVALID"
+        } else {
+            "SUSPECT"
+        };
+        let place: Vec<&str> = [&check.phase, &check.stack]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        out.push_str(&format!(
+            "- {word} {} {}: {}\n",
+            plain(&check.subject),
+            plain(&place.join(", ")),
+            plain(&check.figure)
+        ));
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// Text that stays text in Markdown.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in escaped(text).chars() {
+        if matches!(c, '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '#' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}

@@ -1,0 +1,182 @@
+//! Where the bytes came from and went to: what the engine asked of storage against what the devices moved.
+//!
+//! Takes the phases of one stack over all blocks, gives a [`Provenance`] per direction. Judged on totals, before any ratio
+//! is computed, so that it cannot be bent by one. Prevents: the page cache ranked as a storage stack.
+
+use crate::history::Seen;
+use ledger::Measure;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// From this share on, the devices moved what was asked. Not 1: engines and devices are read one after the other, and a
+/// few requests fall between.
+pub const DEVICE_SHARE_MIN: f64 = 0.9;
+
+/// Up to this share, nearly nothing of it met a device.
+pub const CACHE_SHARE_MAX: f64 = 0.1;
+
+/// Below this many bytes a direction was not used: control pages and a checkpoint's end, not a workload.
+pub const ASKED_BYTES_MIN: f64 = 1024.0 * 1024.0;
+
+/// A direction with less than this share of all bytes of the phase does not decide what the phase is.
+pub const ASKED_SHARE_MIN: f64 = 0.01;
+
+/// Where the bytes of one direction came from or went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The lowest visible device moved at least 0.9 of them.
+    Device,
+    /// Between the two.
+    Mixed,
+    /// At most 0.1 of them met a device.
+    Cache,
+    /// No device is visible below.
+    Unknown,
+    /// Nearly nothing was asked (under 1 MiB, or under 1 % of the phase's bytes).
+    None,
+}
+
+impl Origin {
+    /// The word in a table.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Origin::Device => "device",
+            Origin::Mixed => "mixed",
+            Origin::Cache => "cache",
+            Origin::Unknown => "unknown",
+            Origin::None => "none",
+        }
+    }
+}
+
+/// One direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Direction {
+    /// The label.
+    pub origin: Origin,
+    /// Bytes the engine asked of storage, all blocks together.
+    pub asked_bytes: f64,
+    /// Bytes the nearest devices moved.
+    pub near_bytes: Option<f64>,
+    /// Bytes the lowest visible devices moved.
+    pub low_bytes: Option<f64>,
+}
+
+/// Both directions of a phase on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Provenance {
+    /// Reads.
+    pub reads: Direction,
+    /// Writes, redo included, after the drain.
+    pub writes: Direction,
+}
+
+impl Provenance {
+    /// Of the runs of one phase on one stack.
+    pub(crate) fn of(seen: &[&Seen]) -> Provenance {
+        let total = |measures: &[Measure]| {
+            let found: Vec<f64> = seen.iter().filter_map(|phase| phase.sum(measures)).collect();
+            (!found.is_empty()).then(|| found.iter().sum::<f64>())
+        };
+        let read = total(&READS_ASKED).unwrap_or(0.0);
+        let written = total(&WRITES_ASKED).unwrap_or(0.0);
+        let floor = ASKED_BYTES_MIN.max(ASKED_SHARE_MIN * (read + written));
+        // A stack that compresses moves fewer bytes than it was given, and no cache took the rest.
+        let squeezed = seen
+            .iter()
+            .filter_map(|phase| phase.get(Measure::DataCompressionRatio))
+            .fold(1.0, f64::max);
+        let direction = |asked: f64, near, low: Option<f64>| Direction {
+            origin: label(asked, asked / squeezed, floor, low),
+            asked_bytes: asked,
+            near_bytes: near,
+            low_bytes: low,
+        };
+        Provenance {
+            reads: direction(read, total(&[Measure::NearReadBytes]), total(&[Measure::LowReadBytes])),
+            writes: direction(
+                written,
+                total(&[Measure::NearWriteBytes]),
+                total(&[Measure::LowWriteBytes]),
+            ),
+        }
+    }
+
+    /// `None` when the phase may be ranked as a storage result, else why not.
+    pub(crate) fn objection(&self) -> Option<String> {
+        let directions = [("reads", self.reads), ("writes", self.writes)];
+        for (name, direction) in directions {
+            match direction.origin {
+                Origin::Device | Origin::None => {}
+                Origin::Unknown => return Some(format!("no device is visible below its {name}")),
+                Origin::Cache => {
+                    return Some(format!(
+                        "its {name} were served by a cache ({})",
+                        direction.share_words()
+                    ));
+                }
+                Origin::Mixed => {
+                    return Some(format!(
+                        "its {name} were served partly by a cache ({})",
+                        direction.share_words()
+                    ));
+                }
+            }
+        }
+        let idle = directions.iter().all(|(_, direction)| direction.origin == Origin::None);
+        idle.then(|| "it asked storage for next to nothing".to_string())
+    }
+}
+
+impl Direction {
+    /// Share of what was asked that the lowest devices moved.
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.low_bytes
+            .filter(|_| self.asked_bytes > 0.0)
+            .map(|low| low / self.asked_bytes)
+    }
+
+    fn share_words(&self) -> String {
+        match self.share() {
+            Some(share) => format!("the device moved {:.0} % of the bytes", share * 100.0),
+            None => "nothing was asked".into(),
+        }
+    }
+}
+
+/// What the engine asks of storage to read.
+pub(crate) const READS_ASKED: [Measure; 2] = [Measure::EngineReadBytes, Measure::EngineMultiblockBytes];
+
+/// What it asks of storage to write.
+pub(crate) const WRITES_ASKED: [Measure; 2] = [Measure::EngineWriteBytes, Measure::EngineRedoBytes];
+
+fn label(asked: f64, expected: f64, floor: f64, low: Option<f64>) -> Origin {
+    if asked < floor {
+        return Origin::None;
+    }
+    match low.map(|low| low / expected) {
+        None => Origin::Unknown,
+        Some(share) if share >= DEVICE_SHARE_MIN => Origin::Device,
+        Some(share) if share <= CACHE_SHARE_MAX => Origin::Cache,
+        Some(_) => Origin::Mixed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_follow_the_thresholds() {
+        let mib = 1024.0 * 1024.0;
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(90.0 * mib)), Origin::Device);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(300.0 * mib)), Origin::Device);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(89.0 * mib)), Origin::Mixed);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(10.0 * mib)), Origin::Cache);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(11.0 * mib)), Origin::Mixed);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, None), Origin::Unknown);
+        assert_eq!(label(0.5 * mib, 0.5 * mib, mib, Some(0.0)), Origin::None);
+        assert_eq!(label(100.0 * mib, 50.0 * mib, mib, Some(51.0 * mib)), Origin::Device);
+    }
+}

@@ -1,0 +1,238 @@
+//! Who is compared with whom, and what the verdict's procedure says.
+//!
+//! Takes the gathered file, gives comparisons, what is not ranked and why, and the blocks dropped. Everything that shuts
+//! out a stack or a block is judged on provenance, layers and status alone, before any ratio is computed. Prevents: a
+//! stack or a block left out because its number was unwelcome.
+
+use crate::analysis::{DroppedBlock, Unranked};
+use crate::cells::Metric;
+use crate::history::{Book, PhaseHead, Ran};
+use crate::provenance::Provenance;
+use ledger::{LedgerError, PhaseStatus, Stack, TrialStatus};
+use stats::{Decision, Design, History};
+use std::collections::BTreeSet;
+
+/// A stack against its base in a phase.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair {
+    pub stack: String,
+    pub base: String,
+    pub phase: PhaseHead,
+}
+
+/// The outcome.
+#[derive(Debug)]
+pub(crate) struct Ranking {
+    pub pairs: Vec<Pair>,
+    pub unranked: Vec<Unranked>,
+    pub dropped: Vec<DroppedBlock>,
+    pub decision: Decision,
+}
+
+/// The base of a stack: the first stack of its group that could be run; `None` for the base itself and for stacks that
+/// take no part.
+pub(crate) fn base_of<'a>(book: &'a Book, stack: &Stack) -> Option<&'a str> {
+    let base = book
+        .stacks
+        .iter()
+        .find(|other| other.group == stack.group && takes_part(book, other).is_ok())?;
+    (base.name != stack.name).then_some(base.name.as_str())
+}
+
+/// `Err` with the reason for a stack that was skipped or that never came through a trial.
+pub(crate) fn takes_part(book: &Book, stack: &Stack) -> Result<(), String> {
+    if let Some(skipped) = &stack.skipped {
+        return Err(format!("skipped: {}", skipped.reason));
+    }
+    let mut failure = None;
+    for ((_, name), ran) in &book.ran {
+        if *name != stack.name {
+            continue;
+        }
+        match &ran.trial.status {
+            TrialStatus::Failed(reason) => failure = Some(format!("every trial failed: {reason}")),
+            _ => return Ok(()),
+        }
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+/// Judges the file.
+pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
+    let (pairs, unranked) = pairs(book);
+    let mut histories: Vec<History> = pairs
+        .iter()
+        .map(|pair| History {
+            stack: pair.stack.clone(),
+            phase: pair.phase.name.clone(),
+            ys: Vec::new(),
+        })
+        .collect();
+    let mut dropped = Vec::new();
+    'blocks: for block in 0..book.blocks() {
+        let mut reason = None;
+        for stack in members(&pairs) {
+            let Some(ran) = book.ran(block, stack) else {
+                break 'blocks;
+            };
+            reason = reason.or_else(|| objection(ran, stack, &pairs));
+        }
+        let mut ys = Vec::new();
+        for pair in &pairs {
+            ys.push(if reason.is_none() {
+                log_ratio(book, block, pair)?
+            } else {
+                None
+            });
+        }
+        if reason.is_none() && ys.iter().any(Option::is_none) {
+            reason = Some("a phase has no measured value".to_string());
+        }
+        for (history, y) in histories.iter_mut().zip(ys) {
+            history.ys.push(if reason.is_none() { y } else { None });
+        }
+        dropped.extend(reason.map(|reason| DroppedBlock { block, reason }));
+    }
+    let design = Design {
+        blocks: book.study.blocks_planned,
+        comparisons: book.study.comparisons.max(pairs.len() as u32),
+        margin: book.study.margin,
+        alpha: book.study.alpha,
+    };
+    let decision = stats::decide(&design, &histories);
+    Ok(Ranking {
+        pairs,
+        unranked,
+        dropped,
+        decision,
+    })
+}
+
+fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
+    let mut pairs = Vec::new();
+    let mut unranked = Vec::new();
+    let first = book.stacks.iter().find(|stack| takes_part(book, stack).is_ok());
+    for stack in &book.stacks {
+        if let Err(reason) = takes_part(book, stack) {
+            // Skipped stacks have a list of their own.
+            if stack.skipped.is_none() {
+                unranked.push(Unranked {
+                    stack: stack.name.clone(),
+                    phase: None,
+                    reason,
+                });
+            }
+            continue;
+        }
+        if let Some(first) = first.filter(|first| first.group != stack.group) {
+            let reason = format!(
+                "its layers ({}) are not as many as those of {} ({})",
+                stack.layers, first.name, first.layers
+            );
+            unranked.push(Unranked {
+                stack: stack.name.clone(),
+                phase: None,
+                reason,
+            });
+        }
+        let base = base_of(book, stack);
+        for phase in book.phases.iter().filter(|phase| phase.ranked) {
+            let own = provenance(book, &stack.name, phase).objection();
+            let Some(base) = base else {
+                // A base has nothing to be compared with, but what it is must be said.
+                unranked.extend(own.map(|reason| unfit(&stack.name, phase, reason)));
+                continue;
+            };
+            match own.or_else(|| base_objection(book, base, phase)) {
+                Some(reason) => unranked.push(unfit(&stack.name, phase, reason)),
+                None => pairs.push(Pair {
+                    stack: stack.name.clone(),
+                    base: base.into(),
+                    phase: phase.clone(),
+                }),
+            }
+        }
+    }
+    (pairs, unranked)
+}
+
+fn unfit(stack: &str, phase: &PhaseHead, reason: String) -> Unranked {
+    Unranked {
+        stack: stack.into(),
+        phase: Some(phase.name.clone()),
+        reason,
+    }
+}
+
+fn base_objection(book: &Book, base: &str, phase: &PhaseHead) -> Option<String> {
+    let objection = provenance(book, base, phase).objection()?;
+    Some(format!("its base {base} cannot be ranked: {objection}"))
+}
+
+/// A phase not yet seen has no objection: `provenance` of nothing would say that nothing was asked.
+enum Judged {
+    Unseen,
+    Seen(Provenance),
+}
+
+impl Judged {
+    fn objection(&self) -> Option<String> {
+        match self {
+            Judged::Unseen => None,
+            Judged::Seen(provenance) => provenance.objection(),
+        }
+    }
+}
+
+fn provenance(book: &Book, stack: &str, phase: &PhaseHead) -> Judged {
+    let seen: Vec<_> = book.valid(stack, &phase.name).into_iter().map(|(_, run)| run).collect();
+    if seen.is_empty() {
+        Judged::Unseen
+    } else {
+        Judged::Seen(Provenance::of(&seen))
+    }
+}
+
+fn members(pairs: &[Pair]) -> BTreeSet<&str> {
+    pairs
+        .iter()
+        .flat_map(|pair| [pair.stack.as_str(), pair.base.as_str()])
+        .collect()
+}
+
+/// Why a trial cannot count: it failed, or a phase that matters is not valid or not there.
+fn objection(ran: &Ran, stack: &str, pairs: &[Pair]) -> Option<String> {
+    if let TrialStatus::Failed(reason) = &ran.trial.status {
+        return Some(format!("{stack} failed: {reason}"));
+    }
+    let compared: BTreeSet<&str> = pairs
+        .iter()
+        .filter(|pair| pair.stack == stack || pair.base == stack)
+        .map(|pair| pair.phase.name.as_str())
+        .collect();
+    for (name, seen) in &ran.phases {
+        // What is not ranked (ageing, say) still shapes what comes after it.
+        if seen.run.ranked && !compared.contains(name.as_str()) {
+            continue;
+        }
+        match &seen.run.status {
+            PhaseStatus::Valid => {}
+            PhaseStatus::Invalid(reason) => return Some(format!("{name} on {stack} is invalid: {reason}")),
+            PhaseStatus::Failed(reason) => return Some(format!("{name} on {stack} failed: {reason}")),
+        }
+    }
+    let missing = compared.into_iter().find(|name| !ran.phases.contains_key(*name))?;
+    Some(format!("{missing} was not run on {stack}"))
+}
+
+fn log_ratio(book: &Book, block: u32, pair: &Pair) -> Result<Option<f64>, LedgerError> {
+    let metric = Metric::of(pair.phase.kind);
+    let value = |stack: &str| match book.ran(block, stack).and_then(|ran| ran.phases.get(&pair.phase.name)) {
+        Some(seen) => metric.value(seen),
+        None => Ok(None),
+    };
+    Ok(match (value(&pair.stack)?, value(&pair.base)?) {
+        (Some(x), Some(base)) => stats::log_ratio(x, base, metric.orientation()),
+        _ => None,
+    })
+}

@@ -1,0 +1,142 @@
+//! Text for a terminal: escaped, measured and wrapped.
+//!
+//! Takes strings of any origin, gives lines that are never wider than asked. Prevents: a stack name that moves the cursor
+//! or turns the text around, and lines that the terminal breaks where it likes.
+
+/// Makes characters visible that would act on the terminal or hide: controls, and marks that change the direction.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let hides =
+            matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if c.is_control() || hides {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Columns a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+fn columns(c: char) -> usize {
+    match c {
+        // Combining marks stand on the letter before them.
+        '\u{300}'..='\u{36f}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        // Scripts and signs drawn two columns wide.
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe4f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f300}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
+}
+
+/// At most `limit` columns; what is cut is marked.
+pub(crate) fn clipped(text: &str, limit: usize) -> String {
+    if width(text) <= limit {
+        return text.to_string();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        if used + columns(c) + 1 > limit {
+            break;
+        }
+        used += columns(c);
+        out.push(c);
+    }
+    if limit > 0 {
+        out.push('~');
+    }
+    out
+}
+
+/// Wraps at spaces; lines after the first are indented by `indent` columns. Words longer than a line are cut in pieces.
+pub(crate) fn wrapped(text: &str, limit: usize, indent: usize) -> Vec<String> {
+    let indent = if indent + 8 > limit { 0 } else { indent };
+    let mut lines = Vec::new();
+    let lead = text.len() - text.trim_start_matches(' ').len();
+    let mut line = " ".repeat(lead.min(limit / 2));
+    let mut empty = true;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let mut word = word.to_string();
+        loop {
+            let gap = usize::from(!empty);
+            let room = limit.saturating_sub(width(&line) + gap);
+            if width(&word) <= room {
+                line.push_str(&" ".repeat(gap));
+                line.push_str(&word);
+                empty = false;
+                break;
+            }
+            if empty {
+                // Alone on its line and still too long.
+                let piece: String = take(&word, room.max(1));
+                word = word[piece.len()..].to_string();
+                line.push_str(&piece);
+            }
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            empty = true;
+        }
+    }
+    if !empty || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// The first columns of a word, at least one character.
+fn take(word: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for c in word.chars() {
+        if !out.is_empty() && used + columns(c) > limit {
+            break;
+        }
+        used += columns(c);
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_acts_on_the_terminal() {
+        assert_eq!(escaped("a\x1b[31mb\r\n\tc"), "a\\u{1b}[31mb\\r\\n\\tc");
+        assert_eq!(escaped("x\u{202e}y"), "x\\u{202e}y");
+        assert_eq!(escaped("Größe"), "Größe");
+        assert_eq!(escaped("\u{9b}2J"), "\\u{9b}2J");
+    }
+
+    #[test]
+    fn lines_keep_to_their_width() {
+        let text = "  one two three-and-a-word-that-is-far-too-long-for-a-line four";
+        for limit in 10..40 {
+            let lines = wrapped(text, limit, 4);
+            assert!(lines.iter().all(|line| width(line) <= limit), "{limit}: {lines:?}");
+            let joined: String = lines.concat().replace(' ', "");
+            assert_eq!(joined, text.replace(' ', ""), "nothing is lost");
+        }
+        assert_eq!(wrapped("", 10, 0), [""]);
+    }
+
+    #[test]
+    fn clipping_is_marked() {
+        assert_eq!(clipped("btrfs-compressed", 8), "btrfs-c~");
+        assert_eq!(clipped("ext4", 8), "ext4");
+        assert_eq!(width(&clipped("漢字漢字漢字", 5)), 5);
+    }
+}
