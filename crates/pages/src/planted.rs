@@ -50,6 +50,8 @@ pub enum Planted {
     ChangeDuringWriteForgotten,
     /// Both checkpoint records go to the same slot.
     ControlInOneSlot,
+    /// Recovery works from what it can read without making it durable first.
+    RecoveryTrustsCaches,
 }
 
 #[cfg(feature = "planted")]
@@ -59,7 +61,7 @@ thread_local! {
 
 impl Planted {
     /// Every bug there is.
-    pub const ALL: [Planted; 22] = [
+    pub const ALL: [Planted; 23] = [
         Planted::RedoFlushLeftOut,
         Planted::AcknowledgedBeforeWrite,
         Planted::DataFlushLeftOut,
@@ -82,6 +84,7 @@ impl Planted {
         Planted::RecoveredPagesNotWritten,
         Planted::ChangeDuringWriteForgotten,
         Planted::ControlInOneSlot,
+        Planted::RecoveryTrustsCaches,
     ];
 
     /// Plants a bug (or none) for all engines of this thread.

@@ -174,8 +174,11 @@ impl<P: Port> Worker<P> {
     /// A page is at its home.
     pub(crate) fn home_written(&mut self, slot: u32) -> Result<(), PagesError> {
         self.homes_under_way -= 1;
-        let frame = self.writers.slots[slot as usize].frame;
-        let (schema, _) = self.layout.address(self.cache.frames[frame as usize].page);
+        let Slot { frame, version, .. } = self.writers.slots[slot as usize];
+        let local = self.cache.frames[frame as usize].page;
+        // From now on a read of the home finds this version, although doublewrite still holds the frame.
+        self.cache.home_version[local as usize] = version;
+        let (schema, _) = self.layout.address(local);
         self.unflushed[self.layout.data_index(schema)] = true;
         if !self.writers.double {
             self.release(slot);
@@ -238,11 +241,11 @@ impl<P: Port> Worker<P> {
     }
 
     fn release(&mut self, slot: u32) {
-        let Slot { frame, version, .. } = self.writers.slots[slot as usize];
+        let frame = self.writers.slots[slot as usize].frame;
         if Planted::ChangeDuringWriteForgotten.on() && self.cache.frames[frame as usize].dirty {
             self.cache.begin_write(frame);
         }
-        self.cache.end_write(frame, version);
+        self.cache.frames[frame as usize].writing = false;
         self.writers.slots[slot as usize].stage = Stage::Free;
         self.writers.used -= 1;
     }
