@@ -1,0 +1,505 @@
+//! Stacks built and taken down on real loop devices, and cleaned up after a kill. Needs root.
+
+use plan::{Access, BtrfsProfile, Inject, Stack, StackKind};
+use stacks::{Enforcement, Journal, Place, Places, StackError, Undo};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const MARKER: &str = "MARKER OF THE TEST\n";
+const VICTIM: &str = "ASSAY_TEST_VICTIM";
+
+/// Directory, loop devices, and the turn among tests that use loop devices. All gone when dropped.
+struct Bench {
+    dir: tempfile::TempDir,
+    devices: Vec<PathBuf>,
+    _turn: File,
+}
+
+fn losetup(args: &[&str]) -> String {
+    let output = Command::new("losetup").args(args).output().expect("losetup runs");
+    assert!(
+        output.status.success(),
+        "losetup {args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+impl Bench {
+    /// `count` LUNs of `mib` MiB; `None`, with the reason printed, where it can't be.
+    fn new(count: usize, mib: u64) -> Option<Bench> {
+        if !stacks::is_root() || !Path::new("/dev/loop-control").exists() {
+            eprintln!("skipped: needs root and /dev/loop-control");
+            return None;
+        }
+        let turn = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open("/tmp/assay-loop-tests.lock")
+            .expect("a lock file");
+        turn.lock().expect("the turn");
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let mut bench = Bench {
+            dir,
+            devices: Vec::new(),
+            _turn: turn,
+        };
+        for number in 0..count {
+            let file = bench.path(&format!("{number}.lun"));
+            File::create(&file).expect("made").set_len(mib << 20).expect("sized");
+            bench
+                .devices
+                .push(losetup(&["-f", "--show", "--direct-io=on", &file.to_string_lossy()]).into());
+        }
+        Some(bench)
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().expect("there").join(name)
+    }
+    fn journal(&self, run: &str) -> Journal {
+        Journal::create(&self.path("state"), run).expect("a journal")
+    }
+    fn places(&self, data: usize) -> Places {
+        Places {
+            data: self.devices[..data].to_vec(),
+            redo: self.devices[data..].to_vec(),
+            marker: MARKER.into(),
+        }
+    }
+    /// Nothing of the run is left: no mounts, no directories, no journals.
+    fn assert_clean(&self) {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("readable");
+        let here = self.dir.path().to_string_lossy().into_owned();
+        assert!(!mounts.contains(&here), "a mount is left:\n{mounts}");
+        let names = |dir: &Path| {
+            let listed = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            listed
+                .map(|e| e.file_name().to_string_lossy().into_owned())
+                .collect::<Vec<_>>()
+        };
+        let left = names(self.dir.path());
+        assert!(left.iter().all(|n| !n.starts_with("assay-")), "left: {left:?}");
+        assert_eq!(names(&self.path("state")), Vec::<String>::new());
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = stacks::clean(&self.path("state"), false);
+        for entry in std::fs::read_dir(self.dir.path()).into_iter().flatten().flatten() {
+            if entry.path().is_dir() {
+                let _ = Command::new("umount")
+                    .arg(entry.path())
+                    .stderr(std::process::Stdio::null())
+                    .status();
+            }
+        }
+        // Only while they are still ours.
+        for device in &self.devices {
+            let name = device.file_name().expect("a name").to_string_lossy().into_owned();
+            let backing = std::fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).unwrap_or_default();
+            if backing.starts_with(&*self.dir.path().to_string_lossy()) {
+                let _ = Command::new("losetup").arg("-d").arg(device).status();
+            }
+        }
+    }
+}
+
+fn stack(name: &str, kind: StackKind) -> Stack {
+    Stack {
+        name: name.into(),
+        kind,
+        data: Some("data".into()),
+        redo: Some("redo".into()),
+        access: Access::Direct,
+        inject: Inject::default(),
+    }
+}
+
+fn ext4() -> StackKind {
+    StackKind::Ext4 {
+        mount_options: vec!["noatime".into()],
+        mkfs_options: vec![],
+    }
+}
+
+fn btrfs(profile: BtrfsProfile, compress: Option<&str>, nodatacow: bool) -> StackKind {
+    let compress = compress.map(str::to_owned);
+    StackKind::Btrfs {
+        profile,
+        compress,
+        nodatacow,
+        mount_options: vec![],
+        mkfs_options: vec![],
+    }
+}
+
+fn has_tool(name: &str) -> bool {
+    let found = stacks::probe().iter().any(|b| b.kind == name && b.able);
+    assert!(
+        found || std::env::var_os("CI").is_none(),
+        "{name} can't be built, and ./test installs its tools"
+    );
+    if !found {
+        eprintln!("skipped: {name} can't be built here");
+    }
+    found
+}
+
+/// Builds, uses and takes down a stack; gives its facts.
+fn there_and_back(bench: &Bench, name: &str, kind: StackKind, data: usize) -> Vec<(String, String)> {
+    let mut journal = bench.journal(name);
+    let built = stacks::build(&stack(name, kind), &bench.places(data), &bench.path("."), &mut journal).expect("built");
+    assert_eq!(built.devices, bench.devices);
+    assert!(built.usable_bytes > 0);
+    assert_eq!(built.layers.len(), 3);
+    for place in built.data.iter().chain([&built.redo]) {
+        if let Place::File(path) = place {
+            std::fs::write(path, "something").expect("it can be used");
+        }
+    }
+    let facts = built.facts.clone();
+    assert_eq!(stacks::teardown(built, &mut journal), []);
+    assert_eq!(journal.open_steps(), Vec::<String>::new());
+    assert_eq!(journal.undo_all(), []);
+    bench.assert_clean();
+    facts
+}
+
+fn fact<'a>(facts: &'a [(String, String)], key: &str) -> &'a str {
+    facts
+        .iter()
+        .find(|(k, _)| k == key)
+        .map_or_else(|| panic!("no fact {key} in {facts:?}"), |(_, v)| v)
+}
+
+#[test]
+fn ext4_is_built_disclosed_and_wiped() {
+    if !has_tool("ext4") {
+        return;
+    }
+    let Some(bench) = Bench::new(2, 64) else { return };
+    let facts = there_and_back(&bench, "e", ext4(), 1);
+    assert!(fact(&facts, "mkfs").starts_with("mkfs.ext4 -F -U "), "{facts:?}");
+    assert!(fact(&facts, "mount options").contains("noatime"));
+    assert!(!fact(&facts, "mount options").split(',').any(|o| o == "discard"));
+    assert!(fact(&facts, "mkfs version").contains("mke2fs"));
+    fact(&facts, "redo mkfs");
+    for device in &bench.devices {
+        let mut start = [0u8; 4096];
+        File::open(device)
+            .expect("open")
+            .read_exact_at(&mut start, 0)
+            .expect("read");
+        assert!(start.starts_with(MARKER.as_bytes()));
+        assert_eq!(start[0x438..0x43a], [0, 0], "the superblock must be gone");
+    }
+}
+
+#[test]
+fn xfs_is_built_and_taken_down() {
+    if !has_tool("xfs") {
+        return;
+    }
+    let Some(bench) = Bench::new(2, 320) else { return };
+    let facts = there_and_back(
+        &bench,
+        "x",
+        StackKind::Xfs {
+            mount_options: vec![],
+            mkfs_options: vec![],
+        },
+        1,
+    );
+    assert!(fact(&facts, "mkfs said").contains("sectsz"), "{facts:?}");
+}
+
+#[test]
+fn btrfs_profiles_compression_and_nodatacow_are_in_force() {
+    if !has_tool("btrfs") {
+        return;
+    }
+    let Some(bench) = Bench::new(3, 128) else { return };
+    let facts = there_and_back(&bench, "b0", btrfs(BtrfsProfile::Raid0, Some("zstd:3"), false), 2);
+    assert!(fact(&facts, "mount options").contains("compress=zstd:3"), "{facts:?}");
+    assert_eq!(fact(&facts, "data profile"), "raid0");
+    assert_eq!(fact(&facts, "redo data profile"), "single");
+    let facts = there_and_back(&bench, "b1", btrfs(BtrfsProfile::Raid1, None, false), 2);
+    assert_eq!(fact(&facts, "data profile"), "raid1");
+    let facts = there_and_back(&bench, "bn", btrfs(BtrfsProfile::Single, None, true), 1);
+    assert!(fact(&facts, "mount options").contains("nodatacow"), "{facts:?}");
+}
+
+#[test]
+fn raw_and_directory_leave_nothing() {
+    let Some(bench) = Bench::new(2, 64) else { return };
+    there_and_back(&bench, "r", StackKind::Raw, 1);
+    let mut journal = bench.journal("d");
+    let kind = StackKind::Directory { path: bench.path(".") };
+    let built = stacks::build(&stack("a b", kind), &Places::default(), &bench.path("."), &mut journal).expect("built");
+    let [Place::File(data)] = &built.data[..] else {
+        panic!("{built:?}")
+    };
+    std::fs::create_dir(data).expect("used");
+    std::fs::write(data.join("deep"), "x").expect("used");
+    assert_eq!(built.layers[0], "directory");
+    assert_eq!(stacks::teardown(built, &mut journal), []);
+    drop(journal);
+    let _ = stacks::clean(&bench.path("state"), false);
+    bench.assert_clean();
+}
+
+#[test]
+fn what_cant_be_built_says_why_and_leaves_nothing() {
+    let Some(bench) = Bench::new(2, 64) else { return };
+    let mut journal = bench.journal("n");
+    let mut try_build = |kind, places: &Places| {
+        let error = stacks::build(&stack("s", kind), places, &bench.path("."), &mut journal).expect_err("refused");
+        assert_eq!(journal.open_steps(), Vec::<String>::new(), "{error}");
+        error.to_string()
+    };
+    assert!(try_build(ext4(), &bench.places(2)).contains("take one LUN each"));
+    assert!(try_build(btrfs(BtrfsProfile::Raid1, None, false), &bench.places(1)).contains("at least two"));
+    let bad = StackKind::Ext4 {
+        mount_options: vec!["nonesuch".into()],
+        mkfs_options: vec![],
+    };
+    let error = try_build(bad, &bench.places(1));
+    assert!(error.contains("nonesuch") && error.contains("/dev/loop"), "{error}");
+    let bad = StackKind::Ext4 {
+        mount_options: vec![],
+        mkfs_options: vec!["--nonesuch".into()],
+    };
+    let error = try_build(bad, &bench.places(1));
+    assert!(
+        error.contains("mkfs.ext4 -F") && error.contains("exit status: 1"),
+        "{error}"
+    );
+    let file = Places {
+        data: vec![bench.path("0.lun")],
+        ..Places::default()
+    };
+    assert!(try_build(ext4(), &file).contains("not a block device"));
+    // A device that something has: mounted by hand.
+    let place = bench.path("byhand");
+    std::fs::create_dir(&place).expect("made");
+    assert!(
+        Command::new("mkfs.ext4")
+            .args(["-qF"])
+            .arg(&bench.devices[0])
+            .status()
+            .expect("mkfs")
+            .success()
+    );
+    assert!(
+        Command::new("mount")
+            .args([&bench.devices[0], &place])
+            .status()
+            .expect("mount")
+            .success()
+    );
+    let error = try_build(ext4(), &bench.places(1));
+    assert!(
+        error.contains("clear /dev/loop") && error.contains("unmount"),
+        "{error}"
+    );
+    assert!(Command::new("umount").arg(&place).status().expect("umount").success());
+    assert_eq!(journal.undo_all(), []);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_lun_cut_under_its_loop_device_is_still_taken_down() {
+    let Some(bench) = Bench::new(2, 64) else { return };
+    let mut journal = bench.journal("c");
+    let built = stacks::build(&stack("s", ext4()), &bench.places(1), &bench.path("."), &mut journal).expect("built");
+    OpenOptions::new()
+        .write(true)
+        .open(bench.path("0.lun"))
+        .expect("open")
+        .set_len(0)
+        .expect("cut");
+    assert_eq!(stacks::teardown(built, &mut journal), []);
+    assert_eq!(journal.undo_all(), []);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_journal_never_removes_what_was_there_and_keeps_what_it_cant_undo() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mine = dir.path().join("mine");
+    std::fs::write(&mine, "x").expect("written");
+    let mut journal = Journal::create(&dir.path().join("state"), "j").expect("a journal");
+    let refused = journal.before(Undo::RemoveFile { path: mine.clone() });
+    assert!(matches!(refused, Err(StackError::AlreadyThere { .. })));
+    let full = dir.path().join("full");
+    journal
+        .before(Undo::RemoveDir {
+            path: full.clone(),
+            contents: false,
+        })
+        .expect("journalled");
+    std::fs::create_dir(&full).expect("made");
+    std::fs::write(full.join("x"), "x").expect("written");
+    let failed = journal.undo_all();
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].step.contains("full") && !failed[0].why.is_empty());
+    let path = journal.path().to_owned();
+    assert!(path.exists(), "the journal stays");
+    let live = &stacks::leftovers(&dir.path().join("state")).expect("listed")[0];
+    assert!(live.live && live.steps.len() == 1);
+    assert_eq!(
+        stacks::clean(&dir.path().join("state"), false)
+            .expect("done")
+            .live
+            .len(),
+        1
+    );
+    drop(journal);
+    std::fs::remove_file(full.join("x")).expect("removed");
+    // A line cut short by a crash belongs to a step that never was.
+    let mut torn = OpenOptions::new().append(true).open(&path).expect("open");
+    std::io::Write::write_all(&mut torn, br#"{"step":{"number":9,"un"#).expect("torn");
+    drop(torn);
+    let dry = stacks::clean(&dir.path().join("state"), true).expect("said");
+    assert_eq!(dry.runs[0].undone.len(), 1);
+    assert!(full.exists());
+    let report = stacks::clean(&dir.path().join("state"), false).expect("cleaned");
+    assert!(report.is_clean() && report.runs.len() == 1, "{report:?}");
+    assert!(!full.exists() && !path.exists() && mine.exists());
+}
+
+#[test]
+fn a_wipe_leaves_another_file_system_alone() {
+    if !has_tool("ext4") {
+        return;
+    }
+    let Some(bench) = Bench::new(1, 64) else { return };
+    assert!(
+        Command::new("mkfs.ext4")
+            .args(["-qF"])
+            .arg(&bench.devices[0])
+            .status()
+            .expect("mkfs")
+            .success()
+    );
+    let mut journal = bench.journal("w");
+    let (device, filesystem) = (bench.devices[0].clone(), "ext4".to_owned());
+    let undo = Undo::WipeSignature {
+        device,
+        filesystem,
+        uuid: [7; 16],
+        marker: MARKER.into(),
+    };
+    journal.before(undo).expect("journalled");
+    assert_eq!(journal.undo_all(), []);
+    let mut magic = [0u8; 2];
+    File::open(&bench.devices[0])
+        .expect("open")
+        .read_exact_at(&mut magic, 0x438)
+        .expect("read");
+    assert_eq!(magic, [0x53, 0xef]);
+}
+
+/// Not a test of its own: the process that the next one kills.
+#[test]
+fn victim() {
+    let Ok(dir) = std::env::var(VICTIM) else { return };
+    let devices: Vec<PathBuf> = std::env::var("ASSAY_TEST_DEVICES")
+        .expect("set")
+        .split(':')
+        .map(PathBuf::from)
+        .collect();
+    let dir = Path::new(&dir);
+    for round in 0.. {
+        let mut journal =
+            Journal::create(&dir.join("state"), &format!("v{}-{round}", std::process::id())).expect("journal");
+        let file = dir.join(format!("assay-file-{round}"));
+        journal
+            .before(Undo::RemoveFile { path: file.clone() })
+            .expect("journalled");
+        std::fs::write(&file, "x").expect("made");
+        let limit = stacks::memory_limit(512 << 20, std::process::id(), &mut journal).expect("asked");
+        std::fs::write(dir.join("cgroup"), limit.path.to_string_lossy().as_bytes()).expect("noted");
+        let places = Places {
+            data: devices[..1].to_vec(),
+            redo: devices[1..].to_vec(),
+            marker: MARKER.into(),
+        };
+        let built = stacks::build(&stack("s", ext4()), &places, dir, &mut journal).expect("built");
+        if let Place::File(path) = &built.redo {
+            std::fs::write(path, vec![1u8; 1 << 20]).expect("used");
+        }
+        assert_eq!(stacks::teardown(built, &mut journal), []);
+        assert_eq!(journal.undo_all(), []);
+    }
+}
+
+#[test]
+fn a_kill_at_any_moment_is_cleaned_up_after() {
+    if !has_tool("ext4") {
+        return;
+    }
+    let Some(bench) = Bench::new(2, 64) else { return };
+    let devices = bench
+        .devices
+        .iter()
+        .map(|d| d.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(":");
+    // Moments spread over more than one round, without a clock in the choice: a fixed odd step modulo the span.
+    let mut busy = 0;
+    for number in 0..12u64 {
+        let mut child = Command::new(std::env::current_exe().expect("this"))
+            .args(["--exact", "victim", "--nocapture"])
+            .env(VICTIM, bench.path("."))
+            .env("ASSAY_TEST_DEVICES", &devices)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("started");
+        std::thread::sleep(Duration::from_millis(20 + number * 137 % 500));
+        child.kill().expect("killed");
+        child.wait().expect("waited");
+        let report = stacks::clean(&bench.path("state"), false).expect("cleaned");
+        assert!(report.is_clean() && report.live.is_empty(), "kill {number}: {report:?}");
+        busy += report.runs.iter().filter(|r| r.undone.len() > 3).count();
+        bench.assert_clean();
+        if let Ok(group) = std::fs::read_to_string(bench.path("cgroup")) {
+            assert!(group.is_empty() || !Path::new(&group).exists(), "{group} is left");
+        }
+    }
+    assert!(busy > 0, "no kill hit a stack that was being built or taken down");
+}
+
+#[test]
+fn a_memory_limit_is_kept_and_undone() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut journal = Journal::create(&dir.path().join("state"), "m").expect("a journal");
+    let mut other = Command::new("sleep").arg("60").spawn().expect("started");
+    let membership = || std::fs::read_to_string(format!("/proc/{}/cgroup", other.id())).expect("readable");
+    let before = membership();
+    let mut limit = stacks::memory_limit(64 << 20, other.id(), &mut journal).expect("asked");
+    if let Enforcement::NotEnforced(why) = &limit.version {
+        eprintln!("skipped: {why}");
+    } else {
+        assert_ne!(membership(), before);
+        limit.set(128 << 20).expect("raised");
+        limit.reclaim().expect("reclaimed");
+        let file = if limit.version == Enforcement::V1 {
+            "memory.limit_in_bytes"
+        } else {
+            "memory.max"
+        };
+        let kept = std::fs::read_to_string(limit.path.join(file)).expect("readable");
+        assert_eq!(kept.trim(), (128u64 << 20).to_string());
+    }
+    assert_eq!(journal.undo_all(), []);
+    assert_eq!(membership(), before);
+    assert!(limit.path.as_os_str().is_empty() || !limit.path.exists());
+    other.kill().expect("killed");
+    other.wait().expect("waited");
+}
