@@ -33,8 +33,8 @@ pub(crate) fn find(mountinfo: &str, membership: &str) -> Result<Hierarchy, Strin
             let mut back = back.split(' ');
             let (found, options) = (back.next()?, back.nth(1)?);
             let fits = found == kind && option.is_none_or(|o| options.split(',').any(|x| x == o));
-            fits.then(|| PathBuf::from(crate::mounts::unescape(front.split(' ').nth(4)?)).into())
-                .flatten()
+            let place = front.split(' ').nth(4)?;
+            fits.then(|| PathBuf::from(crate::mounts::unescape(place)))
         })
     };
     let member = |wanted: &dyn Fn(&str, &str) -> bool| {
