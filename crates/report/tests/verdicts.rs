@@ -1,0 +1,399 @@
+//! What an analysis says of files with known numbers, and what it refuses to say.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod fixture;
+
+use fixture::{actor, scene};
+use ledger::{Measure, PhaseKind, Skipped};
+use report::{GoOn, Origin, Status, Verdict};
+
+#[test]
+fn a_slower_stack_is_worse_by_its_ratio() {
+    let analysis = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]).film().analysis();
+    assert_eq!(analysis.comparisons.len(), 2);
+    for comparison in &analysis.comparisons {
+        assert_eq!(comparison.verdict, Verdict::Worse, "{}", comparison.words);
+        let ratio = comparison.ratio.unwrap();
+        assert!((ratio - 0.8).abs() < 0.01, "{ratio}");
+        assert!(comparison.low.unwrap() < ratio && ratio < comparison.high.unwrap());
+    }
+    assert_eq!(analysis.go_on, GoOn::AllDecided);
+    assert!(
+        analysis
+            .sentence
+            .starts_with("For 50 % update, ext4 is the faster stack: btrfs does 0.80 of its rate (")
+    );
+    assert!(analysis.is_worse() && !analysis.is_invalid());
+    let cell = &analysis.phases[0].cells[1];
+    assert!(
+        (cell.operations_per_s.unwrap().median - 8000.0).abs() < 100.0,
+        "drain is in the divisor"
+    );
+}
+
+#[test]
+fn a_faster_stack_is_better() {
+    let analysis = scene(vec![actor("ext4", 1.0), actor("xfs", 1.3)]).film().analysis();
+    assert!(analysis.comparisons.iter().all(|c| c.verdict == Verdict::Better));
+    assert!(
+        analysis
+            .sentence
+            .contains("xfs is the faster stack: it does 1.30 of ext4's rate"),
+        "{}",
+        analysis.sentence
+    );
+}
+
+#[test]
+fn a_lower_p99_is_better_in_an_open_phase() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 1.3)]);
+    scene.phases = vec![(PhaseKind::Open, "paced".into())];
+    let analysis = scene.film().analysis();
+    assert_eq!(analysis.comparisons[0].verdict, Verdict::Better);
+    assert_eq!(analysis.phases[0].cells[0].latency[0].stamp, "response");
+}
+
+#[test]
+fn two_alike_are_equivalent() {
+    let analysis = scene(vec![actor("ext4", 1.0), actor("xfs", 1.0)]).film().analysis();
+    assert!(
+        analysis.comparisons.iter().all(|c| c.verdict == Verdict::Equivalent),
+        "{:#?}",
+        analysis.comparisons
+    );
+    assert!(
+        analysis.sentence.contains("xfs and ext4 are equivalent within 5 %"),
+        "{}",
+        analysis.sentence
+    );
+}
+
+#[test]
+fn noise_is_not_a_verdict() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.97)]);
+    scene.noise = 0.4;
+    let analysis = scene.film().analysis();
+    assert!(analysis.comparisons.iter().all(|c| c.verdict == Verdict::NotEnoughData));
+    assert_eq!(analysis.go_on, GoOn::Continue(6));
+    assert!(analysis.sentence.contains("Not enough data"), "{}", analysis.sentence);
+}
+
+#[test]
+fn before_the_first_look_nothing_is_said() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.5)]);
+    scene.blocks = 2;
+    let analysis = scene.film().analysis();
+    assert_eq!(analysis.go_on, GoOn::Continue(4));
+    assert!(analysis.comparisons[0].ratio.is_none() && analysis.looks.is_empty());
+    assert!(analysis.sentence.contains("2 of 12"), "{}", analysis.sentence);
+    scene.blocks = 0;
+    let analysis = scene.film().analysis();
+    assert!(
+        analysis.sentence.starts_with("There is no answer yet"),
+        "{}",
+        analysis.sentence
+    );
+}
+
+#[test]
+fn a_cached_stack_is_shown_and_not_ranked() {
+    let mut cached = actor("buffered", 5.0);
+    cached.device = Some(0.02);
+    let analysis = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), cached])
+        .film()
+        .analysis();
+    assert!(
+        analysis.comparisons.iter().all(|c| c.stack == "btrfs"),
+        "the others are still ranked"
+    );
+    let cell = &analysis.phases[0].cells[2];
+    assert_eq!(cell.provenance.reads.origin, Origin::Cache);
+    assert!(cell.primary.unwrap().median > 40_000.0, "it is shown");
+    let reasons: Vec<_> = analysis.unranked.iter().filter(|one| one.stack == "buffered").collect();
+    assert_eq!(reasons.len(), 2);
+    assert!(
+        reasons[0].reason.contains("served by a cache (the device moved 2 %"),
+        "{}",
+        reasons[0].reason
+    );
+    assert!(
+        analysis
+            .checks
+            .iter()
+            .any(|c| c.subject == "provenance" && c.status == Status::Invalid)
+    );
+}
+
+#[test]
+fn a_mixed_and_an_invisible_device_are_not_ranked_either() {
+    for (device, word) in [(Some(0.5), "partly"), (None, "no device is visible")] {
+        let mut odd = actor("odd", 1.0);
+        odd.device = device;
+        let analysis = scene(vec![actor("ext4", 1.0), odd]).film().analysis();
+        assert!(analysis.comparisons.is_empty());
+        assert_eq!(analysis.go_on, GoOn::NothingToCompare);
+        assert!(
+            analysis.sentence.starts_with("Nothing can be ranked here: odd"),
+            "{}",
+            analysis.sentence
+        );
+        assert!(analysis.sentence.contains(word), "{}", analysis.sentence);
+    }
+}
+
+#[test]
+fn a_cached_base_ranks_nobody() {
+    let mut base = actor("ext4", 1.0);
+    base.device = Some(0.0);
+    let analysis = scene(vec![base, actor("btrfs", 0.8)]).film().analysis();
+    assert!(analysis.comparisons.is_empty());
+    assert!(
+        analysis
+            .unranked
+            .iter()
+            .any(|one| one.stack == "btrfs" && one.reason.contains("its base ext4"))
+    );
+}
+
+#[test]
+fn other_numbers_of_layers_are_not_ranked_against_each_other() {
+    let mut bare = actor("directory", 1.4);
+    bare.stack.group = "1".into();
+    bare.stack.layers = "directory".into();
+    let analysis = scene(vec![actor("ext4", 1.0), bare, actor("btrfs", 0.8)])
+        .film()
+        .analysis();
+    assert!(
+        analysis
+            .comparisons
+            .iter()
+            .all(|c| c.stack == "btrfs" && c.base == "ext4")
+    );
+    let odd = analysis.unranked.iter().find(|one| one.stack == "directory").unwrap();
+    assert!(odd.phase.is_none() && odd.reason.contains("layers"));
+}
+
+#[test]
+fn one_stack_alone_has_nothing_to_compare() {
+    let analysis = scene(vec![actor("ext4", 1.0)]).film().analysis();
+    assert!(analysis.comparisons.is_empty());
+    assert!(
+        analysis.sentence.starts_with("Only ext4 was measured"),
+        "{}",
+        analysis.sentence
+    );
+    assert_eq!(analysis.phases[0].cells.len(), 1);
+}
+
+#[test]
+fn a_skipped_stack_gives_reason_and_cure_and_its_place_as_base() {
+    let mut skipped = actor("xfs", 1.0);
+    skipped.stack.skipped = Some(Skipped {
+        reason: "mkfs.xfs not found".into(),
+        cure: "install xfsprogs".into(),
+    });
+    let analysis = scene(vec![skipped, actor("ext4", 1.0), actor("btrfs", 0.8)])
+        .film()
+        .analysis();
+    assert_eq!(analysis.stacks[0].skipped_cure.as_deref(), Some("install xfsprogs"));
+    assert!(
+        analysis
+            .comparisons
+            .iter()
+            .all(|c| c.base == "ext4" && c.stack == "btrfs")
+    );
+}
+
+#[test]
+fn an_invalid_phase_drops_its_block_for_all() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), actor("xfs", 1.0)]);
+    scene.blocks = 5;
+    scene.invalid = Some((1, "btrfs".into()));
+    let analysis = scene.film().analysis();
+    assert_eq!(analysis.dropped.len(), 1);
+    assert_eq!((analysis.dropped[0].block, analysis.study.blocks_valid), (1, 4));
+    assert!(analysis.dropped[0].reason.contains("busy before it began"));
+    assert!(analysis.comparisons.iter().all(|c| c.n == Some(4)));
+    assert!(
+        analysis
+            .checks
+            .iter()
+            .any(|c| c.subject == "phase status" && c.figure.contains("block 1"))
+    );
+}
+
+#[test]
+fn an_interrupted_trial_is_in_no_figure() {
+    let mut filmed = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]).film();
+    let before = filmed.analysis();
+    let trial = ledger::NewTrial {
+        block: 4,
+        position: 0,
+        stack: "ext4".into(),
+        seed: 1,
+        host: "h".into(),
+        instance: "1".into(),
+        lun_set: "data".into(),
+        began_unix_ns: 0,
+    };
+    let id = filmed.ledger.begin_trial(&trial).unwrap();
+    let run = ledger::PhaseRun {
+        trial: id,
+        ordinal: 0,
+        name: "50 % update".into(),
+        kind: PhaseKind::Random,
+        ranked: true,
+        began_unix_ns: 0,
+        elapsed_ns: 1,
+        drain_ns: 0,
+        status: ledger::PhaseStatus::Valid,
+    };
+    filmed.ledger.record_phase(&ledger::PhaseRecord::new(run)).unwrap();
+    let after = filmed.analysis();
+    assert_eq!(after.study.phases_uncounted, 1);
+    assert_eq!(after.phases, before.phases);
+    assert_eq!(after.comparisons, before.comparisons);
+}
+
+#[test]
+fn a_stack_that_always_fails_does_not_stop_the_others() {
+    let mut filmed = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]).film();
+    filmed
+        .ledger
+        .stack(&ledger::Stack {
+            ordinal: 2,
+            ..actor("full", 1.0).stack
+        })
+        .unwrap();
+    let trial = ledger::NewTrial {
+        block: 0,
+        position: 2,
+        stack: "full".into(),
+        seed: 1,
+        host: "h".into(),
+        instance: "1".into(),
+        lun_set: "data".into(),
+        began_unix_ns: 0,
+    };
+    let id = filmed.ledger.begin_trial(&trial).unwrap();
+    filmed
+        .ledger
+        .end_trial(id, 1, &ledger::TrialStatus::Failed("no space left on full".into()))
+        .unwrap();
+    let analysis = filmed.analysis();
+    assert!(analysis.dropped.is_empty());
+    assert_eq!(analysis.comparisons.len(), 2);
+    assert!(analysis.unranked.iter().any(|one| one.reason.contains("no space left")));
+}
+
+#[test]
+fn looks_are_handed_over_once() {
+    let mut filmed = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]).film();
+    let rows = filmed.analysis().unrecorded_looks();
+    assert_eq!(rows.len(), 2);
+    assert_eq!((rows[0].n, rows[0].verdict.as_str()), (4, "worse"));
+    for row in &rows {
+        filmed.ledger.look(row).unwrap();
+    }
+    assert!(filmed.analysis().unrecorded_looks().is_empty());
+    assert!(!filmed.analysis().checks.iter().any(|c| c.subject == "recorded looks"));
+    let mut lie = rows[0].clone();
+    lie.verdict = "better".into();
+    filmed.ledger.look(&lie).unwrap();
+    assert!(
+        filmed
+            .analysis()
+            .checks
+            .iter()
+            .any(|c| c.subject == "recorded looks" && c.status == Status::Suspect)
+    );
+}
+
+fn status_with(measure: Measure, value: f64, subject: &str) -> Status {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
+    scene.extra = vec![(measure, value)];
+    let found = scene
+        .film()
+        .analysis()
+        .checks
+        .into_iter()
+        .find(|c| c.subject == subject && c.phase.as_deref() == Some("50 % update"));
+    found.unwrap_or_else(|| panic!("no check of {subject}")).status
+}
+
+#[test]
+fn each_doubt_has_its_threshold() {
+    assert_eq!(status_with(Measure::CpuIdleShare, 0.03, "host CPU"), Status::Suspect);
+    assert_eq!(status_with(Measure::CpuIdleShare, 0.05, "host CPU"), Status::Valid);
+    assert_eq!(
+        status_with(Measure::EngineCheckpoints, 2.0, "checkpoints"),
+        Status::Suspect
+    );
+    assert_eq!(
+        status_with(Measure::EngineCheckpoints, 3.0, "checkpoints"),
+        Status::Valid
+    );
+    assert_eq!(
+        status_with(Measure::GeneratorCeilingIops, 150_000.0, "generator"),
+        Status::Suspect
+    );
+    assert_eq!(
+        status_with(Measure::WorkingSetTouchedBytes, 1e8, "working set"),
+        Status::Suspect
+    );
+    assert_eq!(
+        status_with(Measure::MemoryTotalBytesPeak, 2e9, "memory budget"),
+        Status::Suspect
+    );
+    assert_eq!(status_with(Measure::ObserverCpuNs, 1e9, "observer"), Status::Suspect);
+    assert_eq!(
+        status_with(Measure::LowReadBytes, 1e12, "foreign traffic"),
+        Status::Suspect
+    );
+    assert_eq!(status_with(Measure::EnginePagesBad, 1.0, "data loss"), Status::Invalid);
+}
+
+#[test]
+fn data_loss_is_in_the_sentence() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
+    scene.extra = vec![(Measure::EnginePagesBad, 3.0)];
+    assert!(scene.film().analysis().sentence.contains("LOST DATA"));
+}
+
+#[test]
+fn model_and_planted_disadvantage_are_disclosed() {
+    let mut late = actor("late", 0.8);
+    late.stack.injected = Some("every I/O 20 % later".into());
+    let mut scene = scene(vec![actor("model", 1.0), late]);
+    scene.modelled = true;
+    let analysis = scene.film().analysis();
+    assert!(
+        analysis.sentence.starts_with("On a modelled device, not a real one: "),
+        "{}",
+        analysis.sentence
+    );
+    assert!(
+        analysis.sentence.ends_with("(with a disadvantage planted on late)."),
+        "{}",
+        analysis.sentence
+    );
+    assert!(
+        analysis
+            .checks
+            .iter()
+            .any(|c| c.subject == "planted disadvantage" && c.status == Status::Suspect)
+    );
+}
+
+#[test]
+fn what_differs_is_told_and_what_does_not_is_summed_up() {
+    let analysis = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]).film().analysis();
+    let names: Vec<_> = analysis.differences.iter().map(|d| d.fact.as_str()).collect();
+    assert_eq!(names, ["kind", "layers", "mount options"]);
+    assert!(analysis.equal.contains(&"O_DIRECT reads".to_string()));
+    assert_eq!(
+        analysis.differences[1].values[1].value.as_deref(),
+        Some("btrfs/loop/file")
+    );
+}
