@@ -86,8 +86,10 @@ pub struct Journal {
     /// Steps not undone yet, in the order they were taken.
     open: Vec<(u64, Undo)>,
     next: u64,
-    /// An undo was tried to the end and failed: a drop does not try again.
-    given_up: bool,
+    /// Everything was tried to be undone: a drop has nothing to add.
+    settled: bool,
+    /// The file is gone: a step written now would be lost.
+    removed: bool,
 }
 
 impl Journal {
@@ -123,7 +125,8 @@ impl Journal {
             owner: owner.clone(),
             open: Vec::new(),
             next: 0,
-            given_up: false,
+            settled: false,
+            removed: false,
         };
         // Locked and begun under another name, so that nobody ever sees a journal without an owner.
         let begun = rustix::fs::flock(&journal.file, FlockOperation::NonBlockingLockExclusive)
@@ -141,6 +144,7 @@ impl Journal {
     /// Writes down how the step that is about to be taken is undone; on the disk when it returns. An undo that removes
     /// something is refused while that exists: it would not be ours.
     pub fn before(&mut self, undo: Undo) -> Result<(), StackError> {
+        assert!(!self.removed, "a journal that was undone whole takes no more steps");
         let undo = undo.resolved();
         if let Some(path) = undo.makes()
             && std::fs::symlink_metadata(path).is_ok()
@@ -161,6 +165,7 @@ impl Journal {
             )
         })?;
         self.next += 1;
+        self.settled = false;
         self.open.push((number, undo));
         Ok(())
     }
@@ -178,7 +183,8 @@ impl Journal {
     /// Undoes everything. The journal file is removed when nothing is left; otherwise it stays for [`crate::clean`].
     pub fn undo_all(&mut self) -> Vec<NotUndone> {
         let failed = self.undo_where(|_| true);
-        self.given_up = !failed.is_empty();
+        self.settled = true;
+        self.removed = failed.is_empty();
         if failed.is_empty() {
             // A journal without open steps undoes nothing: left behind, the next clean-up removes it.
             let _ = std::fs::remove_file(&self.path);
@@ -273,7 +279,8 @@ impl Journal {
             owner: content.owner,
             open: content.open,
             next,
-            given_up: false,
+            settled: false,
+            removed: false,
         }))
     }
 }
@@ -281,7 +288,7 @@ impl Journal {
 impl Drop for Journal {
     /// The net under an early return or a panic. It can't report: who can, calls [`Journal::undo_all`] before.
     fn drop(&mut self) {
-        if !self.open.is_empty() && !self.given_up {
+        if !self.settled {
             let _ = self.undo_all();
         }
     }

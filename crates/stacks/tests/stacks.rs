@@ -1,4 +1,5 @@
 //! Stacks built and taken down on real loop devices, and cleaned up after a kill. Needs root.
+#![allow(clippy::print_stderr)] // why a test is skipped
 
 use plan::{Access, BtrfsProfile, Inject, Stack, StackKind};
 use stacks::{Enforcement, Journal, Place, Places, StackError, Undo};
@@ -322,6 +323,43 @@ fn a_lun_cut_under_its_loop_device_is_still_taken_down() {
         .expect("open")
         .set_len(0)
         .expect("cut");
+    assert_eq!(stacks::teardown(built, &mut journal), []);
+    assert_eq!(journal.undo_all(), []);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_read_only_place_is_named_and_nothing_is_left() {
+    if !has_tool("ext4") {
+        return;
+    }
+    let Some(bench) = Bench::new(2, 64) else { return };
+    let mut journal = bench.journal("o");
+    let built = stacks::build(&stack("s", ext4()), &bench.places(1), &bench.path("."), &mut journal).expect("built");
+    let place = built.mounts[0].clone();
+    assert!(
+        Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(&place)
+            .status()
+            .expect("mount")
+            .success()
+    );
+    let kind = StackKind::Directory { path: place.clone() };
+    let error =
+        stacks::build(&stack("d", kind), &Places::default(), &bench.path("."), &mut journal).expect_err("refused");
+    let error = error.to_string();
+    assert!(
+        error.contains(&*place.to_string_lossy()) && error.contains("read-only"),
+        "{error}"
+    );
+    let error = Journal::create(&place.join("state"), "x")
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        error.contains(&*place.to_string_lossy()) && error.contains("read-only"),
+        "{error}"
+    );
     assert_eq!(stacks::teardown(built, &mut journal), []);
     assert_eq!(journal.undo_all(), []);
     bench.assert_clean();
