@@ -366,6 +366,26 @@ fn a_read_only_place_is_named_and_nothing_is_left() {
 }
 
 #[test]
+fn a_loop_device_is_detached_by_its_file_even_when_that_was_deleted() {
+    let Some(bench) = Bench::new(1, 16) else { return };
+    let lun = bench.path("own.lun");
+    let mut journal = bench.journal("l");
+    journal
+        .before(Undo::RemoveFile { path: lun.clone() })
+        .expect("journalled");
+    File::create(&lun).expect("made").set_len(16 << 20).expect("sized");
+    journal
+        .before(Undo::DetachLoop { backing: lun.clone() })
+        .expect("journalled");
+    let device = losetup(&["-f", "--show", &lun.to_string_lossy()]);
+    std::fs::remove_file(&lun).expect("deleted under it");
+    assert_eq!(journal.undo_all(), []);
+    assert!(!losetup(&["-a"]).contains(&*lun.to_string_lossy()), "{device} is left");
+    assert!(losetup(&["-a"]).contains("0.lun"), "the other one stays");
+    bench.assert_clean();
+}
+
+#[test]
 fn a_journal_never_removes_what_was_there_and_keeps_what_it_cant_undo() {
     let dir = tempfile::tempdir().expect("a directory");
     let mine = dir.path().join("mine");
