@@ -231,6 +231,10 @@ impl At<'_> {
     }
 
     fn provenance(&self) -> Option<Check> {
+        // Only a ranked phase claims to be a storage result.
+        if !self.report.ranked {
+            return None;
+        }
         let provenance = self.cell.provenance;
         let origins = [provenance.reads.origin, provenance.writes.origin];
         let status = match origins {

@@ -91,12 +91,30 @@ fn ranked(analysis: &Analysis) -> String {
         }
     }
     let mut said = clauses.join("; ");
-    let mut unranked: Vec<&str> = analysis.unranked.iter().map(|one| one.stack.as_str()).collect();
-    unranked.dedup();
-    if !unranked.is_empty() {
-        said.push_str(&format!("; not ranked everywhere: {}", unranked.join(", ")));
+    let left_out = left_out(analysis);
+    if !left_out.is_empty() {
+        said.push_str(&format!("; not ranked: {}", left_out.join(", ")));
     }
     said.replacen("for ", "For ", 1)
+}
+
+/// Stacks that are not ranked, with the phase where that is not so of all phases.
+fn left_out(analysis: &Analysis) -> Vec<String> {
+    let mut named: Vec<String> = Vec::new();
+    for one in &analysis.unranked {
+        let somewhere = analysis
+            .comparisons
+            .iter()
+            .any(|c| c.stack == one.stack || c.base == one.stack);
+        let text = match &one.phase {
+            Some(phase) if somewhere => format!("{} in {phase}", one.stack),
+            _ => one.stack.clone(),
+        };
+        if !named.contains(&text) {
+            named.push(text);
+        }
+    }
+    named
 }
 
 /// What one phase says.

@@ -64,6 +64,8 @@ pub(crate) fn clipped(text: &str, limit: usize) -> String {
 /// Wraps at spaces; lines after the first are indented by `indent` columns. Words longer than a line are cut in pieces.
 pub(crate) fn wrapped(text: &str, limit: usize, indent: usize) -> Vec<String> {
     let indent = if indent + 8 > limit { 0 } else { indent };
+    // A percent sign stays with its number.
+    let text = &text.replace(" %", "\u{a0}%");
     let mut lines = Vec::new();
     let lead = text.len() - text.trim_start_matches(' ').len();
     let mut line = " ".repeat(lead.min(limit / 2));
@@ -92,7 +94,7 @@ pub(crate) fn wrapped(text: &str, limit: usize, indent: usize) -> Vec<String> {
     if !empty || lines.is_empty() {
         lines.push(line);
     }
-    lines
+    lines.iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
 /// The first columns of a word, at least one character.
@@ -131,6 +133,7 @@ mod tests {
             assert_eq!(joined, text.replace(' ', ""), "nothing is lost");
         }
         assert_eq!(wrapped("", 10, 0), [""]);
+        assert_eq!(wrapped("about 12 % of it", 9, 0), ["about", "12 % of", "it"]);
     }
 
     #[test]
