@@ -19,9 +19,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let specs = [OpenSpec::reading(path, access)];
     let memory = depth as u64 * 8192;
+    if kind == "choose" {
+        println!("{:?}", choose(&specs[0], 1)?);
+        return Ok(());
+    }
+    if kind == "observe" {
+        println!("{:?}", observe(path.as_ref(), access)?);
+        return Ok(());
+    }
     let found = match kind {
-        "choose" => return Ok(println!("{:?}", choose(&specs[0], 1)?)),
-        "observe" => return Ok(println!("{:?}", observe(path.as_ref(), access)?)),
         "pread" => measure_reads(
             &mut PsyncPort::open(&specs, memory, depth)?,
             FileId(0),

@@ -1,4 +1,5 @@
 //! Each kind of fault does what it says, on the model and on a real file.
+#![allow(clippy::unwrap_used)] // A test that cannot set up its scene has failed.
 
 use targets::{
     Access, Completion, Delay, Fault, FaultPort, FaultRule, FileId, IoFault, Model, ModelPort, NullPort, Op, OpenSpec,
