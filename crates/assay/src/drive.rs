@@ -3,8 +3,8 @@
 //! Takes the resolved phase, gives the loop's [`Outcome`]. Prevents: a plan parameter that reaches one stack and not
 //! another (there is one translation, used by all).
 
-use pages::{Instance, PagesError, RandomWork, ScanWork, UserScan};
-use plan::{Phase, PhaseKind, Random, Scan};
+use pages::{Hotspot, Instance, PagesError, RandomOperation, RandomWork, ScanOperation, ScanWork, UserScan};
+use plan::{Phase, PhaseKind, Random, RedoStress, Scan};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use targets::Port;
@@ -38,15 +38,15 @@ pub(crate) fn phase<P: Port + Send>(
         }
         PhaseKind::Scan(scan) => {
             let pacing = Pacing {
-                sessions: scan.parallel,
+                sessions: scan.parallel * scan.degree,
                 arrival: Arrival::Closed { think: None },
                 stop: Stop { time_ns: phase.time.map(|t| t.0), operations_per_session: None },
                 slice_ns: slice_ns(phase),
                 cancel: Some(Arc::clone(cancel)),
             };
-            let mut operations = instance.scan(&scan_work(scan), seed)?;
+            let mut operations = instance.scan(&scan_work(scan, phase), seed)?;
             let outcome = drive_all(&mut operations, &pacing, seed)?;
-            let user_scans = operations.iter().flat_map(|o| o.user_scans().to_vec()).collect();
+            let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
             Ok(Driven { outcome, user_scans })
         }
     }
@@ -79,23 +79,68 @@ fn random_pacing(random: &Random, phase: &Phase, cancel: &Arc<AtomicBool>) -> Pa
     }
 }
 
+fn random_work(random: &Random) -> RandomWork {
+    RandomWork {
+        update_pct: random.update_pct,
+        scan_pct: random.scan_pct,
+        scan_table_bytes: random.scan_table_size.0,
+        sessions: random.sessions,
+        work_unit: random.work_unit,
+        // The loop retires a session after `work_loop` operations, so that time and count end a phase in one place.
+        work_loop: 0,
+        heavy: random.redo_stress == RedoStress::Heavy,
+        outstanding: random.outstanding,
+        hotspot: random.hotspot.map(|h| Hotspot { bytes: h.size.0, offset: h.offset.0, frequency: h.frequency }),
+    }
+}
+
+/// A scan with a time goes round its users until the time is over; without one it scans each of them once.
+fn scan_work(scan: &Scan, phase: &Phase) -> ScanWork {
+    ScanWork {
+        users: scan.users,
+        degree: scan.degree,
+        parallel: scan.parallel,
+        passes: u32::from(phase.time.is_none()),
+    }
+}
+
+/// Sessions that an operation of one worker serves: its own share of the phase's.
+trait Served: Operation {
+    fn sessions(&self) -> u32;
+}
+
+impl<P: Port> Served for RandomOperation<'_, P> {
+    fn sessions(&self) -> u32 {
+        RandomOperation::sessions(self)
+    }
+}
+
+impl<P: Port> Served for ScanOperation<'_, P> {
+    fn sessions(&self) -> u32 {
+        ScanOperation::sessions(self)
+    }
+}
+
 /// One worker in the caller's thread (so that a model's virtual time stays deterministic), several on threads of their own.
 fn drive_all<O>(operations: &mut [O], pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error>
 where
-    O: Operation + Send,
+    O: Served + Send,
     O::Error: Send,
 {
     if let [only] = operations {
-        return workloads::drive(only, pacing, seed);
+        let pacing = Pacing { sessions: only.sessions(), ..pacing.clone() };
+        return workloads::drive(only, &pacing, seed);
     }
     let parts = pacing.split(operations.len() as u32);
     let outcomes = std::thread::scope(|scope| {
         let threads: Vec<_> = operations
             .iter_mut()
-            .zip(&parts)
+            .zip(parts)
             .enumerate()
+            .filter(|(_, (operation, _))| operation.sessions() > 0)
             .map(|(worker, (operation, part))| {
-                scope.spawn(move || workloads::drive(operation, part, seed.wrapping_add(worker as u64)))
+                let part = Pacing { sessions: operation.sessions(), ..part };
+                scope.spawn(move || workloads::drive(operation, &part, seed.wrapping_add(worker as u64)))
             })
             .collect();
         threads

@@ -1,13 +1,30 @@
 //! Assay: which storage stack to put a database on, what it costs, and whether to believe the answer.
 
 mod cli;
+mod commands;
+mod drive;
 mod exit;
+mod host;
+mod host_site;
+mod host_trial;
+mod inject;
+mod lun_sets;
+mod modelled;
+mod progress;
+mod record;
+mod result_file;
+mod run;
+mod signals;
+mod site;
+mod sizes;
+mod surroundings;
+mod trial;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match commands::dispatch(cli::Cli::parse().command) {
+    match commands::dispatch(&cli::Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

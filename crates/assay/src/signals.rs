@@ -20,3 +20,8 @@ pub(crate) fn check(flag: &AtomicBool) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// Whether a signal has come.
+pub(crate) fn is_set(flag: &AtomicBool) -> bool {
+    flag.load(Ordering::Relaxed)
+}

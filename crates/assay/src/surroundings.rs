@@ -3,6 +3,8 @@
 //! Prevents: a phase measured one way on one kind of stack and another way on the next.
 
 use ledger::{Measure, Sample};
+use pages::Instance;
+use targets::Port;
 
 /// What was seen around one phase.
 #[derive(Debug, Default)]
@@ -16,14 +18,14 @@ pub(crate) struct Seen {
 }
 
 /// Begins and ends the observation of a phase.
-pub(crate) trait Surroundings<P> {
+pub(crate) trait Surroundings<P: Port> {
     /// Just before the first operation.
-    fn begin(&mut self, ports: &mut [P]) -> anyhow::Result<()>;
+    fn begin(&mut self, instance: &mut Instance<P>) -> anyhow::Result<()>;
 
     /// After the last operation and the engine's checkpoint: whatever lies below is brought to rest. Gives the time, in
     /// nanoseconds, that was spent only on proving the rest and is not charged to the phase.
-    fn settle(&mut self, ports: &mut [P]) -> anyhow::Result<u64>;
+    fn settle(&mut self, instance: &mut Instance<P>) -> anyhow::Result<u64>;
 
     /// What was seen since the beginning.
-    fn end(&mut self, ports: &mut [P]) -> anyhow::Result<Seen>;
+    fn end(&mut self, instance: &mut Instance<P>) -> anyhow::Result<Seen>;
 }

@@ -4,46 +4,41 @@
 //! the same lines.
 
 use crate::drive;
-use crate::progress::Progress;
 use crate::record::{self, unix_ns};
 use crate::signals;
+use crate::site::Turn;
 use crate::sizes::Sizes;
 use crate::surroundings::Surroundings;
 use anyhow::Context;
 use ledger::{Ledger, Measure, PhaseKind, PhaseRecord, PhaseRun, PhaseStatus, TrialId};
 use pages::Instance;
 use plan::{Phase, Study};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use targets::Port;
 
 /// What stays the same through a trial.
-pub(crate) struct Context_<'a> {
+pub(crate) struct Around<'a> {
     pub(crate) study: &'a Study,
     pub(crate) sizes: &'a Sizes,
     pub(crate) trial: TrialId,
-    pub(crate) seed: u64,
     pub(crate) stack: &'a str,
-    pub(crate) block: u32,
+    pub(crate) turn: &'a Turn<'a>,
     /// Recorded with every phase.
     pub(crate) fixed: Vec<(Measure, f64)>,
-    pub(crate) cancel: &'a Arc<AtomicBool>,
-    pub(crate) progress: &'a Progress,
 }
 
 /// Runs all phases of the study on an instance that has just been loaded.
 pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
     instance: &mut Instance<P>,
-    around: &mut S,
-    context: &Context_<'_>,
+    surroundings: &mut S,
+    around: &Around<'_>,
     ledger: &mut Ledger,
 ) -> anyhow::Result<()> {
-    for (ordinal, phase) in context.study.phases.iter().enumerate() {
-        signals::check(context.cancel)?;
-        context.progress.doing(&format!("block {} · {} · {}", context.block + 1, context.stack, phase.name));
+    for (ordinal, phase) in around.study.phases.iter().enumerate() {
+        signals::check(around.turn.cancel)?;
+        around.turn.progress.doing(&format!("block {} · {} · {}", around.turn.block.number + 1, around.stack, phase.name));
         let began = unix_ns();
         let head = |elapsed_ns, drain_ns, status| PhaseRun {
-            trial: context.trial,
+            trial: around.trial,
             ordinal: ordinal as u32,
             name: phase.name.clone(),
             kind: kind(phase),
@@ -53,23 +48,23 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
             drain_ns,
             status,
         };
-        match one(instance, around, context, phase, ordinal) {
+        match one(instance, surroundings, around, phase, ordinal) {
             Ok(done) => {
                 let status = done.seen.invalid.clone().map_or(PhaseStatus::Valid, PhaseStatus::Invalid);
                 let run = head(done.driven.outcome.elapsed_ns, done.drain_ns, status);
-                let mut fixed = context.fixed.clone();
+                let mut fixed = around.fixed.clone();
                 fixed.push((Measure::WorkingSetTouchedBytes, done.touched_bytes as f64));
                 ledger.record_phase(&record::finished(run, &done.driven, &done.counters, &fixed, done.seen)?)?;
             }
             Err(error) => {
-                signals::check(context.cancel)?;
+                signals::check(around.turn.cancel)?;
                 let status = PhaseStatus::Failed(format!("{error:#}"));
                 ledger.record_phase(&PhaseRecord::new(head(0, 0, status)))?;
-                return Err(error.context(format!("stack `{}`, phase `{}`", context.stack, phase.name)));
+                return Err(error.context(format!("stack `{}`, phase `{}`", around.stack, phase.name)));
             }
         }
-        signals::check(context.cancel)?;
-        context.progress.advance(1);
+        signals::check(around.turn.cancel)?;
+        around.turn.progress.advance(1);
     }
     Ok(())
 }
@@ -84,23 +79,23 @@ struct Done {
 
 fn one<P: Port + Send, S: Surroundings<P>>(
     instance: &mut Instance<P>,
-    around: &mut S,
-    context: &Context_<'_>,
+    surroundings: &mut S,
+    around: &Around<'_>,
     phase: &Phase,
     ordinal: usize,
 ) -> anyhow::Result<Done> {
     let before = instance.counters();
-    around.begin(instance.ports_mut())?;
-    let driven = drive::phase(instance, phase, phase_seed(context.seed, ordinal), context.cancel)?;
+    surroundings.begin(instance)?;
+    let driven = drive::phase(instance, phase, phase_seed(around.turn.block.seed, ordinal), around.turn.cancel)?;
     // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
     instance.checkpoint()?;
-    let proof_ns = around.settle(instance.ports_mut()).context("drain")?;
-    let now = instance.ports_mut().iter().map(|port| port.now()).max().unwrap_or(0);
-    let seen = around.end(instance.ports_mut())?;
+    let proof_ns = surroundings.settle(instance).context("drain")?;
+    let now = instance.ports_mut().map(|port| port.now()).max().unwrap_or(0);
+    let seen = surroundings.end(instance)?;
     let counters = instance.counters() - before;
     Ok(Done {
         drain_ns: now.saturating_sub(driven.outcome.ended).saturating_sub(proof_ns),
-        touched_bytes: touched(context.sizes, phase, &counters),
+        touched_bytes: touched(around.sizes, phase, &counters),
         driven,
         counters,
         seen,

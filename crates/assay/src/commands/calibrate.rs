@@ -1,0 +1,157 @@
+//! `assay calibrate`: what the tool itself can do on this machine, and how often its verdict procedure errs.
+//!
+//! The ceilings are measured on targets that do nothing: above them a study measures the tool, not the storage.
+
+use super::{print, print_json};
+use crate::cli;
+use crate::exit::Failure;
+use anyhow::{Context, anyhow};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use targets::{Access, FileId, NullPort, OpenSpec, Port, PsyncPort, UringPort};
+use workloads::{Ceiling, Pacing};
+
+const BLOCK: u32 = 8192;
+const DEPTH: usize = 64;
+
+pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
+    if flags.procedure {
+        return procedure(flags);
+    }
+    if !(flags.seconds > 0.0 && flags.seconds <= 600.0) {
+        return Err(Failure::Usage(anyhow!("--seconds {}: give more than 0 and at most 600", flags.seconds)));
+    }
+    let mut rows = vec![loop_alone(flags), null_target(flags)?];
+    if let Some(target) = &flags.target {
+        let spec = [OpenSpec::reading(target, Access::Direct)];
+        let memory = DEPTH as u64 * u64::from(BLOCK);
+        let ring = UringPort::open(&spec, memory, DEPTH).map_err(|e| anyhow!("{e}"))?;
+        rows.push(reads("ring, depth 64", ring, DEPTH, flags)?);
+        let pread = PsyncPort::open(&spec, memory, DEPTH).map_err(|e| anyhow!("{e}"))?;
+        rows.push(reads("pread, one at a time", pread, 1, flags)?);
+    }
+    if flags.json {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(|r| json!({ "what": r.what, "per_second": r.per_second, "cpu_ns_each": r.cpu_ns_each }))
+            .collect();
+        return print_json(&json!({ "schema": 1, "block_bytes": BLOCK, "depth": DEPTH, "rows": rows }));
+    }
+    let mut text = String::from("One thread of this tool, on this machine, now (a shared machine varies; run it twice):\n");
+    for row in &rows {
+        let _ = writeln!(text, "  {:<44} {:>12.0} /s {:>8.0} ns CPU each", row.what, row.per_second, row.cpu_ns_each);
+    }
+    text.push_str("A study that comes within 70 % of the null target's rate measures the tool, not the storage.\n");
+    print(&text)
+}
+
+struct Row {
+    what: String,
+    per_second: f64,
+    cpu_ns_each: f64,
+}
+
+/// CPU time of this process while `work` runs; `work` gives its count and its elapsed nanoseconds.
+fn measured(what: &str, work: impl FnOnce() -> anyhow::Result<(u64, u64)>) -> anyhow::Result<Row> {
+    let before = own_cpu_ns()?;
+    let (count, elapsed_ns) = work()?;
+    let cpu_ns = own_cpu_ns()?.saturating_sub(before);
+    anyhow::ensure!(count > 0 && elapsed_ns > 0, "{what}: nothing was done\n  give more --seconds");
+    Ok(Row {
+        what: what.to_string(),
+        per_second: count as f64 * 1e9 / elapsed_ns as f64,
+        cpu_ns_each: cpu_ns as f64 / count as f64,
+    })
+}
+
+fn own_cpu_ns() -> anyhow::Result<u64> {
+    let snapshot = observers::Snapshot::take(&[])?;
+    snapshot.own.and_then(|own| own.cpu_ns).context("the kernel does not tell this process's CPU time")
+}
+
+/// Sessions, stamps and histograms over an operation that does nothing.
+fn loop_alone(flags: &cli::Calibrate) -> Row {
+    let row = measured("hot loop alone (64 sessions, no operation)", || {
+        let mut nothing = Ceiling::new(targets::monotonic_ns);
+        let pacing = Pacing::closed(DEPTH as u32, (flags.seconds * 1e9) as u64);
+        match workloads::drive(&mut nothing, &pacing, flags.seed) {
+            Ok(outcome) => Ok((outcome.count(), outcome.elapsed_ns)),
+            Err(never) => match never {},
+        }
+    });
+    row.unwrap_or(Row { what: "hot loop alone: not measured".to_string(), per_second: 0.0, cpu_ns_each: 0.0 })
+}
+
+/// The bare ring loop on a target that completes everything at once.
+fn null_target(flags: &cli::Calibrate) -> Result<Row, Failure> {
+    let port = NullPort::open(&[1 << 30], DEPTH as u64 * u64::from(BLOCK), DEPTH).map_err(|e| anyhow!("{e}"))?;
+    reads("null target, depth 64", port, DEPTH, flags)
+}
+
+fn reads<P: Port>(what: &str, mut port: P, depth: usize, flags: &cli::Calibrate) -> Result<Row, Failure> {
+    let row = measured(&format!("random 8 KiB reads: {what}"), || {
+        let done = targets::measure_reads(&mut port, FileId(0), BLOCK, depth, flags.seconds, flags.seed)
+            .map_err(|e| anyhow!("{e}"))?;
+        anyhow::ensure!(done.errors == 0, "{} reads failed\n  look for device errors in the kernel log", done.errors);
+        Ok((done.ios, done.elapsed_ns))
+    })?;
+    Ok(row)
+}
+
+fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
+    let rows = stats::calibrate_procedure(u64::from(flags.studies), flags.seed);
+    let broken: Vec<&str> = rows
+        .iter()
+        .filter(|r| r.promise.is_some_and(|p| r.result.false_verdicts.low > p))
+        .map(|r| r.name)
+        .collect();
+    if flags.json {
+        let rows: Vec<Value> = rows.iter().map(simulated).collect();
+        print_json(&json!({ "schema": 1, "studies": flags.studies, "seed": flags.seed, "scenarios": rows }))?;
+    } else {
+        let mut text = format!(
+            "{} simulated studies a line. false: studies with a wrong verdict; found: studies that saw a true difference.\n\n",
+            flags.studies
+        );
+        let _ = writeln!(text, "{:<46} {:>8} {:>9} {:>8} {:>7}", "", "false", "promised", "found", "blocks");
+        for row in &rows {
+            let promise = row.promise.map_or_else(|| "nothing".to_string(), |p| format!("{:.1} %", p * 100.0));
+            let found = if (row.scenario.true_ratio - 1.0).abs() < 1e-12 {
+                "-".to_string()
+            } else {
+                format!("{:.1} %", row.result.detected.share() * 100.0)
+            };
+            let _ = writeln!(
+                text,
+                "{:<46} {:>6.2} % {promise:>9} {found:>8} {:>7.1}",
+                row.name,
+                row.result.false_verdicts.share() * 100.0,
+                row.result.blocks_mean
+            );
+        }
+        text.push_str("\nWhat each line is, and why the last ones promise nothing: docs/method.md\n");
+        print(&text)?;
+    }
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Run(anyhow!("more false verdicts than promised: {}\n  report this: it is a defect", broken.join(", "))))
+}
+
+fn simulated(row: &stats::Calibration) -> Value {
+    let rate = |r: &stats::Rate| json!({ "share": r.share(), "low": r.low, "high": r.high, "count": r.count, "of": r.of });
+    json!({
+        "name": row.name,
+        "blocks": row.design.blocks,
+        "comparisons": row.design.comparisons,
+        "margin": row.design.margin,
+        "true_ratio": row.scenario.true_ratio,
+        "sd": row.scenario.sd,
+        "promise": row.promise,
+        "false_verdicts": rate(&row.result.false_verdicts),
+        "detected": rate(&row.result.detected),
+        "equivalent": rate(&row.result.equivalent),
+        "undecided": rate(&row.result.undecided),
+        "blocks_mean": row.result.blocks_mean,
+    })
+}

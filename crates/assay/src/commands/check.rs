@@ -1,0 +1,204 @@
+//! `assay check`: what a study would do, before it does anything.
+
+use super::{print, print_json, run};
+use crate::cli;
+use crate::exit::Failure;
+use plan::{LunSource, Scale, StackKind, Study};
+use serde_json::json;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Spreads of block ratios (standard deviation of the logarithm) for which the detectable difference is shown: a quiet
+/// machine, an ordinary one, a noisy one.
+const SPREADS: [(f64, &str); 3] = [(0.02, "quiet"), (0.05, "ordinary"), (0.10, "noisy")];
+/// Bytes a second at which LUNs are assumed to be filled and loaded.
+const LOAD_RATE: u64 = 500 << 20;
+
+pub(crate) fn check(flags: &cli::Check) -> Result<(), Failure> {
+    let study = run::load(&flags.study, flags.scale)?;
+    let facts = Facts::of(&study);
+    if flags.json { print_json(&facts.json(&study)) } else { print(&facts.words(&study)) }
+}
+
+struct Facts {
+    estimate: plan::Estimate,
+    blocks: u32,
+    comparisons: u32,
+    detectable: Vec<(f64, &'static str, f64)>,
+    skipped: Vec<(String, String)>,
+    creates: Vec<String>,
+    destroys: Vec<(PathBuf, String)>,
+}
+
+impl Facts {
+    fn of(study: &Study) -> Facts {
+        let estimate = plan::estimate(study, LOAD_RATE);
+        let blocks = estimate.blocks(study);
+        let probed = stacks::probe();
+        let mut skipped = Vec::new();
+        for stack in &study.stacks {
+            let kind = crate::site::kind_word(&stack.kind);
+            if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
+                skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
+            }
+        }
+        let ranked = study.phases.iter().filter(|p| p.ranked).count();
+        let comparisons = (study.stacks.len() - skipped.len()).saturating_sub(1) * ranked;
+        let design = stats::Design::new(blocks, (comparisons as u32).max(1), study.margin.0);
+        let detectable = SPREADS.iter().map(|&(sd, word)| (sd, word, stats::detectable(&design, sd))).collect();
+        let (creates, destroys) = touched(study);
+        Facts { estimate, blocks, comparisons: comparisons as u32, detectable, skipped, creates, destroys }
+    }
+
+    fn words(&self, study: &Study) -> String {
+        let mut text = String::new();
+        let _ = writeln!(text, "{}: {}", study.name, study.question);
+        let trials = self.blocks * self.estimate.trials_per_block;
+        let _ = writeln!(
+            text,
+            "\ntrials      {} blocks x {} stacks = {trials}, each with {} phases: {}",
+            self.blocks,
+            self.estimate.trials_per_block,
+            study.phases.len(),
+            study.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ")
+        );
+        let total = self.estimate.study_ns(self.blocks);
+        let _ = writeln!(
+            text,
+            "time        about {} ({} a block{}); the study's limit is {}{}",
+            seconds(total),
+            seconds(self.estimate.block_ns),
+            if is_modelled(study) { ", simulated time" } else { ", if LUNs are filled at 500 MiB/s" },
+            study.time_limit,
+            if total > study.time_limit.0 { ": it will stop earlier" } else { "" }
+        );
+        let data = match (self.estimate.data_bytes, study.database.scale) {
+            (Some(bytes), _) => size(bytes),
+            (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, found when it runs"),
+            (None, Scale::Bytes(bytes)) => bytes.to_string(),
+        };
+        let _ = writeln!(text, "data        {data}, {} schemas, cache {}", study.database.schemas, study.database.cache);
+        let _ = writeln!(text, "LUN files   {}", size(self.estimate.lun_bytes));
+        let _ = writeln!(text, "written     at least {} a trial before the phases", size(self.estimate.written_bytes_per_trial));
+        let _ = writeln!(text, "verdicts    {} comparisons share an error of at most 5 %; margin {}", self.comparisons, study.margin);
+        for (sd, word, ratio) in &self.detectable {
+            let _ = writeln!(
+                text,
+                "            on {word} storage (blocks scatter by {:.0} %): differences of {:.0} % are found 9 times in 10",
+                sd * 100.0,
+                (ratio - 1.0) * 100.0
+            );
+        }
+        self.touches(&mut text);
+        let _ = writeln!(text, "\nNothing was touched.");
+        text
+    }
+
+    fn touches(&self, text: &mut String) {
+        for (stack, why) in &self.skipped {
+            let _ = writeln!(text, "skipped     {stack}: {why}");
+        }
+        let _ = writeln!(text, "\ncreated, and removed at the end:");
+        for line in &self.creates {
+            let _ = writeln!(text, "  {line}");
+        }
+        let _ = writeln!(text, "destroyed:");
+        if self.destroys.is_empty() {
+            let _ = writeln!(text, "  nothing");
+        }
+        for (path, verdict) in &self.destroys {
+            let _ = writeln!(text, "  {}: {verdict}", path.display());
+        }
+    }
+
+    fn json(&self, study: &Study) -> serde_json::Value {
+        let settings: Vec<_> = study
+            .resolved
+            .iter()
+            .map(|r| json!({ "key": r.key, "value": r.value, "written": r.written }))
+            .collect();
+        json!({
+            "schema": 1,
+            "study": study.name,
+            "blocks": self.blocks,
+            "trials": self.blocks * self.estimate.trials_per_block,
+            "comparisons": self.comparisons,
+            "time_ns": self.estimate.study_ns(self.blocks),
+            "time_limit_ns": study.time_limit.0,
+            "lun_bytes": self.estimate.lun_bytes,
+            "data_bytes": self.estimate.data_bytes,
+            "written_bytes_per_trial": self.estimate.written_bytes_per_trial,
+            "detectable": self.detectable.iter()
+                .map(|(sd, _, ratio)| json!({ "block_sd": sd, "ratio": ratio })).collect::<Vec<_>>(),
+            "skipped": self.skipped.iter().map(|(s, w)| json!({ "stack": s, "why": w })).collect::<Vec<_>>(),
+            "creates": self.creates,
+            "destroys": self.destroys.iter()
+                .map(|(p, v)| json!({ "device": p.display().to_string(), "verdict": v })).collect::<Vec<_>>(),
+            "settings": settings,
+        })
+    }
+}
+
+fn is_modelled(study: &Study) -> bool {
+    study.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)))
+}
+
+/// What would be made, and which devices would lose their content (with the verdict of the safety rules).
+fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
+    let (mut creates, mut destroys) = (Vec::new(), Vec::new());
+    let named: Vec<PathBuf> = study
+        .luns
+        .iter()
+        .filter_map(|set| match &set.source {
+            LunSource::Devices { paths, .. } => Some(paths.clone()),
+            LunSource::Files { .. } => None,
+        })
+        .flatten()
+        .collect();
+    for set in &study.luns {
+        match &set.source {
+            LunSource::Files { count, size, dir } => creates.push(format!(
+                "{count} LUN file(s) of {size} in {}/assay-RUN/, attached to a loop device each",
+                dir.display()
+            )),
+            LunSource::Devices { paths, overwrite } => {
+                for path in paths {
+                    let verdict = match luns::inspect_device(path, &named, overwrite) {
+                        Ok(facts) => format!("{} of it will be overwritten; needs --yes", size(facts.bytes)),
+                        Err(refusal) => format!("refused: {refusal}"),
+                    };
+                    destroys.push((path.clone(), verdict));
+                }
+            }
+        }
+    }
+    for stack in &study.stacks {
+        match &stack.kind {
+            StackKind::Directory { path } => {
+                creates.push(format!("a database in a directory of its own under {} (stack {})", path.display(), stack.name));
+            }
+            StackKind::Raw | StackKind::Model(_) => {}
+            _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
+        }
+    }
+    if is_modelled(study) {
+        creates.push("nothing but the result file: the stacks are simulated in memory".to_string());
+    } else if study.memory_budget.is_some() {
+        creates.push("a control group that bounds the memory, where the kernel lets us".to_string());
+    }
+    (creates, destroys)
+}
+
+fn seconds(ns: u64) -> String {
+    let s = ns as f64 / 1e9;
+    if s >= 120.0 { format!("{:.0} min", s / 60.0) } else { format!("{s:.0} s") }
+}
+
+/// Bytes rounded for reading.
+fn size(bytes: u64) -> String {
+    match bytes {
+        b if b >= 10 << 30 => format!("{:.0} GiB", b as f64 / (1u64 << 30) as f64),
+        b if b >= 1 << 30 => format!("{:.1} GiB", b as f64 / (1u64 << 30) as f64),
+        b => format!("{} MiB", b >> 20),
+    }
+}

@@ -1,0 +1,162 @@
+//! `assay run`: checks what it is told, prepares the site, lets the story run, prints the report.
+
+use super::report as reporting;
+use crate::cli::{self, FailOn, Format};
+use crate::exit::Failure;
+use crate::host_site::HostSite;
+use crate::progress::Progress;
+use crate::record::unix_ns;
+use crate::signals;
+use crate::site::{ModelSite, Site};
+use anyhow::{Context, anyhow};
+use ledger::Ledger;
+use plan::{StackKind, Study};
+use report::Analysis;
+use std::path::{Path, PathBuf};
+
+/// How a study is to be run.
+pub(crate) struct Wanted {
+    pub(crate) output: PathBuf,
+    pub(crate) resume: bool,
+    pub(crate) yes: bool,
+    pub(crate) quiet: bool,
+    pub(crate) fail_on: Vec<FailOn>,
+}
+
+pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
+    let plan = load(&flags.study, flags.scale)?;
+    let output = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.assay", file_name(&plan.name))));
+    let wanted = Wanted {
+        output: output.clone(),
+        resume: flags.resume,
+        yes: flags.yes,
+        quiet: flags.quiet,
+        fail_on: flags.fail_on.clone(),
+    };
+    study(&plan, &wanted, &flags.format)?;
+    if !flags.quiet {
+        anstream::eprintln!("result file: {}", output.display());
+    }
+    Ok(())
+}
+
+/// Reads a study; what is wrong with it is exit code 2.
+pub(crate) fn load(path: &Path, scale: Option<f64>) -> Result<Study, Failure> {
+    let study = match scale {
+        Some(factor) => plan::load_scaled(path, factor),
+        None => plan::load(path),
+    };
+    study.map_err(|e| Failure::Usage(anyhow!("{e}")))
+}
+
+/// A study's name as a file name.
+fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
+}
+
+/// A directory of this process's own for a result file that is not kept.
+pub(crate) fn scratch_result() -> anyhow::Result<PathBuf> {
+    let path = std::env::temp_dir().join(format!("assay-result-{}-{}", std::process::id(), unix_ns()));
+    std::fs::create_dir(&path).with_context(|| format!("make {}", path.display()))?;
+    Ok(path)
+}
+
+/// Runs a study and prints its report.
+pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<(), Failure> {
+    check_output(wanted).map_err(Failure::Usage)?;
+    let cancel = signals::cancel_flag()?;
+    let blocks = ::plan::estimate(plan, 500 << 20).blocks(plan);
+    let phases = u64::from(blocks) * plan.stacks.len() as u64 * plan.phases.len() as u64;
+    let progress = Progress::new(phases, wanted.quiet);
+    let run_id = run_id();
+    let modelled = plan.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)));
+    let ran = if modelled {
+        let mut site = ModelSite::new(plan, run_id)?;
+        crate::run::run(plan, &wanted.output, wanted.resume, &mut site, &progress, &cancel).map_err(Failure::Run)
+    } else {
+        on_this_host(plan, wanted, &run_id, &progress, &cancel)
+    };
+    progress.finish();
+    if !wanted.output.exists() {
+        return ran;
+    }
+    let ledger = Ledger::open(&wanted.output).map_err(|e| Failure::Run(anyhow!("{e}")));
+    let analysis = ledger.and_then(|l| Analysis::of(&l).map_err(|e| Failure::Run(anyhow!("{e}"))));
+    match (ran, analysis) {
+        (Ok(()), Ok(analysis)) => {
+            reporting::show(&analysis, format)?;
+            verdict(&analysis, &wanted.fail_on)
+        }
+        (Ok(()), Err(failure)) => Err(failure),
+        (Err(failure), Ok(analysis)) if !analysis.phases.is_empty() => {
+            anstream::eprintln!("what had finished is kept: assay report {}", wanted.output.display());
+            Err(failure)
+        }
+        (Err(failure), _) => Err(failure),
+    }
+}
+
+fn on_this_host(
+    plan: &Study,
+    wanted: &Wanted,
+    run_id: &str,
+    progress: &Progress,
+    cancel: &std::sync::Arc<std::sync::atomic::AtomicBool>,
+) -> Result<(), Failure> {
+    let mut site = HostSite::prepare(plan, run_id, wanted.yes, progress, cancel).map_err(Failure::Run)?;
+    for (stack, skipped) in plan.stacks.iter().zip(&site.skipped) {
+        if let Some(skipped) = skipped {
+            progress.line(&format!("stack `{}` is skipped: {}: {}", stack.name, skipped.reason, skipped.cure));
+        }
+    }
+    let story: &mut dyn Site = &mut site;
+    let ran = crate::run::run(plan, &wanted.output, wanted.resume, story, progress, cancel);
+    let left = site.leave();
+    // A host that is not as it was matters more than why.
+    match (ran, left) {
+        (_, Err(dirty)) => Err(dirty),
+        (Err(error), Ok(())) => Err(Failure::Run(error)),
+        (Ok(()), Ok(())) => Ok(()),
+    }
+}
+
+fn check_output(wanted: &Wanted) -> anyhow::Result<()> {
+    let there = wanted.output.exists();
+    anyhow::ensure!(
+        wanted.resume || !there,
+        "{} exists already\n  go on with it by --resume, or name another file by --output",
+        wanted.output.display()
+    );
+    anyhow::ensure!(
+        !wanted.resume || there,
+        "{} does not exist: nothing to resume\n  leave out --resume, or name the file by --output",
+        wanted.output.display()
+    );
+    let dir = wanted.output.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    anyhow::ensure!(dir.is_dir(), "{}: no such directory\n  make it, or name another --output", dir.display());
+    Ok(())
+}
+
+/// Unique for ever: the time and the process.
+fn run_id() -> String {
+    let now = jiff::Timestamp::now();
+    format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), std::process::id())
+}
+
+/// Exit code 1 where `--fail-on` asks for it.
+fn verdict(analysis: &Analysis, fail_on: &[FailOn]) -> Result<(), Failure> {
+    for what in fail_on {
+        let hit = match what {
+            FailOn::Worse => analysis.comparisons.iter().any(|c| c.verdict == report::Verdict::Worse),
+            FailOn::Invalid => !analysis.unranked.is_empty() || !analysis.dropped.is_empty(),
+        };
+        if hit {
+            let word = match what {
+                FailOn::Worse => "worse",
+                FailOn::Invalid => "invalid",
+            };
+            return Err(Failure::Verdict(format!("--fail-on {word}: that is the verdict")));
+        }
+    }
+    Ok(())
+}

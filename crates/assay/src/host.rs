@@ -1,0 +1,232 @@
+//! The host around a phase: devices, processors, memory, pressure, from the first operation to the last device at rest.
+//!
+//! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
+
+use crate::surroundings::{Seen, Surroundings};
+use anyhow::Context;
+use ledger::{Measure, Sample};
+use observers::{Backing, Delta, Lineage, Snapshot, Watch, Watched};
+use pages::Instance;
+use std::path::PathBuf;
+use std::time::Duration;
+use targets::Port;
+
+/// Longest wait for devices to come to rest after a phase. On a shared disk others may keep it busy for ever.
+const REST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Which devices belong to a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Devices {
+    /// The nearest devices: loop devices, or the disk itself.
+    pub(crate) near: Vec<String>,
+    /// The lowest that can be seen.
+    pub(crate) low: Vec<String>,
+    /// Said once in the report.
+    pub(crate) notes: Vec<String>,
+    /// No device at all: memory, a network, something that hides it.
+    pub(crate) hidden: bool,
+}
+
+impl Devices {
+    /// Of all places of a stack together.
+    pub(crate) fn under(places: &[PathBuf]) -> anyhow::Result<Devices> {
+        let mut devices = Devices { near: Vec::new(), low: Vec::new(), notes: Vec::new(), hidden: false };
+        for place in places {
+            let lineage: Lineage = observers::lineage(place)?;
+            devices.hidden |= lineage.backing != Backing::Devices;
+            if let Some(level) = lineage.levels.first() {
+                devices.near.extend(level.devices.iter().cloned());
+            }
+            devices.low.extend(lineage.lowest.iter().cloned());
+            devices.notes.extend(lineage.notes);
+        }
+        for list in [&mut devices.near, &mut devices.low, &mut devices.notes] {
+            list.sort();
+            list.dedup();
+        }
+        Ok(devices)
+    }
+
+    fn all(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.near.iter().chain(&self.low).cloned().collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+/// Observes one stack on this host.
+pub(crate) struct Host {
+    devices: Devices,
+    /// Files and devices whose file systems are synced at the end of a phase.
+    sync: Vec<PathBuf>,
+    /// Mount points of file systems that belong to the stack alone: what they use is the stack's.
+    mounts: Vec<PathBuf>,
+    /// 0 not enforced, 1 cgroup v1, 2 cgroup v2; with the budget.
+    budget: Option<(u64, u8)>,
+    began: Option<(Snapshot, Watch)>,
+}
+
+impl Host {
+    pub(crate) fn new(devices: Devices, sync: Vec<PathBuf>, mounts: Vec<PathBuf>, budget: Option<(u64, u8)>) -> Host {
+        Host { devices, sync, mounts, budget, began: None }
+    }
+}
+
+impl<P: Port> Surroundings<P> for Host {
+    fn begin(&mut self, _: &mut Instance<P>) -> anyhow::Result<()> {
+        let all = self.devices.all();
+        let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
+        self.began = Some((Snapshot::take(&all)?, watch));
+        Ok(())
+    }
+
+    fn settle(&mut self, _: &mut Instance<P>) -> anyhow::Result<u64> {
+        for place in &self.sync {
+            observers::syncfs(place)?;
+        }
+        let rest = observers::wait_idle(&self.devices.near, REST_TIMEOUT)?;
+        Ok(rest.waited_ns.saturating_sub(rest.settled_ns))
+    }
+
+    fn end(&mut self, _: &mut Instance<P>) -> anyhow::Result<Seen> {
+        let (before, watch) = self.began.take().context("a phase ended that had not begun")?;
+        let delta = Snapshot::take(&self.devices.all())?.since(&before);
+        let watched = watch.stop();
+        let mut seen = Seen::default();
+        seen.measures.extend(self.devices_of(&delta));
+        seen.measures.extend(host_of(&delta, &watched));
+        seen.measures.extend(memory_of(&delta, &watched, self.budget));
+        seen.measures.extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
+        seen.samples = samples(&watched, &self.devices);
+        if !delta.lost.is_empty() {
+            seen.invalid = Some(format!("{} went away or was made anew during the phase", delta.lost.join(", ")));
+        }
+        if !delta.unaccounted.is_empty() {
+            seen.notes.push(format!(
+                "{}: I/O is not counted (queue/iostats is 0), so its bytes are unknown",
+                delta.unaccounted.join(", ")
+            ));
+        }
+        Ok(seen)
+    }
+}
+
+impl Host {
+    fn devices_of(&self, delta: &Delta) -> Vec<(Measure, f64)> {
+        use Measure as M;
+        let near = (&self.devices.near, [M::NearReads, M::NearWrites, M::NearReadBytes, M::NearWriteBytes, M::NearFlushes, M::NearDiscards]);
+        let low = (&self.devices.low, [M::LowReads, M::LowWrites, M::LowReadBytes, M::LowWriteBytes, M::LowFlushes, M::LowDiscards]);
+        let mut measures = Vec::new();
+        for (names, [reads, writes, read_bytes, write_bytes, flushes, discards]) in [near, low] {
+            let found: Vec<_> = names.iter().filter_map(|name| delta.devices.get(name)).collect();
+            let counted = names.iter().all(|name| !delta.unaccounted.contains(name));
+            if self.devices.hidden || found.is_empty() || found.len() < names.len() || !counted {
+                continue;
+            }
+            let sum = |of: fn(&observers::DeviceDelta) -> u64| found.iter().map(|d| of(d)).sum::<u64>() as f64;
+            measures.push((reads, sum(|d| d.reads)));
+            measures.push((writes, sum(|d| d.writes)));
+            measures.push((read_bytes, sum(|d| d.read_bytes)));
+            measures.push((write_bytes, sum(|d| d.write_bytes)));
+            if found.iter().all(|d| d.flushes.is_some()) {
+                measures.push((flushes, sum(|d| d.flushes.map_or(0, |f| f.flushes))));
+            }
+            if found.iter().all(|d| d.discards.is_some()) {
+                measures.push((discards, sum(|d| d.discards.map_or(0, |f| f.discards))));
+            }
+        }
+        measures
+    }
+}
+
+/// Bytes in use on the stack's own file systems.
+fn used_bytes(mounts: &[PathBuf]) -> Option<u64> {
+    let used = mounts.iter().map(|mount| {
+        let stat = rustix::fs::statvfs(mount).ok()?;
+        Some((stat.f_blocks - stat.f_bfree) * stat.f_frsize)
+    });
+    let used: Vec<u64> = used.collect::<Option<Vec<u64>>>()?;
+    (!used.is_empty()).then(|| used.iter().sum())
+}
+
+/// Processors, pressure, and what observing cost.
+fn host_of(delta: &Delta, watched: &Watched) -> Vec<(Measure, f64)> {
+    let mut measures = vec![
+        (Measure::CpuBusyNs, delta.cpu.all.busy_ns() as f64),
+        (Measure::CpuCores, delta.cpu.each.len() as f64),
+        (Measure::ObserverCpuNs, (watched.cost.cpu_ns + delta.cost_cpu_ns) as f64),
+    ];
+    let mut add = |measure, value: Option<f64>| measures.extend(value.map(|v| (measure, v)));
+    add(Measure::CpuIdleShare, delta.cpu.idle_share());
+    add(Measure::CpuOwnNs, delta.own.and_then(|own| own.cpu_ns).map(|ns| ns as f64));
+    add(Measure::CpuKernelThreadsNs, delta.kernel_threads.as_ref().map(|k| k.cpu_ns as f64));
+    let pressure = &delta.pressure;
+    let us = |us: u64| us as f64 * 1e3;
+    add(Measure::PsiCpuSomeNs, pressure.cpu.map(|s| us(s.some_us)));
+    add(Measure::PsiIoSomeNs, pressure.io.map(|s| us(s.some_us)));
+    add(Measure::PsiIoFullNs, pressure.io.and_then(|s| s.full_us).map(us));
+    add(Measure::PsiMemorySomeNs, pressure.memory.map(|s| us(s.some_us)));
+    measures
+}
+
+/// Memory at its highest, sampled; the group's own figures where a budget is enforced, the host's elsewhere.
+fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>) -> Vec<(Measure, f64)> {
+    let most = |of: fn(&observers::Sample) -> Option<u64>| watched.samples.iter().filter_map(of).max();
+    let enforced = budget.is_some_and(|(_, how)| how > 0);
+    let rss = most(|s| s.rss_bytes);
+    let host_cache = most(|s| s.page_cache_bytes);
+    let ends = [delta.cgroup.0.as_ref(), delta.cgroup.1.as_ref()];
+    let group_cache = ends.iter().flatten().filter_map(|g| g.file_bytes).max();
+    let cache = if enforced { group_cache.or(host_cache) } else { host_cache };
+    let total = if enforced {
+        most(|s| s.cgroup_bytes)
+    } else {
+        // Not bounded, so nobody but this run is charged: what the page cache grew by since the phase began.
+        let before = delta.memory.0.and_then(|m| m.page_cache_bytes());
+        rss.zip(host_cache).zip(before).map(|((rss, cache), before)| rss + cache.saturating_sub(before))
+    };
+    let mut measures = Vec::new();
+    let mut add = |measure, value: Option<u64>| measures.extend(value.map(|v| (measure, v as f64)));
+    add(Measure::MemoryOwnBytesPeak, rss);
+    add(Measure::MemoryCacheBytesPeak, cache);
+    add(Measure::MemoryDirtyPeak, most(|s| s.dirty_bytes));
+    add(Measure::MemoryTotalBytesPeak, total);
+    if let Some((bytes, how)) = budget {
+        add(Measure::MemoryBudgetBytes, Some(bytes));
+        add(Measure::MemoryBudgetEnforced, Some(u64::from(how)));
+    }
+    measures
+}
+
+/// The time series kept: device traffic of the nearest and of the lowest devices, processors, memory.
+fn samples(watched: &Watched, devices: &Devices) -> Vec<Sample> {
+    let begin = watched.samples.first().map_or(0, |s| s.at_ns.saturating_sub(s.elapsed_ns));
+    let mut rows = Vec::new();
+    for sample in &watched.samples {
+        let at_ns = sample.at_ns.saturating_sub(begin);
+        let mut add = |name: &str, value: Option<f64>| {
+            rows.extend(value.map(|value| Sample { at_ns, name: name.to_string(), value }));
+        };
+        for (level, names) in [("near", &devices.near), ("low", &devices.low)] {
+            let of = |f: fn(&observers::DeviceSample) -> u64| -> Option<f64> {
+                let mut sum = 0;
+                for (name, device) in watched.devices.iter().zip(&sample.devices) {
+                    if names.contains(name) {
+                        sum += f(device.as_ref()?);
+                    }
+                }
+                sample.per_second(sum)
+            };
+            add(&format!("device.{level}.read_bytes_per_s"), of(|d| d.read_bytes));
+            add(&format!("device.{level}.write_bytes_per_s"), of(|d| d.write_bytes));
+            add(&format!("device.{level}.reads_per_s"), of(|d| d.reads));
+            add(&format!("device.{level}.writes_per_s"), of(|d| d.writes));
+        }
+        add("cpu.busy_cores", sample.cpu.and_then(|c| sample.per_second(c.busy_ns())).map(|ns| ns / 1e9));
+        add("memory.page_cache_bytes", sample.page_cache_bytes.map(|b| b as f64));
+        add("memory.dirty_bytes", sample.dirty_bytes.map(|b| b as f64));
+        add("memory.own_bytes", sample.rss_bytes.map(|b| b as f64));
+    }
+    rows
+}

@@ -1,0 +1,284 @@
+//! Studies on this host: what is prepared once, how one trial is built, and how everything is undone.
+
+use crate::exit::Failure;
+use crate::host_trial::{Method, Prepared};
+use crate::lun_sets::{self, LunSets};
+use crate::progress::Progress;
+use crate::result_file::{self, Opening};
+use crate::site::{self, Site, Turn};
+use crate::sizes::{self, Sizes};
+use anyhow::{Context, anyhow, ensure};
+use ledger::{Fact, Ledger, Skipped};
+use plan::{IoMethod, Scale, StackKind, Study};
+use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Memory the tool itself needs beside cache and maps of the engine: added to the group's limit, not to the budget.
+const TOOL_BYTES: u64 = 48 << 20;
+/// Rate assumed where nothing was written before the first block.
+const NOMINAL_FILL_RATE: u64 = 500 << 20;
+
+/// A host with everything a study needs, and the journal that takes it away again.
+pub(crate) struct HostSite<'a> {
+    pub(crate) study: &'a Study,
+    pub(crate) journal: Journal,
+    pub(crate) luns: LunSets,
+    pub(crate) work_dir: PathBuf,
+    pub(crate) skipped: Vec<Option<Skipped>>,
+    pub(crate) described: Vec<bool>,
+    pub(crate) limit: Option<MemoryLimit>,
+    pub(crate) prepared: Prepared,
+    pub(crate) host: String,
+}
+
+impl<'a> HostSite<'a> {
+    /// Prepares the host. What fails half-way is undone by the journal when it is dropped.
+    pub(crate) fn prepare(
+        study: &'a Study,
+        run_id: &str,
+        yes: bool,
+        progress: &Progress,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<HostSite<'a>> {
+        let skipped = skipped(study);
+        if let Some(first) = skipped.first().cloned().flatten().filter(|_| skipped.iter().all(Option::is_some)) {
+            return Err(anyhow!("no stack of the study can be built here: {}\n  {}", first.reason, first.cure));
+        }
+        let devices = lun_sets::inspect(study, yes)?;
+        let mut journal = Journal::create(&stacks::state_dir(), run_id)?;
+        let needs_luns = study.stacks.iter().zip(&skipped).any(|(s, skip)| skip.is_none() && s.data.is_some());
+        let luns = if needs_luns {
+            LunSets::prepare(study, &devices, &mut journal, progress, cancel)?
+        } else {
+            LunSets::default()
+        };
+        let work_dir = lun_sets::own_directory(&work_place(study), &mut journal)?;
+        let mut site = HostSite {
+            host: observers::host_facts()
+                .into_iter()
+                .find_map(|(key, value)| (key == "host").then_some(value))
+                .unwrap_or_default(),
+            described: vec![false; study.stacks.len()],
+            prepared: Prepared::default(),
+            study,
+            journal,
+            luns,
+            work_dir,
+            skipped,
+            limit: None,
+        };
+        site.find_sizes(progress, cancel)?;
+        site.find_method(progress, cancel)?;
+        site.bound_memory()?;
+        Ok(site)
+    }
+
+    /// Builds every stack once when the data is a share of the smallest one's room.
+    fn find_sizes(&mut self, progress: &Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        let mut usable: Option<u64> = None;
+        if let Scale::Share(_) = self.study.database.scale {
+            for index in 0..self.study.stacks.len() {
+                if self.skips(index) {
+                    continue;
+                }
+                crate::signals::check(cancel)?;
+                progress.doing(&format!("how much room has {}?", self.study.stacks[index].name));
+                let mark = self.journal.mark();
+                let places = self.places(index, 0, cancel)?;
+                let built = stacks::build(&self.study.stacks[index], &places, &self.work_dir, &mut self.journal)?;
+                let redo_beside = self.study.stacks[index].redo.is_none();
+                let taken = if redo_beside { self.study.database.redo_size.0 } else { 0 };
+                let room = built.usable_bytes.saturating_sub(taken);
+                usable = Some(usable.map_or(room, |u| u.min(room)));
+                let left = stacks::teardown(built, &mut self.journal);
+                let mut left_after = self.journal.undo_to(mark);
+                left_after.extend(left);
+                undone(&left_after)?;
+                self.luns.used();
+            }
+        }
+        let sizes = sizes::sizes(self.study, usable)?;
+        if let Some(budget) = self.study.memory_budget {
+            let own = sizes.memory_bytes() * u64::from(self.study.workers)
+                + pages::map_bytes(&sizes.shape, &sizes.settings);
+            ensure!(
+                own < budget.0,
+                "the engine's cache, buffers and maps take {} of a memory budget of {budget}\n  raise `memory.budget`, or lower `database.cache`",
+                plan::Bytes(own)
+            );
+        }
+        self.prepared.sizes = Some(sizes);
+        Ok(())
+    }
+
+    /// Ring or pread, once for all stacks.
+    fn find_method(&mut self, progress: &Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        let mut facts = Vec::new();
+        self.prepared.method = match self.study.io {
+            IoMethod::Ring => Method::Ring,
+            IoMethod::Pread => Method::Pread,
+            IoMethod::Auto => {
+                progress.doing("ring or pread?");
+                let mark = self.journal.mark();
+                let place = match self.luns.any() {
+                    Some(lun) => lun.to_path_buf(),
+                    None => {
+                        let path = self.work_dir.join("method.probe");
+                        self.journal.before(stacks::Undo::RemoveFile { path: path.clone() })?;
+                        luns::create_file(&path, 64 << 20, self.study.seed, &mut |_| (), cancel)?;
+                        path
+                    }
+                };
+                let spec = targets::OpenSpec::reading(&place, targets::Access::Direct);
+                let choice = targets::choose(&spec, self.study.seed)?;
+                undone(&self.journal.undo_to(mark))?;
+                let rate = |iops: f64| format!("{iops:.0} reads/s of 8 KiB");
+                facts.push(("io ring".to_string(), choice.ring_iops.map_or_else(|| "none".to_string(), rate)));
+                facts.push(("io pread".to_string(), rate(choice.pread_iops)));
+                facts.extend(choice.ring_refused.map(|why| ("io ring refused".to_string(), why)));
+                match choice.chosen {
+                    targets::Method::Ring => Method::Ring,
+                    targets::Method::Pread => Method::Pread,
+                }
+            }
+        };
+        self.prepared.facts.extend(facts);
+        Ok(())
+    }
+
+    fn bound_memory(&mut self) -> anyhow::Result<()> {
+        let Some(budget) = self.study.memory_budget else {
+            self.prepared.facts.push(("memory budget".to_string(), "none: measured, not bounded".to_string()));
+            return Ok(());
+        };
+        let limit = stacks::memory_limit(budget.0 + TOOL_BYTES, std::process::id(), &mut self.journal)?;
+        let words = match &limit.version {
+            Enforcement::V1 => format!("{budget}, enforced by cgroup v1"),
+            Enforcement::V2 => format!("{budget}, enforced by cgroup v2"),
+            Enforcement::NotEnforced(why) => format!("{budget}, not enforced: {why}"),
+        };
+        self.prepared.facts.push(("memory budget".to_string(), words));
+        let how = match limit.version {
+            Enforcement::V1 => 1,
+            Enforcement::V2 => 2,
+            Enforcement::NotEnforced(_) => 0,
+        };
+        self.prepared.budget = Some((budget.0, how));
+        self.limit = Some(limit);
+        Ok(())
+    }
+
+    /// Block devices for one trial of a stack.
+    pub(crate) fn places(&mut self, index: usize, seed: u64, cancel: &AtomicBool) -> anyhow::Result<Places> {
+        let stack = &self.study.stacks[index];
+        let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {
+            let Some(set) = set else { return Ok(Vec::new()) };
+            self.luns.attach(set, seed ^ salt, &mut self.journal, cancel)
+        };
+        Ok(Places { data: attach(&stack.data, 0)?, redo: attach(&stack.redo, 1 << 48)?, marker: luns::MARKER.to_string() })
+    }
+
+    /// Undoes everything.
+    pub(crate) fn leave(mut self) -> Result<(), Failure> {
+        undone(&self.journal.undo_all()).map_err(Failure::Dirty)
+    }
+
+    /// The sizes, once prepared.
+    pub(crate) fn sizes(&self) -> anyhow::Result<Sizes> {
+        self.prepared.sizes.context("sizes are found before anything is measured")
+    }
+}
+
+/// An error that lists what was not undone.
+pub(crate) fn undone(left: &[NotUndone]) -> anyhow::Result<()> {
+    if left.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = left.iter().map(|l| format!("{}: {}", l.step, l.why)).collect();
+    Err(anyhow!("could not undo: {}", lines.join("; ")))
+}
+
+/// Where mount points go: beside the first LUN files, else in the first directory measured, else the temporary directory.
+fn work_place(study: &Study) -> PathBuf {
+    let files = study.luns.iter().find_map(|set| match &set.source {
+        plan::LunSource::Files { dir, .. } => Some(dir.clone()),
+        plan::LunSource::Devices { .. } => None,
+    });
+    let directory = study.stacks.iter().find_map(|stack| match &stack.kind {
+        StackKind::Directory { path } => Some(path.clone()),
+        _ => None,
+    });
+    files.or(directory).unwrap_or_else(std::env::temp_dir)
+}
+
+/// For each stack, why it can't be built here.
+fn skipped(study: &Study) -> Vec<Option<Skipped>> {
+    let probed = stacks::probe();
+    study
+        .stacks
+        .iter()
+        .map(|stack| {
+            let kind = site::kind_word(&stack.kind);
+            let found = probed.iter().find(|p| p.kind == kind)?;
+            (!found.able).then(|| Skipped { reason: found.reason.clone(), cure: found.cure.clone() })
+        })
+        .collect()
+}
+
+impl Site for HostSite<'_> {
+    fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger> {
+        let ranked = self.study.phases.iter().filter(|p| p.ranked).count();
+        let taking_part = self.skipped.iter().filter(|s| s.is_none()).count();
+        let estimate = plan::estimate(self.study, self.luns.fill_rate.unwrap_or(NOMINAL_FILL_RATE));
+        let opening = Opening {
+            study: self.study,
+            blocks: estimate.blocks(self.study),
+            comparisons: (taking_part.saturating_sub(1) * ranked) as u32,
+            method: self.prepared.method.word(),
+            run_id: self.journal.run_id(),
+            modelled: false,
+        };
+        result_file::create(path, &opening)
+    }
+
+    fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let sizes = self.sizes()?;
+        let stored = ledger.facts()?;
+        let scope = |fact: &&Fact| fact.scope == "study" && fact.key == "pages per schema";
+        if let Some(fact) = stored.iter().find(scope) {
+            // A resumed study keeps the size it began with, whatever room there is now.
+            let mut sizes = sizes;
+            sizes.shape.pages_per_schema = fact.value.parse().context("pages per schema in the result file")?;
+            self.prepared.sizes = Some(sizes);
+            let method = ledger.study()?.io_method;
+            self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
+        } else {
+            let pages = ("pages per schema".to_string(), sizes.shape.pages_per_schema.to_string());
+            result_file::facts(ledger, "study", vec![pages])?;
+            result_file::facts(ledger, "study", std::mem::take(&mut self.prepared.facts))?;
+            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
+                result_file::facts(ledger, &scope, facts)?;
+            }
+        }
+        for (ordinal, (stack, skipped)) in self.study.stacks.iter().zip(&self.skipped).enumerate() {
+            if skipped.is_some() {
+                ledger.stack(&site::row(ordinal, stack, "", skipped.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn skips(&self, stack: usize) -> bool {
+        self.skipped[stack].is_some()
+    }
+
+    fn keeps_real_time(&self) -> bool {
+        true
+    }
+
+    fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
+        crate::host_trial::run(self, ledger, turn)
+    }
+}

@@ -1,0 +1,36 @@
+//! A study's planted disadvantage: for checking the tool itself on a difference that is known.
+
+use plan::Inject;
+use targets::{Fault, FaultPort, FaultRule, Port};
+
+const EIO: i32 = 5;
+
+/// Whether anything is planted at all.
+pub(crate) fn is_planted(inject: &Inject) -> bool {
+    inject.late > 0.0 || inject.error_at.is_some()
+}
+
+/// In words, for every report.
+pub(crate) fn words(inject: &Inject) -> Option<String> {
+    let mut words = Vec::new();
+    if inject.late > 0.0 {
+        words.push(format!("a device slowed down by {:.0} %", inject.late * 100.0));
+    }
+    if let Some(n) = inject.error_at {
+        words.push(format!("I/O number {n} fails with EIO"));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// The port with the study's disadvantage over it. A slow device is one that stands still for part of the time: holding
+/// single requests back would cost a saturated device nothing, it serves others meanwhile.
+pub(crate) fn planted<P: Port>(port: P, inject: Inject, seed: u64) -> FaultPort<P> {
+    let mut rules = Vec::new();
+    if inject.late > 0.0 {
+        rules.push(FaultRule::always(Fault::Slow { share: inject.late }));
+    }
+    if let Some(nth) = inject.error_at {
+        rules.push(FaultRule::nth(Fault::Error(EIO), None, nth));
+    }
+    FaultPort::new(port, &rules, seed)
+}

@@ -1,0 +1,193 @@
+//! The LUN sets of a study on this host: devices looked at, files made, both handed out as block devices for a trial.
+//!
+//! Every step is journalled before it is taken. Prevents: a device touched that the study did not name, and a LUN file
+//! that one stack leaves warm or sparse for the next.
+
+use crate::progress::Progress;
+use anyhow::{Context, ensure};
+use luns::DeviceFacts;
+use plan::{LunSource, Study};
+use stacks::{Journal, Undo};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// One LUN.
+#[derive(Clone, Debug)]
+pub(crate) enum Lun {
+    /// A file, attached for each trial.
+    File(PathBuf),
+    /// A device of the user's.
+    Device(PathBuf),
+}
+
+/// All LUN sets, in place.
+#[derive(Debug, Default)]
+pub(crate) struct LunSets {
+    sets: BTreeMap<String, Vec<Lun>>,
+    /// Rate at which the files were written, bytes a second; `None` without files.
+    pub(crate) fill_rate: Option<u64>,
+    /// (scope, facts) for the result file.
+    pub(crate) facts: Vec<(String, Vec<(String, String)>)>,
+    /// Files written since they were last used: they need no rewrite.
+    fresh: bool,
+}
+
+/// Looks at every device the study names, by the rules of safety; touches nothing.
+pub(crate) fn inspect(study: &Study, yes: bool) -> anyhow::Result<BTreeMap<PathBuf, DeviceFacts>> {
+    let mut named: Vec<PathBuf> = Vec::new();
+    let mut overwritten: Vec<PathBuf> = Vec::new();
+    for set in &study.luns {
+        if let LunSource::Devices { paths, overwrite } = &set.source {
+            named.extend(paths.iter().cloned());
+            overwritten.extend(overwrite.iter().cloned());
+        }
+    }
+    let mut facts = BTreeMap::new();
+    for path in &named {
+        facts.insert(path.clone(), luns::inspect_device(path, &named, &overwritten)?);
+    }
+    ensure!(
+        named.is_empty() || yes,
+        "the study destroys what is on {}\n  say --yes if that is meant",
+        named.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
+    );
+    Ok(facts)
+}
+
+impl LunSets {
+    /// Makes the LUN files, each in a directory of the run's own.
+    pub(crate) fn prepare(
+        study: &Study,
+        devices: &BTreeMap<PathBuf, DeviceFacts>,
+        journal: &mut Journal,
+        progress: &Progress,
+        cancel: &AtomicBool,
+    ) -> anyhow::Result<LunSets> {
+        let mut sets = LunSets { fresh: true, ..LunSets::default() };
+        let (mut written, began) = (0, Instant::now());
+        check_room(study)?;
+        for set in &study.luns {
+            let made = match &set.source {
+                LunSource::Files { count, size, dir } => {
+                    let own = own_directory(dir, journal)?;
+                    let mut files = Vec::new();
+                    for number in 0..*count {
+                        let path = own.join(format!("{}-{number}.lun", set.name));
+                        progress.doing(&format!("writing {} in full", path.display()));
+                        journal.before(Undo::RemoveFile { path: path.clone() })?;
+                        let seed = study.seed ^ u64::from(number);
+                        let file = luns::create_file(&path, size.0, seed, &mut |_| (), cancel)?;
+                        let facts = vec![
+                            ("file".to_string(), file.path.display().to_string()),
+                            ("bytes".to_string(), file.bytes.to_string()),
+                            ("extents".to_string(), file.extents.len().to_string()),
+                        ];
+                        sets.facts.push((format!("lun:{}:{number}", set.name), facts));
+                        written += size.0;
+                        files.push(Lun::File(file.path));
+                    }
+                    files
+                }
+                LunSource::Devices { paths, .. } => {
+                    sets.describe_devices(&set.name, paths, devices);
+                    paths.iter().cloned().map(Lun::Device).collect()
+                }
+            };
+            sets.sets.insert(set.name.clone(), made);
+        }
+        if written > 0 {
+            let seconds = began.elapsed().as_secs_f64().max(0.001);
+            sets.fill_rate = Some((written as f64 / seconds) as u64);
+        }
+        Ok(sets)
+    }
+
+    fn describe_devices(&mut self, set: &str, paths: &[PathBuf], devices: &BTreeMap<PathBuf, DeviceFacts>) {
+        let known: Vec<DeviceFacts> = paths.iter().filter_map(|p| devices.get(p).cloned()).collect();
+        for (number, facts) in known.iter().enumerate() {
+            self.facts.push((
+                format!("lun:{set}:{number}"),
+                vec![
+                    ("device".to_string(), facts.path.display().to_string()),
+                    ("bytes".to_string(), facts.bytes.to_string()),
+                    ("model".to_string(), facts.model.clone()),
+                    ("scheduler".to_string(), facts.scheduler.clone()),
+                    ("write cache".to_string(), facts.write_cache.clone()),
+                    ("logical block".to_string(), facts.logical_block.to_string()),
+                    ("physical block".to_string(), facts.physical_block.to_string()),
+                ],
+            ));
+        }
+        for (number, difference) in luns::differences(&known).into_iter().enumerate() {
+            self.facts.push((format!("lun:{set}"), vec![(format!("unlike {number}"), difference)]));
+        }
+    }
+
+    /// Block devices of a set for one trial: files are written in full again and attached.
+    pub(crate) fn attach(
+        &self,
+        set: &str,
+        seed: u64,
+        journal: &mut Journal,
+        cancel: &AtomicBool,
+    ) -> anyhow::Result<Vec<PathBuf>> {
+        let mut devices = Vec::new();
+        for (number, lun) in self.sets.get(set).context("a LUN set that the plan let through")?.iter().enumerate() {
+            match lun {
+                Lun::Device(path) => devices.push(path.clone()),
+                Lun::File(path) => {
+                    if !self.fresh {
+                        let file = luns::rewrite(path, seed ^ number as u64, &mut |_| (), cancel)?;
+                        file.check()?;
+                    }
+                    journal.before(Undo::DetachLoop { backing: path.clone() })?;
+                    devices.push(luns::attach(path)?.path);
+                }
+            }
+        }
+        Ok(devices)
+    }
+
+    /// From now on files are written anew before they are attached.
+    pub(crate) fn used(&mut self) {
+        self.fresh = false;
+    }
+
+    /// Any LUN, to measure the I/O method on: the first of the first set.
+    pub(crate) fn any(&self) -> Option<&Path> {
+        self.sets.values().flatten().next().map(|lun| match lun {
+            Lun::File(path) | Lun::Device(path) => path.as_path(),
+        })
+    }
+}
+
+/// Room for all files of each directory together, before the first is made.
+fn check_room(study: &Study) -> anyhow::Result<()> {
+    let mut needed: BTreeMap<&Path, u64> = BTreeMap::new();
+    for set in &study.luns {
+        if let LunSource::Files { count, size, dir } = &set.source {
+            *needed.entry(dir).or_default() += size.0 * u64::from(*count);
+        }
+    }
+    for (dir, bytes) in needed {
+        luns::check_space(dir, bytes)?;
+    }
+    Ok(())
+}
+
+/// `DIR/assay-RUN`, made once per directory.
+pub(crate) fn own_directory(dir: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
+    let dir = dir
+        .canonicalize()
+        .with_context(|| format!("{}: no such directory for LUN files\n  make it, or name another `dir`", dir.display()))?;
+    let own = dir.join(format!("assay-{}", journal.run_id()));
+    if !own.exists() {
+        journal.before(Undo::RemoveDir { path: own.clone(), contents: false })?;
+        std::fs::create_dir(&own).with_context(|| {
+            format!("make the directory {}\n  use a `dir` that can be written, with free space", own.display())
+        })?;
+    }
+    Ok(own)
+}

@@ -1,0 +1,95 @@
+//! The story of a run: from a study to a result file with a verdict in it.
+
+use crate::progress::Progress;
+use crate::record::unix_ns;
+use crate::result_file;
+use crate::signals;
+use crate::site::{Site, Turn};
+use anyhow::anyhow;
+use ledger::{Ending, Ledger};
+use plan::Study;
+use report::{Analysis, GoOn};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Runs the study into the file at `output`: prepares the site, runs blocks until the verdict, the plan or the clock says
+/// stop, and leaves the host as it was, whatever happens in between.
+pub(crate) fn run(
+    study: &Study,
+    output: &Path,
+    resume: bool,
+    site: &mut dyn Site,
+    progress: &Progress,
+    cancel: &Arc<AtomicBool>,
+) -> anyhow::Result<()> {
+    let mut ledger = if resume { result_file::resume(output, study)? } else { site.open_result(output)? };
+    site.describe(&mut ledger)?;
+    let ended = blocks(study, &mut ledger, site, progress, cancel);
+    let reason = match &ended {
+        Ok(reason) => reason.clone(),
+        Err(error) => format!("{error:#}"),
+    };
+    if !signals::is_set(cancel) {
+        ledger.finish(&Ending { at_unix_ns: unix_ns(), reason })?;
+    }
+    ended.map(|_| ())
+}
+
+/// Blocks, one after another; gives the reason for the end.
+fn blocks(
+    study: &Study,
+    ledger: &mut Ledger,
+    site: &mut dyn Site,
+    progress: &Progress,
+    cancel: &Arc<AtomicBool>,
+) -> anyhow::Result<String> {
+    let began = Instant::now();
+    let planned = ledger.study()?.blocks_planned;
+    let finished = result_file::finished(ledger)?;
+    for number in 0.. {
+        let block_began = Instant::now();
+        let block = plan::block(study.seed, study.stacks.len(), number);
+        for (position, &index) in block.order.iter().enumerate() {
+            let stack = &study.stacks[index];
+            if site.skips(index) || finished.contains(&(number, stack.name.clone())) {
+                progress.advance(study.phases.len() as u64);
+                continue;
+            }
+            let turn = Turn { block: &block, position: position as u32, stack: index, progress, cancel };
+            site.trial(ledger, &turn)?;
+        }
+        let analysis = Analysis::of(ledger)?;
+        record_looks(ledger, &analysis)?;
+        match analysis.go_on {
+            GoOn::AllDecided => return Ok("decided".to_string()),
+            GoOn::BlocksUsed => return Ok("all blocks".to_string()),
+            GoOn::TooManyDropped => return Ok("too many blocks were invalid".to_string()),
+            // Nothing may be ranked; the figures still deserve their repeats.
+            GoOn::NothingToCompare if number + 1 >= planned => return Ok("all blocks".to_string()),
+            GoOn::NothingToCompare | GoOn::Continue(_) => {}
+        }
+        // Invalid blocks are repeated, but not for ever.
+        if number + 1 >= planned.saturating_mul(2) {
+            return Ok("too many blocks were invalid".to_string());
+        }
+        if site.keeps_real_time() && began.elapsed() + block_began.elapsed() > study_limit(study) {
+            return Ok("time limit".to_string());
+        }
+    }
+    Err(anyhow!("a study has no end"))
+}
+
+fn study_limit(study: &Study) -> std::time::Duration {
+    std::time::Duration::from_nanos(study.time_limit.0)
+}
+
+/// Looks that were taken since the last one recorded: one row for each comparison.
+fn record_looks(ledger: &mut Ledger, analysis: &Analysis) -> anyhow::Result<()> {
+    let known = ledger.looks()?.len();
+    for row in analysis.look_rows().into_iter().skip(known) {
+        ledger.look(&row)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Where a study runs: a host with LUNs and root's tools, or a model. One trait, so that the story of a run is told once.
+
+use crate::progress::Progress;
+use crate::result_file::{self, Opening};
+use crate::signals;
+use crate::sizes::Sizes;
+use crate::trial::Around;
+use crate::{inject, modelled, record};
+use ledger::{Ledger, NewTrial, TrialId, TrialStatus};
+use plan::{Block, Stack, StackKind, Study};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What a trial is told.
+pub(crate) struct Turn<'a> {
+    pub(crate) block: &'a Block,
+    pub(crate) position: u32,
+    pub(crate) stack: usize,
+    pub(crate) progress: &'a Progress,
+    pub(crate) cancel: &'a Arc<AtomicBool>,
+}
+
+/// A place where trials can be run.
+pub(crate) trait Site {
+    /// Makes the result file.
+    fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger>;
+
+    /// Says once what the stacks are.
+    fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()>;
+
+    /// Whether this stack takes no part (its reason stands in the result file).
+    fn skips(&self, stack: usize) -> bool;
+
+    /// Whether its clock is the wall's.
+    fn keeps_real_time(&self) -> bool;
+
+    /// Builds, loads, drives and takes down one stack. Everything that was finished is in the ledger, whatever comes back.
+    fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()>;
+}
+
+/// Stacks of kind `model`.
+pub(crate) struct ModelSite<'a> {
+    study: &'a Study,
+    sizes: Sizes,
+    run_id: String,
+}
+
+impl<'a> ModelSite<'a> {
+    pub(crate) fn new(study: &'a Study, run_id: String) -> anyhow::Result<ModelSite<'a>> {
+        let usable = study.stacks.iter().filter_map(|stack| match &stack.kind {
+            StackKind::Model(model) => Some(model.size.0),
+            _ => None,
+        });
+        let sizes = crate::sizes::sizes(study, usable.min())?;
+        Ok(ModelSite { study, sizes, run_id })
+    }
+}
+
+impl Site for ModelSite<'_> {
+    fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger> {
+        let ranked = self.study.phases.iter().filter(|p| p.ranked).count();
+        let opening = Opening {
+            study: self.study,
+            blocks: plan::estimate(self.study, 1 << 30).blocks(self.study),
+            comparisons: ((self.study.stacks.len() - 1) * ranked) as u32,
+            method: "model",
+            run_id: &self.run_id,
+            modelled: true,
+        };
+        result_file::create(path, &opening)
+    }
+
+    fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        for (ordinal, stack) in self.study.stacks.iter().enumerate() {
+            ledger.stack(&row(ordinal, stack, "model", None))?;
+            if let StackKind::Model(model) = &stack.kind {
+                let facts = vec![
+                    ("device".to_string(), "modelled, in virtual time".to_string()),
+                    ("service".to_string(), model.service.to_string()),
+                    ("spread".to_string(), model.spread.to_string()),
+                    ("parallel".to_string(), model.parallel.to_string()),
+                    ("flush".to_string(), model.flush.to_string()),
+                    ("cached".to_string(), model.cached.to_string()),
+                ];
+                result_file::facts(ledger, &format!("stack:{}", stack.name), facts)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn skips(&self, _: usize) -> bool {
+        false
+    }
+
+    fn keeps_real_time(&self) -> bool {
+        false
+    }
+
+    fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
+        let stack = &self.study.stacks[turn.stack];
+        let StackKind::Model(model) = &stack.kind else {
+            unreachable!("the plan does not mix modelled and real stacks")
+        };
+        let (study, sizes) = (self.study, &self.sizes);
+        recorded(ledger, stack, turn, "model", |ledger, trial| {
+            // Two identical stacks must not have identical luck: the device's chances depend on its place in the study.
+            let seed = turn.block.seed ^ ((turn.stack as u64 + 1) << 32);
+            let mut instance = modelled::load(model, stack.inject, sizes, seed)?;
+            let around = Around { study, sizes, trial, stack: &stack.name, turn, fixed: fixed(sizes) };
+            crate::trial::phases(&mut instance, &mut modelled::ModelSurroundings::default(), &around, ledger)
+        })
+    }
+}
+
+/// Measures that are the same in all phases of all stacks.
+pub(crate) fn fixed(sizes: &Sizes) -> Vec<(ledger::Measure, f64)> {
+    vec![
+        (ledger::Measure::DataBytes, sizes.shape.data_bytes() as f64),
+        (ledger::Measure::EngineCacheBytes, sizes.settings.cache_bytes as f64),
+    ]
+}
+
+/// The ledger's row of a stack. Stacks with as many layers under them as each other are of one group.
+pub(crate) fn row(ordinal: usize, stack: &Stack, layers: &str, skipped: Option<ledger::Skipped>) -> ledger::Stack {
+    ledger::Stack {
+        ordinal: ordinal as u32,
+        name: stack.name.clone(),
+        kind: kind_word(&stack.kind).to_string(),
+        layers: layers.to_string(),
+        group: format!("{} layers", layers.split('/').count()),
+        data_lun_set: stack.data.clone(),
+        redo_lun_set: stack.redo.clone(),
+        access: match stack.access {
+            plan::Access::Direct => "direct".to_string(),
+            plan::Access::Buffered => "buffered".to_string(),
+        },
+        injected: inject::words(&stack.inject),
+        skipped,
+    }
+}
+
+/// The kind as the study writes it.
+pub(crate) fn kind_word(kind: &StackKind) -> &'static str {
+    match kind {
+        StackKind::Directory { .. } => "directory",
+        StackKind::Raw => "raw",
+        StackKind::Ext4 { .. } => "ext4",
+        StackKind::Xfs { .. } => "xfs",
+        StackKind::Btrfs { .. } => "btrfs",
+        StackKind::Model(_) => "model",
+    }
+}
+
+/// Runs `work` as a trial of the ledger: begun before, ended after with what came of it.
+pub(crate) fn recorded(
+    ledger: &mut Ledger,
+    stack: &Stack,
+    turn: &Turn<'_>,
+    host: &str,
+    work: impl FnOnce(&mut Ledger, TrialId) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let trial = ledger.begin_trial(&NewTrial {
+        block: turn.block.number,
+        position: turn.position,
+        stack: stack.name.clone(),
+        seed: turn.block.seed,
+        host: host.to_string(),
+        instance: "1".to_string(),
+        lun_set: stack.data.clone().unwrap_or_default(),
+        began_unix_ns: record::unix_ns(),
+    })?;
+    let result = work(ledger, trial);
+    let status = match &result {
+        Ok(()) => TrialStatus::Done,
+        Err(_) if signals::is_set(turn.cancel) => TrialStatus::Interrupted,
+        Err(error) => TrialStatus::Failed(format!("{error:#}")),
+    };
+    ledger.end_trial(trial, record::unix_ns(), &status)?;
+    result
+}
