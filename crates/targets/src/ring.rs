@@ -289,9 +289,12 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        if !self.drain()
-            && let Ok(empty) = Memory::new(0, false)
-        {
+        if self.drain() {
+            // The kernel takes rings apart some time after they are closed; files still registered then keep their file
+            // system from being unmounted.
+            let _ = self.ring.submitter().unregister_files();
+            let _ = self.ring.submitter().unregister_buffers();
+        } else if let Ok(empty) = Memory::new(0, false) {
             // The kernel may still write there, and no one can be asked when it stops: the address space is given up.
             std::mem::forget(std::mem::replace(&mut self.memory, empty));
         }

@@ -32,8 +32,7 @@ fn direct_access_is_seen_to_go_around_it() {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     let root = mounts
         .lines()
-        .filter(|line| line.split(' ').nth(1) == Some("/"))
-        .next_back()
+        .rfind(|line| line.split(' ').nth(1) == Some("/"))
         .unwrap_or_default();
     if ["ext4", "xfs"].contains(&root.split(' ').nth(2).unwrap_or_default()) && !mounts.contains(" /var") {
         assert_eq!((granted.reads, granted.writes), (Way::Direct, Way::Direct), "{root}");
