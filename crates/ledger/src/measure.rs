@@ -35,10 +35,10 @@ macro_rules! measures {
 measures! {
     EngineOperations, "engine.operations", "operations", "operations (selects, updates, table scans) that ended in the timed part of the phase";
     EngineLogicalReads, "engine.logical_reads", "pages", "pages looked up in the buffer cache";
-    EnginePhysicalReads, "engine.physical_reads", "requests", "single-page read requests the engine sent to storage";
-    EngineReadBytes, "engine.read_bytes", "bytes", "bytes of the single-page read requests";
-    EngineMultiblockReads, "engine.multiblock_reads", "requests", "multiblock read requests the engine sent to storage, not counted in engine.physical_reads";
-    EngineMultiblockBytes, "engine.multiblock_bytes", "bytes", "bytes of the multiblock read requests, not counted in engine.read_bytes";
+    EnginePhysicalReads, "engine.physical_reads", "requests", "read requests the engine sent to storage, single-page and multiblock together";
+    EngineReadBytes, "engine.read_bytes", "bytes", "bytes of those read requests";
+    EngineMultiblockReads, "engine.multiblock_reads", "requests", "multiblock read requests among engine.physical_reads";
+    EngineMultiblockBytes, "engine.multiblock_bytes", "bytes", "bytes of the multiblock read requests, counted in engine.read_bytes too";
     EngineWrites, "engine.writes", "requests", "write requests of data pages, doublewrite copies included, redo not";
     EngineWriteBytes, "engine.write_bytes", "bytes", "bytes of those write requests";
     EngineRedoBytes, "engine.redo_bytes", "bytes", "bytes the engine sent to the redo log, padding and page images included";

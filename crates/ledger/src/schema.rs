@@ -48,7 +48,8 @@ CREATE TABLE histogram (
     blob BLOB NOT NULL, count INTEGER NOT NULL, units INTEGER NOT NULL, PRIMARY KEY (phase, class, stamp));
 CREATE TABLE slice (
     phase INTEGER NOT NULL REFERENCES phase(id), at_ns INTEGER NOT NULL, count INTEGER NOT NULL,
-    units INTEGER NOT NULL, PRIMARY KEY (phase, at_ns)) WITHOUT ROWID;
+    units INTEGER NOT NULL);
+CREATE INDEX slice_by_phase ON slice (phase, at_ns);
 CREATE TABLE sample (
     phase INTEGER NOT NULL REFERENCES phase(id), at_ns INTEGER NOT NULL, name TEXT NOT NULL, value REAL NOT NULL);
 CREATE INDEX sample_by_phase ON sample (phase, name, at_ns);

@@ -322,7 +322,7 @@ fn a_phase_is_recorded_whole_or_not_at_all() {
     let trial = ledger.begin_trial(&new_trial(0, "ext4")).unwrap();
     ledger.record_phase(&record(trial, 0, "update")).unwrap();
     let mut broken = record(trial, 1, "scan");
-    broken.slices.push(broken.slices[0]);
+    broken.measures.push(broken.measures[0]);
     let error = ledger.record_phase(&broken).unwrap_err();
     assert!(matches!(error, LedgerError::Row { .. }), "{error}");
     drop(ledger);

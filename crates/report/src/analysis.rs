@@ -258,24 +258,45 @@ pub struct LookTaken {
 pub enum GoOn {
     /// Yes: the next look is at this many valid blocks.
     Continue(u32),
-    /// No: every comparison has a verdict.
+    /// No.
+    Stop(StopReason),
+}
+
+/// Why no other block would be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// Every comparison has a verdict.
     AllDecided,
-    /// No: all planned blocks were run.
+    /// All planned blocks were run.
     BlocksUsed,
-    /// No: as many blocks were dropped as were planned.
+    /// As many blocks were dropped as were planned.
     TooManyDropped,
-    /// No: there is nothing that may be compared.
+    /// There is nothing that may be compared.
     NothingToCompare,
+}
+
+impl std::fmt::Display for StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            StopReason::AllDecided => "every comparison has a verdict",
+            StopReason::BlocksUsed => "all planned blocks were run",
+            StopReason::TooManyDropped => "too many blocks had to be dropped",
+            StopReason::NothingToCompare => "there is nothing that may be compared",
+        })
+    }
 }
 
 impl From<stats::GoOn> for GoOn {
     fn from(go_on: stats::GoOn) -> Self {
         match go_on {
             stats::GoOn::Continue { next_look } => GoOn::Continue(next_look),
-            stats::GoOn::Stop(stats::Reason::AllDecided) => GoOn::AllDecided,
-            stats::GoOn::Stop(stats::Reason::BlocksUsed) => GoOn::BlocksUsed,
-            stats::GoOn::Stop(stats::Reason::TooManyDropped) => GoOn::TooManyDropped,
-            stats::GoOn::Stop(stats::Reason::NothingToCompare) => GoOn::NothingToCompare,
+            stats::GoOn::Stop(reason) => GoOn::Stop(match reason {
+                stats::Reason::AllDecided => StopReason::AllDecided,
+                stats::Reason::BlocksUsed => StopReason::BlocksUsed,
+                stats::Reason::TooManyDropped => StopReason::TooManyDropped,
+                stats::Reason::NothingToCompare => StopReason::NothingToCompare,
+            }),
         }
     }
 }
@@ -310,8 +331,13 @@ impl Analysis {
         Ok(analysis)
     }
 
-    /// Rows of the looks that this analysis took and the file does not have yet, for [`Ledger::look`].
-    pub fn unrecorded_looks(&self) -> Vec<ledger::Look> {
+    /// Whether another block would be run.
+    pub fn go_on(&self) -> GoOn {
+        self.go_on
+    }
+
+    /// All looks that the file allows, as rows for [`Ledger::look`]: look by look, comparison by comparison.
+    pub fn looks(&self) -> Vec<ledger::Look> {
         let rows = self.looks.iter().flat_map(|look| {
             let said = self.comparisons.iter().zip(look.verdicts.iter().zip(&look.estimates));
             said.map(|(comparison, (verdict, estimate))| ledger::Look {
@@ -327,8 +353,13 @@ impl Analysis {
                 alpha: look.alpha,
             })
         });
-        rows.filter(|row| !self.recorded_looks.iter().any(|old| same_look(old, row)))
-            .collect()
+        rows.collect()
+    }
+
+    /// Those of [`looks`](Analysis::looks) that the file does not have yet: what a run records after each block.
+    pub fn unrecorded_looks(&self) -> Vec<ledger::Look> {
+        let new = |row: &ledger::Look| !self.recorded_looks.iter().any(|old| same_look(old, row));
+        self.looks().into_iter().filter(new).collect()
     }
 }
 

@@ -151,7 +151,7 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
     let runs: Vec<&Seen> = seen.iter().map(|(_, run)| *run).collect();
     let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
     let moved = |run: &Seen| run.sum(&[Measure::LowReadBytes, Measure::LowWriteBytes]);
-    let asked = |run: &Seen| run.sum(&[READS_ASKED, WRITES_ASKED].concat());
+    let asked = |run: &Seen| run.sum(&[&READS_ASKED[..], &WRITES_ASKED[..]].concat());
     let busy_us = |run: &Seen| run.get(Measure::CpuBusyNs).map(|ns| ns / 1e3);
     Ok(Some(Cell {
         stack: stack.into(),
@@ -180,7 +180,7 @@ type Over<'a> = &'a dyn Fn(&dyn Fn(&Seen) -> Option<f64>) -> Option<Figure>;
 fn engine(figure: Over<'_>) -> EngineFigures {
     let rate = |measures: &[Measure]| figure(&|run| over(run.sum(measures), Some(run.total_s())));
     EngineFigures {
-        reads_per_s: rate(&[Measure::EnginePhysicalReads, Measure::EngineMultiblockReads]),
+        reads_per_s: rate(&[Measure::EnginePhysicalReads]),
         writes_per_s: rate(&[Measure::EngineWrites, Measure::EngineRedoWrites]),
         read_bytes_per_s: rate(&READS_ASKED),
         write_bytes_per_s: rate(&WRITES_ASKED),

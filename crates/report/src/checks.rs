@@ -322,7 +322,6 @@ impl At<'_> {
         let share = self.figure(|run| {
             let asked = run.sum(&[
                 Measure::EnginePhysicalReads,
-                Measure::EngineMultiblockReads,
                 Measure::EngineWrites,
                 Measure::EngineRedoWrites,
             ])?;

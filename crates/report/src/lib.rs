@@ -26,7 +26,7 @@ mod text;
 
 pub use analysis::{
     Analysis, Comparison, Difference, DroppedBlock, FactOfStack, GoOn, LookTaken, PhaseReport, ReportError, StackHead,
-    StudyHead, Unranked, Verdict,
+    StopReason, StudyHead, Unranked, Verdict,
 };
 pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
 pub use checks::{Check, Status};

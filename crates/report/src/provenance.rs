@@ -146,7 +146,7 @@ impl Direction {
 }
 
 /// What the engine asks of storage to read.
-pub(crate) const READS_ASKED: [Measure; 2] = [Measure::EngineReadBytes, Measure::EngineMultiblockBytes];
+pub(crate) const READS_ASKED: [Measure; 1] = [Measure::EngineReadBytes];
 
 /// What it asks of storage to write.
 pub(crate) const WRITES_ASKED: [Measure; 2] = [Measure::EngineWriteBytes, Measure::EngineRedoBytes];

@@ -3,7 +3,7 @@
 //! Takes the analysis, gives the sentence. Prevents: a table that leaves the reader to draw the conclusion, and a
 //! conclusion where there is none.
 
-use crate::analysis::{Analysis, Comparison, GoOn, Verdict};
+use crate::analysis::{Analysis, Comparison, GoOn, StopReason, Verdict};
 use crate::checks::Status;
 use crate::format::{percent, ratio};
 
@@ -63,7 +63,7 @@ fn ranked(analysis: &Analysis) -> String {
     if analysis.looks.is_empty() {
         let study = &analysis.study;
         let tail = match analysis.go_on {
-            GoOn::TooManyDropped => "too many blocks had to be dropped",
+            GoOn::Stop(StopReason::TooManyDropped) => "too many blocks had to be dropped",
             _ => "let the study go on (`assay run --resume`)",
         };
         return format!(

@@ -6,7 +6,7 @@ mod fixture;
 
 use fixture::{actor, scene};
 use ledger::{Measure, PhaseKind, Skipped};
-use report::{GoOn, Origin, Status, Verdict};
+use report::{GoOn, Origin, Status, StopReason, Verdict};
 
 #[test]
 fn a_slower_stack_is_worse_by_its_ratio() {
@@ -18,7 +18,7 @@ fn a_slower_stack_is_worse_by_its_ratio() {
         assert!((ratio - 0.8).abs() < 0.01, "{ratio}");
         assert!(comparison.low.unwrap() < ratio && ratio < comparison.high.unwrap());
     }
-    assert_eq!(analysis.go_on, GoOn::AllDecided);
+    assert_eq!(analysis.go_on, GoOn::Stop(StopReason::AllDecided));
     assert!(
         analysis
             .sentence
@@ -132,7 +132,7 @@ fn a_mixed_and_an_invisible_device_are_not_ranked_either() {
         odd.device = device;
         let analysis = scene(vec![actor("ext4", 1.0), odd]).film().analysis();
         assert!(analysis.comparisons.is_empty());
-        assert_eq!(analysis.go_on, GoOn::NothingToCompare);
+        assert_eq!(analysis.go_on, GoOn::Stop(StopReason::NothingToCompare));
         assert!(
             analysis.sentence.starts_with("Nothing can be ranked here: odd"),
             "{}",
