@@ -8,7 +8,7 @@ use crate::site::{Site, Turn};
 use anyhow::anyhow;
 use ledger::{Ending, Ledger};
 use plan::Study;
-use report::{Analysis, GoOn};
+use report::{Analysis, GoOn, StopReason};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -62,13 +62,11 @@ fn blocks(
         }
         let analysis = Analysis::of(ledger)?;
         record_looks(ledger, &analysis)?;
-        match analysis.go_on {
-            GoOn::AllDecided => return Ok("decided".to_string()),
-            GoOn::BlocksUsed => return Ok("all blocks".to_string()),
-            GoOn::TooManyDropped => return Ok("too many blocks were invalid".to_string()),
-            // Nothing may be ranked; the figures still deserve their repeats.
-            GoOn::NothingToCompare if number + 1 >= planned => return Ok("all blocks".to_string()),
-            GoOn::NothingToCompare | GoOn::Continue(_) => {}
+        // Where nothing may be ranked the figures still deserve their repeats.
+        if let GoOn::Stop(reason) = analysis.go_on
+            && (reason != StopReason::NothingToCompare || number + 1 >= planned)
+        {
+            return Ok(reason.to_string());
         }
         // Invalid blocks are repeated, but not for ever.
         if number + 1 >= planned.saturating_mul(2) {
@@ -85,10 +83,9 @@ fn study_limit(study: &Study) -> std::time::Duration {
     std::time::Duration::from_nanos(study.time_limit.0)
 }
 
-/// Looks that were taken since the last one recorded: one row for each comparison.
+/// Looks that the file does not have yet: one row for each comparison.
 fn record_looks(ledger: &mut Ledger, analysis: &Analysis) -> anyhow::Result<()> {
-    let known = ledger.looks()?.len();
-    for row in analysis.look_rows().into_iter().skip(known) {
+    for row in analysis.unrecorded_looks() {
         ledger.look(&row)?;
     }
     Ok(())

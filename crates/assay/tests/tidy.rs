@@ -10,7 +10,8 @@ const BANNED_NAMES: [&str; 8] = ["util", "utils", "common", "helper", "helpers",
 const PRINTS: [&str; 5] = ["println", "eprintln", "print", "eprint", "dbg"];
 
 /// Files outside room `targets` that may hold `unsafe`, and why.
-const UNSAFE_FILES: [(&str, &str); 0] = [];
+const UNSAFE_FILES: [(&str, &str); 1] =
+    [("crates/luns/src/kernel.rs", "the ioctls of loop devices and of file extents, which no safe wrapper has")];
 
 /// Files over the limit because they are lists: (path, why).
 const LONG_LISTS: [(&str, &str); 0] = [];
