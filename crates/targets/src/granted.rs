@@ -12,11 +12,12 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::Advice;
 use rustix::io::{IoSliceMut, ReadWriteFlags};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes probed: large against the 125 pages by which a processor may hold back the kernel's counters.
+/// Bytes probed: enough that a write of them takes long enough to be watched.
 const PROBE_BYTES: u64 = 4 << 20;
 const PAGE: u64 = 4096;
-/// Writes of others raise the counter of dirtied pages too; they seldom do in every round.
+/// A watcher that was not scheduled in time sees nothing; it hardly happens this often in a row.
 const ROUNDS: usize = 3;
 
 /// Which way the bytes went.
@@ -104,19 +105,8 @@ impl Probe<'_> {
         self.resident() == Some(false)
     }
 
-    /// Whether at least a page of the range is in the cache.
     fn resident(&self) -> Option<bool> {
-        if let Ok(pages) = crate::kernel::cached_pages(self.look, self.offset, self.len()) {
-            return Some(pages > 0);
-        }
-        // Older kernels: a read that may not wait succeeds only from the cache.
-        let mut byte = [0u8; 1];
-        let mut into = [IoSliceMut::new(&mut byte)];
-        match rustix::io::preadv2(self.look, &mut into, self.offset, ReadWriteFlags::NOWAIT) {
-            Ok(got) => Some(got > 0),
-            Err(rustix::io::Errno::AGAIN) => Some(false),
-            Err(_) => None,
-        }
+        resident(self.look, self.offset, self.len())
     }
 
     fn reads(&mut self, fd: BorrowedFd<'_>) -> Way {
@@ -126,37 +116,57 @@ impl Probe<'_> {
         way(self.resident())
     }
 
-    /// A file system that uses its cache in secret takes the pages out again afterwards (btrfs); but they were dirty once,
-    /// and the kernel counts that.
+    /// A file system that uses its cache in secret takes the pages out again afterwards (btrfs): they are only there while
+    /// the write goes on, so a second thread looks all that time.
     fn writes(&mut self, fd: BorrowedFd<'_>) -> Way {
-        let pages = self.len() / PAGE;
-        let mut dirtied_least = u64::MAX;
-        let mut resident = None;
+        let mut seen = Some(false);
         for _ in 0..ROUNDS {
             if !self.evict() {
                 return Way::Unknown;
             }
-            let before = dirtied();
-            let wrote = rustix::io::pwrite(fd, self.memory.bytes(0, self.len() as usize), self.offset);
-            if wrote != Ok(self.len() as usize) {
+            let (look, offset, len) = (self.look, self.offset, self.len());
+            let (looking, written) = (AtomicBool::new(false), AtomicBool::new(false));
+            let (wrote, found) = std::thread::scope(|scope| {
+                let watch = scope.spawn(|| {
+                    let mut found = resident(look, offset, len);
+                    looking.store(true, Ordering::Release);
+                    while found == Some(false) && !written.load(Ordering::Acquire) {
+                        found = resident(look, offset, len);
+                    }
+                    found
+                });
+                while !looking.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                let wrote = rustix::io::pwrite(fd, self.memory.bytes(0, len as usize), offset);
+                written.store(true, Ordering::Release);
+                (wrote, watch.join().unwrap_or(None))
+            });
+            if wrote != Ok(len as usize) {
                 return Way::Unknown;
             }
-            let now = dirtied();
-            resident = self.resident();
-            let Some((now, before)) = now.zip(before) else {
-                return way(resident);
-            };
-            dirtied_least = dirtied_least.min(now.saturating_sub(before));
+            if found != Some(false) || self.resident() != Some(false) {
+                seen = found.and(self.resident()).map(|after| after || found == Some(true));
+                break;
+            }
         }
         let _ = rustix::fs::fdatasync(fd);
-        if resident == Some(true) || (pages >= 512 && dirtied_least >= pages / 2) {
-            Way::Cached
-        } else if pages < 512 {
-            // Too few pages for the counter, and pages that are gone prove nothing.
-            Way::Unknown
-        } else {
-            way(resident)
-        }
+        way(seen)
+    }
+}
+
+/// Whether at least a page of a range is in the cache.
+fn resident(look: BorrowedFd<'_>, offset: u64, len: u64) -> Option<bool> {
+    if let Ok(pages) = crate::kernel::cached_pages(look, offset, len) {
+        return Some(pages > 0);
+    }
+    // Older kernels: a read that may not wait succeeds only from the cache.
+    let mut byte = [0u8; 1];
+    let mut into = [IoSliceMut::new(&mut byte)];
+    match rustix::io::preadv2(look, &mut into, offset, ReadWriteFlags::NOWAIT) {
+        Ok(got) => Some(got > 0),
+        Err(rustix::io::Errno::AGAIN) => Some(false),
+        Err(_) => None,
     }
 }
 
@@ -165,11 +175,4 @@ fn way(resident: Option<bool>) -> Way {
         Way::Unknown,
         |resident| if resident { Way::Cached } else { Way::Direct },
     )
-}
-
-/// Pages of the whole machine that were dirtied since boot.
-fn dirtied() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/vmstat").ok()?;
-    text.lines()
-        .find_map(|line| line.strip_prefix("nr_dirtied ")?.trim().parse().ok())
 }
