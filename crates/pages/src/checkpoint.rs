@@ -8,8 +8,9 @@
 use crate::control::Control;
 use crate::error::PagesError;
 use crate::planted::Planted;
+use crate::purpose::Purpose;
 use crate::shape::BLOCK_BYTES;
-use crate::worker::{Purpose, Worker};
+use crate::worker::Worker;
 use targets::{Nanos, Op, Port};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ impl<P: Port> Worker<P> {
     /// Due when asked for, when half of the log would have to be replayed, or by time.
     fn checkpoint_due(&self) -> bool {
         let span = self.log.span();
-        if self.checkpoint.held || span == 0 {
+        if self.checkpoint.held || (span == 0 && self.cache.dirty == 0) {
             return false;
         }
         self.checkpoint.wanted
@@ -128,17 +129,16 @@ impl<P: Port> Worker<P> {
         };
         let at = self.layout.control_at;
         control.encode(self.port.bytes_mut(at, BLOCK_BYTES as usize));
-        let slot = if Planted::ControlInOneSlot.on() {
-            0
-        } else {
-            control.sequence % 2
-        };
-        let place = self.layout.control(slot);
+        let place = self.layout.control(control.sequence % 2);
         self.submit(Op::Write, place, at, BLOCK_BYTES, Purpose::Control)
     }
 
     pub(crate) fn control_written(&mut self) -> Result<(), PagesError> {
         self.checkpoint.stage = Stage::ControlFlush;
+        if Planted::ControlFlushLeftOut.on() {
+            self.control_flushed();
+            return Ok(());
+        }
         self.submit_flush(self.layout.files.data[0], Purpose::ControlFlush)
     }
 

@@ -6,9 +6,10 @@ use crate::error::PagesError;
 use crate::log::Flight;
 use crate::page::{self, COLUMNS, HEADER_BYTES};
 use crate::planted::Planted;
+use crate::purpose::Purpose;
 use crate::redo::{CHANGE_HEADER, RECORD_HEADER, put_change_header, put_record, seal_batch};
 use crate::shape::TornPages;
-use crate::worker::{Purpose, Ready, Worker};
+use crate::worker::{Ready, Worker};
 use targets::{Op, Port};
 
 /// Bytes of the largest record that a transaction of `pages` pages can become.
@@ -49,7 +50,6 @@ impl<P: Port> Worker<P> {
                 };
         }
         if !self.log.fits(bytes) {
-            self.counters.redo_waits += 1;
             return Ok(false);
         }
         let (buffer, at) = self.log.reserve(bytes, session);

@@ -7,10 +7,11 @@ use crate::counters::Counters;
 use crate::error::PagesError;
 use crate::layout::{self, Layout, data_file_bytes, redo_file_bytes};
 use crate::log::Log;
-use crate::random::{RandomOperation, RandomWork};
+use crate::random::RandomOperation;
 use crate::recovery::{Recovery, read_control};
 use crate::scan::{ScanOperation, ScanWork};
 use crate::shape::{Files, Settings, Shape, check};
+use crate::work::RandomWork;
 use crate::worker::Worker;
 use targets::Port;
 

@@ -6,8 +6,9 @@
 
 use crate::content::mix;
 use crate::error::PagesError;
+use crate::purpose::Purpose;
 use crate::shape::BLOCK_BYTES;
-use crate::worker::{Place, Purpose, Ready, Worker};
+use crate::worker::{Place, Ready, Worker};
 use targets::{FileId, Op, Port};
 
 /// What a chunk is filled with.

@@ -48,8 +48,8 @@ pub enum Planted {
     RecoveredPagesNotWritten,
     /// A page is taken for clean although it was changed while its write was under way.
     ChangeDuringWriteForgotten,
-    /// Both checkpoint records go to the same slot.
-    ControlInOneSlot,
+    /// The log before a checkpoint is given free before the checkpoint's record is flushed.
+    ControlFlushLeftOut,
     /// Recovery works from what it can read without making it durable first.
     RecoveryTrustsCaches,
 }
@@ -83,7 +83,7 @@ impl Planted {
         Planted::TailForgotten,
         Planted::RecoveredPagesNotWritten,
         Planted::ChangeDuringWriteForgotten,
-        Planted::ControlInOneSlot,
+        Planted::ControlFlushLeftOut,
         Planted::RecoveryTrustsCaches,
     ];
 

@@ -5,121 +5,17 @@
 //! verified, and an operation that ends before its commit is durable.
 
 use crate::cache::NONE;
-use crate::commit::record_bytes_max;
 use crate::error::PagesError;
 use crate::keys::Keys;
-use crate::layout::{Layout, schemas_of};
-use crate::log::Log;
+use crate::layout::schemas_of;
 use crate::page::{HEADER_BYTES, header};
-use crate::shape::{Files, Settings, Shape};
+use crate::work::RandomWork;
 use crate::worker::{Access, Ready, Worker};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
-use targets::{FileId, Nanos, Port};
+use targets::{Nanos, Port};
 use workloads::{Done, Operation, Started};
-
-/// SLOB's parameters for one phase. Think time and open arrival belong to the driver.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RandomWork {
-    /// Percent of operations that update: 0 to 50, or 100.
-    pub update_pct: u32,
-    /// Percent of operations that are scans of the start of the schema.
-    pub scan_pct: u32,
-    /// Bytes of such a scan.
-    pub scan_table_bytes: u64,
-    /// Sessions in all, shared out over the workers.
-    pub sessions: u32,
-    /// Pages an operation touches.
-    pub work_unit: u32,
-    /// Operations per session; 0: until the driver stops.
-    pub work_loop: u64,
-    /// Updates change 19 columns (heavy) instead of 2 (lite).
-    pub heavy: bool,
-    /// Reads a session keeps in flight.
-    pub outstanding: u32,
-    /// Hot spot inside each schema, if any.
-    pub hotspot: Option<Hotspot>,
-}
-
-/// A range of each schema that is worked on more often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hotspot {
-    /// Bytes of the range.
-    pub bytes: u64,
-    /// Where it starts.
-    pub offset: u64,
-    /// Every how many operations of a session goes there.
-    pub frequency: u32,
-}
-
-impl RandomWork {
-    /// Refuses what can't run in this shape and with these settings.
-    pub(crate) fn check(&self, shape: &Shape, settings: &Settings) -> Result<(), PagesError> {
-        let refuse = |what: String, cure: String| Err(PagesError::settings(what, cure));
-        if (51..=99).contains(&self.update_pct) || self.update_pct > 100 || self.scan_pct > 100 {
-            return refuse(
-                format!("update_pct {} with scan_pct {}", self.update_pct, self.scan_pct),
-                "use an update_pct of 0 to 50, or 100, as SLOB does".into(),
-            );
-        }
-        if self.sessions < settings.workers || self.work_unit == 0 || !(1..=64).contains(&self.outstanding) {
-            return refuse(
-                format!(
-                    "{} sessions on {} workers, work_unit {}, {} reads outstanding",
-                    self.sessions, settings.workers, self.work_unit, self.outstanding
-                ),
-                "use at least one session per worker, one page per operation, and 1 to 64 outstanding reads".into(),
-            );
-        }
-        if self.work_unit > shape.pages_per_schema {
-            return refuse(
-                format!(
-                    "work_unit {} in schemas of {} pages",
-                    self.work_unit, shape.pages_per_schema
-                ),
-                "use a smaller work_unit or larger schemas".into(),
-            );
-        }
-        let pinned = if self.update_pct > 0 {
-            self.work_unit
-        } else {
-            self.outstanding.min(self.work_unit)
-        };
-        let sessions = self.sessions.div_ceil(settings.workers);
-        let needed = u64::from(sessions) * u64::from(pinned) * 2;
-        if needed > settings.frames(shape) {
-            let bytes = needed * u64::from(shape.page_bytes) * u64::from(settings.workers);
-            return refuse(
-                format!(
-                    "{} sessions that hold {pinned} pages each need more than half of a cache of {} bytes",
-                    self.sessions, settings.cache_bytes
-                ),
-                format!("use fewer sessions, a smaller work_unit, or a cache of at least {bytes} bytes"),
-            );
-        }
-        let files = Files {
-            data: vec![FileId(0)],
-            redo: FileId(0),
-        };
-        let layout = Layout::new(shape, settings, &files, 0);
-        let (torn, column) = (settings.torn_pages, shape.column_bytes() as u64);
-        let record = record_bytes_max(u64::from(self.work_unit), layout.page_bytes, torn, column);
-        if self.update_pct > 0 && record > Log::record_max(layout.redo_buffer_bytes) {
-            return refuse(
-                format!(
-                    "an update of {} pages can need {record} bytes of redo at once",
-                    self.work_unit
-                ),
-                format!(
-                    "use a smaller work_unit, or a larger redo log (a quarter of it, at most 4 MiB, is the redo buffer: now {})",
-                    layout.redo_buffer_bytes
-                ),
-            );
-        }
-        Ok(())
-    }
-}
 
 /// Classes of operation, by [`Done::class`].
 const CLASSES: [&str; 3] = ["select", "update", "scan"];
@@ -151,6 +47,8 @@ struct Session {
     operations: u64,
     /// In the queue of those that found no frame, no buffer or no room in the log.
     queued: bool,
+    /// Trying again from that queue.
+    again: bool,
     /// Scan buffer held.
     buffer: u32,
     /// Home writes when the scan read was sent; see [`RandomOperation::scan_arrived`].
@@ -192,6 +90,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
             busy: 0,
             operations: 0,
             queued: false,
+            again: false,
             buffer: NONE,
             home_writes: 0,
             raced: false,
@@ -252,10 +151,10 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         let page_bytes = self.worker.layout.page_bytes;
         let sessions = self.sessions.len() as u32;
         let session = &mut self.sessions[nth as usize];
-        let percent = (session.rng.next_u64() >> 32) * 100 >> 32;
-        let scan = percent < u64::from(self.work.scan_pct);
-        let percent = (session.rng.next_u64() >> 32) * 100 >> 32;
-        let update = percent < u64::from(self.work.update_pct);
+        let percent = below(&mut session.rng, 100);
+        let scan = percent < self.work.scan_pct;
+        let percent = below(&mut session.rng, 100);
+        let update = percent < self.work.update_pct;
         session.class = if scan {
             SCAN
         } else if update {
@@ -276,7 +175,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         let hot = self
             .work
             .hotspot
-            .filter(|h| h.frequency > 0 && session.operations % u64::from(h.frequency) == 0);
+            .filter(|h| h.frequency > 0 && session.operations.is_multiple_of(u64::from(h.frequency)));
         let (from, count) = match hot {
             Some(h) => {
                 let from = (h.offset / page_bytes).min(u64::from(pages) - 1) as u32;
@@ -319,7 +218,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
                     self.slot_page[slot as usize] = index;
                 }
                 Access::Full => {
-                    self.worker.counters.frame_waits += 1;
+                    self.worker.counters.frame_waits += u64::from(!session.again);
                     self.enqueue(nth);
                     return Ok(());
                 }
@@ -374,6 +273,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         let unit = self.work.work_unit as usize;
         let frames = &self.pinned[nth as usize * unit..][..unit];
         if !self.worker.commit(nth, frames, self.work.heavy)? {
+            self.worker.counters.redo_waits += u64::from(!self.sessions[nth as usize].again);
             self.enqueue(nth);
             return Ok(());
         }
@@ -487,7 +387,9 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         for _ in 0..self.queue.len() {
             let Some(nth) = self.queue.pop_front() else { break };
             self.sessions[nth as usize].queued = false;
+            self.sessions[nth as usize].again = true;
             self.step(nth, done)?;
+            self.sessions[nth as usize].again = false;
             if self.sessions[nth as usize].queued {
                 if let Some(again) = self.queue.pop_back() {
                     self.queue.push_front(again);
@@ -501,7 +403,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
 
 /// A number below `n`, by multiplication (Lemire 2019, without the rejection: the bias is below 2^-32).
 fn below(rng: &mut Xoshiro256PlusPlus, n: u32) -> u32 {
-    ((rng.next_u64() >> 32) * u64::from(n) >> 32) as u32
+    (((rng.next_u64() >> 32) * u64::from(n)) >> 32) as u32
 }
 
 impl<P: Port> Operation for RandomOperation<'_, P> {

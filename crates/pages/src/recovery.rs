@@ -11,9 +11,10 @@ use crate::error::PagesError;
 use crate::log::Log;
 use crate::page::{self, COLUMNS, HEADER_BYTES};
 use crate::planted::Planted;
+use crate::purpose::Purpose;
 use crate::redo::{self, BatchHeader, Change, Malformed, NotABatch};
 use crate::shape::{BLOCK_BYTES, TornPages};
-use crate::worker::{Place, Purpose, Ready, Worker};
+use crate::worker::{Place, Ready, Worker};
 use std::collections::BTreeMap;
 use targets::{FileId, Nanos, Op, Port};
 
@@ -61,6 +62,16 @@ struct Window {
     to: u64,
 }
 
+/// The log from the checkpoint on.
+struct Tail {
+    /// LSN of each batch and the checksum of the one before it.
+    batches: Vec<(u64, u32)>,
+    /// Where the log goes on.
+    end: u64,
+    /// Checksum of the last batch.
+    previous: u32,
+}
+
 impl<P: Port> Worker<P> {
     /// One large request, waited for.
     pub(crate) fn bulk(&mut self, op: Op, place: (FileId, u64), at: u64, len: u64) -> Result<(), PagesError> {
@@ -98,19 +109,9 @@ impl<P: Port> Worker<P> {
         if !Planted::RecoveryTrustsCaches.on() {
             self.flush_all()?;
         }
-        let (batches, end, previous) = self.find_batches(control, &mut found)?;
+        let Tail { batches, end, previous } = self.find_batches(control, &mut found)?;
         let buffer_bytes = self.layout.redo_buffer_bytes;
-        self.log = if Planted::TailForgotten.on() {
-            Log::new(
-                self.layout.redo_bytes,
-                buffer_bytes,
-                control.checkpoint,
-                control.previous,
-                control.checkpoint,
-            )
-        } else {
-            Log::new(self.layout.redo_bytes, buffer_bytes, end, previous, control.checkpoint)
-        };
+        self.log = Log::new(self.layout.redo_bytes, buffer_bytes, end, previous, control.checkpoint);
         if self.settings.torn_pages == TornPages::Double && !Planted::DoublewriteIgnored.on() {
             self.restore_torn(control.checkpoint, &mut found)?;
         }
@@ -120,6 +121,10 @@ impl<P: Port> Worker<P> {
             self.record_now()?;
         }
         self.drain()?;
+        if Planted::TailForgotten.on() {
+            let (at, previous) = (control.checkpoint, control.previous);
+            self.log = Log::new(self.layout.redo_bytes, buffer_bytes, at, previous, at);
+        }
         found.elapsed_ns = self.port.now() - began;
         Ok(found)
     }
@@ -180,11 +185,7 @@ impl<P: Port> Worker<P> {
     }
 
     /// Positions of all batches from the checkpoint on, the end of the log and the checksum of the last batch.
-    fn find_batches(
-        &mut self,
-        control: &Control,
-        found: &mut Recovery,
-    ) -> Result<(Vec<(u64, u32)>, u64, u32), PagesError> {
+    fn find_batches(&mut self, control: &Control, found: &mut Recovery) -> Result<Tail, PagesError> {
         let (mut lsn, mut previous) = (control.checkpoint, control.previous);
         let mut window = Window::default();
         let mut batch = Vec::new();
@@ -207,7 +208,11 @@ impl<P: Port> Worker<P> {
         }
         found.redo_bytes = lsn - control.checkpoint;
         found.batches = batches.len() as u64;
-        Ok((batches, lsn, previous))
+        Ok(Tail {
+            batches,
+            end: lsn,
+            previous,
+        })
     }
 
     /// A broken batch is the log's end unless the next one stands behind it: that was only written after the broken one had
@@ -442,10 +447,10 @@ pub(crate) fn read_control<P: Port>(port: &mut P, file: FileId, worker: u32) -> 
             });
         }
         let control = Control::decode(port.bytes(0, BLOCK_BYTES as usize)).filter(|c| c.worker == worker);
-        if let Some(control) = control {
-            if newest.as_ref().is_none_or(|n| n.sequence < control.sequence) {
-                newest = Some(control);
-            }
+        if let Some(control) = control
+            && newest.as_ref().is_none_or(|n| n.sequence < control.sequence)
+        {
+            newest = Some(control);
         }
     }
     Ok(newest)

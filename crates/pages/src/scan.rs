@@ -5,8 +5,9 @@
 
 use crate::content::mix;
 use crate::error::PagesError;
+use crate::purpose::Purpose;
 use crate::shape::{Settings, Shape};
-use crate::worker::{Place, Purpose, Ready, Worker};
+use crate::worker::{Place, Ready, Worker};
 use std::collections::VecDeque;
 use targets::{Nanos, Op, Port};
 use workloads::{Done, Operation, Started};

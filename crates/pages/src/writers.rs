@@ -10,8 +10,9 @@ use crate::cache::NONE;
 use crate::error::PagesError;
 use crate::page;
 use crate::planted::Planted;
+use crate::purpose::Purpose;
 use crate::shape::{Settings, TornPages};
-use crate::worker::{Purpose, Worker};
+use crate::worker::Worker;
 use targets::{Op, Port};
 
 /// Where a slot stands.

@@ -127,7 +127,7 @@ fn survey(instance: &mut Instance<Lent<'_>>, scenario: &Scenario) -> Result<Opti
             if or_cut("reading a page", instance.read_page(schema, page, &mut bytes))?.is_none() {
                 return Ok(None);
             }
-            let version = u64::from_le_bytes(bytes[16..24].try_into().unwrap());
+            let version = u64::from_le_bytes(bytes[16..24].try_into().expect("eight bytes"));
             let expected = expected_body(&scenario.shape, schema, page, version, scenario.work.heavy);
             if version > 100_000 || bytes[HEADER_BYTES..] != expected[..] {
                 return Err(format!(
@@ -301,6 +301,7 @@ pub(crate) fn run_seed(seed: u64) -> Result<(), String> {
 
 /// One life of fixed work on given disks with the power failing as told; then recovery and check. Gives writes and flushes
 /// asked for in the first life (for counting them when `fails` is `None`).
+#[allow(dead_code, reason = "each test binary uses its part of the machine")]
 pub(crate) fn run_once(
     scenario: &Scenario,
     disks: &Disks,
