@@ -48,9 +48,9 @@ pub(crate) struct Control {
 }
 
 fn crc(block: &[u8]) -> u32 {
-    let crc = crc32c::crc32c(&block[..12]);
-    let crc = crc32c::crc32c_append(crc, &[0; 4]);
-    crc32c::crc32c_append(crc, &block[16..CONTROL_BYTES])
+    let crc = crate::checksum::crc32c(&block[..12]);
+    let crc = crate::checksum::crc32c_append(crc, &[0; 4]);
+    crate::checksum::crc32c_append(crc, &block[16..CONTROL_BYTES])
 }
 
 impl Control {

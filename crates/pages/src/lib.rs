@@ -7,6 +7,7 @@
 
 mod cache;
 mod checkpoint;
+mod checksum;
 mod commit;
 mod content;
 mod control;

@@ -123,7 +123,7 @@ pub(crate) fn put_change(bytes: &mut [u8], version: u64, lsn: u64) {
 
 /// Sets the checksum.
 pub(crate) fn seal(bytes: &mut [u8]) {
-    let crc = crc32c::crc32c(&bytes[8..]);
+    let crc = crate::checksum::crc32c(&bytes[8..]);
     put_u32(bytes, 4, crc);
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn check_whole(bytes: &[u8], database: u64) -> Result<PageHeader, Mis
         return Err(Mismatch::Magic(magic));
     }
     let stored = get_u32(bytes, 4);
-    let computed = crc32c::crc32c(&bytes[8..]);
+    let computed = crate::checksum::crc32c(&bytes[8..]);
     if stored != computed {
         return Err(Mismatch::Checksum { stored, computed });
     }

@@ -140,6 +140,15 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Waits for the I/O still in flight (background writes, redo). Call it on the thread that drove this operation before
+    /// the instance is used on another: a port can change threads only while nothing is in flight.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn finish(&mut self) -> Result<(), PagesError> {
+        self.worker.quiet()
+    }
+
     /// Counts of this worker so far, as of [`crate::Instance::counters`].
     pub fn counters(&self) -> crate::Counters {
         self.worker.counters

@@ -186,6 +186,15 @@ impl<'a, P: Port> ScanOperation<'a, P> {
         self.users.iter().filter(whole).map(scan).collect()
     }
 
+    /// Waits for the I/O still in flight (background writes, redo). Call it on the thread that drove this operation before
+    /// the instance is used on another: a port can change threads only while nothing is in flight.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn finish(&mut self) -> Result<(), PagesError> {
+        self.worker.quiet()
+    }
+
     /// Counts of this worker so far, as of [`crate::Instance::counters`].
     pub fn counters(&self) -> crate::Counters {
         self.worker.counters

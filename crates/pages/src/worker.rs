@@ -372,6 +372,14 @@ impl<P: Port> Worker<P> {
         Ok(())
     }
 
+    /// Waits until nothing is in flight, keeping what becomes ready.
+    pub(crate) fn quiet(&mut self) -> Result<(), PagesError> {
+        while self.port.in_flight() > 0 {
+            self.poll(1, None)?;
+        }
+        Ok(())
+    }
+
     /// Reads a page into the cache and waits for it; the frame is not pinned. For recovery and for looking at single pages.
     pub(crate) fn fetch(&mut self, local: u32) -> Result<u32, PagesError> {
         if self.next_waiter.is_empty() {
