@@ -24,8 +24,10 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// An answer in under three minutes: this place, or these places against each other
-    #[command(after_help = "Examples:\n  assay quick                 this directory, direct and through the page cache; \
-                            as root also ext4, XFS and btrfs on loop LUNs\n  assay quick /mnt/a /mnt/b   two places against each other")]
+    #[command(
+        after_help = "Examples:\n  assay quick                 this directory, direct and through the page cache; \
+                            as root also ext4, XFS and btrfs on loop LUNs\n  assay quick /mnt/a /mnt/b   two places against each other"
+    )]
     Quick(Quick),
     /// What a study would run, destroy and be able to tell; touches nothing
     Check(Check),

@@ -34,13 +34,19 @@ pub(crate) fn phase<P: Port + Send>(
             let pacing = random_pacing(random, phase, cancel);
             let mut operations = instance.random(&random_work(random), seed)?;
             let outcome = drive_all(&mut operations, &pacing, seed)?;
-            Ok(Driven { outcome, user_scans: Vec::new() })
+            Ok(Driven {
+                outcome,
+                user_scans: Vec::new(),
+            })
         }
         PhaseKind::Scan(scan) => {
             let pacing = Pacing {
                 sessions: scan.parallel * scan.degree,
                 arrival: Arrival::Closed { think: None },
-                stop: Stop { time_ns: phase.time.map(|t| t.0), operations_per_session: None },
+                stop: Stop {
+                    time_ns: phase.time.map(|t| t.0),
+                    operations_per_session: None,
+                },
                 slice_ns: slice_ns(phase),
                 cancel: Some(Arc::clone(cancel)),
             };
@@ -53,12 +59,17 @@ pub(crate) fn phase<P: Port + Send>(
 }
 
 fn slice_ns(phase: &Phase) -> u64 {
-    phase.time.map_or(SLICE_NS_UNTIMED, |t| (t.0 / SLICES_PER_PHASE).max(SLICE_NS_MIN))
+    phase
+        .time
+        .map_or(SLICE_NS_UNTIMED, |t| (t.0 / SLICES_PER_PHASE).max(SLICE_NS_MIN))
 }
 
 fn random_pacing(random: &Random, phase: &Phase, cancel: &Arc<AtomicBool>) -> Pacing {
     let arrival = match random.rate {
-        Some(rate_per_s) => Arrival::Open { rate_per_s, schedule: Schedule::Poisson },
+        Some(rate_per_s) => Arrival::Open {
+            rate_per_s,
+            schedule: Schedule::Poisson,
+        },
         None => Arrival::Closed {
             think: (random.think_tm_frequency > 0).then_some(Think {
                 frequency: random.think_tm_frequency,
@@ -90,7 +101,11 @@ fn random_work(random: &Random) -> RandomWork {
         work_loop: 0,
         heavy: random.redo_stress == RedoStress::Heavy,
         outstanding: random.outstanding,
-        hotspot: random.hotspot.map(|h| Hotspot { bytes: h.size.0, offset: h.offset.0, frequency: h.frequency }),
+        hotspot: random.hotspot.map(|h| Hotspot {
+            bytes: h.size.0,
+            offset: h.offset.0,
+            frequency: h.frequency,
+        }),
     }
 }
 
@@ -128,7 +143,10 @@ where
     O::Error: Send,
 {
     if let [only] = operations {
-        let pacing = Pacing { sessions: only.sessions(), ..pacing.clone() };
+        let pacing = Pacing {
+            sessions: only.sessions(),
+            ..pacing.clone()
+        };
         return workloads::drive(only, &pacing, seed);
     }
     let parts = pacing.split(operations.len() as u32);
@@ -139,7 +157,10 @@ where
             .enumerate()
             .filter(|(_, (operation, _))| operation.sessions() > 0)
             .map(|(worker, (operation, part))| {
-                let part = Pacing { sessions: operation.sessions(), ..part };
+                let part = Pacing {
+                    sessions: operation.sessions(),
+                    ..part
+                };
                 scope.spawn(move || workloads::drive(operation, &part, seed.wrapping_add(worker as u64)))
             })
             .collect();

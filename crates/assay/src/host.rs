@@ -30,7 +30,12 @@ pub(crate) struct Devices {
 impl Devices {
     /// Of all places of a stack together.
     pub(crate) fn under(places: &[PathBuf]) -> anyhow::Result<Devices> {
-        let mut devices = Devices { near: Vec::new(), low: Vec::new(), notes: Vec::new(), hidden: false };
+        let mut devices = Devices {
+            near: Vec::new(),
+            low: Vec::new(),
+            notes: Vec::new(),
+            hidden: false,
+        };
         for place in places {
             let lineage: Lineage = observers::lineage(place)?;
             devices.hidden |= lineage.backing != Backing::Devices;
@@ -69,7 +74,13 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(devices: Devices, sync: Vec<PathBuf>, mounts: Vec<PathBuf>, budget: Option<(u64, u8)>) -> Host {
-        Host { devices, sync, mounts, budget, began: None }
+        Host {
+            devices,
+            sync,
+            mounts,
+            budget,
+            began: None,
+        }
     }
 }
 
@@ -97,10 +108,14 @@ impl<P: Port> Surroundings<P> for Host {
         seen.measures.extend(self.devices_of(&delta));
         seen.measures.extend(host_of(&delta, &watched));
         seen.measures.extend(memory_of(&delta, &watched, self.budget));
-        seen.measures.extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
+        seen.measures
+            .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
         seen.samples = samples(&watched, &self.devices);
         if !delta.lost.is_empty() {
-            seen.invalid = Some(format!("{} went away or was made anew during the phase", delta.lost.join(", ")));
+            seen.invalid = Some(format!(
+                "{} went away or was made anew during the phase",
+                delta.lost.join(", ")
+            ));
         }
         if !delta.unaccounted.is_empty() {
             seen.notes.push(format!(
@@ -115,8 +130,28 @@ impl<P: Port> Surroundings<P> for Host {
 impl Host {
     fn devices_of(&self, delta: &Delta) -> Vec<(Measure, f64)> {
         use Measure as M;
-        let near = (&self.devices.near, [M::NearReads, M::NearWrites, M::NearReadBytes, M::NearWriteBytes, M::NearFlushes, M::NearDiscards]);
-        let low = (&self.devices.low, [M::LowReads, M::LowWrites, M::LowReadBytes, M::LowWriteBytes, M::LowFlushes, M::LowDiscards]);
+        let near = (
+            &self.devices.near,
+            [
+                M::NearReads,
+                M::NearWrites,
+                M::NearReadBytes,
+                M::NearWriteBytes,
+                M::NearFlushes,
+                M::NearDiscards,
+            ],
+        );
+        let low = (
+            &self.devices.low,
+            [
+                M::LowReads,
+                M::LowWrites,
+                M::LowReadBytes,
+                M::LowWriteBytes,
+                M::LowFlushes,
+                M::LowDiscards,
+            ],
+        );
         let mut measures = Vec::new();
         for (names, [reads, writes, read_bytes, write_bytes, flushes, discards]) in [near, low] {
             let found: Vec<_> = names.iter().filter_map(|name| delta.devices.get(name)).collect();
@@ -159,8 +194,14 @@ fn host_of(delta: &Delta, watched: &Watched) -> Vec<(Measure, f64)> {
     ];
     let mut add = |measure, value: Option<f64>| measures.extend(value.map(|v| (measure, v)));
     add(Measure::CpuIdleShare, delta.cpu.idle_share());
-    add(Measure::CpuOwnNs, delta.own.and_then(|own| own.cpu_ns).map(|ns| ns as f64));
-    add(Measure::CpuKernelThreadsNs, delta.kernel_threads.as_ref().map(|k| k.cpu_ns as f64));
+    add(
+        Measure::CpuOwnNs,
+        delta.own.and_then(|own| own.cpu_ns).map(|ns| ns as f64),
+    );
+    add(
+        Measure::CpuKernelThreadsNs,
+        delta.kernel_threads.as_ref().map(|k| k.cpu_ns as f64),
+    );
     let pressure = &delta.pressure;
     let us = |us: u64| us as f64 * 1e3;
     add(Measure::PsiCpuSomeNs, pressure.cpu.map(|s| us(s.some_us)));
@@ -178,13 +219,19 @@ fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>) -> Vec
     let host_cache = most(|s| s.page_cache_bytes);
     let ends = [delta.cgroup.0.as_ref(), delta.cgroup.1.as_ref()];
     let group_cache = ends.iter().flatten().filter_map(|g| g.file_bytes).max();
-    let cache = if enforced { group_cache.or(host_cache) } else { host_cache };
+    let cache = if enforced {
+        group_cache.or(host_cache)
+    } else {
+        host_cache
+    };
     let total = if enforced {
         most(|s| s.cgroup_bytes)
     } else {
         // Not bounded, so nobody but this run is charged: what the page cache grew by since the phase began.
         let before = delta.memory.0.and_then(|m| m.page_cache_bytes());
-        rss.zip(host_cache).zip(before).map(|((rss, cache), before)| rss + cache.saturating_sub(before))
+        rss.zip(host_cache)
+            .zip(before)
+            .map(|((rss, cache), before)| rss + cache.saturating_sub(before))
     };
     let mut measures = Vec::new();
     let mut add = |measure, value: Option<u64>| measures.extend(value.map(|v| (measure, v as f64)));
@@ -201,12 +248,19 @@ fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>) -> Vec
 
 /// The time series kept: device traffic of the nearest and of the lowest devices, processors, memory.
 fn samples(watched: &Watched, devices: &Devices) -> Vec<Sample> {
-    let begin = watched.samples.first().map_or(0, |s| s.at_ns.saturating_sub(s.elapsed_ns));
+    let begin = watched
+        .samples
+        .first()
+        .map_or(0, |s| s.at_ns.saturating_sub(s.elapsed_ns));
     let mut rows = Vec::new();
     for sample in &watched.samples {
         let at_ns = sample.at_ns.saturating_sub(begin);
         let mut add = |name: &str, value: Option<f64>| {
-            rows.extend(value.map(|value| Sample { at_ns, name: name.to_string(), value }));
+            rows.extend(value.map(|value| Sample {
+                at_ns,
+                name: name.to_string(),
+                value,
+            }));
         };
         for (level, names) in [("near", &devices.near), ("low", &devices.low)] {
             let of = |f: fn(&observers::DeviceSample) -> u64| -> Option<f64> {
@@ -223,7 +277,13 @@ fn samples(watched: &Watched, devices: &Devices) -> Vec<Sample> {
             add(&format!("device.{level}.reads_per_s"), of(|d| d.reads));
             add(&format!("device.{level}.writes_per_s"), of(|d| d.writes));
         }
-        add("cpu.busy_cores", sample.cpu.and_then(|c| sample.per_second(c.busy_ns())).map(|ns| ns / 1e9));
+        add(
+            "cpu.busy_cores",
+            sample
+                .cpu
+                .and_then(|c| sample.per_second(c.busy_ns()))
+                .map(|ns| ns / 1e9),
+        );
         add("memory.page_cache_bytes", sample.page_cache_bytes.map(|b| b as f64));
         add("memory.dirty_bytes", sample.dirty_bytes.map(|b| b as f64));
         add("memory.own_bytes", sample.rss_bytes.map(|b| b as f64));

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Memory the tool itself needs beside cache and maps of the engine: added to the group's limit, not to the budget.
-const TOOL_BYTES: u64 = 48 << 20;
+/// Memory the tool itself needs beside cache and maps of the engine. It counts against the budget, on every stack alike.
+const TOOL_BYTES: u64 = 40 << 20;
 /// Rate assumed where nothing was written before the first block.
 const NOMINAL_FILL_RATE: u64 = 500 << 20;
 
@@ -43,12 +43,25 @@ impl<'a> HostSite<'a> {
         cancel: &Arc<AtomicBool>,
     ) -> anyhow::Result<HostSite<'a>> {
         let skipped = skipped(study);
-        if let Some(first) = skipped.first().cloned().flatten().filter(|_| skipped.iter().all(Option::is_some)) {
-            return Err(anyhow!("no stack of the study can be built here: {}\n  {}", first.reason, first.cure));
+        if let Some(first) = skipped
+            .first()
+            .cloned()
+            .flatten()
+            .filter(|_| skipped.iter().all(Option::is_some))
+        {
+            return Err(anyhow!(
+                "no stack of the study can be built here: {}\n  {}",
+                first.reason,
+                first.cure
+            ));
         }
         let devices = lun_sets::inspect(study, yes)?;
         let mut journal = Journal::create(&stacks::state_dir(), run_id)?;
-        let needs_luns = study.stacks.iter().zip(&skipped).any(|(s, skip)| skip.is_none() && s.data.is_some());
+        let needs_luns = study
+            .stacks
+            .iter()
+            .zip(&skipped)
+            .any(|(s, skip)| skip.is_none() && s.data.is_some());
         let luns = if needs_luns {
             LunSets::prepare(study, &devices, &mut journal, progress, cancel)?
         } else {
@@ -89,7 +102,11 @@ impl<'a> HostSite<'a> {
                 let places = self.places(index, 0, cancel)?;
                 let built = stacks::build(&self.study.stacks[index], &places, &self.work_dir, &mut self.journal)?;
                 let redo_beside = self.study.stacks[index].redo.is_none();
-                let taken = if redo_beside { self.study.database.redo_size.0 } else { 0 };
+                let taken = if redo_beside {
+                    self.study.database.redo_size.0
+                } else {
+                    0
+                };
                 let room = built.usable_bytes.saturating_sub(taken);
                 usable = Some(usable.map_or(room, |u| u.min(room)));
                 let left = stacks::teardown(built, &mut self.journal);
@@ -101,12 +118,13 @@ impl<'a> HostSite<'a> {
         }
         let sizes = sizes::sizes(self.study, usable)?;
         if let Some(budget) = self.study.memory_budget {
-            let own = sizes.memory_bytes() * u64::from(self.study.workers)
-                + pages::map_bytes(&sizes.shape, &sizes.settings);
+            let own =
+                sizes.memory_bytes() * u64::from(self.study.workers) + pages::map_bytes(&sizes.shape, &sizes.settings);
             ensure!(
-                own < budget.0,
-                "the engine's cache, buffers and maps take {} of a memory budget of {budget}\n  raise `memory.budget`, or lower `database.cache`",
-                plan::Bytes(own)
+                own + TOOL_BYTES < budget.0,
+                "the engine's cache, buffers and maps take {} and the tool itself {}, of a memory budget of {budget}\n  raise `memory.budget`, or lower `database.cache`",
+                plan::Bytes(own),
+                plan::Bytes(TOOL_BYTES)
             );
         }
         self.prepared.sizes = Some(sizes);
@@ -135,7 +153,10 @@ impl<'a> HostSite<'a> {
                 let choice = targets::choose(&spec, self.study.seed)?;
                 undone(&self.journal.undo_to(mark))?;
                 let rate = |iops: f64| format!("{iops:.0} reads/s of 8 KiB");
-                facts.push(("io ring".to_string(), choice.ring_iops.map_or_else(|| "none".to_string(), rate)));
+                facts.push((
+                    "io ring".to_string(),
+                    choice.ring_iops.map_or_else(|| "none".to_string(), rate),
+                ));
                 facts.push(("io pread".to_string(), rate(choice.pread_iops)));
                 facts.extend(choice.ring_refused.map(|why| ("io ring refused".to_string(), why)));
                 match choice.chosen {
@@ -145,15 +166,18 @@ impl<'a> HostSite<'a> {
             }
         };
         self.prepared.facts.extend(facts);
+        self.prepared.ceiling = site::generator_ceiling(self.study.seed)?;
         Ok(())
     }
 
     fn bound_memory(&mut self) -> anyhow::Result<()> {
         let Some(budget) = self.study.memory_budget else {
-            self.prepared.facts.push(("memory budget".to_string(), "none: measured, not bounded".to_string()));
+            self.prepared
+                .facts
+                .push(("memory budget".to_string(), "none: measured, not bounded".to_string()));
             return Ok(());
         };
-        let limit = stacks::memory_limit(budget.0 + TOOL_BYTES, std::process::id(), &mut self.journal)?;
+        let limit = stacks::memory_limit(budget.0, std::process::id(), &mut self.journal)?;
         let words = match &limit.version {
             Enforcement::V1 => format!("{budget}, enforced by cgroup v1"),
             Enforcement::V2 => format!("{budget}, enforced by cgroup v2"),
@@ -177,7 +201,11 @@ impl<'a> HostSite<'a> {
             let Some(set) = set else { return Ok(Vec::new()) };
             self.luns.attach(set, seed ^ salt, &mut self.journal, cancel)
         };
-        Ok(Places { data: attach(&stack.data, 0)?, redo: attach(&stack.redo, 1 << 48)?, marker: luns::MARKER.to_string() })
+        Ok(Places {
+            data: attach(&stack.data, 0)?,
+            redo: attach(&stack.redo, 1 << 48)?,
+            marker: luns::MARKER.to_string(),
+        })
     }
 
     /// Undoes everything.
@@ -187,7 +215,9 @@ impl<'a> HostSite<'a> {
 
     /// The sizes, once prepared.
     pub(crate) fn sizes(&self) -> anyhow::Result<Sizes> {
-        self.prepared.sizes.context("sizes are found before anything is measured")
+        self.prepared
+            .sizes
+            .context("sizes are found before anything is measured")
     }
 }
 
@@ -222,20 +252,28 @@ fn skipped(study: &Study) -> Vec<Option<Skipped>> {
         .map(|stack| {
             let kind = site::kind_word(&stack.kind);
             let found = probed.iter().find(|p| p.kind == kind)?;
-            (!found.able).then(|| Skipped { reason: found.reason.clone(), cure: found.cure.clone() })
+            (!found.able).then(|| Skipped {
+                reason: found.reason.clone(),
+                cure: found.cure.clone(),
+            })
         })
         .collect()
 }
 
 impl Site for HostSite<'_> {
     fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger> {
-        let ranked = self.study.phases.iter().filter(|p| p.ranked).count();
-        let taking_part = self.skipped.iter().filter(|s| s.is_none()).count();
+        let taking_part = self
+            .study
+            .stacks
+            .iter()
+            .zip(&self.skipped)
+            .filter(|(_, skipped)| skipped.is_none())
+            .map(|(stack, _)| stack);
         let estimate = plan::estimate(self.study, self.luns.fill_rate.unwrap_or(NOMINAL_FILL_RATE));
         let opening = Opening {
             study: self.study,
             blocks: estimate.blocks(self.study),
-            comparisons: (taking_part.saturating_sub(1) * ranked) as u32,
+            comparisons: site::comparisons(self.study, taking_part),
             method: self.prepared.method.word(),
             run_id: self.journal.run_id(),
             modelled: false,

@@ -41,6 +41,8 @@ pub(crate) struct Prepared {
     pub(crate) method: Method,
     /// Budget in bytes, and 0 not enforced, 1 cgroup v1, 2 cgroup v2.
     pub(crate) budget: Option<(u64, u8)>,
+    /// Reads a second of the generator on a target that does nothing.
+    pub(crate) ceiling: f64,
     /// Facts of the study as a whole.
     pub(crate) facts: Vec<(String, String)>,
 }
@@ -60,7 +62,8 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let study = site.study;
     let stack = &study.stacks[turn.stack];
     let mark = site.journal.mark();
-    turn.progress.doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
+    turn.progress
+        .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
     let places = site.places(turn.stack, turn.block.seed, turn.cancel)?;
     site.luns.used();
     let built = stacks::build(stack, &places, &site.work_dir, &mut site.journal)?;
@@ -72,15 +75,30 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let host = site.host.clone();
     let result = site::recorded(ledger, stack, turn, &host, |ledger, trial| {
         let sizes = site.sizes()?;
-        let standing = Standing { stack, built: &built, sizes: &sizes, turn, trial, first };
+        let standing = Standing {
+            stack,
+            built: &built,
+            sizes: &sizes,
+            turn,
+            trial,
+            first,
+        };
         match (site.prepared.method, inject::is_planted(&stack.inject)) {
             (Method::Ring, false) => drive(site, ledger, &standing, UringPort::open),
             (Method::Pread, false) => drive(site, ledger, &standing, PsyncPort::open),
             (Method::Ring, true) => drive(site, ledger, &standing, |specs, memory, depth| {
-                Ok(inject::planted(UringPort::open(specs, memory, depth)?, stack.inject, turn.block.seed))
+                Ok(inject::planted(
+                    UringPort::open(specs, memory, depth)?,
+                    stack.inject,
+                    turn.block.seed,
+                ))
             }),
             (Method::Pread, true) => drive(site, ledger, &standing, |specs, memory, depth| {
-                Ok(inject::planted(PsyncPort::open(specs, memory, depth)?, stack.inject, turn.block.seed))
+                Ok(inject::planted(
+                    PsyncPort::open(specs, memory, depth)?,
+                    stack.inject,
+                    turn.block.seed,
+                ))
             }),
         }
     })
@@ -108,7 +126,11 @@ fn drive<P: Port + Send>(
     for _ in 0..study.workers {
         ports.push(open(&specs, sizes.memory_bytes(), sizes.depth(files.data.len()))?);
     }
-    turn.progress.doing(&format!("block {} · {} · loading", turn.block.number + 1, standing.stack.name));
+    turn.progress.doing(&format!(
+        "block {} · {} · loading",
+        turn.block.number + 1,
+        standing.stack.name
+    ));
     let mut instance = Instance::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?;
     if standing.first {
         result_file::facts(ledger, &format!("stack:{}", standing.stack.name), granted(standing)?)?;
@@ -127,9 +149,15 @@ fn drive<P: Port + Send>(
     }
     let mut host = Host::new(devices, places, standing.built.mounts.clone(), site.prepared.budget);
     let mut fixed = site::fixed(sizes);
-    fixed.push((ledger::Measure::EngineCacheBytes, sizes.settings.cache_bytes as f64));
-    fixed.dedup_by_key(|(measure, _)| *measure);
-    let around = Around { study, sizes, trial: standing.trial, stack: &standing.stack.name, turn, fixed };
+    fixed.push((ledger::Measure::GeneratorCeilingIops, site.prepared.ceiling));
+    let around = Around {
+        study,
+        sizes,
+        trial: standing.trial,
+        stack: &standing.stack.name,
+        turn,
+        fixed,
+    };
     trial::phases(&mut instance, &mut host, &around, ledger)?;
     record_extents(&mut instance, &files, standing.trial, ledger, "at the end")
 }
@@ -146,7 +174,13 @@ fn specs(standing: &Standing<'_>) -> Vec<OpenSpec> {
         Place::Device(path) => OpenSpec::writing(path, access),
     };
     let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, standing.built.data.len());
-    let mut specs: Vec<OpenSpec> = standing.built.data.iter().zip(data).map(|(p, size)| spec(p, size)).collect();
+    let mut specs: Vec<OpenSpec> = standing
+        .built
+        .data
+        .iter()
+        .zip(data)
+        .map(|(p, size)| spec(p, size))
+        .collect();
     specs.push(spec(&standing.built.redo, pages::redo_file_bytes(&sizes.settings)));
     specs
 }
@@ -159,7 +193,12 @@ fn path_of(place: &Place) -> &Path {
 
 /// Every place of the stack: files (which exist by now) and devices.
 fn places(built: &Built) -> Vec<PathBuf> {
-    built.data.iter().chain([&built.redo]).map(|place| path_of(place).to_path_buf()).collect()
+    built
+        .data
+        .iter()
+        .chain([&built.redo])
+        .map(|place| path_of(place).to_path_buf())
+        .collect()
 }
 
 /// What the kernel really gave on the data and the redo log.
@@ -191,7 +230,13 @@ fn describe_devices(ledger: &mut Ledger, standing: &Standing<'_>, devices: &Devi
         ("nearest devices".to_string(), devices.near.join(", ")),
         ("lowest visible devices".to_string(), devices.low.join(", ")),
     ];
-    facts.extend(devices.notes.iter().enumerate().map(|(i, note)| (format!("note {}", i + 1), note.clone())));
+    facts.extend(
+        devices
+            .notes
+            .iter()
+            .enumerate()
+            .map(|(i, note)| (format!("note {}", i + 1), note.clone())),
+    );
     result_file::facts(ledger, &scope, facts)?;
     for device in devices.near.iter().chain(&devices.low) {
         result_file::facts(ledger, &format!("device:{device}"), observers::device_facts(device))?;
@@ -207,14 +252,20 @@ fn record_extents<P: Port>(
     ledger: &mut Ledger,
     when: &str,
 ) -> anyhow::Result<()> {
-    let Some(port) = instance.ports_mut().next() else { return Ok(()) };
+    let Some(port) = instance.ports_mut().next() else {
+        return Ok(());
+    };
     for (number, file) in files.data.iter().enumerate() {
         let extents = port.extents(*file).context("where the data lies")?;
         if extents.is_empty() {
             continue;
         }
         let bytes = extents.iter().map(|e| e.length).sum();
-        let summary = ExtentSummary { file: format!("data {number} {when}"), extents: extents.len() as u64, bytes };
+        let summary = ExtentSummary {
+            file: format!("data {number} {when}"),
+            extents: extents.len() as u64,
+            bytes,
+        };
         ledger.extents_of(trial, &summary)?;
     }
     Ok(())
@@ -229,7 +280,10 @@ fn name_files(error: anyhow::Error, built: &Built) -> anyhow::Error {
         .enumerate()
         .map(|(number, place)| format!("file {number} is {}", path_of(place).display()))
         .collect();
-    if error.chain().any(|cause| matches!(cause.downcast_ref(), Some(pages::PagesError::Settings { .. }))) {
+    if error
+        .chain()
+        .any(|cause| matches!(cause.downcast_ref(), Some(pages::PagesError::Settings { .. })))
+    {
         return error;
     }
     error.context(names.join(", "))

@@ -51,7 +51,11 @@ pub(crate) fn inspect(study: &Study, yes: bool) -> anyhow::Result<BTreeMap<PathB
     ensure!(
         named.is_empty() || yes,
         "the study destroys what is on {}\n  say --yes if that is meant",
-        named.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
+        named
+            .iter()
+            .map(|p| p.display().to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
     );
     Ok(facts)
 }
@@ -65,7 +69,10 @@ impl LunSets {
         progress: &Progress,
         cancel: &AtomicBool,
     ) -> anyhow::Result<LunSets> {
-        let mut sets = LunSets { fresh: true, ..LunSets::default() };
+        let mut sets = LunSets {
+            fresh: true,
+            ..LunSets::default()
+        };
         let (mut written, began) = (0, Instant::now());
         check_room(study)?;
         for set in &study.luns {
@@ -121,7 +128,8 @@ impl LunSets {
             ));
         }
         for (number, difference) in luns::differences(&known).into_iter().enumerate() {
-            self.facts.push((format!("lun:{set}"), vec![(format!("unlike {number}"), difference)]));
+            self.facts
+                .push((format!("lun:{set}"), vec![(format!("unlike {number}"), difference)]));
         }
     }
 
@@ -134,7 +142,13 @@ impl LunSets {
         cancel: &AtomicBool,
     ) -> anyhow::Result<Vec<PathBuf>> {
         let mut devices = Vec::new();
-        for (number, lun) in self.sets.get(set).context("a LUN set that the plan let through")?.iter().enumerate() {
+        for (number, lun) in self
+            .sets
+            .get(set)
+            .context("a LUN set that the plan let through")?
+            .iter()
+            .enumerate()
+        {
             match lun {
                 Lun::Device(path) => devices.push(path.clone()),
                 Lun::File(path) => {
@@ -179,14 +193,23 @@ fn check_room(study: &Study) -> anyhow::Result<()> {
 
 /// `DIR/assay-RUN`, made once per directory.
 pub(crate) fn own_directory(dir: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
-    let dir = dir
-        .canonicalize()
-        .with_context(|| format!("{}: no such directory for LUN files\n  make it, or name another `dir`", dir.display()))?;
+    let dir = dir.canonicalize().with_context(|| {
+        format!(
+            "{}: no such directory for LUN files\n  make it, or name another `dir`",
+            dir.display()
+        )
+    })?;
     let own = dir.join(format!("assay-{}", journal.run_id()));
     if !own.exists() {
-        journal.before(Undo::RemoveDir { path: own.clone(), contents: false })?;
+        journal.before(Undo::RemoveDir {
+            path: own.clone(),
+            contents: false,
+        })?;
         std::fs::create_dir(&own).with_context(|| {
-            format!("make the directory {}\n  use a `dir` that can be written, with free space", own.display())
+            format!(
+                "make the directory {}\n  use a `dir` that can be written, with free space",
+                own.display()
+            )
         })?;
     }
     Ok(own)

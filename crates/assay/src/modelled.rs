@@ -38,8 +38,17 @@ pub(crate) fn load(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) ->
         seed,
     };
     let port = crate::inject::planted(ModelPort::open(device)?, inject, seed);
-    let files = Files { data: vec![FileId(0)], redo: FileId(1) };
-    Ok(Instance::create(vec![port], &files, sizes.shape, sizes.settings, &mut |_, _| ())?)
+    let files = Files {
+        data: vec![FileId(0)],
+        redo: FileId(1),
+    };
+    Ok(Instance::create(
+        vec![port],
+        &files,
+        sizes.shape,
+        sizes.settings,
+        &mut |_, _| (),
+    )?)
 }
 
 /// The model's own counters around a phase.
@@ -49,7 +58,11 @@ pub(crate) struct ModelSurroundings {
 }
 
 fn moved(instance: &mut Instance<Modelled>) -> Moved {
-    instance.ports_mut().map(|port| port.inner().moved()).next().unwrap_or_default()
+    instance
+        .ports_mut()
+        .map(|port| port.inner().moved())
+        .next()
+        .unwrap_or_default()
 }
 
 impl Surroundings<Modelled> for ModelSurroundings {
@@ -71,7 +84,13 @@ impl Surroundings<Modelled> for ModelSurroundings {
             (Measure::NearWriteBytes, Measure::LowWriteBytes, moved.write_bytes),
             (Measure::NearFlushes, Measure::LowFlushes, moved.flushes),
         ];
-        let measures = rows.into_iter().flat_map(|(near, low, n)| [(near, n as f64), (low, n as f64)]).collect();
-        Ok(Seen { measures, ..Seen::default() })
+        let measures = rows
+            .into_iter()
+            .flat_map(|(near, low, n)| [(near, n as f64), (low, n as f64)])
+            .collect();
+        Ok(Seen {
+            measures,
+            ..Seen::default()
+        })
     }
 }

@@ -15,7 +15,9 @@ impl Progress {
     pub(crate) fn new(phases: u64, quiet: bool) -> Progress {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(phases), ProgressDrawTarget::stderr_with_hz(5));
-            if let Ok(style) = ProgressStyle::with_template("[{elapsed_precise}] {bar:20} {pos}/{len} {wide_msg} at most {eta} left") {
+            if let Ok(style) =
+                ProgressStyle::with_template("[{elapsed_precise}] {bar:20} {pos}/{len} {wide_msg} at most {eta} left")
+            {
                 bar.set_style(style);
             }
             bar.enable_steady_tick(Duration::from_millis(500));

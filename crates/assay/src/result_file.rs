@@ -43,7 +43,11 @@ pub(crate) fn create(path: &Path, opening: &Opening<'_>) -> anyhow::Result<Ledge
     let settings: Vec<Setting> = study
         .resolved
         .iter()
-        .map(|r| Setting { key: r.key.clone(), value: r.value.clone(), written: r.written })
+        .map(|r| Setting {
+            key: r.key.clone(),
+            value: r.value.clone(),
+            written: r.written,
+        })
         .collect();
     ledger.settings_all(&settings)?;
     facts(&mut ledger, "host", observers::host_facts())?;
@@ -52,8 +56,14 @@ pub(crate) fn create(path: &Path, opening: &Opening<'_>) -> anyhow::Result<Ledge
 
 /// Facts of one scope.
 pub(crate) fn facts(ledger: &mut Ledger, scope: &str, facts: Vec<(String, String)>) -> anyhow::Result<()> {
-    let rows: Vec<Fact> =
-        facts.into_iter().map(|(key, value)| Fact { scope: scope.to_string(), key, value }).collect();
+    let rows: Vec<Fact> = facts
+        .into_iter()
+        .map(|(key, value)| Fact {
+            scope: scope.to_string(),
+            key,
+            value,
+        })
+        .collect();
     Ok(ledger.facts_all(&rows)?)
 }
 
@@ -66,10 +76,13 @@ pub(crate) fn resume(path: &Path, study: &Study) -> anyhow::Result<Ledger> {
         "{} was made from another study (or from this one before it was changed)\n  resume with the study as it was, or start anew with another --output",
         path.display()
     );
-    let same_settings = ledger
-        .settings()?
-        .iter()
-        .all(|s| study.resolved.iter().find(|r| r.key == s.key).is_some_and(|r| r.value == s.value));
+    let same_settings = ledger.settings()?.iter().all(|s| {
+        study
+            .resolved
+            .iter()
+            .find(|r| r.key == s.key)
+            .is_some_and(|r| r.value == s.value)
+    });
     ensure!(
         same_settings,
         "{} was made with other values (another --scale?)\n  resume with the same flags, or start anew with another --output",
@@ -81,5 +94,9 @@ pub(crate) fn resume(path: &Path, study: &Study) -> anyhow::Result<Ledger> {
 /// Trials that are finished: (block, stack).
 pub(crate) fn finished(ledger: &Ledger) -> anyhow::Result<BTreeSet<(u32, String)>> {
     let trials = ledger.trials().context("read the trials")?;
-    Ok(trials.into_iter().filter(|t| t.status == TrialStatus::Done).map(|t| (t.block, t.stack)).collect())
+    Ok(trials
+        .into_iter()
+        .filter(|t| t.status == TrialStatus::Done)
+        .map(|t| (t.block, t.stack))
+        .collect())
 }

@@ -24,7 +24,11 @@ pub(crate) fn run(
     progress: &Progress,
     cancel: &Arc<AtomicBool>,
 ) -> anyhow::Result<()> {
-    let mut ledger = if resume { result_file::resume(output, study)? } else { site.open_result(output)? };
+    let mut ledger = if resume {
+        result_file::resume(output, study)?
+    } else {
+        site.open_result(output)?
+    };
     site.describe(&mut ledger)?;
     let ended = blocks(study, &mut ledger, site, progress, cancel);
     let reason = match &ended {
@@ -32,7 +36,10 @@ pub(crate) fn run(
         Err(error) => format!("{error:#}"),
     };
     if !signals::is_set(cancel) {
-        ledger.finish(&Ending { at_unix_ns: unix_ns(), reason })?;
+        ledger.finish(&Ending {
+            at_unix_ns: unix_ns(),
+            reason,
+        })?;
     }
     ended.map(|_| ())
 }
@@ -57,7 +64,13 @@ fn blocks(
                 progress.advance(study.phases.len() as u64);
                 continue;
             }
-            let turn = Turn { block: &block, position: position as u32, stack: index, progress, cancel };
+            let turn = Turn {
+                block: &block,
+                position: position as u32,
+                stack: index,
+                progress,
+                cancel,
+            };
             site.trial(ledger, &turn)?;
         }
         let analysis = Analysis::of(ledger)?;

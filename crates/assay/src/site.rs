@@ -59,11 +59,10 @@ impl<'a> ModelSite<'a> {
 
 impl Site for ModelSite<'_> {
     fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger> {
-        let ranked = self.study.phases.iter().filter(|p| p.ranked).count();
         let opening = Opening {
             study: self.study,
             blocks: plan::estimate(self.study, 1 << 30).blocks(self.study),
-            comparisons: ((self.study.stacks.len() - 1) * ranked) as u32,
+            comparisons: comparisons(self.study, self.study.stacks.iter()),
             method: "model",
             run_id: &self.run_id,
             modelled: true,
@@ -107,10 +106,51 @@ impl Site for ModelSite<'_> {
             // Two identical stacks must not have identical luck: the device's chances depend on its place in the study.
             let seed = turn.block.seed ^ ((turn.stack as u64 + 1) << 32);
             let mut instance = modelled::load(model, stack.inject, sizes, seed)?;
-            let around = Around { study, sizes, trial, stack: &stack.name, turn, fixed: fixed(sizes) };
-            crate::trial::phases(&mut instance, &mut modelled::ModelSurroundings::default(), &around, ledger)
+            let around = Around {
+                study,
+                sizes,
+                trial,
+                stack: &stack.name,
+                turn,
+                fixed: fixed(sizes),
+            };
+            crate::trial::phases(
+                &mut instance,
+                &mut modelled::ModelSurroundings::default(),
+                &around,
+                ledger,
+            )
         })
     }
+}
+
+/// Reads a second that the generator reaches on a target that does nothing: above it a study measures the tool.
+pub(crate) fn generator_ceiling(seed: u64) -> anyhow::Result<f64> {
+    const SECONDS: f64 = 0.1;
+    const DEPTH: usize = 64;
+    const BLOCK: u32 = 8192;
+    let mut port = targets::NullPort::open(&[1 << 30], DEPTH as u64 * u64::from(BLOCK), DEPTH)?;
+    let done = targets::measure_reads(&mut port, targets::FileId(0), BLOCK, DEPTH, SECONDS, seed)?;
+    Ok(done.rate_per_second())
+}
+
+/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group.
+/// Directories and stacks on LUNs have different numbers of layers under them, and so do LUN files and devices.
+pub(crate) fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {
+    let ranked = study.phases.iter().filter(|p| p.ranked).count();
+    let on_files = |set: &str| {
+        study
+            .luns
+            .iter()
+            .any(|s| s.name == set && matches!(s.source, plan::LunSource::Files { .. }))
+    };
+    let mut groups = std::collections::BTreeSet::new();
+    let mut count = 0;
+    for stack in stacks {
+        groups.insert(stack.data.as_deref().map(on_files));
+        count += 1;
+    }
+    ((count - groups.len()) * ranked) as u32
 }
 
 /// Measures that are the same in all phases of all stacks.

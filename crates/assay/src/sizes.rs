@@ -65,7 +65,12 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
         sessions = sessions.max(s);
         outstanding = outstanding.max(o);
     }
-    Ok(Sizes { shape, settings, sessions, outstanding })
+    Ok(Sizes {
+        shape,
+        settings,
+        sessions,
+        outstanding,
+    })
 }
 
 impl Sizes {

@@ -35,7 +35,12 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
 ) -> anyhow::Result<()> {
     for (ordinal, phase) in around.study.phases.iter().enumerate() {
         signals::check(around.turn.cancel)?;
-        around.turn.progress.doing(&format!("block {} · {} · {}", around.turn.block.number + 1, around.stack, phase.name));
+        around.turn.progress.doing(&format!(
+            "block {} · {} · {}",
+            around.turn.block.number + 1,
+            around.stack,
+            phase.name
+        ));
         let began = unix_ns();
         let head = |elapsed_ns, drain_ns, status| PhaseRun {
             trial: around.trial,
@@ -50,7 +55,11 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
         };
         match one(instance, surroundings, around, phase, ordinal) {
             Ok(done) => {
-                let status = done.seen.invalid.clone().map_or(PhaseStatus::Valid, PhaseStatus::Invalid);
+                let status = done
+                    .seen
+                    .invalid
+                    .clone()
+                    .map_or(PhaseStatus::Valid, PhaseStatus::Invalid);
                 let run = head(done.driven.outcome.elapsed_ns, done.drain_ns, status);
                 let mut fixed = around.fixed.clone();
                 fixed.push((Measure::WorkingSetTouchedBytes, done.touched_bytes as f64));
@@ -86,7 +95,12 @@ fn one<P: Port + Send, S: Surroundings<P>>(
 ) -> anyhow::Result<Done> {
     let before = instance.counters();
     surroundings.begin(instance)?;
-    let driven = drive::phase(instance, phase, phase_seed(around.turn.block.seed, ordinal), around.turn.cancel)?;
+    let driven = drive::phase(
+        instance,
+        phase,
+        phase_seed(around.turn.block.seed, ordinal),
+        around.turn.cancel,
+    )?;
     // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
     instance.checkpoint()?;
     let proof_ns = surroundings.settle(instance).context("drain")?;

@@ -44,11 +44,18 @@ fn every_edge_is_on_the_map() {
                 continue;
             }
             if may.as_ref().is_some_and(|m| !m.contains(&dependency.name)) {
-                wrong.push(format!("{room} -> {} ({:?}) is not on the map", dependency.name, dependency.kind));
+                wrong.push(format!(
+                    "{room} -> {} ({:?}) is not on the map",
+                    dependency.name, dependency.kind
+                ));
             }
         }
     }
-    assert!(wrong.is_empty(), "{}\nChange HOUSE.md in the same commit and say why, or drop the edge.", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{}\nChange HOUSE.md in the same commit and say why, or drop the edge.",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -57,7 +64,9 @@ fn rooms_said_to_be_here_are_here() {
     let text = std::fs::read_to_string(root.join("HOUSE.md")).expect("HOUSE.md");
     for line in text.lines().filter(|l| l.starts_with('|')) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let (Some(room), Some(state)) = (cells.first(), cells.get(3)) else { continue };
+        let (Some(room), Some(state)) = (cells.first(), cells.get(3)) else {
+            continue;
+        };
         if *room == "room" || room.starts_with('-') {
             continue;
         }
@@ -77,7 +86,11 @@ fn dependencies_stand_in_the_workspace_table() {
             if line.starts_with('[') {
                 inside = line.contains("dependencies");
             } else if inside && line.contains('=') {
-                assert!(line.contains("workspace = true"), "{}: `{line}` bypasses [workspace.dependencies]", path.display());
+                assert!(
+                    line.contains("workspace = true"),
+                    "{}: `{line}` bypasses [workspace.dependencies]",
+                    path.display()
+                );
             }
         }
     }

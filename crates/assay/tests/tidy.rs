@@ -6,18 +6,34 @@ use syn::visit::Visit;
 
 const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 70;
-const BANNED_NAMES: [&str; 8] = ["util", "utils", "common", "helper", "helpers", "manager", "misc", "stuff"];
+const BANNED_NAMES: [&str; 8] = [
+    "util", "utils", "common", "helper", "helpers", "manager", "misc", "stuff",
+];
 const PRINTS: [&str; 5] = ["println", "eprintln", "print", "eprint", "dbg"];
 
 /// Files outside room `targets` that may hold `unsafe`, and why.
-const UNSAFE_FILES: [(&str, &str); 1] =
-    [("crates/luns/src/kernel.rs", "the ioctls of loop devices and of file extents, which no safe wrapper has")];
+const UNSAFE_FILES: [(&str, &str); 2] = [
+    (
+        "crates/luns/src/kernel.rs",
+        "the ioctls of loop devices and of file extents, which no safe wrapper has",
+    ),
+    (
+        "crates/pages/src/checksum.rs",
+        "the processor's CRC32C instruction in three streams: half of what a verified read costs",
+    ),
+];
 
-/// Files over the limit because they are lists: (path, why).
-const LONG_LISTS: [(&str, &str); 0] = [];
+/// Files whose length, or one of whose functions, is over the limit because it is a list: (path, why).
+const LONG_LISTS: [(&str, &str); 1] = [(
+    "crates/stats/src/simulate/calibrate.rs",
+    "the table of simulated scenarios, one entry after another",
+)];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("root")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("root")
 }
 
 /// Every Rust file of the workspace with its path from the root.
@@ -38,7 +54,10 @@ fn sources() -> Vec<(String, String)> {
 }
 
 fn is_test_file(name: &str) -> bool {
-    name.contains("/tests/") || name.contains("/benches/") || name.starts_with("benches/") || name.contains("/examples/")
+    name.contains("/tests/")
+        || name.contains("/benches/")
+        || name.starts_with("benches/")
+        || name.contains("/examples/")
 }
 
 /// Walks one file for long functions, prints and unsafe code, leaving out what is under `#[cfg(test)]`.
@@ -57,25 +76,32 @@ fn is_test_only(attributes: &[syn::Attribute]) -> bool {
 }
 
 impl Walk {
-    fn function(&mut self, name: &syn::Ident, whole: &dyn Spanned2) {
-        let (from, to) = whole.lines();
-        if to - from + 1 > FUNCTION_LINES {
-            self.wrong.push(format!("{}:{from}: fn {name} has {} lines (limit {FUNCTION_LINES})", self.file, to - from + 1));
+    fn function(&mut self, name: &syn::Ident, whole: &dyn LineRange) {
+        let (from, to) = whole.line_range();
+        if to - from + 1 > FUNCTION_LINES && !LONG_LISTS.iter().any(|(f, _)| *f == self.file) {
+            self.wrong.push(format!(
+                "{}:{from}: fn {name} has {} lines (limit {FUNCTION_LINES})",
+                self.file,
+                to - from + 1
+            ));
         }
     }
     fn unsafe_at(&mut self, line: usize) {
         if !self.unsafe_allowed {
-            self.wrong.push(format!("{}:{line}: unsafe outside room targets and the files named in tidy.rs", self.file));
+            self.wrong.push(format!(
+                "{}:{line}: unsafe outside room targets and the files named in tidy.rs",
+                self.file
+            ));
         }
     }
 }
 
 /// First and last line of a piece of syntax.
-trait Spanned2 {
-    fn lines(&self) -> (usize, usize);
+trait LineRange {
+    fn line_range(&self) -> (usize, usize);
 }
-impl<T: Spanned> Spanned2 for T {
-    fn lines(&self) -> (usize, usize) {
+impl<T: Spanned> LineRange for T {
+    fn line_range(&self) -> (usize, usize) {
         (self.span().start().line, self.span().end().line)
     }
 }
@@ -88,7 +114,7 @@ impl<'ast> Visit<'ast> for Walk {
     }
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         self.function(&item.sig.ident, &item.block);
-        if item.sig.unsafety.is_some() {
+        if matches!(item.sig.safety, syn::Safety::Unsafe(_)) {
             self.unsafe_at(item.sig.span().start().line);
         }
         if !is_test_only(&item.attrs) {
@@ -110,9 +136,18 @@ impl<'ast> Visit<'ast> for Walk {
         syn::visit::visit_expr_unsafe(self, item);
     }
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
-        let name = item.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        let name = item
+            .path
+            .segments
+            .last()
+            .map(|s| s.ident.to_string())
+            .unwrap_or_default();
         if !self.prints_allowed && PRINTS.contains(&name.as_str()) {
-            self.wrong.push(format!("{}:{}: {name}! outside the binary crate", self.file, item.span().start().line));
+            self.wrong.push(format!(
+                "{}:{}: {name}! outside the binary crate",
+                self.file,
+                item.span().start().line
+            ));
         }
         syn::visit::visit_macro(self, item);
     }
@@ -127,7 +162,9 @@ fn files_and_functions_stay_short_and_nothing_prints_below_the_binary() {
             wrong.push(format!("{name}: {lines} lines (limit {FILE_LINES})"));
         }
         if !text.trim_start().starts_with("//!") && !text.trim_start().starts_with("#!") {
-            wrong.push(format!("{name}: does not open with `//!`: say what it is and which mistake it prevents"));
+            wrong.push(format!(
+                "{name}: does not open with `//!`: say what it is and which mistake it prevents"
+            ));
         }
         let mut walk = Walk {
             prints_allowed: name.starts_with("crates/assay/src") || is_test_file(&name),
@@ -147,9 +184,17 @@ fn names_say_what_things_are() {
     let wrong: Vec<String> = sources()
         .into_iter()
         .map(|(name, _)| name)
-        .filter(|name| Path::new(name).file_stem().is_some_and(|s| BANNED_NAMES.contains(&s.to_string_lossy().as_ref())))
+        .filter(|name| {
+            Path::new(name)
+                .file_stem()
+                .is_some_and(|s| BANNED_NAMES.contains(&s.to_string_lossy().as_ref()))
+        })
         .collect();
-    assert!(wrong.is_empty(), "say what it is, not that it is useful:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "say what it is, not that it is useful:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]

@@ -19,7 +19,10 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
         return procedure(flags);
     }
     if !(flags.seconds > 0.0 && flags.seconds <= 600.0) {
-        return Err(Failure::Usage(anyhow!("--seconds {}: give more than 0 and at most 600", flags.seconds)));
+        return Err(Failure::Usage(anyhow!(
+            "--seconds {}: give more than 0 and at most 600",
+            flags.seconds
+        )));
     }
     let mut rows = vec![loop_alone(flags), null_target(flags)?];
     if let Some(target) = &flags.target {
@@ -37,9 +40,14 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
             .collect();
         return print_json(&json!({ "schema": 1, "block_bytes": BLOCK, "depth": DEPTH, "rows": rows }));
     }
-    let mut text = String::from("One thread of this tool, on this machine, now (a shared machine varies; run it twice):\n");
+    let mut text =
+        String::from("One thread of this tool, on this machine, now (a shared machine varies; run it twice):\n");
     for row in &rows {
-        let _ = writeln!(text, "  {:<44} {:>12.0} /s {:>8.0} ns CPU each", row.what, row.per_second, row.cpu_ns_each);
+        let _ = writeln!(
+            text,
+            "  {:<44} {:>12.0} /s {:>8.0} ns CPU each",
+            row.what, row.per_second, row.cpu_ns_each
+        );
     }
     text.push_str("A study that comes within 70 % of the null target's rate measures the tool, not the storage.\n");
     print(&text)
@@ -56,7 +64,10 @@ fn measured(what: &str, work: impl FnOnce() -> anyhow::Result<(u64, u64)>) -> an
     let before = own_cpu_ns()?;
     let (count, elapsed_ns) = work()?;
     let cpu_ns = own_cpu_ns()?.saturating_sub(before);
-    anyhow::ensure!(count > 0 && elapsed_ns > 0, "{what}: nothing was done\n  give more --seconds");
+    anyhow::ensure!(
+        count > 0 && elapsed_ns > 0,
+        "{what}: nothing was done\n  give more --seconds"
+    );
     Ok(Row {
         what: what.to_string(),
         per_second: count as f64 * 1e9 / elapsed_ns as f64,
@@ -66,7 +77,10 @@ fn measured(what: &str, work: impl FnOnce() -> anyhow::Result<(u64, u64)>) -> an
 
 fn own_cpu_ns() -> anyhow::Result<u64> {
     let snapshot = observers::Snapshot::take(&[])?;
-    snapshot.own.and_then(|own| own.cpu_ns).context("the kernel does not tell this process's CPU time")
+    snapshot
+        .own
+        .and_then(|own| own.cpu_ns)
+        .context("the kernel does not tell this process's CPU time")
 }
 
 /// Sessions, stamps and histograms over an operation that does nothing.
@@ -79,7 +93,11 @@ fn loop_alone(flags: &cli::Calibrate) -> Row {
             Err(never) => match never {},
         }
     });
-    row.unwrap_or(Row { what: "hot loop alone: not measured".to_string(), per_second: 0.0, cpu_ns_each: 0.0 })
+    row.unwrap_or(Row {
+        what: "hot loop alone: not measured".to_string(),
+        per_second: 0.0,
+        cpu_ns_each: 0.0,
+    })
 }
 
 /// The bare ring loop on a target that completes everything at once.
@@ -92,7 +110,11 @@ fn reads<P: Port>(what: &str, mut port: P, depth: usize, flags: &cli::Calibrate)
     let row = measured(&format!("random 8 KiB reads: {what}"), || {
         let done = targets::measure_reads(&mut port, FileId(0), BLOCK, depth, flags.seconds, flags.seed)
             .map_err(|e| anyhow!("{e}"))?;
-        anyhow::ensure!(done.errors == 0, "{} reads failed\n  look for device errors in the kernel log", done.errors);
+        anyhow::ensure!(
+            done.errors == 0,
+            "{} reads failed\n  look for device errors in the kernel log",
+            done.errors
+        );
         Ok((done.ios, done.elapsed_ns))
     })?;
     Ok(row)
@@ -113,9 +135,15 @@ fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
             "{} simulated studies a line. false: studies with a wrong verdict; found: studies that saw a true difference.\n\n",
             flags.studies
         );
-        let _ = writeln!(text, "{:<46} {:>8} {:>9} {:>8} {:>7}", "", "false", "promised", "found", "blocks");
+        let _ = writeln!(
+            text,
+            "{:<46} {:>8} {:>9} {:>8} {:>7}",
+            "", "false", "promised", "found", "blocks"
+        );
         for row in &rows {
-            let promise = row.promise.map_or_else(|| "nothing".to_string(), |p| format!("{:.1} %", p * 100.0));
+            let promise = row
+                .promise
+                .map_or_else(|| "nothing".to_string(), |p| format!("{:.1} %", p * 100.0));
             let found = if (row.scenario.true_ratio - 1.0).abs() < 1e-12 {
                 "-".to_string()
             } else {
@@ -135,11 +163,15 @@ fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
     if broken.is_empty() {
         return Ok(());
     }
-    Err(Failure::Run(anyhow!("more false verdicts than promised: {}\n  report this: it is a defect", broken.join(", "))))
+    Err(Failure::Run(anyhow!(
+        "more false verdicts than promised: {}\n  report this: it is a defect",
+        broken.join(", ")
+    )))
 }
 
 fn simulated(row: &stats::Calibration) -> Value {
-    let rate = |r: &stats::Rate| json!({ "share": r.share(), "low": r.low, "high": r.high, "count": r.count, "of": r.of });
+    let rate =
+        |r: &stats::Rate| json!({ "share": r.share(), "low": r.low, "high": r.high, "count": r.count, "of": r.of });
     json!({
         "name": row.name,
         "blocks": row.design.blocks,

@@ -17,7 +17,11 @@ const LOAD_RATE: u64 = 500 << 20;
 pub(crate) fn check(flags: &cli::Check) -> Result<(), Failure> {
     let study = run::load(&flags.study, flags.scale)?;
     let facts = Facts::of(&study);
-    if flags.json { print_json(&facts.json(&study)) } else { print(&facts.words(&study)) }
+    if flags.json {
+        print_json(&facts.json(&study))
+    } else {
+        print(&facts.words(&study))
+    }
 }
 
 struct Facts {
@@ -42,12 +46,26 @@ impl Facts {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
             }
         }
-        let ranked = study.phases.iter().filter(|p| p.ranked).count();
-        let comparisons = (study.stacks.len() - skipped.len()).saturating_sub(1) * ranked;
-        let design = stats::Design::new(blocks, (comparisons as u32).max(1), study.margin.0);
-        let detectable = SPREADS.iter().map(|&(sd, word)| (sd, word, stats::detectable(&design, sd))).collect();
+        let taking_part = study
+            .stacks
+            .iter()
+            .filter(|stack| !skipped.iter().any(|(name, _)| *name == stack.name));
+        let comparisons = crate::site::comparisons(study, taking_part);
+        let design = stats::Design::new(blocks, comparisons.max(1), study.margin.0);
+        let detectable = SPREADS
+            .iter()
+            .map(|&(sd, word)| (sd, word, stats::detectable(&design, sd)))
+            .collect();
         let (creates, destroys) = touched(study);
-        Facts { estimate, blocks, comparisons: comparisons as u32, detectable, skipped, creates, destroys }
+        Facts {
+            estimate,
+            blocks,
+            comparisons,
+            detectable,
+            skipped,
+            creates,
+            destroys,
+        }
     }
 
     fn words(&self, study: &Study) -> String {
@@ -60,7 +78,12 @@ impl Facts {
             self.blocks,
             self.estimate.trials_per_block,
             study.phases.len(),
-            study.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ")
+            study
+                .phases
+                .iter()
+                .map(|p| p.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
         );
         let total = self.estimate.study_ns(self.blocks);
         let _ = writeln!(
@@ -68,19 +91,39 @@ impl Facts {
             "time        about {} ({} a block{}); the study's limit is {}{}",
             seconds(total),
             seconds(self.estimate.block_ns),
-            if is_modelled(study) { ", simulated time" } else { ", if LUNs are filled at 500 MiB/s" },
+            if is_modelled(study) {
+                ", simulated time"
+            } else {
+                ", if LUNs are filled at 500 MiB/s"
+            },
             study.time_limit,
-            if total > study.time_limit.0 { ": it will stop earlier" } else { "" }
+            if total > study.time_limit.0 {
+                ": it will stop earlier"
+            } else {
+                ""
+            }
         );
         let data = match (self.estimate.data_bytes, study.database.scale) {
             (Some(bytes), _) => size(bytes),
             (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, found when it runs"),
             (None, Scale::Bytes(bytes)) => bytes.to_string(),
         };
-        let _ = writeln!(text, "data        {data}, {} schemas, cache {}", study.database.schemas, study.database.cache);
+        let _ = writeln!(
+            text,
+            "data        {data}, {} schemas, cache {}",
+            study.database.schemas, study.database.cache
+        );
         let _ = writeln!(text, "LUN files   {}", size(self.estimate.lun_bytes));
-        let _ = writeln!(text, "written     at least {} a trial before the phases", size(self.estimate.written_bytes_per_trial));
-        let _ = writeln!(text, "verdicts    {} comparisons share an error of at most 5 %; margin {}", self.comparisons, study.margin);
+        let _ = writeln!(
+            text,
+            "written     at least {} a trial before the phases",
+            size(self.estimate.written_bytes_per_trial)
+        );
+        let _ = writeln!(
+            text,
+            "verdicts    {} comparisons share an error of at most 5 %; margin {}",
+            self.comparisons, study.margin
+        );
         for (sd, word, ratio) in &self.detectable {
             let _ = writeln!(
                 text,
@@ -175,7 +218,11 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
     for stack in &study.stacks {
         match &stack.kind {
             StackKind::Directory { path } => {
-                creates.push(format!("a database in a directory of its own under {} (stack {})", path.display(), stack.name));
+                creates.push(format!(
+                    "a database in a directory of its own under {} (stack {})",
+                    path.display(),
+                    stack.name
+                ));
             }
             StackKind::Raw | StackKind::Model(_) => {}
             _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
@@ -191,7 +238,11 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
 
 fn seconds(ns: u64) -> String {
     let s = ns as f64 / 1e9;
-    if s >= 120.0 { format!("{:.0} min", s / 60.0) } else { format!("{s:.0} s") }
+    if s >= 120.0 {
+        format!("{:.0} min", s / 60.0)
+    } else {
+        format!("{s:.0} s")
+    }
 }
 
 /// Bytes rounded for reading.

@@ -14,11 +14,19 @@ pub(crate) fn clean(flags: &cli::Clean) -> Result<(), Failure> {
             .runs
             .iter()
             .map(|run| {
-                let failed: Vec<_> = run.failed.iter().map(|f| json!({ "step": f.step, "why": f.why })).collect();
+                let failed: Vec<_> = run
+                    .failed
+                    .iter()
+                    .map(|f| json!({ "step": f.step, "why": f.why }))
+                    .collect();
                 json!({ "run": run.run_id, "pid": run.pid, "undone": run.undone, "failed": failed })
             })
             .collect();
-        let live: Vec<_> = report.live.iter().map(|l| json!({ "run": l.run_id, "pid": l.pid })).collect();
+        let live: Vec<_> = report
+            .live
+            .iter()
+            .map(|l| json!({ "run": l.run_id, "pid": l.pid }))
+            .collect();
         print_json(&json!({
             "schema": 1, "dry_run": flags.dry_run, "runs": runs, "live": live, "unreadable": report.unreadable,
         }))?;
@@ -44,7 +52,11 @@ fn words(report: &stacks::CleanReport, dry_run: bool) -> String {
         }
     }
     for live in &report.live {
-        let _ = writeln!(text, "run {} (process {}) is at work: left alone", live.run_id, live.pid);
+        let _ = writeln!(
+            text,
+            "run {} (process {}) is at work: left alone",
+            live.run_id, live.pid
+        );
     }
     for journal in &report.unreadable {
         let _ = writeln!(text, "FAILED {journal}");

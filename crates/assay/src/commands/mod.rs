@@ -29,7 +29,9 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         }
         Command::Man => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(cli::definition()).render(&mut page).context("render the man page")?;
+            clap_mangen::Man::new(cli::definition())
+                .render(&mut page)
+                .context("render the man page")?;
             print_bytes(&page)
         }
     }

@@ -23,7 +23,13 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     let kept = flags.output.clone();
     let scratch = run::scratch_result().context("a place for the result file")?;
     let output = kept.clone().unwrap_or_else(|| scratch.join("quick.assay"));
-    let wanted = Wanted { output: output.clone(), resume: false, yes: false, quiet: false, fail_on: Vec::new() };
+    let wanted = Wanted {
+        output: output.clone(),
+        resume: false,
+        yes: false,
+        quiet: false,
+        fail_on: Vec::new(),
+    };
     let ended = run::study(&study, &wanted, &flags.format);
     let _ = std::fs::remove_dir_all(&scratch);
     ended?;
@@ -39,14 +45,22 @@ fn rustix_root() -> bool {
 
 /// The places asked for, each an existing directory that can be written to.
 fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let asked = if asked.is_empty() { vec![PathBuf::from(".")] } else { asked.to_vec() };
+    let asked = if asked.is_empty() {
+        vec![PathBuf::from(".")]
+    } else {
+        asked.to_vec()
+    };
     asked
         .iter()
         .map(|place| {
             let place = place
                 .canonicalize()
                 .with_context(|| format!("{}: not a place that exists\n  name a directory", place.display()))?;
-            anyhow::ensure!(place.is_dir(), "{}: not a directory\n  name a directory", place.display());
+            anyhow::ensure!(
+                place.is_dir(),
+                "{}: not a directory\n  name a directory",
+                place.display()
+            );
             Ok(place)
         })
         .collect()
@@ -54,12 +68,20 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 
 fn announce(places: &[PathBuf], luns: bool) {
     for place in places {
-        anstream::eprintln!("quick: a database of {DATA} in a directory of its own under {}, removed at the end", place.display());
+        anstream::eprintln!(
+            "quick: a database of {DATA} in a directory of its own under {}, removed at the end",
+            place.display()
+        );
     }
     if luns {
-        anstream::eprintln!("quick: one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system in turn");
+        anstream::eprintln!(
+            "quick: one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system in turn"
+        );
     }
-    anstream::eprintln!("quick: about {} of free space is needed; nothing else is touched", human(SPACE_NEEDED));
+    anstream::eprintln!(
+        "quick: about {} of free space is needed; nothing else is touched",
+        human(SPACE_NEEDED)
+    );
 }
 
 fn human(bytes: u64) -> String {
@@ -82,7 +104,11 @@ fn study_text(places: &[PathBuf], luns: bool) -> String {
         quoted(question)
     );
     if luns {
-        let _ = writeln!(text, "[luns.lun]\nfiles = {{ count = 1, size = \"{LUN}\", dir = {} }}\n", quoted_path(&places[0]));
+        let _ = writeln!(
+            text,
+            "[luns.lun]\nfiles = {{ count = 1, size = \"{LUN}\", dir = {} }}\n",
+            quoted_path(&places[0])
+        );
     }
     text.push_str("[memory]\nbudget = \"192MiB\"\n\n");
     if let [place] = places {
@@ -90,7 +116,13 @@ fn study_text(places: &[PathBuf], luns: bool) -> String {
         stack(&mut text, "page cache", "directory", Some(place), "buffered");
     } else {
         for place in places {
-            stack(&mut text, &place.display().to_string(), "directory", Some(place), "direct");
+            stack(
+                &mut text,
+                &place.display().to_string(),
+                "directory",
+                Some(place),
+                "direct",
+            );
         }
     }
     if luns {
@@ -102,14 +134,27 @@ fn study_text(places: &[PathBuf], luns: bool) -> String {
         text,
         "[database]\ncache = \"32MiB\"\nschemas = 16\nscale = \"{DATA}\"\nredo_size = \"64MiB\"\ncheckpoint = \"300ms\"\n"
     );
-    let _ = writeln!(text, "[[phase]]\nname = \"random read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 64\nwork_unit = 16\ntime = \"1200ms\"\n");
-    let _ = writeln!(text, "[[phase]]\nname = \"50 % update\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 64\nwork_unit = 16\ntime = \"1500ms\"\n");
-    let _ = writeln!(text, "[[phase]]\nname = \"full scan\"\nkind = \"scan\"\nusers = 16\n");
+    let _ = writeln!(
+        text,
+        "[[phase]]\nname = \"random read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 64\nwork_unit = 16\ntime = \"1200ms\"\n"
+    );
+    let _ = writeln!(
+        text,
+        "[[phase]]\nname = \"50 % update\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 64\nwork_unit = 16\ntime = \"1500ms\"\n"
+    );
+    let _ = writeln!(
+        text,
+        "[[phase]]\nname = \"full scan\"\nkind = \"scan\"\nusers = 16\ntime = \"1s\"\n"
+    );
     text
 }
 
 fn stack(text: &mut String, name: &str, kind: &str, path: Option<&Path>, access: &str) {
-    let _ = writeln!(text, "[[stack]]\nname = {}\nkind = \"{kind}\"\naccess = \"{access}\"", quoted(name));
+    let _ = writeln!(
+        text,
+        "[[stack]]\nname = {}\nkind = \"{kind}\"\naccess = \"{access}\"",
+        quoted(name)
+    );
     match path {
         Some(path) => {
             let _ = writeln!(text, "path = {}\n", quoted_path(path));

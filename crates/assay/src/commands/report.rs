@@ -32,7 +32,12 @@ pub(crate) fn show(analysis: &Analysis, format: &Format) -> Result<(), Failure> 
 
 fn style() -> Style {
     let terminal = std::io::stdout().is_terminal();
-    let width = terminal_size::terminal_size().filter(|_| terminal).map_or(WIDTH_PIPED, |(w, _)| usize::from(w.0));
+    let width = terminal_size::terminal_size()
+        .filter(|_| terminal)
+        .map_or(WIDTH_PIPED, |(w, _)| usize::from(w.0));
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    Style { width: width.clamp(WIDTH_MIN, WIDTH_MAX), colour }
+    Style {
+        width: width.clamp(WIDTH_MIN, WIDTH_MAX),
+        colour,
+    }
 }

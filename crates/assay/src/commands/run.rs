@@ -25,7 +25,10 @@ pub(crate) struct Wanted {
 
 pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
     let plan = load(&flags.study, flags.scale)?;
-    let output = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.assay", file_name(&plan.name))));
+    let output = flags
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{}.assay", file_name(&plan.name))));
     let wanted = Wanted {
         output: output.clone(),
         resume: flags.resume,
@@ -51,7 +54,15 @@ pub(crate) fn load(path: &Path, scale: Option<f64>) -> Result<Study, Failure> {
 
 /// A study's name as a file name.
 fn file_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
+    name.chars()
+        .map(|c| {
+            if c.is_alphanumeric() || "-_.".contains(c) {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
 }
 
 /// A directory of this process's own for a result file that is not kept.
@@ -106,7 +117,10 @@ fn on_this_host(
     let mut site = HostSite::prepare(plan, run_id, wanted.yes, progress, cancel).map_err(Failure::Run)?;
     for (stack, skipped) in plan.stacks.iter().zip(&site.skipped) {
         if let Some(skipped) = skipped {
-            progress.line(&format!("stack `{}` is skipped: {}: {}", stack.name, skipped.reason, skipped.cure));
+            progress.line(&format!(
+                "stack `{}` is skipped: {}: {}",
+                stack.name, skipped.reason, skipped.cure
+            ));
         }
     }
     let story: &mut dyn Site = &mut site;
@@ -132,8 +146,16 @@ fn check_output(wanted: &Wanted) -> anyhow::Result<()> {
         "{} does not exist: nothing to resume\n  leave out --resume, or name the file by --output",
         wanted.output.display()
     );
-    let dir = wanted.output.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    anyhow::ensure!(dir.is_dir(), "{}: no such directory\n  make it, or name another --output", dir.display());
+    let dir = wanted
+        .output
+        .parent()
+        .filter(|d| !d.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    anyhow::ensure!(
+        dir.is_dir(),
+        "{}: no such directory\n  make it, or name another --output",
+        dir.display()
+    );
     Ok(())
 }
 

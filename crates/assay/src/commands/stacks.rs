@@ -31,6 +31,10 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
         }
         text.push('\n');
     }
-    let _ = writeln!(text, "{:<10} {:<4} simulated in virtual time: never ranked with real stacks", "model", "yes");
+    let _ = writeln!(
+        text,
+        "{:<10} {:<4} simulated in virtual time: never ranked with real stacks",
+        "model", "yes"
+    );
     print(&text)
 }
