@@ -7,6 +7,7 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(
     name = "assay",
+    bin_name = "assay",
     version,
     max_term_width = 100,
     propagate_version = true,
