@@ -40,16 +40,15 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
             .collect();
         return print_json(&json!({ "schema": 1, "block_bytes": BLOCK, "depth": DEPTH, "rows": rows }));
     }
-    let mut text =
-        String::from("One thread of this tool, on this machine, now (a shared machine varies; run it twice):\n");
+    let mut text = String::from("One thread of this tool, on this machine, now (a shared machine varies):\n");
     for row in &rows {
         let _ = writeln!(
             text,
-            "  {:<44} {:>12.0} /s {:>8.0} ns CPU each",
+            "  {:<44} {:>11.0} /s {:>6.0} ns CPU each",
             row.what, row.per_second, row.cpu_ns_each
         );
     }
-    text.push_str("A study that comes within 70 % of the null target's rate measures the tool, not the storage.\n");
+    text.push_str("A study above 70 % of the null target's rate measures the tool, not the storage.\n");
     print(&text)
 }
 
@@ -132,12 +131,12 @@ fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
         print_json(&json!({ "schema": 1, "studies": flags.studies, "seed": flags.seed, "scenarios": rows }))?;
     } else {
         let mut text = format!(
-            "{} simulated studies a line. false: studies with a wrong verdict; found: studies that saw a true difference.\n\n",
+            "{} simulated studies a line.\nfalse: studies with a wrong verdict; found: studies that saw a true difference.\n\n",
             flags.studies
         );
         let _ = writeln!(
             text,
-            "{:<46} {:>8} {:>9} {:>8} {:>7}",
+            "{:<44} {:>8} {:>9} {:>8} {:>7}",
             "", "false", "promised", "found", "blocks"
         );
         for row in &rows {
@@ -151,7 +150,7 @@ fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
             };
             let _ = writeln!(
                 text,
-                "{:<46} {:>6.2} % {promise:>9} {found:>8} {:>7.1}",
+                "{:<44} {:>6.2} % {promise:>9} {found:>8} {:>7.1}",
                 row.name,
                 row.result.false_verdicts.share() * 100.0,
                 row.result.blocks_mean

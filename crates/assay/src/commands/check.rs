@@ -69,88 +69,92 @@ impl Facts {
     }
 
     fn words(&self, study: &Study) -> String {
-        let mut text = String::new();
-        let _ = writeln!(text, "{}: {}", study.name, study.question);
-        let trials = self.blocks * self.estimate.trials_per_block;
-        let _ = writeln!(
-            text,
-            "\ntrials      {} blocks x {} stacks = {trials}, each with {} phases: {}",
-            self.blocks,
-            self.estimate.trials_per_block,
-            study.phases.len(),
-            study
-                .phases
-                .iter()
-                .map(|p| p.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
+        let mut text = format!("{}: {}\n\n", study.name, study.question);
+        let mut row = |name: &str, value: String| text.push_str(&wrapped(name, &value));
+        let phases: Vec<&str> = study.phases.iter().map(|p| p.name.as_str()).collect();
+        let (blocks, stacks) = (self.blocks, self.estimate.trials_per_block);
+        row(
+            "trials",
+            format!(
+                "{blocks} blocks x {stacks} stacks = {}, each with the phases: {}",
+                blocks * stacks,
+                phases.join(", ")
+            ),
         );
-        let total = self.estimate.study_ns(self.blocks);
-        let _ = writeln!(
-            text,
-            "time        about {} ({} a block{}); the study's limit is {}{}",
-            seconds(total),
-            seconds(self.estimate.block_ns),
-            if is_modelled(study) {
-                ", simulated time"
-            } else {
-                ", if LUNs are filled at 500 MiB/s"
-            },
-            study.time_limit,
-            if total > study.time_limit.0 {
-                ": it will stop earlier"
-            } else {
-                ""
-            }
+        let total = self.estimate.study_ns(blocks);
+        row(
+            "time",
+            format!(
+                "about {} ({} a block{}); the study's limit is {}{}",
+                seconds(total),
+                seconds(self.estimate.block_ns),
+                if is_modelled(study) {
+                    ", simulated time"
+                } else {
+                    ", if LUNs are filled at 500 MiB/s"
+                },
+                study.time_limit,
+                if total > study.time_limit.0 {
+                    ": it will stop earlier"
+                } else {
+                    ""
+                }
+            ),
         );
         let data = match (self.estimate.data_bytes, study.database.scale) {
             (Some(bytes), _) => size(bytes),
             (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, found when it runs"),
             (None, Scale::Bytes(bytes)) => bytes.to_string(),
         };
-        let _ = writeln!(
-            text,
-            "data        {data}, {} schemas, cache {}",
-            study.database.schemas, study.database.cache
+        row(
+            "data",
+            format!(
+                "{data}, {} schemas, cache {}",
+                study.database.schemas, study.database.cache
+            ),
         );
-        let _ = writeln!(text, "LUN files   {}", size(self.estimate.lun_bytes));
-        let _ = writeln!(
-            text,
-            "written     at least {} a trial before the phases",
-            size(self.estimate.written_bytes_per_trial)
+        row("LUN files", size(self.estimate.lun_bytes));
+        row(
+            "written",
+            format!(
+                "at least {} a trial before the phases",
+                size(self.estimate.written_bytes_per_trial)
+            ),
         );
-        let _ = writeln!(
-            text,
-            "verdicts    {} comparisons share an error of at most 5 %; margin {}",
-            self.comparisons, study.margin
+        row(
+            "verdicts",
+            format!(
+                "{} comparisons share an error of at most 5 %; margin {}",
+                self.comparisons, study.margin
+            ),
         );
         for (sd, word, ratio) in &self.detectable {
-            let _ = writeln!(
-                text,
-                "            on {word} storage (blocks scatter by {:.0} %): differences of {:.0} % are found 9 times in 10",
-                sd * 100.0,
-                (ratio - 1.0) * 100.0
+            let found = format!(
+                "differences of {:.0} % found 9 times in 10 on {word} storage (blocks scatter by {:.0} %)",
+                (ratio - 1.0) * 100.0,
+                sd * 100.0
             );
+            row("", found);
         }
         self.touches(&mut text);
-        let _ = writeln!(text, "\nNothing was touched.");
+        text.push_str("\nNothing was touched.\n");
         text
     }
 
     fn touches(&self, text: &mut String) {
         for (stack, why) in &self.skipped {
-            let _ = writeln!(text, "skipped     {stack}: {why}");
+            text.push_str(&wrapped("skipped", &format!("{stack}: {why}")));
         }
-        let _ = writeln!(text, "\ncreated, and removed at the end:");
+        text.push_str("\ncreated, and removed at the end:\n");
         for line in &self.creates {
-            let _ = writeln!(text, "  {line}");
+            text.push_str(&wrapped(" -", line));
         }
-        let _ = writeln!(text, "destroyed:");
+        text.push_str("destroyed:\n");
         if self.destroys.is_empty() {
-            let _ = writeln!(text, "  nothing");
+            text.push_str(&wrapped(" -", "nothing"));
         }
         for (path, verdict) in &self.destroys {
-            let _ = writeln!(text, "  {}: {verdict}", path.display());
+            text.push_str(&wrapped(" -", &format!("{}: {verdict}", path.display())));
         }
     }
 
@@ -180,6 +184,28 @@ impl Facts {
             "settings": settings,
         })
     }
+}
+
+/// A name and a text beside it, in lines of at most 80 columns where words allow.
+fn wrapped(name: &str, text: &str) -> String {
+    const WIDTH: usize = 80;
+    let indent = if name == " -" { 4 } else { 12 };
+    let mut lines = format!("{name:<indent$}");
+    let mut column = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > WIDTH {
+            let _ = write!(lines, "\n{:indent$}", "");
+            column = indent;
+        } else if column > indent {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
 }
 
 fn is_modelled(study: &Study) -> bool {
