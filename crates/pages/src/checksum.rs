@@ -29,16 +29,23 @@ mod streams {
 
     /// CRC32C, reflected (RFC 3720).
     const POLYNOMIAL: u32 = 0x82F6_3B78;
-    /// log2 of a stream's bytes, for long and for short stretches.
-    const LONG: u32 = 10;
-    const SHORT: u32 = 7;
     /// Bytes handled per turn of the loop and stream.
-    const TURN: usize = 32;
+    const TURN: usize = 128;
 
-    /// What `1 << log2` zero bytes make of a checksum, by the checksum's four bytes.
+    /// What a number of zero bytes makes of a checksum, by the checksum's four bytes.
     type Shift = [[u32; 256]; 4];
-    static LONG_SHIFT: Shift = shift(LONG);
-    static SHORT_SHIFT: Shift = shift(SHORT);
+
+    /// Lengths of a stream, longest first: a page of 2 to 32 KiB without its first 8 bytes is three streams and at most one
+    /// word.
+    const STREAMS: [usize; 6] = [10_920, 5_456, 2_728, 1_360, 680, 128];
+    static SHIFTS: [Shift; 6] = [
+        shift(STREAMS[0]),
+        shift(STREAMS[1]),
+        shift(STREAMS[2]),
+        shift(STREAMS[3]),
+        shift(STREAMS[4]),
+        shift(STREAMS[5]),
+    ];
 
     /// A linear map of checksums, by the images of the 32 bits.
     const fn apply(map: &[u32; 32], crc: u32) -> u32 {
@@ -52,24 +59,37 @@ mod streams {
         result
     }
 
-    const fn shift(log2_bytes: u32) -> Shift {
-        // One zero bit, then doubled: 3 times for a byte, `log2_bytes` times for all.
-        let mut map = [0; 32];
-        map[0] = POLYNOMIAL;
-        let mut bit = 1;
+    /// First `first`, then `then`.
+    const fn chain(first: &[u32; 32], then: &[u32; 32]) -> [u32; 32] {
+        let mut both = [0; 32];
+        let mut bit = 0;
         while bit < 32 {
-            map[bit] = 1 << (bit - 1);
+            both[bit] = apply(then, first[bit]);
             bit += 1;
         }
-        let mut doubled = 0;
-        while doubled < 3 + log2_bytes {
-            let once = map;
-            let mut bit = 0;
-            while bit < 32 {
-                map[bit] = apply(&once, once[bit]);
-                bit += 1;
+        both
+    }
+
+    const fn shift(bytes: usize) -> Shift {
+        // One zero bit, doubled until it makes up all of them.
+        let mut power = [0; 32];
+        let mut map = [0; 32];
+        power[0] = POLYNOMIAL;
+        let mut bit = 0;
+        while bit < 32 {
+            if bit > 0 {
+                power[bit] = 1 << (bit - 1);
             }
-            doubled += 1;
+            map[bit] = 1 << bit;
+            bit += 1;
+        }
+        let mut left = bytes * 8;
+        while left > 0 {
+            if left % 2 == 1 {
+                map = chain(&map, &power);
+            }
+            power = chain(&power, &power);
+            left /= 2;
         }
         let mut table = [[0; 256]; 4];
         let mut byte = 0;
@@ -91,42 +111,43 @@ mod streams {
         u64::from(sum)
     }
 
-    #[inline]
-    fn word(turn: &[u8; TURN], nth: usize) -> u64 {
-        let mut word = [0; 8];
-        word.copy_from_slice(&turn[nth * 8..nth * 8 + 8]);
-        u64::from_le_bytes(word)
-    }
-
-    /// As many stretches of three streams as fit; gives checksum and what is left.
+    /// Three streams side by side.
     #[inline]
     #[target_feature(enable = "sse4.2")]
-    fn three<'a>(mut crc: u64, mut bytes: &'a [u8], log2: u32, table: &Shift) -> (u64, &'a [u8]) {
-        let stream = 1usize << log2;
-        while let Some((stretch, rest)) = bytes.split_at_checked(3 * stream) {
-            let (first, others) = stretch.split_at(stream);
-            let (second, third) = others.split_at(stream);
-            let (mut crc_second, mut crc_third) = (0, 0);
-            let turns = first.as_chunks::<TURN>().0.iter().zip(second.as_chunks::<TURN>().0);
-            for ((a, b), c) in turns.zip(third.as_chunks::<TURN>().0) {
-                for nth in 0..TURN / 8 {
-                    crc = _mm_crc32_u64(crc, word(a, nth));
-                    crc_second = _mm_crc32_u64(crc_second, word(b, nth));
-                    crc_third = _mm_crc32_u64(crc_third, word(c, nth));
-                }
+    fn three(crc: u64, stretch: &[u8], stream: usize, table: &Shift) -> u64 {
+        let (first, others) = stretch.split_at(stream);
+        let (second, third) = others.split_at(stream);
+        let mut crcs = [crc, 0, 0];
+        let (first, first_rest) = first.as_chunks::<TURN>();
+        let (second, second_rest) = second.as_chunks::<TURN>();
+        let (third, third_rest) = third.as_chunks::<TURN>();
+        for ((a, b), c) in first.iter().zip(second).zip(third) {
+            let (a, b, c) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0, c.as_chunks::<8>().0);
+            for nth in 0..TURN / 8 {
+                crcs[0] = _mm_crc32_u64(crcs[0], u64::from_le_bytes(a[nth]));
+                crcs[1] = _mm_crc32_u64(crcs[1], u64::from_le_bytes(b[nth]));
+                crcs[2] = _mm_crc32_u64(crcs[2], u64::from_le_bytes(c[nth]));
             }
-            crc = shifted(table, crc) ^ crc_second;
-            crc = shifted(table, crc) ^ crc_third;
-            bytes = rest;
         }
-        (crc, bytes)
+        let rest = first_rest.as_chunks::<8>().0.iter().zip(second_rest.as_chunks::<8>().0);
+        for ((a, b), c) in rest.zip(third_rest.as_chunks::<8>().0) {
+            crcs[0] = _mm_crc32_u64(crcs[0], u64::from_le_bytes(*a));
+            crcs[1] = _mm_crc32_u64(crcs[1], u64::from_le_bytes(*b));
+            crcs[2] = _mm_crc32_u64(crcs[2], u64::from_le_bytes(*c));
+        }
+        shifted(table, shifted(table, crcs[0]) ^ crcs[1]) ^ crcs[2]
     }
 
     #[target_feature(enable = "sse4.2")]
     pub(super) fn append(crc: u32, bytes: &[u8]) -> u32 {
-        let crc = u64::from(!crc);
-        let (crc, rest) = three(crc, bytes, LONG, &LONG_SHIFT);
-        let (mut crc, rest) = three(crc, rest, SHORT, &SHORT_SHIFT);
+        let mut crc = u64::from(!crc);
+        let mut rest = bytes;
+        for (stream, table) in STREAMS.iter().zip(&SHIFTS) {
+            while let Some((stretch, behind)) = rest.split_at_checked(3 * stream) {
+                crc = three(crc, stretch, *stream, table);
+                rest = behind;
+            }
+        }
         let (words, tail) = rest.as_chunks::<8>();
         for word in words {
             crc = _mm_crc32_u64(crc, u64::from_le_bytes(*word));
