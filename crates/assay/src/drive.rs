@@ -122,17 +122,28 @@ fn scan_work(scan: &Scan, phase: &Phase) -> ScanWork {
 /// Sessions that an operation of one worker serves: its own share of the phase's.
 trait Served: Operation {
     fn sessions(&self) -> u32;
+
+    /// Ends what is under way, on the thread that drove it: a ring belongs to one thread while it has I/O in flight.
+    fn finish(&mut self) -> Result<(), Self::Error>;
 }
 
 impl<P: Port> Served for RandomOperation<'_, P> {
     fn sessions(&self) -> u32 {
         RandomOperation::sessions(self)
     }
+
+    fn finish(&mut self) -> Result<(), PagesError> {
+        RandomOperation::finish(self)
+    }
 }
 
 impl<P: Port> Served for ScanOperation<'_, P> {
     fn sessions(&self) -> u32 {
         ScanOperation::sessions(self)
+    }
+
+    fn finish(&mut self) -> Result<(), PagesError> {
+        ScanOperation::finish(self)
     }
 }
 
@@ -161,7 +172,11 @@ where
                     sessions: operation.sessions(),
                     ..part
                 };
-                scope.spawn(move || workloads::drive(operation, &part, seed.wrapping_add(worker as u64)))
+                scope.spawn(move || {
+                    let outcome = workloads::drive(operation, &part, seed.wrapping_add(worker as u64))?;
+                    operation.finish()?;
+                    Ok(outcome)
+                })
             })
             .collect();
         threads
