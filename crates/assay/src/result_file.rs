@@ -70,6 +70,12 @@ pub(crate) fn facts(ledger: &mut Ledger, scope: &str, facts: Vec<(String, String
 /// Takes up the file of a stopped run of the same study.
 pub(crate) fn resume(path: &Path, study: &Study) -> anyhow::Result<Ledger> {
     let ledger = Ledger::resume(path)?;
+    must_match(&ledger, path, study)?;
+    Ok(ledger)
+}
+
+/// An error where the file was made from another study, or from this one with other values.
+pub(crate) fn must_match(ledger: &Ledger, path: &Path, study: &Study) -> anyhow::Result<()> {
     let stored = ledger.study()?;
     ensure!(
         stored.text == study.text,
@@ -88,7 +94,7 @@ pub(crate) fn resume(path: &Path, study: &Study) -> anyhow::Result<Ledger> {
         "{} was made with other values (another --scale?)\n  resume with the same flags, or start anew with another --output",
         path.display()
     );
-    Ok(ledger)
+    Ok(())
 }
 
 /// Trials that are finished: (block, stack).

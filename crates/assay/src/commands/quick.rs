@@ -53,9 +53,10 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     asked
         .iter()
         .map(|place| {
+            // The cause first: the last line of an error is what to do.
             let place = place
                 .canonicalize()
-                .with_context(|| format!("{}: not a place that exists\n  name a directory", place.display()))?;
+                .map_err(|e| anyhow!("{}: not a place that exists ({e})\n  name a directory", place.display()))?;
             anyhow::ensure!(
                 place.is_dir(),
                 "{}: not a directory\n  name a directory",

@@ -6,6 +6,7 @@ use crate::exit::Failure;
 use crate::host_site::HostSite;
 use crate::progress::Progress;
 use crate::record::unix_ns;
+use crate::result_file;
 use crate::signals;
 use crate::site::{ModelSite, Site};
 use anyhow::{Context, anyhow};
@@ -74,7 +75,7 @@ pub(crate) fn scratch_result() -> anyhow::Result<PathBuf> {
 
 /// Runs a study and prints its report.
 pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<(), Failure> {
-    check_output(wanted).map_err(Failure::Usage)?;
+    check_output(wanted, plan).map_err(Failure::Usage)?;
     let cancel = signals::cancel_flag()?;
     let blocks = ::plan::estimate(plan, 500 << 20).blocks(plan);
     let phases = u64::from(blocks) * plan.stacks.len() as u64 * plan.phases.len() as u64;
@@ -134,7 +135,7 @@ fn on_this_host(
     }
 }
 
-fn check_output(wanted: &Wanted) -> anyhow::Result<()> {
+fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
     let there = wanted.output.exists();
     anyhow::ensure!(
         wanted.resume || !there,
@@ -156,6 +157,10 @@ fn check_output(wanted: &Wanted) -> anyhow::Result<()> {
         "{}: no such directory\n  make it, or name another --output",
         dir.display()
     );
+    if wanted.resume {
+        // Before anything is built: a refusal must not cost the writing of all LUNs.
+        result_file::must_match(&Ledger::open(&wanted.output)?, &wanted.output, plan)?;
+    }
     Ok(())
 }
 

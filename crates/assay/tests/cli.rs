@@ -1,0 +1,359 @@
+//! The command line as its user meets it: help, refusals, answers on stdout in 80 columns or JSON, and nothing touched by
+//! the commands that promise so.
+//!
+//! Prevents: a flag changed unawares (the help texts are snapshots), an answer that needs a wide terminal, and a panic
+//! where a pipe was closed.
+
+mod bench;
+
+use bench::{Bench, LATE, model_study};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+const COMMANDS: [&str; 7] = ["quick", "check", "run", "report", "stacks", "calibrate", "clean"];
+
+fn assert_narrow(what: &str, text: &str) {
+    for line in text.lines() {
+        assert!(
+            line.chars().count() <= 80,
+            "{what}: {} columns: {line}",
+            line.chars().count()
+        );
+        assert!(
+            !line.contains('\u{1b}'),
+            "{what}: an escape sequence in a pipe: {line:?}"
+        );
+    }
+}
+
+/// A bench with a small finished run in `done.assay`.
+fn with_result() -> Bench {
+    let bench = Bench::new();
+    bench.write("study.toml", &model_study(7, 4, &[("plain", ""), ("late", LATE)]));
+    bench.expect(0, &["run", "study.toml", "--quiet", "-o", "done.assay"]);
+    bench
+}
+
+#[test]
+fn help_texts() {
+    let bench = Bench::new();
+    let mut text = bench.expect(0, &["--help"]).stdout;
+    for command in COMMANDS {
+        text.push_str(&format!("\n==== {command} ====\n"));
+        text.push_str(&bench.expect(0, &[command, "--help"]).stdout);
+    }
+    assert_narrow("help", &text);
+    insta::assert_snapshot!("help", text);
+}
+
+#[test]
+fn what_is_no_command_is_refused() {
+    let bench = Bench::new();
+    bench
+        .run(&["run", "--fast", "x.toml"])
+        .failed_with(2, &["--fast", "--help"]);
+    bench.run(&["benchmark"]).failed_with(2, &["benchmark"]);
+    bench.run(&[]).failed_with(2, &["Usage: assay <COMMAND>"]);
+    bench.run(&["run"]).failed_with(2, &["<STUDY>"]);
+    bench
+        .run(&["run", "x.toml", "--fail-on", "slow"])
+        .failed_with(2, &["slow", "worse", "invalid"]);
+    bench
+        .run(&["report", "x", "--json", "--markdown"])
+        .failed_with(2, &["--json", "--markdown"]);
+    bench
+        .run(&["calibrate", "--studies", "5"])
+        .failed_with(2, &["--procedure"]);
+    bench
+        .run(&["calibrate", "--seconds", "0"])
+        .failed_with(2, &["--seconds 0"]);
+    bench
+        .run(&["calibrate", "--seconds=nan"])
+        .failed_with(2, &["--seconds NaN"]);
+    assert!(bench.listing().is_empty(), "{:?}", bench.listing());
+}
+
+#[test]
+fn completions_and_man_page() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = bench.expect(0, &["completions", shell]).stdout;
+        for word in COMMANDS.iter().chain(&["fail-on", "resume"]) {
+            assert!(script.contains(word), "{shell} completions do not know {word}");
+        }
+    }
+    let page = bench.expect(0, &["man"]).stdout;
+    assert!(page.contains(".TH assay 1"), "{page}");
+    for command in COMMANDS {
+        assert!(page.contains(command), "the man page does not name {command}");
+    }
+    assert!(page.contains("Exit codes"));
+    let version = bench.expect(0, &["--version"]).stdout;
+    assert_eq!(version.trim(), concat!("assay ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn stacks_say_what_can_be_built_and_the_cure() {
+    let bench = Bench::new();
+    let words = bench.expect(0, &["stacks"]).stdout;
+    let rows = bench.expect(0, &["stacks", "--json"]).json();
+    assert_eq!(rows["schema"], 1);
+    let rows = rows["stacks"].as_array().expect("stacks");
+    for kind in ["directory", "raw", "ext4", "xfs", "btrfs"] {
+        assert!(words.contains(kind), "{words}");
+        let row = rows
+            .iter()
+            .find(|r| r["kind"] == kind)
+            .unwrap_or_else(|| panic!("no {kind}: {rows:?}"));
+        let able = row["able"].as_bool().expect("able");
+        assert!(
+            able || row["cure"].as_str().is_some_and(|c| !c.is_empty()),
+            "no cure: {row}"
+        );
+    }
+    assert_eq!(
+        rows.iter().find(|r| r["kind"] == "directory").expect("a row")["able"],
+        true
+    );
+}
+
+#[test]
+fn check_touches_nothing() {
+    let bench = Bench::new();
+    let model = bench.write("study.toml", &model_study(7, 4, &[("plain", ""), ("late", LATE)]));
+    let mut studies = vec![model];
+    for entry in std::fs::read_dir(bench::root().join("studies")).expect("studies") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            studies.push(path);
+        }
+    }
+    assert!(studies.len() >= 3, "{studies:?}");
+    let before = bench.listing();
+    for study in studies {
+        let study = study.to_str().expect("UTF-8");
+        let words = bench.expect(0, &["check", study]).stdout;
+        // The first line holds the question, in the words of whoever wrote it.
+        assert_narrow(study, words.split_once('\n').expect("lines").1);
+        for word in [
+            "trials",
+            "time",
+            "verdicts",
+            "created",
+            "destroyed",
+            "Nothing was touched.",
+        ] {
+            assert!(words.contains(word), "{study}: {word:?} is not said:\n{words}");
+        }
+        let json = bench.expect(0, &["check", study, "--json"]).json();
+        assert_eq!(json["schema"], 1);
+        assert!(json["trials"].as_u64().is_some_and(|n| n >= 4), "{json}");
+        assert!(
+            json["settings"].as_array().is_some_and(|s| s.len() > 20),
+            "every key is listed: {json}"
+        );
+        assert_eq!(json["destroys"], Value::Array(Vec::new()), "{study} destroys something");
+        let scaled = bench.expect(0, &["check", study, "--json", "--scale", "2"]).json();
+        assert!(
+            scaled["written_bytes_per_trial"].as_u64() > json["written_bytes_per_trial"].as_u64(),
+            "{study}"
+        );
+    }
+    assert_eq!(bench.listing(), before, "check left something behind");
+}
+
+#[test]
+fn check_says_what_would_be_made_and_destroyed() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("luns")).expect("made");
+    let phase = "[[phase]]\nname = \"read\"\nkind = \"random\"\nupdate_pct = 0\ntime = \"2s\"\n";
+    let files = format!(
+        "[study]\nname = \"files\"\n[luns.data]\nfiles = {{ count = 1, size = \"512MiB\", dir = \"luns\" }}\n\
+         [[stack]]\nname = \"fs\"\nkind = \"ext4\"\ndata = \"data\"\n{phase}"
+    );
+    bench.write("files.toml", &files);
+    let words = bench.expect(0, &["check", "files.toml"]).stdout;
+    assert!(words.contains("1 LUN file(s) of 512MiB in luns/assay-RUN/"), "{words}");
+    assert!(words.contains("stack fs"), "{words}");
+    let device = files.replace(
+        "files = { count = 1, size = \"512MiB\", dir = \"luns\" }",
+        "devices = [\"/dev/no-such\"]",
+    );
+    bench.write("device.toml", &device);
+    let json = bench.expect(0, &["check", "device.toml", "--json"]).json();
+    assert_eq!(json["destroys"][0]["device"], "/dev/no-such");
+    assert!(
+        json["destroys"][0]["verdict"]
+            .as_str()
+            .is_some_and(|v| v.starts_with("refused")),
+        "{json}"
+    );
+    assert_eq!(bench.listing().len(), 3, "{:?}", bench.listing());
+}
+
+#[test]
+fn calibrate_measures_the_tool() {
+    let bench = Bench::new();
+    let json = bench.expect(0, &["calibrate", "--seconds", "0.05", "--json"]).json();
+    let rows = json["rows"].as_array().expect("rows");
+    assert!(rows.len() >= 2, "{json}");
+    for row in rows {
+        assert!(row["per_second"].as_f64().is_some_and(|n| n > 100_000.0), "{row}");
+    }
+    let words = bench.expect(0, &["calibrate", "--seconds", "0.05"]).stdout;
+    assert_narrow("calibrate", &words);
+    assert!(words.contains("null target"), "{words}");
+    let missing = bench.run(&["calibrate", "--seconds", "0.05", "--target", "no-such"]);
+    missing.failed_with(3, &["no-such"]);
+}
+
+#[test]
+fn the_procedure_errs_no_more_often_than_promised() {
+    let bench = Bench::new();
+    let args = ["calibrate", "--procedure", "--studies", "2000", "--json"];
+    let first = bench.expect(0, &args);
+    let json = first.json();
+    let mut promises = 0;
+    for scenario in json["scenarios"].as_array().expect("scenarios") {
+        assert_eq!(scenario["false_verdicts"]["of"], 2000);
+        if let Some(promise) = scenario["promise"].as_f64() {
+            let low = scenario["false_verdicts"]["low"].as_f64().expect("low");
+            assert!(
+                low <= promise,
+                "{}: at least {low}, promised {promise}",
+                scenario["name"]
+            );
+            promises += 1;
+        }
+    }
+    assert!(promises >= 8, "only {promises} scenarios promise anything");
+    let naive = &json["scenarios"][0];
+    assert!(
+        naive["name"].as_str().is_some_and(|n| n.starts_with("naive")),
+        "{naive}"
+    );
+    assert!(
+        naive["false_verdicts"]["low"].as_f64().is_some_and(|l| l > 0.05),
+        "looking naively errs: {naive}"
+    );
+    assert_eq!(bench.run(&args).stdout, first.stdout, "the same seed, the same rates");
+    assert_narrow(
+        "procedure",
+        &bench
+            .expect(0, &["calibrate", "--procedure", "--studies", "200"])
+            .stdout,
+    );
+}
+
+#[test]
+fn clean_of_nothing() {
+    let bench = Bench::new();
+    assert_eq!(bench.expect(0, &["clean"]).stdout, "nothing to clean\n");
+    std::fs::create_dir_all(bench.path("state")).expect("made");
+    assert_eq!(bench.expect(0, &["clean", "--dry-run"]).stdout, "nothing to clean\n");
+    let json = bench.expect(0, &["clean", "--json"]).json();
+    assert_eq!(
+        (&json["runs"], &json["live"]),
+        (&Value::Array(Vec::new()), &Value::Array(Vec::new()))
+    );
+}
+
+#[test]
+fn what_is_no_result_file_is_refused() {
+    let bench = with_result();
+    bench.write("empty.assay", "");
+    bench.write("text.assay", "a text\n");
+    std::fs::create_dir(bench.path("directory")).expect("made");
+    let whole = std::fs::read(bench.path("done.assay")).expect("read");
+    std::fs::write(bench.path("cut.assay"), &whole[..whole.len() / 3]).expect("written");
+    let before = bench.listing();
+    for (file, why) in [
+        ("missing.assay", "no such result file"),
+        ("empty.assay", "it is empty"),
+        ("text.assay", "not an Assay result file"),
+        ("study.toml", "not an Assay result file"),
+        ("directory", "not an Assay result file"),
+    ] {
+        let ran = bench.run(&["report", file]);
+        ran.failed_with(2, &[file, why]);
+        let cure = ran.stderr.lines().last().expect("a line");
+        assert!(cure.starts_with("  "), "the last line is no cure: {cure}");
+    }
+    let cut = bench.run(&["report", "cut.assay"]);
+    assert!(
+        [2, 3].contains(&cut.code()) && cut.stderr.contains("cut.assay"),
+        "{cut}"
+    );
+    assert_eq!(bench.listing(), before);
+}
+
+#[test]
+fn a_pipe_closed_early_is_no_error() {
+    let bench = with_result();
+    for args in [
+        &["report", "done.assay"][..],
+        &["report", "done.assay", "--json"],
+        &["check", "study.toml"],
+        &["man"],
+    ] {
+        let mut child = bench.command(args).spawn().expect("started");
+        let mut first = String::new();
+        let mut pipe = BufReader::new(child.stdout.take().expect("a pipe"));
+        pipe.read_line(&mut first).expect("a line");
+        drop(pipe);
+        let out = child.wait_with_output().expect("ended");
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert!(
+            !first.is_empty() && out.status.success(),
+            "{args:?}: {:?} {stderr}",
+            out.status
+        );
+        assert_eq!(stderr, "", "{args:?}");
+    }
+    // Closed before anything is written.
+    let mut child = bench
+        .command(&["report", "done.assay", "--json"])
+        .spawn()
+        .expect("started");
+    drop(child.stdout.take());
+    let out = child.wait_with_output().expect("ended");
+    assert!(
+        out.status.success() && out.stderr.is_empty(),
+        "{:?} {}",
+        out.status,
+        String::from_utf8_lossy(&out.stderr)
+    );
+}
+
+#[test]
+fn a_full_stdout_is_an_error() {
+    let bench = with_result();
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return;
+    };
+    let out = bench
+        .command(&["report", "done.assay"])
+        .stdout(Stdio::from(full))
+        .output()
+        .expect("ended");
+    assert_eq!(out.status.code(), Some(3), "an answer that was lost was not given");
+    assert!(String::from_utf8_lossy(&out.stderr).contains("stdout"));
+}
+
+#[test]
+fn reports_fit_80_columns_without_colour_in_a_pipe() {
+    let bench = with_result();
+    let plain = bench.expect(0, &["report", "done.assay"]).stdout;
+    assert_narrow("report", &plain);
+    assert!(plain.contains("worse") && plain.contains("Verdicts"), "{plain}");
+    let mut command = bench.command(&["report", "done.assay"]);
+    let out = command
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "200")
+        .output()
+        .expect("ended");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), plain);
+    let markdown = bench.expect(0, &["report", "done.assay", "--markdown"]).stdout;
+    assert!(markdown.starts_with('#') && markdown.contains("| "), "{markdown}");
+}
