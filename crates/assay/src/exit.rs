@@ -46,7 +46,7 @@ impl From<anyhow::Error> for Failure {
 }
 
 /// An error and its causes. A cause that its parent already quotes is left out, so that nothing is said twice.
-fn chain(error: &anyhow::Error) -> String {
+pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();

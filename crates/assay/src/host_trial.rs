@@ -83,7 +83,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
             trial,
             first,
         };
-        match (site.prepared.method, inject::is_planted(&stack.inject)) {
+        let driven = match (site.prepared.method, inject::is_planted(&stack.inject)) {
             (Method::Ring, false) => drive(site, ledger, &standing, UringPort::open),
             (Method::Pread, false) => drive(site, ledger, &standing, PsyncPort::open),
             (Method::Ring, true) => drive(site, ledger, &standing, |specs, memory, depth| {
@@ -100,9 +100,9 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
                     turn.block.seed,
                 ))
             }),
-        }
-    })
-    .map_err(|error| name_files(error, &built));
+        };
+        driven.map_err(|error| site.luns.blame(name_files(error, &built), stack))
+    });
     let mut left = stacks::teardown(built, &mut site.journal);
     left.extend(site.journal.undo_to(mark));
     // What the trial says comes first; what could not be undone is found again, and reported, at the end of the run.

@@ -4,9 +4,9 @@
 //! that one stack leaves warm or sparse for the next.
 
 use crate::progress::Progress;
-use anyhow::{Context, ensure};
-use luns::DeviceFacts;
-use plan::{LunSource, Study};
+use anyhow::{Context, anyhow, ensure};
+use luns::{DeviceFacts, LunError, LunFile};
+use plan::{LunSource, Stack, Study};
 use stacks::{Journal, Undo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use std::time::Instant;
 /// One LUN.
 #[derive(Clone, Debug)]
 pub(crate) enum Lun {
-    /// A file, attached for each trial.
-    File(PathBuf),
+    /// A file as it was made, attached for each trial.
+    File(LunFile),
     /// A device of the user's.
     Device(PathBuf),
 }
@@ -93,7 +93,7 @@ impl LunSets {
                         ];
                         sets.facts.push((format!("lun:{}:{number}", set.name), facts));
                         written += size.0;
-                        files.push(Lun::File(file.path));
+                        files.push(Lun::File(file));
                     }
                     files
                 }
@@ -151,10 +151,12 @@ impl LunSets {
         {
             match lun {
                 Lun::Device(path) => devices.push(path.clone()),
-                Lun::File(path) => {
+                Lun::File(made) => {
+                    let path = &made.path;
+                    // One that was cut would be written anew at its new size.
+                    resized(made).map_or(Ok(()), Err)?;
                     if !self.fresh {
-                        let file = luns::rewrite(path, seed ^ number as u64, &mut |_| (), cancel)?;
-                        file.check()?;
+                        luns::rewrite(path, seed ^ number as u64, &mut |_| (), cancel)?.check()?;
                     }
                     journal.before(Undo::DetachLoop { backing: path.clone() })?;
                     devices.push(luns::attach(path)?.path);
@@ -162,6 +164,23 @@ impl LunSets {
             }
         }
         Ok(devices)
+    }
+
+    /// Adds to an error what was done to the stack's LUN files from outside: the cause of what the layers above then said.
+    pub(crate) fn blame(&self, error: anyhow::Error, stack: &Stack) -> anyhow::Error {
+        let sets = stack
+            .data
+            .iter()
+            .chain(&stack.redo)
+            .filter_map(|name| self.sets.get(name));
+        let broken = sets.flatten().find_map(|lun| match lun {
+            Lun::File(file) => resized(file),
+            Lun::Device(_) => None,
+        });
+        match broken {
+            Some(broken) => anyhow!("{}\n{broken}", crate::exit::chain(&error)),
+            None => error,
+        }
     }
 
     /// From now on files are written anew before they are attached.
@@ -172,9 +191,18 @@ impl LunSets {
     /// Any LUN, to measure the I/O method on: the first of the first set.
     pub(crate) fn any(&self) -> Option<&Path> {
         self.sets.values().flatten().next().map(|lun| match lun {
-            Lun::File(path) | Lun::Device(path) => path.as_path(),
+            Lun::File(file) => file.path.as_path(),
+            Lun::Device(path) => path.as_path(),
         })
     }
+}
+
+/// What is wrong with the file's size, if anything. Not whether all of it is on the disk: file systems may have zeroed
+/// parts of it by now.
+fn resized(file: &LunFile) -> Option<LunError> {
+    file.check()
+        .err()
+        .filter(|error| !matches!(error, LunError::NotWhole { .. }))
 }
 
 /// Room for all files of each directory together, before the first is made.
@@ -193,9 +221,9 @@ fn check_room(study: &Study) -> anyhow::Result<()> {
 
 /// `DIR/assay-RUN`, made once per directory.
 pub(crate) fn own_directory(dir: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
-    let dir = dir.canonicalize().with_context(|| {
-        format!(
-            "{}: no such directory for LUN files\n  make it, or name another `dir`",
+    let dir = dir.canonicalize().map_err(|e| {
+        anyhow!(
+            "{}: no directory for LUN files: {e}\n  make it, or name another `dir`",
             dir.display()
         )
     })?;
@@ -205,9 +233,9 @@ pub(crate) fn own_directory(dir: &Path, journal: &mut Journal) -> anyhow::Result
             path: own.clone(),
             contents: false,
         })?;
-        std::fs::create_dir(&own).with_context(|| {
-            format!(
-                "make the directory {}\n  use a `dir` that can be written, with free space",
+        std::fs::create_dir(&own).map_err(|e| {
+            anyhow!(
+                "make the directory {}: {e}\n  use a `dir` that can be written, with free space",
                 own.display()
             )
         })?;

@@ -288,7 +288,7 @@ fn what_is_no_block_device_is_refused() {
             ],
         );
     }
-    for (path, what) in [("/dev/null", "a character device"), ("/dev/..", "a directory")] {
+    for (path, what) in [("/dev/null", "a character device"), ("/dev/pts", "a directory")] {
         let words = [what, "not a block device"];
         refused(&rig, Path::new(path), "overwrite = true", &["--yes"], &[], &words);
     }

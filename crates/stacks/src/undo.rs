@@ -139,11 +139,13 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
     })
 }
 
-fn gone_is_fine(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
+/// What was not removed because it is not there is no failure. The error alone does not tell: a read-only file system
+/// refuses before it looks.
+fn gone_is_fine(result: io::Result<()>, path: &Path) -> io::Result<()> {
+    result.or_else(|e| match std::fs::symlink_metadata(path) {
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(()),
+        _ => Err(e),
+    })
 }
 
 fn remove_dir(path: &Path, contents: bool) -> io::Result<()> {
@@ -155,7 +157,7 @@ fn remove_dir(path: &Path, contents: bool) -> io::Result<()> {
             Ok(found) => empty_dir(path, found.dev())?,
         }
     }
-    gone_is_fine(std::fs::remove_dir(path))
+    gone_is_fine(std::fs::remove_dir(path), path)
 }
 
 /// Removes what is in a directory, but never what lies on another file system.
@@ -171,9 +173,9 @@ fn empty_dir(path: &Path, device: u64) -> io::Result<()> {
         }
         if found.is_dir() {
             empty_dir(&entry.path(), device)?;
-            gone_is_fine(std::fs::remove_dir(entry.path()))?;
+            gone_is_fine(std::fs::remove_dir(entry.path()), &entry.path())?;
         } else {
-            gone_is_fine(std::fs::remove_file(entry.path()))?;
+            gone_is_fine(std::fs::remove_file(entry.path()), &entry.path())?;
         }
     }
     Ok(())
@@ -185,7 +187,7 @@ fn remove_file(path: &Path) -> io::Result<()> {
         let why = format!("still attached as {}", holders.join(", "));
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
     }
-    gone_is_fine(std::fs::remove_file(path))
+    gone_is_fine(std::fs::remove_file(path), path)
 }
 
 /// Names of the loop devices that hold a file, also a deleted one.

@@ -115,7 +115,14 @@ fn on_this_host(
     progress: &Progress,
     cancel: &std::sync::Arc<std::sync::atomic::AtomicBool>,
 ) -> Result<(), Failure> {
-    let mut site = HostSite::prepare(plan, run_id, wanted.yes, progress, cancel).map_err(Failure::Run)?;
+    let prepared = HostSite::prepare(plan, run_id, wanted.yes, progress, cancel);
+    let mut site = prepared.map_err(|error| {
+        if is_left(run_id) {
+            Failure::Dirty(error)
+        } else {
+            Failure::Run(error)
+        }
+    })?;
     for (stack, skipped) in plan.stacks.iter().zip(&site.skipped) {
         if let Some(skipped) = skipped {
             progress.line(&format!(
@@ -133,6 +140,12 @@ fn on_this_host(
         (Err(error), Ok(())) => Err(Failure::Run(error)),
         (Ok(()), Ok(())) => Ok(()),
     }
+}
+
+/// Whether the journal of this run, which has given up, still has something to undo.
+fn is_left(run_id: &str) -> bool {
+    let left = stacks::leftovers(&stacks::state_dir()).unwrap_or_default();
+    left.iter().any(|journal| journal.run_id == run_id)
 }
 
 fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
