@@ -7,6 +7,8 @@ use crate::cells::{Cell, Metric, cell};
 use crate::checks::{Check, checks};
 use crate::differences::differences;
 use crate::history::{Book, PhaseHead};
+use crate::layouts::{Layout, layouts};
+use crate::others::{NotTested, not_tested};
 use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
 use crate::sentence::sentence;
 use ledger::{Ledger, LedgerError};
@@ -38,6 +40,10 @@ pub struct Analysis {
     pub phases: Vec<PhaseReport>,
     /// Stacks against their base, with verdicts.
     pub comparisons: Vec<Comparison>,
+    /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
+    pub not_tested: Vec<NotTested>,
+    /// How the data files lay after the load and at the end.
+    pub layouts: Vec<Layout>,
     /// What was measured and is not ranked, and why.
     pub unranked: Vec<Unranked>,
     /// Blocks whose ratios do not count, and why.
@@ -320,6 +326,8 @@ impl Analysis {
             comparisons: comparisons(&book, &ranking),
             looks: looks(&ranking),
             go_on: ranking.decision.go_on.into(),
+            not_tested: not_tested(&book, &ranking.pairs, &ranking.dropped)?,
+            layouts: layouts(&book),
             unranked: ranking.unranked,
             dropped: ranking.dropped,
             checks: Vec::new(),

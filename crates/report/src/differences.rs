@@ -45,7 +45,30 @@ pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
             values: stacks.iter().zip(&values).map(of).collect(),
         });
     }
+    // A stable order: inside one importance that of the first mention.
+    differ.sort_by_key(|difference: &Difference| importance(&difference.fact));
     (differ, equal)
+}
+
+/// What may decide the result comes first.
+fn importance(fact: &str) -> usize {
+    const FIRST: [&str; 10] = [
+        "planted disadvantage",
+        "access",
+        "data reads go",
+        "data writes go",
+        "redo reads go",
+        "redo writes go",
+        "kind",
+        "layers",
+        "mount options",
+        "nearest devices",
+    ];
+    const THEN: [&str; 4] = ["lowest visible devices", "data LUNs", "redo LUNs", "memory"];
+    let place = |list: &[&str]| list.iter().position(|name| fact.starts_with(name));
+    place(&FIRST)
+        .or_else(|| place(&THEN).map(|place| FIRST.len() + place))
+        .unwrap_or(FIRST.len() + THEN.len())
 }
 
 fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {

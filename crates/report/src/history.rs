@@ -69,6 +69,7 @@ pub(crate) struct Book {
     pub looks: Vec<Look>,
     pub facts: Vec<ledger::Fact>,
     pub settings: Vec<ledger::Setting>,
+    pub extents: Vec<ledger::ExtentRow>,
 }
 
 impl Book {
@@ -112,6 +113,7 @@ impl Book {
             looks: ledger.looks()?,
             facts: ledger.facts()?,
             settings: ledger.settings()?,
+            extents: ledger.extents()?,
         })
     }
 

@@ -101,3 +101,13 @@ pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
         .filter(|h| !h.is_empty())
         .map(|h| h.value_at_quantile(0.99) as f64))
 }
+
+/// p99 of service of one class of one run of a phase, in nanoseconds.
+pub(crate) fn service_p99(seen: &Seen, class: &str) -> Result<Option<f64>, LedgerError> {
+    let mut rows = seen.histograms.iter();
+    let Some(row) = rows.find(|row| row.stamp == Stamp::Service && row.class == class) else {
+        return Ok(None);
+    };
+    let histogram = decode_histogram(&row.blob)?;
+    Ok((!histogram.is_empty()).then(|| histogram.value_at_quantile(0.99) as f64))
+}

@@ -8,20 +8,29 @@
 //! the machine it was measured on.
 
 mod analysis;
+mod cell_checks;
 mod cells;
 mod checks;
+mod contrast;
 mod differences;
+mod doubts;
 mod figures;
 mod format;
 mod history;
 mod json;
 mod latency;
+mod layouts;
 mod markdown;
+mod others;
+mod page;
 mod provenance;
 mod rank;
 mod sentence;
+mod stalls;
 mod table;
 mod terminal;
+mod terminal_findings;
+mod terminal_tables;
 mod text;
 
 pub use analysis::{
@@ -33,7 +42,9 @@ pub use checks::{Check, Status};
 pub use figures::Figure;
 pub use json::{SCHEMA_VERSION, json, schema};
 pub use latency::Latency;
+pub use layouts::Layout;
 pub use markdown::markdown;
+pub use others::NotTested;
 pub use provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
 };

@@ -3,6 +3,8 @@
 //! Takes an [`Analysis`], gives text for an issue or a wiki page. Prevents: names in a study that turn into markup.
 
 use crate::analysis::Analysis;
+use crate::contrast::{contrast, same};
+use crate::doubts::merged;
 use crate::format::{number, percent};
 use crate::text::escaped;
 
@@ -15,6 +17,14 @@ pub fn markdown(analysis: &Analysis) -> String {
         &study.question
     };
     let mut out = format!("## {}\n\n**{}**\n\n", plain(question), plain(&analysis.sentence));
+    let differences = contrast(analysis);
+    if !differences.is_empty() {
+        out.push_str("What differs between the stacks:\n\n");
+        for line in differences.into_iter().chain(same(analysis)) {
+            out.push_str(&format!("- {}\n", plain(&line)));
+        }
+        out.push('\n');
+    }
     if !analysis.comparisons.is_empty() {
         out.push_str("| phase | stack | verdict |\n| --- | --- | --- |\n");
         for one in &analysis.comparisons {
@@ -83,23 +93,8 @@ pub fn markdown(analysis: &Analysis) -> String {
             ));
         }
     }
-    for check in analysis.doubts() {
-        let word = if check.status == crate::Status::Invalid {
-            "INVALID"
-        } else {
-            "SUSPECT"
-        };
-        let place: Vec<&str> = [&check.phase, &check.stack]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .collect();
-        out.push_str(&format!(
-            "- {word} {} {}: {}\n",
-            plain(&check.subject),
-            plain(&place.join(", ")),
-            plain(&check.figure)
-        ));
+    for doubt in merged(analysis) {
+        out.push_str(&format!("- {} {}\n", doubt.status.word(), plain(&doubt.words)));
     }
     out.truncate(out.trim_end().len());
     out.push('\n');

@@ -1,11 +1,14 @@
 //! The last line: one sentence that a person can decide on, honest when there is nothing to decide.
 //!
-//! Takes the analysis, gives the sentence. Prevents: a table that leaves the reader to draw the conclusion, and a
-//! conclusion where there is none.
+//! Takes the analysis, gives the sentence, short: what to take, the strongest reason, and what could not be told. Prevents:
+//! a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
 
 use crate::analysis::{Analysis, Comparison, GoOn, StopReason, Verdict};
 use crate::checks::Status;
 use crate::format::{percent, ratio};
+
+/// Three lines of a terminal; what would go beyond is left to the tables.
+const LENGTH_MAX: usize = 235;
 
 pub(crate) fn sentence(analysis: &Analysis) -> String {
     let mut said = if analysis.comparisons.is_empty() {
@@ -25,16 +28,24 @@ pub(crate) fn sentence(analysis: &Analysis) -> String {
     if !planted.is_empty() {
         said.push_str(&format!(" (with a disadvantage planted on {})", planted.join(", ")));
     }
-    let lost = analysis
-        .checks
-        .iter()
-        .find(|c| c.subject == "data loss" && c.status == Status::Invalid);
-    if let Some(lost) = lost {
-        let stack = lost.stack.as_deref().unwrap_or("a stack");
-        said.push_str(&format!("; but {stack} LOST DATA, whatever its speed"));
+    let lost = losers_of_data(analysis);
+    if !lost.is_empty() {
+        said.push_str(&format!("; but {} LOST DATA, whatever the speed", listed(&lost, "and")));
     }
     said.push('.');
     said
+}
+
+fn losers_of_data(analysis: &Analysis) -> Vec<&str> {
+    let mut lost: Vec<&str> = Vec::new();
+    let bad = |c: &&crate::Check| c.subject == "data loss" && c.status == Status::Invalid;
+    for check in analysis.checks.iter().filter(bad) {
+        let stack = check.stack.as_deref().unwrap_or("a stack");
+        if !lost.contains(&stack) {
+            lost.push(stack);
+        }
+    }
+    lost
 }
 
 fn nothing_ranked(analysis: &Analysis) -> String {
@@ -71,111 +82,263 @@ fn ranked(analysis: &Analysis) -> String {
             study.blocks_valid, study.blocks_planned
         );
     }
-    let undecided = analysis
-        .comparisons
-        .iter()
-        .filter(|c| c.verdict == Verdict::NotEnoughData)
-        .count();
-    if undecided == analysis.comparisons.len() {
-        return format!(
-            "Not enough data to tell the stacks apart after {} blocks: the differences, if any, are smaller than the noise of \
-             this machine",
-            analysis.study.blocks_valid
-        );
-    }
-    let mut clauses = Vec::new();
-    for phase in &analysis.phases {
-        let of: Vec<&Comparison> = analysis.comparisons.iter().filter(|c| c.phase == phase.name).collect();
-        if !of.is_empty() {
-            clauses.push(clause(&of, &phase.name, analysis.study.margin));
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for one in &analysis.comparisons {
+        match groups.iter_mut().find(|group| group.base == one.base) {
+            Some(group) => group.add(one),
+            None => {
+                let mut group = Group {
+                    base: &one.base,
+                    stacks: Vec::new(),
+                    all: Vec::new(),
+                };
+                group.add(one);
+                groups.push(group);
+            }
         }
     }
-    let mut said = clauses.join("; ");
-    let left_out = left_out(analysis);
-    if !left_out.is_empty() {
-        said.push_str(&format!("; not ranked: {}", left_out.join(", ")));
+    // What was decided comes first.
+    groups.sort_by_key(Group::is_undecided);
+    let mut clauses: Vec<String> = Vec::new();
+    let lost = losers_of_data(analysis);
+    for group in &groups {
+        clauses.extend(group.clauses(analysis, &lost, groups.len() > 1));
     }
-    said.replacen("for ", "For ", 1)
+    clauses.extend(left_out(analysis));
+    fitted(&clauses)
 }
 
-/// Stacks that are not ranked, with the phase where that is not so of all phases.
-fn left_out(analysis: &Analysis) -> Vec<String> {
-    let mut named: Vec<String> = Vec::new();
-    for one in &analysis.unranked {
-        let somewhere = analysis
-            .comparisons
+/// As many clauses as fit; the first always stands.
+fn fitted(clauses: &[String]) -> String {
+    let mut said = String::new();
+    for clause in clauses {
+        if said.is_empty() {
+            let mut letters = clause.chars();
+            said.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+            said.push_str(letters.as_str());
+        } else if said.chars().count() + 2 + clause.chars().count() <= LENGTH_MAX {
+            said.push_str("; ");
+            said.push_str(clause);
+        }
+    }
+    said
+}
+
+/// A base and the stacks compared with it.
+struct Group<'a> {
+    base: &'a str,
+    stacks: Vec<&'a str>,
+    all: Vec<&'a Comparison>,
+}
+
+impl<'a> Group<'a> {
+    fn add(&mut self, one: &'a Comparison) {
+        if !self.stacks.contains(&one.stack.as_str()) {
+            self.stacks.push(&one.stack);
+        }
+        self.all.push(one);
+    }
+
+    fn is_undecided(&self) -> bool {
+        self.all.iter().all(|one| one.verdict == Verdict::NotEnoughData)
+    }
+
+    fn has(&self, stack: &str, verdict: Verdict) -> bool {
+        self.all.iter().any(|one| one.stack == stack && one.verdict == verdict)
+    }
+
+    fn members(&self) -> Vec<&'a str> {
+        [self.base].into_iter().chain(self.stacks.iter().copied()).collect()
+    }
+
+    fn clauses(&self, analysis: &Analysis, lost: &[&str], several: bool) -> Vec<String> {
+        let members = listed(&self.members(), "and");
+        let margin = percent(analysis.study.margin);
+        let blocks = analysis.study.blocks_valid;
+        if self.is_undecided() {
+            if several {
+                return vec![format!("not enough data to tell {members} apart")];
+            }
+            return vec![format!(
+                "not enough data to tell {members} apart after {blocks} blocks: {}",
+                more(analysis)
+            )];
+        }
+        if self.all.iter().all(|one| one.verdict == Verdict::Equivalent) {
+            return vec![format!(
+                "take {}: {} within {margin} in {}",
+                listed(&self.members(), "or"),
+                if self.stacks.len() == 1 {
+                    "they are equivalent"
+                } else {
+                    "all are equivalent"
+                },
+                self.phases()
+            )];
+        }
+        let mut clauses = self.advice(lost);
+        let open = self
+            .all
             .iter()
-            .any(|c| c.stack == one.stack || c.base == one.stack);
-        let text = match &one.phase {
-            Some(phase) if somewhere => format!("{} in {phase}", one.stack),
-            _ => one.stack.clone(),
+            .filter(|one| one.verdict == Verdict::NotEnoughData)
+            .count();
+        if open == 1 {
+            clauses.extend(
+                self.all
+                    .iter()
+                    .find(|one| one.verdict == Verdict::NotEnoughData)
+                    .map(|one| {
+                        format!(
+                            "{} and {} could not be told apart in {}",
+                            one.stack, one.base, one.phase
+                        )
+                    }),
+            );
+        } else if open > 1 {
+            clauses.push(format!("{open} other differences could not be told in {blocks} blocks"));
+        } else if self.all.iter().any(|one| one.verdict == Verdict::Equivalent) {
+            clauses.push(format!("otherwise equivalent within {margin}"));
+        }
+        clauses
+    }
+
+    /// What to take, and why.
+    fn advice(&self, lost: &[&str]) -> Vec<String> {
+        let better: Vec<&str> = self.only(Verdict::Better, Verdict::Worse);
+        let worse: Vec<&str> = self.only(Verdict::Worse, Verdict::Better);
+        let both = |stack: &&str| self.has(stack, Verdict::Better) && self.has(stack, Verdict::Worse);
+        let mixed: Vec<&str> = self.stacks.iter().copied().filter(|stack| both(stack)).collect();
+        let take: Vec<&str> = if better.is_empty() {
+            let good = |stack: &&str| !worse.contains(stack) && !lost.contains(stack);
+            self.members().into_iter().filter(good).collect()
+        } else {
+            // A stack with two sides stays a choice beside one that is better in something.
+            let good = |stack: &&str| !lost.contains(stack);
+            better.iter().chain(&mixed).copied().filter(good).collect()
         };
-        if !named.contains(&text) {
-            named.push(text);
+        let reasons = if better.is_empty() { &worse } else { &better };
+        let mut clauses: Vec<String> = Vec::new();
+        let mut of: Vec<&str> = reasons.iter().chain(&mixed).copied().collect();
+        of.sort_by(|a, b| self.distance(b).total_cmp(&self.distance(a)));
+        for stack in of {
+            clauses.push(self.reason(stack));
+        }
+        let members = self.members();
+        let head = match (take.is_empty(), take.len() == members.len(), members.len()) {
+            (true, ..) => format!("take none of {}", listed(&members, "and")),
+            (_, true, _) => format!("take {} by what you do most", listed(&take, "or")),
+            (_, _, 2) => format!("take {}", take[0]),
+            _ => format!("of {}, take {}", listed(&members, "and"), listed(&take, "or")),
+        };
+        let first = clauses.remove(0);
+        clauses.insert(0, format!("{head}: {first}"));
+        clauses
+    }
+
+    /// Stacks with the one verdict somewhere and the other nowhere.
+    fn only(&self, verdict: Verdict, not: Verdict) -> Vec<&'a str> {
+        let fits = |stack: &&str| self.has(stack, verdict) && !self.has(stack, not);
+        self.stacks.iter().copied().filter(fits).collect()
+    }
+
+    /// How far from 1 the furthest decided ratio of a stack is.
+    fn distance(&self, stack: &str) -> f64 {
+        self.decided(stack)
+            .iter()
+            .filter_map(|one| one.ratio)
+            .map(|ratio| ratio.ln().abs())
+            .fold(0.0, f64::max)
+    }
+
+    /// Better and worse of a stack, the furthest from 1 first.
+    fn decided(&self, stack: &str) -> Vec<&'a Comparison> {
+        let said = |one: &&Comparison| one.stack == stack && matches!(one.verdict, Verdict::Better | Verdict::Worse);
+        let mut found: Vec<&Comparison> = self.all.iter().copied().filter(said).collect();
+        let far = |one: &Comparison| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+        found.sort_by(|a, b| far(b).total_cmp(&far(a)));
+        found
+    }
+
+    /// "btrfs does 0.16 of ext4's rate in 50 % update (0.04 to 0.63) and 0.50 in scan".
+    fn reason(&self, stack: &str) -> String {
+        let decided = self.decided(stack);
+        let Some((first, rest)) = decided.split_first() else {
+            return format!("{stack} was compared with {}", self.base);
+        };
+        let mut said = format!(
+            "{stack} does {} of {}'s {} in {} {}",
+            value(first),
+            self.base,
+            first.metric.noun(),
+            first.phase,
+            interval(first)
+        );
+        match rest {
+            [] => {}
+            [one] => said.push_str(&format!(" and {} in {}", value(one), one.phase)),
+            more => {
+                let sides = more.iter().all(|one| one.verdict == first.verdict);
+                let word = if sides { first.verdict.words() } else { "decided" };
+                said.push_str(&format!(", and is {word} in {} more phases", more.len()));
+            }
+        }
+        said
+    }
+
+    /// "50 % update", or how many phases.
+    fn phases(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for one in &self.all {
+            if !names.contains(&one.phase.as_str()) {
+                names.push(&one.phase);
+            }
+        }
+        match names.as_slice() {
+            [one] => (*one).to_string(),
+            [a, b] => format!("{a} and {b}"),
+            _ => format!("all {} phases", names.len()),
         }
     }
-    named
 }
 
-/// What one phase says.
-fn clause(of: &[&Comparison], phase: &str, margin: f64) -> String {
-    if let [one] = of {
-        let interval = interval(one);
-        let noun = one.metric.noun();
-        return match one.verdict {
-            Verdict::Worse => format!(
-                "for {phase}, {} is the faster stack: {} does {} of its {noun} {interval}",
-                one.base,
-                one.stack,
-                value(one)
-            ),
-            Verdict::Better => format!(
-                "for {phase}, {} is the faster stack: it does {} of {}'s {noun} {interval}",
-                one.stack,
-                value(one),
-                one.base
-            ),
-            Verdict::Equivalent => {
-                format!(
-                    "for {phase}, {} and {} are equivalent within {}",
-                    one.stack,
-                    one.base,
-                    percent(margin)
-                )
-            }
-            Verdict::NotEnoughData => {
-                format!(
-                    "for {phase}, there is not enough data to tell {} from {}",
-                    one.stack, one.base
-                )
-            }
-        };
+/// What to do when nothing could be told.
+fn more(analysis: &Analysis) -> &'static str {
+    match analysis.go_on {
+        GoOn::Continue(_) => "let the study go on (`assay run --resume`)",
+        GoOn::Stop(_) => "run longer, with more blocks (`assay run`, a higher `time_limit`)",
     }
-    if of.iter().all(|one| one.verdict == Verdict::Equivalent) {
-        return format!(
-            "for {phase}, all stacks are equivalent to {} within {}",
-            of[0].base,
-            percent(margin)
-        );
+}
+
+/// What was measured and takes no part in the ranking, by cause.
+fn left_out(analysis: &Analysis) -> Option<String> {
+    let mut named: Vec<&str> = Vec::new();
+    for one in &analysis.unranked {
+        // A stack of another group is still compared inside its own.
+        let somewhere = |c: &Comparison| c.stack == one.stack || c.base == one.stack;
+        let compared = analysis.comparisons.iter().any(somewhere);
+        if (one.phase.is_some() || !compared) && !named.contains(&one.stack.as_str()) {
+            named.push(&one.stack);
+        }
     }
-    let parts: Vec<String> = of
-        .iter()
-        .map(|one| match one.verdict {
-            Verdict::Worse | Verdict::Better => {
-                format!(
-                    "{} does {} of {}'s {} {}",
-                    one.stack,
-                    value(one),
-                    one.base,
-                    one.metric.noun(),
-                    interval(one)
-                )
-            }
-            Verdict::Equivalent => format!("{} is equivalent to {} within {}", one.stack, one.base, percent(margin)),
-            Verdict::NotEnoughData => format!("{} is not told from {} yet", one.stack, one.base),
-        })
-        .collect();
-    format!("for {phase}, {}", parts.join(", "))
+    if named.is_empty() {
+        return None;
+    }
+    let everywhere = |stack: &&&str| {
+        let taken = |c: &Comparison| c.stack == **stack || c.base == **stack;
+        !analysis.comparisons.iter().any(taken)
+    };
+    let partly = named.iter().any(|stack| !everywhere(&stack));
+    let tail = if partly { " everywhere" } else { "" };
+    Some(format!("not ranked{tail}: {}", listed(&named, "and")))
+}
+
+/// "a", "a and b", "a, b and c".
+fn listed(names: &[&str], last: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_string(),
+        [rest @ .., end] => format!("{} {last} {end}", rest.join(", ")),
+    }
 }
 
 fn value(one: &Comparison) -> String {

@@ -22,7 +22,9 @@ fn a_slower_stack_is_worse_by_its_ratio() {
     assert!(
         analysis
             .sentence
-            .starts_with("For 50 % update, ext4 is the faster stack: btrfs does 0.80 of its rate (")
+            .starts_with("Take ext4: btrfs does 0.80 of ext4's rate in "),
+        "{}",
+        analysis.sentence
     );
     assert!(analysis.is_worse() && !analysis.is_invalid());
     let cell = &analysis.phases[0].cells[1];
@@ -39,7 +41,7 @@ fn a_faster_stack_is_better() {
     assert!(
         analysis
             .sentence
-            .contains("xfs is the faster stack: it does 1.30 of ext4's rate"),
+            .starts_with("Take xfs: xfs does 1.30 of ext4's rate in "),
         "{}",
         analysis.sentence
     );
@@ -63,7 +65,7 @@ fn two_alike_are_equivalent() {
         analysis.comparisons
     );
     assert!(
-        analysis.sentence.contains("xfs and ext4 are equivalent within 5 %"),
+        analysis.sentence == "Take ext4 or xfs: they are equivalent within 5 % in 50 % update and scan.",
         "{}",
         analysis.sentence
     );

@@ -1,0 +1,420 @@
+//! What is checked of one stack in one phase.
+//!
+//! Takes the runs of the stack that count and the cell made of them, gives [`Check`]s. Each threshold is a constant with its
+//! reason. Prevents: a rate that is the generator's, the cache's or a neighbour's, taken for the stack's.
+
+use crate::analysis::PhaseReport;
+use crate::cells::{Cell, memory_peak};
+use crate::checks::{Check, Status};
+use crate::figures::Figure;
+use crate::format::{bytes, nanoseconds, number, percent};
+use crate::history::Seen;
+use crate::provenance::Origin;
+use crate::stalls::stalls;
+use ledger::{Measure, PhaseKind, Slice};
+
+/// Below it, the processors and not the storage may be what was measured.
+const IDLE_SHARE_MIN: f64 = 0.04;
+/// Above it, the generator itself may be what was measured: queues grow steeply from about there.
+const CEILING_SHARE_MAX: f64 = 0.70;
+/// Fewer, and a phase shows a part of the engine's write cycle, not its average.
+const CHECKPOINTS_MIN: f64 = 3.0;
+/// Reading of memory goes in steps; this much over a budget is no break of it.
+const BUDGET_SLACK: f64 = 1.02;
+/// What the lowest devices moved more than the stack's own devices: from this share and size on someone else used them.
+const FOREIGN_SHARE: f64 = 0.10;
+const FOREIGN_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
+/// More than this share of what fell due and was never sent: the rate asked for is not the rate measured.
+const UNSENT_SHARE_MAX: f64 = 0.01;
+/// More of one processor's time than this, and watching changes what is watched.
+const OBSERVER_SHARE_MAX: f64 = 0.02;
+/// Rounds of the steady-state rule: at least this long, so that a round is more than noise; at most so many.
+const ROUND_NS_MIN: u64 = 1_000_000_000;
+const ROUNDS_MAX: usize = 10;
+
+/// One stack in one phase, to be checked.
+pub(crate) struct At<'a> {
+    pub report: &'a PhaseReport,
+    pub cell: &'a Cell,
+    pub kind: PhaseKind,
+    pub runs: Vec<&'a Seen>,
+}
+
+impl At<'_> {
+    pub(crate) fn all(&self) -> Vec<Check> {
+        let found = [
+            self.provenance(),
+            self.pages(),
+            self.steady(),
+            self.idle(),
+            self.ceiling(),
+            self.memory(),
+            self.working_set(),
+            self.checkpoints(),
+            self.foreign(),
+            self.unsent(),
+            self.observer(),
+            self.populations(),
+            self.stalled(),
+        ];
+        found.into_iter().flatten().collect()
+    }
+
+    fn check(&self, subject: &str, status: Status, figure: String, threshold: String, advice: &str) -> Option<Check> {
+        Some(Check {
+            subject: subject.into(),
+            stack: Some(self.cell.stack.clone()),
+            phase: Some(self.report.name.clone()),
+            status,
+            figure,
+            threshold,
+            advice: advice.into(),
+        })
+    }
+
+    fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure> {
+        Figure::of(self.runs.iter().map(|run| value(run)))
+    }
+
+    fn provenance(&self) -> Option<Check> {
+        // Only a ranked phase claims to be a storage result.
+        if !self.report.ranked {
+            return None;
+        }
+        let provenance = self.cell.provenance;
+        let origins = [provenance.reads.origin, provenance.writes.origin];
+        let status = match origins {
+            _ if origins.contains(&Origin::Cache) => Status::Invalid,
+            _ if origins.contains(&Origin::Mixed) || origins.contains(&Origin::Unknown) => Status::Suspect,
+            _ => Status::Valid,
+        };
+        let share = |direction: crate::provenance::Direction| match direction.share() {
+            Some(share) if direction.origin != Origin::None => {
+                format!("{} ({} of the bytes asked)", direction.origin.word(), percent(share))
+            }
+            _ => direction.origin.word().to_string(),
+        };
+        let figure = format!(
+            "reads: {}, writes: {}",
+            share(provenance.reads),
+            share(provenance.writes)
+        );
+        let advice = "it is not ranked; for a storage result use direct access, or more data than memory";
+        self.check(
+            "provenance",
+            status,
+            figure,
+            "at least 90 % met a device".into(),
+            advice,
+        )
+    }
+
+    fn pages(&self) -> Option<Check> {
+        let bad = self.figure(|run| run.get(Measure::EnginePagesBad))?;
+        let status = if bad.high > 0.0 { Status::Invalid } else { Status::Valid };
+        let figure = format!("{} pages read back wrong", number(bad.high));
+        self.check(
+            "data loss",
+            status,
+            figure,
+            "0".into(),
+            "this stack lost data: do not use it; look into the kernel's log",
+        )
+    }
+
+    fn steady(&self) -> Option<Check> {
+        if !matches!(self.kind, PhaseKind::Random | PhaseKind::Open) {
+            return None;
+        }
+        let found: Vec<stats::Steady> = self
+            .runs
+            .iter()
+            .filter_map(|run| rounds(&run.slices))
+            .map(|rounds| stats::steady(&rounds))
+            .collect();
+        if found.is_empty() {
+            return None;
+        }
+        let steady = found.iter().filter(|found| found.from.is_some()).count();
+        let status = if steady * 2 > found.len() {
+            Status::Valid
+        } else {
+            Status::Suspect
+        };
+        let figure = format!("{steady} of {} blocks reached a steady rate", found.len());
+        let threshold = "5 rounds within 20 % of their mean, slope within 10 %".into();
+        self.check("steady state", status, figure, threshold, "give the phase more time")
+    }
+
+    fn idle(&self) -> Option<Check> {
+        let idle = self.cell.cpu_idle_share?;
+        let status = if idle.median < IDLE_SHARE_MIN {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!("{} idle", percent(idle.median));
+        let advice = "the processors may be the limit: use fewer sessions, or a host with more of them";
+        self.check(
+            "host CPU",
+            status,
+            figure,
+            format!("at least {}", percent(IDLE_SHARE_MIN)),
+            advice,
+        )
+    }
+
+    fn ceiling(&self) -> Option<Check> {
+        let share = self.figure(|run| {
+            let asked = run.sum(&[
+                Measure::EnginePhysicalReads,
+                Measure::EngineWrites,
+                Measure::EngineRedoWrites,
+            ])?;
+            let seconds = run.run.elapsed_ns as f64 / 1e9;
+            crate::figures::over(Some(asked / seconds), run.get(Measure::GeneratorCeilingIops))
+        })?;
+        let status = if share.median > CEILING_SHARE_MAX {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!("{} of what the generator can do", percent(share.median));
+        let advice = "the generator may be the limit: give it more workers";
+        self.check(
+            "generator",
+            status,
+            figure,
+            format!("at most {}", percent(CEILING_SHARE_MAX)),
+            advice,
+        )
+    }
+
+    fn memory(&self) -> Option<Check> {
+        let budget = self.cell.memory_budget_bytes?;
+        let peak = self.figure(memory_peak)?;
+        let enforced = match self
+            .figure(|run| run.get(Measure::MemoryBudgetEnforced))
+            .map(|code| code.low as u32)
+        {
+            Some(1) => "enforced by cgroup v1",
+            Some(2) => "enforced by cgroup v2",
+            _ => "not enforced",
+        };
+        let status = if peak.high > budget * BUDGET_SLACK {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!("{} at the highest, {enforced}", bytes(peak.high));
+        let advice = "run where a cgroup limit can be set, or raise the budget for all stacks";
+        self.check(
+            "memory budget",
+            status,
+            figure,
+            format!("at most {}", bytes(budget)),
+            advice,
+        )
+    }
+
+    fn working_set(&self) -> Option<Check> {
+        if self.kind == PhaseKind::Load {
+            return None;
+        }
+        let touched = self.figure(|run| run.get(Measure::WorkingSetTouchedBytes))?;
+        let caches = self.figure(|run| {
+            let own = run.get(Measure::EngineCacheBytes)?;
+            // The page cache of the whole host says nothing about this phase; that of its memory group does.
+            let grouped = run.get(Measure::MemoryBudgetEnforced).is_some_and(|code| code > 0.0);
+            Some(
+                own + if grouped {
+                    run.get(Measure::MemoryCacheBytesPeak).unwrap_or(0.0)
+                } else {
+                    0.0
+                },
+            )
+        })?;
+        let status = if touched.median <= caches.median {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!("{} touched, {} of caches", bytes(touched.median), bytes(caches.median));
+        let advice = "raise `database.scale` or the time, or lower `database.cache`";
+        self.check(
+            "working set",
+            status,
+            figure,
+            "more than the caches hold".into(),
+            advice,
+        )
+    }
+
+    fn checkpoints(&self) -> Option<Check> {
+        if !matches!(self.kind, PhaseKind::Random | PhaseKind::Open) {
+            return None;
+        }
+        self.figure(|run| run.get(Measure::EngineCommits))
+            .filter(|commits| commits.median > 0.0)?;
+        let found = self.figure(|run| run.get(Measure::EngineCheckpoints))?;
+        let status = if found.low < CHECKPOINTS_MIN {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!("{} checkpoints in the shortest block", number(found.low));
+        let advice = "give the phase more time, or shorten `database.checkpoint`";
+        self.check("checkpoints", status, figure, "at least 3".into(), advice)
+    }
+
+    fn foreign(&self) -> Option<Check> {
+        let excess = self.figure(|run| {
+            let near = run.sum(&[Measure::NearReadBytes, Measure::NearWriteBytes])?;
+            let low = run.sum(&[Measure::LowReadBytes, Measure::LowWriteBytes])?;
+            let beyond = low - near;
+            Some(if beyond > FOREIGN_BYTES {
+                beyond / near.max(1.0)
+            } else {
+                0.0
+            })
+        })?;
+        let status = if excess.median > FOREIGN_SHARE {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!(
+            "the lowest devices moved {} more than the stack's nearest",
+            percent(excess.median.min(99.0))
+        );
+        let advice = "someone else used the device, or a layer below multiplied the I/O: use a device of its own";
+        self.check(
+            "foreign traffic",
+            status,
+            figure,
+            format!("at most {}", percent(FOREIGN_SHARE)),
+            advice,
+        )
+    }
+
+    fn unsent(&self) -> Option<Check> {
+        let share = self.cell.unsent_share?;
+        let status = if share.median > UNSENT_SHARE_MAX {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!("{} of what fell due was never sent", percent(share.median));
+        let advice = "lower `rate`: this stack cannot do it, and its latency is that of an endless queue";
+        self.check(
+            "open arrival",
+            status,
+            figure,
+            format!("at most {}", percent(UNSENT_SHARE_MAX)),
+            advice,
+        )
+    }
+
+    fn observer(&self) -> Option<Check> {
+        // Of one processor, so that a short or idle phase does not make a little watching look like much.
+        let share = self.figure(|run| run.get(Measure::ObserverCpuNs).map(|ns| ns / 1e9 / run.total_s()))?;
+        let status = if share.median > OBSERVER_SHARE_MAX {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!("{} of one processor went into observing", percent(share.median));
+        self.check(
+            "observer",
+            status,
+            figure,
+            format!("at most {}", percent(OBSERVER_SHARE_MAX)),
+            "report this as a mistake in assay",
+        )
+    }
+
+    fn stalled(&self) -> Option<Check> {
+        let found: Vec<_> = self.runs.iter().filter_map(|run| stalls(&run.slices)).collect();
+        let first = found.first()?;
+        let slices: usize = found.iter().map(|stalls| stalls.slices).sum();
+        let blocks = found.iter().filter(|stalls| stalls.slices > 0).count();
+        let longest_ns = found.iter().map(|stalls| stalls.longest_ns).max().unwrap_or(0);
+        let (status, figure) = if slices == 0 {
+            (Status::Valid, "none".to_string())
+        } else {
+            let text = format!(
+                "{slices} slices of {} with less than a tenth of the usual work, in {blocks} of {} blocks, longest {}",
+                nanoseconds(first.slice_ns as f64),
+                self.runs.len(),
+                nanoseconds(longest_ns as f64)
+            );
+            (Status::Note, text)
+        };
+        let advice = "the rate is a mean over them: look at the slowest latencies too";
+        self.check("stalls", status, figure, "none".into(), advice)
+    }
+
+    fn populations(&self) -> Option<Check> {
+        let split = self.runs.iter().find_map(|run| {
+            let seconds: Vec<f64> = run
+                .scans
+                .iter()
+                .map(|scan| scan.ended_ns.saturating_sub(scan.began_ns) as f64 / 1e9)
+                .collect();
+            stats::two_populations(&seconds)
+        })?;
+        let figure = format!(
+            "{} scans took about {} s and {} about {} s",
+            split.low.count,
+            number(split.low.mean),
+            split.high.count,
+            number(split.high.mean)
+        );
+        let advice = "do not average them: find what half of the scans met";
+        self.check(
+            "two populations",
+            Status::Suspect,
+            figure,
+            "one population".into(),
+            advice,
+        )
+    }
+}
+
+/// Rates of rounds of about equal length; `None` when the phase is too short to have five.
+fn rounds(slices: &[Slice]) -> Option<Vec<f64>> {
+    let whole = slices.last()?.at_ns;
+    let count = ((whole / ROUND_NS_MIN) as usize).min(ROUNDS_MAX).min(slices.len());
+    if count < 5 {
+        return None;
+    }
+    let length = whole as f64 / count as f64;
+    let mut work = vec![0.0; count];
+    for slice in slices {
+        // A slice belongs to the round in which it ends; its end itself still belongs to it.
+        let round = ((slice.at_ns.saturating_sub(1)) as f64 / length) as usize;
+        work[round.min(count - 1)] += slice.count as f64;
+    }
+    Some(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_equal_and_lose_nothing() {
+        let slices: Vec<Slice> = (1..=60)
+            .map(|second| Slice {
+                at_ns: second * 1_000_000_000,
+                count: 100,
+                units: 0,
+            })
+            .collect();
+        let found = rounds(&slices).unwrap();
+        assert_eq!(found, vec![600.0; 10]);
+        assert_eq!(rounds(&slices[..4]), None);
+        assert_eq!(rounds(&slices[..5]).unwrap().len(), 5);
+        assert_eq!(rounds(&[]), None);
+    }
+}

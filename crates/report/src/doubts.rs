@@ -1,0 +1,82 @@
+//! Doubts for people: checks that do not say VALID, those of one kind in one line.
+//!
+//! Takes the analysis, gives lines, the gravest first. Prevents: a list so long that nobody reads it.
+
+use crate::analysis::Analysis;
+use crate::checks::{Check, Status};
+
+/// Places told apart in one doubt; the others are counted.
+const PLACES_MAX: usize = 4;
+
+/// Doubts of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Doubt {
+    pub status: Status,
+    /// Subject, places with figures, what was wanted, what to do.
+    pub words: String,
+}
+
+/// All doubts, equal kinds together, the gravest first.
+pub(crate) fn merged(analysis: &Analysis) -> Vec<Doubt> {
+    let mut groups: Vec<Vec<&Check>> = Vec::new();
+    for check in analysis.doubts() {
+        let alike = |group: &&mut Vec<&Check>| {
+            let first = group[0];
+            (first.status, &first.subject, &first.advice) == (check.status, &check.subject, &check.advice)
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.push(check),
+            None => groups.push(vec![check]),
+        }
+    }
+    groups.iter().map(|group| doubt(group, analysis)).collect()
+}
+
+fn doubt(group: &[&Check], analysis: &Analysis) -> Doubt {
+    let first = group[0];
+    // Equal figures of a stack in several phases, then of several stacks, are said once.
+    let mut said: Vec<(Vec<&Check>, String)> = Vec::new();
+    for check in group {
+        match said
+            .iter_mut()
+            .find(|(of, figure)| of[0].stack == check.stack && *figure == check.figure)
+        {
+            Some((of, _)) => of.push(check),
+            None => said.push((vec![check], check.figure.clone())),
+        }
+    }
+    let left = said.len().saturating_sub(PLACES_MAX);
+    let mut parts: Vec<String> = said
+        .iter()
+        .take(PLACES_MAX)
+        .map(|(of, figure)| match place(of, analysis) {
+            place if place.is_empty() => figure.clone(),
+            place => format!("{place}: {figure}"),
+        })
+        .collect();
+    if left > 0 {
+        parts.push(format!("{left} more (--json has them)"));
+    }
+    let wanted = if first.threshold == "none" || group.iter().any(|check| check.threshold != first.threshold) {
+        String::new()
+    } else {
+        format!(" (wanted: {})", first.threshold)
+    };
+    Doubt {
+        status: first.status,
+        words: format!("{}: {}{wanted}; {}", first.subject, parts.join("; "), first.advice),
+    }
+}
+
+fn place(of: &[&Check], analysis: &Analysis) -> String {
+    let phases: Vec<&str> = of.iter().filter_map(|check| check.phase.as_deref()).collect();
+    let whole = analysis.phases.len();
+    let phases = match phases.as_slice() {
+        [] => String::new(),
+        [one] => format!("in {one}"),
+        [..] if phases.len() == whole => format!("in all {whole} phases"),
+        _ => format!("in {}", phases.join(" and ")),
+    };
+    let stack = of[0].stack.as_deref().unwrap_or_default();
+    format!("{stack} {phases}").trim().to_string()
+}

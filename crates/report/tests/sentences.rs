@@ -1,0 +1,114 @@
+//! The last line of a report: what to take, and what cannot be said.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod fixture;
+
+use fixture::{Scene, actor, scene};
+use ledger::PhaseKind;
+
+fn said(scene: &Scene) -> String {
+    let sentence = scene.film().analysis().sentence;
+    assert!(sentence.chars().count() <= 240, "more than three lines: {sentence}");
+    sentence
+}
+
+#[test]
+fn all_alike_is_a_free_choice() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 1.0), actor("btrfs", 1.0)]);
+    scene.noise = 0.002;
+    assert_eq!(
+        said(&scene),
+        "Take ext4, xfs or btrfs: all are equivalent within 5 % in 50 % update and scan."
+    );
+}
+
+#[test]
+fn noise_asks_for_more_blocks() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.97)]);
+    scene.noise = 0.4;
+    assert_eq!(
+        said(&scene),
+        "Not enough data to tell ext4 and xfs apart after 4 blocks: let the study go on (`assay run --resume`)."
+    );
+    scene.planned = 4;
+    assert!(said(&scene).ends_with("run longer, with more blocks (`assay run`, a higher `time_limit`)."));
+}
+
+#[test]
+fn the_loser_is_named_and_the_rest_is_a_choice() {
+    let sentence = said(&scene(vec![actor("ext4", 1.0), actor("xfs", 1.0), actor("btrfs", 0.2)]));
+    assert!(
+        sentence.starts_with("Of ext4, xfs and btrfs, take ext4 or xfs: btrfs does 0.20 of ext4's rate in "),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn one_stack_is_no_comparison() {
+    let sentence = said(&scene(vec![actor("ext4", 1.0)]));
+    assert_eq!(
+        sentence,
+        "Only ext4 was measured, so there is nothing to compare it with."
+    );
+}
+
+#[test]
+fn a_cache_is_not_advice() {
+    let mut cached = actor("cached", 5.0);
+    cached.device = Some(0.02);
+    let two = scene(vec![actor("ext4", 1.0), cached.clone()]);
+    assert!(said(&two).starts_with("Nothing can be ranked here: cached: its reads were served by a cache"));
+    let three = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), cached]);
+    let sentence = said(&three);
+    assert!(
+        sentence.starts_with("Of ") || sentence.starts_with("Take ext4:"),
+        "{sentence}"
+    );
+    assert!(sentence.ends_with("; not ranked: cached."), "{sentence}");
+}
+
+#[test]
+fn groups_are_advised_apart() {
+    let mut bare = actor("direct", 1.4);
+    let mut other = actor("other", 1.4 * 0.5);
+    for one in [&mut bare, &mut other] {
+        one.stack.group = "1".into();
+    }
+    let sentence = said(&scene(vec![bare, other, actor("ext4", 1.0), actor("btrfs", 0.8)]));
+    assert!(
+        sentence.contains("ake direct: other does 0.50 of direct's rate in "),
+        "{sentence}"
+    );
+    assert!(
+        sentence.contains("; take ext4: btrfs does 0.80 of ext4's rate in "),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn many_stacks_stay_three_lines() {
+    let names = [
+        "ext4",
+        "a-long-name-of-a-stack",
+        "another-long-name-of-one",
+        "yet-another-long-name",
+        "last",
+    ];
+    let mut scene = scene(
+        names
+            .iter()
+            .map(|name| actor(name, if *name == "ext4" { 1.0 } else { 0.5 }))
+            .collect(),
+    );
+    scene.phases.push((PhaseKind::Random, "aged update".into()));
+    let sentence = said(&scene);
+    assert!(sentence.contains("take ext4: "), "{sentence}");
+}
+
+#[test]
+fn a_model_is_said_to_be_one() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 1.3)]);
+    scene.modelled = true;
+    assert!(said(&scene).starts_with("On a modelled device, not a real one: Take xfs: "));
+}
