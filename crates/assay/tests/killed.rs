@@ -2,6 +2,7 @@
 //! the study can be completed. Needs root, loop devices, mkfs.ext4, mkfs.xfs and mkfs.btrfs.
 //!
 //! The moments come from a seed (`ASSAY_TEST_SEED`, printed with a failure); `ASSAY_TEST_SIZE=full` tries more of them.
+#![allow(clippy::print_stderr)] // the seed, and why a test is skipped
 
 mod rig;
 
@@ -196,7 +197,7 @@ fn story(rig: &Rig, salt: u64) -> Story<'_> {
     rig.study("killed", &study(&rig.work()));
     let seed = seed() ^ salt;
     // Shown when the test fails: the same moments come again with it.
-    println!("ASSAY_TEST_SEED={}", self::seed());
+    eprintln!("ASSAY_TEST_SEED={}", self::seed());
     Story {
         rig,
         number: 0,
