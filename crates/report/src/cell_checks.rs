@@ -343,7 +343,7 @@ impl At<'_> {
             (Status::Valid, "none".to_string())
         } else {
             let text = format!(
-                "{slices} slices of {} with less than a tenth of the usual work, in {blocks} of {} blocks, longest {}",
+                "{slices} x {} with less than a tenth of the usual work, in {blocks} of {} blocks, longest {}",
                 nanoseconds(first.slice_ns as f64),
                 self.runs.len(),
                 nanoseconds(longest_ns as f64)

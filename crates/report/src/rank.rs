@@ -125,10 +125,7 @@ fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
             continue;
         }
         if let Some(first) = first.filter(|first| first.group != stack.group) {
-            let reason = format!(
-                "its layers ({}) are not as many as those of {} ({})",
-                stack.layers, first.name, first.layers
-            );
+            let reason = format!("another number of layers than {} ({})", first.name, first.layers);
             unranked.push(Unranked {
                 stack: stack.name.clone(),
                 phase: None,

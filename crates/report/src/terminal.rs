@@ -129,7 +129,7 @@ fn legend(page: &mut Page, analysis: &Analysis) {
     page.blank();
     page.say(
         "Medians over blocks, from totals including the drain; ~ marks those whose blocks lie more than 10 % off the median. \
-         Device columns: the lowest visible device; KiB each: the device nearest to the stack; moved /asked: bytes the lowest \
+         Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to the stack; moved /asked: bytes the lowest \
          device moved for each byte that the database asked of storage.",
         0,
         plain(),
@@ -143,12 +143,22 @@ fn layouts(page: &mut Page, analysis: &Analysis) {
     }
     page.title("How the data files lie");
     for one in &analysis.layouts {
-        let count = |figure: Option<crate::Figure>| figure.map_or("unknown".into(), |figure| number(figure.median));
+        let count = |figure: Option<crate::Figure>| match figure.map(|figure| figure.median) {
+            // Half an extent is the median of two blocks.
+            Some(median) => number(median).replace(".00", ""),
+            None => "unknown".into(),
+        };
+        // With one data file its number says nothing.
+        let alone = analysis.layouts.iter().all(|other| other.file == "data 0");
+        let file = if alone {
+            "data file".into()
+        } else {
+            format!("file {}", one.file)
+        };
         page.say(
             &format!(
-                "  {}, {} file: {} extents loaded, {} at the end",
+                "  {}, {file}: {} extents loaded, {} at the end",
                 one.stack,
-                one.file,
                 count(one.extents_loaded),
                 count(one.extents_at_the_end)
             ),

@@ -3,7 +3,7 @@
 //! Takes the analysis, puts lines on the page. Prevents: a verdict read without its interval, and ten doubts of one cause
 //! that hide an eleventh of another.
 
-use crate::analysis::{Analysis, Comparison, Verdict};
+use crate::analysis::{Analysis, Comparison, Unranked, Verdict};
 use crate::checks::Status;
 use crate::doubts::merged;
 use crate::format::{percent, ratio};
@@ -114,9 +114,19 @@ pub(crate) fn others(page: &mut Page, analysis: &Analysis) {
 pub(crate) fn left_out(page: &mut Page, analysis: &Analysis) {
     if !analysis.unranked.is_empty() {
         page.title("Measured, not ranked");
+        // Stacks with one and the same reason stand in one line.
+        let mut lines: Vec<(Vec<&str>, &Unranked)> = Vec::new();
         for one in &analysis.unranked {
+            let alike =
+                |(_, other): &&mut (Vec<&str>, &Unranked)| other.phase == one.phase && other.reason == one.reason;
+            match lines.iter_mut().find(alike) {
+                Some((stacks, _)) => stacks.push(&one.stack),
+                None => lines.push((vec![&one.stack], one)),
+            }
+        }
+        for (stacks, one) in lines {
             let place = one.phase.as_ref().map_or(String::new(), |phase| format!(" in {phase}"));
-            page.say(&format!("  {}{place}: {}", one.stack, one.reason), 4, plain());
+            page.say(&format!("  {}{place}: {}", stacks.join(", "), one.reason), 4, plain());
         }
     }
     let skipped: Vec<_> = analysis

@@ -145,18 +145,8 @@ fn device_columns(phase: &PhaseReport) -> Vec<Column> {
             "MB/s",
             low(|cell| cell.low.write_bytes_per_s, megabytes),
         ),
-        column(
-            phase,
-            "read",
-            "KiB each",
-            low(|cell| cell.near.bytes_per_read, kibibytes),
-        ),
-        column(
-            phase,
-            "write",
-            "KiB each",
-            low(|cell| cell.near.bytes_per_write, kibibytes),
-        ),
+        column(phase, "read", "KiB", low(|cell| cell.near.bytes_per_read, kibibytes)),
+        column(phase, "write", "KiB", low(|cell| cell.near.bytes_per_write, kibibytes)),
         moved,
         column(
             phase,
