@@ -176,7 +176,15 @@ impl<'a> Group<'a> {
                 self.phases()
             )];
         }
-        let mut clauses = self.advice(lost);
+        let decided = |one: &&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
+        let mut clauses = if self.all.iter().any(decided) {
+            self.advice(lost)
+        } else {
+            // Some are equivalent and the rest is open: nothing speaks for one of them, and not all is known.
+            vec![format!(
+                "nothing speaks against {members}: equivalent within {margin} where it could be told"
+            )]
+        };
         let open = self
             .all
             .iter()

@@ -112,3 +112,15 @@ fn a_model_is_said_to_be_one() {
     scene.modelled = true;
     assert!(said(&scene).starts_with("On a modelled device, not a real one: Take xfs: "));
 }
+
+#[test]
+fn equivalent_here_and_open_there_is_no_advice() {
+    // Wide enough for one of the two to stay open, and not for both.
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 1.0), actor("btrfs", 1.0)]);
+    scene.noise = 0.01;
+    assert_eq!(
+        said(&scene),
+        "Nothing speaks against ext4, xfs and btrfs: equivalent within 5 % where it could be told; \
+         2 other differences could not be told in 4 blocks."
+    );
+}
