@@ -2,7 +2,7 @@
 //!
 //! Takes an [`Analysis`], gives text for an issue or a wiki page. Prevents: names in a study that turn into markup.
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, PhaseReport};
 use crate::contrast::{contrast, same};
 use crate::doubts::merged;
 use crate::format::{number, percent};
@@ -38,40 +38,7 @@ pub fn markdown(analysis: &Analysis) -> String {
         out.push('\n');
     }
     for phase in analysis.phases.iter().filter(|phase| !phase.cells.is_empty()) {
-        out.push_str(&format!("### {} ({})\n\n", plain(&phase.name), phase.kind));
-        let metric = match phase.metric {
-            crate::Metric::OperationsPerSecond => ("op/s", 1.0),
-            crate::Metric::BytesPerSecond => ("MB/s", 1e6),
-            crate::Metric::ResponseNsP99 => ("p99 response, ms", 1e6),
-            crate::Metric::ElapsedSeconds => ("s", 1.0),
-        };
-        out.push_str(&format!(
-            "| stack | {} | blocks (lowest to highest) | CPU idle | reads from | writes to |\n",
-            metric.0
-        ));
-        out.push_str("| --- | --- | --- | --- | --- | --- |\n");
-        for cell in &phase.cells {
-            let (median, range) = match cell.primary {
-                Some(f) => (
-                    number(f.median / metric.1),
-                    format!(
-                        "{} ({} to {})",
-                        f.n,
-                        number(f.low / metric.1),
-                        number(f.high / metric.1)
-                    ),
-                ),
-                None => ("-".into(), "-".into()),
-            };
-            let idle = cell.cpu_idle_share.map_or("-".into(), |share| percent(share.median));
-            out.push_str(&format!(
-                "| {} | {median} | {range} | {idle} | {} | {} |\n",
-                plain(&cell.stack),
-                cell.provenance.reads.origin.word(),
-                cell.provenance.writes.origin.word()
-            ));
-        }
-        out.push('\n');
+        table(&mut out, phase);
     }
     for one in &analysis.unranked {
         let phase = one.phase.as_deref().unwrap_or("all phases");
@@ -99,6 +66,44 @@ pub fn markdown(analysis: &Analysis) -> String {
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+/// The table of one phase.
+fn table(out: &mut String, phase: &PhaseReport) {
+    out.push_str(&format!("### {} ({})\n\n", plain(&phase.name), phase.kind));
+    let metric = match phase.metric {
+        crate::Metric::OperationsPerSecond => ("op/s", 1.0),
+        crate::Metric::BytesPerSecond => ("MB/s", 1e6),
+        crate::Metric::ResponseNsP99 => ("p99 response, ms", 1e6),
+        crate::Metric::ElapsedSeconds => ("s", 1.0),
+    };
+    out.push_str(&format!(
+        "| stack | {} | blocks (lowest to highest) | CPU idle | reads from | writes to |\n",
+        metric.0
+    ));
+    out.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    for cell in &phase.cells {
+        let (median, range) = match cell.primary {
+            Some(f) => (
+                number(f.median / metric.1),
+                format!(
+                    "{} ({} to {})",
+                    f.n,
+                    number(f.low / metric.1),
+                    number(f.high / metric.1)
+                ),
+            ),
+            None => ("-".into(), "-".into()),
+        };
+        let idle = cell.cpu_idle_share.map_or("-".into(), |share| percent(share.median));
+        out.push_str(&format!(
+            "| {} | {median} | {range} | {idle} | {} | {} |\n",
+            plain(&cell.stack),
+            cell.provenance.reads.origin.word(),
+            cell.provenance.writes.origin.word()
+        ));
+    }
+    out.push('\n');
 }
 
 /// Text that stays text in Markdown.

@@ -81,26 +81,7 @@ impl Facts {
                 phases.join(", ")
             ),
         );
-        let total = self.estimate.study_ns(blocks);
-        row(
-            "time",
-            format!(
-                "about {} ({} a block{}); the study's limit is {}{}",
-                seconds(total),
-                seconds(self.estimate.block_ns),
-                if is_modelled(study) {
-                    ", simulated time"
-                } else {
-                    ", if LUNs are filled at 500 MiB/s"
-                },
-                study.time_limit,
-                if total > study.time_limit.0 {
-                    ": it will stop earlier"
-                } else {
-                    ""
-                }
-            ),
-        );
+        row("time", self.time(study));
         let data = match (self.estimate.data_bytes, study.database.scale) {
             (Some(bytes), _) => size(bytes),
             (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, found when it runs"),
@@ -139,6 +120,24 @@ impl Facts {
         self.touches(&mut text);
         text.push_str("\nNothing was touched.\n");
         text
+    }
+
+    fn time(&self, study: &Study) -> String {
+        let total = self.estimate.study_ns(self.blocks);
+        let clock = match is_modelled(study) {
+            true => ", simulated time",
+            false => ", if LUNs are filled at 500 MiB/s",
+        };
+        let end = match total > study.time_limit.0 {
+            true => ": it will stop earlier",
+            false => "",
+        };
+        format!(
+            "about {} ({} a block{clock}); the study's limit is {}{end}",
+            seconds(total),
+            seconds(self.estimate.block_ns),
+            study.time_limit
+        )
     }
 
     fn touches(&self, text: &mut String) {
