@@ -78,6 +78,18 @@ fn report(rig: &Rig, name: &str, seed: u64, stacks: &[(&str, &str)]) -> Value {
     answer["report"].clone()
 }
 
+/// What a study saw, for the tally: ratios with their intervals.
+fn intervals(report: &Value) -> String {
+    let all = report["comparisons"].as_array().expect("comparisons").iter();
+    let one = |c: &Value| {
+        format!(
+            "{} {}: {} ({} to {})",
+            c["phase"], c["stack"], c["ratio"], c["low"], c["high"]
+        )
+    };
+    all.map(one).collect::<Vec<_>>().join("; ")
+}
+
 /// (phase, verdict) of the comparisons of `stack`.
 fn verdicts(report: &Value, stack: &str) -> Vec<(String, String)> {
     let all = report["comparisons"].as_array().expect("comparisons").iter();
@@ -99,7 +111,7 @@ fn a_planted_slowdown_is_found_and_a_cache_is_not_ranked() {
             &[("plain", PLAIN), ("late", LATE), ("cached", CACHED)],
         );
         let verdicts = verdicts(&report, "late");
-        eprintln!("seed {seed}: late is {verdicts:?}");
+        eprintln!("seed {seed}: late is {verdicts:?}, {}", intervals(&report));
         for (phase, verdict) in &verdicts {
             assert!(
                 verdict == "worse" || verdict == "not_enough_data",
@@ -131,21 +143,27 @@ fn cache_is_labelled(report: &Value, seed: u64) {
     }
 }
 
+/// The procedure promises a wrong verdict in at most one study of twenty, so a single study that is wrong proves nothing:
+/// at the default size a second one, with another seed, is asked then. Both wrong by chance: one time in four hundred.
 #[test]
 fn twins_are_not_called_different() {
     let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
     let (mut right, mut asked) = (0, 0);
-    for seed in seeds() {
+    for seed in 1..=if full() { 10 } else { 2 } {
         let report = report(&rig, "twins", seed, &[("plain", PLAIN), ("twin", PLAIN)]);
         let verdicts = verdicts(&report, "twin");
-        eprintln!("seed {seed}: the twin is {verdicts:?}");
+        eprintln!("seed {seed}: the twin is {verdicts:?}, {}", intervals(&report));
         asked += 1;
         right += usize::from(
             verdicts
                 .iter()
                 .all(|(_, v)| v == "equivalent" || v == "not_enough_data"),
         );
+        if !full() && right > 0 {
+            break;
+        }
     }
     eprintln!("twins were not called different by {right} of {asked} studies");
-    assert!(right * 10 >= asked * 9, "right in {right} of {asked}");
+    let enough = if full() { right * 10 >= asked * 9 } else { right > 0 };
+    assert!(enough, "right in {right} of {asked}");
 }
