@@ -42,6 +42,13 @@ impl Progress {
         }
     }
 
+    /// A milestone: a line where there is no bar that shows it.
+    pub(crate) fn milestone(&self, text: &str) {
+        if self.bar.is_none() {
+            self.line(text);
+        }
+    }
+
     /// `phases` steps are done.
     pub(crate) fn advance(&self, phases: u64) {
         if let Some(bar) = &self.bar {

@@ -71,7 +71,14 @@ fn blocks(
                 progress,
                 cancel,
             };
+            let trial_began = Instant::now();
             site.trial(ledger, &turn)?;
+            progress.milestone(&format!(
+                "block {} of {planned}: {} done in {:.1} s",
+                number + 1,
+                stack.name,
+                trial_began.elapsed().as_secs_f64()
+            ));
         }
         let analysis = Analysis::of(ledger)?;
         record_looks(ledger, &analysis)?;
