@@ -11,8 +11,8 @@ use crate::units::Duration;
 pub(crate) const FEWEST_BLOCKS: u32 = 4;
 /// Most blocks that are run unless the study asks for more.
 const USUAL_BLOCKS: u32 = 12;
-/// Making file systems, mounting, draining, taking down: what a trial takes besides bytes and phases. Measured on two
-/// cores with ext4, XFS and btrfs on loop devices; an order of magnitude, not a promise.
+/// Making file systems, mounting, draining, taking down: what a trial takes besides bytes and phases. Assumed, from runs
+/// with ext4, XFS and btrfs on loop devices on two cores; an order of magnitude, not a promise.
 const HANDLING_NS: u64 = 1_500_000_000;
 
 /// What a study will take, as far as the file tells.
