@@ -1,6 +1,6 @@
 //! The ring port: io_uring with registered files and buffers, submission in batches, waits in the kernel.
 //!
-//! Takes requests into a fixed table of slots, sends them with the next wait, gives completions. No allocation, no lock
+//! Takes requests into a fixed table of slots, sends them in short batches and with the next wait, gives completions. No allocation, no lock
 //! and no clock reading per I/O. Prevents a thread that spins while idle, and a short transfer taken for a whole one.
 
 use crate::bell::Bell;
@@ -13,6 +13,11 @@ use crate::ring::{POLL, Ring, RingGrant, Transfer};
 
 /// A transfer that the kernel keeps putting off is an error after this many times.
 const RETRIES_MAX: u8 = 200;
+
+/// Requests that are queued before they are sent without waiting for more. The kernel hands a batch to the device when it has
+/// prepared all of it, so a burst of completions answered by one long batch leaves the device idle meanwhile: where many
+/// complete at once (a virtual disk) that took 7 % of the rate. Shorter batches cost a system call each.
+const BATCH: u32 = 4;
 
 #[derive(Clone, Copy)]
 struct Slot {
@@ -53,6 +58,8 @@ pub struct UringPort {
     odd: Vec<(u64, i32)>,
     bell: Bell,
     armed: bool,
+    /// Requests queued since the last time that any were sent.
+    unsent: u32,
 }
 
 impl UringPort {
@@ -84,6 +91,7 @@ impl UringPort {
             odd: Vec::with_capacity(depth + 2),
             bell: Bell::new()?,
             armed: false,
+            unsent: 0,
         })
     }
 
@@ -93,6 +101,7 @@ impl UringPort {
     }
 
     fn enter(&mut self, want: usize, until: Option<Nanos>) -> Result<(), TargetError> {
+        self.unsent = 0;
         match self.ring.enter(want, until) {
             Err(e) if Ring::is_foreign(&e) => self.move_to_this_thread(e),
             entered => entered,
@@ -246,7 +255,12 @@ impl Port for UringPort {
             used: true,
         };
         self.slots[index as usize] = slot;
-        self.ring.push(&slot.transfer(), index)
+        self.ring.push(&slot.transfer(), index)?;
+        self.unsent += 1;
+        if self.unsent >= BATCH {
+            return self.enter(0, None);
+        }
+        Ok(())
     }
 
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
