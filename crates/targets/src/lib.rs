@@ -21,6 +21,7 @@ mod open;
 mod pause;
 mod port;
 mod psync;
+mod queues;
 mod ring;
 mod uring;
 

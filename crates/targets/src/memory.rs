@@ -79,6 +79,12 @@ impl Memory {
         unsafe { self.start.as_ptr().add(at) }
     }
 
+    /// The address of `at`, which the caller holds inside the memory.
+    #[inline]
+    pub(crate) fn place(&self, at: u64) -> *mut u8 {
+        self.start.as_ptr().wrapping_add(at as usize)
+    }
+
     #[inline]
     fn checked(&self, at: u64, len: usize) -> usize {
         let inside = (at as usize).checked_add(len).is_some_and(|end| end <= self.len);

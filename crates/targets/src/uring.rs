@@ -9,42 +9,61 @@ use crate::error::{IoFault, TargetError};
 use crate::memory::Memory;
 use crate::open::{Files, OpenSpec};
 use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
-use crate::ring::{POLL, Ring, RingGrant, Transfer};
+use crate::ring::{POLL, Ring, RingGrant};
 
 /// A transfer that the kernel keeps putting off is an error after this many times.
 const RETRIES_MAX: u8 = 200;
 
-/// Requests that are queued before they are sent without waiting for more. The kernel hands a batch to the device when it has
-/// prepared all of it, so a burst of completions answered by one long batch leaves the device idle meanwhile: where many
-/// complete at once (a virtual disk) that took 7 % of the rate. Shorter batches cost a system call each.
-const BATCH: u32 = 4;
-
+/// A request under way. Field by field, not a whole [`Request`]: that would be put together in memory and copied.
 #[derive(Clone, Copy)]
 struct Slot {
-    request: Request,
-    /// Bytes moved so far, of `wanted`.
+    offset: u64,
+    at: u64,
+    token: u64,
+    /// 0 for a flush, whose result it is.
+    len: u32,
+    /// Bytes moved so far.
     got: u32,
-    /// The request's length; 0 for a flush, whose result is 0.
-    wanted: u32,
+    /// The next free slot, or [`IN_USE`].
+    next: u32,
+    file: FileId,
+    op: Op,
     retries: u8,
-    used: bool,
 }
 
 impl Slot {
-    fn transfer(&self) -> Transfer {
-        let Request {
-            op, file, offset, at, ..
-        } = self.request;
-        let (offset, at) = (offset + u64::from(self.got), at + u64::from(self.got));
-        Transfer {
-            op,
-            file: file.0,
-            offset,
-            at,
-            len: self.wanted - self.got,
+    fn free(next: u32) -> Slot {
+        Slot {
+            offset: 0,
+            at: 0,
+            token: 0,
+            len: 0,
+            got: 0,
+            next,
+            file: FileId(0),
+            op: Op::Flush,
+            retries: 0,
+        }
+    }
+
+    /// What is still to be done.
+    fn rest(&self) -> Request {
+        let got = u64::from(self.got);
+        Request {
+            op: self.op,
+            file: self.file,
+            offset: self.offset + got,
+            at: self.at + got,
+            len: self.len - self.got,
+            token: self.token,
         }
     }
 }
+
+/// In place of the next free slot: this one is not free. No slot has so high a number.
+const IN_USE: u32 = u32::MAX;
+/// In place of the next free slot: there is none.
+const NO_SLOT: u32 = u32::MAX - 1;
 
 /// A port on io_uring. Opened on any thread; the first that waits on it owns it. It may move to another thread when nothing
 /// is in flight, at the price of a new ring.
@@ -53,13 +72,13 @@ pub struct UringPort {
     ring: Ring,
     files: Files,
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    /// The first free slot; the others follow by [`Slot::next`].
+    free: u32,
+    in_flight: usize,
     /// Results that are not the plain success of a whole request.
     odd: Vec<(u64, i32)>,
     bell: Bell,
     armed: bool,
-    /// Requests queued since the last time that any were sent.
-    unsent: u32,
 }
 
 impl UringPort {
@@ -67,31 +86,23 @@ impl UringPort {
     pub fn open(specs: &[OpenSpec], memory_bytes: u64, depth: usize) -> Result<UringPort, TargetError> {
         let files = Files::open(specs)?;
         let memory = Memory::new(memory_bytes, true)?;
-        let nothing = Request {
-            op: Op::Flush,
-            file: FileId(0),
-            offset: 0,
-            at: 0,
-            len: 0,
-            token: 0,
-        };
-        let empty = Slot {
-            request: nothing,
-            got: 0,
-            wanted: 0,
-            retries: 0,
-            used: false,
-        };
-        let slots = u32::try_from(depth).map_err(|_| TargetError::TooDeep { depth })?;
+        let slots = u32::try_from(depth)
+            .ok()
+            .filter(|depth| *depth < NO_SLOT)
+            .ok_or(TargetError::TooDeep { depth })?;
+        let last = slots.saturating_sub(1);
+        let slots: Vec<Slot> = (0..slots)
+            .map(|nth| Slot::free(if nth == last { NO_SLOT } else { nth + 1 }))
+            .collect();
         Ok(UringPort {
             ring: Ring::new(files.raw_fds(), memory, depth)?,
             files,
-            slots: vec![empty; depth],
-            free: (0..slots).rev().collect(),
+            free: if slots.is_empty() { NO_SLOT } else { 0 },
+            slots,
+            in_flight: 0,
             odd: Vec::with_capacity(depth + 2),
             bell: Bell::new()?,
             armed: false,
-            unsent: 0,
         })
     }
 
@@ -101,25 +112,32 @@ impl UringPort {
     }
 
     fn enter(&mut self, want: usize, until: Option<Nanos>) -> Result<(), TargetError> {
-        self.unsent = 0;
         match self.ring.enter(want, until) {
             Err(e) if Ring::is_foreign(&e) => self.move_to_this_thread(e),
             entered => entered,
         }
     }
 
+    /// Queues what stands in a slot; what can't be done the short way.
+    #[cold]
+    fn push(&mut self, index: u32) -> Result<(), TargetError> {
+        match self.ring.push(self.slots[index as usize].rest(), index) {
+            Err(e) if Ring::is_foreign(&e) => self.move_to_this_thread(e),
+            pushed => pushed,
+        }
+    }
+
     #[cold]
     fn move_to_this_thread(&mut self, error: TargetError) -> Result<(), TargetError> {
-        let queued = self.ring.queued();
         // The poll on the waker, if armed, dies with the old ring.
-        if self.in_flight() > queued {
+        if self.ring.holds_transfers() {
             return Err(error);
         }
         self.ring.rebuild()?;
         self.armed = false;
         for index in 0..self.slots.len() {
-            if self.slots[index].used {
-                self.ring.push(&self.slots[index].transfer(), index as u32)?;
+            if self.slots[index].next == IN_USE {
+                self.ring.push(self.slots[index].rest(), index as u32)?;
             }
         }
         self.ring.enter(0, None)
@@ -131,20 +149,22 @@ impl UringPort {
         let UringPort {
             ring, slots, free, odd, ..
         } = self;
-        ring.reap(|user, result| {
+        let ready = ring.ready();
+        done.reserve(ready as usize);
+        ring.reap(ready, |user, result| {
             if let Some(slot) = slots.get_mut(user as usize)
-                && i64::from(result) == i64::from(slot.wanted)
+                && i64::from(result) == i64::from(slot.len)
             {
-                slot.used = false;
-                free.push(user as u32);
+                slot.next = std::mem::replace(free, user as u32);
                 done.push(Completion {
-                    token: slot.request.token,
+                    token: slot.token,
                     result: Ok(()),
                 });
             } else {
                 odd.push((user, result));
             }
         });
+        self.in_flight -= ready as usize - self.odd.len();
         if self.odd.is_empty() {
             Ok(false)
         } else {
@@ -159,13 +179,14 @@ impl UringPort {
         for (user, result) in odd.drain(..) {
             if user == POLL {
                 self.armed = false;
+                self.ring.poll_ended();
                 woken |= self.bell.taken();
             } else if let Some(result) = self.settle(user as u32, result)? {
                 let slot = &mut self.slots[user as usize];
-                slot.used = false;
-                self.free.push(user as u32);
+                slot.next = std::mem::replace(&mut self.free, user as u32);
+                self.in_flight -= 1;
                 done.push(Completion {
-                    token: slot.request.token,
+                    token: slot.token,
                     result,
                 });
             }
@@ -187,21 +208,21 @@ impl UringPort {
             }
             moved => {
                 slot.got += moved as u32;
-                if slot.got == slot.wanted {
+                if slot.got == slot.len {
                     return Ok(Some(Ok(())));
                 }
                 // Direct I/O stops off its alignment only at the end of a file, and can't be continued there.
-                if moved == 0 || !slot.got.is_multiple_of(self.files.alignment_of(slot.request.file)) {
+                if moved == 0 || !slot.got.is_multiple_of(self.files.alignment_of(slot.file)) {
                     return Ok(Some(Err(IoFault::Short {
                         got: slot.got,
-                        wanted: slot.wanted,
+                        wanted: slot.len,
                     })));
                 }
                 slot.retries = 0;
             }
         }
-        let transfer = slot.transfer();
-        self.ring.push(&transfer, index)?;
+        let rest = slot.rest();
+        self.ring.push(rest, index)?;
         Ok(None)
     }
 }
@@ -236,31 +257,37 @@ impl Port for UringPort {
 
     #[inline]
     fn in_flight(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.in_flight
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
-        let Some(index) = self.free.pop() else {
+        let index = self.free;
+        let Some(slot) = self.slots.get_mut(index as usize) else {
             return Err(TargetError::TooDeep {
                 depth: self.slots.len(),
             });
         };
-        let wanted = if request.op == Op::Flush { 0 } else { request.len };
-        let slot = Slot {
-            request,
+        let len = if request.op == Op::Flush { 0 } else { request.len };
+        let request = Request { len, ..request };
+        self.free = slot.next;
+        *slot = Slot {
+            offset: request.offset,
+            at: request.at,
+            token: request.token,
+            len,
             got: 0,
-            wanted,
+            next: IN_USE,
+            file: request.file,
+            op: request.op,
             retries: 0,
-            used: true,
         };
-        self.slots[index as usize] = slot;
-        self.ring.push(&slot.transfer(), index)?;
-        self.unsent += 1;
-        if self.unsent >= BATCH {
-            return self.enter(0, None);
+        self.in_flight += 1;
+        if self.ring.push_near(request, index) {
+            Ok(())
+        } else {
+            self.push(index)
         }
-        Ok(())
     }
 
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
