@@ -84,7 +84,8 @@ impl Cache {
     pub(crate) fn evict(&mut self) -> Option<u32> {
         for _ in 0..2 * self.frames.len() + 1 {
             let index = self.hand;
-            self.hand = (self.hand + 1) % self.frames.len() as u32;
+            let next = index + 1;
+            self.hand = if next as usize == self.frames.len() { 0 } else { next };
             let frame = &mut self.frames[index as usize];
             if frame.pins > 0 || frame.dirty || frame.writing || frame.loading {
                 continue;
@@ -95,14 +96,15 @@ impl Cache {
             }
             if frame.page != NONE {
                 self.map[frame.page as usize] = NONE;
+                frame.page = NONE;
             }
-            *frame = EMPTY;
             return Some(index);
         }
         None
     }
 
     /// Gives an evicted frame to a page.
+    #[inline]
     pub(crate) fn assign(&mut self, frame: u32, page: u32) {
         self.map[page as usize] = frame;
         self.frames[frame as usize] = Frame {
@@ -112,6 +114,7 @@ impl Cache {
         };
     }
 
+    #[inline]
     pub(crate) fn unpin(&mut self, frame: u32) {
         let frame = &mut self.frames[frame as usize];
         assert!(frame.pins > 0, "a frame was unpinned more often than pinned");

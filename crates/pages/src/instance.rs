@@ -170,6 +170,14 @@ impl<P: Port> Instance<P> {
         Ok(())
     }
 
+    /// Takes pages as they come from now on, to measure what verification costs. For selects and scans only: a page that is
+    /// changed unverified could hide a loss, so an instance that has been told this refuses updates.
+    pub fn skip_verification(&mut self) {
+        for worker in &mut self.workers {
+            worker.verifies = false;
+        }
+    }
+
     /// Counts of all workers since create or open, recovery included.
     pub fn counters(&self) -> Counters {
         self.workers.iter().fold(Counters::default(), |sum, w| sum + w.counters)
@@ -186,6 +194,12 @@ impl<P: Port> Instance<P> {
     /// [`PagesError::Settings`] when the work can't run in this cache, redo log or shape.
     pub fn random(&mut self, work: &RandomWork, seed: u64) -> Result<Vec<RandomOperation<'_, P>>, PagesError> {
         work.check(&self.shape, &self.settings)?;
+        if work.update_pct > 0 && self.workers.iter().any(|w| !w.verifies) {
+            return Err(PagesError::settings(
+                "updates of pages that are not verified",
+                "measure the cost of verification with selects or scans",
+            ));
+        }
         for worker in &mut self.workers {
             worker.settle()?;
         }

@@ -1,7 +1,8 @@
 //! From key to page: keys that follow one another lie on scattered pages, as rows do that were inserted in random order.
 //!
-//! A bijection of `0..pages` per schema (a Feistel network with cycle walking, Black and Rogaway 2002). Prevents: a range of
-//! keys that becomes a sequential read, and a page that no key reaches.
+//! A bijection of `0..pages` per schema: products with odd numbers and shifted sums, each of which is one to one on the
+//! numbers of so many bits, walked until the result is a page (Black and Rogaway 2002). Less than two turns on average.
+//! Prevents: a range of keys that becomes a sequential read, and a page that no key reaches.
 
 use crate::content::mix;
 
@@ -9,33 +10,37 @@ use crate::content::mix;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     pages: u32,
-    half_bits: u32,
-    seed: u64,
+    mask: u32,
+    shift: u32,
+    factors: [u32; 3],
+    seed: u32,
 }
 
 impl Keys {
     pub(crate) fn new(pages: u32, seed: u64) -> Keys {
         let bits = (32 - (pages.max(2) - 1).leading_zeros()).max(2);
+        let words = [1, 2, 3].map(|nth| mix(seed ^ 0x6B65_7973 ^ nth << 40) as u32 | 1);
         Keys {
             pages,
-            half_bits: bits.div_ceil(2),
-            seed: mix(seed ^ 0x6B65_7973),
+            mask: u32::MAX >> (32 - bits),
+            shift: bits.div_ceil(2),
+            factors: words,
+            seed: mix(seed) as u32,
         }
     }
 
     /// Page of `key` (below `pages`) in `schema`.
+    #[inline]
     pub(crate) fn page(&self, schema: u32, key: u32) -> u32 {
-        let salt = self.seed ^ u64::from(schema) << 32;
-        let mask = (1u32 << self.half_bits) - 1;
+        let salt = (self.seed ^ schema).wrapping_mul(0x9E37_79B1).rotate_left(16);
+        let [first, second, third] = self.factors;
         let mut value = key;
         loop {
-            let (mut left, mut right) = (value >> self.half_bits, value & mask);
-            for round in 0..3u64 {
-                let f = (salt ^ u64::from(right) ^ round << 60).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                let f = (f ^ (f >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-                (left, right) = (right, left ^ ((f >> 40) as u32 & mask));
-            }
-            value = left << self.half_bits | right;
+            value = (value ^ salt).wrapping_mul(first) & self.mask;
+            value ^= value >> self.shift;
+            value = value.wrapping_mul(second) & self.mask;
+            value ^= value >> self.shift;
+            value = value.wrapping_mul(third) & self.mask;
             if value < self.pages {
                 return value;
             }

@@ -106,6 +106,7 @@ impl Layout {
         }
     }
 
+    #[inline]
     pub(crate) fn frame_at(&self, frame: u32) -> u64 {
         u64::from(frame) * self.page_bytes
     }
@@ -128,6 +129,7 @@ impl Layout {
     }
 
     /// File and offset of a page.
+    #[inline]
     pub(crate) fn home(&self, schema: u32, page: u32) -> (FileId, u64) {
         let n = self.files.data.len() as u32;
         let schema_bytes = u64::from(self.pages_per_schema) * self.page_bytes;
@@ -141,11 +143,13 @@ impl Layout {
     }
 
     /// Number of a page among the pages of this worker: `(schema, page)` to local.
+    #[inline]
     pub(crate) fn local(&self, schema: u32, page: u32) -> u32 {
         schema / self.workers * self.pages_per_schema + page
     }
 
     /// The reverse of [`Layout::local`].
+    #[inline]
     pub(crate) fn address(&self, local: u32) -> (u32, u32) {
         let schema = local / self.pages_per_schema * self.workers + self.worker;
         (schema, local % self.pages_per_schema)

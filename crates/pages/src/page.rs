@@ -71,12 +71,14 @@ impl Mismatch {
     }
 }
 
+#[inline]
 pub(crate) fn get_u32(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word)
 }
 
+#[inline]
 pub(crate) fn get_u64(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
@@ -92,13 +94,15 @@ pub(crate) fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
 }
 
 /// Reads the header without checking anything.
+#[inline]
 pub(crate) fn header(bytes: &[u8]) -> PageHeader {
+    let head: &[u8; HEADER_BYTES] = bytes.first_chunk().expect("a page is longer than its header");
     PageHeader {
-        schema: get_u32(bytes, 8),
-        page: get_u32(bytes, 12),
-        version: get_u64(bytes, 16),
-        lsn: get_u64(bytes, 24),
-        database: get_u64(bytes, 32),
+        schema: get_u32(head, 8),
+        page: get_u32(head, 12),
+        version: get_u64(head, 16),
+        lsn: get_u64(head, 24),
+        database: get_u64(head, 32),
     }
 }
 
@@ -128,6 +132,7 @@ pub(crate) fn seal(bytes: &mut [u8]) {
 }
 
 /// Checks that the bytes are a whole page of this database, wherever they came from.
+#[inline]
 pub(crate) fn check_whole(bytes: &[u8], database: u64) -> Result<PageHeader, Mismatch> {
     let magic = get_u32(bytes, 0);
     if magic != PAGE_MAGIC {
@@ -146,6 +151,7 @@ pub(crate) fn check_whole(bytes: &[u8], database: u64) -> Result<PageHeader, Mis
 }
 
 /// Checks that the bytes are the page that was asked for.
+#[inline]
 pub(crate) fn check(bytes: &[u8], database: u64, schema: u32, page: u32) -> Result<PageHeader, Mismatch> {
     let header = check_whole(bytes, database)?;
     if (header.schema, header.page) != (schema, page) {

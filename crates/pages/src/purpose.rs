@@ -28,6 +28,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    #[inline(always)]
     pub(crate) fn token(self) -> u64 {
         let (kind, value) = match self {
             Purpose::Page(v) => (0, v),
@@ -46,6 +47,7 @@ impl Purpose {
         kind << 32 | u64::from(value)
     }
 
+    #[inline]
     pub(crate) fn of(token: u64) -> Purpose {
         let value = token as u32;
         match token >> 32 {

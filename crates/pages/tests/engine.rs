@@ -218,6 +218,22 @@ fn work_that_fits_the_cache_reads_each_page_once_and_select_writes_nothing() {
 }
 
 #[test]
+fn an_instance_that_does_not_verify_reads_as_much_and_refuses_updates() {
+    let mut instance = create(settings(TornPages::Log, 1));
+    instance.skip_verification();
+    drive_all(instance.random(&work(0, 4, 4, 10), 1).unwrap());
+    let counts = instance.counters();
+    assert!(counts.physical_reads > 0, "{counts:?}");
+    assert_eq!(counts.verified_pages, 0);
+    let refused = instance
+        .random(&work(50, 4, 4, 10), 1)
+        .err()
+        .expect("an error")
+        .to_string();
+    assert!(refused.contains("not verified"), "{refused}");
+}
+
+#[test]
 fn every_user_scans_a_whole_schema_and_passes_repeat() {
     let mut instance = create(settings(TornPages::None, 2));
     let work = ScanWork {
