@@ -69,8 +69,9 @@ impl Facts {
     }
 
     fn words(&self, study: &Study) -> String {
-        let mut text = format!("{}: {}\n\n", study.name, study.question);
-        let mut row = |name: &str, value: String| text.push_str(&wrapped(name, &value));
+        let mut text = wrapped("", 0, &format!("{}: {}", study.name, study.question));
+        text.push('\n');
+        let mut row = |name: &str, value: String| text.push_str(&row_text(name, &value));
         let phases: Vec<&str> = study.phases.iter().map(|p| p.name.as_str()).collect();
         let (blocks, stacks) = (self.blocks, self.estimate.trials_per_block);
         row(
@@ -142,18 +143,18 @@ impl Facts {
 
     fn touches(&self, text: &mut String) {
         for (stack, why) in &self.skipped {
-            text.push_str(&wrapped("skipped", &format!("{stack}: {why}")));
+            text.push_str(&row_text("skipped", &format!("{stack}: {why}")));
         }
         text.push_str("\ncreated, and removed at the end:\n");
         for line in &self.creates {
-            text.push_str(&wrapped(" -", line));
+            text.push_str(&row_text(" -", line));
         }
         text.push_str("destroyed:\n");
         if self.destroys.is_empty() {
-            text.push_str(&wrapped(" -", "nothing"));
+            text.push_str(&row_text(" -", "nothing"));
         }
         for (path, verdict) in &self.destroys {
-            text.push_str(&wrapped(" -", &format!("{}: {verdict}", path.display())));
+            text.push_str(&row_text(" -", &format!("{}: {verdict}", path.display())));
         }
     }
 
@@ -186,9 +187,13 @@ impl Facts {
 }
 
 /// A name and a text beside it, in lines of at most 80 columns where words allow.
-fn wrapped(name: &str, text: &str) -> String {
+fn row_text(name: &str, text: &str) -> String {
+    wrapped(name, if name == " -" { 4 } else { 12 }, text)
+}
+
+/// Text in 80 columns behind a name; its other lines begin at `indent`.
+pub(super) fn wrapped(name: &str, indent: usize, text: &str) -> String {
     const WIDTH: usize = 80;
-    let indent = if name == " -" { 4 } else { 12 };
     let mut lines = format!("{name:<indent$}");
     let mut column = indent;
     for word in text.split_whitespace() {

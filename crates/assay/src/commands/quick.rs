@@ -68,21 +68,22 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn announce(places: &[PathBuf], luns: bool) {
+    let say = |what: &str| anstream::eprint!("{}", super::check::wrapped("quick:", 7, what));
     for place in places {
-        anstream::eprintln!(
-            "quick: a database of {DATA} in a directory of its own under {}, removed at the end",
+        say(&format!(
+            "a database of {DATA} in a directory of its own under {}, removed at the end",
             place.display()
-        );
+        ));
     }
     if luns {
-        anstream::eprintln!(
-            "quick: one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system in turn"
-        );
+        say(&format!(
+            "one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system in turn"
+        ));
     }
-    anstream::eprintln!(
-        "quick: about {} of free space is needed; nothing else is touched",
+    say(&format!(
+        "about {} of free space is needed; nothing else is touched",
         human(SPACE_NEEDED)
-    );
+    ));
 }
 
 fn human(bytes: u64) -> String {
