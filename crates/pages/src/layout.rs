@@ -13,7 +13,8 @@ use targets::FileId;
 const BULK_CHUNKS: u64 = 8;
 const CHUNK_BYTES: u64 = 1 << 20;
 const REDO_BUFFER_MAX: u64 = 4 << 20;
-const DATA_START_ALIGNMENT: u64 = 64 << 10;
+/// Every multiblock read that lies inside a schema of whole megabytes then lies inside one stripe or allocation unit.
+const DATA_START_ALIGNMENT: u64 = 1 << 20;
 
 fn up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to) * to
