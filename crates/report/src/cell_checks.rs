@@ -318,7 +318,10 @@ impl At<'_> {
     fn observer(&self) -> Option<Check> {
         // Of one processor, and of a second at least, so that a short or idle phase does not make a little watching look like
         // much: the looks before and after it cost the same however short it is.
-        let share = self.figure(|run| run.get(Measure::ObserverCpuNs).map(|ns| ns / 1e9 / run.total_s().max(1.0)))?;
+        let share = self.figure(|run| {
+            run.get(Measure::ObserverCpuNs)
+                .map(|ns| ns / 1e9 / run.total_s().max(1.0))
+        })?;
         let status = if share.median > OBSERVER_SHARE_MAX {
             Status::Suspect
         } else {
