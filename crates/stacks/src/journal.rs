@@ -90,6 +90,14 @@ pub struct Journal {
     settled: bool,
     /// The file is gone: a step written now would be lost.
     removed: bool,
+    /// Directories that were made for it, the lowest first; they go with it when nobody else uses them.
+    made: Vec<PathBuf>,
+}
+
+/// What of a directory and those above it is missing, the lowest first.
+fn missing(dir: &Path) -> Vec<PathBuf> {
+    let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    dir.ancestors().take_while(|d| !d.exists()).map(Path::to_owned).collect()
 }
 
 impl Journal {
@@ -102,6 +110,7 @@ impl Journal {
             "run id {run_id:?} can't name a file"
         );
         let cure = "set ASSAY_STATE_DIR to a directory that can be written";
+        let made = missing(state_dir);
         std::fs::create_dir_all(state_dir).map_err(|e| StackError::path("make", state_dir, e, cure))?;
         let state_dir = &crate::undo::resolve(state_dir);
         let path = state_dir.join(format!("{run_id}{ENDING}"));
@@ -127,6 +136,7 @@ impl Journal {
             next: 0,
             settled: false,
             removed: false,
+            made,
         };
         // Locked and begun under another name, so that nobody ever sees a journal without an owner.
         let begun = rustix::fs::flock(&journal.file, FlockOperation::NonBlockingLockExclusive)
@@ -191,6 +201,8 @@ impl Journal {
             if let Some(dir) = self.path.parent() {
                 let _ = sync_dir(dir);
             }
+            // As far as they are empty.
+            let _ = self.made.iter().try_for_each(std::fs::remove_dir);
         }
         failed
     }
@@ -281,6 +293,7 @@ impl Journal {
             next,
             settled: false,
             removed: false,
+            made: Vec::new(),
         }))
     }
 }

@@ -178,6 +178,19 @@ fn fact<'a>(facts: &'a [(String, String)], key: &str) -> &'a str {
 }
 
 #[test]
+fn directories_made_for_a_journal_go_with_it_unless_somebody_else_uses_them() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (above, state) = (dir.path().join("above"), dir.path().join("above/state"));
+    let mut journal = Journal::create(&state, "one").expect("a journal");
+    assert!(journal.undo_all().is_empty());
+    assert!(!above.exists(), "left behind");
+    let mut journal = Journal::create(&state, "two").expect("a journal");
+    std::fs::write(above.join("other"), "x").expect("written");
+    assert!(journal.undo_all().is_empty());
+    assert!(above.join("other").exists() && !state.exists());
+}
+
+#[test]
 fn ext4_is_built_disclosed_and_wiped() {
     if !has_tool("ext4") {
         return;
