@@ -97,7 +97,10 @@ pub struct Journal {
 /// What of a directory and those above it is missing, the lowest first.
 fn missing(dir: &Path) -> Vec<PathBuf> {
     let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    dir.ancestors().take_while(|d| !d.exists()).map(Path::to_owned).collect()
+    dir.ancestors()
+        .take_while(|d| !d.exists())
+        .map(Path::to_owned)
+        .collect()
 }
 
 impl Journal {
