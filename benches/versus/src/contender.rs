@@ -1,0 +1,318 @@
+//! Who takes part: our own side as a child of this binary, fio, and fio's bare peak tool. Each is a command line and a way
+//! to read what it printed.
+//!
+//! Prevents: contenders that differ in more than their tool (block size, depth, file and O_DIRECT come from one place), and
+//! a figure read from the wrong field of another tool's output.
+
+use crate::flags::{Method, Side, Work};
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Figures of one run, by column.
+pub(crate) type Row = BTreeMap<String, f64>;
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    Seconds(f64),
+    /// For counting instructions: the difference of two lengths leaves set-up out.
+    Requests(u64),
+}
+
+/// How the start of the measured loop is seen.
+pub(crate) enum Go {
+    /// A line `go` on stdout.
+    Line,
+    /// A file that the tool makes.
+    File(PathBuf),
+    /// So long after the start: the tool says nothing.
+    After(Duration),
+}
+
+/// One tool with its parameters.
+#[derive(Clone, Debug)]
+pub(crate) enum Tool {
+    Ours(Side),
+    Fio(Fio),
+    TIoUring { path: PathBuf, data: PathBuf, depth: u32 },
+}
+
+/// A contender of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Contender {
+    pub(crate) name: String,
+    pub(crate) tool: Tool,
+}
+
+/// Parameters of fio.
+#[derive(Clone, Debug)]
+pub(crate) struct Fio {
+    pub(crate) data: PathBuf,
+    pub(crate) rw: &'static str,
+    pub(crate) block: &'static str,
+    pub(crate) engine: &'static str,
+    pub(crate) depth: u32,
+    pub(crate) jobs: u32,
+    pub(crate) more: &'static [&'static str],
+}
+
+/// fio's registered files and buffers: what a user who cares switches on.
+pub(crate) const REGISTERED: &[&str] = &["--fixedbufs=1", "--registerfiles=1"];
+/// And all that takes its own cost down further. Rings with deferred completions are fio's own default where it knows them.
+pub(crate) const TUNED: &[&str] = &[
+    "--fixedbufs=1",
+    "--registerfiles=1",
+    "--gtod_reduce=1",
+    "--iodepth_batch_submit=16",
+    "--iodepth_batch_complete_min=8",
+    "--iodepth_batch_complete_max=64",
+];
+const FIO_GO: &str = "fio.go";
+
+impl Contender {
+    pub(crate) fn ours(name: &str, side: Side) -> Contender {
+        Contender {
+            name: name.into(),
+            tool: Tool::Ours(side),
+        }
+    }
+
+    pub(crate) fn fio(name: &str, fio: Fio) -> Contender {
+        Contender {
+            name: name.into(),
+            tool: Tool::Fio(fio),
+        }
+    }
+
+    /// Program and arguments, as they are run and printed.
+    pub(crate) fn command(&self, limit: Limit, scratch: &Path) -> anyhow::Result<(PathBuf, Vec<String>)> {
+        match &self.tool {
+            Tool::Ours(side) => Ok((
+                std::env::current_exe().context("find this program")?,
+                side_args(side, limit),
+            )),
+            Tool::Fio(fio) => Ok((PathBuf::from("fio"), fio.args(limit, scratch))),
+            Tool::TIoUring { path, data, depth } => {
+                let Limit::Seconds(seconds) = limit else {
+                    bail!("t/io_uring has no limit by count");
+                };
+                let batch = depth.div_ceil(2);
+                let mut args: Vec<String> = ["-p0", "-B1", "-F1", "-n1", "-b8192"].map(String::from).into();
+                args.extend([format!("-d{depth}"), format!("-s{batch}"), format!("-c{batch}")]);
+                args.extend([format!("-r{}", seconds.ceil() as u64), data.display().to_string()]);
+                Ok((path.clone(), args))
+            }
+        }
+    }
+
+    pub(crate) fn go(&self, scratch: &Path) -> Go {
+        match &self.tool {
+            Tool::Ours(_) => Go::Line,
+            Tool::Fio(_) => Go::File(scratch.join(FIO_GO)),
+            Tool::TIoUring { .. } => Go::After(Duration::from_millis(200)),
+        }
+    }
+
+    /// The figures in what it printed.
+    pub(crate) fn read(&self, printed: &str) -> anyhow::Result<Row> {
+        match &self.tool {
+            Tool::Ours(_) => read_side(printed),
+            Tool::Fio(fio) => read_fio(printed, fio),
+            Tool::TIoUring { .. } => read_t_io_uring(printed),
+        }
+    }
+}
+
+fn side_args(side: &Side, limit: Limit) -> Vec<String> {
+    let word = |value: Option<clap::builder::PossibleValue>| value.map_or(String::new(), |v| v.get_name().to_string());
+    let mut args = vec!["side".to_string(), word(side.work.to_possible_value())];
+    let mut pair = |flag: &str, value: String| args.extend([flag.to_string(), value]);
+    pair("--data", side.data.display().to_string());
+    if let Some(redo) = &side.redo {
+        pair("--redo", redo.display().to_string());
+    }
+    pair("--method", word(side.method.to_possible_value()));
+    pair("--sessions", side.sessions.to_string());
+    pair("--work-unit", side.work_unit.to_string());
+    pair("--workers", side.workers.to_string());
+    pair("--pages", side.pages.to_string());
+    pair("--cache-mib", side.cache_mib.to_string());
+    pair("--seed", side.seed.to_string());
+    match limit {
+        Limit::Seconds(seconds) => pair("--seconds", seconds.to_string()),
+        Limit::Requests(count) => pair("--ios", count.to_string()),
+    }
+    if side.unverified {
+        args.push("--unverified".into());
+    }
+    args
+}
+
+impl Fio {
+    fn args(&self, limit: Limit, scratch: &Path) -> Vec<String> {
+        let go = scratch.join(FIO_GO);
+        let mut args: Vec<String> = [
+            "--name=versus",
+            "--thread",
+            "--direct=1",
+            "--norandommap=1",
+            "--group_reporting",
+        ]
+        .map(String::from)
+        .into();
+        args.extend([
+            format!("--filename={}", self.data.display()),
+            format!("--rw={}", self.rw),
+            format!("--bs={}", self.block),
+            format!("--ioengine={}", self.engine),
+            format!("--iodepth={}", self.depth),
+            format!("--numjobs={}", self.jobs),
+            format!("--exec_prerun=touch {}", go.display()),
+            "--output-format=json".into(),
+        ]);
+        if self.rw.ends_with("read") {
+            args.push("--readonly".into());
+        }
+        args.extend(self.more.iter().map(|flag| flag.to_string()));
+        match limit {
+            Limit::Seconds(seconds) => args.extend([
+                "--time_based".into(),
+                format!("--runtime={}ms", (seconds * 1e3).round()),
+            ]),
+            Limit::Requests(count) => args.push(format!("--io_size={}k", count * 8)),
+        }
+        args
+    }
+}
+
+/// Our own side prints one object of numbers as its last line.
+fn read_side(printed: &str) -> anyhow::Result<Row> {
+    let last = printed.lines().last().context("our own side printed nothing")?;
+    let value: Value = serde_json::from_str(last).with_context(|| format!("not a result: {last}"))?;
+    let object = value.as_object().context("a result is an object")?;
+    Ok(object
+        .iter()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)))
+        .collect())
+}
+
+fn read_fio(printed: &str, fio: &Fio) -> anyhow::Result<Row> {
+    // Warnings may stand before the object.
+    let from = printed.find('{').context("fio printed no JSON")?;
+    let value: Value = serde_json::from_str(&printed[from..]).context("fio printed broken JSON")?;
+    let job = &value["jobs"][0];
+    if job["error"].as_i64() != Some(0) {
+        bail!("fio reports error {}", job["error"]);
+    }
+    let side = &job[if fio.rw.ends_with("read") { "read" } else { "write" }];
+    let mut row = Row::new();
+    let iops = side["iops"].as_f64().context("fio gave no rate")?;
+    anyhow::ensure!(iops > 0.0, "fio did nothing");
+    row.insert("iops".into(), iops);
+    row.insert("mib_s".into(), side["bw_bytes"].as_f64().unwrap_or(0.0) / 1048576.0);
+    for (key, share) in [
+        ("p50_us", "50.000000"),
+        ("p99_us", "99.000000"),
+        ("p999_us", "99.900000"),
+    ] {
+        if let Some(ns) = side["clat_ns"]["percentile"][share].as_f64() {
+            row.insert(key.into(), ns / 1000.0);
+        }
+    }
+    Ok(row)
+}
+
+/// A line a second: `IOPS=118.5K, BW=...`. The first is left out where there are others: the loop was starting.
+fn read_t_io_uring(printed: &str) -> anyhow::Result<Row> {
+    let rates: Vec<f64> = printed
+        .lines()
+        .filter_map(|line| scaled(line.strip_prefix("IOPS=")?.split(',').next()?))
+        .collect();
+    let counted = if rates.len() > 1 { &rates[1..] } else { &rates[..] };
+    anyhow::ensure!(!counted.is_empty(), "t/io_uring printed no rate");
+    let iops = counted.iter().sum::<f64>() / counted.len() as f64;
+    Ok(Row::from([("iops".to_string(), iops)]))
+}
+
+fn scaled(word: &str) -> Option<f64> {
+    let (digits, factor) = match word.strip_suffix('K') {
+        Some(digits) => (digits, 1e3),
+        None => word.strip_suffix('M').map_or((word, 1.0), |digits| (digits, 1e6)),
+    };
+    Some(digits.parse::<f64>().ok()? * factor)
+}
+
+/// A side with the parameters that most have.
+pub(crate) fn side(work: Work, data: &Path) -> Side {
+    Side {
+        work,
+        data: data.to_owned(),
+        redo: None,
+        method: Method::Ring,
+        sessions: 64,
+        work_unit: 1,
+        workers: 1,
+        pages: 1,
+        cache_mib: 8,
+        unverified: false,
+        seconds: 0.0,
+        ios: None,
+        seed: 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading() -> Fio {
+        Fio {
+            data: "/x/data".into(),
+            rw: "randread",
+            block: "8k",
+            engine: "io_uring",
+            depth: 64,
+            jobs: 1,
+            more: TUNED,
+        }
+    }
+
+    #[test]
+    fn what_fio_prints_is_read() {
+        let printed = r#"fio: a warning
+{"jobs":[{"error":0,"read":{"iops":1234.5,"bw_bytes":10485760,
+"clat_ns":{"percentile":{"50.000000":1000,"99.000000":2000,"99.900000":4000}}}}]}"#;
+        let row = read_fio(printed, &reading()).unwrap();
+        assert_eq!((row["iops"], row["mib_s"], row["p999_us"]), (1234.5, 10.0, 4.0));
+        assert!(read_fio(r#"{"jobs":[{"error":5,"read":{"iops":1.0}}]}"#, &reading()).is_err());
+    }
+
+    #[test]
+    fn what_t_io_uring_prints_is_read() {
+        let printed = "submitter=0\nIOPS=37344, BW=291MiB/s\nIOPS=118.50K, BW=9\nIOPS=1.50M, BW=9\nMaximum IOPS=9\n";
+        assert_eq!(
+            read_t_io_uring(printed).unwrap()["iops"],
+            (118_500.0 + 1_500_000.0) / 2.0
+        );
+        assert!(read_t_io_uring("no rate").is_err());
+    }
+
+    #[test]
+    fn our_own_side_gets_the_flags_that_it_reads() {
+        use clap::Parser;
+        let mut wanted = side(Work::Reads, Path::new("/x/data"));
+        wanted.redo = Some("/x/redo".into());
+        wanted.unverified = true;
+        let args = side_args(&wanted, Limit::Requests(7));
+        let parsed = crate::flags::Flags::try_parse_from(std::iter::once("versus".to_string()).chain(args)).unwrap();
+        let Some(crate::flags::Command::Side(got)) = parsed.command else {
+            panic!("no side")
+        };
+        assert_eq!((got.work, got.ios, got.unverified), (Work::Reads, Some(7), true));
+        assert_eq!((got.redo, got.seed), (wanted.redo, 1));
+    }
+}

@@ -1,0 +1,132 @@
+//! The flags of `versus`, and of the child that it starts of itself for our own side.
+//!
+//! Prevents: a measurement whose parameters stand nowhere (the child gets all of them as flags, so that the command that
+//! is printed is the command that ran).
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Assay beside the tools it replaces: both sides in one run, interleaved, as ratios with their spread.
+///
+/// Takes some minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and zram;
+/// what it makes it takes away again, also when it is interrupted.
+#[derive(Parser, Debug)]
+#[command(version)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    /// Rounds; every contender runs once in each
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: usize,
+    /// Seconds of each run
+    #[arg(long, default_value_t = 3.0)]
+    pub(crate) seconds: f64,
+    /// Where the files are made: on the disk in question, not in memory
+    #[arg(long, default_value = "/var/tmp")]
+    pub(crate) dir: PathBuf,
+    /// Only these sections
+    #[arg(long, value_delimiter = ',', value_name = "SECTION")]
+    pub(crate) only: Vec<Section>,
+    /// Small sizes, one short round: to see that it works, not to measure
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Write the tables there as Markdown (default: benches/runs/<date>-<machine kind>; not with --quick)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// fio's bare peak tool `t/io_uring` (default: the one named `io_uring` or `t_io_uring` on the PATH)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) t_io_uring: Option<PathBuf>,
+    /// The `assay` binary (default: built beside this one)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) assay: Option<PathBuf>,
+}
+
+/// A part of the comparison.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Section {
+    /// Random 8 KiB reads of a file on the disk
+    File,
+    /// The same of a file on XFS on a loop device (root)
+    Xfs,
+    /// The same of zram, a device that completes inside the call (root)
+    Zram,
+    /// Updates: commits and flushes
+    Updates,
+    /// Full scans
+    Scan,
+    /// Many sessions
+    Sessions,
+    /// The lab around it: report, start-up, size, observers
+    Lab,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// One run of our own side, as a child whose CPU is measured from outside as any other tool's
+    #[command(hide = true)]
+    Side(Side),
+}
+
+/// What a child of our own does.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    /// The bare loop.
+    Bare,
+    /// Random reads through the page engine.
+    Reads,
+    /// Updates through the page engine.
+    Updates,
+    /// A write and a flush, one after the other.
+    Flushes,
+    /// Full scans through the page engine.
+    Scan,
+    /// Very many sessions on two workers.
+    Sessions,
+}
+
+/// How I/O is issued.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Method {
+    /// io_uring.
+    Ring,
+    /// `pread` and `pwrite`.
+    Pread,
+}
+
+/// Parameters of one run of our own side.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Side {
+    pub(crate) work: Work,
+    /// Data file or device
+    #[arg(long)]
+    pub(crate) data: PathBuf,
+    /// Redo log of the database in it
+    #[arg(long)]
+    pub(crate) redo: Option<PathBuf>,
+    #[arg(long, value_enum, default_value = "ring")]
+    pub(crate) method: Method,
+    /// Requests in flight, or sessions
+    #[arg(long, default_value_t = 64)]
+    pub(crate) sessions: u32,
+    /// Pages an operation touches
+    #[arg(long, default_value_t = 1)]
+    pub(crate) work_unit: u32,
+    #[arg(long, default_value_t = 1)]
+    pub(crate) workers: u32,
+    /// Pages of each schema of the database
+    #[arg(long, default_value_t = 1)]
+    pub(crate) pages: u32,
+    #[arg(long, default_value_t = 8)]
+    pub(crate) cache_mib: u64,
+    /// Do not verify pages: to see what verification costs
+    #[arg(long)]
+    pub(crate) unverified: bool,
+    /// How long
+    #[arg(long, default_value_t = 3.0)]
+    pub(crate) seconds: f64,
+    /// End after so many requests instead: for counting instructions
+    #[arg(long)]
+    pub(crate) ios: Option<u64>,
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}

@@ -1,0 +1,148 @@
+//! Instructions per request: from the processor's counters where this machine lets them be used, else user instructions
+//! alone, counted by Valgrind as the difference of two runs of one and of two lengths.
+//!
+//! Prevents: a count that holds set-up (the difference leaves it out), and a missing counter shown as a zero.
+//!
+//! Under Valgrind time runs some thirty times slower while the device does not, so more requests are found finished at
+//! each look than in a true run: what a tool pays per look is spread over more of them, for both sides alike. Valgrind has
+//! no AVX-512: our checksum then takes its SSE 4.2 form.
+
+use crate::child::Started;
+use crate::contender::{Contender, Limit, Tool};
+use crate::undo::Interrupt;
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Requests of the shorter counted run.
+const REQUESTS: u64 = 20_000;
+const EVENTS: &str = "instructions:u,instructions:k";
+
+/// How instructions are counted here.
+pub(crate) enum Counters {
+    /// `perf stat` beside the run.
+    Perf,
+    /// A run of its own under Valgrind; user instructions only.
+    Valgrind,
+    /// Not at all.
+    None,
+}
+
+impl Counters {
+    pub(crate) fn find() -> Counters {
+        let output = Command::new("perf")
+            .args(["stat", "-x", ",", "-e", EVENTS, "true"])
+            .output();
+        if output.is_ok_and(|o| o.status.success() && parse(&String::from_utf8_lossy(&o.stderr)).is_some()) {
+            return Counters::Perf;
+        }
+        match Command::new("valgrind").arg("--version").stdout(Stdio::null()).status() {
+            Ok(status) if status.success() => Counters::Valgrind,
+            _ => Counters::None,
+        }
+    }
+
+    pub(crate) fn words(&self) -> &'static str {
+        match self {
+            Counters::Perf => {
+                "user and kernel instructions by the processor's counters (perf stat), over the same window"
+            }
+            Counters::Valgrind => {
+                "user instructions by Valgrind (cachegrind), the difference of a run of 40,000 requests and one of 20,000, \
+                 once; there the checksum takes its SSE 4.2 form, and requests are found finished in larger batches than \
+                 in a true run. Kernel instructions are not counted here: the processor's counters cannot be used"
+            }
+            Counters::None => {
+                "instructions are not counted here: neither the processor's counters nor Valgrind can be used"
+            }
+        }
+    }
+
+    /// Starts counting the threads of these processes.
+    pub(crate) fn begin(&self, pids: &[u32], scratch: &Path) -> Option<Counting> {
+        if !matches!(self, Counters::Perf) {
+            return None;
+        }
+        let list: Vec<String> = pids.iter().map(u32::to_string).collect();
+        let child = Command::new("perf")
+            .args(["stat", "-x", ",", "-e", EVENTS, "-p", &list.join(","), "-o"])
+            .arg(scratch.join("perf"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        Some(Counting(child))
+    }
+}
+
+/// `perf stat` under way.
+pub(crate) struct Counting(Child);
+
+impl Counting {
+    /// User and kernel instructions since the beginning.
+    pub(crate) fn end(mut self, scratch: &Path) -> anyhow::Result<Option<(f64, f64)>> {
+        if let Some(pid) = rustix::process::Pid::from_raw(self.0.id() as i32) {
+            // It prints its counts when it is interrupted.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+        }
+        self.0.wait().context("wait for perf")?;
+        Ok(parse(
+            &std::fs::read_to_string(scratch.join("perf")).unwrap_or_default(),
+        ))
+    }
+}
+
+fn parse(text: &str) -> Option<(f64, f64)> {
+    let count = |event: &str| {
+        let line = text.lines().find(|line| line.contains(event))?;
+        line.split(',').next()?.parse::<f64>().ok()
+    };
+    Some((count("instructions:u")?, count("instructions:k")?))
+}
+
+/// User instructions per request under Valgrind, or `None` where the tool can't be stopped by count.
+pub(crate) fn by_difference(
+    contender: &Contender,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Option<f64>> {
+    if matches!(contender.tool, Tool::TIoUring { .. }) {
+        return Ok(None);
+    }
+    let one = counted(contender, REQUESTS, scratch, interrupt)?;
+    let two = counted(contender, 2 * REQUESTS, scratch, interrupt)?;
+    Ok(Some((two - one) / REQUESTS as f64))
+}
+
+fn counted(contender: &Contender, requests: u64, scratch: &Path, interrupt: &Interrupt) -> anyhow::Result<f64> {
+    let (program, args) = contender.command(Limit::Requests(requests), scratch)?;
+    let mut all: Vec<String> = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+        .map(String::from)
+        .into();
+    all.push(program.display().to_string());
+    all.extend(args);
+    let started = Started::spawn(&PathBuf::from("valgrind"), &all, scratch)?;
+    let (_, said) = started
+        .finish(scratch, interrupt)
+        .with_context(|| format!("{} under valgrind", contender.name))?;
+    references(&said).with_context(|| format!("valgrind gave no count: {said}"))
+}
+
+/// The line `==123== I   refs:      120,088,867`.
+fn references(said: &str) -> Option<f64> {
+    let line = said.lines().find(|line| line.contains("refs:"))?;
+    line.rsplit("refs:").next()?.trim().replace(',', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_and_what_is_not_supported_is_none() {
+        let text = "1000,,instructions:u,5,100.00,,\n2000,,instructions:k,5,100.00,,\n";
+        assert_eq!(parse(text), Some((1000.0, 2000.0)));
+        assert_eq!(parse("<not supported>,,instructions:u,0,100.00,,\n"), None);
+        assert_eq!(references("==1== I   refs:      120,088,867\n"), Some(120_088_867.0));
+    }
+}

@@ -1,0 +1,182 @@
+//! The places that are compared on: a file on the disk, a file on XFS on a loop device with direct I/O, zram.
+//!
+//! Each holds a database loaded in full, whose data file every contender reads. What is made goes when the place goes out
+//! of scope. Prevents: a LUN that is sparse or cached below, and a zram device full of zeros, which reads nothing.
+
+use crate::database::Database;
+use crate::undo::{Interrupt, Undo, tool};
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+
+const MIB: u64 = 1 << 20;
+const REDO_BYTES: u64 = 64 * MIB;
+/// Content of LUN files.
+const LUN_SEED: u64 = 1;
+
+/// How large things are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) file: u64,
+    pub(crate) lun: u64,
+    pub(crate) zram: u64,
+    pub(crate) updates: u64,
+    pub(crate) sessions: u64,
+}
+
+impl Sizes {
+    pub(crate) fn of(quick: bool) -> Sizes {
+        let [file, lun, zram, updates, sessions] = if quick {
+            [128, 448, 64, 32, 64]
+        } else {
+            [1024, 1408, 256, 64, 256]
+        }
+        .map(|mib| mib * MIB);
+        Sizes {
+            file,
+            lun,
+            zram,
+            updates,
+            sessions,
+        }
+    }
+}
+
+/// A database in its place.
+pub(crate) struct Place {
+    pub(crate) words: String,
+    pub(crate) data: PathBuf,
+    pub(crate) redo: PathBuf,
+    pub(crate) pages: u32,
+    /// Dropped last.
+    _undo: Undo,
+}
+
+/// Whether what needs root can be had; the reason otherwise.
+pub(crate) fn root() -> Result<(), String> {
+    if rustix::process::geteuid().is_root() {
+        Ok(())
+    } else {
+        Err("not root".into())
+    }
+}
+
+fn remove_later(undo: &mut Undo, path: &Path) {
+    let path = path.to_owned();
+    undo.push(
+        format!("remove {}", path.display()),
+        move || match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e.into()),
+            _ => Ok(()),
+        },
+    );
+}
+
+/// Loads a database of about `bytes` at `data`, its redo log at `redo`.
+fn load(
+    words: String,
+    data: PathBuf,
+    redo: PathBuf,
+    bytes: u64,
+    redo_bytes: u64,
+    workers: u32,
+    mut undo: Undo,
+) -> anyhow::Result<Place> {
+    if !data.starts_with("/dev") {
+        remove_later(&mut undo, &data);
+    }
+    remove_later(&mut undo, &redo);
+    let pages = Database::pages_in(bytes);
+    Database::new(&data, &redo, pages, redo_bytes, workers, 16).load()?;
+    Ok(Place {
+        words,
+        data,
+        redo,
+        pages,
+        _undo: undo,
+    })
+}
+
+/// A file on the disk under `dir`.
+pub(crate) fn file(dir: &Path, bytes: u64) -> anyhow::Result<Place> {
+    let words = format!("a fully written file of {} MiB on the disk, O_DIRECT", bytes / MIB);
+    load(
+        words,
+        dir.join("data"),
+        dir.join("redo"),
+        bytes,
+        REDO_BYTES,
+        1,
+        Undo::default(),
+    )
+}
+
+/// A database of its own for a section, in files under `dir`.
+pub(crate) fn database(dir: &Path, name: &str, bytes: u64, redo: u64, workers: u32) -> anyhow::Result<Place> {
+    let (data, log) = (dir.join(format!("{name}-data")), dir.join(format!("{name}-redo")));
+    let words = format!("a database of {} MiB in a file on the disk, O_DIRECT", bytes / MIB);
+    load(words, data, log, bytes, redo, workers, Undo::default())
+}
+
+/// XFS on a loop device with direct I/O on a LUN file written in full.
+pub(crate) fn xfs(dir: &Path, sizes: Sizes, interrupt: &Interrupt) -> anyhow::Result<Place> {
+    root().map_err(anyhow::Error::msg)?;
+    let mut undo = Undo::default();
+    let lun = dir.join("lun");
+    remove_later(&mut undo, &lun);
+    luns::create_file(&lun, sizes.lun, LUN_SEED, &mut |_| (), &interrupt.0)?;
+    let device = luns::attach(&lun)?;
+    let number = device.number;
+    undo.push(format!("detach loop{number}"), move || Ok(luns::detach(number)?));
+    interrupt.check()?;
+    let path = device.path.display().to_string();
+    // -K: a discard would make the LUN sparse again.
+    tool("mkfs.xfs", &["-K", "-f", "-q", &path])?;
+    let mount = dir.join("xfs");
+    std::fs::create_dir(&mount)?;
+    let made = mount.clone();
+    undo.push("remove a mount point", move || Ok(std::fs::remove_dir(&made)?));
+    let shown = mount.display().to_string();
+    tool("mount", &["-t", "xfs", &path, &shown])?;
+    undo.push(format!("unmount {shown}"), move || {
+        tool("umount", &[&shown]).map(|_| ())
+    });
+    interrupt.check()?;
+    let words = format!(
+        "a fully written file of {} MiB on XFS on a loop device with direct I/O on a LUN file written in full",
+        sizes.file / MIB
+    );
+    load(
+        words,
+        mount.join("data"),
+        dir.join("xfs-redo"),
+        sizes.file,
+        REDO_BYTES,
+        1,
+        undo,
+    )
+}
+
+/// A zram device of its own, full of incompressible data, so that each read is a copy.
+pub(crate) fn zram(dir: &Path, bytes: u64) -> anyhow::Result<Place> {
+    root().map_err(anyhow::Error::msg)?;
+    let control = Path::new("/sys/class/zram-control");
+    if !control.exists() && tool("modprobe", &["zram"]).is_err() {
+        bail!("the kernel has no zram");
+    }
+    let added = std::fs::read_to_string(control.join("hot_add")).context("make a zram device")?;
+    let number = added.trim().to_string();
+    let sys = PathBuf::from(format!("/sys/block/zram{number}"));
+    let mut undo = Undo::default();
+    let (own, of) = (sys.clone(), number.clone());
+    undo.push(format!("take zram{number} away"), move || {
+        std::fs::write(own.join("reset"), "1")?;
+        Ok(std::fs::write("/sys/class/zram-control/hot_remove", &of)?)
+    });
+    std::fs::write(sys.join("disksize"), bytes.to_string()).context("size the zram device")?;
+    let words = format!(
+        "zram of {} MiB full of incompressible data: a device that completes inside the call, by a memory copy",
+        bytes / MIB
+    );
+    let device = PathBuf::from(format!("/dev/zram{number}"));
+    load(words, device, dir.join("zram-redo"), bytes, REDO_BYTES, 1, undo)
+}
