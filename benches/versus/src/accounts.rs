@@ -9,6 +9,9 @@ use observers::SystemCpu;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+/// A thread that has used less only starts others; its end is not that of the loop.
+const STARTER_NS: u64 = 10_000_000;
+
 /// CPU time up to one moment.
 pub(crate) struct Account {
     at: Instant,
@@ -52,8 +55,7 @@ impl Account {
     /// time with it, and then there is no account: the loop ended inside the window.
     pub(crate) fn since(&self, earlier: &Account) -> Option<Spent> {
         let gone = |id: &(u32, u32)| !self.threads.contains_key(id);
-        // A thread that only starts others costs nothing worth counting.
-        if earlier.threads.iter().any(|(id, ns)| gone(id) && *ns > 1_000_000) || self.threads.is_empty() {
+        if earlier.threads.iter().any(|(id, ns)| gone(id) && *ns > STARTER_NS) || self.threads.is_empty() {
             return None;
         }
         let seconds = self.at.duration_since(earlier.at).as_secs_f64();

@@ -72,6 +72,7 @@ pub(crate) const TUNED: &[&str] = &[
     "--iodepth_batch_complete_max=64",
 ];
 const FIO_GO: &str = "fio.go";
+const JOB: &str = "versus";
 
 impl Contender {
     pub(crate) fn ours(name: &str, side: Side) -> Contender {
@@ -155,15 +156,8 @@ fn side_args(side: &Side, limit: Limit) -> Vec<String> {
 impl Fio {
     fn args(&self, limit: Limit, scratch: &Path) -> Vec<String> {
         let go = scratch.join(FIO_GO);
-        let mut args: Vec<String> = [
-            "--name=versus",
-            "--thread",
-            "--direct=1",
-            "--norandommap=1",
-            "--group_reporting",
-        ]
-        .map(String::from)
-        .into();
+        let mut args: Vec<String> = vec![format!("--name={JOB}")];
+        args.extend(["--thread", "--direct=1", "--norandommap=1", "--group_reporting"].map(String::from));
         args.extend([
             format!("--filename={}", self.data.display()),
             format!("--rw={}", self.rw),
@@ -171,7 +165,6 @@ impl Fio {
             format!("--ioengine={}", self.engine),
             format!("--iodepth={}", self.depth),
             format!("--numjobs={}", self.jobs),
-            format!("--exec_prerun=touch {}", go.display()),
             "--output-format=json".into(),
         ]);
         if self.rw.ends_with("read") {
@@ -185,6 +178,19 @@ impl Fio {
             ]),
             Limit::Requests(count) => args.push(format!("--io_size={}k", count * 8)),
         }
+        // A job of its own that says when all begin: done by the job itself it would be done once by each of hundreds.
+        args.extend(
+            [
+                "--name=go",
+                "--new_group=1",
+                "--thread",
+                "--ioengine=null",
+                "--rw=read",
+                "--size=8k",
+            ]
+            .map(String::from),
+        );
+        args.push(format!("--exec_prerun=touch {}", go.display()));
         args
     }
 }
@@ -204,7 +210,11 @@ fn read_fio(printed: &str, fio: &Fio) -> anyhow::Result<Row> {
     // Warnings may stand before the object.
     let from = printed.find('{').context("fio printed no JSON")?;
     let value: Value = serde_json::from_str(&printed[from..]).context("fio printed broken JSON")?;
-    let job = &value["jobs"][0];
+    let jobs = value["jobs"].as_array().context("fio reports no job")?;
+    let job = jobs
+        .iter()
+        .find(|job| job["jobname"] == JOB)
+        .context("fio does not report on its job")?;
     if job["error"].as_i64() != Some(0) {
         bail!("fio reports error {}", job["error"]);
     }
@@ -284,11 +294,17 @@ mod tests {
     #[test]
     fn what_fio_prints_is_read() {
         let printed = r#"fio: a warning
-{"jobs":[{"error":0,"read":{"iops":1234.5,"bw_bytes":10485760,
+{"jobs":[{"jobname":"versus","error":0,"read":{"iops":1234.5,"bw_bytes":10485760,
 "clat_ns":{"percentile":{"50.000000":1000,"99.000000":2000,"99.900000":4000}}}}]}"#;
         let row = read_fio(printed, &reading()).unwrap();
         assert_eq!((row["iops"], row["mib_s"], row["p999_us"]), (1234.5, 10.0, 4.0));
-        assert!(read_fio(r#"{"jobs":[{"error":5,"read":{"iops":1.0}}]}"#, &reading()).is_err());
+        assert!(
+            read_fio(
+                r#"{"jobs":[{"jobname":"versus","error":5,"read":{"iops":1.0}}]}"#,
+                &reading()
+            )
+            .is_err()
+        );
     }
 
     #[test]

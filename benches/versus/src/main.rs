@@ -18,13 +18,14 @@ mod flags;
 mod instructions;
 mod places;
 mod record;
+mod result;
 mod sections;
 mod side;
 mod undo;
 
 use clap::Parser;
 use flags::{Command, Flags, Section};
-use places::{Place, Sizes};
+use places::Sizes;
 use sections::reads::{self, Kind};
 use sections::{Bench, Found, Owed, say};
 use std::process::ExitCode;
@@ -64,7 +65,15 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
     };
     let mut found = Found::default();
     let wanted = |section: Section| flags.only.is_empty() || flags.only.contains(&section);
-    for section in [Section::File, Section::Xfs, Section::Zram] {
+    for section in [
+        Section::File,
+        Section::Xfs,
+        Section::Zram,
+        Section::Updates,
+        Section::Scan,
+        Section::Sessions,
+        Section::Lab,
+    ] {
         if wanted(section) {
             bench.interrupt.check()?;
             let part = one(&bench, section)?;
@@ -85,7 +94,10 @@ fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
         Section::File => (Kind::File, places::file(dir, bench.sizes.file)),
         Section::Xfs => (Kind::Xfs, places::xfs(dir, bench.sizes, &bench.interrupt)),
         Section::Zram => (Kind::Zram, places::zram(dir, bench.sizes.zram)),
-        _ => unreachable!("not a place"),
+        Section::Updates => return sections::updates::run(bench),
+        Section::Scan => return sections::scan::run(bench),
+        Section::Sessions => return sections::sessions::run(bench),
+        Section::Lab => return sections::lab::run(bench),
     };
     match place {
         Ok(place) => reads::run(bench, &place, kind),

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
 const REDO_BYTES: u64 = 64 * MIB;
+/// Cache while loading, which writes past it.
+const LOAD_CACHE_MIB: u64 = 16;
 /// Content of LUN files.
 const LUN_SEED: u64 = 1;
 
@@ -26,9 +28,9 @@ pub(crate) struct Sizes {
 impl Sizes {
     pub(crate) fn of(quick: bool) -> Sizes {
         let [file, lun, zram, updates, sessions] = if quick {
-            [128, 448, 64, 32, 64]
+            [128, 448, 64, 32, 256]
         } else {
-            [1024, 1408, 256, 64, 256]
+            [1024, 1408, 256, 64, 512]
         }
         .map(|mib| mib * MIB);
         Sizes {
@@ -86,7 +88,7 @@ fn load(
     }
     remove_later(&mut undo, &redo);
     let pages = Database::pages_in(bytes);
-    Database::new(&data, &redo, pages, redo_bytes, workers, 16).load()?;
+    Database::new(&data, &redo, pages, redo_bytes, workers, LOAD_CACHE_MIB).load()?;
     Ok(Place {
         words,
         data,
@@ -115,6 +117,14 @@ pub(crate) fn database(dir: &Path, name: &str, bytes: u64, redo: u64, workers: u
     let (data, log) = (dir.join(format!("{name}-data")), dir.join(format!("{name}-redo")));
     let words = format!("a database of {} MiB in a file on the disk, O_DIRECT", bytes / MIB);
     load(words, data, log, bytes, redo, workers, Undo::default())
+}
+
+/// A file written in full with incompressible data, for those that write.
+pub(crate) fn plain(dir: &Path, bytes: u64, interrupt: &Interrupt, undo: &mut Undo) -> anyhow::Result<PathBuf> {
+    let path = dir.join("plain");
+    remove_later(undo, &path);
+    luns::create_file(&path, bytes, LUN_SEED, &mut |_| (), &interrupt.0)?;
+    Ok(path)
 }
 
 /// XFS on a loop device with direct I/O on a LUN file written in full.

@@ -36,6 +36,9 @@ pub(crate) struct Owed {
     pub(crate) met: Option<bool>,
 }
 
+/// A figure that was asked for without a bound.
+pub(crate) const SHOWN: &str = "shown";
+
 /// What a section found.
 #[derive(Default)]
 pub(crate) struct Found {
@@ -59,6 +62,14 @@ impl Found {
             seen: seen.map_or("not measured here".into(), |s| s.words(digits)),
             met: seen.map(|s| met(s.median)),
         });
+    }
+
+    /// A figure without a bound.
+    pub(crate) fn show(&mut self, what: &str, seen: Option<Spread>, digits: usize) {
+        self.owe(what, SHOWN, seen, digits, |_| true);
+        if let Some(last) = self.owed.last_mut() {
+            last.met = None;
+        }
     }
 }
 

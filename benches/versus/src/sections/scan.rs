@@ -1,1 +1,83 @@
-//! To come.
+//! Full scans: the page engine's multiblock reads, every page verified, beside fio's sequential reads of the same file.
+
+use super::{Bench, Found, interleaved};
+use crate::contender::{Contender, Fio, REGISTERED, side};
+use crate::figures::Column;
+use crate::flags::{Side, Work};
+use crate::places;
+
+const DEPTHS: [u32; 2] = [8, 32];
+const COLUMNS: &[Column] = &[
+    Column {
+        key: "mib_s",
+        head: "MiB/s",
+        digits: 0,
+    },
+    Column {
+        key: "process_us",
+        head: "process CPU us/128 KiB",
+        digits: 1,
+    },
+    Column {
+        key: "system_us",
+        head: "system CPU us/128 KiB",
+        digits: 1,
+    },
+    Column {
+        key: "p50_us",
+        head: "p50 us",
+        digits: 0,
+    },
+    Column {
+        key: "p99_us",
+        head: "p99 us",
+        digits: 0,
+    },
+];
+
+fn ours(depth: u32) -> String {
+    format!("assay engine scan, degree {depth}")
+}
+
+fn theirs(depth: u32) -> String {
+    format!("fio sequential, depth {depth}")
+}
+
+/// Runs the table.
+pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
+    let place = places::file(&bench.scratch, bench.sizes.file)?;
+    let mut contenders = Vec::new();
+    for depth in DEPTHS {
+        let own = Side {
+            redo: Some(place.redo.clone()),
+            pages: place.pages,
+            sessions: depth,
+            ..side(Work::Scan, &place.data)
+        };
+        contenders.push(Contender::ours(&ours(depth), own));
+        let fio = Fio {
+            data: place.data.clone(),
+            rw: "read",
+            block: "128k",
+            engine: "io_uring",
+            depth,
+            jobs: 1,
+            more: REGISTERED,
+        };
+        contenders.push(Contender::fio(&theirs(depth), fio));
+    }
+    let mut table = interleaved(bench, "Full scan: 128 KiB reads in sequence", COLUMNS, &contenders)?;
+    table.notes.push(format!(
+        "Target: {}. The engine reads 16 pages of 8 KiB at a time past its cache and verifies each page.",
+        place.words
+    ));
+    let mut found = Found::default();
+    for depth in DEPTHS {
+        let rate = table.ratio("rate", &ours(depth), &theirs(depth), "mib_s");
+        table.ratio("system CPU", &ours(depth), &theirs(depth), "system_us");
+        let what = format!("scan: rate against fio sequential, depth {depth}");
+        found.owe(&what, "at least 0.95", rate, 3, |v| v >= 0.95);
+    }
+    found.tables.push(table);
+    Ok(found)
+}

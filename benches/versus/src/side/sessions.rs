@@ -42,6 +42,8 @@ pub(crate) fn many(side: &Side) -> anyhow::Result<Figures> {
         ("fastest", fastest as f64),
         ("fairness", slowest as f64 / fastest.max(1) as f64),
         ("loop_bytes", workloads::BYTES_PER_SESSION as f64),
+        ("p50_us", service_us(&outcome, 0.5)),
+        ("p99_us", service_us(&outcome, 0.99)),
     ])
 }
 
@@ -76,6 +78,10 @@ fn both<P: Port + Send>(operations: &mut [RandomOperation<'_, P>], side: &Side) 
             .collect::<anyhow::Result<Vec<_>>>()
     })?;
     Ok(workloads::merge(outcomes))
+}
+
+fn service_us(outcome: &Outcome, share: f64) -> f64 {
+    outcome.classes[0].service.value_at_quantile(share) as f64 / 1000.0
 }
 
 fn resident_bytes() -> anyhow::Result<f64> {
