@@ -1,7 +1,7 @@
 //! Room `targets`: block I/O and the clock.
 //!
 //! Owns the contract that engines see ([`Port`]) and what implements it: [`UringPort`] and [`PsyncPort`] on files and block
-//! devices, [`NullPort`] for the generator's own ceiling, [`ModelPort`] for simulated disks, and two that wrap any of them,
+//! devices, [`NullPort`] for the bare loop's own ceiling and [`StoredPort`] for the engine's, [`ModelPort`] for simulated disks, and two that wrap any of them,
 //! [`FaultPort`] and [`CountedPort`]. Also what the kernel really gave ([`observe`]) and which of ring and `pread` is faster
 //! on a place ([`choose`]).
 
@@ -23,6 +23,7 @@ mod port;
 mod psync;
 mod queues;
 mod ring;
+mod stored;
 mod uring;
 
 pub use choose::{Choice, Method, choose};
@@ -39,4 +40,5 @@ pub use open::{Access, OpenSpec};
 pub use port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
 pub use psync::PsyncPort;
 pub use ring::RingGrant;
+pub use stored::StoredPort;
 pub use uring::UringPort;

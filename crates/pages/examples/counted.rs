@@ -1,0 +1,157 @@
+//! A fixed amount of work on files in memory, to be run under a counter of instructions: `counted WORK AMOUNT`.
+//!
+//! Prints how many operations it did; the difference of two amounts leaves set-up out. One worker, one thread, fixed seeds,
+//! and a clock that counts its own calls, so that a run does the same each time. Prevents a hot path that grows unnoticed.
+#![allow(clippy::print_stdout, reason = "an example prints what it did")]
+
+use pages::{Files, Instance, RandomWork, ScanWork, Settings, Shape, TornPages};
+use std::cell::Cell;
+use std::error::Error;
+use targets::{FileId, Nanos, NullPort, Port, StoredPort, measure_reads};
+use workloads::{Pacing, Stop};
+
+const PAGE: u32 = 8192;
+const SCHEMAS: u32 = 4;
+const PAGES_PER_SCHEMA: u32 = 512;
+const SESSIONS: u32 = 64;
+/// SLOB's work unit is 64 pages by default; a smaller one shows what an operation adds to its pages.
+const WORK_UNIT: u32 = 16;
+const CACHE_OF_ALL: u64 = 32 << 20;
+/// An eighth of the data: seven reads of eight are physical.
+const CACHE_OF_SOME: u64 = 2 << 20;
+const REDO: u64 = 128 << 20;
+const SEED: u64 = 1;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().collect();
+    let [_, work, amount] = args.as_slice() else {
+        return Err("counted null|cached|read|update|scan AMOUNT".into());
+    };
+    let amount: u64 = amount.parse()?;
+    let done = match work.as_str() {
+        "null" => null(amount)?,
+        "cached" => random(CACHE_OF_ALL, 0, amount)?,
+        "read" => random(CACHE_OF_SOME, 0, amount)?,
+        "update" => random(CACHE_OF_ALL, 100, amount)?,
+        "scan" => scan(amount)?,
+        other => return Err(format!("no work named {other}").into()),
+    };
+    println!("{done}");
+    Ok(())
+}
+
+/// The bare loop at depth 64 on a target that moves nothing, for so many milliseconds. Gives reads.
+fn null(milliseconds: u64) -> Result<u64, Box<dyn Error>> {
+    let depth = SESSIONS as usize;
+    let mut port = NullPort::open(&[1 << 30], depth as u64 * u64::from(PAGE), depth)?;
+    let found = measure_reads(&mut port, FileId(0), PAGE, depth, milliseconds as f64 / 1e3, SEED)?;
+    Ok(found.ios)
+}
+
+/// A database of 16 MiB on files in memory.
+fn database(cache_bytes: u64) -> Result<Instance<impl Port>, Box<dyn Error>> {
+    let shape = Shape {
+        page_bytes: PAGE,
+        schemas: SCHEMAS,
+        pages_per_schema: PAGES_PER_SCHEMA,
+        seed: SEED,
+        compressibility: 1.0,
+        duplication: 0.0,
+    };
+    let settings = Settings {
+        cache_bytes,
+        multiblock_read: 16,
+        torn_pages: TornPages::Log,
+        // The clock only counts: no checkpoint comes by time.
+        checkpoint_ns: Nanos::MAX / 4,
+        writers: 16,
+        redo_bytes: REDO,
+        workers: 1,
+    };
+    let files = Files {
+        data: vec![FileId(0)],
+        redo: FileId(1),
+    };
+    let sizes = [
+        pages::data_file_bytes(&shape, &settings, 1)[0],
+        pages::redo_file_bytes(&settings),
+    ];
+    let depth = pages::depth(&settings, 1, SESSIONS, 1);
+    let calls = Cell::new(0);
+    let clock = move || {
+        calls.set(calls.get() + 1);
+        calls.get()
+    };
+    let port = StoredPort::open(&sizes, pages::memory_bytes(&shape, &settings), depth, clock)?;
+    Ok(Instance::create(vec![port], &files, shape, settings, &mut |_, _| ())?)
+}
+
+/// Selects or updates of so many pages. Gives pages touched; for physical reads, those that were read.
+fn random(cache_bytes: u64, update_pct: u32, pages: u64) -> Result<u64, Box<dyn Error>> {
+    let mut instance = database(cache_bytes)?;
+    let all_fit = cache_bytes == CACHE_OF_ALL;
+    if all_fit {
+        let mut page = Vec::new();
+        for schema in 0..SCHEMAS {
+            for number in 0..PAGES_PER_SCHEMA {
+                instance.read_page(schema, number, &mut page)?;
+            }
+        }
+    }
+    let work = RandomWork {
+        update_pct,
+        scan_pct: 0,
+        scan_table_bytes: 0,
+        sessions: SESSIONS,
+        work_unit: WORK_UNIT,
+        work_loop: 0,
+        heavy: false,
+        outstanding: 1,
+        hotspot: None,
+    };
+    let before = instance.counters();
+    let mut operations = instance.random(&work, SEED)?;
+    let outcome = workloads::drive(
+        &mut operations[0],
+        &pacing(pages / u64::from(SESSIONS * WORK_UNIT)),
+        SEED,
+    )?;
+    drop(operations);
+    let counts = instance.counters() - before;
+    if counts.checkpoints > 0 || (all_fit && counts.physical_reads > 0) {
+        return Err(format!("not the same work throughout: {counts:?}").into());
+    }
+    Ok(if all_fit {
+        outcome.units()
+    } else {
+        counts.physical_reads
+    })
+}
+
+/// Scans of all schemas, so many times. Gives pages.
+fn scan(passes: u64) -> Result<u64, Box<dyn Error>> {
+    let mut instance = database(CACHE_OF_SOME)?;
+    let work = ScanWork {
+        users: SCHEMAS,
+        degree: 8,
+        parallel: 1,
+        passes: passes as u32,
+    };
+    let before = instance.counters();
+    let mut operations = instance.scan(&work, SEED)?;
+    let mut pacing = pacing(0);
+    pacing.sessions = operations[0].sessions();
+    pacing.stop = Stop::default();
+    workloads::drive(&mut operations[0], &pacing, SEED)?;
+    drop(operations);
+    Ok((instance.counters() - before).verified_pages)
+}
+
+fn pacing(operations_per_session: u64) -> Pacing {
+    let mut pacing = Pacing::closed(SESSIONS, 0);
+    pacing.stop = Stop {
+        time_ns: None,
+        operations_per_session: Some(operations_per_session),
+    };
+    pacing
+}
