@@ -63,7 +63,12 @@ fn listen(stdout: ChildStdout) -> (Receiver<()>, JoinHandle<String>) {
 }
 
 impl Started {
-    pub(crate) fn spawn(program: &Path, args: &[String], scratch: &Path) -> anyhow::Result<Started> {
+    pub(crate) fn spawn(
+        program: &Path,
+        args: &[String],
+        environment: &[(&str, &str)],
+        scratch: &Path,
+    ) -> anyhow::Result<Started> {
         let errors = File::create(scratch.join("stderr")).context("make a file for what a tool says")?;
         let mut child = Command::new(program)
             .args(args)
@@ -71,6 +76,7 @@ impl Started {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(errors)
+            .envs(environment.iter().copied())
             .process_group(0)
             .spawn()
             .with_context(|| format!("start {}\n  install it", program.display()))?;
@@ -150,7 +156,7 @@ pub(crate) fn run(
         let _ = std::fs::remove_file(path);
     }
     let what = || format!("{} ({} {})", contender.name, program.display(), args.join(" "));
-    let mut started = Started::spawn(&program, &args, scratch)?;
+    let mut started = Started::spawn(&program, &args, &[], scratch)?;
     started.wait_for(&go, interrupt).with_context(what)?;
     let began = Instant::now();
     nap_until(began + Duration::from_secs_f64(LEAD_SECONDS), interrupt)?;

@@ -9,31 +9,42 @@ use crate::error::{IoFault, TargetError};
 use crate::memory::Memory;
 use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
 
-/// A port without storage, on the real clock.
-pub struct NullPort {
+/// A port without storage, on the real clock unless it was given another.
+pub struct NullPort<C = fn() -> Nanos> {
     sizes: Vec<u64>,
     memory: Memory,
     depth: usize,
     finished: Vec<Completion>,
+    clock: C,
     bell: Bell,
 }
 
 impl NullPort {
     /// Files of these sizes in bytes; reads leave the memory untouched (zeros, unless the caller wrote there).
     pub fn open(sizes: &[u64], memory_bytes: u64, depth: usize) -> Result<NullPort, TargetError> {
+        NullPort::with_clock(sizes, memory_bytes, depth, monotonic_ns as fn() -> Nanos)
+    }
+}
+
+impl<C: Fn() -> Nanos> NullPort<C> {
+    /// The same on a clock of the caller's: one that counts its calls makes every run the same. A wait for a time that has
+    /// not come sleeps by the machine's own clock.
+    pub fn with_clock(sizes: &[u64], memory_bytes: u64, depth: usize, clock: C) -> Result<NullPort<C>, TargetError> {
         Ok(NullPort {
             sizes: sizes.to_vec(),
             memory: Memory::new(memory_bytes, true)?,
             depth,
             finished: Vec::with_capacity(depth),
+            clock,
             bell: Bell::new()?,
         })
     }
 }
 
-impl Port for NullPort {
+impl<C: Fn() -> Nanos> Port for NullPort<C> {
+    #[inline]
     fn now(&self) -> Nanos {
-        monotonic_ns()
+        (self.clock)()
     }
 
     fn memory(&self) -> u64 {
@@ -86,8 +97,11 @@ impl Port for NullPort {
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
         let enough = self.finished.len() >= min;
         done.append(&mut self.finished);
-        if !enough && let Some(until) = until {
-            self.bell.sleep(until);
+        if !enough
+            && let Some(until) = until
+            && let Some(left) = until.checked_sub((self.clock)())
+        {
+            self.bell.sleep(monotonic_ns() + left);
         }
         Ok(())
     }
