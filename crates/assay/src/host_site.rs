@@ -1,5 +1,6 @@
 //! Studies on this host: what is prepared once, how one trial is built, and how everything is undone.
 
+use crate::ceiling::Ceiling;
 use crate::exit::Failure;
 use crate::host_trial::{Method, Prepared};
 use crate::lun_sets::{self, LunSets};
@@ -166,7 +167,8 @@ impl<'a> HostSite<'a> {
             }
         };
         self.prepared.facts.extend(facts);
-        self.prepared.ceiling = site::generator_ceiling(self.study.seed)?;
+        let page_bytes = u32::try_from(self.study.database.page.0)?;
+        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, self.study.seed)?;
         Ok(())
     }
 

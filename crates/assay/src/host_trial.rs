@@ -2,6 +2,7 @@
 //!
 //! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
 
+use crate::ceiling::Ceiling;
 use crate::host::{Devices, Host};
 use crate::host_site::{HostSite, undone};
 use crate::inject;
@@ -41,8 +42,8 @@ pub(crate) struct Prepared {
     pub(crate) method: Method,
     /// Budget in bytes, and 0 not enforced, 1 cgroup v1, 2 cgroup v2.
     pub(crate) budget: Option<(u64, u8)>,
-    /// Reads a second of the generator on a target that does nothing.
-    pub(crate) ceiling: f64,
+    /// What the generator itself can do.
+    pub(crate) ceiling: Ceiling,
     /// Facts of the study as a whole.
     pub(crate) facts: Vec<(String, String)>,
 }
@@ -149,7 +150,8 @@ fn drive<P: Port + Send>(
     }
     let mut host = Host::new(devices, places, standing.built.mounts.clone(), site.prepared.budget);
     let mut fixed = site::fixed(sizes);
-    fixed.push((ledger::Measure::GeneratorCeilingIops, site.prepared.ceiling));
+    fixed.push((ledger::Measure::GeneratorCeilingIops, site.prepared.ceiling.read));
+    fixed.push((ledger::Measure::GeneratorCeilingCached, site.prepared.ceiling.cached));
     let around = Around {
         study,
         sizes,

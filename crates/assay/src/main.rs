@@ -1,5 +1,6 @@
 //! Assay: which storage stack to put a database on, what it costs, and whether to believe the answer.
 
+mod ceiling;
 mod cli;
 mod commands;
 mod drive;

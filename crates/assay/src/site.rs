@@ -124,16 +124,6 @@ impl Site for ModelSite<'_> {
     }
 }
 
-/// Reads a second that the generator reaches on a target that does nothing: above it a study measures the tool.
-pub(crate) fn generator_ceiling(seed: u64) -> anyhow::Result<f64> {
-    const SECONDS: f64 = 0.1;
-    const DEPTH: usize = 64;
-    const BLOCK: u32 = 8192;
-    let mut port = targets::NullPort::open(&[1 << 30], DEPTH as u64 * u64::from(BLOCK), DEPTH)?;
-    let done = targets::measure_reads(&mut port, targets::FileId(0), BLOCK, DEPTH, SECONDS, seed)?;
-    Ok(done.rate_per_second())
-}
-
 /// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group.
 /// Directories and stacks on LUNs have different numbers of layers under them, and so do LUN files and devices.
 pub(crate) fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {

@@ -83,7 +83,8 @@ measures! {
     DataBytes, "data.bytes", "bytes", "bytes of the database's pages";
     DataCompressionRatio, "data.compression_ratio", "ratio", "uncompressed bytes over bytes stored, where the stack tells";
     ObserverCpuNs, "observer.cpu_ns", "ns", "processor time of observing";
-    GeneratorCeilingIops, "generator.ceiling_iops", "requests/s", "requests a second the generator reaches on a target that does nothing";
+    GeneratorCeilingIops, "generator.ceiling_iops", "pages/s", "pages a second that the page engine reads and verifies where storage costs nothing but a copy, all workers together";
+    GeneratorCeilingCached, "generator.ceiling_cached", "pages/s", "pages a second that the page engine finds in its cache, all workers together";
     WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
 }
 

@@ -165,22 +165,14 @@ impl At<'_> {
     }
 
     fn ceiling(&self) -> Option<Check> {
-        let share = self.figure(|run| {
-            let asked = run.sum(&[
-                Measure::EnginePhysicalReads,
-                Measure::EngineWrites,
-                Measure::EngineRedoWrites,
-            ])?;
-            let seconds = run.run.elapsed_ns as f64 / 1e9;
-            crate::figures::over(Some(asked / seconds), run.get(Measure::GeneratorCeilingIops))
-        })?;
+        let share = self.figure(generator_share)?;
         let status = if share.median > CEILING_SHARE_MAX {
             Status::Suspect
         } else {
             Status::Valid
         };
         let figure = format!("{} of what the generator can do", percent(share.median));
-        let advice = "the generator may be the limit: give it more workers";
+        let advice = "the generator may be the limit: give it more workers (`assay calibrate` says what one can do)";
         self.check(
             "generator",
             status,
@@ -400,6 +392,25 @@ fn rounds(slices: &[Slice]) -> Option<Vec<f64>> {
         work[round.min(count - 1)] += slice.count as f64;
     }
     Some(work)
+}
+
+/// Time the generator needs for a phase's pages alone, by its ceilings, over the time the phase took: pages that were read,
+/// written or scanned at the rate of verified reads, those found in the cache at theirs.
+fn generator_share(run: &Seen) -> Option<f64> {
+    let requests = run.sum(&[
+        Measure::EnginePhysicalReads,
+        Measure::EngineWrites,
+        Measure::EngineRedoWrites,
+    ])?;
+    // A multiblock read is one request of many pages, each of which is verified.
+    let verified = run.get(Measure::EnginePagesVerified).unwrap_or(0.0);
+    let single = run.get(Measure::EnginePhysicalReads).unwrap_or(0.0);
+    let moved = requests + (verified - single).max(0.0);
+    let found = (run.get(Measure::EngineLogicalReads).unwrap_or(0.0) - single).max(0.0);
+    let reading_s = crate::figures::over(Some(moved), run.get(Measure::GeneratorCeilingIops))?;
+    // Files of earlier versions have no ceiling of pages found.
+    let finding_s = crate::figures::over(Some(found), run.get(Measure::GeneratorCeilingCached)).unwrap_or(0.0);
+    Some((reading_s + finding_s) / (run.run.elapsed_ns as f64 / 1e9))
 }
 
 #[cfg(test)]

@@ -340,6 +340,16 @@ fn each_doubt_has_its_threshold() {
         status_with(Measure::GeneratorCeilingIops, 150_000.0, "generator"),
         Status::Suspect
     );
+    // 205,000 operations in 20 s: 82,000 reads and writes a second and more, which two million bear.
+    assert_eq!(
+        status_with(Measure::GeneratorCeilingIops, 2_000_000.0, "generator"),
+        Status::Valid
+    );
+    assert_eq!(
+        status_with(Measure::EnginePagesVerified, 40e6, "generator"),
+        Status::Suspect,
+        "each page of a multiblock read counts"
+    );
     assert_eq!(
         status_with(Measure::WorkingSetTouchedBytes, 1e8, "working set"),
         Status::Suspect

@@ -1,13 +1,15 @@
 //! `assay calibrate`: what the tool itself can do on this machine, and how often its verdict procedure errs.
 //!
-//! The ceilings are measured on targets that do nothing: above them a study measures the tool, not the storage.
+//! The ceilings are measured where storage does nothing, or nothing but a copy: above them a study measures the tool.
 
 use super::{print, print_json};
+use crate::ceiling::{self, Reached};
 use crate::cli;
 use crate::exit::Failure;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::time::Duration;
 use targets::{Access, FileId, NullPort, OpenSpec, Port, PsyncPort, UringPort};
 use workloads::{Ceiling, Pacing};
 
@@ -24,7 +26,12 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
             flags.seconds
         )));
     }
-    let mut rows = vec![loop_alone(flags), null_target(flags)?];
+    let mut rows = vec![
+        loop_alone(flags),
+        null_target(flags)?,
+        engine("page engine, pages found in its cache", flags, ceiling::cached)?,
+        engine("page engine, pages read and verified", flags, ceiling::read)?,
+    ];
     if let Some(target) = &flags.target {
         let spec = [OpenSpec::reading(target, Access::Direct)];
         let memory = DEPTH as u64 * u64::from(BLOCK);
@@ -48,7 +55,12 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
             row.what, row.per_second, row.cpu_ns_each
         );
     }
-    text.push_str("A study above 70 % of the null target's rate measures the tool, not the storage.\n");
+    text.push_str(
+        "The page engine's rates are the ceiling of a study, for each worker; they are stored with every run, and a\n",
+    );
+    text.push_str(
+        "phase that needs more than 70 % of its time at them is flagged: it measures the tool, not the storage.\n",
+    );
     print(&text)
 }
 
@@ -60,9 +72,9 @@ struct Row {
 
 /// CPU time of this process while `work` runs; `work` gives its count and its elapsed nanoseconds.
 fn measured(what: &str, work: impl FnOnce() -> anyhow::Result<(u64, u64)>) -> anyhow::Result<Row> {
-    let before = own_cpu_ns()?;
+    let before = ceiling::own_cpu_ns()?;
     let (count, elapsed_ns) = work()?;
-    let cpu_ns = own_cpu_ns()?.saturating_sub(before);
+    let cpu_ns = ceiling::own_cpu_ns()?.saturating_sub(before);
     anyhow::ensure!(
         count > 0 && elapsed_ns > 0,
         "{what}: nothing was done\n  give more --seconds"
@@ -72,14 +84,6 @@ fn measured(what: &str, work: impl FnOnce() -> anyhow::Result<(u64, u64)>) -> an
         per_second: count as f64 * 1e9 / elapsed_ns as f64,
         cpu_ns_each: cpu_ns as f64 / count as f64,
     })
-}
-
-fn own_cpu_ns() -> anyhow::Result<u64> {
-    let snapshot = observers::Snapshot::take(&[])?;
-    snapshot
-        .own
-        .and_then(|own| own.cpu_ns)
-        .context("the kernel does not tell this process's CPU time")
 }
 
 /// Sessions, stamps and histograms over an operation that does nothing.
@@ -103,6 +107,23 @@ fn loop_alone(flags: &cli::Calibrate) -> Row {
 fn null_target(flags: &cli::Calibrate) -> Result<Row, Failure> {
     let port = NullPort::open(&[1 << 30], DEPTH as u64 * u64::from(BLOCK), DEPTH).map_err(|e| anyhow!("{e}"))?;
     reads("null target, depth 64", port, DEPTH, flags)
+}
+
+/// The page engine, on files in memory.
+fn engine(
+    what: &str,
+    flags: &cli::Calibrate,
+    reach: impl FnOnce(u32, Duration, u64) -> anyhow::Result<Reached>,
+) -> Result<Row, Failure> {
+    let reached = reach(BLOCK, Duration::from_secs_f64(flags.seconds), flags.seed)?;
+    if reached.pages == 0 {
+        return Err(Failure::Run(anyhow!("{what}: nothing was done\n  give more --seconds")));
+    }
+    Ok(Row {
+        what: what.to_string(),
+        per_second: reached.per_second(),
+        cpu_ns_each: reached.cpu_ns as f64 / reached.pages as f64,
+    })
 }
 
 fn reads<P: Port>(what: &str, mut port: P, depth: usize, flags: &cli::Calibrate) -> Result<Row, Failure> {

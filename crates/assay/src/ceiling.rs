@@ -1,0 +1,174 @@
+//! The generator's own ceiling: what the page engine reaches where storage costs nothing but a copy.
+//!
+//! Takes the page size, gives pages a second of one worker: found in its cache, and read, verified and kept. Loop, stamps,
+//! histograms, sessions, cache and checksums are all in it. Prevents a study of fast storage that measured the tool: the
+//! ceiling is stored with every run, and a run that comes near it is flagged.
+
+use anyhow::Context;
+use pages::{Files, Instance, RandomWork, Settings, Shape, TornPages};
+use std::time::Duration;
+use targets::{FileId, StoredPort, monotonic_ns};
+use workloads::Pacing;
+
+/// Sessions, and pages of an operation: SLOB's loop with a batch of its own size.
+const SESSIONS: u32 = 64;
+const WORK_UNIT: u32 = 16;
+const SCHEMAS: u32 = 8;
+/// More than a processor's nearest caches hold, as what a device brings is in none of them.
+const DATA_BYTES: u64 = 16 << 20;
+/// Holds all pages: every page is found.
+const CACHE_OF_ALL: u64 = 2 * DATA_BYTES;
+/// Holds an eighth: most pages are read.
+const CACHE_OF_SOME: u64 = DATA_BYTES / 8;
+/// The least that a redo log may be; nothing is written to it.
+const REDO_BYTES: u64 = 1 << 20;
+
+/// What one worker reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reached {
+    /// Pages it touched, or read, in the time.
+    pub(crate) pages: u64,
+    pub(crate) elapsed_ns: u64,
+    /// Processor time of this process meanwhile.
+    pub(crate) cpu_ns: u64,
+}
+
+impl Reached {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.pages as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+}
+
+/// Ceilings of all workers together, pages a second; as stored with every run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ceiling {
+    pub(crate) read: f64,
+    pub(crate) cached: f64,
+}
+
+impl Ceiling {
+    /// Takes about a quarter of a second. Workers beyond the processors add nothing.
+    pub(crate) fn of(page_bytes: u32, workers: u32, seed: u64) -> anyhow::Result<Ceiling> {
+        const EACH: Duration = Duration::from_millis(80);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        let at_once = f64::from(workers.min(processors));
+        Ok(Ceiling {
+            read: read(page_bytes, EACH, seed)?.per_second() * at_once,
+            cached: cached(page_bytes, EACH, seed)?.per_second() * at_once,
+        })
+    }
+}
+
+type Engine = Instance<StoredPort<fn() -> u64>>;
+
+/// Selects whose pages are all in the cache.
+pub(crate) fn cached(page_bytes: u32, time: Duration, seed: u64) -> anyhow::Result<Reached> {
+    let mut engine = engine(page_bytes, CACHE_OF_ALL)?;
+    let shape = *engine.shape();
+    let mut page = Vec::new();
+    for schema in 0..shape.schemas {
+        for number in 0..shape.pages_per_schema {
+            engine.read_page(schema, number, &mut page)?;
+        }
+    }
+    select(&mut engine, time, seed, |counters| counters.logical_reads)
+}
+
+/// Selects most of whose pages are read from the target and verified; those that are found are not counted.
+pub(crate) fn read(page_bytes: u32, time: Duration, seed: u64) -> anyhow::Result<Reached> {
+    let mut engine = engine(page_bytes, CACHE_OF_SOME)?;
+    select(&mut engine, time, seed, |counters| counters.verified_pages)
+}
+
+fn engine(page_bytes: u32, cache_bytes: u64) -> anyhow::Result<Engine> {
+    let shape = Shape {
+        page_bytes,
+        schemas: SCHEMAS,
+        pages_per_schema: (DATA_BYTES / u64::from(SCHEMAS) / u64::from(page_bytes)) as u32,
+        seed: 1,
+        compressibility: 1.0,
+        duplication: 0.0,
+    };
+    let settings = Settings {
+        // A page of the largest size still gives each session two frames.
+        cache_bytes: cache_bytes.max(2 * u64::from(SESSIONS) * u64::from(page_bytes)),
+        multiblock_read: 1,
+        torn_pages: TornPages::None,
+        checkpoint_ns: u64::MAX / 4,
+        writers: 1,
+        redo_bytes: REDO_BYTES,
+        workers: 1,
+    };
+    let files = Files {
+        data: vec![FileId(0)],
+        redo: FileId(1),
+    };
+    let sizes = [
+        pages::data_file_bytes(&shape, &settings, 1)[0],
+        pages::redo_file_bytes(&settings),
+    ];
+    let memory = pages::memory_bytes(&shape, &settings);
+    let depth = pages::depth(&settings, 1, SESSIONS, 1);
+    let port = StoredPort::open(&sizes, memory, depth, monotonic_ns as fn() -> u64)?;
+    Ok(Instance::create(vec![port], &files, shape, settings, &mut |_, _| ())?)
+}
+
+fn select(
+    engine: &mut Engine,
+    time: Duration,
+    seed: u64,
+    count: impl Fn(&pages::Counters) -> u64,
+) -> anyhow::Result<Reached> {
+    let work = RandomWork {
+        update_pct: 0,
+        scan_pct: 0,
+        scan_table_bytes: 0,
+        sessions: SESSIONS,
+        work_unit: WORK_UNIT,
+        work_loop: 0,
+        heavy: false,
+        outstanding: 1,
+        hotspot: None,
+    };
+    let before = engine.counters();
+    let cpu_before = own_cpu_ns()?;
+    let mut operations = engine.random(&work, seed)?;
+    let outcome = workloads::drive(
+        &mut operations[0],
+        &Pacing::closed(SESSIONS, time.as_nanos() as u64),
+        seed,
+    )?;
+    drop(operations);
+    Ok(Reached {
+        pages: count(&(engine.counters() - before)),
+        elapsed_ns: outcome.elapsed_ns,
+        cpu_ns: own_cpu_ns()?.saturating_sub(cpu_before),
+    })
+}
+
+/// Processor time of this process so far.
+pub(crate) fn own_cpu_ns() -> anyhow::Result<u64> {
+    let snapshot = observers::Snapshot::take(&[])?;
+    snapshot
+        .own
+        .and_then(|own| own.cpu_ns)
+        .context("the kernel does not tell this process's CPU time")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_size_has_a_ceiling_and_verification_is_in_it() {
+        for page_bytes in [2048, 8192, 32768] {
+            let time = Duration::from_millis(5);
+            let (read, cached) = (read(page_bytes, time, 1).unwrap(), cached(page_bytes, time, 1).unwrap());
+            assert!(
+                read.pages > 0 && cached.pages > 0 && read.elapsed_ns > 0,
+                "{read:?} {cached:?}"
+            );
+        }
+        assert!(Ceiling::of(8192, 1, 1).unwrap().read > 0.0);
+    }
+}
