@@ -55,12 +55,9 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
             row.what, row.per_second, row.cpu_ns_each
         );
     }
-    text.push_str(
-        "The page engine's rates are the ceiling of a study, for each worker; they are stored with every run, and a\n",
-    );
-    text.push_str(
-        "phase that needs more than 70 % of its time at them is flagged: it measures the tool, not the storage.\n",
-    );
+    text.push_str("The page engine's rates are a study's ceiling, for each worker, and are\n");
+    text.push_str("stored with every run. A phase that takes more than 70 % of them is flagged:\n");
+    text.push_str("it measures the tool, not the storage.\n");
     print(&text)
 }
 
