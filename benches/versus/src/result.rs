@@ -172,3 +172,22 @@ fn measures(work: f64) -> Vec<(Measure, f64)> {
         (Measure::GeneratorCeilingIops, 2e6),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_has_the_size_that_was_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("result.assay");
+        let size = Size {
+            phases: 3,
+            stacks: 2,
+            blocks: 4,
+        };
+        write(&path, size).unwrap();
+        let ledger = Ledger::open(&path).unwrap();
+        assert_eq!(ledger.trials().unwrap().len(), 8);
+    }
+}
