@@ -14,8 +14,6 @@ const PAGE_BYTES: u32 = 8192;
 const MIB: u64 = 1 << 20;
 /// Checkpoints by time; by redo they come sooner.
 const CHECKPOINT_NS: u64 = 30_000_000_000;
-/// Whether the engine can be told not to verify pages, to see what verification costs.
-pub(crate) const CAN_SKIP_VERIFICATION: bool = false;
 
 /// A database and how it is opened.
 pub(crate) struct Database {

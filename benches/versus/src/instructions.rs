@@ -14,8 +14,9 @@ use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Requests of the shorter counted run.
+/// The counted run of fio: requests; and of the others, which say how many they did: seconds. The longer one has twice that.
 const REQUESTS: u64 = 20_000;
+const SECONDS: f64 = 1.5;
 const EVENTS: &str = "instructions:u,instructions:k";
 
 /// Otherwise the C library copies a page by one instruction that repeats itself, and Valgrind counts each byte of it.
@@ -54,8 +55,7 @@ impl Counters {
                 "user and kernel instructions by the processor's counters (perf stat), over the same window"
             }
             Counters::Valgrind => {
-                "user instructions by Valgrind (cachegrind), the difference of a run of 40,000 requests and one of 20,000, \
-                 once; there the checksum takes its SSE 4.2 form, and requests are found finished in larger batches than \
+                "user instructions by Valgrind (cachegrind), the difference of a run and one of half its length, once; there the checksum takes its SSE 4.2 form, and requests are found finished in larger batches than \
                  in a true run. Kernel instructions are not counted here: the processor's counters cannot be used"
             }
             Counters::None => {
@@ -106,32 +106,45 @@ fn parse(text: &str) -> Option<(f64, f64)> {
     Some((count("instructions:u")?, count("instructions:k")?))
 }
 
-/// User instructions per request under Valgrind, or `None` where the tool can't be stopped by count.
+/// User instructions per request under Valgrind, or `None` where the tool does not say how many it did.
 pub(crate) fn by_difference(
     contender: &Contender,
     scratch: &Path,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Option<f64>> {
-    if matches!(contender.tool, Tool::TIoUring { .. }) {
-        return Ok(None);
-    }
-    let one = counted(contender, REQUESTS, scratch, interrupt)?;
-    let two = counted(contender, 2 * REQUESTS, scratch, interrupt)?;
-    Ok(Some((two - one) / REQUESTS as f64))
+    let limits = match contender.tool {
+        Tool::TIoUring { .. } => return Ok(None),
+        Tool::Fio(_) => [Limit::Requests(REQUESTS), Limit::Requests(2 * REQUESTS)],
+        Tool::Ours(_) => [Limit::Seconds(SECONDS), Limit::Seconds(2.0 * SECONDS)],
+    };
+    let [one, two] = limits.map(|limit| counted(contender, limit, scratch, interrupt));
+    let (one, two) = (one?, two?);
+    Ok(Some((two.instructions - one.instructions) / (two.requests - one.requests)))
 }
 
-fn counted(contender: &Contender, requests: u64, scratch: &Path, interrupt: &Interrupt) -> anyhow::Result<f64> {
-    let (program, args) = contender.command(Limit::Requests(requests), scratch)?;
+struct Count {
+    instructions: f64,
+    requests: f64,
+}
+
+fn counted(contender: &Contender, limit: Limit, scratch: &Path, interrupt: &Interrupt) -> anyhow::Result<Count> {
+    let (program, args) = contender.command(limit, scratch)?;
     let mut all: Vec<String> = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
         .map(String::from)
         .into();
     all.push(program.display().to_string());
     all.extend(args);
     let started = Started::spawn(&PathBuf::from("valgrind"), &all, &[PLAIN_COPIES], scratch)?;
-    let (_, said) = started
+    let (printed, said) = started
         .finish(scratch, interrupt)
-        .with_context(|| format!("{} under valgrind", contender.name))?;
-    references(&said).with_context(|| format!("valgrind gave no count: {said}"))
+        .with_context(|| format!("{} does not run under Valgrind here", contender.name))?;
+    let done = contender.read(&printed)?.get("requests").copied();
+    let requests = match limit {
+        Limit::Requests(count) => count as f64,
+        Limit::Seconds(_) => done.context("a side that does not say how many requests it did")?,
+    };
+    let instructions = references(&said).with_context(|| format!("valgrind gave no count: {said}"))?;
+    Ok(Count { instructions, requests })
 }
 
 /// The line `==123== I   refs:      120,088,867`.

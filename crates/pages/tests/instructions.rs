@@ -23,27 +23,27 @@ const BOUNDS: [Bound; 5] = [
     Bound {
         work: "null",
         amounts: [20_000, 40_000],
-        instructions_max: 111.0,
+        instructions_max: 89.0,
     },
     Bound {
         work: "cached",
         amounts: [40_960, 81_920],
-        instructions_max: 297.0,
+        instructions_max: 220.0,
     },
     Bound {
         work: "read",
         amounts: [20_480, 40_960],
-        instructions_max: 3290.0,
+        instructions_max: 3047.0,
     },
     Bound {
         work: "update",
         amounts: [40_960, 81_920],
-        instructions_max: 1902.0,
+        instructions_max: 1821.0,
     },
     Bound {
         work: "scan",
         amounts: [4, 8],
-        instructions_max: 2504.0,
+        instructions_max: 2378.0,
     },
 ];
 

@@ -98,7 +98,8 @@ fn fio(place: &Place, engine: &'static str, depth: u32, more: &'static [&'static
     }
 }
 
-fn contenders(place: &Place, bench: &Bench) -> Vec<Contender> {
+/// Who takes part where: what is owed on a place, and who it is owed against.
+fn contenders(place: &Place, bench: &Bench, kind: Kind) -> Vec<Contender> {
     let mut bare_pread = side(Work::Bare, &place.data);
     pread(&mut bare_pread);
     let mut all = vec![
@@ -106,25 +107,9 @@ fn contenders(place: &Place, bench: &Bench) -> Vec<Contender> {
         Contender::fio(URING, fio(place, "io_uring", DEPTH, REGISTERED)),
         Contender::ours(ENGINE, engine(place, |_| ())),
         Contender::fio(URING_TUNED, fio(place, "io_uring", DEPTH, TUNED)),
-        Contender::ours(ENGINE_16, engine(place, |side| side.work_unit = 16)),
-        Contender::fio(LIBAIO, fio(place, "libaio", DEPTH, &[])),
         Contender::ours(PREAD, bare_pread),
         Contender::fio(PSYNC, fio(place, "psync", 1, &[])),
-        Contender::ours(ENGINE_PREAD, engine(place, pread)),
     ];
-    if crate::database::CAN_SKIP_VERIFICATION {
-        all.push(Contender::ours(
-            ENGINE_OFF,
-            engine(place, |side| side.unverified = true),
-        ));
-        all.push(Contender::ours(
-            ENGINE_PREAD_OFF,
-            engine(place, |side| {
-                pread(side);
-                side.unverified = true;
-            }),
-        ));
-    }
     if let Some(path) = &bench.t_io_uring {
         all.push(Contender {
             name: PEAK.into(),
@@ -135,12 +120,32 @@ fn contenders(place: &Place, bench: &Bench) -> Vec<Contender> {
             },
         });
     }
+    if kind != Kind::Zram {
+        all.push(Contender::fio(LIBAIO, fio(place, "libaio", DEPTH, &[])));
+    }
+    if kind != Kind::Xfs {
+        all.push(Contender::ours(
+            ENGINE_OFF,
+            engine(place, |side| side.unverified = true),
+        ));
+    }
+    if kind == Kind::File {
+        all.push(Contender::ours(ENGINE_16, engine(place, |side| side.work_unit = 16)));
+    }
+    if kind == Kind::Zram {
+        all.push(Contender::ours(ENGINE_PREAD, engine(place, pread)));
+        let off = engine(place, |side| {
+            pread(side);
+            side.unverified = true;
+        });
+        all.push(Contender::ours(ENGINE_PREAD_OFF, off));
+    }
     all
 }
 
 /// Runs the table of one place.
 pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Found> {
-    let contenders = contenders(place, bench);
+    let contenders = contenders(place, bench, kind);
     let title = match kind {
         Kind::File => "Random 8 KiB reads: file",
         Kind::Xfs => "Random 8 KiB reads: XFS on loop",
@@ -156,7 +161,8 @@ pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Fo
                 Ok(None) => {}
                 Err(error) => {
                     bench.interrupt.check()?;
-                    table.notes.push(format!("Not counted: {error:#}."));
+                    let words = error.to_string();
+                    table.notes.push(format!("Instructions not counted: {words}."));
                 }
             }
         }

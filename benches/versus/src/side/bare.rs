@@ -1,6 +1,5 @@
 //! The bare loops: random reads, and a write followed by a flush. What the target gives when nothing stands in between.
 
-use super::stop::StopAfter;
 use super::{Figures, go};
 use crate::flags::{Method, Side};
 use anyhow::ensure;
@@ -12,19 +11,15 @@ pub(crate) fn reads(side: &Side) -> anyhow::Result<Figures> {
     let specs = [OpenSpec::reading(&side.data, Access::Direct)];
     let depth = side.sessions as usize;
     let memory = depth as u64 * u64::from(BLOCK);
-    match (side.method, side.ios) {
-        (Method::Ring, None) => reads_of(&mut UringPort::open(&specs, memory, depth)?, side),
-        (Method::Pread, None) => reads_of(&mut PsyncPort::open(&specs, memory, depth)?, side),
-        (Method::Ring, ios) => reads_of(&mut StopAfter::new(UringPort::open(&specs, memory, depth)?, ios), side),
-        (Method::Pread, ios) => reads_of(&mut StopAfter::new(PsyncPort::open(&specs, memory, depth)?, ios), side),
+    match side.method {
+        Method::Ring => reads_of(&mut UringPort::open(&specs, memory, depth)?, side),
+        Method::Pread => reads_of(&mut PsyncPort::open(&specs, memory, depth)?, side),
     }
 }
 
 fn reads_of<P: Port>(port: &mut P, side: &Side) -> anyhow::Result<Figures> {
-    // A count ends the loop before an hour does.
-    let seconds = if side.ios.is_some() { 3600.0 } else { side.seconds };
     go()?;
-    let found = measure_reads(port, FileId(0), BLOCK, side.sessions as usize, seconds, side.seed)?;
+    let found = measure_reads(port, FileId(0), BLOCK, side.sessions as usize, side.seconds, side.seed)?;
     ensure!(
         found.errors == 0 && found.ios > 0,
         "{} reads, {} failed",

@@ -5,7 +5,6 @@
 mod bare;
 mod engine;
 mod sessions;
-mod stop;
 
 use crate::flags::{Side, Work};
 use serde_json::{Map, Value};
