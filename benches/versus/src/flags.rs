@@ -30,7 +30,7 @@ pub(crate) struct Flags {
     /// Small sizes, one short round: to see that it works, not to measure
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Write the tables there as Markdown (default: benches/runs/<date>-<machine kind>; not with --quick)
+    /// Write the tables there as Markdown (default: benches/runs/<date>-<machine kind>-versus; not with --quick or --only)
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// fio's bare peak tool `t/io_uring` (default: the one named `io_uring` or `t_io_uring` on the PATH)

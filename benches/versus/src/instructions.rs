@@ -119,7 +119,9 @@ pub(crate) fn by_difference(
     };
     let [one, two] = limits.map(|limit| counted(contender, limit, scratch, interrupt));
     let (one, two) = (one?, two?);
-    Ok(Some((two.instructions - one.instructions) / (two.requests - one.requests)))
+    Ok(Some(
+        (two.instructions - one.instructions) / (two.requests - one.requests),
+    ))
 }
 
 struct Count {

@@ -64,7 +64,7 @@ fn default_dir() -> anyhow::Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runs");
     let root = root.canonicalize().unwrap_or(root);
     let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
-    Ok(root.join(format!("{date}-{}", machine_kind())))
+    Ok(root.join(format!("{date}-{}-versus", machine_kind())))
 }
 
 /// "2-core-virtio": processors and the kind of the first disk that is no loop, ram or zram.
