@@ -139,11 +139,16 @@ impl Table {
         Spread::of(self.line(name)?.rounds.iter().filter_map(|row| row.get(key).copied()))
     }
 
-    /// `ours` over `theirs` in `key`, each round for itself; kept for printing under `head`.
-    pub(crate) fn ratio(&mut self, head: &str, ours: &str, theirs: &str, key: &str) -> Option<Spread> {
+    /// `ours` over `theirs` in `key`, each round for itself.
+    pub(crate) fn over(&self, ours: &str, theirs: &str, key: &str) -> Option<Spread> {
         let (a, b) = (self.line(ours)?, self.line(theirs)?);
         let each = a.rounds.iter().zip(&b.rounds);
-        let spread = Spread::of(each.filter_map(|(a, b)| Some(a.get(key)? / b.get(key)?)))?;
+        Spread::of(each.filter_map(|(a, b)| Some(a.get(key)? / b.get(key)?)))
+    }
+
+    /// The same, kept for printing under `head`.
+    pub(crate) fn ratio(&mut self, head: &str, ours: &str, theirs: &str, key: &str) -> Option<Spread> {
+        let spread = self.over(ours, theirs, key)?;
         self.ratios.push(Ratio {
             what: format!("{head}: {ours} / {theirs}"),
             spread,

@@ -180,147 +180,201 @@ pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Fo
     Ok(found)
 }
 
+const RATE: &str = "iops";
+const PROCESS: &str = "process_us";
+const SYSTEM: &str = "system_us";
+
+/// Ratios that are printed where both took part: head, ours, theirs, column.
+const RATIOS: &[(&str, &str, &str, &str)] = &[
+    ("rate", RING, URING, RATE),
+    ("rate", RING, URING_TUNED, RATE),
+    ("rate", RING, PEAK, RATE),
+    ("rate", ENGINE, URING, RATE),
+    ("rate", ENGINE, URING_TUNED, RATE),
+    ("rate", ENGINE_16, URING, RATE),
+    ("rate", ENGINE, ENGINE_OFF, RATE),
+    ("rate", PREAD, PSYNC, RATE),
+    ("rate", ENGINE_PREAD, PREAD, RATE),
+    ("rate", ENGINE_PREAD_OFF, PREAD, RATE),
+    ("rate", ENGINE_PREAD, ENGINE_PREAD_OFF, RATE),
+    ("process CPU", RING, PEAK, PROCESS),
+    ("process CPU", RING, URING, PROCESS),
+    ("process CPU", RING, URING_TUNED, PROCESS),
+    ("process CPU", ENGINE, URING_TUNED, PROCESS),
+    ("process CPU", ENGINE_16, URING_TUNED, PROCESS),
+    ("process CPU", PREAD, PSYNC, PROCESS),
+    ("system CPU", RING, PEAK, SYSTEM),
+    ("system CPU", RING, URING, SYSTEM),
+    ("system CPU", RING, URING_TUNED, SYSTEM),
+    ("system CPU", ENGINE, URING_TUNED, SYSTEM),
+    ("system CPU", ENGINE_16, URING_TUNED, SYSTEM),
+];
+
+/// A ratio with its bound.
+struct Due {
+    what: &'static str,
+    owed: &'static str,
+    ours: &'static str,
+    theirs: &'static str,
+    key: &'static str,
+    met: fn(f64) -> bool,
+}
+
+const fn due(
+    what: &'static str,
+    (ours, theirs, key): (&'static str, &'static str, &'static str),
+    owed: &'static str,
+    met: fn(f64) -> bool,
+) -> Due {
+    Due {
+        what,
+        owed,
+        ours,
+        theirs,
+        key,
+        met,
+    }
+}
+
+fn near(ratio: f64) -> bool {
+    (ratio - 1.0).abs() <= 0.03
+}
+
+fn same(ratio: f64) -> bool {
+    ratio >= 0.97
+}
+
+fn below_one(ratio: f64) -> bool {
+    ratio < 1.0
+}
+
+fn at_peak(ratio: f64) -> bool {
+    ratio <= 1.05
+}
+
+fn kept(ratio: f64) -> bool {
+    ratio >= 0.9
+}
+
+const NEAR: &str = "within 3 %";
+const SAME: &str = "the same: at least 0.97";
+const BELOW: &str = "below 1";
+const AT_PEAK: &str = "at most 1.05";
+
+const DUE_ON_FILE: &[Due] = &[
+    due(
+        "bare ring, rate against fio registered",
+        (RING, URING, RATE),
+        NEAR,
+        near,
+    ),
+    due(
+        "page engine, rate against fio registered",
+        (ENGINE, URING, RATE),
+        NEAR,
+        near,
+    ),
+    due(
+        "page engine, rate against fio tuned",
+        (ENGINE, URING_TUNED, RATE),
+        SAME,
+        same,
+    ),
+    due(
+        "bare ring, process CPU against t/io_uring",
+        (RING, PEAK, PROCESS),
+        AT_PEAK,
+        at_peak,
+    ),
+    due(
+        "bare ring, system CPU against t/io_uring",
+        (RING, PEAK, SYSTEM),
+        AT_PEAK,
+        at_peak,
+    ),
+    due(
+        "page engine, process CPU against fio tuned",
+        (ENGINE, URING_TUNED, PROCESS),
+        BELOW,
+        below_one,
+    ),
+    due(
+        "page engine, system CPU against fio tuned",
+        (ENGINE, URING_TUNED, SYSTEM),
+        BELOW,
+        below_one,
+    ),
+];
+const DUE_ON_XFS: &[Due] = &[
+    due(
+        "bare ring, rate against fio registered",
+        (RING, URING, RATE),
+        SAME,
+        same,
+    ),
+    due(
+        "bare ring, system CPU against fio registered",
+        (RING, URING, SYSTEM),
+        BELOW,
+        below_one,
+    ),
+    due(
+        "page engine, rate against fio tuned",
+        (ENGINE, URING_TUNED, RATE),
+        SAME,
+        same,
+    ),
+];
+const DUE_ON_ZRAM: &[Due] = &[
+    due(
+        "engine by pread, verification off, rate against the bare pread loop",
+        (ENGINE_PREAD_OFF, PREAD, RATE),
+        "at least 0.9",
+        kept,
+    ),
+    due(
+        "bare pread, process CPU against fio psync",
+        (PREAD, PSYNC, PROCESS),
+        BELOW,
+        below_one,
+    ),
+];
+
 fn ratios(table: &mut Table, kind: Kind, found: &mut Found) {
-    let rate = table.ratio("rate", RING, URING, "iops");
-    table.ratio("rate", RING, URING_TUNED, "iops");
-    let engine_rate = table.ratio("rate", ENGINE, URING, "iops");
-    let tuned_rate = table.ratio("rate", ENGINE, URING_TUNED, "iops");
-    table.ratio("rate", ENGINE_16, URING, "iops");
-    let ring_peak = table.ratio("process CPU", RING, PEAK, "process_us");
-    let ring_peak_system = table.ratio("system CPU", RING, PEAK, "system_us");
-    table.ratio("rate", RING, PEAK, "iops");
-    table.ratio("process CPU", RING, URING, "process_us");
-    let ring_system = table.ratio("system CPU", RING, URING, "system_us");
-    let engine_cpu = table.ratio("process CPU", ENGINE, URING_TUNED, "process_us");
-    let engine_system = table.ratio("system CPU", ENGINE, URING_TUNED, "system_us");
-    table.ratio("rate", PREAD, PSYNC, "iops");
-    let pread_cpu = table.ratio("process CPU", PREAD, PSYNC, "process_us");
-    let pread_kept = table.ratio("rate", ENGINE_PREAD_OFF, PREAD, "iops");
-    table.ratio("rate", ENGINE_PREAD, PREAD, "iops");
-    table.ratio("rate", ENGINE_PREAD, ENGINE_PREAD_OFF, "iops");
-    table.ratio("rate", ENGINE, ENGINE_OFF, "iops");
-    let on = match kind {
-        Kind::File => "file",
-        Kind::Xfs => "XFS on loop",
-        Kind::Zram => "zram",
+    for (head, ours, theirs, key) in RATIOS {
+        table.ratio(head, ours, theirs, key);
+    }
+    let (on, dues) = match kind {
+        Kind::File => ("file", DUE_ON_FILE),
+        Kind::Xfs => ("XFS on loop", DUE_ON_XFS),
+        Kind::Zram => ("zram", DUE_ON_ZRAM),
     };
-    let owe = |found: &mut Found, what: &str, owed: &str, seen, digits, met: &dyn Fn(f64) -> bool| {
-        found.owe(&format!("{on}: {what}"), owed, seen, digits, met);
-    };
-    match kind {
-        Kind::File => {
-            let (ring, engine) = (table.figure(RING, "user_instr"), table.figure(ENGINE, "user_instr"));
-            owe(
-                found,
-                "bare ring, user instructions per read",
-                "at most 150",
-                ring,
-                0,
-                &|v| v <= 150.0,
-            );
-            owe(
-                found,
-                "page engine, verified, user instructions per read",
-                "at most 2,000",
-                engine,
-                0,
-                &|v| v <= 2000.0,
-            );
-            let near = |v: f64| (v - 1.0).abs() <= 0.03;
-            owe(
-                found,
-                "bare ring, rate against fio registered",
-                "within 3 %",
-                rate,
-                3,
-                &near,
-            );
-            owe(
-                found,
-                "page engine, rate against fio registered",
-                "within 3 %",
-                engine_rate,
-                3,
-                &near,
-            );
-            owe(
-                found,
-                "page engine, rate against fio tuned",
-                "the same: at least 0.97",
-                tuned_rate,
-                3,
-                &|v| v >= 0.97,
-            );
-            owe(
-                found,
-                "bare ring, process CPU against t/io_uring",
-                "at most 1.05",
-                ring_peak,
-                3,
-                &|v| v <= 1.05,
-            );
-            owe(
-                found,
-                "bare ring, system CPU against t/io_uring",
-                "at most 1.05",
-                ring_peak_system,
-                3,
-                &|v| v <= 1.05,
-            );
-            owe(
-                found,
-                "page engine, process CPU against fio tuned",
-                "below 1",
-                engine_cpu,
-                3,
-                &|v| v < 1.0,
-            );
-            owe(
-                found,
-                "page engine, system CPU against fio tuned",
-                "below 1",
-                engine_system,
-                3,
-                &|v| v < 1.0,
-            );
-        }
-        Kind::Xfs => {
-            owe(
-                found,
-                "bare ring, rate against fio registered",
-                "the same: at least 0.97",
-                rate,
-                3,
-                &|v| v >= 0.97,
-            );
-            owe(
-                found,
-                "bare ring, system CPU against fio registered",
-                "below 1",
-                ring_system,
-                3,
-                &|v| v < 1.0,
-            );
-            owe(
-                found,
-                "page engine, rate against fio tuned",
-                "the same: at least 0.97",
-                tuned_rate,
-                3,
-                &|v| v >= 0.97,
-            );
-        }
-        Kind::Zram => {
-            let what = "engine by pread, verification off, rate against the bare pread loop";
-            owe(found, what, "at least 0.9", pread_kept, 3, &|v| v >= 0.9);
-            owe(
-                found,
-                "bare pread, process CPU against fio psync",
-                "below 1",
-                pread_cpu,
-                3,
-                &|v| v < 1.0,
-            );
-        }
+    if kind == Kind::File {
+        let count = |name| table.figure(name, "user_instr");
+        found.owe(
+            "file: bare ring, user instructions per read",
+            "at most 150",
+            count(RING),
+            0,
+            |v| v <= 150.0,
+        );
+        let what = "file: page engine, verified, user instructions per read";
+        found.owe(what, "at most 2,000", count(ENGINE), 0, |v| v <= 2000.0);
+        let what = "file: the same, 16 pages an operation";
+        found.show(what, count(ENGINE_16), 0);
+        let what = "file: the same, verification off";
+        found.show(what, count(ENGINE_OFF), 0);
+    }
+    for due in dues {
+        let seen = table.over(due.ours, due.theirs, due.key);
+        found.owe(&format!("{on}: {}", due.what), due.owed, seen, 3, due.met);
+    }
+    if kind == Kind::Zram {
+        let cost = table.over(ENGINE_PREAD, ENGINE_PREAD_OFF, RATE);
+        found.show(
+            "zram: engine by pread, verified, rate against verification off",
+            cost,
+            3,
+        );
     }
 }
