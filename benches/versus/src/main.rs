@@ -76,7 +76,10 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
     ] {
         if wanted(section) {
             bench.interrupt.check()?;
-            let part = one(&bench, section)?;
+            let part = match one(&bench, section) {
+                Ok(part) => part,
+                Err(error) => skipped(&bench, section, &error)?,
+            };
             for table in &part.tables {
                 println!("{}", table.markdown());
             }

@@ -24,8 +24,8 @@ const COLUMNS: &[Column] = &[
         digits: 2,
     },
     Column {
-        key: "resident_mib",
-        head: "resident MiB",
+        key: "allotted_mib",
+        head: "address space MiB",
         digits: 1,
     },
     Column {
@@ -78,14 +78,14 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
     let mut table = interleaved(bench, "Sessions", COLUMNS, &contenders)?;
     for line in &mut table.lines {
         for row in &mut line.rounds {
-            if let Some(bytes) = row.get("resident_bytes").copied() {
-                row.insert("resident_mib".into(), bytes / 1048576.0);
+            if let Some(bytes) = row.get("allotted_bytes").copied() {
+                row.insert("allotted_mib".into(), bytes / 1048576.0);
             }
         }
     }
     let bytes = |sessions: u32| {
         let line = table.line(&name(sessions));
-        let rounds = line.map(|line| line.rounds.iter().filter_map(|row| row.get("resident_bytes").copied()));
+        let rounds = line.map(|line| line.rounds.iter().filter_map(|row| row.get("allotted_bytes").copied()));
         rounds.map(|rounds| rounds.collect::<Vec<f64>>()).unwrap_or_default()
     };
     let each = Spread::of(
@@ -96,9 +96,9 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
     );
     let loop_bytes = table.figure(&name(MANY), "loop_bytes").map_or(0.0, |s| s.median);
     table.notes.push(format!(
-        "Closed sessions of one read each on {}. Memory of a session: resident memory with {MANY} less that with {FEW}, of the \
-         same database with the whole cache of {CACHE_MIB} MiB touched, by the number of sessions; of it the hot loop allots {loop_bytes:.0} \
-         bytes. The rings that the kernel holds for the ports (about 200 bytes a session) are not in it.",
+        "Closed sessions of one read each on {}. Memory of a session: the address space of the run \
+         with {MANY} less that of the run with {FEW}, of the same database and cache, by the number of sessions: all that is \
+         allotted, the ports' rings and slots included; the hot loop's part of it is {loop_bytes:.0} bytes.",
         place.words
     ));
     let mut found = Found::default();
