@@ -20,10 +20,11 @@ use rustix::io_uring::{
 const CHUNK_SHIFT: u32 = 30;
 /// Requests that are queued before they are sent without waiting for more. The kernel hands a batch to the device when it has
 /// prepared all of it, so a burst of completions answered by one long batch leaves the device idle meanwhile: where many
-/// complete at once (a virtual disk) that took 7 % of the rate. Shorter batches cost a system call each.
-const BATCH: u32 = 4;
-/// A batch, what is put back after a short transfer, and the poll.
-const ENTRIES: u32 = 2 * BATCH;
+/// complete at once (a virtual disk) that took 7 % of the rate. But each batch costs a system call, and a virtual disk a
+/// notice to its host. So the first batch after a wait is short, and each further one twice as long.
+const BATCHES: (u32, u32) = (4, 32);
+/// A batch, and the poll.
+const ENTRIES: u32 = 2 * BATCHES.1;
 /// Marks the completion of the poll on the waker.
 pub(crate) const POLL: u64 = u64::MAX;
 
@@ -52,6 +53,8 @@ pub(crate) struct Ring {
     grant: RingGrant,
     /// The poll, which has no part of the memory: whether it is among the requests, and whether the kernel has it.
     poll: Poll,
+    /// Requests that make the next batch.
+    batch: u32,
     /// Memory up to here lies in the first registered buffer; 0 where memory is not registered.
     near_bytes: u64,
 }
@@ -127,6 +130,7 @@ impl Ring {
             enabled: false,
             grant,
             poll: Poll::None,
+            batch: BATCHES.0,
             near_bytes,
         })
     }
@@ -172,7 +176,12 @@ impl Ring {
 
     #[inline(always)]
     fn has_room(&mut self) -> bool {
-        self.queues.queued() < BATCH || (self.enabled && self.poll != Poll::Queued && self.queues.send())
+        self.queues.queued() < self.batch || (self.enabled && self.poll != Poll::Queued && self.send())
+    }
+
+    fn send(&mut self) -> bool {
+        self.batch = (2 * self.batch).min(BATCHES.1);
+        self.queues.send()
     }
 
     /// Queues any transfer or flush; its result comes back under `slot`.
@@ -237,7 +246,7 @@ impl Ring {
     }
 
     fn push_entry(&mut self, entry: io_uring_sqe) -> Result<(), TargetError> {
-        while self.queues.queued() >= BATCH {
+        while self.queues.queued() >= BATCHES.1 {
             self.enter(0, None)?;
         }
         // SAFETY: what an entry points to is the ring's own memory, which is kept until the kernel is done with it.
@@ -258,6 +267,7 @@ impl Ring {
         if !self.enabled {
             self.enable()?;
         }
+        self.batch = BATCHES.0;
         let span = until.filter(|_| want > 0).map(span_until);
         match self.queues.enter(want as u32, span.as_ref()) {
             Ok(()) => {
