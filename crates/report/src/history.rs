@@ -7,6 +7,7 @@ use ledger::{
     HistogramRow, Ledger, LedgerError, Look, Measure, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Slice, Stack, Study,
     Trial, TrialStatus, UserScan,
 };
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// One finished phase with all that was seen in it.
@@ -17,6 +18,8 @@ pub(crate) struct Seen {
     pub histograms: Vec<HistogramRow>,
     pub slices: Vec<Slice>,
     pub scans: Vec<UserScan>,
+    /// p99 of service by class, as far as a histogram was unpacked: that costs more than all else of a report.
+    pub service_p99_ns: RefCell<BTreeMap<String, Option<f64>>>,
 }
 
 impl Seen {
@@ -147,6 +150,7 @@ fn phases(ledger: &Ledger) -> Result<BTreeMap<PhaseId, (ledger::TrialId, Seen)>,
             run: phase.run,
             measures: BTreeMap::new(),
             histograms: Vec::new(),
+            service_p99_ns: RefCell::default(),
             slices: Vec::new(),
             scans: Vec::new(),
         };

@@ -57,7 +57,11 @@ pub(crate) fn latencies(kind: PhaseKind, seen: &[(u32, &Seen)]) -> Result<Vec<La
                 .filter(of_stamp)
                 .filter(|row| row.class == class)
             {
-                blocks.push(decode_histogram(&row.blob)?);
+                let histogram = decode_histogram(&row.blob)?;
+                if stamp == Stamp::Service {
+                    phase.service_p99_ns.borrow_mut().insert(class.into(), p99(&histogram));
+                }
+                blocks.push(histogram);
             }
         }
         blocks.retain(|histogram| !histogram.is_empty());
@@ -108,6 +112,14 @@ pub(crate) fn service_p99(seen: &Seen, class: &str) -> Result<Option<f64>, Ledge
     let Some(row) = rows.find(|row| row.stamp == Stamp::Service && row.class == class) else {
         return Ok(None);
     };
-    let histogram = decode_histogram(&row.blob)?;
-    Ok((!histogram.is_empty()).then(|| histogram.value_at_quantile(0.99) as f64))
+    if let Some(known) = seen.service_p99_ns.borrow().get(class) {
+        return Ok(*known);
+    }
+    let found = p99(&decode_histogram(&row.blob)?);
+    seen.service_p99_ns.borrow_mut().insert(class.into(), found);
+    Ok(found)
+}
+
+fn p99(histogram: &Histogram<u64>) -> Option<f64> {
+    (!histogram.is_empty()).then(|| histogram.value_at_quantile(0.99) as f64)
 }
