@@ -253,6 +253,15 @@ impl<P: Port> Core<P> {
                         repair && found.hopeless == 0,
                     );
                 }
+                if found.lost > 0 {
+                    report.add(
+                        format!(
+                            "file {name} extent {extent}: {} parts can be read from no copy",
+                            found.lost
+                        ),
+                        false,
+                    );
+                }
                 if found.hopeless > 0 {
                     report.add(
                         format!(

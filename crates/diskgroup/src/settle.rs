@@ -26,6 +26,8 @@ pub(crate) struct Compared {
     pub(crate) unreadable: u64,
     /// Pages that no copy has whole.
     pub(crate) hopeless: u64,
+    /// Parts of which no copy could be read.
+    pub(crate) lost: u64,
 }
 
 /// Decides between copies of the same bytes: gives the content to keep. `copies` has at least one.
@@ -89,7 +91,7 @@ impl<P: Port> Core<P> {
             let good: Vec<&[u8]> = copies.iter().filter_map(|c| c.as_deref().ok()).collect();
             found.unreadable += (copies.len() - good.len()) as u64;
             if good.is_empty() {
-                found.hopeless += 1;
+                found.lost += 1;
                 done += len;
                 continue;
             }
@@ -138,7 +140,7 @@ impl<P: Port> Core<P> {
             for extent in first..extents.min(first + crate::file::LEAF_EXTENTS) {
                 let (found, written) = self.compare(number, extent, true)?;
                 mounted.extents_settled += u64::from(!written.is_empty());
-                if found.hopeless > 0 {
+                if found.lost > 0 {
                     unsettled.insert((number, leaf));
                 }
                 disks.extend(written);

@@ -149,10 +149,16 @@ impl ModelPort {
         self.current.write(file, offset, bytes);
         self.durable.write(file, offset, bytes);
         // What was there before must not come back with a flush.
-        self.unflushed[usize::from(file.0)].retain(|w| {
-            let end = w.offset + w.data.len() as u64;
-            end <= offset || w.offset >= offset + bytes.len() as u64
-        });
+        for write in &mut self.unflushed[usize::from(file.0)] {
+            let (from, to) = (
+                write.offset.max(offset),
+                (write.offset + write.data.len() as u64).min(offset + bytes.len() as u64),
+            );
+            if from < to {
+                let damaged = &bytes[(from - offset) as usize..(to - offset) as usize];
+                write.data[(from - write.offset) as usize..(to - write.offset) as usize].copy_from_slice(damaged);
+            }
+        }
     }
 
     /// What all completed writes have left on the disks.

@@ -1,0 +1,24 @@
+//! Crashes by the thousand: the power fails at any write or flush while files are made, grown and deleted, pages written, disks
+//! added, dropped, taken away and brought back, extents moved and copied.
+//!
+//! `ASSAY_CRASH_SEEDS` sets the number of seeds; a failing seed is printed with the command that replays it.
+
+mod machine;
+mod seeds;
+
+use seeds::{crash_seed, number, run_all};
+
+#[test]
+fn whatever_was_acknowledged_is_there_and_the_group_is_sound() {
+    let count = number("ASSAY_CRASH_SEEDS", 10_000);
+    run_all("crash", "ASSAY_CRASH_SEED", count, crash_seed);
+}
+
+#[test]
+fn replay() {
+    let Ok(seed) = std::env::var("ASSAY_CRASH_SEED").unwrap_or_default().parse() else {
+        return;
+    };
+    eprintln!("{:#?}", machine::scenario::scenario(seed, None));
+    crash_seed(seed).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+}
