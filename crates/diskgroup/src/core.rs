@@ -150,7 +150,12 @@ impl<P: Port> Core<P> {
 
     /// Where a block's home is, on all disks that can be written.
     pub(crate) fn homes(&self, address: Address) -> Vec<(u16, FileId, u64)> {
-        let live = |number: u16| Some((number, self.disks.get(&number)?.live()?));
+        self.places(address, Disk::live)
+    }
+
+    /// Where a block's home is, on the disks that `open` gives a file for.
+    pub(crate) fn places(&self, address: Address, open: impl Fn(&Disk) -> Option<FileId>) -> Vec<(u16, FileId, u64)> {
+        let live = |number: u16| Some((number, self.disks.get(&number).and_then(&open)?));
         match address {
             Address::Root => {
                 let disks = self.disks.keys().filter_map(|&n| live(n));
@@ -169,7 +174,8 @@ impl<P: Port> Core<P> {
                 copies
                     .filter_map(|p| {
                         let (n, slot) = live(p.disk)?;
-                        Some((n, slot, u64::from(p.au) * self.au() + u64::from(block) * BLOCK as u64))
+                        let inside = u64::from(block) * BLOCK as u64;
+                        Some((n, slot, u64::from(p.au) * self.au() + inside))
                     })
                     .collect()
             }
@@ -288,11 +294,21 @@ impl<P: Port> Core<P> {
 
     /// Writes blocks to their homes. A disk that fails is remembered; a block that got nowhere is an error.
     pub(crate) fn write_homes(&mut self, addresses: &[Address], used: &mut BTreeSet<u16>) -> Result<(), GroupError> {
+        self.write_places(addresses, used, Disk::live)
+    }
+
+    /// The same on the disks that `open` gives a file for.
+    pub(crate) fn write_places(
+        &mut self,
+        addresses: &[Address],
+        used: &mut BTreeSet<u16>,
+        open: impl Fn(&Disk) -> Option<FileId>,
+    ) -> Result<(), GroupError> {
         let sequence = self.journal.sequence;
         let images: Vec<_> = addresses.iter().map(|&a| (a, self.image(a, sequence))).collect();
         let mut places = Vec::new();
         for (nth, (address, _)) in images.iter().enumerate() {
-            places.extend(self.homes(*address).into_iter().map(|home| (nth, home)));
+            places.extend(self.places(*address, &open).into_iter().map(|home| (nth, home)));
         }
         let items: Vec<(FileId, u64, &[u8])> = places
             .iter()

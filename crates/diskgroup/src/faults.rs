@@ -181,6 +181,7 @@ impl<P: Port> Core<P> {
             } else if let Some(disk) = self.disks.get_mut(&number) {
                 disk.failing = true;
                 self.layout_version += 1;
+                self.fill_holders()?;
             }
         }
         Ok(())

@@ -177,8 +177,6 @@ impl<P: Port> Core<P> {
             if let Err(error) = zeroed {
                 // What was taken is recorded as this file's, and given back by who asked.
                 if !error.is_power_cut() && self.dead.is_none() {
-                    let file = self.files.get_mut(&number).expect("the file being extended");
-                    file.state = if before == 0 { FileState::Making } else { file.state };
                     self.commit(change)?;
                 }
                 return Err(error);

@@ -7,13 +7,13 @@ use crate::core::Core;
 use crate::create::{DiskSpec, admit, check_disks, look, new_disk, too_small};
 use crate::disk::{Disk, TABLE, table_block};
 use crate::error::GroupError;
-use crate::header::{DISKS_MAX, Found, Place};
+use crate::header::{DISKS_MAX, Found, Place, second_at};
 use crate::planted::Planted;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use targets::Port;
+use targets::{FileId, Port};
 
 impl<P: Port> Core<P> {
     pub(crate) fn disk_named(&self, name: &str) -> Result<u16, GroupError> {
@@ -88,7 +88,18 @@ impl<P: Port> Core<P> {
         change.touch(Address::Root);
         (0..TABLE).for_each(|index| change.touch(Address::Meta(index)));
         self.commit(change)?;
+        self.fill_holders()?;
         self.settle_trouble()
+    }
+
+    /// Gives the journal as many holders as it should have, where fewer are left.
+    pub(crate) fn fill_holders(&mut self) -> Result<(), GroupError> {
+        let best = self.choose_holders();
+        if best.len() > self.journal.holders.len() {
+            self.checkpoint()
+        } else {
+            Ok(())
+        }
     }
 
     /// Marks a disk as being dropped; the rebalance empties it.
@@ -197,24 +208,23 @@ impl<P: Port> Core<P> {
                 });
             }
         };
-        // Room first: from the moment the disk is written to, memory and journal must agree.
+        // The disk must hold the journal from the transaction on that has it online: without it, what a later checkpoint writes to
+        // it could be half there when the other holders are gone. So a new lap begins with that transaction.
+        self.checkpoint()?;
         let change = self.begin()?;
-        self.disks.get_mut(&number).expect("just seen").online = true;
-        let written = if Planted::ReturnWithoutTable.on() {
-            Ok(())
-        } else {
-            self.write_returned(number, whole)
-        };
-        if written.is_err() || self.trouble.remove(&number) {
-            self.disks.get_mut(&number).expect("just seen").online = false;
-            written?;
+        if !Planted::ReturnWithoutTable.on() {
+            self.write_returned(number, slot, whole)?;
+        }
+        if self.trouble.remove(&number) {
             return Err(GroupError::Io {
                 what: "writing metadata",
                 disk: name,
                 fault: targets::IoFault::Errno(5),
             });
         }
-        self.disks.get_mut(&number).expect("just seen").failing = false;
+        let disk = self.disks.get_mut(&number).expect("just seen");
+        (disk.online, disk.failing) = (true, false);
+        self.journal.holders = self.choose_holders();
         self.commit_disks(change)?;
         // What it has and is not stale is durable there: it was when it left.
         for file in self.files.values() {
@@ -231,7 +241,7 @@ impl<P: Port> Core<P> {
 
     /// A disk that was missing at mount may be on one of the port's files now.
     fn find_missing(&mut self, number: u16) -> Result<(), GroupError> {
-        for slot in (0..self.names.len() as u16).map(targets::FileId) {
+        for slot in (0..self.names.len() as u16).map(FileId) {
             let (found, _) = look(&mut self.store, slot)?;
             let uuid = self.disks[&number].uuid;
             if matches!(&found, Found::Header { header, .. } if header.group == self.group && header.disk == uuid) {
@@ -244,25 +254,38 @@ impl<P: Port> Core<P> {
         })
     }
 
-    fn write_returned(&mut self, number: u16, header_whole: bool) -> Result<(), GroupError> {
-        self.write_table(number)?;
-        let on_it = |extent: &Vec<crate::file::Pointer>| extent.iter().any(|p| p.disk == number);
-        let extents: Vec<u32> = (0..self.root.extents.len() as u32)
-            .filter(|&e| on_it(&self.root.extents[e as usize]))
-            .collect();
-        let mut used = BTreeSet::new();
-        self.write_homes(&[Address::Root], &mut used)?;
-        for extent in extents {
-            let first = extent * self.meta_blocks();
-            let all: Vec<Address> = (first..first + self.meta_blocks()).map(Address::Meta).collect();
-            for part in all.chunks(64) {
-                self.write_homes(part, &mut used)?;
+    /// Writes all metadata of a disk anew while the group still has it offline: what stands there is what is committed, and the
+    /// group has it online only when it is durable.
+    fn write_returned(&mut self, number: u16, slot: FileId, header_whole: bool) -> Result<(), GroupError> {
+        let only = |disk: &Disk| (disk.number == number).then_some(slot);
+        let tables = (0..self.disks[&number].place.table_blocks).map(|index| Address::Table { disk: number, index });
+        let mut all: Vec<Address> = tables.chain([Address::Root]).collect();
+        for (extent, copies) in self.root.extents.iter().enumerate() {
+            if copies.iter().any(|p| p.disk == number) {
+                let first = extent as u32 * self.meta_blocks();
+                all.extend((first..first + self.meta_blocks()).map(Address::Meta));
+            }
+        }
+        for part in all.chunks(64) {
+            match self.write_places(part, &mut BTreeSet::new(), only) {
+                // That other disks have them is why the group is alive at all.
+                Err(GroupError::Lost { .. }) | Ok(()) => {}
+                Err(error) => return Err(error),
             }
         }
         if !header_whole {
-            self.write_headers(&[number], true)?;
+            let block = self.header(&self.disks[&number], true).encode();
+            for at in [0, second_at(self.disks[&number].bytes)] {
+                let written = self.store.write(&[(slot, at, &block)])?;
+                let flushed = self.store.flush(&[slot])?;
+                if written[0].is_err() || flushed[0].is_err() {
+                    self.trouble.insert(number);
+                }
+            }
         }
-        self.flush_disks(&[number])?;
+        if self.store.flush(&[slot])?[0].is_err() {
+            self.trouble.insert(number);
+        }
         Ok(())
     }
 }

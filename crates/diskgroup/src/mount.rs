@@ -73,13 +73,12 @@ struct Reading<P> {
 }
 
 impl<P: Port> Reading<P> {
-    /// The newest whole copy of a block; the journal's counts as the newest. `None` for a block that was never written.
+    /// The newest whole copy of a block, in the journal or at home: a journal can be older than what is at home, when the disks
+    /// that held the newer one are gone. `None` for a block of which no copy could be read.
     fn block(&mut self, address: Address, places: &[(FileId, u64)]) -> Result<Option<Vec<u8>>, GroupError> {
-        if let Some(bytes) = self.overlay.get(&address) {
-            return Ok(Some(bytes.clone()));
-        }
         let items: Vec<_> = places.iter().map(|&(slot, at)| (slot, at, BLOCK as u64)).collect();
-        let copies: Vec<Vec<u8>> = self.store.read(&items)?.into_iter().flatten().collect();
+        let mut copies: Vec<Vec<u8>> = self.store.read(&items)?.into_iter().flatten().collect();
+        copies.extend(self.overlay.get(&address).cloned());
         let unwritten = copies.iter().any(|bytes| bytes.iter().all(|&b| b == 0));
         let some = !copies.is_empty();
         let whole = copies.into_iter().filter_map(|bytes| {
@@ -246,7 +245,10 @@ impl<P: Port> Core<P> {
         core.journal.blocks = header.place.journal_blocks;
         core.journal.sequence = sequence;
         core.journal.incarnation = core.root.incarnation.max(reading.chain.incarnation);
-        core.homeless = reading.overlay.into_keys().collect();
+        // Tables of disks that have been released since have no home.
+        let has_home = |a: &Address| !matches!(a, Address::Table { disk, .. } if !core.disks.contains_key(disk));
+        let homeless = reading.overlay.into_keys().filter(has_home).collect();
+        core.homeless = homeless;
         core.preferred.clone_from(&options.preferred);
         core.verify.clone_from(&options.verify);
         let damaged = reading.found.values().filter(|c| !c.whole).map(|c| c.header.number);
@@ -342,7 +344,7 @@ impl<P: Port> Core<P> {
         Ok(())
     }
 
-    /// Takes missing disks offline, in memory, if that is allowed and nothing is lost by it.
+    /// Whether the group may be opened without the disks that are missing: nothing is lost by it, and it was allowed.
     fn check_presence(&mut self, force: bool, mounted: &mut Mounted) -> Result<(), GroupError> {
         let gone: Vec<u16> = self
             .disks
@@ -351,9 +353,6 @@ impl<P: Port> Core<P> {
             .map(|d| d.number)
             .collect();
         mounted.missing = gone.iter().map(|n| self.disk_name(*n)).collect();
-        for &number in &gone {
-            self.disks.get_mut(&number).expect("just seen").online = false;
-        }
         let mut lost = BTreeSet::new();
         for file in self.files.values() {
             if (0..file.extents()).any(|e| !file.pointers_of(e).iter().any(|p| self.readable(p))) {
@@ -361,7 +360,11 @@ impl<P: Port> Core<P> {
             }
         }
         if !lost.is_empty() {
-            let not_there = self.disks.values().filter(|d| !d.online).map(|d| d.name.clone());
+            let not_there = self
+                .disks
+                .values()
+                .filter(|d| d.live().is_none())
+                .map(|d| d.name.clone());
             return Err(GroupError::Lost {
                 disks: not_there.collect(),
                 files: lost.into_iter().collect(),
@@ -387,7 +390,7 @@ impl<P: Port> Core<P> {
         let offline = self
             .disks
             .values()
-            .filter(|d| !d.online)
+            .filter(|d| d.live().is_none())
             .fold(0, |bits, d| bits | d.bit());
         self.board.offline.store(offline, std::sync::atomic::Ordering::SeqCst);
         self.checkpoint()?;
@@ -409,7 +412,12 @@ impl<P: Port> Core<P> {
             }
             self.mark_stale(&stale)?;
         }
+        // Only now, with that durable, are they offline: a mount that is cut short before finds them missing again, or there.
         let mut change = self.begin()?;
+        self.disks
+            .values_mut()
+            .filter(|d| d.slot.is_none())
+            .for_each(|d| d.online = false);
         change.touch(Address::Root);
         (0..disk::TABLE).for_each(|index| change.touch(Address::Meta(index)));
         self.commit(change)?;

@@ -274,8 +274,10 @@ impl<P: Port> GroupPort<P> {
                 completion.token &= !SIDE;
                 done[kept] = completion;
                 kept += 1;
-            } else {
-                self.ended(completion)?;
+            } else if let Err(error) = self.ended(completion) {
+                // The rest is as lost as the port is; the caller must not see tokens that are not its own.
+                done.truncate(kept);
+                return Err(error);
             }
         }
         done.truncate(kept);

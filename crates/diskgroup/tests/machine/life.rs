@@ -226,6 +226,11 @@ impl<'a> Life<'a> {
         let Some(file) = self.oracle.files.get_mut(&asked.name) else {
             return Ok(());
         };
+        if asked.op == Op::Read {
+            file.pages[asked.page..asked.page + asked.pages]
+                .iter_mut()
+                .for_each(|p| p.readers -= 1);
+        }
         match asked.op {
             Op::Write => file.pages[asked.page..asked.page + asked.pages]
                 .iter_mut()
@@ -310,10 +315,13 @@ impl<'a> Life<'a> {
             asked.page = b as usize % file.pages.len();
             asked.pages = (1 + c as usize).min(file.pages.len() - asked.page);
             let range = asked.page..asked.page + asked.pages;
-            if file.pages[range.clone()].iter().any(|p| p.busy) {
+            let busy = |p: &Page| p.busy || (op == Op::Write && p.readers > 0);
+            if file.pages[range.clone()].iter().any(busy) {
                 return self.wait(nth, 0);
             }
-            if op == Op::Write {
+            if op == Op::Read {
+                file.pages[range].iter_mut().for_each(|p| p.readers += 1);
+            } else {
                 for page in range {
                     let version = file.pages[page].begin();
                     let bytes = worker

@@ -15,6 +15,8 @@ pub(crate) struct Page {
     /// A write failed: what is there is one of `base` and `since`, sector by sector.
     pub(crate) unsure: bool,
     pub(crate) next: u32,
+    /// Reads in flight: no write is begun meanwhile, so that it is known what they must find.
+    pub(crate) readers: u32,
 }
 
 impl Page {
@@ -67,6 +69,7 @@ impl Page {
         self.since.clear();
         self.busy = false;
         self.unsure = false;
+        self.readers = 0;
     }
 }
 

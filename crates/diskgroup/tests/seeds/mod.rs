@@ -77,6 +77,7 @@ pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
     arm(&machine, &mut rng);
     loop {
         let ended = work(&mut life, scenario.steps);
+        say(|| format!("life {torn} of {} steps ended: {ended:?}", life.steps));
         let (machine, oracle) = (life.machine.clone(), life.drop_all());
         let mut disks = match ended {
             Ok(()) | Err(Trouble::Cut) => machine.cut(seed ^ torn),
@@ -97,7 +98,7 @@ pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
 fn after_a_cut<'a>(
     scenario: &'a Scenario,
     disks: &mut Disks,
-    oracle: Oracle,
+    mut oracle: Oracle,
     seed: u64,
     torn: u64,
     rng: &mut Xoshiro256PlusPlus,
@@ -120,8 +121,13 @@ fn after_a_cut<'a>(
         if interrupted {
             arm(&machine, rng);
         }
+        say(|| format!("mount {torn}.{attempt}: without {without} {gone}, interrupted {interrupted}"));
         let mounted = Life::mount(scenario, machine.clone(), oracle.clone(), seed ^ torn << 20, without);
         machine.set_mood(gone, Mood::default());
+        say(|| match &mounted {
+            Ok((_, report)) => format!("{report:?}"),
+            Err(t) => format!("{t:?}"),
+        });
         let mut life = match mounted {
             Ok((life, report)) => {
                 if !report.tables_repaired.is_empty() && attempt == 0 {
@@ -139,8 +145,12 @@ fn after_a_cut<'a>(
         };
         let verified = life.survey(true).and_then(|()| life.must_be_sound());
         match verified {
-            Ok(()) => return Ok(life),
+            Ok(()) => {
+                machine.fail_power(PowerFails::AtWrite(u64::MAX));
+                return Ok(life);
+            }
             Err(Trouble::Cut) => {
+                oracle = life.drop_all();
                 *disks = machine.cut(seed ^ torn ^ 0x78);
                 continue;
             }
@@ -155,4 +165,11 @@ fn rest(life: &mut Life<'_>, scenario: &Scenario) -> Result<(), Trouble> {
     life.come_to_rest()?;
     life.survey(false)?;
     life.must_be_sound()
+}
+
+/// Prints when a single seed is replayed.
+pub(crate) fn say(what: impl FnOnce() -> String) {
+    if std::env::var_os("ASSAY_SAY").is_some() {
+        eprintln!("{}", what());
+    }
 }
