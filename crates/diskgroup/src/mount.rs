@@ -398,7 +398,9 @@ impl<P: Port> Core<P> {
         self.journal.incarnation = self.root.incarnation;
         // Sequences only ever grow, even if the last ones were lost with a torn journal.
         self.journal.sequence = self.journal.sequence.max(self.root.incarnation << 32);
-        if !mounted.missing.is_empty() && !Planted::MissingNotStale.on() {
+        // Of regions that were being written, nobody knows what a disk has that is not there, or that had just been taken offline:
+        // a write may have been in flight.
+        if !Planted::MissingNotStale.on() {
             let mut stale = BTreeSet::new();
             for file in self.files.values() {
                 let dirty = (0..file.extents()).filter(|e| file.leaves[(e / LEAF_EXTENTS) as usize].dirty);

@@ -3,7 +3,7 @@
 use crate::machine::content::{Judge, PAGE, SECTOR, SECTORS, fill, versions_of};
 use crate::machine::oracle::{Oracle, Page};
 use crate::machine::scenario::{AU, Scenario, below};
-use crate::machine::{Machine, Window};
+use crate::machine::{Machine, Window, say};
 use diskgroup::{FileSpec, Group, GroupError, GroupPort, MountOptions, Mounted, Redundancy, Step, Stripe, Upkeep};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -181,7 +181,9 @@ impl<'a> Life<'a> {
         let Some(upkeep) = &mut self.upkeep else {
             return Ok(Step::Idle);
         };
-        match upkeep.step(block) {
+        let stepped = upkeep.step(block);
+        say(|| format!("upkeep: {stepped:?} {:?}", upkeep.progress()));
+        match stepped {
             Err(GroupError::Busy { .. }) => Ok(Step::Working),
             other => Ok(other?),
         }
@@ -216,6 +218,12 @@ impl<'a> Life<'a> {
             .take()
             .ok_or_else(|| format!("a completion of nothing: {slot}"))?;
         let well = completion.result.is_ok();
+        say(|| {
+            format!(
+                "   done {:?} {} page {} slot {slot}: {:?}",
+                asked.op, asked.name, asked.page, completion.result
+            )
+        });
         if !well && !self.errors_allowed {
             let what = format!(
                 "{:?} of {} page {} failed: {:?}",
@@ -341,6 +349,12 @@ impl<'a> Life<'a> {
             len: asked.pages as u32 * PAGE as u32,
             token: slot as u64,
         };
+        say(|| {
+            format!(
+                "{nth}: {op:?} {} page {} +{} slot {slot}",
+                asked.name, asked.page, asked.pages
+            )
+        });
         worker.asked[slot] = Some(asked);
         Ok(worker.port.submit(request)?)
     }
@@ -443,6 +457,7 @@ impl<'a> Life<'a> {
                 self.group.drop_disk(&disks[which].name)
             }
         };
+        say(|| format!("change of disks: {changed:?}"));
         match changed {
             Err(GroupError::Refused { .. } | GroupError::Full { .. }) => Ok(()),
             other => Ok(other?),
@@ -463,6 +478,7 @@ impl<'a> Life<'a> {
                 self.group.offline_disk(&disks[which].name)
             }
         };
+        say(|| format!("flip of {disks:?}: {flipped:?}"));
         match flipped {
             Err(GroupError::Lost { .. } | GroupError::Missing { .. } | GroupError::NoGroup { .. }) => Ok(()),
             other => Ok(other?),

@@ -24,6 +24,13 @@ const EIO: i32 = 5;
 const REGION: u64 = 256 << 10;
 const REGIONS: u64 = 96;
 
+/// Tells the story of a seed that is replayed with `ASSAY_SAY=1`.
+pub(crate) fn say(what: impl FnOnce() -> String) {
+    if std::env::var_os("ASSAY_SAY").is_some() {
+        eprintln!("{}", what());
+    }
+}
+
 /// What a disk does.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Mood {

@@ -4,7 +4,7 @@
 use crate::machine::life::{Life, Trouble};
 use crate::machine::oracle::Oracle;
 use crate::machine::scenario::{Scenario, below, scenario};
-use crate::machine::{Machine, Mood};
+use crate::machine::{Machine, Mood, say};
 use diskgroup::Redundancy;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -165,11 +165,4 @@ fn rest(life: &mut Life<'_>, scenario: &Scenario) -> Result<(), Trouble> {
     life.come_to_rest()?;
     life.survey(false)?;
     life.must_be_sound()
-}
-
-/// Prints when a single seed is replayed.
-pub(crate) fn say(what: impl FnOnce() -> String) {
-    if std::env::var_os("ASSAY_SAY").is_some() {
-        eprintln!("{}", what());
-    }
 }
