@@ -163,10 +163,13 @@ impl<P: Port> Core<P> {
             let before = self.files[&number].extents();
             let added = self.add_extents(number, extents, &mut change);
             let have = self.files[&number].extents();
-            let zeroed = match added {
-                Ok(()) => self.zero_extents(number, before..have),
-                Err(error) => Err(error),
-            };
+            // Also what is given back at once is zeroed first: a crash may leave it with the file.
+            let zeroed = self.zero_extents(number, before..have);
+            if zeroed.is_err() {
+                let file = self.files.get_mut(&number).expect("the file being extended");
+                (before..have).for_each(|extent| file.leaf_of(extent).dirty = true);
+            }
+            let zeroed = added.and(zeroed);
             let last = have >= extents && zeroed.is_ok();
             let file = self.files.get_mut(&number).expect("the file being extended");
             if last || Planted::SizeTooEarly.on() {

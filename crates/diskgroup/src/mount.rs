@@ -70,6 +70,8 @@ struct Reading<P> {
     found: BTreeMap<u16, Candidate>,
     chain: Chain,
     overlay: BTreeMap<Address, Vec<u8>>,
+    /// Blocks of which a copy is old or damaged.
+    behind: BTreeSet<Address>,
 }
 
 impl<P: Port> Reading<P> {
@@ -80,12 +82,20 @@ impl<P: Port> Reading<P> {
         let mut copies: Vec<Vec<u8>> = self.store.read(&items)?.into_iter().flatten().collect();
         copies.extend(self.overlay.get(&address).cloned());
         let unwritten = copies.iter().any(|bytes| bytes.iter().all(|&b| b == 0));
-        let some = !copies.is_empty();
+        let (some, count) = (!copies.is_empty(), copies.len());
         let whole = copies.into_iter().filter_map(|bytes| {
             let sequence = block::open(&bytes, self.group, address).ok()?;
             Some((sequence, bytes))
         });
-        let newest = whole.max_by_key(|(sequence, _)| *sequence).map(|(_, bytes)| bytes);
+        let whole: Vec<(u64, Vec<u8>)> = whole.collect();
+        let differ = whole.iter().any(|w| w.0 != whole[0].0) || (!whole.is_empty() && whole.len() < count);
+        if differ {
+            self.behind.insert(address);
+        }
+        let newest = whole
+            .into_iter()
+            .max_by_key(|(sequence, _)| *sequence)
+            .map(|(_, bytes)| bytes);
         if newest.is_none() && !unwritten && some {
             return Err(GroupError::damaged(format!("no copy of {address:?} is whole")));
         }
@@ -185,6 +195,7 @@ impl<P: Port> Core<P> {
             found,
             chain,
             overlay,
+            behind: BTreeSet::new(),
         };
         let (root, sequence) = read_root(&mut reading)?;
         let (mut core, metas) = Core::read_disks(reading, root, sequence, options)?;
@@ -247,7 +258,12 @@ impl<P: Port> Core<P> {
         core.journal.incarnation = core.root.incarnation.max(reading.chain.incarnation);
         // Tables of disks that have been released since have no home.
         let has_home = |a: &Address| !matches!(a, Address::Table { disk, .. } if !core.disks.contains_key(disk));
-        let homeless = reading.overlay.into_keys().filter(has_home).collect();
+        let homeless = reading
+            .overlay
+            .into_keys()
+            .chain(reading.behind)
+            .filter(has_home)
+            .collect();
         core.homeless = homeless;
         core.preferred.clone_from(&options.preferred);
         core.verify.clone_from(&options.verify);

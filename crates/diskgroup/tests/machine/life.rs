@@ -607,6 +607,13 @@ impl<'a> Life<'a> {
         self.keep_up_to_the_end()
     }
 
+    /// A disk that is offline.
+    pub(crate) fn away(&self) -> Option<u16> {
+        let disks = self.group.disks();
+        let away = disks.iter().find(|d| !d.online)?;
+        away.name[1..].parse().ok()
+    }
+
     /// Gives the group up, as a crash does.
     pub(crate) fn drop_all(self) -> Oracle {
         self.oracle

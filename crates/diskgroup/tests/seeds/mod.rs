@@ -78,13 +78,14 @@ pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
     loop {
         let ended = work(&mut life, scenario.steps);
         say(|| format!("life {torn} of {} steps ended: {ended:?}", life.steps));
+        let away = life.away();
         let (machine, oracle) = (life.machine.clone(), life.drop_all());
         let mut disks = match ended {
             Ok(()) | Err(Trouble::Cut) => machine.cut(seed ^ torn),
             Err(Trouble::Wrong(what)) => return Err(format!("life {torn}: {what}")),
         };
         torn += 1;
-        life = after_a_cut(&scenario, &mut disks, oracle, seed, torn, &mut rng)?;
+        life = after_a_cut(&scenario, &mut disks, (oracle, away), seed, torn, &mut rng)?;
         if torn as usize >= scenario.lives {
             break;
         }
@@ -98,7 +99,7 @@ pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
 fn after_a_cut<'a>(
     scenario: &'a Scenario,
     disks: &mut Disks,
-    mut oracle: Oracle,
+    (mut oracle, away): (Oracle, Option<u16>),
     seed: u64,
     torn: u64,
     rng: &mut Xoshiro256PlusPlus,
@@ -107,7 +108,8 @@ fn after_a_cut<'a>(
     for attempt in 0..3 {
         let machine = Machine::new(disks.clone(), seed ^ torn << 8 ^ attempt);
         let without = below(rng, 4) == 0 && scenario.redundancy != Redundancy::External && attempt == 0;
-        let gone = below(rng, scenario.sizes.len() as u64) as u16;
+        // With a disk away already, only that one: of two failure groups the other alone cannot know that it is behind.
+        let gone = away.unwrap_or(below(rng, scenario.sizes.len() as u64) as u16);
         if without {
             machine.set_mood(
                 gone,
