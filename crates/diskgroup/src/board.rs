@@ -34,6 +34,10 @@ impl Seat {
         self.reached.store(epoch, Ordering::Release);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reached.load(Ordering::SeqCst) == EMPTY
+    }
+
     /// The port has nothing in flight.
     #[inline]
     pub(crate) fn leave(&self) {

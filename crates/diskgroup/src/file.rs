@@ -67,6 +67,8 @@ pub(crate) struct File {
     pub(crate) map: Arc<FileMap>,
     /// Maps that became too small; ports may still hold them.
     pub(crate) outgrown: Vec<Arc<FileMap>>,
+    /// A port was given up with writes in flight: its copies may differ.
+    pub(crate) unsure: bool,
     /// Ports that have it open.
     pub(crate) opens: u32,
     /// Units per disk: of all copies, and of first copies.

@@ -114,6 +114,7 @@ impl<P: Port> Core<P> {
             pointers: Vec::new(),
             map: Arc::new(FileMap::new(number, &spec.name, copies, fine, units)),
             outgrown: Vec::new(),
+            unsure: false,
             opens: 0,
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };

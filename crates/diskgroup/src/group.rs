@@ -15,6 +15,7 @@ use crate::port::{GroupPort, Ticket, locked};
 use crate::store::Store;
 use crate::upkeep::Upkeep;
 use crate::uuid::Uuid;
+use crate::verify::Verify;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use targets::{FileId, Port};
@@ -185,6 +186,19 @@ impl<P: Port> Group<P> {
     pub fn mount(port: P, options: &MountOptions) -> Result<(Group<P>, Mounted), GroupError> {
         let (core, mounted) = Core::mount(port, options)?;
         Ok((Group::of(core), mounted))
+    }
+
+    /// Gives the group a judge of pages; ports opened from now on ask it about every page they read from a mirrored file, and check,
+    /// settling and mending decide by it between copies that differ.
+    pub fn set_verify(&self, verify: Arc<dyn Verify>) {
+        self.core().verify = Some(verify);
+    }
+
+    /// Reads come from this failure group where there is a choice; `None`: from the first copy.
+    pub fn set_preferred(&self, failure_group: Option<&str>) {
+        let mut core = self.core();
+        core.preferred = failure_group.map(str::to_owned);
+        core.publish_everything();
     }
 
     /// Makes a file. Its bytes are zeros.

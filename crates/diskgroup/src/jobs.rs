@@ -553,7 +553,9 @@ impl<P: Port> Core<P> {
             Some((number, self.geometry.extent_of(unit, fine).0))
         });
         let all = suspects.chain(self.held.iter().copied());
-        all.map(|(number, extent)| (number, extent / crate::file::LEAF_EXTENTS))
-            .collect()
+        let leaves = all.map(|(number, extent)| (number, extent / crate::file::LEAF_EXTENTS));
+        let unsure = self.files.values().filter(|f| f.unsure);
+        let theirs = unsure.flat_map(|f| (0..f.leaves.len() as u32).map(|leaf| (f.number, leaf)));
+        leaves.chain(theirs).collect()
     }
 }

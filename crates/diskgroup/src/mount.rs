@@ -341,6 +341,7 @@ impl<P: Port> Core<P> {
             pointers,
             map: Arc::new(map),
             outgrown: Vec::new(),
+            unsure: false,
             opens: 0,
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };

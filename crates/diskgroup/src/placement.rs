@@ -98,31 +98,31 @@ impl<P: Port> Core<P> {
         let extent = self.root.extents.len();
         let copies = self.meta_copies();
         let owner = |copy| Owner::new(META_FILE, extent as u32, copy);
-        let full = GroupError::Full {
+        let full = |core: &Core<P>| GroupError::Full {
             what: "the metadata file".into(),
-            needed: self.au() * copies as u64,
-            free: self.free_units() * self.au(),
+            needed: core.au() * copies as u64,
+            free: core.free_units() * core.au(),
         };
         if extent == META_EXTENTS_MAX {
-            return Err(full);
+            return Err(full(self));
         }
         let load: Vec<[u64; 2]> = self.meta_load();
-        let Some(pointers) = self.place(copies, 1, extent as u32, &load, owner) else {
-            return Err(full);
-        };
-        let zeroed = self.zero_units(&pointers, 1)?;
-        if zeroed.iter().any(|z| !z) {
-            // A disk that fails is not the place for metadata: it is remembered, and the next attempt goes elsewhere.
-            for pointer in &pointers {
+        let pointers = loop {
+            let Some(pointers) = self.place(copies, 1, extent as u32, &load, owner) else {
+                return Err(full(self));
+            };
+            let good = self.zero_units(&pointers, 1)?;
+            if good.iter().all(|g| *g) {
+                break pointers;
+            }
+            // A disk that fails is not the place for metadata: from now on nothing new goes there.
+            for (pointer, good) in pointers.iter().zip(good) {
                 if let Some(disk) = self.disks.get_mut(&pointer.disk) {
                     disk.space.release(pointer.au, 1);
+                    disk.failing |= !good;
                 }
             }
-            return Err(GroupError::Busy {
-                what: "a disk failed while the metadata file was given more room".into(),
-                cure: "try again: the disk is left out from now on".into(),
-            });
-        }
+        };
         for pointer in &pointers {
             change.touch_units(pointer.disk, pointer.au, 1);
         }

@@ -57,6 +57,7 @@ impl<P: Port> Drop for Ticket<P> {
         for number in &self.files {
             if let Some(file) = core.files.get_mut(number) {
                 file.opens -= 1;
+                file.unsure |= !self.seat.is_empty();
             }
         }
     }

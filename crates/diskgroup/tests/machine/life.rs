@@ -78,6 +78,8 @@ pub(crate) struct Life<'a> {
     made: u64,
     /// I/O errors may be handed up.
     pub(crate) errors_allowed: bool,
+    /// Disks are neither added nor dropped nor taken offline by the test.
+    pub(crate) stays: bool,
     pub(crate) steps: u64,
     pub(crate) reads: u64,
 }
@@ -110,6 +112,7 @@ impl<'a> Life<'a> {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             made: seed << 8,
             errors_allowed: false,
+            stays: false,
             steps: 0,
             reads: 0,
         }
@@ -118,6 +121,7 @@ impl<'a> Life<'a> {
     pub(crate) fn create(scenario: &'a Scenario, machine: Machine, seed: u64) -> Went<Life<'a>> {
         let disks: Vec<_> = (0..scenario.members).map(|n| scenario.disk(n)).collect();
         let group = Group::create(machine.window(192 << 10, 16), &scenario.spec(), &disks, seed)?;
+        group.set_verify(Arc::new(Judge));
         Ok(Life::new(scenario, machine, group, Oracle::default(), seed))
     }
 
@@ -138,7 +142,7 @@ impl<'a> Life<'a> {
 
     /// Opens all files in each worker's port.
     pub(crate) fn open(&mut self) -> Went<()> {
-        self.workers.clear();
+        assert!(self.workers.is_empty(), "ports are shut first");
         let names: Vec<String> = self.oracle.files.keys().cloned().collect();
         for _ in 0..self.scenario.ports {
             let names_now: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -372,7 +376,8 @@ impl<'a> Life<'a> {
         let spec = FileSpec {
             name: name.clone(),
             size: pages * PAGE,
-            redundancy: (copies > 2 && self.below(3) == 0).then(|| redundancy[1 + self.below(copies - 1) as usize]),
+            redundancy: (copies > 2 && self.below(3) == 0 && !self.stays)
+                .then(|| redundancy[1 + self.below(copies - 1) as usize]),
             stripe: if self.below(3) == 0 {
                 Stripe::Fine
             } else {
@@ -385,7 +390,7 @@ impl<'a> Life<'a> {
                 self.oracle.files.get_mut(&name).expect("just made").doubtful = false;
                 Ok(())
             }
-            Err(GroupError::Full { .. } | GroupError::Busy { .. }) => {
+            Err(GroupError::Full { .. } | GroupError::Busy { .. } | GroupError::Refused { .. }) => {
                 self.oracle.files.remove(&name);
                 Ok(())
             }
@@ -509,8 +514,8 @@ impl<'a> Life<'a> {
                 self.open()
             }
             90..93 => self.grow(),
-            93..96 => self.change_disks(),
-            96..98 => self.flip_disk(),
+            93..96 if !self.stays => self.change_disks(),
+            96..98 if !self.stays => self.flip_disk(),
             _ => {
                 self.shut()?;
                 self.open()
@@ -605,6 +610,24 @@ impl<'a> Life<'a> {
             self.group.online_disk(&name)?;
         }
         self.keep_up_to_the_end()
+    }
+
+    /// Whether the group has taken a disk offline.
+    pub(crate) fn is_away(&self, disk: u16) -> bool {
+        self.group
+            .disks()
+            .iter()
+            .any(|d| d.file == Some(FileId(disk)) && !d.online)
+    }
+
+    /// Gives everything up and mounts again.
+    pub(crate) fn mount_again(&mut self) -> Went<()> {
+        self.workers.clear();
+        self.upkeep = None;
+        self.machine.quiet();
+        let (group, _) = Group::mount(self.machine.window(192 << 10, 16), &options(self.scenario, false))?;
+        self.group = group;
+        Ok(())
     }
 
     /// A disk that is offline.

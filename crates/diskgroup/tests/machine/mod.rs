@@ -128,6 +128,15 @@ impl Machine {
         self.0.borrow_mut().port.damage(FileId(disk), offset, bytes);
     }
 
+    /// Waits until nothing is in flight.
+    pub(crate) fn quiet(&self) {
+        let shared = &mut *self.0.borrow_mut();
+        let mut scratch = std::mem::take(&mut shared.scratch);
+        while shared.port.in_flight() > 0 && shared.port.wait(1, None, &mut scratch).is_ok() {}
+        shared.scratch = scratch;
+        shared.sort();
+    }
+
     /// The disk forgets what was not flushed. Gives false while it has requests in flight.
     pub(crate) fn cycle(&self, disk: u16, seed: u64) -> bool {
         let mut shared = self.0.borrow_mut();
