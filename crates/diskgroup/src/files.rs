@@ -303,7 +303,7 @@ impl<P: Port> Core<P> {
     }
 
     /// Takes extents away from the end, in as many changes as are needed.
-    fn shrink(&mut self, number: u32, extents: u32) -> Result<(), GroupError> {
+    pub(crate) fn shrink(&mut self, number: u32, extents: u32) -> Result<(), GroupError> {
         while self.files[&number].extents() > extents {
             let mut change = self.begin()?;
             let limit = self.change_limit() - 8;

@@ -301,7 +301,8 @@ impl<P: Port> Group<P> {
         }
     }
 
-    /// Brings a disk back that was offline; the upkeep then copies what it missed.
+    /// Brings a disk back that was offline; the upkeep then copies what it missed. A disk that is online and failing is trusted
+    /// again when it takes its metadata.
     ///
     /// # Errors
     /// [`GroupError::NoDisk`], [`GroupError::Missing`], [`GroupError::NoGroup`] when something else is attached in its place.

@@ -188,8 +188,11 @@ impl<P: Port> Core<P> {
     pub(crate) fn bring_online(&mut self, number: u16) -> Result<(), GroupError> {
         self.alive()?;
         let disk = &self.disks[&number];
-        if disk.online {
+        if disk.online && !disk.failing {
             return Ok(());
+        }
+        if disk.online {
+            return self.trust_again(number);
         }
         let name = disk.name.clone();
         let Some(slot) = disk.slot else {
@@ -212,6 +215,7 @@ impl<P: Port> Core<P> {
         // it could be half there when the other holders are gone. So a new lap begins with that transaction.
         self.checkpoint()?;
         let change = self.begin()?;
+        self.trouble.remove(&number);
         if !Planted::ReturnWithoutTable.on() {
             self.write_returned(number, slot, whole)?;
         }
@@ -237,6 +241,25 @@ impl<P: Port> Core<P> {
         self.publish_everything();
         self.board.advance();
         Ok(())
+    }
+
+    /// A disk that failed and could not be taken offline gets new extents and the journal again, when it takes its metadata.
+    fn trust_again(&mut self, number: u16) -> Result<(), GroupError> {
+        let slot = self.disks[&number].live();
+        self.checkpoint()?;
+        self.trouble.remove(&number);
+        if let Some(slot) = slot {
+            self.write_returned(number, slot, false)?;
+        }
+        if self.trouble.remove(&number) || slot.is_none() {
+            return Err(GroupError::Io {
+                what: "writing metadata",
+                disk: self.disk_name(number),
+                fault: targets::IoFault::Errno(5),
+            });
+        }
+        self.disks.get_mut(&number).expect("just seen").failing = false;
+        self.fill_holders()
     }
 
     /// A disk that was missing at mount may be on one of the port's files now.

@@ -461,7 +461,7 @@ impl<P: Port> Core<P> {
         Ok(())
     }
 
-    /// Deletes what was being made or deleted when the group was last in use.
+    /// Deletes what was being made or deleted when the group was last in use, and takes back what a file was to grow by.
     fn remove_unfinished(&mut self, mounted: &mut Mounted) -> Result<(), GroupError> {
         let unfinished = |f: &&File| f.state != FileState::Live;
         let numbers: Vec<u32> = self.files.values().filter(unfinished).map(|f| f.number).collect();
@@ -472,6 +472,15 @@ impl<P: Port> Core<P> {
             }
             mounted.files_removed.push(self.files[&number].name.clone());
             self.delete_file(number)?;
+        }
+        // Extents of a growth that was cut short: they may not have been filled with zeros.
+        let numbers: Vec<u32> = self.files.keys().copied().collect();
+        for number in numbers {
+            let file = &self.files[&number];
+            let needed = self.geometry.extents_for(file.size, file.fine).unwrap_or(u32::MAX);
+            if needed < file.extents() {
+                self.shrink(number, needed)?;
+            }
         }
         Ok(())
     }

@@ -30,10 +30,10 @@ pub(crate) struct Compared {
     pub(crate) lost: u64,
 }
 
-/// Decides between copies of the same bytes: gives the content to keep. `copies` has at least one.
+/// Decides between copies of the same bytes: gives the content to keep. `offsets`: where in the file a byte lies, if in it at all. `copies` has at least one.
 pub(crate) fn decide(
     file: &str,
-    offsets: impl Fn(u64) -> u64,
+    offsets: impl Fn(u64) -> Option<u64>,
     copies: &[&[u8]],
     verify: Option<&Arc<dyn Verify>>,
 ) -> (Vec<u8>, u64) {
@@ -45,7 +45,11 @@ pub(crate) fn decide(
     let mut hopeless = 0;
     for (nth, kept) in kept.chunks_mut(page).enumerate() {
         let range = nth * page..nth * page + kept.len();
-        let offset = offsets(range.start as u64);
+        let Some(offset) = offsets(range.start as u64) else {
+            // Behind the end of the file are zeros, for when it grows.
+            kept.fill(0);
+            continue;
+        };
         match copies.iter().find(|c| verify.is_good(file, offset, &c[range.clone()])) {
             Some(good) => kept.copy_from_slice(&good[range]),
             None => hopeless += 1,
@@ -64,7 +68,7 @@ impl<P: Port> Core<P> {
         repair: bool,
     ) -> Result<(Compared, BTreeSet<u16>), GroupError> {
         let file = &self.files[&number];
-        let (name, fine) = (file.name.clone(), file.fine);
+        let (name, fine, size) = (file.name.clone(), file.fine, file.size);
         let pointers: Vec<Pointer> = file
             .pointers_of(extent)
             .iter()
@@ -98,7 +102,8 @@ impl<P: Port> Core<P> {
             let step = if fine { 8 } else { 1 };
             let offset = |inner: u64| {
                 let at = done + inner;
-                geometry.offset_of(first_unit + at / au * step, at % au, fine)
+                let offset = geometry.offset_of(first_unit + at / au * step, at % au, fine);
+                (offset < size).then_some(offset)
             };
             let (kept, hopeless) = decide(&name, offset, &good, self.verify.as_ref());
             found.hopeless += hopeless;

@@ -603,7 +603,7 @@ impl<'a> Life<'a> {
             .group
             .disks()
             .into_iter()
-            .filter(|d| !d.online)
+            .filter(|d| !d.online || d.failing)
             .map(|d| d.name)
             .collect();
         for name in away {
