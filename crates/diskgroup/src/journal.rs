@@ -66,6 +66,8 @@ pub(crate) struct Chain {
     pub(crate) sequence: u64,
     /// Images in order, with their addresses.
     pub(crate) images: Vec<(Address, Vec<u8>)>,
+    /// Bytes that were needed to see whether it goes on.
+    pub(crate) seen: usize,
 }
 
 /// Reads a journal from its bytes.
@@ -73,7 +75,11 @@ pub(crate) fn scan(bytes: &[u8], group: Uuid) -> Chain {
     let mut chain = Chain::default();
     let mut at = 0;
     let mut ends = Vec::new();
-    while let Some(head) = bytes.get(at..at + BLOCK) {
+    loop {
+        chain.seen = at + BLOCK;
+        let Some(head) = bytes.get(at..at + BLOCK) else {
+            break;
+        };
         let Ok(sequence) = block::open(head, group, Address::Journal) else {
             break;
         };
@@ -83,10 +89,14 @@ pub(crate) fn scan(bytes: &[u8], group: Uuid) -> Chain {
         if at > 0 && !follows && !Planted::SequenceUnchecked.on() {
             break;
         }
+        if count > IMAGES_MAX {
+            break;
+        }
+        chain.seen = at + BLOCK * (1 + count);
         let Some(images) = bytes.get(at + BLOCK..at + BLOCK * (1 + count)) else {
             break;
         };
-        if count > IMAGES_MAX || (crc != crc32c::crc32c(images) && !Planted::JournalChecksumUnchecked.on()) {
+        if crc != crc32c::crc32c(images) && !Planted::JournalChecksumUnchecked.on() {
             break;
         }
         let Some(addresses) = (0..count).map(|_| Address::of(eye.u64())).collect::<Option<Vec<_>>>() else {

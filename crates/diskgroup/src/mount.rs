@@ -23,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use targets::{FileId, Port};
 
+/// Bytes of a journal read beyond what is needed.
+const JOURNAL_STEP: usize = 7 * BLOCK;
+
 /// How to open a group.
 #[derive(Clone, Default)]
 pub struct MountOptions {
@@ -155,6 +158,27 @@ fn choose(all: Vec<Candidate>, options: &MountOptions) -> Result<(Uuid, BTreeMap
     Ok((group, found))
 }
 
+/// Reads the journal of a disk as far as it goes.
+fn read_journal<P: Port>(store: &mut Store<P>, group: Uuid, candidate: &Candidate) -> Result<Chain, GroupError> {
+    let place = &candidate.header.place;
+    let start = u64::from(place.journal_at) * BLOCK as u64;
+    let all = place.journal_blocks as usize * BLOCK;
+    let mut bytes: Vec<u8> = Vec::new();
+    loop {
+        let chain = journal::scan(&bytes, group);
+        let wanted = (chain.seen + JOURNAL_STEP).min(all);
+        if chain.seen <= bytes.len() || wanted <= bytes.len() {
+            return Ok(chain);
+        }
+        let from = start + bytes.len() as u64;
+        match &store.read(&[(candidate.slot, from, (wanted - bytes.len()) as u64)])?[0] {
+            Ok(more) => bytes.extend_from_slice(more),
+            // What cannot be read is not there: another holder has it.
+            Err(_) => return Ok(chain),
+        }
+    }
+}
+
 /// Reads the journals of all disks and keeps the newest.
 fn newest_journal<P: Port>(
     store: &mut Store<P>,
@@ -163,16 +187,7 @@ fn newest_journal<P: Port>(
 ) -> Result<Chain, GroupError> {
     let mut best = Chain::default();
     for candidate in found.values() {
-        let place = &candidate.header.place;
-        let range = (
-            candidate.slot,
-            u64::from(place.journal_at) * BLOCK as u64,
-            u64::from(place.journal_blocks) * BLOCK as u64,
-        );
-        let Ok(bytes) = &store.read(&[range])?[0] else {
-            continue;
-        };
-        let chain = journal::scan(bytes, group);
+        let chain = read_journal(store, group, candidate)?;
         let newer = (chain.incarnation, chain.sequence) > (best.incarnation, best.sequence);
         if newer != Planted::OldestJournalUsed.on() || best.sequence == 0 {
             best = chain;

@@ -237,7 +237,18 @@ impl<P: Port> GroupPort<P> {
                 slot.fault.get_or_insert(fault);
             }
         }
+        let early = Planted::FirstCopyAcknowledged.on() && result.is_ok() && !slot.early;
+        if early {
+            slot.early = true;
+            let token = slot.request.token;
+            self.ready.push(Completion { token, result: Ok(()) });
+        }
+        let slot = &self.slots[child.slot as usize];
         if slot.left > 0 {
+            return Ok(());
+        }
+        if slot.early {
+            self.free.push(child.slot);
             return Ok(());
         }
         let result = self.conclude_write(child.slot)?;

@@ -29,6 +29,8 @@ pub(crate) struct Slot {
     /// Writes: pieces and disks that failed. Flushes: disks.
     pub(crate) missed: Vec<(u32, u16)>,
     pub(crate) retries: Vec<Retry>,
+    /// Its completion was handed out too early (a planted bug).
+    pub(crate) early: bool,
 }
 
 impl Default for Slot {
@@ -48,6 +50,7 @@ impl Default for Slot {
             arrived: Vec::new(),
             missed: Vec::new(),
             retries: Vec::new(),
+            early: false,
         }
     }
 }
@@ -57,6 +60,7 @@ impl Slot {
         self.request = request;
         self.left = 0;
         self.fault = None;
+        self.early = false;
         self.disks = 0;
         self.arrived.clear();
         self.missed.clear();

@@ -146,9 +146,10 @@ impl<'a> Life<'a> {
         let names: Vec<String> = self.oracle.files.keys().cloned().collect();
         for _ in 0..self.scenario.ports {
             let names_now: Vec<&str> = names.iter().map(String::as_str).collect();
-            let port = self
-                .group
-                .open(self.machine.window(SLOTS as u64 * SLOT_PAGES * PAGE, SLOTS), &names_now)?;
+            let port = self.group.open(
+                self.machine.slow_window(SLOTS as u64 * SLOT_PAGES * PAGE, SLOTS),
+                &names_now,
+            )?;
             let asked = (0..SLOTS).map(|_| None).collect();
             self.workers.push(Worker {
                 port,
@@ -366,8 +367,8 @@ impl<'a> Life<'a> {
     fn make(&mut self) -> Went<()> {
         self.made += 1;
         let name = format!("f{}", self.made);
-        let pages = if self.below(4) == 0 {
-            self.below(600)
+        let pages = if self.below(10) == 0 {
+            self.below(500)
         } else {
             self.below(80)
         };

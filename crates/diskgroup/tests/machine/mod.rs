@@ -56,6 +56,8 @@ struct Shared {
     /// Per window: what has ended and was not handed out, and data of reads.
     ended: Vec<VecDeque<(Completion, Option<(u64, Vec<u8>)>)>>,
     in_flight: Vec<usize>,
+    /// Reads that a slow disk has not begun: when it does, and what is sent.
+    late: Vec<(Nanos, Sent)>,
     scratch: Vec<Completion>,
 }
 
@@ -82,6 +84,7 @@ impl Machine {
             free: (0..REGIONS).rev().collect(),
             ended: Vec::new(),
             in_flight: Vec::new(),
+            late: Vec::new(),
             scratch: Vec::new(),
         })))
     }
@@ -96,6 +99,15 @@ impl Machine {
             id: shared.ended.len() - 1,
             memory: Memory::new(memory, false).expect("memory"),
             depth,
+            slow: false,
+        }
+    }
+
+    /// A port of its own, some of whose reads begin late.
+    pub(crate) fn slow_window(&self, memory: u64, depth: usize) -> Window {
+        Window {
+            slow: true,
+            ..self.window(memory, depth)
         }
     }
 
@@ -132,6 +144,9 @@ impl Machine {
     pub(crate) fn quiet(&self) {
         let shared = &mut *self.0.borrow_mut();
         let mut scratch = std::mem::take(&mut shared.scratch);
+        for (_, sent) in std::mem::take(&mut shared.late) {
+            let _ = shared.send(sent);
+        }
         while shared.port.in_flight() > 0 && shared.port.wait(1, None, &mut scratch).is_ok() {}
         shared.scratch = scratch;
         shared.sort();
@@ -140,7 +155,8 @@ impl Machine {
     /// The disk forgets what was not flushed. Gives false while it has requests in flight.
     pub(crate) fn cycle(&self, disk: u16, seed: u64) -> bool {
         let mut shared = self.0.borrow_mut();
-        let busy = shared.sent.iter().flatten().any(|s| s.request.file.0 == disk);
+        let busy = shared.sent.iter().flatten().any(|s| s.request.file.0 == disk)
+            || shared.late.iter().any(|l| l.1.request.file.0 == disk);
         if !busy {
             shared.port.cycle(FileId(disk), seed);
         }
@@ -149,6 +165,31 @@ impl Machine {
 }
 
 impl Shared {
+    fn send(&mut self, sent: Sent) -> Result<(), TargetError> {
+        let slot = self
+            .sent
+            .iter()
+            .position(Option::is_none)
+            .expect("as many slots as regions");
+        let request = Request {
+            at: sent.region * REGION,
+            token: slot as u64,
+            ..sent.request
+        };
+        self.sent[slot] = Some(sent);
+        self.port.submit(request)
+    }
+
+    /// Begins late reads that are due; gives the time of the next.
+    fn send_late(&mut self) -> Result<Option<Nanos>, TargetError> {
+        let now = self.port.now();
+        while let Some(nth) = self.late.iter().position(|l| l.0 <= now) {
+            let (_, sent) = self.late.swap_remove(nth);
+            self.send(sent)?;
+        }
+        Ok(self.late.iter().map(|l| l.0).min())
+    }
+
     /// Moves what has ended to its windows.
     fn sort(&mut self) {
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -173,6 +214,8 @@ pub(crate) struct Window {
     id: usize,
     memory: Memory,
     depth: usize,
+    /// Some of its reads begin late.
+    slow: bool,
 }
 
 impl Port for Window {
@@ -235,22 +278,18 @@ impl Port for Window {
                 .bytes_mut(region * REGION, request.len as usize)
                 .copy_from_slice(bytes);
         }
-        let slot = shared
-            .sent
-            .iter()
-            .position(Option::is_none)
-            .expect("as many slots as regions");
-        shared.sent[slot] = Some(Sent {
+        shared.in_flight[self.id] += 1;
+        let sent = Sent {
             window: self.id,
             request,
             region,
-        });
-        shared.in_flight[self.id] += 1;
-        shared.port.submit(Request {
-            at: region * REGION,
-            token: slot as u64,
-            ..request
-        })
+        };
+        if request.op == Op::Read && self.slow && uniform(&mut shared.rng) < 0.05 {
+            let begins = shared.port.now() + (uniform(&mut shared.rng) * 20e6) as Nanos;
+            shared.late.push((begins, sent));
+            return Ok(());
+        }
+        shared.send(sent)
     }
 
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
@@ -267,6 +306,8 @@ impl Port for Window {
             if own >= min || late || (idle && until.is_none()) {
                 break;
             }
+            let begins = shared.send_late()?;
+            let until = until.into_iter().chain(begins).min();
             let mut scratch = std::mem::take(&mut shared.scratch);
             let waited = shared.port.wait(1, until, &mut scratch);
             shared.scratch = scratch;

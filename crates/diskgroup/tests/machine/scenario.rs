@@ -49,8 +49,8 @@ pub(crate) fn scenario(seed: u64, redundancy: Option<Redundancy>) -> Scenario {
         members,
         groups,
         journal_blocks: [32, 40, 64][below(&mut rng, 3) as usize],
-        lives: 1 + below(&mut rng, 3) as usize,
-        steps: 40 + below(&mut rng, 160) as usize,
+        lives: 2 + below(&mut rng, 3) as usize,
+        steps: 30 + below(&mut rng, 120) as usize,
         ports: 1 + below(&mut rng, 2) as usize,
     }
 }

@@ -81,7 +81,10 @@ pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
         let away = life.away();
         let (machine, oracle) = (life.machine.clone(), life.drop_all());
         let mut disks = match ended {
-            Ok(()) | Err(Trouble::Cut) => machine.cut(seed ^ torn),
+            Ok(()) | Err(Trouble::Cut) => {
+                CUTS.fetch_add(1, Ordering::Relaxed);
+                machine.cut(seed ^ torn)
+            }
             Err(Trouble::Wrong(what)) => return Err(format!("life {torn}: {what}")),
         };
         torn += 1;
@@ -138,6 +141,7 @@ fn after_a_cut<'a>(
                 life
             }
             Err(Trouble::Cut) => {
+                CUTS.fetch_add(1, Ordering::Relaxed);
                 *disks = machine.cut(seed ^ torn ^ 0x77);
                 continue;
             }
@@ -152,6 +156,7 @@ fn after_a_cut<'a>(
                 return Ok(life);
             }
             Err(Trouble::Cut) => {
+                CUTS.fetch_add(1, Ordering::Relaxed);
                 oracle = life.drop_all();
                 *disks = machine.cut(seed ^ torn ^ 0x78);
                 continue;
@@ -167,6 +172,12 @@ fn rest(life: &mut Life<'_>, scenario: &Scenario) -> Result<(), Trouble> {
     life.come_to_rest()?;
     life.survey(false)?;
     life.must_be_sound()
+}
+
+static CUTS: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn cuts_done() -> u64 {
+    CUTS.load(Ordering::Relaxed)
 }
 
 static FAULTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
