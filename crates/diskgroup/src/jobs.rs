@@ -66,8 +66,9 @@ impl Lay<'_> {
 }
 
 impl<P: Port> Core<P> {
-    /// Everything that is to be done now, most urgent first.
-    pub(crate) fn plan(&self) -> VecDeque<Planned> {
+    /// Everything that is to be done now, most urgent first. `cramped`: something that must move found no room; then nothing is
+    /// moved for evenness alone, which could go to and fro for ever.
+    pub(crate) fn plan(&self, cramped: bool) -> VecDeque<Planned> {
         let mut plan = VecDeque::new();
         for file in self.files.values() {
             for extent in 0..file.extents() {
@@ -89,11 +90,15 @@ impl<P: Port> Core<P> {
             for file in self.files.values() {
                 let mut lay = self.lay(file);
                 self.plan_needed(&mut lay, &mut plan);
-                self.plan_even(&mut lay, &mut plan);
+                if !cramped {
+                    self.plan_even(&mut lay, &mut plan);
+                }
                 (0..64).for_each(|d| totals[d] += lay.have[d]);
                 (0..64).for_each(|d| shares[d] += lay.share[d]);
             }
-            self.plan_together(&totals, &shares, &mut plan);
+            if !cramped {
+                self.plan_together(&totals, &shares, &mut plan);
+            }
         }
         plan
     }
@@ -284,9 +289,9 @@ impl<P: Port> Core<P> {
         units * self.au()
     }
 
-    /// Begins up to `most` pieces of work: their extents are held from the next epoch on.
-    pub(crate) fn start_jobs(&mut self, most: usize, plan: &mut VecDeque<Planned>) -> Vec<Job> {
-        let mut jobs = Vec::new();
+    /// Begins up to `most` pieces of work: their extents are held from the next epoch on. Also says whether one found no room.
+    pub(crate) fn start_jobs(&mut self, most: usize, plan: &mut VecDeque<Planned>) -> (Vec<Job>, bool) {
+        let (mut jobs, mut cramped) = (Vec::new(), false);
         while jobs.len() < most
             && let Some((number, unit)) = self.board.take_suspect()
         {
@@ -295,12 +300,20 @@ impl<P: Port> Core<P> {
         while jobs.len() < most
             && let Some(planned) = plan.pop_front()
         {
+            cramped |= self.is_cramped(&planned);
             jobs.extend(self.start_copy(planned));
         }
         for job in &jobs {
             self.publish(job.file, job.extent);
         }
-        jobs
+        (jobs, cramped)
+    }
+
+    /// Whether the disk that a planned move goes to has no room for it.
+    fn is_cramped(&mut self, planned: &Planned) -> bool {
+        let units = self.geometry.extent_units(planned.extent);
+        let to = planned.to.and_then(|to| self.disks.get_mut(&to));
+        to.is_some_and(|disk| disk.space.find(units).is_none())
     }
 
     fn start_mend(&mut self, number: u32, unit: u64) -> Option<Job> {

@@ -67,6 +67,8 @@ pub struct Upkeep<P: Port> {
     plan: VecDeque<Planned>,
     /// Version of the layout for which there was nothing more to plan.
     planned_for: Option<u64>,
+    /// Something that must move found no room.
+    cramped: bool,
     jobs: Vec<Job>,
     copying: Copying,
     limbo: Vec<Limbo>,
@@ -83,6 +85,7 @@ impl<P: Port> Upkeep<P> {
             phase: Phase::Idle,
             plan: VecDeque::new(),
             planned_for: None,
+            cramped: false,
             jobs: Vec::new(),
             copying: Copying::default(),
             limbo: Vec::new(),
@@ -205,11 +208,13 @@ impl<P: Port> Upkeep<P> {
         let mut core = locked(&self.core);
         core.alive()?;
         if self.plan.is_empty() && self.planned_for != Some(core.layout_version) {
-            self.plan = core.plan();
+            self.plan = core.plan(self.cramped);
             self.planned_for = self.plan.is_empty().then_some(core.layout_version);
         }
         let most = BATCH_MAX.min(self.power as usize).min(core.change_limit() / 8).max(1);
-        self.jobs = core.start_jobs(most, &mut self.plan);
+        let (jobs, cramped) = core.start_jobs(most, &mut self.plan);
+        self.jobs = jobs;
+        self.cramped |= cramped;
         if !self.jobs.is_empty() {
             let epoch = self.board.advance();
             drop(core);
@@ -250,7 +255,10 @@ impl<P: Port> Upkeep<P> {
             match job.kind {
                 Kind::Mend => self.progress.mended_extents += 1,
                 Kind::Copy { from, to, .. } if from.disk == to.disk => self.progress.resynced_bytes += bytes,
-                Kind::Copy { .. } => self.progress.moved_bytes += bytes,
+                Kind::Copy { .. } => {
+                    self.progress.moved_bytes += bytes;
+                    self.cramped = false;
+                }
             }
         }
         self.reclaim();
