@@ -69,6 +69,8 @@ pub struct Upkeep<P: Port> {
     planned_for: Option<u64>,
     /// Something that must move found no room.
     cramped: bool,
+    /// That was known before this batch, so that all of it is what must move.
+    batch_cramped: bool,
     jobs: Vec<Job>,
     copying: Copying,
     limbo: Vec<Limbo>,
@@ -86,6 +88,7 @@ impl<P: Port> Upkeep<P> {
             plan: VecDeque::new(),
             planned_for: None,
             cramped: false,
+            batch_cramped: false,
             jobs: Vec::new(),
             copying: Copying::default(),
             limbo: Vec::new(),
@@ -214,7 +217,11 @@ impl<P: Port> Upkeep<P> {
         let most = BATCH_MAX.min(self.power as usize).min(core.change_limit() / 8).max(1);
         let (jobs, cramped) = core.start_jobs(most, &mut self.plan);
         self.jobs = jobs;
-        self.cramped |= cramped;
+        self.batch_cramped = self.cramped;
+        if cramped {
+            self.cramped = true;
+            self.plan.clear();
+        }
         if !self.jobs.is_empty() {
             let epoch = self.board.advance();
             drop(core);
@@ -257,7 +264,7 @@ impl<P: Port> Upkeep<P> {
                 Kind::Copy { from, to, .. } if from.disk == to.disk => self.progress.resynced_bytes += bytes,
                 Kind::Copy { .. } => {
                     self.progress.moved_bytes += bytes;
-                    self.cramped = false;
+                    self.cramped &= !self.batch_cramped;
                 }
             }
         }
