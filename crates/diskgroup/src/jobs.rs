@@ -257,7 +257,8 @@ impl<P: Port> Core<P> {
                         .filter(|d| d.takes_new())
                         .map(|d| d.number)
                         .filter(|&to| {
-                            let apart = surplus[usize::from(from)] - surplus[usize::from(to)] >= 2.0 * units;
+                            let (more, less) = (surplus[usize::from(from)], surplus[usize::from(to)]);
+                            let apart = more > 0.0 && less < 0.0 && more - less >= 4.0 * units;
                             let even = lay.have[usize::from(to)] + units <= lay.share[usize::from(to)].ceil();
                             apart && even && self.may_lie(pointers, copy, to)
                         });
