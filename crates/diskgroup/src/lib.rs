@@ -27,6 +27,7 @@ mod map;
 mod members;
 mod mount;
 mod placement;
+mod plan;
 mod planted;
 mod port;
 mod port_read;

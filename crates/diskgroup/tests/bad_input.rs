@@ -1,4 +1,5 @@
 //! What is refused: with the cause, with the cure, and with nothing written.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;
 

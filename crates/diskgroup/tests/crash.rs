@@ -2,6 +2,7 @@
 //! added, dropped, taken away and brought back, extents moved and copied.
 //!
 //! `ASSAY_CRASH_SEEDS` sets the number of seeds; a failing seed is printed with the command that replays it.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;
 mod seeds;

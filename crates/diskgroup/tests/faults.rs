@@ -2,6 +2,7 @@
 //!
 //! `ASSAY_FAULT_SEEDS` sets the number of seeds for each redundancy; a failing seed is printed with the command that replays it.
 //! No more is broken at a time than the redundancy allows; then nothing may be lost, and after repair a check must be clean.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;
 mod seeds;

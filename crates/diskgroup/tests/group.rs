@@ -1,4 +1,5 @@
 //! What a group promises, one promise a test: placement, rebalance, power, preferred read, refusals, real files under threads.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;
 

@@ -1,6 +1,7 @@
 //! Each planted bug is caught by the crash and fault machines, and the group without one passes the same seeds.
 //!
 //! `cargo test -p diskgroup --features planted --test planted`. Prevents: crash and fault tests that can't fail.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;
 mod seeds;

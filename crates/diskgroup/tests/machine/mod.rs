@@ -3,11 +3,13 @@
 //! Windows on one `ModelPort` stand for the ports of workers, of the upkeep and of the owner of the metadata. Everything is virtual
 //! time and seeded. Prevents: tests in which the parts of a group do not get in each other's way.
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::print_stderr, reason = "a seed that is replayed tells its story")]
 
 pub(crate) mod content;
 pub(crate) mod life;
 pub(crate) mod oracle;
 pub(crate) mod scenario;
+pub(crate) mod survey;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -41,6 +43,9 @@ pub(crate) struct Mood {
     pub(crate) bad_writes: f64,
 }
 
+/// What has ended for a window, with the bytes of a read and where they go.
+type Ended = (Completion, Option<(u64, Vec<u8>)>);
+
 struct Sent {
     window: usize,
     request: Request,
@@ -54,7 +59,7 @@ struct Shared {
     sent: Vec<Option<Sent>>,
     free: Vec<u64>,
     /// Per window: what has ended and was not handed out, and data of reads.
-    ended: Vec<VecDeque<(Completion, Option<(u64, Vec<u8>)>)>>,
+    ended: Vec<VecDeque<Ended>>,
     in_flight: Vec<usize>,
     /// Reads that a slow disk has not begun: when it does, and what is sent.
     late: Vec<(Nanos, Sent)>,
