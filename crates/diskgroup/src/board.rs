@@ -83,6 +83,7 @@ impl Board {
 
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
+        // A plain load on most processors; the order it needs is with the store of `sit`.
         self.epoch.load(Ordering::SeqCst)
     }
 

@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::error::GroupError;
 use crate::geometry::Geometry;
 use crate::map::{Entry, FileMap};
-use crate::slot::Slot;
+use crate::slot::{Child, Slot};
 use crate::verify::Verify;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,18 +25,23 @@ const LOOK_AGAIN_NS: u64 = 200_000;
 /// A file as the port has it open.
 pub(crate) struct Open {
     reads: Arc<[AtomicU64]>,
+    /// Reads up to here go straight: the size of a file with one copy in coarse stripes, otherwise 0.
+    straight_to: u64,
+    /// Reads up to here need a slot and no more: the size of a mirrored file in coarse stripes, otherwise 0.
+    single_to: u64,
     size: u64,
-    /// One copy in coarse stripes.
-    plain: bool,
     pub(crate) map: Arc<FileMap>,
 }
 
 impl Open {
     fn new(map: Arc<FileMap>) -> Open {
+        let size = map.size.load(Ordering::Acquire);
+        let up_to = |on: bool| if on { size } else { 0 };
         Open {
             reads: map.reads.clone(),
-            size: map.size.load(Ordering::Acquire),
-            plain: map.copies == 1 && !map.fine,
+            straight_to: up_to(map.copies == 1 && !map.fine),
+            single_to: up_to(map.copies > 1 && !map.fine),
+            size,
             map,
         }
     }
@@ -86,8 +91,9 @@ pub struct GroupPort<P: Port> {
     epoch: u64,
     reached: u64,
     pub(crate) side: u64,
-    /// Requests below, by the side of their submission.
-    pub(crate) flying: [u64; 2],
+    /// Requests below of the other side: older than the maps in use.
+    old: usize,
+    shift: u32,
     /// Requests of the caller, in flight or waiting.
     upper: usize,
     depth: usize,
@@ -120,7 +126,8 @@ impl<P: Port> GroupPort<P> {
             epoch,
             reached: epoch,
             side: 0,
-            flying: [0; 2],
+            old: 0,
+            shift: geometry.au_shift(),
             upper: 0,
             depth,
             slots: (0..depth).map(|_| Slot::default()).collect(),
@@ -150,23 +157,30 @@ impl<P: Port> GroupPort<P> {
         locked(&self.ticket.core)
     }
 
-    /// Where a request goes that needs nothing but an address.
+    /// Where a read goes that lies in one unit of the file and ends before `up_to`.
     #[inline]
-    fn straight(&self, request: &Request) -> Option<(FileId, u64)> {
-        let open = self.files.get(usize::from(request.file.0))?;
-        let shift = self.geometry.au_shift();
-        let inside = request.offset & ((1 << shift) - 1);
-        let whole =
-            inside + u64::from(request.len) <= 1 << shift && request.offset + u64::from(request.len) <= open.size;
-        if !open.plain || !whole || request.token >= SIDE || !self.backlog.is_empty() {
+    fn address(&self, request: &Request, open: &Open, up_to: u64) -> Option<Entry> {
+        let end = request.offset.wrapping_add(u64::from(request.len));
+        let one = (request.offset ^ end.wrapping_sub(1)) >> self.shift == 0;
+        if !one || end > up_to {
             return None;
         }
-        let word = open.reads.get((request.offset >> shift) as usize)?;
+        let word = open.reads.get((request.offset >> self.shift) as usize)?;
         let entry = Entry(word.load(Ordering::Relaxed));
-        if entry.has(Entry::UNREADABLE) || self.inner.in_flight() >= self.depth {
-            return None;
+        (!entry.has(Entry::UNREADABLE)).then_some(entry)
+    }
+
+    /// The request below for a read in one unit.
+    #[inline]
+    fn below(&self, request: &Request, entry: Entry, token: u64) -> Request {
+        Request {
+            op: Op::Read,
+            file: FileId(entry.slot()),
+            offset: entry.au() << self.shift | (request.offset & ((1 << self.shift) - 1)),
+            at: request.at,
+            len: request.len,
+            token: token | self.side,
         }
-        Some((FileId(entry.slot()), entry.au() << shift | inside))
     }
 
     /// The first request of a row takes the seat, with the newest maps.
@@ -181,10 +195,10 @@ impl<P: Port> GroupPort<P> {
 
     /// Takes the newest maps, if no request is in flight that is older than the maps in use.
     fn renew(&mut self) {
-        let other = usize::from(self.side == 0);
-        if self.flying[other] > 0 {
+        if self.old > 0 {
             return;
         }
+        self.old = self.inner.in_flight() + self.backlog.len();
         self.epoch = self.ticket.board.epoch();
         let maps = self.ticket.files.iter().filter_map(|n| self.ticket.board.map(*n));
         self.files = maps.map(Open::new).collect();
@@ -195,13 +209,17 @@ impl<P: Port> GroupPort<P> {
     /// Says on the seat that the last request of an older epoch is done, when it is.
     #[inline]
     fn tell(&mut self) {
-        let old = usize::from(self.side == 0);
-        if self.reached != self.epoch && self.flying[old] == 0 && self.upper > 0 {
+        if self.reached != self.epoch && self.old == 0 && self.upper > 0 {
             self.reached = self.epoch;
             self.ticket.seat.reach(self.epoch);
         }
     }
 
+    fn has_room(&self) -> bool {
+        self.backlog.is_empty() && self.inner.in_flight() < self.depth
+    }
+
+    #[inline]
     pub(crate) fn is_current(&self) -> bool {
         self.ticket.board.epoch() == self.epoch
     }
@@ -212,7 +230,6 @@ impl<P: Port> GroupPort<P> {
             token: request.token | self.side,
             ..request
         };
-        self.flying[usize::from(self.side != 0)] += 1;
         if self.backlog.is_empty() && self.inner.in_flight() < self.depth {
             self.inner.submit(request)
         } else {
@@ -265,24 +282,54 @@ impl<P: Port> GroupPort<P> {
     }
 
     /// Sorts what the port below has handed out: straight ones get their token back, others go to their slots.
-    #[inline]
     fn sort(&mut self, from: usize, done: &mut Vec<Completion>) -> Result<(), TargetError> {
         let mut kept = from;
         for nth in from..done.len() {
             let mut completion = done[nth];
-            self.flying[usize::from(completion.token & SIDE != 0)] -= 1;
+            self.old -= usize::from(self.old > 0 && completion.token & SIDE != self.side);
             if completion.token & SLOT == 0 {
                 completion.token &= !SIDE;
-                done[kept] = completion;
-                kept += 1;
-            } else if let Err(error) = self.ended(completion) {
-                // The rest is as lost as the port is; the caller must not see tokens that are not its own.
-                done.truncate(kept);
-                return Err(error);
+            } else if self.is_simple(&completion) {
+                let slot = completion.token as u32;
+                completion.token = self.slots[slot as usize].request.token;
+                self.free.push(slot);
+            } else {
+                if let Err(error) = self.ended(completion) {
+                    // The rest is as lost as the port is; the caller must not see tokens that are not its own.
+                    done.truncate(kept);
+                    return Err(error);
+                }
+                continue;
             }
+            done[kept] = completion;
+            kept += 1;
         }
         done.truncate(kept);
         Ok(())
+    }
+
+    /// A read in one piece that went well, and that nobody wants to look at.
+    #[inline]
+    fn is_simple(&self, completion: &Completion) -> bool {
+        let slot = &self.slots[completion.token as u32 as usize];
+        slot.simple && completion.result.is_ok() && self.verify.is_none()
+    }
+
+    /// A read in one piece of a mirrored file: a slot remembers it, in case another copy must be read.
+    #[inline]
+    fn submit_single(&mut self, request: Request, entry: Entry) -> Result<(), TargetError> {
+        let index = self.free.pop().expect("as many slots as requests may be in flight");
+        let slot = &mut self.slots[index as usize];
+        slot.begin(request);
+        (slot.left, slot.simple) = (1, true);
+        let child = Child {
+            slot: index,
+            disk: entry.disk(),
+            piece: 0,
+            retry: false,
+        };
+        let below = self.below(&request, entry, child.token());
+        self.inner.submit(below)
     }
 }
 
@@ -329,17 +376,22 @@ impl<P: Port> Port for GroupPort<P> {
         } else if self.upper >= self.depth {
             return Err(TargetError::TooDeep { depth: self.depth });
         }
+        // With no slot in use, no request has more than one below, so there is room for this one.
         if request.op == Op::Read
-            && let Some((file, offset)) = self.straight(&request)
+            && (self.free.len() == self.depth || self.has_room())
+            && let Some(open) = self.files.get(usize::from(request.file.0))
         {
-            self.upper += 1;
-            self.flying[usize::from(self.side != 0)] += 1;
-            return self.inner.submit(Request {
-                file,
-                offset,
-                token: request.token | self.side,
-                ..request
-            });
+            if let Some(entry) = self.address(&request, open, open.straight_to)
+                && request.token < SIDE
+            {
+                self.upper += 1;
+                let below = self.below(&request, entry, request.token);
+                return self.inner.submit(below);
+            }
+            if let Some(entry) = self.address(&request, open, open.single_to) {
+                self.upper += 1;
+                return self.submit_single(request, entry);
+            }
         }
         self.upper += 1;
         self.submit_with_slot(request)
@@ -347,7 +399,28 @@ impl<P: Port> Port for GroupPort<P> {
 
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
         let before = done.len();
-        let result = self.wait_for(min, until, done);
+        let calm = (self.parked.len() | self.backlog.len() | self.ready.len() | self.old) == 0 && self.is_current();
+        let (mut result, mut more) = (Ok(()), !calm);
+        if calm {
+            result = self.inner.wait(min, until, done);
+            let mut slots = 0;
+            for completion in &mut done[before..] {
+                slots |= completion.token & SLOT;
+                completion.token &= !SIDE;
+            }
+            if slots != 0 {
+                // Fewer than asked for: the wait was ended from outside or by the clock, and so is this one.
+                let ended = done.len() - before < min;
+                result = self.sort(before, done).and(result);
+                let short = done.len() - before < min && !ended;
+                more = result.is_ok() && (short || !self.ready.is_empty());
+            }
+        }
+        if more {
+            // Requests below that were only a part, or more to do than to wait.
+            let have = done.len() - before;
+            result = self.wait_for(min.saturating_sub(have), until, done);
+        }
         self.upper -= done.len() - before;
         if self.upper == 0 {
             self.ticket.seat.leave();

@@ -83,6 +83,7 @@ impl<P: Port> GroupPort<P> {
 
     pub(crate) fn read_ended(&mut self, child: Child, result: Result<(), IoFault>) -> Result<(), TargetError> {
         self.slots[child.slot as usize].left -= 1;
+        self.slots[child.slot as usize].simple = false;
         let single = self.files[usize::from(self.slots[child.slot as usize].request.file.0)]
             .map
             .copies

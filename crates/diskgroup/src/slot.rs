@@ -18,6 +18,8 @@ pub(crate) struct Retry {
 /// One request of the caller.
 pub(crate) struct Slot {
     pub(crate) request: Request,
+    /// A read in one piece, not tried again so far.
+    pub(crate) simple: bool,
     /// Requests below that have not ended.
     pub(crate) left: u32,
     /// The first fault that nothing could make good.
@@ -44,6 +46,7 @@ impl Default for Slot {
                 len: 0,
                 token: 0,
             },
+            simple: false,
             left: 0,
             fault: None,
             disks: 0,
@@ -59,6 +62,7 @@ impl Slot {
     pub(crate) fn begin(&mut self, request: Request) {
         self.request = request;
         self.left = 0;
+        self.simple = false;
         self.fault = None;
         self.early = false;
         self.disks = 0;
