@@ -94,6 +94,8 @@ pub struct GroupPort<P: Port> {
     /// Requests below of the other side: older than the maps in use.
     old: usize,
     shift: u32,
+    /// Straight requests that may go before anything else must be looked at: 0 while the seat is empty or a slot is in use.
+    credit: usize,
     /// Requests of the caller, in flight or waiting.
     upper: usize,
     depth: usize,
@@ -128,6 +130,7 @@ impl<P: Port> GroupPort<P> {
             side: 0,
             old: 0,
             shift: geometry.au_shift(),
+            credit: 0,
             upper: 0,
             depth,
             slots: (0..depth).map(|_| Slot::default()).collect(),
@@ -170,17 +173,12 @@ impl<P: Port> GroupPort<P> {
         (!entry.has(Entry::UNREADABLE)).then_some(entry)
     }
 
-    /// The request below for a read in one unit.
+    /// Makes a read in one unit the request below.
     #[inline]
-    fn below(&self, request: &Request, entry: Entry, token: u64) -> Request {
-        Request {
-            op: Op::Read,
-            file: FileId(entry.slot()),
-            offset: entry.au() << self.shift | (request.offset & ((1 << self.shift) - 1)),
-            at: request.at,
-            len: request.len,
-            token: token | self.side,
-        }
+    fn redirect(&self, request: &mut Request, entry: Entry, token: u64) {
+        request.file = FileId(entry.slot());
+        request.offset = entry.au() << self.shift | (request.offset & ((1 << self.shift) - 1));
+        request.token = token | self.side;
     }
 
     /// The first request of a row takes the seat, with the newest maps.
@@ -202,7 +200,8 @@ impl<P: Port> GroupPort<P> {
         self.epoch = self.ticket.board.epoch();
         let maps = self.ticket.files.iter().filter_map(|n| self.ticket.board.map(*n));
         self.files = maps.map(Open::new).collect();
-        self.side ^= SIDE;
+        // With nothing in flight there is no older side.
+        self.side = if self.old == 0 { 0 } else { self.side ^ SIDE };
         self.tell();
     }
 
@@ -235,6 +234,44 @@ impl<P: Port> GroupPort<P> {
         } else {
             self.backlog.push_back(request);
             Ok(())
+        }
+    }
+
+    /// Everything but the straight path with credit.
+    #[inline(never)]
+    fn submit_with_care(&mut self, mut request: Request) -> Result<(), TargetError> {
+        if self.upper == 0 {
+            self.sit();
+        } else if self.upper >= self.depth {
+            return Err(TargetError::TooDeep { depth: self.depth });
+        }
+        self.upper += 1;
+        self.credit = 0;
+        if request.op == Op::Read
+            && self.has_room()
+            && let Some(open) = self.files.get(usize::from(request.file.0))
+        {
+            if let Some(entry) = self.address(&request, open, open.straight_to)
+                && request.token < SIDE
+            {
+                self.credit = self.credit_now();
+                let token = request.token;
+                self.redirect(&mut request, entry, token);
+                return self.inner.submit(request);
+            }
+            if let Some(entry) = self.address(&request, open, open.single_to) {
+                return self.submit_single(request, entry);
+            }
+        }
+        self.submit_with_slot(request)
+    }
+
+    /// With no slot in use a request has one below and no more, so as many may go as the depth allows.
+    fn credit_now(&self) -> usize {
+        if self.free.len() == self.depth && self.upper > 0 {
+            self.depth - self.upper
+        } else {
+            0
         }
     }
 
@@ -328,7 +365,8 @@ impl<P: Port> GroupPort<P> {
             piece: 0,
             retry: false,
         };
-        let below = self.below(&request, entry, child.token());
+        let mut below = request;
+        self.redirect(&mut below, entry, child.token());
         self.inner.submit(below)
     }
 }
@@ -370,31 +408,20 @@ impl<P: Port> Port for GroupPort<P> {
     }
 
     #[inline]
-    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
-        if self.upper == 0 {
-            self.sit();
-        } else if self.upper >= self.depth {
-            return Err(TargetError::TooDeep { depth: self.depth });
-        }
-        // With no slot in use, no request has more than one below, so there is room for this one.
-        if request.op == Op::Read
-            && (self.free.len() == self.depth || self.has_room())
+    fn submit(&mut self, mut request: Request) -> Result<(), TargetError> {
+        if self.credit > 0
+            && request.op == Op::Read
             && let Some(open) = self.files.get(usize::from(request.file.0))
+            && let Some(entry) = self.address(&request, open, open.straight_to)
+            && request.token < SIDE
         {
-            if let Some(entry) = self.address(&request, open, open.straight_to)
-                && request.token < SIDE
-            {
-                self.upper += 1;
-                let below = self.below(&request, entry, request.token);
-                return self.inner.submit(below);
-            }
-            if let Some(entry) = self.address(&request, open, open.single_to) {
-                self.upper += 1;
-                return self.submit_single(request, entry);
-            }
+            self.credit -= 1;
+            self.upper += 1;
+            let token = request.token;
+            self.redirect(&mut request, entry, token);
+            return self.inner.submit(request);
         }
-        self.upper += 1;
-        self.submit_with_slot(request)
+        self.submit_with_care(request)
     }
 
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
@@ -404,9 +431,12 @@ impl<P: Port> Port for GroupPort<P> {
         if calm {
             result = self.inner.wait(min, until, done);
             let mut slots = 0;
-            for completion in &mut done[before..] {
-                slots |= completion.token & SLOT;
-                completion.token &= !SIDE;
+            // Tokens of side 0 without a slot are the caller's own already.
+            if self.side != 0 || self.free.len() != self.depth {
+                for completion in &mut done[before..] {
+                    slots |= completion.token & SLOT;
+                    completion.token &= !SIDE;
+                }
             }
             if slots != 0 {
                 // Fewer than asked for: the wait was ended from outside or by the clock, and so is this one.
@@ -422,6 +452,7 @@ impl<P: Port> Port for GroupPort<P> {
             result = self.wait_for(min.saturating_sub(have), until, done);
         }
         self.upper -= done.len() - before;
+        self.credit = self.credit_now();
         if self.upper == 0 {
             self.ticket.seat.leave();
             self.reached = 0;
