@@ -94,6 +94,8 @@ pub struct GroupPort<P: Port> {
     /// Requests below of the other side: older than the maps in use.
     old: usize,
     shift: u32,
+    /// Bytes of a unit less one.
+    mask: u64,
     /// Straight requests that may go before anything else must be looked at: 0 while the seat is empty or a slot is in use.
     credit: usize,
     /// Requests of the caller, in flight or waiting.
@@ -130,6 +132,7 @@ impl<P: Port> GroupPort<P> {
             side: 0,
             old: 0,
             shift: geometry.au_shift(),
+            mask: u64::from(geometry.au_bytes) - 1,
             credit: 0,
             upper: 0,
             depth,
@@ -163,9 +166,8 @@ impl<P: Port> GroupPort<P> {
     /// Where a read goes that lies in one unit of the file and ends before `up_to`.
     #[inline]
     fn address(&self, request: &Request, open: &Open, up_to: u64) -> Option<Entry> {
-        let end = request.offset.wrapping_add(u64::from(request.len));
-        let one = (request.offset ^ end.wrapping_sub(1)) >> self.shift == 0;
-        if !one || end > up_to {
+        let (inside, len) = (request.offset & self.mask, u64::from(request.len));
+        if inside + len > self.mask + 1 || request.offset.wrapping_add(len) > up_to {
             return None;
         }
         let word = open.reads.get((request.offset >> self.shift) as usize)?;
@@ -177,7 +179,7 @@ impl<P: Port> GroupPort<P> {
     #[inline]
     fn redirect(&self, request: &mut Request, entry: Entry, token: u64) {
         request.file = FileId(entry.slot());
-        request.offset = entry.au() << self.shift | (request.offset & ((1 << self.shift) - 1));
+        request.offset = entry.au() << self.shift | (request.offset & self.mask);
         request.token = token | self.side;
     }
 
@@ -239,7 +241,8 @@ impl<P: Port> GroupPort<P> {
 
     /// Everything but the straight path with credit.
     #[inline(never)]
-    fn submit_with_care(&mut self, mut request: Request) -> Result<(), TargetError> {
+    fn submit_with_care(&mut self, request: &Request) -> Result<(), TargetError> {
+        let mut request = *request;
         if self.upper == 0 {
             self.sit();
         } else if self.upper >= self.depth {
@@ -421,7 +424,7 @@ impl<P: Port> Port for GroupPort<P> {
             self.redirect(&mut request, entry, token);
             return self.inner.submit(request);
         }
-        self.submit_with_care(request)
+        self.submit_with_care(&request)
     }
 
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
