@@ -54,6 +54,9 @@ pub enum TargetError {
     /// The simulated machine lost its power: nothing more will complete.
     #[error("the modelled device lost its power")]
     PowerCut,
+    /// A layer that is itself a port, above one of this room's, failed.
+    #[error("{0}")]
+    Layer(Box<dyn std::error::Error + Send + Sync>),
     /// More requests than the port's depth.
     #[error("more than {depth} requests in flight")]
     TooDeep {

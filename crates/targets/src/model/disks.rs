@@ -66,6 +66,11 @@ impl Disks {
         file.size = file.size.max(size);
     }
 
+    /// Takes the content of one file from other disks.
+    pub(super) fn replace(&mut self, file: FileId, from: &Disks) {
+        self.files[usize::from(file.0)] = from.files[usize::from(file.0)].clone();
+    }
+
     /// Fills `to` from `offset`. Panics beyond the end of the file.
     pub fn read(&self, file: FileId, offset: u64, to: &mut [u8]) {
         let file = &self.files[usize::from(file.0)];

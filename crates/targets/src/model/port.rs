@@ -134,6 +134,38 @@ impl ModelPort {
         )
     }
 
+    /// One disk loses its power alone and has it again: of its completed writes that were not flushed, what `seed` decides is
+    /// there. No request to it may be in flight.
+    pub fn cycle(&mut self, file: FileId, seed: u64) {
+        let waiting = std::mem::take(&mut self.unflushed[usize::from(file.0)]);
+        let writes = waiting.iter().map(|w| (file, w.offset, w.data.as_slice()));
+        let after = lose(&self.durable, writes, seed);
+        self.current.replace(file, &after);
+        self.durable.replace(file, &after);
+    }
+
+    /// Damages a disk behind everybody's back.
+    pub fn damage(&mut self, file: FileId, offset: u64, bytes: &[u8]) {
+        self.current.write(file, offset, bytes);
+        self.durable.write(file, offset, bytes);
+        // What was there before must not come back with a flush.
+        for write in &mut self.unflushed[usize::from(file.0)] {
+            let (from, to) = (
+                write.offset.max(offset),
+                (write.offset + write.data.len() as u64).min(offset + bytes.len() as u64),
+            );
+            if from < to {
+                let damaged = &bytes[(from - offset) as usize..(to - offset) as usize];
+                write.data[(from - write.offset) as usize..(to - write.offset) as usize].copy_from_slice(damaged);
+            }
+        }
+    }
+
+    /// What all completed writes have left on the disks.
+    pub fn current(&self) -> &Disks {
+        &self.current
+    }
+
     /// What a machine that is shut down in good order leaves: every completed write.
     pub fn shut_down(self) -> Disks {
         self.current

@@ -1,0 +1,445 @@
+//! A group as those see it who use it: a handle that is cheap to clone and may go to any thread.
+//!
+//! Prevents: two owners of the same metadata in one process.
+
+use crate::board::Board;
+use crate::check::CheckReport;
+use crate::core::{Core, Redundancy};
+use crate::create::{DiskSpec, GroupSpec, look};
+use crate::error::GroupError;
+use crate::file::FileState;
+use crate::files::{FileSpec, Stripe};
+use crate::header::Found;
+use crate::mount::{MountOptions, Mounted};
+use crate::port::{GroupPort, Ticket, locked};
+use crate::store::Store;
+use crate::upkeep::Upkeep;
+use crate::uuid::Uuid;
+use crate::verify::Verify;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard};
+use targets::{FileId, Port};
+
+/// An open group. Calls that change something return when the change is durable.
+pub struct Group<P: Port> {
+    core: Arc<Mutex<Core<P>>>,
+    board: Arc<Board>,
+}
+
+impl<P: Port> Clone for Group<P> {
+    fn clone(&self) -> Group<P> {
+        Group {
+            core: self.core.clone(),
+            board: self.board.clone(),
+        }
+    }
+}
+
+/// A group as a whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupInfo {
+    /// Its name.
+    pub name: String,
+    /// Its UUID.
+    pub uuid: Uuid,
+    /// Copies that files have unless they say otherwise.
+    pub redundancy: Redundancy,
+    /// Bytes of an allocation unit.
+    pub au_bytes: u32,
+    /// Bytes for data and metadata on all disks, copies counted.
+    pub total_bytes: u64,
+    /// Of them free.
+    pub free_bytes: u64,
+    /// Bytes of metadata, copies counted.
+    pub metadata_bytes: u64,
+    /// A rebalance is wanted or under way.
+    pub rebalance: bool,
+    /// Reads that were served from another copy after the first had failed, since the group was opened.
+    pub rescued_reads: u64,
+}
+
+/// A disk of a group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiskInfo {
+    /// Name in the group.
+    pub name: String,
+    /// Number in the group.
+    pub number: u16,
+    /// Its UUID.
+    pub uuid: Uuid,
+    /// Disks that fail together.
+    pub failure_group: String,
+    /// The file of the ports below; `None` while it is missing.
+    pub file: Option<FileId>,
+    /// It is used.
+    pub online: bool,
+    /// I/O failed on it, and the group cannot do without it.
+    pub failing: bool,
+    /// It is being emptied.
+    pub dropping: bool,
+    /// Bytes for data and metadata.
+    pub total_bytes: u64,
+    /// Of them free.
+    pub free_bytes: u64,
+    /// Bytes of extents with a copy here that missed a write.
+    pub stale_bytes: u64,
+    /// Names of the disks that may hold the other copies of its extents.
+    pub partners: Vec<String>,
+}
+
+/// A file of a group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileInfo {
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// Bytes on disks, copies counted.
+    pub allocated_bytes: u64,
+    /// Copies.
+    pub redundancy: Redundancy,
+    /// Stripes.
+    pub stripe: Stripe,
+    /// Extents.
+    pub extents: u32,
+    /// Ports that have it open.
+    pub opens: u32,
+    /// Bytes on each disk (by name), copies counted.
+    pub bytes_on: Vec<(String, u64)>,
+}
+
+/// What stands on a disk that is not open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Inspected {
+    /// Nothing of ours.
+    Foreign,
+    /// A header of ours, both copies damaged.
+    Damaged,
+    /// Of a newer format version.
+    Newer(u16),
+    /// A member, or a former one.
+    Disk {
+        /// Name of the group.
+        group: String,
+        /// Name of the disk.
+        disk: String,
+        /// Its failure group.
+        failure_group: String,
+        /// False: it was dropped.
+        member: bool,
+        /// Both headers are whole and agree.
+        whole: bool,
+    },
+}
+
+/// Looks at every file of a port without opening a group. `files`: how many there are.
+///
+/// # Errors
+/// Those of the port.
+pub fn inspect<P: Port>(port: P, files: u16) -> Result<Vec<Inspected>, GroupError> {
+    let mut store = Store::new(port)?;
+    let mut all = Vec::new();
+    for file in (0..files).map(FileId) {
+        all.push(match look(&mut store, file)?.0 {
+            Found::Foreign => Inspected::Foreign,
+            Found::Damaged => Inspected::Damaged,
+            Found::Newer(version) => Inspected::Newer(version),
+            Found::Header { header, whole } => Inspected::Disk {
+                group: header.group_name,
+                disk: header.disk_name,
+                failure_group: header.failure_group,
+                member: header.member,
+                whole,
+            },
+        });
+    }
+    Ok(all)
+}
+
+impl<P: Port> Group<P> {
+    fn of(core: Core<P>) -> Group<P> {
+        let board = core.board.clone();
+        Group {
+            core: Arc::new(Mutex::new(core)),
+            board,
+        }
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core<P>> {
+        locked(&self.core)
+    }
+
+    /// Makes a group on files of a port and opens it. The port becomes the group's own: it needs at least
+    /// [`crate::MEMORY_MIN`] bytes of memory and alignment of at most 4096. `seed` decides the UUIDs: never use one twice.
+    ///
+    /// # Errors
+    /// [`GroupError::Refused`], [`GroupError::Taken`], [`GroupError::Newer`]: nothing has been written. Others are of the devices.
+    pub fn create(port: P, spec: &GroupSpec, disks: &[DiskSpec], seed: u64) -> Result<Group<P>, GroupError> {
+        Ok(Group::of(Core::create(port, spec, disks, seed)?))
+    }
+
+    /// Opens a group: finds its disks among the port's files, replays the journal, makes copies equal that a crash left different.
+    ///
+    /// # Errors
+    /// [`GroupError::NoGroup`], [`GroupError::Missing`], [`GroupError::Lost`], [`GroupError::Newer`],
+    /// [`GroupError::Damaged`]: nothing has been written.
+    pub fn mount(port: P, options: &MountOptions) -> Result<(Group<P>, Mounted), GroupError> {
+        let (core, mounted) = Core::mount(port, options)?;
+        Ok((Group::of(core), mounted))
+    }
+
+    /// Gives the group a judge of pages; ports opened from now on ask it about every page they read from a mirrored file, and check,
+    /// settling and mending decide by it between copies that differ.
+    pub fn set_verify(&self, verify: Arc<dyn Verify>) {
+        self.core().verify = Some(verify);
+    }
+
+    /// Reads come from this failure group where there is a choice; `None`: from the first copy.
+    pub fn set_preferred(&self, failure_group: Option<&str>) {
+        let mut core = self.core();
+        core.preferred = failure_group.map(str::to_owned);
+        core.publish_everything();
+    }
+
+    /// Makes a file. Its bytes are zeros.
+    ///
+    /// # Errors
+    /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
+    pub fn create_file(&self, spec: &FileSpec) -> Result<(), GroupError> {
+        self.core().create_file(spec).map(|_| ())
+    }
+
+    /// Makes a file at least `size` bytes long; new bytes are zeros.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`], [`GroupError::Full`].
+    pub fn grow_file(&self, name: &str, size: u64) -> Result<(), GroupError> {
+        let mut core = self.core();
+        let number = core.file_named(name)?;
+        core.grow_file(number, size)
+    }
+
+    /// Deletes a file that no port has open.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`], [`GroupError::Busy`].
+    pub fn delete_file(&self, name: &str) -> Result<(), GroupError> {
+        let mut core = self.core();
+        let number = core.file_named(name)?;
+        core.delete_file(number)
+    }
+
+    /// Opens files for one worker; they are `FileId(0)` and so on in the order given. The port has the same files in the same
+    /// order as the group's own.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`].
+    pub fn open(&self, port: P, names: &[&str]) -> Result<GroupPort<P>, GroupError> {
+        let mut core = self.core();
+        core.alive()?;
+        let numbers = names
+            .iter()
+            .map(|n| core.file_named(n))
+            .collect::<Result<Vec<u32>, _>>()?;
+        for number in &numbers {
+            core.files.get_mut(number).expect("just found").opens += 1;
+        }
+        let ticket = Ticket {
+            core: self.core.clone(),
+            board: self.board.clone(),
+            seat: self.board.seat(),
+            files: numbers,
+        };
+        let (geometry, verify) = (core.geometry, core.verify.clone());
+        drop(core);
+        Ok(GroupPort::new(port, ticket, geometry, verify))
+    }
+
+    /// What keeps the group in order beside the workers: moves, resync, mending. One at a time is enough.
+    /// The port is like those of the workers; its memory is the buffer for copying.
+    pub fn upkeep(&self, port: P) -> Upkeep<P> {
+        Upkeep::new(self.core.clone(), self.board.clone(), port)
+    }
+
+    /// Adds disks, each a file that all ports have open already, and asks for a rebalance.
+    ///
+    /// # Errors
+    /// [`GroupError::Refused`], [`GroupError::Taken`], [`GroupError::Newer`]: nothing has been written.
+    pub fn add_disks(&self, disks: &[DiskSpec], seed: u64) -> Result<(), GroupError> {
+        self.core().add_disks(disks, seed)
+    }
+
+    /// Asks for a disk to be emptied and released by the upkeep.
+    ///
+    /// # Errors
+    /// [`GroupError::NoDisk`], [`GroupError::Refused`], [`GroupError::Full`].
+    pub fn drop_disk(&self, name: &str) -> Result<(), GroupError> {
+        let mut core = self.core();
+        let number = core.disk_named(name)?;
+        core.drop_disk(number)
+    }
+
+    /// Takes a disk offline.
+    ///
+    /// # Errors
+    /// [`GroupError::Lost`] when files or metadata have parts on it alone.
+    pub fn offline_disk(&self, name: &str) -> Result<(), GroupError> {
+        let mut core = self.core();
+        core.alive()?;
+        let number = core.disk_named(name)?;
+        let files = core.can_do_without(number);
+        if !files.is_empty() {
+            return Err(GroupError::Lost {
+                disks: vec![name.to_owned()],
+                files: files.into_iter().collect(),
+            });
+        }
+        if core.disks[&number].online {
+            core.take_offline(number)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Brings a disk back that was offline; the upkeep then copies what it missed. A disk that is online and failing is trusted
+    /// again when it takes its metadata.
+    ///
+    /// # Errors
+    /// [`GroupError::NoDisk`], [`GroupError::Missing`], [`GroupError::NoGroup`] when something else is attached in its place.
+    pub fn online_disk(&self, name: &str) -> Result<(), GroupError> {
+        let mut core = self.core();
+        let number = core.disk_named(name)?;
+        core.bring_online(number)
+    }
+
+    /// Asks for a rebalance.
+    ///
+    /// # Errors
+    /// Those of the devices.
+    pub fn rebalance(&self) -> Result<(), GroupError> {
+        let mut core = self.core();
+        let mut change = core.begin()?;
+        core.root.rebalance = true;
+        change.touch(crate::block::Address::Root);
+        core.commit(change)
+    }
+
+    /// Compares everything: headers, roots, metadata, allocation tables, and all copies of all extents; with `repair`, rewrites what
+    /// is wrong where a good copy exists. No port may be open.
+    ///
+    /// # Errors
+    /// [`GroupError::Busy`] while ports are open.
+    pub fn check(&self, repair: bool) -> Result<CheckReport, GroupError> {
+        if self.board.ports() > 0 {
+            return Err(GroupError::Busy {
+                what: format!("{} ports have files of the group open", self.board.ports()),
+                cure: "close them first: a check compares copies that nobody may change meanwhile".into(),
+            });
+        }
+        self.core().check(repair)
+    }
+
+    /// The group as a whole.
+    pub fn info(&self) -> GroupInfo {
+        let core = self.core();
+        let sum = |of: &dyn Fn(&crate::disk::Disk) -> u32| {
+            let units: u64 = core.disks.values().map(|d| u64::from(of(d))).sum();
+            units * core.au()
+        };
+        GroupInfo {
+            name: core.root.name.clone(),
+            uuid: core.group,
+            redundancy: core.redundancy,
+            au_bytes: core.geometry.au_bytes,
+            total_bytes: sum(&|d| d.space.total()),
+            free_bytes: sum(&|d| d.space.free()),
+            metadata_bytes: core.root.extents.iter().map(|e| e.len() as u64).sum::<u64>() * core.au(),
+            rebalance: core.root.rebalance,
+            rescued_reads: self.board.rescued.load(std::sync::atomic::Ordering::Relaxed),
+        }
+    }
+
+    /// Its disks by number.
+    pub fn disks(&self) -> Vec<DiskInfo> {
+        let core = self.core();
+        let stale = core.stale_units();
+        let info = |d: &crate::disk::Disk| DiskInfo {
+            name: d.name.clone(),
+            number: d.number,
+            uuid: d.uuid,
+            failure_group: d.failure_group.clone(),
+            file: d.slot,
+            online: d.online,
+            failing: d.failing,
+            dropping: d.dropping,
+            total_bytes: u64::from(d.space.total()) * core.au(),
+            free_bytes: u64::from(d.space.free()) * core.au(),
+            stale_bytes: stale[usize::from(d.number)] * core.au(),
+            partners: core
+                .disks
+                .values()
+                .filter(|o| d.partners & o.bit() != 0)
+                .map(|o| o.name.clone())
+                .collect(),
+        };
+        core.disks.values().map(info).collect()
+    }
+
+    /// Its files by name.
+    pub fn files(&self) -> Vec<FileInfo> {
+        let core = self.core();
+        let mut files = Vec::new();
+        for file in core.files.values().filter(|f| f.state == FileState::Live) {
+            let on = core
+                .disks
+                .values()
+                .map(|d| (d, file.load[usize::from(d.number)][0]))
+                .filter(|l| l.1 > 0);
+            let bytes_on: Vec<(String, u64)> = on.map(|(d, units)| (d.name.clone(), units * core.au())).collect();
+            files.push(FileInfo {
+                name: file.name.clone(),
+                size: file.size,
+                allocated_bytes: bytes_on.iter().map(|b| b.1).sum(),
+                redundancy: Redundancy::of_copies(file.copies).expect("a file has 1 to 3 copies"),
+                stripe: if file.fine { Stripe::Fine } else { Stripe::Coarse },
+                extents: file.extents(),
+                opens: file.opens,
+                bytes_on,
+            });
+        }
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        files
+    }
+
+    /// Closes the group in good order: everything is at home and regions are recorded as equal. Gives the port back when this was
+    /// the last handle. Leaving it out is a crash, which the next mount takes care of.
+    ///
+    /// # Errors
+    /// [`GroupError::Busy`] while ports are open.
+    pub fn close(self) -> Result<Option<P>, GroupError> {
+        if self.board.ports() > 0 {
+            return Err(GroupError::Busy {
+                what: format!("{} ports have files of the group open", self.board.ports()),
+                cure: "close them first".into(),
+            });
+        }
+        {
+            let mut core = self.core();
+            core.alive()?;
+            let suspects: BTreeSet<(u32, u32)> = core.suspect_leaves();
+            let all: Vec<u16> = core.disks.keys().copied().collect();
+            core.flush_disks(&all)?;
+            core.settle_trouble()?;
+            core.clean(&suspects)?;
+            core.checkpoint()?;
+        }
+        let Group { core, board: _ } = self;
+        let core = Arc::try_unwrap(core).ok();
+        Ok(core.map(|m| {
+            m.into_inner()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .store
+                .into_port()
+        }))
+    }
+}

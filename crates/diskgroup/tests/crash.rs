@@ -1,0 +1,28 @@
+//! Crashes by the thousand: the power fails at any write or flush while files are made, grown and deleted, pages written, disks
+//! added, dropped, taken away and brought back, extents moved and copied.
+//!
+//! `ASSAY_CRASH_SEEDS` sets the number of seeds; a failing seed is printed with the command that replays it.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
+
+mod machine;
+mod seeds;
+
+use seeds::{crash_seed, number, run_all};
+
+#[test]
+fn whatever_was_acknowledged_is_there_and_the_group_is_sound() {
+    let count = number("ASSAY_CRASH_SEEDS", 3_000);
+    run_all("crash", "ASSAY_CRASH_SEED", count, crash_seed);
+    let cuts = seeds::cuts_done();
+    eprintln!("{cuts} power cuts in {count} seeds");
+    assert!(cuts > 2 * count, "only {cuts} power cuts: too little to be a test");
+}
+
+#[test]
+fn replay() {
+    let Ok(seed) = std::env::var("ASSAY_CRASH_SEED").unwrap_or_default().parse() else {
+        return;
+    };
+    eprintln!("{:#?}", machine::scenario::scenario(seed, None));
+    crash_seed(seed).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+}
