@@ -1,5 +1,7 @@
 //! Every flag of the command line, once: help, completions and man page are generated from here.
 
+pub(crate) mod dg;
+
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -44,15 +46,21 @@ pub(crate) enum Command {
     Calibrate(Calibrate),
     /// Undo what a killed run left behind (loop devices, mounts, files)
     Clean(Clean),
+    /// Disk groups by hand: make, fill, grow, check and mend them
+    #[command(subcommand, subcommand_required = true, arg_required_else_help = true)]
+    Dg(dg::Dg),
     /// Print shell completions
     #[command(hide = true)]
     Completions {
         /// For which shell
         shell: clap_complete::Shell,
     },
-    /// Print the man page (roff)
+    /// Print the man page (roff), of a command when one is named (`man dg cp`)
     #[command(hide = true)]
-    Man,
+    Man {
+        /// The command
+        command: Vec<String>,
+    },
 }
 
 #[derive(Args, Debug)]

@@ -312,6 +312,17 @@ impl<P: Port> Group<P> {
         core.bring_online(number)
     }
 
+    /// Marks all copies on a disk as stale, because its content is not to be believed; the upkeep then makes them anew from the
+    /// others. Gives the number of marked copies, and the names of files that have data on this disk alone: those stay as they are.
+    ///
+    /// # Errors
+    /// [`GroupError::NoDisk`]; others are of the devices.
+    pub fn distrust_disk(&self, name: &str) -> Result<(u64, BTreeSet<String>), GroupError> {
+        let mut core = self.core();
+        let number = core.disk_named(name)?;
+        core.distrust(number)
+    }
+
     /// Asks for a rebalance.
     ///
     /// # Errors

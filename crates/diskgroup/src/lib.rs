@@ -14,6 +14,7 @@ mod check;
 mod core;
 mod create;
 mod disk;
+mod distrust;
 mod error;
 mod faults;
 mod file;

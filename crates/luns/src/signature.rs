@@ -93,6 +93,7 @@ const FROM_START: &[Rule] = &[
     ("swap (64 KiB pages)", 0xfff6, b"SWAPSPACE2"),
     ("hibernation image", 0xff6, b"S1SUSPEND"),
     ("DRBD", 0x1c, b"\x83\x74\x02\x67"),
+    ("Assay disk group", 0, b"ADGB"),
     ("SGI disk label", 0, b"\x0b\xe5\xa9\x41"),
 ];
 

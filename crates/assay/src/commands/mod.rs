@@ -3,6 +3,7 @@
 mod calibrate;
 mod check;
 mod clean;
+mod dg;
 mod quick;
 mod report;
 mod run;
@@ -22,19 +23,36 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Stacks(flags) => stacks::stacks(flags),
         Command::Calibrate(flags) => calibrate::calibrate(flags),
         Command::Clean(flags) => clean::clean(flags),
+        Command::Dg(command) => dg::dispatch(command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut cli::definition(), "assay", &mut script);
             print_bytes(&script)
         }
-        Command::Man => {
+        Command::Man { command } => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(cli::definition())
+            clap_mangen::Man::new(page_of(command)?)
                 .render(&mut page)
                 .context("render the man page")?;
             print_bytes(&page)
         }
     }
+}
+
+/// The definition whose man page was asked for.
+fn page_of(command: &[String]) -> Result<clap::Command, Failure> {
+    let mut page = cli::definition();
+    page.build();
+    for word in command {
+        let inner = page.find_subcommand(word).cloned();
+        page = inner.ok_or_else(|| {
+            Failure::Usage(anyhow::anyhow!(
+                "{} has no command {word}\n  `assay --help` lists them",
+                page.get_name()
+            ))
+        })?;
+    }
+    Ok(page)
 }
 
 /// To stdout; a closed pipe is the reader's choice, not an error.

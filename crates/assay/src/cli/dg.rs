@@ -1,0 +1,319 @@
+//! The flags of `assay dg`: disk groups by hand.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// How the disks of a group are named; said in the help of the family and of each command.
+const NAMING: &str = "The disks of a group are named with --disk (once for each), or as arguments where a command takes no \
+                      others, or by ASSAY_DISKS, with white space between them. Name them all; the order does not matter, \
+                      and disks of other groups or of none are passed over. Patterns are the shell's.";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Dg {
+    /// Make a disk group
+    #[command(
+        after_help = "The disks are block devices, or files that have their size already (truncate -s 10G FILE). A device is \
+                      taken only if it is whole, unmounted, unused and carries no foreign signature; a file only if it \
+                      is empty at both ends. Disks get the names GROUP_0000, GROUP_0001 and so on.\n\n\
+                      Examples:\n  assay dg create data /dev/sdb /dev/sdc /dev/sdd --redundancy normal --yes\n  \
+                      assay dg create data --redundancy normal --au 4MiB --yes \\\n    \
+                      --failure-group left=/dev/sdb,/dev/sdc --failure-group right=/dev/sdd,/dev/sde"
+    )]
+    Create(Create),
+    /// List files, and with -l groups and disks too
+    #[command(
+        after_help = "Examples:\n  assay dg ls /dev/sd[b-f]          the files as GROUP:FILE\n  \
+                      assay dg ls -l /dev/sd[b-f]       and what stands on each disk\n  \
+                      ASSAY_DISKS=\"$(echo /dev/sd[b-f])\" assay dg ls"
+    )]
+    Ls(Ls),
+    /// Space: of groups, disks and files
+    Du(Du),
+    /// Give disks to a group and move its extents until all are evenly filled
+    #[command(
+        after_help = "Examples:\n  assay dg add /dev/sdg --disk /dev/sdb --disk /dev/sdc --yes\n  \
+                      ASSAY_DISKS=\"$(echo /dev/sd[b-f])\" assay dg add /dev/sdg --power 32 --yes"
+    )]
+    Add(Add),
+    /// Empty disks and take them out of their group
+    #[command(
+        after_help = "A disk is named as `assay dg du` does, or by its path. A disk that is lost for good is dropped with \
+                      --force: its extents are made anew from the other copies.\n\n\
+                      Example:\n  assay dg drop data_0004 --disk /dev/sdb --disk /dev/sdc ..."
+    )]
+    Drop(Drop),
+    /// Finish a rebalance that was stopped, bring disks up to date that were away
+    #[command(
+        after_help = "It can be stopped at any time (Ctrl-C, a crash) and goes on where it was at the next call.\n\n\
+                      Example:\n  assay dg rebalance /dev/sd[b-f] --power 64 --watch"
+    )]
+    Rebalance(Rebalance),
+    /// Verify headers, maps, owners of allocation units, and all copies against each other
+    #[command(
+        after_help = "Ends with 1 when something remains that is not as it should be. Where two copies differ, the one on the \
+                      disk that has other damage is the bad one; when no disk has any, or several have, nothing is \
+                      overwritten and --distrust must say which disk not to believe.\n\n\
+                      Examples:\n  assay dg check /dev/sd[b-f]\n  assay dg check /dev/sd[b-f] --repair --distrust data_0002\n  \
+                      assay dg check /dev/sd[b-f] --repair --overwrite /dev/sdd --yes"
+    )]
+    Check(CheckGroup),
+    /// Copy a file into a group or out of it
+    #[command(
+        after_help = "GROUP:FILE is a file of a group; everything else is a local path (write ./a:b for one with a colon). \
+                      The checksum is SHA-256, as `sha256sum` prints it. Files of a group are whole blocks of 4 KiB: \
+                      a shorter last block is filled with zeros, and --bytes cuts them off on the way out.\n\n\
+                      Examples:\n  assay dg cp backup.dbf data:users.dbf --disk /dev/sdb --disk /dev/sdc --verify\n  \
+                      assay dg cp data:users.dbf /backup/ --disk /dev/sdb --disk /dev/sdc"
+    )]
+    Cp(Cp),
+    /// Delete files of a group
+    #[command(after_help = "Example:\n  assay dg rm data:users.dbf --disk /dev/sdb --disk /dev/sdc")]
+    Rm(Rm),
+}
+
+/// Disks named by flag or by `ASSAY_DISKS`.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Place {
+    #[doc = "A disk of the group (give it once for each)"]
+    #[arg(long = "disk", short = 'd', value_name = "DISK", long_help = NAMING)]
+    pub(crate) disk: Vec<PathBuf>,
+    /// Which group, when the disks belong to several
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) group: Option<String>,
+    /// Open the group although disks are missing, as far as its redundancy allows
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What may be destroyed.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Consent {
+    /// Take this very disk although it carries something
+    #[arg(long, value_name = "DISK")]
+    pub(crate) overwrite: Vec<PathBuf>,
+    /// Destroy what is on the disks that are taken
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// How hard a rebalance works.
+#[derive(Args, Debug)]
+pub(crate) struct Pace {
+    /// I/Os in flight, 0 to 1024; 0 leaves the work for `assay dg rebalance`
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    pub(crate) power: u32,
+    /// A line a second on stderr, also where it is no terminal
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Redundancy {
+    /// One copy: the storage below is trusted
+    External,
+    /// Two copies in different failure groups
+    Normal,
+    /// Three copies in different failure groups
+    High,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Striping {
+    /// One allocation unit after the other
+    Coarse,
+    /// 128 KiB over eight allocation units: for redo logs
+    Fine,
+}
+
+/// `NAME=DISK[,DISK]...`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FailureGroup {
+    pub(crate) name: String,
+    pub(crate) disks: Vec<PathBuf>,
+}
+
+impl std::str::FromStr for FailureGroup {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FailureGroup, String> {
+        let form = "write NAME=DISK[,DISK]...";
+        let (name, disks) = text.split_once('=').ok_or(form)?;
+        let disks: Vec<PathBuf> = disks.split(',').map(PathBuf::from).collect();
+        if name.is_empty() || disks.iter().any(|d| d.as_os_str().is_empty()) {
+            return Err(form.to_string());
+        }
+        let name = name.to_string();
+        Ok(FailureGroup { name, disks })
+    }
+}
+
+fn allocation_unit(text: &str) -> Result<u32, String> {
+    let bytes = text.parse::<plan::Bytes>().map_err(|e| e.to_string())?.0;
+    u32::try_from(bytes)
+        .ok()
+        .filter(|b| b.is_power_of_two() && (diskgroup::AU_BYTES.0..=diskgroup::AU_BYTES.1).contains(b))
+        .ok_or_else(|| "use 1MiB, 2MiB, 4MiB, 8MiB, 16MiB, 32MiB or 64MiB".to_string())
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    text.parse::<plan::Bytes>().map(|b| b.0).map_err(|e| e.to_string())
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Create {
+    /// Name of the group
+    #[arg(value_name = "GROUP")]
+    pub(crate) name: String,
+    /// Its disks (those named in failure groups need not stand here)
+    #[arg(value_name = "DISK")]
+    pub(crate) disks: Vec<PathBuf>,
+    /// Copies of each extent
+    #[arg(long, value_enum, default_value = "external")]
+    pub(crate) redundancy: Redundancy,
+    /// Allocation unit: 1MiB to 64MiB, a power of two
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = allocation_unit)]
+    pub(crate) au: u32,
+    /// Disks that fail together (otherwise each fails alone)
+    #[arg(long, value_name = "NAME=DISK[,DISK]...")]
+    pub(crate) failure_group: Vec<FailureGroup>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Ls {
+    /// Groups, disks and files, with their figures
+    #[arg(long, short)]
+    pub(crate) long: bool,
+    /// Disks to look at
+    #[arg(value_name = "DISK")]
+    pub(crate) disks: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Du {
+    /// Disks to look at
+    #[arg(value_name = "DISK")]
+    pub(crate) disks: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Add {
+    /// The new disks (those named in failure groups need not stand here)
+    #[arg(value_name = "NEW")]
+    pub(crate) new: Vec<PathBuf>,
+    /// Disks that fail together: a new failure group or one that exists
+    #[arg(long, value_name = "NAME=DISK[,DISK]...")]
+    pub(crate) failure_group: Vec<FailureGroup>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Drop {
+    /// Names of disks in the group, or their paths
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Rebalance {
+    /// Disks of the group
+    #[arg(value_name = "DISK")]
+    pub(crate) disks: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckGroup {
+    /// Disks of the group
+    #[arg(value_name = "DISK")]
+    pub(crate) disks: Vec<PathBuf>,
+    /// Set right what is wrong, where a good copy exists
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Where copies differ, the one on this disk is the bad one
+    #[arg(long, value_name = "NAME", requires = "repair")]
+    pub(crate) distrust: Vec<String>,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Cp {
+    /// A local file, or GROUP:FILE
+    #[arg(value_name = "SRC")]
+    pub(crate) from: String,
+    /// A local file or directory, or GROUP:FILE
+    #[arg(value_name = "DST")]
+    pub(crate) to: String,
+    /// Read the destination back and compare
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// How the file is laid over the disks (into a group)
+    #[arg(long, value_enum, default_value = "coarse")]
+    pub(crate) stripe: Striping,
+    /// Copies [default: as the group has] (into a group)
+    #[arg(long, value_enum)]
+    pub(crate) redundancy: Option<Redundancy>,
+    /// Copy so many bytes from the start of the file
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) bytes: Option<u64>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Rm {
+    /// GROUP:FILE
+    #[arg(value_name = "GROUP:FILE", required = true)]
+    pub(crate) files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_groups_are_a_name_and_disks() {
+        let left: FailureGroup = "left=/dev/a,/dev/b".parse().unwrap();
+        assert_eq!(left.name, "left");
+        assert_eq!(left.disks, ["/dev/a", "/dev/b"].map(PathBuf::from));
+        for bad in ["", "left", "=a", "left=", "left=a,,b"] {
+            assert!(bad.parse::<FailureGroup>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn allocation_units_are_powers_of_two_from_1_to_64_mib() {
+        assert_eq!(allocation_unit("4MiB"), Ok(4 << 20));
+        for bad in ["0", "512KiB", "3MiB", "128MiB", "1", "x", "-1MiB", "8EiB", "1MB"] {
+            assert!(allocation_unit(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! `assay dg check`: is the group what it says it is, and what can be set right.
+//!
+//! Two copies that differ do not say which is right. The one on a disk with other damage is taken for the bad one; where that does
+//! not decide, nothing is overwritten until somebody says which disk not to believe. Prevents: a repair that spreads the damage.
+
+use super::admit::{self, Asked};
+use super::opened::{Found, Opened, run_error};
+use super::rebalance::{bring_back, work};
+use super::table::{size, wrapped};
+use super::{answer, disks, members};
+use crate::cli::dg::{self, Pace};
+use crate::exit::Failure;
+use anyhow::anyhow;
+use diskgroup::{CheckReport, Finding, GroupError, Inspected};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// I/Os in flight while copies are made anew.
+const POWER: u32 = 32;
+
+/// What a check says at its end.
+struct Verdict {
+    group: String,
+    findings: Vec<Finding>,
+    /// What was looked at, when the group could be opened.
+    looked: Option<CheckReport>,
+    /// Bytes of copies that were made anew.
+    copied_bytes: u64,
+    /// What to do about what remains.
+    cure: Option<String>,
+}
+
+impl Verdict {
+    fn of(group: &str) -> Verdict {
+        Verdict {
+            group: group.to_string(),
+            findings: Vec::new(),
+            looked: None,
+            copied_bytes: 0,
+            cure: None,
+        }
+    }
+
+    fn add(&mut self, what: String, repaired: bool) {
+        self.findings.push(Finding { what, repaired });
+    }
+
+    fn remaining(&self) -> usize {
+        self.findings.iter().filter(|f| !f.repaired).count()
+    }
+}
+
+pub(super) fn check(flags: &dg::CheckGroup) -> Result<(), Failure> {
+    if !flags.consent.overwrite.is_empty() && !flags.repair {
+        return Err(Failure::Usage(anyhow!(
+            "--overwrite without --repair\n  say both, or neither"
+        )));
+    }
+    let verdict = examine(flags)?;
+    answer(flags.place.json, || verdict.json(), || verdict.words())?;
+    if verdict.remaining() == 0 {
+        return Ok(());
+    }
+    let cure = verdict
+        .cure
+        .as_deref()
+        .unwrap_or("say --repair to set right what can be");
+    Err(Failure::Verdict(format!(
+        "assay: {} findings of disk group {} remain\n  {cure}",
+        verdict.remaining(),
+        verdict.group
+    )))
+}
+
+fn examine(flags: &dg::CheckGroup) -> Result<Verdict, Failure> {
+    let mut paths = disks::named(&flags.place, &flags.disks)?;
+    for path in &flags.consent.overwrite {
+        if !disks::is_among(path, &paths) {
+            paths.push(path.clone());
+        }
+    }
+    let survey = disks::survey(&paths)?;
+    let (name, mut members) = disks::members(&paths, &survey, flags.place.group.as_deref())?;
+    members.retain(|m| !disks::is_among(m, &flags.consent.overwrite));
+    let new = replacements(flags, &name)?;
+    let found = Found {
+        name: name.clone(),
+        members,
+        new: new.iter().map(|n| n.path.clone()).collect(),
+    };
+    let force = flags.place.force || !new.is_empty();
+    let opened = match Opened::mount(found, force) {
+        Ok(opened) => opened,
+        Err(failure) => return absent(failure, &name, &paths, &survey),
+    };
+    let verdict = look(&opened, flags, &new);
+    opened.close(verdict)
+}
+
+/// Disks that shall take the place of missing ones.
+fn replacements(flags: &dg::CheckGroup, group: &str) -> Result<Vec<Asked>, Failure> {
+    let consent = &flags.consent;
+    if consent.overwrite.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut asked = admit::asked(&consent.overwrite, &[], consent)?;
+    admit::inspect(&mut asked, Some(group), consent)?;
+    Ok(asked)
+}
+
+/// A group that is not whole is a finding, not a failure of the check. Nothing was written.
+fn absent(failure: Failure, name: &str, paths: &[PathBuf], survey: &[Inspected]) -> Result<Verdict, Failure> {
+    let Failure::Run(error) = &failure else {
+        return Err(failure);
+    };
+    let mut verdict = Verdict::of(name);
+    match error.downcast_ref::<GroupError>() {
+        Some(GroupError::Missing { disks }) => {
+            for disk in disks {
+                verdict.add(format!("disk {disk}: it is missing, or its header is destroyed"), false);
+            }
+        }
+        _ => return Err(failure),
+    }
+    let pairs = paths.iter().zip(survey);
+    let strange = pairs.filter(|(_, s)| matches!(s, Inspected::Foreign | Inspected::Damaged));
+    let strange: Vec<PathBuf> = strange.map(|(p, _)| p.clone()).collect();
+    verdict.cure = Some(if strange.is_empty() {
+        "name all disks of the group; for one that is lost: `assay dg drop NAME --force`, then `assay dg add`"
+            .to_string()
+    } else {
+        let first = strange[0].display();
+        format!(
+            "no header on {}: if such a disk was the missing one, `assay dg check --repair --overwrite {first} --yes` takes it anew in its place; the other disks hold the copies",
+            disks::shown(&strange)
+        )
+    });
+    Ok(verdict)
+}
+
+fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdict, Failure> {
+    let mut verdict = Verdict::of(&opened.name);
+    for note in opened.notes() {
+        let repaired = opened.mounted.missing.is_empty() || !note.starts_with("disks missing");
+        if repaired {
+            verdict.add(note, true);
+        }
+    }
+    if flags.repair {
+        replace(opened, new, &mut verdict)?;
+        for disk in bring_back(opened)? {
+            verdict.add(format!("disk {disk}: it was offline"), true);
+        }
+        verdict.copied_bytes += upkeep(opened)?;
+    }
+    let first = opened.group.check(false).map_err(run_error)?;
+    if !flags.repair {
+        conclude(opened, first, &mut verdict);
+        return Ok(verdict);
+    }
+    let doubtful = match distrusted(opened, flags, &first)? {
+        Ok(disks) => disks,
+        Err(cure) => {
+            verdict.cure = Some(cure);
+            conclude(opened, first, &mut verdict);
+            return Ok(verdict);
+        }
+    };
+    for disk in &doubtful {
+        let (copies, alone) = opened.group.distrust_disk(disk).map_err(run_error)?;
+        anstream::eprintln!("disk {disk} is not believed: {copies} copies are made anew");
+        for file in alone {
+            verdict.add(format!("file {file}: parts of it are on disk {disk} alone"), false);
+        }
+    }
+    if !doubtful.is_empty() {
+        verdict.copied_bytes += upkeep(opened)?;
+    }
+    if first.is_clean() {
+        conclude(opened, first, &mut verdict);
+        return Ok(verdict);
+    }
+    opened.group.check(true).map_err(run_error)?;
+    let last = opened.group.check(false).map_err(run_error)?;
+    let remain: BTreeSet<&str> = last.findings.iter().map(|f| f.what.as_str()).collect();
+    for finding in &first.findings {
+        if !remain.contains(finding.what.as_str()) {
+            verdict.add(finding.what.clone(), true);
+        }
+    }
+    conclude(opened, last, &mut verdict);
+    Ok(verdict)
+}
+
+/// Takes new disks and lets the missing ones go.
+fn replace(opened: &Opened, new: &[Asked], verdict: &mut Verdict) -> Result<(), Failure> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let missing: Vec<_> = opened
+        .group
+        .disks()
+        .into_iter()
+        .filter(|d| d.file.is_none() && !d.dropping)
+        .collect();
+    if missing.len() != new.len() {
+        return Err(run_error(anyhow!(
+            "{} disks of the group are missing, and --overwrite names {}\n  name as many as are missing, or use `assay dg drop --force` and `assay dg add`",
+            missing.len(),
+            new.len()
+        )));
+    }
+    let mut taken = new.to_vec();
+    for (disk, asked) in missing.iter().zip(&mut taken) {
+        // A failure group that is called as its disk was the disk alone.
+        asked.failure_group = (disk.failure_group != disk.name).then(|| disk.failure_group.clone());
+    }
+    members::take(opened, &taken)?;
+    for disk in &missing {
+        opened.group.drop_disk(&disk.name).map_err(run_error)?;
+    }
+    for (disk, asked) in missing.iter().zip(new) {
+        verdict.add(
+            format!(
+                "disk {}: it is missing; {} takes its place",
+                disk.name,
+                asked.path.display()
+            ),
+            true,
+        );
+    }
+    Ok(())
+}
+
+/// Makes stale copies anew and finishes a rebalance.
+fn upkeep(opened: &Opened) -> Result<u64, Failure> {
+    let pace = Pace {
+        power: POWER,
+        watch: false,
+    };
+    let progress = work(opened, &pace)?.progress;
+    Ok(progress.resynced_bytes + progress.moved_bytes)
+}
+
+/// Disks whose copies are taken for bad where copies differ, or (inner error) the cure when that cannot be told.
+fn distrusted(
+    opened: &Opened,
+    flags: &dg::CheckGroup,
+    report: &CheckReport,
+) -> Result<Result<Vec<String>, String>, Failure> {
+    let mut named = Vec::new();
+    for given in &flags.distrust {
+        named.push(opened.disk_named(given)?);
+    }
+    let differ = report.findings.iter().any(|f| f.what.ends_with("copies differ"));
+    if !named.is_empty() || !differ {
+        return Ok(Ok(named));
+    }
+    let all = opened.group.disks();
+    let damaged = |d: &&diskgroup::DiskInfo| {
+        let said = format!("disk {}: ", d.name);
+        let seen = report.findings.iter().any(|f| f.what.starts_with(&said));
+        let m = &opened.mounted;
+        seen || m.headers_repaired.contains(&d.name) || m.tables_repaired.contains(&d.name)
+    };
+    let suspects: Vec<&diskgroup::DiskInfo> = all.iter().filter(damaged).collect();
+    let groups: BTreeSet<&str> = suspects.iter().map(|d| d.failure_group.as_str()).collect();
+    let names: Vec<String> = suspects.iter().map(|d| d.name.clone()).collect();
+    Ok(match groups.len() {
+        1 => Ok(names),
+        0 => Err("copies differ, and no disk shows other damage: nothing was overwritten; say which disk not to believe: --repair --distrust NAME".to_string()),
+        _ => Err(format!(
+            "copies differ, and several disks are damaged ({}): nothing was overwritten; say which not to believe: --repair --distrust NAME",
+            names.join(", ")
+        )),
+    })
+}
+
+/// Adds what a last look found.
+fn conclude(opened: &Opened, report: CheckReport, verdict: &mut Verdict) {
+    for finding in &report.findings {
+        verdict.add(finding.what.clone(), finding.repaired);
+    }
+    for disk in opened.group.disks() {
+        if disk.file.is_none() {
+            verdict.add(format!("disk {}: it is missing", disk.name), false);
+            verdict.cure.get_or_insert_with(|| {
+                "attach the disk, or take another in its place: --repair --overwrite DISK --yes".to_string()
+            });
+        } else if !disk.online {
+            verdict.add(format!("disk {}: it is offline", disk.name), false);
+        }
+    }
+    if report.stale_copies > 0 {
+        verdict.add(
+            format!(
+                "{} copies of extents missed writes and wait to be made anew",
+                report.stale_copies
+            ),
+            false,
+        );
+    }
+    verdict.looked = Some(report);
+}
+
+impl Verdict {
+    fn json(&self) -> Value {
+        let findings: Vec<Value> = self
+            .findings
+            .iter()
+            .map(|f| json!({ "what": f.what, "repaired": f.repaired }))
+            .collect();
+        let looked = self.looked.as_ref().map(|r| {
+            json!({
+                "disks": r.disks, "metadata_blocks": r.metadata_blocks, "table_blocks": r.table_blocks,
+                "extents": r.extents, "compared_bytes": r.compared_bytes,
+            })
+        });
+        json!({
+            "schema": 1, "group": self.group, "sound": self.remaining() == 0, "remaining": self.remaining(),
+            "findings": findings, "looked_at": looked, "copied_bytes": self.copied_bytes,
+        })
+    }
+
+    fn words(&self) -> String {
+        let mut text = String::new();
+        for finding in &self.findings {
+            let mark = if finding.repaired { "repaired" } else { "FOUND" };
+            text.push_str(&wrapped(&format!("{mark:<8} {}", finding.what), 9));
+        }
+        if self.copied_bytes > 0 {
+            text.push_str(&format!("copied   {} anew\n", size(self.copied_bytes)));
+        }
+        match &self.looked {
+            Some(r) => text.push_str(&format!(
+                "looked   at {} disks, {} metadata blocks, {} table blocks, {} extents;\n         compared {}\n",
+                r.disks,
+                r.metadata_blocks,
+                r.table_blocks,
+                r.extents,
+                size(r.compared_bytes)
+            )),
+            None => text.push_str("looked   at the headers only: the group was not opened\n"),
+        }
+        let sound = match (self.remaining(), self.findings.len()) {
+            (0, 0) => "is sound".to_string(),
+            (0, _) => "is sound again".to_string(),
+            (n, _) => format!("is not sound: {n} findings remain"),
+        };
+        text.push_str(&format!("disk group {} {sound}\n", self.group));
+        text
+    }
+}

@@ -1,0 +1,157 @@
+//! A group that is open for one command: found, claimed, mounted, closed in good order at the end.
+//!
+//! Prevents: a command that leaves the group as after a crash because it forgot to close it on one of its ways out.
+
+use super::disks::{self, Claim};
+use super::port::DiskPort;
+use crate::cli::dg::Place;
+use crate::exit::Failure;
+use diskgroup::{DiskInfo, Group, GroupError, MountOptions, Mounted};
+use std::path::PathBuf;
+
+/// Memory and depth of the port for metadata.
+const METADATA_BYTES: u64 = 8 << 20;
+const METADATA_DEPTH: usize = 32;
+
+/// An open group.
+pub(super) struct Opened {
+    pub(super) name: String,
+    pub(super) group: Group<DiskPort>,
+    pub(super) mounted: Mounted,
+    /// The files of all ports, in order.
+    pub(super) paths: Vec<PathBuf>,
+    _claim: Claim,
+}
+
+/// Which disks are opened.
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) members: Vec<PathBuf>,
+    /// Disks that are not in the group yet and shall be open in all ports.
+    pub(super) new: Vec<PathBuf>,
+}
+
+/// Finds the group that a command was given.
+pub(super) fn find(place: &Place, arguments: &[PathBuf], wanted: Option<&str>) -> Result<Found, Failure> {
+    let paths = disks::named(place, arguments)?;
+    let survey = disks::survey(&paths)?;
+    let (name, members) = disks::members(&paths, &survey, wanted.or(place.group.as_deref()))?;
+    Ok(Found {
+        name,
+        members,
+        new: Vec::new(),
+    })
+}
+
+pub(super) fn run_error(error: impl Into<anyhow::Error>) -> Failure {
+    Failure::Run(error.into())
+}
+
+/// Makes a port on disks for metadata.
+pub(super) fn metadata_port(paths: &[PathBuf]) -> Result<DiskPort, Failure> {
+    DiskPort::open(paths, true, METADATA_BYTES, METADATA_DEPTH).map_err(run_error)
+}
+
+impl Opened {
+    /// Claims the disks and opens the group.
+    pub(super) fn mount(found: Found, force: bool) -> Result<Opened, Failure> {
+        let mut paths = found.members;
+        let options = MountOptions {
+            group: Some(found.name.clone()),
+            force,
+            // Only these are looked at: what stands on new disks is no part of the group.
+            names: paths.iter().map(|p| p.display().to_string()).collect(),
+            ..MountOptions::default()
+        };
+        paths.extend(found.new);
+        let claim = disks::claim(&paths)?;
+        let port = metadata_port(&paths)?;
+        let (group, mounted) = Group::mount(port, &options).map_err(run_error)?;
+        Ok(Opened {
+            name: found.name,
+            group,
+            mounted,
+            paths,
+            _claim: claim,
+        })
+    }
+
+    /// A port for data.
+    pub(super) fn port(&self, memory_bytes: u64, depth: usize) -> Result<DiskPort, Failure> {
+        DiskPort::open(&self.paths, true, memory_bytes, depth).map_err(run_error)
+    }
+
+    /// The path of a disk, or "-" where it is not there.
+    pub(super) fn path_of(&self, disk: &DiskInfo) -> String {
+        let path = disk.file.and_then(|f| self.paths.get(usize::from(f.0)));
+        path.map_or_else(|| "-".to_string(), |p| p.display().to_string())
+    }
+
+    /// The name in the group of what was given as a name or as a path.
+    pub(super) fn disk_named(&self, given: &str) -> Result<String, Failure> {
+        let disks = self.group.disks();
+        let path = PathBuf::from(given);
+        let by_path = |d: &&DiskInfo| {
+            let file = d.file.and_then(|f| self.paths.get(usize::from(f.0)));
+            file.is_some_and(|p| disks::is_among(&path, std::slice::from_ref(p)))
+        };
+        let found = disks
+            .iter()
+            .find(|d| d.name == given)
+            .or_else(|| disks.iter().find(by_path));
+        found.map(|d| d.name.clone()).ok_or_else(|| {
+            run_error(GroupError::NoDisk {
+                name: given.to_string(),
+            })
+        })
+    }
+
+    /// What opening found and set right, for stderr.
+    pub(super) fn say_mounted(&self) {
+        for line in self.notes() {
+            anstream::eprintln!("{}: {line}", self.name);
+        }
+    }
+
+    /// The same as lines.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let m = &self.mounted;
+        let mut notes = Vec::new();
+        let mut say = |what: &str, names: &[String]| {
+            if !names.is_empty() {
+                notes.push(format!("{what}: {}", names.join(", ")));
+            }
+        };
+        say("disks missing, taken offline", &m.missing);
+        say("a damaged header was written again", &m.headers_repaired);
+        say("a damaged allocation table was written again", &m.tables_repaired);
+        say("half made or half deleted files were removed", &m.files_removed);
+        if m.extents_settled > 0 {
+            notes.push(format!(
+                "{} extents that were being written when the group was last in use were made equal",
+                m.extents_settled
+            ));
+        }
+        notes
+    }
+
+    /// Ends the use of the group. The command's own error comes first.
+    pub(super) fn close<T>(self, result: Result<T, Failure>) -> Result<T, Failure> {
+        let closed = self.group.close();
+        let value = result?;
+        closed.map_err(run_error)?;
+        Ok(value)
+    }
+}
+
+/// Opens the group of a command, does the work, closes it.
+pub(super) fn with<T>(
+    place: &Place,
+    found: Found,
+    work: impl FnOnce(&Opened) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let opened = Opened::mount(found, place.force)?;
+    opened.say_mounted();
+    let result = work(&opened);
+    opened.close(result)
+}
