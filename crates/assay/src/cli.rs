@@ -16,8 +16,8 @@ use std::path::PathBuf;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Results go to stdout, everything else to stderr. NO_COLOR is honoured.\n\
-                  Exit codes: 0 done; 1 done, and the verdict is what --fail-on names; 2 usage or study; 3 could not \
-                  build or run; 4 could not undo (run `assay clean`)."
+                  Exit codes: 0 done; 1 done, and the verdict is what --fail-on names, or `dg check` found something; \
+                  2 usage or study; 3 could not build or run; 4 could not undo (run `assay clean`)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     /// Undo what a killed run left behind (loop devices, mounts, files)
     Clean(Clean),
     /// Disk groups by hand: make, fill, grow, check and mend them
-    #[command(subcommand, subcommand_required = true, arg_required_else_help = true)]
+    #[command(subcommand, subcommand_required = true, arg_required_else_help = true, after_help = dg::NAMING)]
     Dg(dg::Dg),
     /// Print shell completions
     #[command(hide = true)]

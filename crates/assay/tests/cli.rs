@@ -11,7 +11,8 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-const COMMANDS: [&str; 7] = ["quick", "check", "run", "report", "stacks", "calibrate", "clean"];
+const COMMANDS: [&str; 8] = ["quick", "check", "run", "report", "stacks", "calibrate", "clean", "dg"];
+const DG_COMMANDS: [&str; 9] = ["create", "ls", "du", "add", "drop", "rebalance", "check", "cp", "rm"];
 
 fn assert_narrow(what: &str, text: &str) {
     for line in text.lines() {
@@ -42,6 +43,10 @@ fn help_texts() {
     for command in COMMANDS {
         text.push_str(&format!("\n==== {command} ====\n"));
         text.push_str(&bench.expect(0, &[command, "--help"]).stdout);
+    }
+    for command in DG_COMMANDS {
+        text.push_str(&format!("\n==== dg {command} ====\n"));
+        text.push_str(&bench.expect(0, &["dg", command, "--help"]).stdout);
     }
     assert_narrow("help", &text);
     insta::assert_snapshot!("help", text);
@@ -79,7 +84,11 @@ fn completions_and_man_page() {
     let bench = Bench::new();
     for shell in ["bash", "zsh", "fish"] {
         let script = bench.expect(0, &["completions", shell]).stdout;
-        for word in COMMANDS.iter().chain(&["fail-on", "resume"]) {
+        for word in COMMANDS
+            .iter()
+            .chain(&DG_COMMANDS)
+            .chain(&["fail-on", "resume", "failure-group"])
+        {
             assert!(script.contains(word), "{shell} completions do not know {word}");
         }
     }
@@ -89,6 +98,13 @@ fn completions_and_man_page() {
         assert!(page.contains(command), "the man page does not name {command}");
     }
     assert!(page.contains("Exit codes"));
+    let family = bench.expect(0, &["man", "dg"]).stdout;
+    for command in DG_COMMANDS {
+        assert!(family.contains(command), "the man page does not name dg {command}");
+        let page = bench.expect(0, &["man", "dg", command]).stdout;
+        assert!(page.contains(&format!("assay dg {command}")), "{page}");
+    }
+    bench.run(&["man", "dg", "mkdir"]).failed_with(2, &["mkdir"]);
     let version = bench.expect(0, &["--version"]).stdout;
     assert_eq!(version.trim(), concat!("assay ", env!("CARGO_PKG_VERSION")));
 }

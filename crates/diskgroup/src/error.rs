@@ -53,7 +53,7 @@ pub enum GroupError {
         group: String,
     },
     /// Disks of the group are not there, and nobody has said that the group may be opened without them.
-    #[error("disks missing: {}\n  attach them, or open the group degraded (force)", disks.join(", "))]
+    #[error("disks missing: {}\n  attach them, or open the group degraded (--force)", disks.join(", "))]
     Missing {
         /// Names of the disks.
         disks: Vec<String>,

@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// How the disks of a group are named; said in the help of the family and of each command.
-const NAMING: &str = "The disks of a group are named with --disk (once for each), or as arguments where a command takes no \
+/// How the disks of a group are named; said in the help of the family.
+pub(crate) const NAMING: &str = "The disks of a group are named with --disk (once for each), or as arguments where a command takes no \
                       others, or by ASSAY_DISKS, with white space between them. Name them all; the order does not matter, \
                       and disks of other groups or of none are passed over. Patterns are the shell's.";
 
@@ -17,7 +17,8 @@ pub(crate) enum Dg {
                       is empty at both ends. Disks get the names GROUP_0000, GROUP_0001 and so on.\n\n\
                       Examples:\n  assay dg create data /dev/sdb /dev/sdc /dev/sdd --redundancy normal --yes\n  \
                       assay dg create data --redundancy normal --au 4MiB --yes \\\n    \
-                      --failure-group left=/dev/sdb,/dev/sdc --failure-group right=/dev/sdd,/dev/sde"
+                      --failure-group left=/dev/sdb,/dev/sdc \\\n    \
+                      --failure-group right=/dev/sdd,/dev/sde"
     )]
     Create(Create),
     /// List files, and with -l groups and disks too
@@ -74,8 +75,8 @@ pub(crate) enum Dg {
 /// Disks named by flag or by `ASSAY_DISKS`.
 #[derive(Args, Debug, Default)]
 pub(crate) struct Place {
-    #[doc = "A disk of the group (give it once for each)"]
-    #[arg(long = "disk", short = 'd', value_name = "DISK", long_help = NAMING)]
+    /// A disk of the group, once for each [default: those in ASSAY_DISKS]
+    #[arg(long = "disk", short = 'd', value_name = "DISK")]
     pub(crate) disk: Vec<PathBuf>,
     /// Which group, when the disks belong to several
     #[arg(long, short, value_name = "NAME")]
@@ -288,7 +289,7 @@ pub(crate) struct Cp {
 
 #[derive(Args, Debug)]
 pub(crate) struct Rm {
-    /// GROUP:FILE
+    /// What to delete
     #[arg(value_name = "GROUP:FILE", required = true)]
     pub(crate) files: Vec<String>,
     #[command(flatten)]

@@ -67,9 +67,9 @@ pub(super) fn check(flags: &dg::CheckGroup) -> Result<(), Failure> {
         .as_deref()
         .unwrap_or("say --repair to set right what can be");
     Err(Failure::Verdict(format!(
-        "assay: {} findings of disk group {} remain\n  {cure}",
-        verdict.remaining(),
-        verdict.group
+        "assay: disk group {}: {} left\n  {cure}",
+        verdict.group,
+        findings(verdict.remaining())
     )))
 }
 
@@ -155,11 +155,21 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
         verdict.copied_bytes += upkeep(opened)?;
     }
     let first = opened.group.check(false).map_err(run_error)?;
+    let doubtful = distrusted(opened, flags, &first)?;
     if !flags.repair {
+        // Opening the group has mended what showed which disk is damaged: the next call must be told.
+        verdict.cure = match doubtful {
+            Ok(disks) if !disks.is_empty() => Some(format!(
+                "say --repair --distrust {}: where copies differ, that disk has other damage too",
+                disks.join(" --distrust ")
+            )),
+            Ok(_) => None,
+            Err(cure) => Some(cure),
+        };
         conclude(opened, first, &mut verdict);
         return Ok(verdict);
     }
-    let doubtful = match distrusted(opened, flags, &first)? {
+    let doubtful = match doubtful {
         Ok(disks) => disks,
         Err(cure) => {
             verdict.cure = Some(cure);
@@ -324,11 +334,7 @@ impl Verdict {
     }
 
     fn words(&self) -> String {
-        let mut text = String::new();
-        for finding in &self.findings {
-            let mark = if finding.repaired { "repaired" } else { "FOUND" };
-            text.push_str(&wrapped(&format!("{mark:<8} {}", finding.what), 9));
-        }
+        let mut text = findings_words(&self.findings);
         if self.copied_bytes > 0 {
             text.push_str(&format!("copied   {} anew\n", size(self.copied_bytes)));
         }
@@ -346,9 +352,67 @@ impl Verdict {
         let sound = match (self.remaining(), self.findings.len()) {
             (0, 0) => "is sound".to_string(),
             (0, _) => "is sound again".to_string(),
-            (n, _) => format!("is not sound: {n} findings remain"),
+            (n, _) => format!(
+                "is not sound: {} {}",
+                findings(n),
+                if n == 1 { "remains" } else { "remain" }
+            ),
         };
         text.push_str(&format!("disk group {} {sound}\n", self.group));
         text
+    }
+}
+
+/// A count with its noun.
+fn findings(count: usize) -> String {
+    format!("{count} finding{}", if count == 1 { "" } else { "s" })
+}
+
+/// Findings of one kind that are written out; JSON has them all.
+const OF_A_KIND_MAX: usize = 5;
+
+fn findings_words(all: &[Finding]) -> String {
+    let mut text = String::new();
+    let mut rest = all;
+    while let [first, ..] = rest {
+        let same = |f: &&Finding| f.repaired == first.repaired && kind(&f.what) == kind(&first.what);
+        let run = rest.iter().take_while(same).count();
+        let mark = if first.repaired { "repaired " } else { "FOUND    " };
+        for finding in &rest[..run.min(OF_A_KIND_MAX)] {
+            text.push_str(mark);
+            text.push_str(&wrapped(&finding.what, mark.len()));
+        }
+        if run > OF_A_KIND_MAX {
+            text.push_str(&format!("{mark}... and {} more of the kind\n", run - OF_A_KIND_MAX));
+        }
+        rest = &rest[run..];
+    }
+    text
+}
+
+/// What findings have in common that differ in the block or extent alone.
+fn kind(what: &str) -> String {
+    let (who, said) = what.split_once(": ").unwrap_or(("", what));
+    let who = who.split(" extent ").next().unwrap_or(who);
+    let said: String = said.chars().filter(|c| !c.is_ascii_digit()).collect();
+    format!("{who}: {said}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_findings_of_a_kind_are_counted() {
+        let finding = |what: String| Finding { what, repaired: false };
+        let mut all: Vec<Finding> = (0..9)
+            .map(|n| finding(format!("disk d_0001: the copy of Meta({n}) is damaged or old")))
+            .collect();
+        all.push(finding("disk d_0002: the copy of Meta(9) is damaged or old".into()));
+        all.extend((0..2).map(|n| finding(format!("file f extent {n}: copies differ"))));
+        let text = findings_words(&all);
+        assert_eq!(text.lines().count(), 9, "{text}");
+        assert!(text.contains("... and 4 more of the kind"), "{text}");
+        assert!(text.lines().all(|l| l.len() <= 80));
     }
 }

@@ -172,7 +172,8 @@ fn open_file(opened: &Opened, name: &str) -> Result<FilePort, Failure> {
 fn read_back(opened: &Opened, name: &str, shown: &str, bytes: u64, cancel: &AtomicBool) -> Result<String, Failure> {
     let mut meter = Meter::new("verify", false);
     let mut port = open_file(opened, name)?;
-    let read = Transfer::new(&mut port, shown, cancel, &mut meter).empty(&mut std::io::sink(), bytes);
+    let transfer = Transfer::new(&mut port, shown, cancel, &mut meter).to_compare();
+    let read = transfer.empty(&mut std::io::sink(), bytes);
     meter.finish(bytes, bytes);
     Ok(read?)
 }
@@ -197,6 +198,12 @@ fn out_of_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, F
     let mut to = PathBuf::from(&flags.to);
     if to.is_dir() {
         to.push(name.rsplit('/').next().unwrap_or(name));
+    }
+    if to.symlink_metadata().is_ok() {
+        return Err(run_error(anyhow!(
+            "{} exists\n  name a file that is not there yet",
+            to.display()
+        )));
     }
     let cancel = signals::cancel_flag()?;
     let found = find(&flags.place, &[], Some(group))?;

@@ -97,13 +97,7 @@ pub(super) fn members(
 ) -> Result<(String, Vec<PathBuf>), Failure> {
     let run = |e: GroupError| Failure::Run(e.into());
     let names = group_names(survey);
-    if let Some((path, version)) = newer(paths, survey) {
-        return Err(run(GroupError::Newer {
-            disk: path.display().to_string(),
-            found: version,
-            known: diskgroup::FORMAT_VERSION,
-        }));
-    }
+    refuse_newer(paths, survey)?;
     let name = match (group, names.as_slice()) {
         (Some(name), _) if names.iter().any(|n| n == name) => name.to_string(),
         (None, [name]) => name.clone(),
@@ -154,10 +148,19 @@ pub(super) fn damaged(paths: &[PathBuf], survey: &[Inspected]) -> Vec<PathBuf> {
     found.map(|(p, _)| p.clone()).collect()
 }
 
-fn newer<'a>(paths: &'a [PathBuf], survey: &[Inspected]) -> Option<(&'a PathBuf, u16)> {
-    paths.iter().zip(survey).find_map(|(p, s)| match s {
+/// A disk of a newer version may be of any group, so nothing is done beside it.
+pub(super) fn refuse_newer(paths: &[PathBuf], survey: &[Inspected]) -> Result<(), Failure> {
+    let newer = paths.iter().zip(survey).find_map(|(p, s)| match s {
         Inspected::Newer(version) => Some((p, *version)),
         _ => None,
+    });
+    newer.map_or(Ok(()), |(path, found)| {
+        let error = GroupError::Newer {
+            disk: path.display().to_string(),
+            found,
+            known: diskgroup::FORMAT_VERSION,
+        };
+        Err(Failure::Run(error.into()))
     })
 }
 

@@ -19,6 +19,10 @@ pub(super) fn ls(flags: &dg::Ls) -> Result<(), Failure> {
     for found in wanted(flags, &paths, &seen)? {
         groups.push(look(found, flags.place.force)?);
     }
+    if !flags.long && !flags.place.json && groups.iter().all(|g| g.files.is_empty()) {
+        anstream::eprintln!("no files");
+        return Ok(());
+    }
     answer(
         flags.place.json,
         || {
@@ -37,6 +41,7 @@ pub(super) fn ls(flags: &dg::Ls) -> Result<(), Failure> {
 
 /// The groups to list: all that are there, or the one that was asked for.
 fn wanted(flags: &dg::Ls, paths: &[PathBuf], seen: &[Inspected]) -> Result<Vec<Found>, Failure> {
+    disks::refuse_newer(paths, seen)?;
     let names = group_names(seen);
     if flags.place.group.is_some() || names.is_empty() {
         let (name, members) = disks::members(paths, seen, flags.place.group.as_deref())?;
@@ -61,9 +66,6 @@ fn look(found: Found, force: bool) -> Result<Facts, Failure> {
 fn short(groups: &[Facts]) -> String {
     let mut text = String::new();
     for group in groups {
-        if group.files.is_empty() {
-            anstream::eprintln!("{}: no files", group.group.name);
-        }
         for file in &group.files {
             let _ = writeln!(text, "{}:{}", group.group.name, file.name);
         }

@@ -72,7 +72,13 @@ impl Meter {
     pub(super) fn finish(self, done: u64, all: u64) {
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),
-            None if self.lines => self.line(done, all, None),
+            None if self.lines => anstream::eprintln!(
+                "{}: {} of {} in {}",
+                self.what,
+                size(done),
+                size(all),
+                time(self.seconds())
+            ),
             None => {}
         }
     }

@@ -45,17 +45,17 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Text in lines of at most 80 columns where words allow, each but the first indented.
+/// Text in lines of at most 80 columns where words allow, beside a mark of `indent` columns.
 pub(super) fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
-    let mut column = 0;
+    let mut column = indent;
     for word in text.split_whitespace() {
         let length = word.chars().count();
-        if column > 0 && column + 1 + length > WIDTH {
+        if column > indent && column + 1 + length > WIDTH {
             lines.push('\n');
             lines.push_str(&" ".repeat(indent));
             column = indent;
-        } else if column > 0 {
+        } else if column > indent {
             lines.push(' ');
             column += 1;
         }
@@ -91,6 +91,7 @@ pub(super) fn rate(bytes: u64, seconds: f64) -> String {
 /// A duration to read.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
+        s if s < 1.0 => format!("{:.0} ms", s * 1000.0),
         s if s < 10.0 => format!("{s:.1} s"),
         s if s < 120.0 => format!("{s:.0} s"),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),

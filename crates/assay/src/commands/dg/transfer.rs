@@ -33,6 +33,8 @@ pub(super) struct Transfer<'a, P: Port> {
     /// Requests in flight, by window, and flushes.
     flying: [usize; 3],
     fault: Option<anyhow::Error>,
+    /// What a signal means for the copy.
+    stopped: &'static str,
 }
 
 impl<'a, P: Port> Transfer<'a, P> {
@@ -44,7 +46,14 @@ impl<'a, P: Port> Transfer<'a, P> {
             meter,
             flying: [0; 3],
             fault: None,
+            stopped: "interrupted: nothing is left of the copy\n  start it again",
         }
+    }
+
+    /// For a copy that is there and is read only to be compared.
+    pub(super) fn to_compare(mut self) -> Self {
+        self.stopped = "interrupted while it was read back: the copy is there, and not verified\n  compare it yourself, or delete it and copy again";
+        self
     }
 
     /// Copies `bytes` from a reader into the file and makes them durable. The rest of the last block is zeros.
@@ -105,7 +114,7 @@ impl<'a, P: Port> Transfer<'a, P> {
     fn go_on(&mut self, done: u64, all: u64) -> anyhow::Result<()> {
         self.meter.at(done, all, None);
         if self.cancel.load(Ordering::Relaxed) {
-            bail!("interrupted: nothing is left of the copy\n  start it again");
+            bail!(self.stopped);
         }
         Ok(())
     }
