@@ -172,7 +172,7 @@ fn open_file(opened: &Opened, name: &str) -> Result<FilePort, Failure> {
 fn read_back(opened: &Opened, name: &str, shown: &str, bytes: u64, cancel: &AtomicBool) -> Result<String, Failure> {
     let mut meter = Meter::new("verify", false);
     let mut port = open_file(opened, name)?;
-    let transfer = Transfer::new(&mut port, shown, cancel, &mut meter).to_compare();
+    let transfer = Transfer::new(&mut port, shown, cancel, &mut meter).comparing();
     let read = transfer.empty(&mut std::io::sink(), bytes);
     meter.finish(bytes, bytes);
     Ok(read?)

@@ -51,7 +51,7 @@ impl<'a, P: Port> Transfer<'a, P> {
     }
 
     /// For a copy that is there and is read only to be compared.
-    pub(super) fn to_compare(mut self) -> Self {
+    pub(super) fn comparing(mut self) -> Self {
         self.stopped = "interrupted while it was read back: the copy is there, and not verified\n  compare it yourself, or delete it and copy again";
         self
     }
