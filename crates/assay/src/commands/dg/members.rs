@@ -61,8 +61,16 @@ pub(super) fn drop(flags: &dg::Drop) -> Result<(), Failure> {
         }
         names.sort();
         names.dedup();
-        for name in &names {
-            opened.group.drop_disk(name).map_err(run_error)?;
+        for (nth, name) in names.iter().enumerate() {
+            opened.group.drop_disk(name).map_err(|error| {
+                if nth > 0 {
+                    anstream::eprintln!(
+                        "{} will be dropped at the next `assay dg rebalance`",
+                        names[..nth].join(", ")
+                    );
+                }
+                run_error(error)
+            })?;
         }
         let moved = work(opened, &flags.pace)?;
         Ok((moved, Facts::of(opened)))
