@@ -133,8 +133,9 @@ fn into_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, Fai
     let to = format!("{group}:{name}");
     let found = find(&flags.place, &[], Some(group))?;
     opened::with(&flags.place, found, |opened| {
-        opened.group.create_file(&spec).map_err(run_error)?;
+        // Making the file fills it with zeros: that is a part of what the copy costs.
         let mut meter = Meter::new("copy", false);
+        opened.group.create_file(&spec).map_err(run_error)?;
         let mut port = open_file(opened, name)?;
         let filled = Transfer::new(&mut port, &to, &cancel, &mut meter).fill(&mut source, bytes);
         std::mem::drop(port);
