@@ -3,6 +3,7 @@
 //! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
 
 use crate::ceiling::Ceiling;
+use crate::grouped;
 use crate::host::{Devices, Host};
 use crate::host_site::{HostSite, undone};
 use crate::inject;
@@ -110,33 +111,61 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     result.and_then(|()| undone(&left))
 }
 
-/// Loads and drives with one kind of port.
+fn is_grouped(built: &Built) -> bool {
+    matches!(built.redo, Place::Grouped(_))
+}
+
+/// Opens the files, or makes the disk group that holds them, and drives.
 fn drive<P: Port + Send>(
     site: &HostSite<'_>,
     ledger: &mut Ledger,
     standing: &Standing<'_>,
     open: impl Fn(&[OpenSpec], u64, usize) -> Result<P, TargetError>,
 ) -> anyhow::Result<()> {
-    let (sizes, turn, study) = (standing.sizes, standing.turn, site.study);
+    let (sizes, workers) = (standing.sizes, site.study.workers);
+    if is_grouped(standing.built) {
+        return grouped::with_group(standing.stack, standing.built, sizes, workers, open, |ports, facts| {
+            let files = Files {
+                data: vec![FileId(0)],
+                redo: FileId(1),
+            };
+            drive_ports(site, ledger, standing, ports, &files, facts)
+        });
+    }
     let specs = specs(standing);
     let files = Files {
         data: (0..specs.len() as u16 - 1).map(FileId).collect(),
         redo: FileId(specs.len() as u16 - 1),
     };
     let mut ports = Vec::new();
-    for _ in 0..study.workers {
+    for _ in 0..workers {
         ports.push(open(&specs, sizes.memory_bytes(), sizes.depth(files.data.len()))?);
     }
+    drive_ports(site, ledger, standing, ports, &files, Vec::new())
+}
+
+/// Loads and drives with one kind of port.
+fn drive_ports<P: Port + Send>(
+    site: &HostSite<'_>,
+    ledger: &mut Ledger,
+    standing: &Standing<'_>,
+    ports: Vec<P>,
+    files: &Files,
+    facts: Vec<(String, String)>,
+) -> anyhow::Result<()> {
+    let (sizes, turn, study) = (standing.sizes, standing.turn, site.study);
     turn.progress.doing(&format!(
         "block {} · {} · loading",
         turn.block.number + 1,
         standing.stack.name
     ));
-    let mut instance = Instance::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?;
+    let mut instance = Instance::create(ports, files, sizes.shape, sizes.settings, &mut |_, _| ())?;
     if standing.first {
-        result_file::facts(ledger, &format!("stack:{}", standing.stack.name), granted(standing)?)?;
+        let scope = format!("stack:{}", standing.stack.name);
+        result_file::facts(ledger, &scope, granted(standing)?)?;
+        result_file::facts(ledger, &scope, facts)?;
     }
-    record_extents(&mut instance, &files, standing.trial, ledger, "loaded")?;
+    record_extents(&mut instance, files, standing.trial, ledger, "loaded")?;
     let places = places(standing.built);
     let devices = Devices::under(&places)?;
     if standing.first {
@@ -161,7 +190,7 @@ fn drive<P: Port + Send>(
         fixed,
     };
     trial::phases(&mut instance, &mut host, &around, ledger)?;
-    record_extents(&mut instance, &files, standing.trial, ledger, "at the end")
+    record_extents(&mut instance, files, standing.trial, ledger, "at the end")
 }
 
 /// Data files, then the redo log.
@@ -174,6 +203,7 @@ fn specs(standing: &Standing<'_>) -> Vec<OpenSpec> {
     let spec = |place: &Place, size: u64| match place {
         Place::File(path) => OpenSpec::creating(path, access, size),
         Place::Device(path) => OpenSpec::writing(path, access),
+        Place::Grouped(name) => unreachable!("file {name} of a group is opened by the group"),
     };
     let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, standing.built.data.len());
     let mut specs: Vec<OpenSpec> = standing
@@ -190,11 +220,15 @@ fn specs(standing: &Standing<'_>) -> Vec<OpenSpec> {
 fn path_of(place: &Place) -> &Path {
     match place {
         Place::File(path) | Place::Device(path) => path,
+        Place::Grouped(name) => Path::new(name),
     }
 }
 
 /// Every place of the stack: files (which exist by now) and devices.
 fn places(built: &Built) -> Vec<PathBuf> {
+    if is_grouped(built) {
+        return built.devices.clone();
+    }
     built
         .data
         .iter()
@@ -215,8 +249,12 @@ fn granted(standing: &Standing<'_>) -> anyhow::Result<Vec<(String, String)>> {
         Way::Unknown => "unknown",
     };
     let mut facts = Vec::new();
+    let of = |place: &Place| match place {
+        Place::Grouped(_) => standing.built.devices[0].clone(),
+        place => path_of(place).to_path_buf(),
+    };
     for (role, place) in [("data", &standing.built.data[0]), ("redo", &standing.built.redo)] {
-        let granted = targets::observe(path_of(place), access)?;
+        let granted = targets::observe(&of(place), access)?;
         facts.push((format!("{role} reads go"), word(granted.reads).to_string()));
         facts.push((format!("{role} writes go"), word(granted.writes).to_string()));
         if let Some(bytes) = granted.alignment {

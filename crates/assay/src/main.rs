@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod drive;
 mod exit;
+mod grouped;
 mod host;
 mod host_site;
 mod host_trial;

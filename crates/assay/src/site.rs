@@ -178,6 +178,7 @@ pub(crate) fn kind_word(kind: &StackKind) -> &'static str {
         StackKind::Ext4 { .. } => "ext4",
         StackKind::Xfs { .. } => "xfs",
         StackKind::Btrfs { .. } => "btrfs",
+        StackKind::Diskgroup { .. } => "diskgroup",
         StackKind::Model(_) => "model",
     }
 }

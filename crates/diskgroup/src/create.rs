@@ -33,6 +33,8 @@ pub struct GroupSpec {
     pub journal_blocks: u32,
     /// Allow allocation units from 16 KiB, for tests.
     pub small_units: bool,
+    /// Its UUID, where it must be known beforehand; `None`: made from the seed. Never use one twice.
+    pub uuid: Option<Uuid>,
 }
 
 impl GroupSpec {
@@ -44,6 +46,7 @@ impl GroupSpec {
             geometry: Geometry::new(1 << 20),
             journal_blocks: JOURNAL_BLOCKS,
             small_units: false,
+            uuid: None,
         }
     }
 }
@@ -210,7 +213,7 @@ impl<P: Port> Core<P> {
         check_spec(spec, disks)?;
         let mut store = Store::new(port)?;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let group = Uuid::random(&mut rng);
+        let group = spec.uuid.unwrap_or_else(|| Uuid::random(&mut rng));
         let mut members = BTreeMap::new();
         for (number, disk) in disks.iter().enumerate() {
             let bytes = admit(&mut store, disk, None)?;

@@ -35,7 +35,7 @@ pub use counters::Counters;
 pub use error::PagesError;
 pub use instance::Instance;
 pub use layout::{data_file_bytes, depth, map_bytes, memory_bytes, redo_file_bytes};
-pub use page::{COLUMNS, HEADER_BYTES, PAGE_MAGIC, PageHeader};
+pub use page::{COLUMNS, HEADER_BYTES, PAGE_MAGIC, PageHeader, is_whole};
 pub use planted::Planted;
 pub use random::{RandomOperation, Transaction};
 pub use recovery::Recovery;

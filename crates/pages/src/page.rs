@@ -150,6 +150,14 @@ pub(crate) fn check_whole(bytes: &[u8], database: u64) -> Result<PageHeader, Mis
     Ok(header)
 }
 
+/// Whether the bytes are a whole page of some database: magic and checksum hold. For a layer below that keeps copies and must
+/// choose one.
+pub fn is_whole(bytes: &[u8]) -> bool {
+    bytes.len() > HEADER_BYTES
+        && get_u32(bytes, 0) == PAGE_MAGIC
+        && get_u32(bytes, 4) == crate::checksum::crc32c(&bytes[8..])
+}
+
 /// Checks that the bytes are the page that was asked for.
 #[inline]
 pub(crate) fn check(bytes: &[u8], database: u64, schema: u32, page: u32) -> Result<PageHeader, Mismatch> {

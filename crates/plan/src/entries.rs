@@ -152,9 +152,11 @@ fn stack_keys(stack: &Stack) -> Keys {
     }
     if let Some(data) = &stack.data {
         keys.push(("data", quoted(data)));
-        keys.push(("redo", or_word(&stack.redo, "none")));
+        if !matches!(stack.kind, StackKind::Diskgroup { .. }) {
+            keys.push(("redo", or_word(&stack.redo, "none")));
+        }
     }
-    if !matches!(stack.kind, StackKind::Model(_)) {
+    if !matches!(stack.kind, StackKind::Model(_) | StackKind::Diskgroup { .. }) {
         keys.push(("access", word(&stack.access)));
     }
     if let StackKind::Btrfs {
@@ -186,6 +188,17 @@ fn stack_keys(stack: &Stack) -> Keys {
             keys.push(("mkfs_options", strings(mkfs_options.iter().cloned())));
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
+        StackKind::Diskgroup {
+            redundancy,
+            au,
+            stripe,
+            failure_groups,
+        } => {
+            keys.push(("redundancy", word(redundancy)));
+            keys.push(("au", quoted(au)));
+            keys.push(("stripe", word(stripe)));
+            keys.extend(failure_groups.map(|groups| ("failure_groups", groups.to_string())));
+        }
         StackKind::Directory { .. } | StackKind::Raw => {}
     }
     keys.push(("inject.late", quoted(Share(stack.inject.late))));

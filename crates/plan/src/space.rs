@@ -3,7 +3,7 @@
 //! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
 //! rooms that compute the size of the data differently.
 
-use crate::study::{BtrfsProfile, LunSource, Scale, Stack, StackKind, Study};
+use crate::study::{BtrfsProfile, LunSource, Redundancy, Scale, Stack, StackKind, Study};
 
 /// Bytes of a LUN set; `None` for devices and for sets that do not exist.
 pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
@@ -23,7 +23,15 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
         StackKind::Btrfs {
             profile: BtrfsProfile::Raid1,
             ..
+        }
+        | StackKind::Diskgroup {
+            redundancy: Redundancy::Normal,
+            ..
         } => Some(bytes / 2),
+        StackKind::Diskgroup {
+            redundancy: Redundancy::High,
+            ..
+        } => Some(bytes / 3),
         _ => Some(bytes),
     }
 }

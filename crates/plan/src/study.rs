@@ -162,8 +162,39 @@ pub enum StackKind {
         /// As for ext4.
         mkfs_options: Vec<String>,
     },
+    /// LUNs given whole to a disk group: striped and mirrored by extent maps that the engine itself holds.
+    Diskgroup {
+        /// Copies of the data; the redo log has as many.
+        redundancy: Redundancy,
+        /// Allocation unit, a power of two from 1 to 64 MiB.
+        au: Bytes,
+        /// How the data files go over the LUNs; the redo log is always striped finely.
+        stripe: Stripe,
+        /// LUNs in turn are dealt to so many failure groups; `None`: each LUN is its own.
+        failure_groups: Option<u32>,
+    },
     /// A simulated device in virtual time.
     Model(Model),
+}
+
+/// Copies that a disk group keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Redundancy {
+    /// One: what lies below protects.
+    External,
+    /// Two.
+    Normal,
+    /// Three.
+    High,
+}
+
+/// How a file's bytes go over the disks of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stripe {
+    /// One allocation unit after the other.
+    Coarse,
+    /// 128 KiB after 128 KiB over eight allocation units.
+    Fine,
 }
 
 /// Data profile of btrfs; metadata follow it (`single` keeps `dup` on one device).

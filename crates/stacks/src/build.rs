@@ -9,7 +9,7 @@ use crate::error::StackError;
 use crate::filesystem::{Recipe, recipe};
 use crate::journal::{Journal, Mark, NotUndone};
 use crate::undo::{Undo, resolve};
-use plan::{BtrfsProfile, Stack, StackKind};
+use plan::{BtrfsProfile, Redundancy, Stack, StackKind};
 use std::path::{Path, PathBuf};
 
 /// The LUNs of a stack, as block devices (LUN files are attached before), and how a device is marked when it is released.
@@ -30,6 +30,8 @@ pub enum Place {
     File(PathBuf),
     /// A whole block device.
     Device(PathBuf),
+    /// A file of the disk group that is to be made on the stack's devices.
+    Grouped(String),
 }
 
 /// A stack that stands.
@@ -47,6 +49,8 @@ pub struct Built {
     pub layers: Vec<String>,
     /// Everything that shapes the result: (what, value), keys of the redo file system opened by "redo ".
     pub facts: Vec<(String, String)>,
+    /// UUID that the stack was journalled under: a disk group must be made with it, or its disks are not wiped.
+    pub uuid: [u8; 16],
     /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off.
     pub usable_bytes: u64,
     mark: Mark,
@@ -59,6 +63,7 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Path, journal: &mut Jour
     let built = match &stack.kind {
         StackKind::Directory { path } => directory(stack, path, mark, journal),
         StackKind::Raw => raw(places, mark),
+        StackKind::Diskgroup { redundancy, au, .. } => disk_group(places, *redundancy, au.0, mark, journal),
         _ => file_systems(stack, places, work_dir, mark, journal),
     };
     built.inspect_err(|_| {
@@ -168,6 +173,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
             ("mount options".to_owned(), options),
             ("block size".to_owned(), stat.f_bsize.to_string()),
         ],
+        uuid: [0; 16],
         usable_bytes: stat.f_bavail * stat.f_frsize,
         mark,
     })
@@ -191,9 +197,57 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
         mounts: Vec::new(),
         layers: layers("raw", &places.data),
         facts,
+        uuid: [0; 16],
         usable_bytes,
         mark,
     })
+}
+
+/// Clears the devices for a disk group; the engine, which holds its extent map, makes it.
+fn disk_group(
+    places: &Places,
+    redundancy: Redundancy,
+    au: u64,
+    mark: Mark,
+    journal: &mut Journal,
+) -> Result<Built, StackError> {
+    let copies = match redundancy {
+        Redundancy::External => 1,
+        Redundancy::Normal => 2,
+        Redundancy::High => 3,
+    };
+    let uuid = device::uuid(journal.run_id(), journal.mark().0, &places.data[0]);
+    let mut usable_bytes = 0;
+    for path in &places.data {
+        claim(path, "diskgroup", uuid, &places.marker, journal)?;
+        let bytes = device::size(path)
+            .map_err(|e| StackError::path("find the size of", path, e, "check that the device is there"))?;
+        // Headers, table and journal take whole units, and the metadata files some more; the spread over disks is not exact.
+        usable_bytes += (bytes.saturating_sub(16 * au) as f64 * 0.97) as u64;
+    }
+    Ok(Built {
+        data: vec![Place::Grouped("data".to_owned())],
+        redo: Place::Grouped("redo".to_owned()),
+        devices: places.data.clone(),
+        mounts: Vec::new(),
+        layers: layers("diskgroup", &places.data),
+        facts: Vec::new(),
+        uuid,
+        usable_bytes: usable_bytes / copies,
+        mark,
+    })
+}
+
+/// Clears a device for its new owner, by whose UUID it will be wiped.
+fn claim(path: &Path, owner: &str, uuid: [u8; 16], marker: &str, journal: &mut Journal) -> Result<(), StackError> {
+    journal.before(Undo::WipeSignature {
+        device: path.to_owned(),
+        filesystem: owner.to_owned(),
+        uuid,
+        marker: marker.to_owned(),
+    })?;
+    device::claim(path, marker, journal.run_id())
+        .map_err(|e| StackError::path("clear", path, e, "it must be free: unmount it or stop what uses it"))
 }
 
 fn file_systems(
@@ -229,6 +283,7 @@ fn file_systems(
         mounts,
         layers: layers(data.kind, &places.data),
         facts,
+        uuid: [0; 16],
         usable_bytes: stat.f_bavail * stat.f_frsize,
         mark,
     })
@@ -245,14 +300,7 @@ fn one_file_system(
     let uuid = device::uuid(journal.run_id(), journal.mark().0, &devices[0]);
     let mut recipe = recipe(&stack.kind, devices, &uuid).expect("only kinds with a file system come here");
     for path in devices {
-        journal.before(Undo::WipeSignature {
-            device: path.clone(),
-            filesystem: recipe.kind.to_owned(),
-            uuid,
-            marker: marker.to_owned(),
-        })?;
-        device::claim(path, marker, journal.run_id())
-            .map_err(|e| StackError::path("clear", path, e, "it must be free: unmount it or stop what uses it"))?;
+        claim(path, recipe.kind, uuid, marker, journal)?;
     }
     recipe.make(journal.lock())?;
     make_dir(place, false, journal)?;

@@ -21,12 +21,13 @@ const MARKER_BYTES: usize = 4096;
 /// Further copies of the btrfs superblock (64 MiB, 256 GiB), which tools find when the first is gone.
 const BTRFS_COPIES: [u64; 2] = [64 * MIB, 256 * 1024 * MIB];
 
-/// Where a file system keeps its magic number and UUID: (offset of the magic, magic, offset of the UUID).
+/// Where a file system, or a disk group, keeps its magic number and UUID: (offset of the magic, magic, offset of the UUID).
 fn superblock(kind: &str) -> Option<(u64, &'static [u8], u64)> {
     match kind {
         "ext4" => Some((0x438, b"\x53\xef", 0x468)),
         "xfs" => Some((0, b"XFSB", 32)),
         "btrfs" => Some((0x1_0040, b"_BHRfS_M", 0x1_0020)),
+        "diskgroup" => Some((0, b"ADGB", 8)),
         _ => None,
     }
 }

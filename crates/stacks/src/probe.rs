@@ -39,7 +39,8 @@ pub fn probe() -> Vec<Buildable> {
     };
     let mut found = vec![yes("directory", "any directory that can be written"), raw()];
     found.extend([("ext4", "mkfs.ext4"), ("xfs", "mkfs.xfs"), ("btrfs", "mkfs.btrfs")].map(|(k, t)| file_system(k, t)));
-    found.extend(["lvm", "md", "zfs", "diskgroup", "nfs"].map(|kind| Buildable {
+    found.push(disk_group());
+    found.extend(["lvm", "md", "zfs", "nfs"].map(|kind| Buildable {
         able: false,
         cure: "wait for a later version".to_owned(),
         ..yes(kind, "not in this version")
@@ -70,6 +71,21 @@ fn raw() -> Buildable {
         reason,
         cure,
         tool_version: String::new(),
+    }
+}
+
+/// Its reason says in a line what it is not.
+fn disk_group() -> Buildable {
+    let below = raw();
+    let what = "LUNs given whole to the engine; not Oracle ASM: no instance of its own, one host, other formats";
+    Buildable {
+        kind: "diskgroup",
+        reason: if below.able {
+            what.to_owned()
+        } else {
+            below.reason.clone()
+        },
+        ..below
     }
 }
 

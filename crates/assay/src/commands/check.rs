@@ -255,6 +255,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
                 ));
             }
             StackKind::Raw | StackKind::Model(_) => {}
+            StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
             _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
         }
     }

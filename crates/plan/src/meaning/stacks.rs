@@ -5,7 +5,7 @@
 
 use super::{MIB, SECOND, Settle, or};
 use crate::error::Span;
-use crate::study::{Access, BtrfsProfile, Inject, LunSet, LunSource, Model, Stack, StackKind};
+use crate::study::{Access, BtrfsProfile, Inject, LunSet, LunSource, Model, Redundancy, Stack, StackKind, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use crate::written::{At, Options, StackWord, Word, WrittenModel, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
@@ -69,7 +69,29 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], settle: &mut 
                 mkfs_options,
             }
         }
+        StackWord::Diskgroup => diskgroup(stack, settle),
         StackWord::Model => StackKind::Model(model(&stack.model, &stack.span, settle)),
+    }
+}
+
+fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> StackKind {
+    let au = or(&stack.au, Bytes(MIB), &stack.span);
+    if !au.value.0.is_power_of_two() || !(MIB..=64 * MIB).contains(&au.value.0) {
+        settle.findings.add(
+            &au.span,
+            format!("`au` is {}, no power of two from 1 to 64 MiB", au.value),
+            "write au = \"1MiB\", or 2, 4, 8, 16, 32 or 64",
+        );
+    }
+    let failure_groups = stack
+        .failure_groups
+        .as_ref()
+        .map(|_| settle.count(&stack.failure_groups, "failure_groups", 2, 2..=256, &stack.span));
+    StackKind::Diskgroup {
+        redundancy: or(&stack.redundancy, Redundancy::External, &stack.span).value,
+        au: au.value,
+        stripe: or(&stack.stripe, Stripe::Coarse, &stack.span).value,
+        failure_groups,
     }
 }
 
@@ -262,6 +284,7 @@ pub(crate) fn word(kind: &StackKind) -> &'static str {
         StackKind::Ext4 { .. } => StackWord::Ext4.word(),
         StackKind::Xfs { .. } => StackWord::Xfs.word(),
         StackKind::Btrfs { .. } => StackWord::Btrfs.word(),
+        StackKind::Diskgroup { .. } => StackWord::Diskgroup.word(),
         StackKind::Model(_) => StackWord::Model.word(),
     }
 }

@@ -6,7 +6,7 @@
 use super::section::Section;
 use super::value::{At, Options, STACKS_TO_COME, StackWord, Word};
 use crate::error::{Findings, Span};
-use crate::study::{Access, BtrfsProfile};
+use crate::study::{Access, BtrfsProfile, Redundancy, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use toml::de::DeValue;
 
@@ -23,6 +23,10 @@ pub(crate) struct WrittenStack {
     pub(crate) profile: Option<At<BtrfsProfile>>,
     pub(crate) compress: Option<At<Option<String>>>,
     pub(crate) nodatacow: Option<At<bool>>,
+    pub(crate) redundancy: Option<At<Redundancy>>,
+    pub(crate) au: Option<At<Bytes>>,
+    pub(crate) stripe: Option<At<Stripe>>,
+    pub(crate) failure_groups: Option<At<u64>>,
     pub(crate) mount_options: Option<At<Options>>,
     pub(crate) mkfs_options: Option<At<Options>>,
     pub(crate) late: Option<At<Share>>,
@@ -42,17 +46,21 @@ pub(crate) struct WrittenModel {
     pub(crate) cached: Option<At<Share>>,
 }
 
-use StackWord::{Btrfs, Directory, Ext4, Model, Raw, Xfs};
+use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Xfs};
 
 /// Keys that belong to some kinds only.
 const BELONGS: &[(&str, &[StackWord])] = &[
     ("path", &[Directory]),
-    ("data", &[Raw, Ext4, Xfs, Btrfs]),
+    ("data", &[Raw, Ext4, Xfs, Btrfs, Diskgroup]),
     ("redo", &[Raw, Ext4, Xfs, Btrfs]),
     ("access", &[Directory, Raw, Ext4, Xfs, Btrfs]),
     ("profile", &[Btrfs]),
     ("compress", &[Btrfs]),
     ("nodatacow", &[Btrfs]),
+    ("redundancy", &[Diskgroup]),
+    ("au", &[Diskgroup]),
+    ("stripe", &[Diskgroup]),
+    ("failure_groups", &[Diskgroup]),
     ("mount_options", &[Ext4, Xfs, Btrfs]),
     ("mkfs_options", &[Ext4, Xfs, Btrfs]),
     ("size", &[Model]),
@@ -62,13 +70,6 @@ const BELONGS: &[(&str, &[StackWord])] = &[
     ("flush", &[Model]),
     ("transfer", &[Model]),
     ("cached", &[Model]),
-];
-
-/// Keys of stacks that this version does not build.
-const TO_COME: &[(&str, &str, &str)] = &[
-    ("redundancy", "it belongs to disk groups, which come later", "remove it"),
-    ("au", "it belongs to disk groups, which come later", "remove it"),
-    ("stripe", "it belongs to disk groups, which come later", "remove it"),
 ];
 
 pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack {
@@ -84,6 +85,10 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
         profile: s.get("profile", findings),
         compress: s.get_or("compress", "none", findings),
         nodatacow: s.get("nodatacow", findings),
+        redundancy: s.get("redundancy", findings),
+        au: s.get("au", findings),
+        stripe: s.get("stripe", findings),
+        failure_groups: s.get("failure_groups", findings),
         mount_options: s.get("mount_options", findings),
         mkfs_options: s.get("mkfs_options", findings),
         model: WrittenModel {
@@ -112,12 +117,12 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
         });
     }
     stack.kind = kind;
-    s.finish(TO_COME, findings);
+    s.finish(&[], findings);
     stack
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
-    let built = "this version builds directory, raw, ext4, xfs, btrfs and model";
+    let built = "this version builds directory, raw, ext4, xfs, btrfs, diskgroup and model";
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
         && STACKS_TO_COME.contains(&word.as_ref())
@@ -147,6 +152,8 @@ fn foreign(s: &Section<'_>, kind: StackWord, findings: &mut Findings) {
             ("data" | "redo", Directory) => {
                 "remove it: a directory stack is a mounted place as it is; say `path`".to_string()
             }
+            ("redo", Diskgroup) => "remove it: the redo log is a file of the group, striped finely".to_string(),
+            ("access", Diskgroup) => "remove it: a disk group does its own direct I/O".to_string(),
             ("data" | "redo", Model) => "remove it: a model stack simulates its device; say `size`".to_string(),
             _ => format!("remove it: it belongs to stacks of kind {}", owners.join(", ")),
         };
@@ -165,7 +172,7 @@ fn missing(stack: &WrittenStack, s: &Section<'_>, kind: StackWord, findings: &mu
             let cure = "say which place it is: path = \"/srv/data\"";
             findings.add(&stack.span, "a stack of kind \"directory\" says no `path`", cure);
         }
-        Raw | Ext4 | Xfs | Btrfs if !s.has("data") => {
+        Raw | Ext4 | Xfs | Btrfs | Diskgroup if !s.has("data") => {
             let message = format!(
                 "a stack of kind \"{}\" says no `data`: it stands on no LUN set",
                 kind.word()

@@ -4,7 +4,7 @@
 //! number accepted without its unit, and a type error that does not show how the value is written.
 
 use crate::error::Span;
-use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Scale, TornPages};
+use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Redundancy, Scale, Stripe, TornPages};
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 use toml::de::DeValue;
 
@@ -301,6 +301,11 @@ fn unknown_word(text: &str, what: &str, words: &[&str]) -> Refusal {
 
 words!(IoMethod, "an I/O method", "auto" => IoMethod::Auto, "ring" => IoMethod::Ring, "pread" => IoMethod::Pread);
 words!(Access, "a way of access", "direct" => Access::Direct, "buffered" => Access::Buffered);
+words!(Redundancy, "a redundancy",
+    "external" => Redundancy::External, "normal" => Redundancy::Normal, "high" => Redundancy::High);
+
+words!(Stripe, "a way of striping", "coarse" => Stripe::Coarse, "fine" => Stripe::Fine);
+
 words!(BtrfsProfile, "a data profile",
     "single" => BtrfsProfile::Single, "raid0" => BtrfsProfile::Raid0, "raid1" => BtrfsProfile::Raid1);
 words!(TornPages, "a way to survive torn pages",
@@ -315,12 +320,13 @@ pub(crate) enum StackWord {
     Ext4,
     Xfs,
     Btrfs,
+    Diskgroup,
     Model,
 }
 
 words!(StackWord, "a kind of stack",
     "directory" => StackWord::Directory, "raw" => StackWord::Raw, "ext4" => StackWord::Ext4, "xfs" => StackWord::Xfs,
-    "btrfs" => StackWord::Btrfs, "model" => StackWord::Model);
+    "btrfs" => StackWord::Btrfs, "diskgroup" => StackWord::Diskgroup, "model" => StackWord::Model);
 
 /// `kind` of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,7 +338,7 @@ pub(crate) enum PhaseWord {
 words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => PhaseWord::Scan);
 
 /// Words known to the design of the language, not to this version.
-pub(crate) const STACKS_TO_COME: &[&str] = &["diskgroup", "zfs", "lvm", "md", "nfs"];
+pub(crate) const STACKS_TO_COME: &[&str] = &["zfs", "lvm", "md", "nfs"];
 /// As above, of phases.
 pub(crate) const PHASES_TO_COME: &[&str] = &[
     "load",

@@ -5,7 +5,7 @@
 use super::{kind_place, place};
 use crate::error::Findings;
 use crate::meaning::stacks::word;
-use crate::study::{BtrfsProfile, LunSet, LunSource, Stack, StackKind, Study};
+use crate::study::{BtrfsProfile, LunSet, LunSource, Redundancy, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenStack, nearest};
 
@@ -123,6 +123,26 @@ fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, findings: &mut Findings)
             let cure = "write profile = \"single\", or give the LUN set count = 2";
             findings.add(place(&w.profile, span), message, cure);
         }
+        StackKind::Diskgroup {
+            redundancy,
+            failure_groups,
+            ..
+        } => {
+            let copies = match redundancy {
+                Redundancy::External => 1,
+                Redundancy::Normal => 2,
+                Redundancy::High => 3,
+            };
+            let groups = failure_groups.map_or(luns, |groups| (groups as usize).min(luns));
+            if groups < copies {
+                let message = format!(
+                    "{copies} copies need {copies} failure groups, and the {luns} LUNs of {:?} make {groups}",
+                    set.name
+                );
+                let cure = format!("give the LUN set count = {copies} or more, or write redundancy = \"external\"");
+                findings.add(place(&w.redundancy, span), message, cure);
+            }
+        }
         _ => {}
     }
 }
@@ -136,6 +156,8 @@ fn smallest(stack: &Stack, set: &LunSet, span: &crate::error::Span, findings: &m
     let least = match stack.kind {
         StackKind::Xfs { .. } => 300,
         StackKind::Btrfs { .. } => 128,
+        // Headers, journal and tables take some allocation units of each disk.
+        StackKind::Diskgroup { au, .. } => (32 * au.0 >> 20).max(64),
         _ => 1,
     };
     if size.0 < least << 20 {

@@ -1,0 +1,178 @@
+//! The disk group of a stack: made on its LUNs, opened for each worker, closed again.
+//!
+//! Takes the stack's devices and how a port is opened on them; gives ports on the group's two files. Prevents: a group whose
+//! disks the undo journal does not know, because it carries the UUID under which they were journalled.
+
+use crate::sizes::Sizes;
+use anyhow::{Context, anyhow};
+use diskgroup::{
+    DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Stripe, Uuid, Verify,
+};
+use plan::{Stack, StackKind};
+use stacks::Built;
+use std::path::Path;
+use std::sync::Arc;
+use targets::{Access, FileId, OpenSpec, Port, TargetError};
+
+/// Memory of the port that the owner of the metadata works with.
+const OWNER_MEMORY: u64 = 4 << 20;
+const OWNER_DEPTH: usize = 64;
+const GROUP: &str = "assay";
+const DATA: &str = "data";
+const REDO: &str = "redo";
+
+/// Tells the group which copy of a page is good, when copies differ or one can't be read.
+struct Pages {
+    page_bytes: u32,
+}
+
+impl Verify for Pages {
+    fn page_bytes(&self, file: &str) -> u32 {
+        if file == DATA { self.page_bytes } else { 0 }
+    }
+
+    fn is_good(&self, _file: &str, _offset: u64, page: &[u8]) -> bool {
+        pages::is_whole(page) || page.iter().all(|byte| *byte == 0)
+    }
+}
+
+/// What a stack of kind `diskgroup` says.
+struct Asked {
+    redundancy: Redundancy,
+    au_bytes: u32,
+    stripe: Stripe,
+    failure_groups: Option<u32>,
+}
+
+impl Asked {
+    fn of(stack: &Stack) -> anyhow::Result<Asked> {
+        let StackKind::Diskgroup {
+            redundancy,
+            au,
+            stripe,
+            failure_groups,
+        } = &stack.kind
+        else {
+            return Err(anyhow!("{} is no disk group", stack.name));
+        };
+        Ok(Asked {
+            redundancy: match redundancy {
+                plan::Redundancy::External => Redundancy::External,
+                plan::Redundancy::Normal => Redundancy::Normal,
+                plan::Redundancy::High => Redundancy::High,
+            },
+            au_bytes: u32::try_from(au.0).context("an allocation unit")?,
+            stripe: match stripe {
+                plan::Stripe::Coarse => Stripe::Coarse,
+                plan::Stripe::Fine => Stripe::Fine,
+            },
+            failure_groups: *failure_groups,
+        })
+    }
+
+    fn disks(&self, devices: &[std::path::PathBuf]) -> anyhow::Result<Vec<DiskSpec>> {
+        let disk = |(nth, path): (usize, &std::path::PathBuf)| {
+            let mut disk = DiskSpec::new(FileId(nth as u16), &format!("disk{nth}"));
+            disk.failure_group = self.failure_groups.map(|groups| format!("fg{}", nth as u32 % groups));
+            disk.sector_bytes = sector_bytes(path)?;
+            Ok(disk)
+        };
+        devices.iter().enumerate().map(disk).collect()
+    }
+}
+
+fn sector_bytes(path: &Path) -> anyhow::Result<u32> {
+    let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    rustix::fs::ioctl_blksszget(file).with_context(|| format!("ask {} for its sector size", path.display()))
+}
+
+/// Makes the group and its files, opens a port for each worker, and closes the group when `work` is done.
+pub(crate) fn with_group<P: Port + Send>(
+    stack: &Stack,
+    built: &Built,
+    sizes: &Sizes,
+    workers: u32,
+    open: impl Fn(&[OpenSpec], u64, usize) -> Result<P, TargetError>,
+    work: impl FnOnce(Vec<GroupPort<P>>, Vec<(String, String)>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let asked = Asked::of(stack)?;
+    let disks: Vec<OpenSpec> = built
+        .devices
+        .iter()
+        .map(|path| OpenSpec::writing(path, Access::Direct))
+        .collect();
+    let spec = GroupSpec {
+        geometry: Geometry::new(asked.au_bytes),
+        uuid: Some(Uuid(built.uuid)),
+        ..GroupSpec::new(GROUP, asked.redundancy)
+    };
+    let (half, _) = built.uuid.split_at(8);
+    let seed = half.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+    let owner = open(&disks, OWNER_MEMORY, OWNER_DEPTH)?;
+    let group = Group::create(owner, &spec, &asked.disks(&built.devices)?, seed)?;
+    let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
+    for (name, size, stripe) in [
+        (DATA, data, asked.stripe),
+        (REDO, pages::redo_file_bytes(&sizes.settings), Stripe::Fine),
+    ] {
+        group.create_file(&FileSpec {
+            name: name.to_string(),
+            size,
+            redundancy: None,
+            stripe,
+        })?;
+    }
+    // Opened anew: only a mount can be told how to judge pages.
+    let owner = group.close()?.context("the group gives its port back")?;
+    let names = built.devices.iter().map(|path| path.display().to_string()).collect();
+    let options = MountOptions {
+        verify: Some(Arc::new(Pages {
+            page_bytes: sizes.shape.page_bytes,
+        })),
+        names,
+        ..MountOptions::default()
+    };
+    let (group, _) = Group::mount(owner, &options)?;
+    let mut ports = Vec::new();
+    for _ in 0..workers {
+        let below = open(&disks, sizes.memory_bytes(), sizes.depth(1))?;
+        ports.push(group.open(below, &[DATA, REDO])?);
+    }
+    let worked = work(ports, facts(&group, &asked));
+    let state = state(&group);
+    worked.map_err(|error| match &state {
+        Some(state) => error.context(state.clone()),
+        None => error,
+    })?;
+    group.close()?;
+    match state {
+        Some(state) => Err(anyhow!("{state}\n  look for device errors in the kernel log")),
+        None => Ok(()),
+    }
+}
+
+fn facts<P: Port>(group: &Group<P>, asked: &Asked) -> Vec<(String, String)> {
+    let info = group.info();
+    let fact = |key: &str, value: String| (key.to_string(), value);
+    let mut facts = vec![
+        fact("redundancy", format!("{:?}", info.redundancy).to_lowercase()),
+        fact("allocation unit", info.au_bytes.to_string()),
+        fact("data stripe", format!("{:?}", asked.stripe).to_lowercase()),
+        fact("redo stripe", "fine".to_string()),
+    ];
+    for disk in group.disks() {
+        facts.push(fact(&format!("failure group of {}", disk.name), disk.failure_group));
+    }
+    facts
+}
+
+/// Disks that the group lost on the way, if any.
+fn state<P: Port>(group: &Group<P>) -> Option<String> {
+    let away: Vec<String> = group
+        .disks()
+        .into_iter()
+        .filter(|disk| !disk.online || disk.failing)
+        .map(|disk| disk.name)
+        .collect();
+    (!away.is_empty()).then(|| format!("the disk group lost {}", away.join(", ")))
+}
