@@ -6,9 +6,10 @@ use plan::{PlanError, parse};
 use proptest::prelude::*;
 use std::path::Path;
 
-const STUDIES: [&str; 2] = [
+const STUDIES: [&str; 3] = [
     include_str!("../../../studies/overwrite-vs-cow.toml"),
     include_str!("../../../studies/model.toml"),
+    include_str!("../../../studies/diskgroup-vs-filesystems.toml"),
 ];
 
 /// Words that mean something in a study, and some that mean something elsewhere.
