@@ -93,7 +93,7 @@ pub(crate) fn with_group<P: Port + Send>(
     sizes: &Sizes,
     workers: u32,
     open: impl Fn(&[OpenSpec], u64, usize) -> Result<P, TargetError>,
-    work: impl FnOnce(Vec<GroupPort<P>>, Vec<(String, String)>) -> anyhow::Result<()>,
+    work: impl FnOnce(Vec<GroupPort<P>>, Vec<(String, String)>, &Health<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let asked = Asked::of(stack)?;
     let disks: Vec<OpenSpec> = built
@@ -138,17 +138,10 @@ pub(crate) fn with_group<P: Port + Send>(
         let below = open(&disks, sizes.memory_bytes(), sizes.depth(1))?;
         ports.push(group.open(below, &[DATA, REDO])?);
     }
-    let worked = work(ports, facts(&group, &asked));
-    let state = state(&group);
-    worked.map_err(|error| match &state {
-        Some(state) => error.context(state.clone()),
-        None => error,
-    })?;
+    let health = || lost(&group);
+    work(ports, facts(&group, &asked), &health)?;
     group.close()?;
-    match state {
-        Some(state) => Err(anyhow!("{state}\n  look for device errors in the kernel log")),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn facts<P: Port>(group: &Group<P>, asked: &Asked) -> Vec<(String, String)> {
@@ -166,8 +159,11 @@ fn facts<P: Port>(group: &Group<P>, asked: &Asked) -> Vec<(String, String)> {
     facts
 }
 
-/// Disks that the group lost on the way, if any.
-fn state<P: Port>(group: &Group<P>) -> Option<String> {
+/// What a stack has lost so far, in words.
+pub(crate) type Health<'a> = dyn Fn() -> Option<String> + 'a;
+
+/// Disks that the group lost on the way, if any: it goes on without them as long as the copies allow.
+fn lost<P: Port>(group: &Group<P>) -> Option<String> {
     let away: Vec<String> = group
         .disks()
         .into_iter()

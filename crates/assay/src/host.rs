@@ -2,6 +2,7 @@
 //!
 //! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
 
+use crate::grouped::Health;
 use crate::surroundings::{Seen, Surroundings};
 use anyhow::Context;
 use ledger::{Measure, Sample};
@@ -61,7 +62,7 @@ impl Devices {
 }
 
 /// Observes one stack on this host.
-pub(crate) struct Host {
+pub(crate) struct Host<'a> {
     devices: Devices,
     /// Files and devices whose file systems are synced at the end of a phase.
     sync: Vec<PathBuf>,
@@ -70,21 +71,30 @@ pub(crate) struct Host {
     /// 0 not enforced, 1 cgroup v1, 2 cgroup v2; with the budget.
     budget: Option<(u64, u8)>,
     began: Option<(Snapshot, Watch)>,
+    /// What the stack has lost, if anything: such a phase does not count.
+    health: &'a Health<'a>,
 }
 
-impl Host {
-    pub(crate) fn new(devices: Devices, sync: Vec<PathBuf>, mounts: Vec<PathBuf>, budget: Option<(u64, u8)>) -> Host {
+impl<'a> Host<'a> {
+    pub(crate) fn new(
+        devices: Devices,
+        sync: Vec<PathBuf>,
+        mounts: Vec<PathBuf>,
+        budget: Option<(u64, u8)>,
+        health: &'a Health<'a>,
+    ) -> Host<'a> {
         Host {
             devices,
             sync,
             mounts,
             budget,
             began: None,
+            health,
         }
     }
 }
 
-impl<P: Port> Surroundings<P> for Host {
+impl<P: Port> Surroundings<P> for Host<'_> {
     fn begin(&mut self, _: &mut Instance<P>) -> anyhow::Result<()> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
@@ -117,6 +127,10 @@ impl<P: Port> Surroundings<P> for Host {
                 delta.lost.join(", ")
             ));
         }
+        if let Some(lost) = (self.health)() {
+            seen.notes.push(lost.clone());
+            seen.invalid = Some(lost);
+        }
         if !delta.unaccounted.is_empty() {
             seen.notes.push(format!(
                 "{}: I/O is not counted (queue/iostats is 0), so its bytes are unknown",
@@ -127,7 +141,7 @@ impl<P: Port> Surroundings<P> for Host {
     }
 }
 
-impl Host {
+impl Host<'_> {
     fn devices_of(&self, delta: &Delta) -> Vec<(Measure, f64)> {
         use Measure as M;
         let near = (

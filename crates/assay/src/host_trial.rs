@@ -124,13 +124,20 @@ fn drive<P: Port + Send>(
 ) -> anyhow::Result<()> {
     let (sizes, workers) = (standing.sizes, site.study.workers);
     if is_grouped(standing.built) {
-        return grouped::with_group(standing.stack, standing.built, sizes, workers, open, |ports, facts| {
-            let files = Files {
-                data: vec![FileId(0)],
-                redo: FileId(1),
-            };
-            drive_ports(site, ledger, standing, ports, &files, facts)
-        });
+        return grouped::with_group(
+            standing.stack,
+            standing.built,
+            sizes,
+            workers,
+            open,
+            |ports, facts, health| {
+                let files = Files {
+                    data: vec![FileId(0)],
+                    redo: FileId(1),
+                };
+                drive_ports(site, ledger, standing, ports, &files, facts, health)
+            },
+        );
     }
     let specs = specs(standing);
     let files = Files {
@@ -141,7 +148,7 @@ fn drive<P: Port + Send>(
     for _ in 0..workers {
         ports.push(open(&specs, sizes.memory_bytes(), sizes.depth(files.data.len()))?);
     }
-    drive_ports(site, ledger, standing, ports, &files, Vec::new())
+    drive_ports(site, ledger, standing, ports, &files, Vec::new(), &|| None)
 }
 
 /// Loads and drives with one kind of port.
@@ -152,6 +159,7 @@ fn drive_ports<P: Port + Send>(
     ports: Vec<P>,
     files: &Files,
     facts: Vec<(String, String)>,
+    health: &grouped::Health<'_>,
 ) -> anyhow::Result<()> {
     let (sizes, turn, study) = (standing.sizes, standing.turn, site.study);
     turn.progress.doing(&format!(
@@ -177,7 +185,13 @@ fn drive_ports<P: Port + Send>(
     {
         limit.reclaim()?;
     }
-    let mut host = Host::new(devices, places, standing.built.mounts.clone(), site.prepared.budget);
+    let mut host = Host::new(
+        devices,
+        places,
+        standing.built.mounts.clone(),
+        site.prepared.budget,
+        health,
+    );
     let mut fixed = site::fixed(sizes);
     fixed.push((ledger::Measure::GeneratorCeilingIops, site.prepared.ceiling.read));
     fixed.push((ledger::Measure::GeneratorCeilingCached, site.prepared.ceiling.cached));
