@@ -71,7 +71,7 @@ pub(crate) struct Quick {
     /// Keep the result file here (otherwise it is removed)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Leave out the file systems on loop LUNs (they need root)
+    /// Leave out what stands on LUN files: the disk group and, as root, the file systems
     #[arg(long)]
     pub(crate) no_luns: bool,
     #[command(flatten)]

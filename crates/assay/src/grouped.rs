@@ -83,6 +83,9 @@ impl Asked {
 
 fn sector_bytes(path: &Path) -> anyhow::Result<u32> {
     let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    if path.is_file() {
+        return Ok(512);
+    }
     rustix::fs::ioctl_blksszget(file).with_context(|| format!("ask {} for its sector size", path.display()))
 }
 

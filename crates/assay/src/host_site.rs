@@ -199,9 +199,11 @@ impl<'a> HostSite<'a> {
     /// Block devices for one trial of a stack.
     pub(crate) fn places(&mut self, index: usize, seed: u64, cancel: &AtomicBool) -> anyhow::Result<Places> {
         let stack = &self.study.stacks[index];
+        // A disk group does with files what it does with devices, so an ordinary user can have one.
+        let looped = stacks::is_root() || !matches!(stack.kind, StackKind::Diskgroup { .. });
         let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {
             let Some(set) = set else { return Ok(Vec::new()) };
-            self.luns.attach(set, seed ^ salt, &mut self.journal, cancel)
+            self.luns.attach(set, looped, seed ^ salt, &mut self.journal, cancel)
         };
         Ok(Places {
             data: attach(&stack.data, 0)?,

@@ -137,6 +137,7 @@ impl LunSets {
     pub(crate) fn attach(
         &self,
         set: &str,
+        looped: bool,
         seed: u64,
         journal: &mut Journal,
         cancel: &AtomicBool,
@@ -158,8 +159,12 @@ impl LunSets {
                     if !self.fresh {
                         luns::rewrite(path, seed ^ number as u64, &mut |_| (), cancel)?.check()?;
                     }
-                    journal.before(Undo::DetachLoop { backing: path.clone() })?;
-                    devices.push(luns::attach(path)?.path);
+                    if looped {
+                        journal.before(Undo::DetachLoop { backing: path.clone() })?;
+                        devices.push(luns::attach(path)?.path);
+                    } else {
+                        devices.push(path.clone());
+                    }
                 }
             }
         }

@@ -86,7 +86,9 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
         })
     };
     for place in places.data.iter().chain(&places.redo) {
-        if !device::is_block(place) {
+        // A disk group works on LUN files as well: those are made new for it and removed with the run.
+        let file = matches!(stack.kind, StackKind::Diskgroup { .. }) && place.is_file();
+        if !device::is_block(place) && !file {
             return refuse(
                 &format!("{} is not a block device", place.display()),
                 "attach a LUN file as a loop device first",
@@ -219,7 +221,9 @@ fn disk_group(
     let uuid = device::uuid(journal.run_id(), journal.mark().0, &places.data[0]);
     let mut usable_bytes = 0;
     for path in &places.data {
-        claim(path, "diskgroup", uuid, &places.marker, journal)?;
+        if device::is_block(path) {
+            claim(path, "diskgroup", uuid, &places.marker, journal)?;
+        }
         let bytes = device::size(path)
             .map_err(|e| StackError::path("find the size of", path, e, "check that the device is there"))?;
         // Headers, table and journal take whole units, and the metadata files some more; the spread over disks is not exact.
@@ -312,6 +316,8 @@ fn one_file_system(
 fn layers(top: &str, devices: &[PathBuf]) -> Vec<String> {
     let below: &[&str] = if devices.iter().all(|d| device::is_loop(d)) {
         &["loop", "file"]
+    } else if devices.iter().all(|d| d.is_file()) {
+        &["file"]
     } else {
         &["device"]
     };

@@ -17,9 +17,10 @@ const SPACE_NEEDED: u64 = 2 << 30;
 pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     let places = places(&flags.places).map_err(Failure::Usage)?;
     let luns = !flags.no_luns && flags.places.len() < 2 && rustix_root();
-    let text = study_text(&places, luns);
+    let group = !flags.no_luns && flags.places.len() < 2;
+    let text = study_text(&places, luns, group);
     let study = plan::parse(&text, Path::new("quick.toml")).map_err(|e| Failure::Run(anyhow!("{e}")))?;
-    announce(&places, luns);
+    announce(&places, luns, group);
     let kept = flags.output.clone();
     let scratch = run::scratch_result().context("a place for the result file")?;
     let output = kept.clone().unwrap_or_else(|| scratch.join("quick.assay"));
@@ -67,7 +68,7 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         .collect()
 }
 
-fn announce(places: &[PathBuf], luns: bool) {
+fn announce(places: &[PathBuf], luns: bool, group: bool) {
     let say = |what: &str| anstream::eprint!("{}", super::check::wrapped("quick:", 7, what));
     for place in places {
         say(&format!(
@@ -77,8 +78,10 @@ fn announce(places: &[PathBuf], luns: bool) {
     }
     if luns {
         say(&format!(
-            "one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system in turn"
+            "one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system and the disk group in turn"
         ));
+    } else if group {
+        say(&format!("one LUN file of {LUN} there, for a disk group"));
     }
     say(&format!(
         "about {} of free space is needed; nothing else is touched",
@@ -91,7 +94,7 @@ fn human(bytes: u64) -> String {
 }
 
 /// The study. Names are those of the places; the question says what is compared.
-fn study_text(places: &[PathBuf], luns: bool) -> String {
+fn study_text(places: &[PathBuf], luns: bool, group: bool) -> String {
     let mut text = String::new();
     let question = if places.len() > 1 {
         "Which of these places serves a database better?"
@@ -105,7 +108,7 @@ fn study_text(places: &[PathBuf], luns: bool) -> String {
         "[study]\nname = \"quick\"\nquestion = {}\nmargin = \"10%\"\ntime_limit = \"170s\"\nblocks = 4\n",
         quoted(question)
     );
-    if luns {
+    if luns || group {
         let _ = writeln!(
             text,
             "[luns.lun]\nfiles = {{ count = 1, size = \"{LUN}\", dir = {} }}\n",
@@ -131,6 +134,9 @@ fn study_text(places: &[PathBuf], luns: bool) -> String {
         for kind in ["ext4", "xfs", "btrfs"] {
             stack(&mut text, kind, kind, None, "direct");
         }
+    }
+    if group {
+        text.push_str("[[stack]]\nname = \"disk group\"\nkind = \"diskgroup\"\ndata = \"lun\"\n\n");
     }
     let _ = writeln!(
         text,
@@ -196,8 +202,14 @@ mod tests {
     fn the_study_that_quick_writes_is_a_study() {
         let one = vec![PathBuf::from("/tmp/a \"quoted\" place")];
         let two = vec![PathBuf::from("/tmp/a"), PathBuf::from("/tmp/b")];
-        for (places, luns, stacks) in [(&one, false, 2), (&one, true, 5), (&two, false, 2)] {
-            let text = study_text(places, luns);
+        let cases = [
+            (&one, false, false, 2),
+            (&one, false, true, 3),
+            (&one, true, true, 6),
+            (&two, false, false, 2),
+        ];
+        for (places, luns, group, stacks) in cases {
+            let text = study_text(places, luns, group);
             let study = plan::parse(&text, Path::new("quick.toml")).unwrap_or_else(|e| panic!("{e}\n{text}"));
             assert_eq!(study.stacks.len(), stacks);
             assert_eq!(study.blocks, Some(4));
