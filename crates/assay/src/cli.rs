@@ -28,7 +28,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// An answer in under three minutes: this place, or these places against each other
     #[command(
-        after_help = "Examples:\n  assay quick                 this directory, direct and through the page cache; \
+        after_help = "Examples:\n  assay quick                 this directory, direct, through the page cache and as a disk group on a file; \
                             as root also ext4, XFS and btrfs on loop LUNs\n  assay quick /mnt/a /mnt/b   two places against each other"
     )]
     Quick(Quick),
