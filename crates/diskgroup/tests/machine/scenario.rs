@@ -66,6 +66,7 @@ impl Scenario {
             },
             journal_blocks: self.journal_blocks,
             small_units: true,
+            uuid: None,
         }
     }
 

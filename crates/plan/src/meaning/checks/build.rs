@@ -157,7 +157,7 @@ fn smallest(stack: &Stack, set: &LunSet, span: &crate::error::Span, findings: &m
         StackKind::Xfs { .. } => 300,
         StackKind::Btrfs { .. } => 128,
         // Headers, journal and tables take some allocation units of each disk.
-        StackKind::Diskgroup { au, .. } => (32 * au.0 >> 20).max(64),
+        StackKind::Diskgroup { au, .. } => ((32 * au.0) >> 20).max(64),
         _ => 1,
     };
     if size.0 < least << 20 {
