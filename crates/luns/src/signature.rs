@@ -29,7 +29,6 @@ type Rule = (&'static str, u64, &'static [u8]);
 
 /// Marks at fixed offsets from the start. Offsets and bytes are those of each format's published on-disk layout.
 const FROM_START: &[Rule] = &[
-    ("Assay disk group", 0, b"ADGB"),
     ("XFS", 0, b"XFSB"),
     ("XFS log", 0, b"\xfe\xed\xba\xbe"),
     ("ext2/ext3/ext4", 0x438, b"\x53\xef"),
