@@ -70,26 +70,16 @@ fn bare(port: &mut UringPort, count: u64, seed: u64) -> Result<f64, Box<dyn Erro
     })
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().collect();
-    let [_, dir, redundancy, what, amount] = args.as_slice() else {
-        return Err("bare DIR external|normal turns|bare|group SECONDS|COUNT".into());
-    };
-    let dir = Path::new(dir);
-    let redundancy = if redundancy == "normal" {
-        Redundancy::Normal
-    } else {
-        Redundancy::External
-    };
-    let amount: u64 = amount.parse()?;
+/// The group of an earlier call, or a new one.
+fn group(dir: &Path, redundancy: Redundancy) -> Result<Group<UringPort>, Box<dyn Error>> {
     let names = (0..DISKS).map(|n| format!("assay-bare-{n}")).collect();
     let options = MountOptions {
         group: Some("bare".into()),
         names,
         ..MountOptions::default()
     };
-    let group = match Group::mount(open(dir, 4 << 20)?, &options) {
-        Ok((group, _)) if group.info().redundancy == redundancy => group,
+    match Group::mount(open(dir, 4 << 20)?, &options) {
+        Ok((group, _)) if group.info().redundancy == redundancy => Ok(group),
         _ => {
             let disk = |n| DiskSpec {
                 overwrite: true,
@@ -109,9 +99,24 @@ fn main() -> Result<(), Box<dyn Error>> {
                 redundancy: None,
                 stripe,
             })?;
-            group
+            Ok(group)
         }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().collect();
+    let [_, dir, redundancy, what, amount] = args.as_slice() else {
+        return Err("bare DIR external|normal turns|bare|group SECONDS|COUNT".into());
     };
+    let dir = Path::new(dir);
+    let redundancy = if redundancy == "normal" {
+        Redundancy::Normal
+    } else {
+        Redundancy::External
+    };
+    let amount: u64 = amount.parse()?;
+    let group = group(dir, redundancy)?;
     let mut above = group.open(open(dir, DEPTH * BLOCK)?, &["f"])?;
     let mut below = open(dir, DEPTH * BLOCK)?;
     let blocks = DATA_BYTES / BLOCK;

@@ -119,6 +119,14 @@ fn groups_that_cannot_be_made() {
         },
         "journal",
     );
+}
+
+#[test]
+fn disks_that_make_no_group() {
+    let machine = machine(4);
+    let three = [disk(0), disk(1), disk(2)];
+    let make = |spec: GroupSpec, disks: &[DiskSpec]| create(&machine, &spec, disks, 1);
+    let normal = || spec(Redundancy::Normal);
     refused(&machine, 4, || make(normal(), &[disk(0), disk(0)]), "twice");
     let mixed = [
         disk(0),
@@ -195,24 +203,25 @@ fn disks_of_others_are_not_taken() {
         "taken",
     );
     group.close().unwrap();
-    refused(&machine, 4, || mount(&machine, 4, None), "2 disk groups");
+    the_right_group_is_found(&machine);
+}
+
+fn the_right_group_is_found(machine: &Machine) {
+    refused(machine, 4, || mount(machine, 4, None), "2 disk groups");
     refused(
-        &machine,
+        machine,
         4,
-        || mount(&machine, 4, Some("nobody")),
+        || mount(machine, 4, Some("nobody")),
         "0 disk groups of nobody",
     );
-    refused(&machine, 1, || mount(&machine, 0, None), "0 disk groups");
-    mount(&machine, 4, Some("data")).unwrap();
+    refused(machine, 1, || mount(machine, 0, None), "0 disk groups");
+    mount(machine, 4, Some("data")).unwrap();
     // Overwriting has to be said, and then it is done.
     let taken = DiskSpec {
         overwrite: true,
         ..disk(3)
     };
-    mount(&machine, 4, Some("data"))
-        .unwrap()
-        .add_disks(&[taken], 2)
-        .unwrap();
+    mount(machine, 4, Some("data")).unwrap().add_disks(&[taken], 2).unwrap();
 }
 
 #[test]

@@ -307,22 +307,7 @@ impl<'a> Life<'a> {
         };
         let at = slot as u64 * SLOT_PAGES * PAGE;
         if op == Op::Flush {
-            asked.covers = file
-                .pages
-                .iter()
-                .map(|p| {
-                    if p.busy {
-                        p.since.iter().rev().nth(1)
-                    } else {
-                        p.since.last()
-                    }
-                    .copied()
-                    .unwrap_or(0)
-                })
-                .collect();
-            for (page, cover) in file.pages.iter().zip(&mut asked.covers) {
-                *cover = if page.unsure { 0 } else { *cover };
-            }
+            asked.covers = file.pages.iter().map(Page::acknowledged).collect();
         } else {
             asked.page = b as usize % file.pages.len();
             asked.pages = (1 + c as usize).min(file.pages.len() - asked.page);
@@ -335,13 +320,9 @@ impl<'a> Life<'a> {
                 file.pages[range].iter_mut().for_each(|p| p.readers += 1);
             } else {
                 for page in range {
+                    let place = at + (page - asked.page) as u64 * PAGE;
                     let version = file.pages[page].begin();
-                    let bytes = worker
-                        .port
-                        .bytes_mut(at + (page - asked.page) as u64 * PAGE, PAGE as usize);
-                    for (sector, to) in bytes.chunks_mut(SECTOR).enumerate() {
-                        fill(file.id, page as u64, sector, version, to);
-                    }
+                    fill_page(&mut worker.port, place, file.id, page, version);
                 }
             }
         }
@@ -353,12 +334,7 @@ impl<'a> Life<'a> {
             len: asked.pages as u32 * PAGE as u32,
             token: slot as u64,
         };
-        say(|| {
-            format!(
-                "{nth}: {op:?} {} page {} +{} slot {slot}",
-                asked.name, asked.page, asked.pages
-            )
-        });
+        say(|| format!("{nth}: {op:?} {} page {} +{}", asked.name, asked.page, asked.pages));
         worker.asked[slot] = Some(asked);
         Ok(worker.port.submit(request)?)
     }
@@ -521,5 +497,11 @@ impl<'a> Life<'a> {
                 self.open()
             }
         }
+    }
+}
+
+fn fill_page(port: &mut GroupPort<Window>, at: u64, file: u64, page: usize, version: u32) {
+    for (sector, to) in port.bytes_mut(at, PAGE as usize).chunks_mut(SECTOR).enumerate() {
+        fill(file, page as u64, sector, version, to);
     }
 }

@@ -32,6 +32,16 @@ impl Page {
         self.unsure = !well;
     }
 
+    /// The last version that was acknowledged; 0 when that is not known.
+    pub(crate) fn acknowledged(&self) -> u32 {
+        let last = if self.busy {
+            self.since.iter().rev().nth(1)
+        } else {
+            self.since.last()
+        };
+        last.copied().filter(|_| !self.unsure).unwrap_or(0)
+    }
+
     /// Whether a read while nothing is written may find this.
     pub(crate) fn may_read(&self, found: &[u32; SECTORS]) -> bool {
         if self.unsure || self.busy {
