@@ -11,7 +11,7 @@ use seeds::{crash_seed, number, run_all};
 
 #[test]
 fn whatever_was_acknowledged_is_there_and_the_group_is_sound() {
-    let count = number("ASSAY_CRASH_SEEDS", 3_000);
+    let count = number("ASSAY_CRASH_SEEDS", 3_150);
     run_all("crash", "ASSAY_CRASH_SEED", count, crash_seed);
     let cuts = seeds::cuts_done();
     eprintln!("{cuts} power cuts in {count} seeds");

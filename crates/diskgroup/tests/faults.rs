@@ -11,7 +11,8 @@ use diskgroup::Redundancy;
 use seeds::{fault_seed, faults_done, number, run_all};
 
 fn run(redundancy: Redundancy, seed_of: fn(u64) -> Result<(), String>) {
-    let count = number("ASSAY_FAULT_SEEDS", 700);
+    // So many that each redundancy sees ten thousand faults.
+    let count = number("ASSAY_FAULT_SEEDS", [1400, 900, 700][redundancy as usize]);
     let before = faults_done(redundancy);
     run_all(
         "faults",
