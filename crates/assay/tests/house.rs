@@ -102,3 +102,21 @@ fn dependencies_stand_in_the_workspace_table() {
         }
     }
 }
+
+/// The README's first command names no binary, so there may be but one to choose.
+#[test]
+fn cargo_run_is_the_program() {
+    let metadata = cargo_metadata::MetadataCommand::new()
+        .manifest_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml"))
+        .no_deps()
+        .exec()
+        .expect("cargo metadata");
+    let binaries: Vec<&str> = metadata
+        .workspace_default_packages()
+        .iter()
+        .flat_map(|package| &package.targets)
+        .filter(|target| target.is_bin())
+        .map(|target| target.name.as_str())
+        .collect();
+    assert_eq!(binaries, ["assay"]);
+}
