@@ -99,7 +99,7 @@ fn study_text(places: &[PathBuf], luns: bool, group: bool) -> String {
     let question = if places.len() > 1 {
         "Which of these places serves a database better?"
     } else if luns {
-        "What does this place give a database, around and through the page cache, and which file system would do better?"
+        "What does this place give a database, around and through the page cache, and would a file system or a disk group of its own do better?"
     } else {
         "What does this place give a database, around and through the page cache?"
     };

@@ -136,7 +136,7 @@ fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, findings: &mut Findings)
             let groups = failure_groups.map_or(luns, |groups| (groups as usize).min(luns));
             if groups < copies {
                 let message = format!(
-                    "{copies} copies need {copies} failure groups, and the {luns} LUNs of {:?} make {groups}",
+                    "{copies} copies need {copies} failure groups, and the LUN set {:?} makes {groups}",
                     set.name
                 );
                 let cure = format!("give the LUN set count = {copies} or more, or write redundancy = \"external\"");

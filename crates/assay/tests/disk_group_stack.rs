@@ -1,0 +1,114 @@
+//! A disk group as a stack of a study, on real loop devices: what the engine asks is what the devices do, a mirror writes
+//! twice, and nothing is left. Needs root and loop devices.
+//!
+//! Prevents: a layer under the engine that reads more than it is asked, or keeps fewer copies than it says.
+#![allow(clippy::print_stderr)] // why a test is skipped
+
+mod rig;
+
+use ledger::{Ledger, Measure};
+use rig::Rig;
+use std::path::Path;
+
+const PAGE: f64 = 8192.0;
+const MULTIBLOCK: f64 = 16.0;
+
+fn study(dir: &Path) -> String {
+    format!(
+        r#"
+[study]
+name = "grouped"
+question = "Does the group do what the engine asks, and no more?"
+time_limit = "10m"
+blocks = 4
+seed = 5
+io = "ring"
+[luns.data]
+files = {{ count = 3, size = "96MiB", dir = "{}" }}
+[[stack]]
+name = "single"
+kind = "diskgroup"
+data = "data"
+[[stack]]
+name = "mirrored"
+kind = "diskgroup"
+data = "data"
+redundancy = "normal"
+[database]
+cache = "4MiB"
+schemas = 16
+scale = "64MiB"
+multiblock_read = 16
+redo_size = "16MiB"
+checkpoint = "100ms"
+[[phase]]
+name = "read"
+kind = "random"
+update_pct = 0
+sessions = 16
+work_unit = 8
+time = "300ms"
+[[phase]]
+name = "half"
+kind = "random"
+update_pct = 50
+sessions = 16
+work_unit = 8
+time = "300ms"
+[[phase]]
+name = "scan"
+kind = "scan"
+users = 16
+"#,
+        dir.display()
+    )
+}
+
+#[test]
+fn devices_do_what_the_engine_asks_and_a_mirror_writes_twice() {
+    let Some(rig) = Rig::new(&[]) else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("grouped", &study(&rig.work())), rig.result("grouped"));
+    rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let (trials, phases) = (ledger.trials().expect("trials"), ledger.phases().expect("phases"));
+    let measures = ledger.measures().expect("measures");
+    // The middle of four blocks: something else on the machine may look at a few blocks of any device.
+    let middle = |stack: &str, phase: &str, ours: &[Measure], kernels: Measure| {
+        let of = |id, measure: Measure| {
+            let found = measures.iter().find(|m| m.phase == id && m.row.0 == measure);
+            found.unwrap_or_else(|| panic!("{} is missing", measure.name())).row.1
+        };
+        let of_stack = |id| trials.iter().any(|t| t.id == id && t.stack == stack);
+        let mut ratios: Vec<f64> = phases
+            .iter()
+            .filter(|p| p.run.name == phase && of_stack(p.run.trial))
+            .map(|p| of(p.id, kernels) / ours.iter().map(|m| of(p.id, *m)).sum::<f64>())
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        assert_eq!(ratios.len(), 4, "{stack}, {phase}: {ratios:?}");
+        (ratios[1] + ratios[2]) / 2.0
+    };
+    for stack in ["single", "mirrored"] {
+        for (phase, size) in [("read", PAGE), ("scan", PAGE * MULTIBLOCK)] {
+            let reads = middle(stack, phase, &[Measure::EnginePhysicalReads], Measure::NearReads);
+            assert!(
+                (reads - 1.0).abs() <= 0.02,
+                "{stack}, {phase}: {reads} reads for each asked"
+            );
+            let bytes = middle(stack, phase, &[Measure::NearReads], Measure::NearReadBytes);
+            assert!(
+                (bytes / size - 1.0).abs() <= 0.02,
+                "{stack}, {phase}: {bytes} bytes a read"
+            );
+        }
+    }
+    let asked = [Measure::EngineWriteBytes, Measure::EngineRedoBytes];
+    let written = |stack| middle(stack, "half", &asked, Measure::NearWriteBytes);
+    let (single, mirrored) = (written("single"), written("mirrored"));
+    assert!(
+        (mirrored / single - 2.0).abs() < 0.2,
+        "{single} bytes written for each asked, {mirrored} mirrored"
+    );
+}
