@@ -157,7 +157,7 @@ fn layouts(page: &mut Page, analysis: &Analysis) {
         };
         page.say(
             &format!(
-                "  {}, {file}: {} extents loaded, {} at the end",
+                "  {}, {file}, extents: {} loaded, {} at the end",
                 one.stack,
                 count(one.extents_loaded),
                 count(one.extents_at_the_end)
