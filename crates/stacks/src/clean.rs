@@ -159,15 +159,18 @@ fn clean_one(path: &Path, dry_run: bool, report: &mut CleanReport) -> Result<(),
 }
 
 fn journals(state_dir: &Path, ending: &str) -> Result<Vec<PathBuf>, StackError> {
+    let list = |e| StackError::path("list", state_dir, e, "run as the user whose runs they were");
     let entries = match std::fs::read_dir(state_dir) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed.map_err(|e| StackError::path("list", state_dir, e, "run as the user whose runs they were"))?,
+        listed => listed.map_err(list)?,
     };
-    let mut found: Vec<PathBuf> = entries
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.to_string_lossy().ends_with(ending))
-        .collect();
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(list)?.path();
+        if path.to_string_lossy().ends_with(ending) {
+            found.push(path);
+        }
+    }
     found.sort();
     Ok(found)
 }

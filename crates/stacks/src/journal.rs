@@ -16,17 +16,19 @@
 use crate::error::StackError;
 use crate::process;
 use crate::undo::Undo;
-use rustix::fs::FlockOperation;
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const VERSION: u32 = 1;
 /// Ending of a journal's name.
 pub(crate) const ENDING: &str = ".journal";
-/// Ending while it has no first line yet.
+/// Ending while it has no first line yet, on file systems without files that have no name.
 pub(crate) const NEW_ENDING: &str = ".journal.new";
 
 /// Where journals live: `$ASSAY_STATE_DIR`, else `/var/lib/assay` for root, else `$XDG_STATE_HOME/assay` or
@@ -117,12 +119,11 @@ impl Journal {
         std::fs::create_dir_all(state_dir).map_err(|e| StackError::path("make", state_dir, e, cure))?;
         let state_dir = &crate::undo::resolve(state_dir);
         let path = state_dir.join(format!("{run_id}{ENDING}"));
-        let new = state_dir.join(format!("{run_id}{NEW_ENDING}"));
-        let failed = |e: io::Error| StackError::path("make the journal", &new, e, cure);
+        let failed = |e: io::Error| StackError::path("make the journal", &path, e, cure);
         if path.exists() {
             return Err(StackError::AlreadyThere { path });
         }
-        let file = writer().create_new(true).open(&new).map_err(failed)?;
+        let unborn = Unborn::open(state_dir, run_id).map_err(failed)?;
         let pid = std::process::id();
         let owner = Owner {
             version: VERSION,
@@ -131,27 +132,29 @@ impl Journal {
             started: process::start_of(pid).unwrap_or(0),
             boot: boot_id(),
         };
-        let mut journal = Journal {
+        let Unborn { file, named } = unborn;
+        // Locked and begun before it has its name, so that nobody ever sees a journal without an owner.
+        let begun = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(io::Error::from)
+            .and_then(|()| append(&file, &Line::Begin(owner.clone())))
+            .and_then(|()| give_name(&file, named.as_deref(), &path))
+            .and_then(|()| sync_dir(state_dir));
+        begun.map_err(|e| {
+            if let Some(named) = &named {
+                let _ = std::fs::remove_file(named);
+            }
+            failed(e)
+        })?;
+        Ok(Journal {
             file,
             path,
-            owner: owner.clone(),
+            owner,
             open: Vec::new(),
             next: 0,
             settled: false,
             removed: false,
             made,
-        };
-        // Locked and begun under another name, so that nobody ever sees a journal without an owner.
-        let begun = rustix::fs::flock(&journal.file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(io::Error::from)
-            .and_then(|()| journal.append(&Line::Begin(owner)))
-            .and_then(|()| std::fs::rename(&new, &journal.path))
-            .and_then(|()| sync_dir(state_dir));
-        begun.map_err(|e| {
-            let _ = std::fs::remove_file(&new);
-            failed(e)
-        })?;
-        Ok(journal)
+        })
     }
 
     /// Writes down how the step that is about to be taken is undone; on the disk when it returns. An undo that removes
@@ -259,17 +262,8 @@ impl Journal {
         failed
     }
 
-    /// Adds a line and waits until it is on the disk. A line that could not be written whole is taken back.
     fn append(&mut self, line: &Line) -> io::Result<()> {
-        let mut text = serde_json::to_string(line).map_err(io::Error::other)?;
-        text.push('\n');
-        let length = self.file.metadata()?.len();
-        self.file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_data())
-            .inspect_err(|_| {
-                let _ = self.file.set_len(length);
-            })
+        append(&self.file, line)
     }
 
     /// Takes over the journal of a run that is no more. `None` while it, or a child of it, lives.
@@ -281,7 +275,7 @@ impl Journal {
         };
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(e) => return Err(failed(e.into())),
         }
         let content = Content::read(path)?;
@@ -349,6 +343,55 @@ impl Content {
             whole_bytes: whole as u64,
         })
     }
+}
+
+/// A journal file that has not its name yet.
+struct Unborn {
+    file: File,
+    /// Its passing name, where the file system can't make a file without one.
+    named: Option<PathBuf>,
+}
+
+impl Unborn {
+    /// A file without a name dies with its process: a kill here leaves nothing. Not every file system has them.
+    fn open(state_dir: &Path, run_id: &str) -> io::Result<Unborn> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
+        match rustix::fs::open(state_dir, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => {
+                let file = File::from(file);
+                return Ok(Unborn { file, named: None });
+            }
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let named = state_dir.join(format!("{run_id}{NEW_ENDING}"));
+        let file = writer().create_new(true).open(&named)?;
+        Ok(Unborn {
+            file,
+            named: Some(named),
+        })
+    }
+}
+
+/// Gives the file its name for good; never over one that is there, but where the passing name has to be changed.
+fn give_name(file: &File, named: Option<&Path>, path: &Path) -> io::Result<()> {
+    if let Some(named) = named {
+        return std::fs::rename(named, path);
+    }
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Adds a line and waits until it is on the disk. A line that could not be written whole is taken back.
+fn append(mut file: &File, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_string(line).map_err(io::Error::other)?;
+    text.push('\n');
+    let length = file.metadata()?.len();
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_data())
+        .inspect_err(|_| {
+            let _ = file.set_len(length);
+        })
 }
 
 /// Append only, and not readable: a child that gets it as standard input can't eat it.

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stderr)] // why a test is skipped
 
 use plan::{Access, BtrfsProfile, Inject, Stack, StackKind};
-use stacks::{Enforcement, Journal, Place, Places, StackError, Undo};
+use stacks::{Enforcement, Journal, Place, Places, Undo};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -396,51 +396,6 @@ fn a_loop_device_is_detached_by_its_file_even_when_that_was_deleted() {
     assert!(!losetup(&["-a"]).contains(&*lun.to_string_lossy()), "{device} is left");
     assert!(losetup(&["-a"]).contains("0.lun"), "the other one stays");
     bench.assert_clean();
-}
-
-#[test]
-fn a_journal_never_removes_what_was_there_and_keeps_what_it_cant_undo() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let mine = dir.path().join("mine");
-    std::fs::write(&mine, "x").expect("written");
-    let mut journal = Journal::create(&dir.path().join("state"), "j").expect("a journal");
-    let refused = journal.before(Undo::RemoveFile { path: mine.clone() });
-    assert!(matches!(refused, Err(StackError::AlreadyThere { .. })));
-    let full = dir.path().join("full");
-    journal
-        .before(Undo::RemoveDir {
-            path: full.clone(),
-            contents: false,
-        })
-        .expect("journalled");
-    std::fs::create_dir(&full).expect("made");
-    std::fs::write(full.join("x"), "x").expect("written");
-    let failed = journal.undo_all();
-    assert_eq!(failed.len(), 1);
-    assert!(failed[0].step.contains("full") && !failed[0].why.is_empty());
-    let path = journal.path().to_owned();
-    assert!(path.exists(), "the journal stays");
-    let live = &stacks::leftovers(&dir.path().join("state")).expect("listed")[0];
-    assert!(live.live && live.steps.len() == 1);
-    assert_eq!(
-        stacks::clean(&dir.path().join("state"), false)
-            .expect("done")
-            .live
-            .len(),
-        1
-    );
-    drop(journal);
-    std::fs::remove_file(full.join("x")).expect("removed");
-    // A line cut short by a crash belongs to a step that never was.
-    let mut torn = OpenOptions::new().append(true).open(&path).expect("open");
-    std::io::Write::write_all(&mut torn, br#"{"step":{"number":9,"un"#).expect("torn");
-    drop(torn);
-    let dry = stacks::clean(&dir.path().join("state"), true).expect("said");
-    assert_eq!(dry.runs[0].undone.len(), 1);
-    assert!(full.exists());
-    let report = stacks::clean(&dir.path().join("state"), false).expect("cleaned");
-    assert!(report.is_clean() && report.runs.len() == 1, "{report:?}");
-    assert!(!full.exists() && !path.exists() && mine.exists());
 }
 
 #[test]
