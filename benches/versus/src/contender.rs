@@ -136,6 +136,10 @@ fn side_args(side: &Side, limit: Limit) -> Vec<String> {
     if let Some(redo) = &side.redo {
         pair("--redo", redo.display().to_string());
     }
+    for disk in &side.disk {
+        pair("--disk", disk.display().to_string());
+    }
+    pair("--block", side.block.to_string());
     pair("--method", word(side.method.to_possible_value()));
     pair("--sessions", side.sessions.to_string());
     pair("--work-unit", side.work_unit.to_string());
@@ -147,8 +151,10 @@ fn side_args(side: &Side, limit: Limit) -> Vec<String> {
         Limit::Seconds(seconds) => pair("--seconds", seconds.to_string()),
         Limit::Requests(count) => pair("--ios", count.to_string()),
     }
-    if side.unverified {
-        args.push("--unverified".into());
+    for (flag, on) in [("--unverified", side.unverified), ("--in-order", side.in_order)] {
+        if on {
+            args.push(flag.into());
+        }
     }
     args
 }
@@ -261,6 +267,9 @@ pub(crate) fn side(work: Work, data: &Path) -> Side {
     Side {
         work,
         data: data.to_owned(),
+        disk: Vec::new(),
+        block: 8192,
+        in_order: false,
         redo: None,
         method: Method::Ring,
         sessions: 64,

@@ -62,6 +62,18 @@ impl Spread {
         })
     }
 
+    /// What was counted once here more than there.
+    pub(crate) fn less(&self, other: &Spread) -> Spread {
+        let [median, low, high] = [self.median - other.median, self.low - other.high, self.high - other.low];
+        let count = self.count.min(other.count);
+        Spread {
+            median,
+            low,
+            high,
+            count,
+        }
+    }
+
     /// "median (low-high)"; the median alone where there is one value.
     pub(crate) fn words(&self, digits: usize) -> String {
         let Spread {

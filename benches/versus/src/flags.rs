@@ -54,6 +54,8 @@ pub(crate) enum Section {
     Updates,
     /// Full scans
     Scan,
+    /// A disk group of five beside the same five disks driven directly
+    Group,
     /// Many sessions
     Sessions,
     /// The lab around it: report, start-up, size, observers
@@ -72,6 +74,10 @@ pub(crate) enum Command {
 pub(crate) enum Work {
     /// The bare loop.
     Bare,
+    /// The bare loop over several disks.
+    Disks,
+    /// The bare loop over a file of the disk group on them.
+    Group,
     /// Random reads through the page engine.
     Reads,
     /// Updates through the page engine.
@@ -100,6 +106,15 @@ pub(crate) struct Side {
     /// Data file or device
     #[arg(long)]
     pub(crate) data: PathBuf,
+    /// Disks of the group, in its order
+    #[arg(long)]
+    pub(crate) disk: Vec<PathBuf>,
+    /// Bytes a read
+    #[arg(long, default_value_t = 8192)]
+    pub(crate) block: u32,
+    /// One block after the other, not at random
+    #[arg(long)]
+    pub(crate) in_order: bool,
     /// Redo log of the database in it
     #[arg(long)]
     pub(crate) redo: Option<PathBuf>,

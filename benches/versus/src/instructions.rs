@@ -9,6 +9,7 @@
 
 use crate::child::Started;
 use crate::contender::{Contender, Limit, Tool};
+use crate::stepped;
 use crate::undo::Interrupt;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -122,6 +123,26 @@ pub(crate) fn by_difference(
     Ok(Some(
         (two.instructions - one.instructions) / (two.requests - one.requests),
     ))
+}
+
+/// Reads that are counted one by one. The longer run has twice as many: what the drain and the end cost is in both.
+const STEPPED_REQUESTS: u64 = 640;
+
+/// User instructions per request as the processor executes them, by [`stepped`]: for our own sides alone, which say when
+/// their loop begins.
+pub(crate) fn by_steps(contender: &Contender, scratch: &Path, interrupt: &Interrupt) -> anyhow::Result<f64> {
+    let count = |requests: u64| {
+        let (program, args) = contender.command(Limit::Requests(requests), scratch)?;
+        let environment = [PLAIN_COPIES, (stepped::MARK, "1")];
+        let found = stepped::run(&program, &args, &environment, scratch, interrupt)?;
+        let row = contender.read(&found.printed)?;
+        let done = row
+            .get("requests")
+            .context("a side that does not say how many requests it did")?;
+        anyhow::Ok((found.instructions as f64, *done))
+    };
+    let (few, more) = (count(STEPPED_REQUESTS)?, count(2 * STEPPED_REQUESTS)?);
+    Ok((more.0 - few.0) / (more.1 - few.1))
 }
 
 struct Count {

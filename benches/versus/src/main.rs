@@ -21,6 +21,7 @@ mod record;
 mod result;
 mod sections;
 mod side;
+mod stepped;
 mod undo;
 
 use clap::Parser;
@@ -71,6 +72,7 @@ fn versus(flags: &Flags) -> anyhow::Result<()> {
         Section::Zram,
         Section::Updates,
         Section::Scan,
+        Section::Group,
         Section::Sessions,
         Section::Lab,
     ] {
@@ -99,6 +101,7 @@ fn one(bench: &Bench, section: Section) -> anyhow::Result<Found> {
         Section::Zram => (Kind::Zram, places::zram(dir, bench.sizes.zram)),
         Section::Updates => return sections::updates::run(bench),
         Section::Scan => return sections::scan::run(bench),
+        Section::Group => return sections::group::run(bench),
         Section::Sessions => return sections::sessions::run(bench),
         Section::Lab => return sections::lab::run(bench),
     };

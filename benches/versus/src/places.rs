@@ -6,7 +6,9 @@
 use crate::database::Database;
 use crate::undo::{Interrupt, Undo, tool};
 use anyhow::{Context, bail};
+use diskgroup::{DiskSpec, FileSpec, Group, GroupSpec, Redundancy, Stripe};
 use std::path::{Path, PathBuf};
+use targets::{Access, FileId, OpenSpec, UringPort};
 
 const MIB: u64 = 1 << 20;
 const REDO_BYTES: u64 = 64 * MIB;
@@ -14,6 +16,8 @@ const REDO_BYTES: u64 = 64 * MIB;
 const LOAD_CACHE_MIB: u64 = 16;
 /// Content of LUN files.
 const LUN_SEED: u64 = 1;
+/// Metadata of a group on each of its disks, and room to spare.
+const GROUP_SPARE_BYTES: u64 = 64 * MIB;
 
 /// How large things are.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +27,15 @@ pub(crate) struct Sizes {
     pub(crate) zram: u64,
     pub(crate) updates: u64,
     pub(crate) sessions: u64,
+    pub(crate) group: u64,
 }
 
 impl Sizes {
     pub(crate) fn of(quick: bool) -> Sizes {
-        let [file, lun, zram, updates, sessions] = if quick {
-            [128, 448, 64, 32, 256]
+        let [file, lun, zram, updates, sessions, group] = if quick {
+            [128, 448, 64, 32, 256, 160]
         } else {
-            [1024, 1408, 256, 64, 512]
+            [1024, 1408, 256, 64, 512, 800]
         }
         .map(|mib| mib * MIB);
         Sizes {
@@ -39,6 +44,7 @@ impl Sizes {
             zram,
             updates,
             sessions,
+            group,
         }
     }
 }
@@ -125,6 +131,75 @@ pub(crate) fn plain(dir: &Path, bytes: u64, interrupt: &Interrupt, undo: &mut Un
     remove_later(undo, &path);
     luns::create_file(&path, bytes, LUN_SEED, &mut |_| (), &interrupt.0)?;
     Ok(path)
+}
+
+/// Names in a group of the comparison.
+pub(crate) const GROUP: &str = "versus";
+pub(crate) const GROUP_FILE: &str = "data";
+const DISKS: usize = 5;
+
+/// A disk group with one file that nobody has written: it reads what the LUNs were filled with.
+pub(crate) struct GroupPlace {
+    pub(crate) words: String,
+    pub(crate) disks: Vec<PathBuf>,
+    /// Pages of 8 KiB in the file.
+    pub(crate) pages: u32,
+    _undo: Undo,
+}
+
+/// What the disks are called, in their order.
+pub(crate) fn group_names(disks: usize) -> Vec<String> {
+    (0..disks).map(|n| format!("disk{n}")).collect()
+}
+
+/// A group over five LUN files written in full, with a file of `bytes`.
+pub(crate) fn group(
+    dir: &Path,
+    redundancy: Redundancy,
+    bytes: u64,
+    interrupt: &Interrupt,
+) -> anyhow::Result<GroupPlace> {
+    let mut undo = Undo::default();
+    let copies = if redundancy == Redundancy::Normal { 2 } else { 1 };
+    let each = (bytes * copies / DISKS as u64).next_multiple_of(MIB) + GROUP_SPARE_BYTES;
+    let mut disks = Vec::new();
+    for name in group_names(DISKS) {
+        interrupt.check()?;
+        let path = dir.join(format!("{name}-{copies}"));
+        remove_later(&mut undo, &path);
+        luns::create_file(&path, each, LUN_SEED, &mut |_| (), &interrupt.0)?;
+        disks.push(path);
+    }
+    let specs: Vec<OpenSpec> = disks.iter().map(|d| OpenSpec::writing(d, Access::Direct)).collect();
+    let named: Vec<DiskSpec> = group_names(DISKS)
+        .iter()
+        .zip(0..)
+        .map(|(name, nth)| DiskSpec {
+            overwrite: true,
+            ..DiskSpec::new(FileId(nth), name)
+        })
+        .collect();
+    let owner = UringPort::open(&specs, 4 * MIB, 64)?;
+    let group = Group::create(owner, &GroupSpec::new(GROUP, redundancy), &named, LUN_SEED)?;
+    group.create_file(&FileSpec {
+        name: GROUP_FILE.into(),
+        size: bytes,
+        redundancy: None,
+        stripe: Stripe::Coarse,
+    })?;
+    let au_mib = group.info().au_bytes / MIB as u32;
+    group.close()?;
+    let words = format!(
+        "five files of {} MiB on the disk, written in full, O_DIRECT; in the group a file of {} MiB, {copies} copies, allocation units of {au_mib} MiB",
+        each / MIB,
+        bytes / MIB
+    );
+    Ok(GroupPlace {
+        words,
+        disks,
+        pages: (bytes / 8192) as u32,
+        _undo: undo,
+    })
 }
 
 /// XFS on a loop device with direct I/O on a LUN file written in full.

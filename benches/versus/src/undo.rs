@@ -44,7 +44,7 @@ impl Drop for Undo {
 }
 
 /// Set by SIGINT, SIGTERM and SIGHUP.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Interrupt(pub(crate) Arc<AtomicBool>);
 
 impl Interrupt {

@@ -25,9 +25,10 @@ const LOOK_AGAIN_NS: u64 = 200_000;
 /// A file as the port has it open.
 pub(crate) struct Open {
     reads: Arc<[AtomicU64]>,
-    /// Reads up to here go straight: the size of a file with one copy in coarse stripes, otherwise 0.
+    /// Reads up to here, inside one unit, go straight: the size of a file with one copy in coarse stripes, otherwise 0.
     straight_to: u64,
-    /// Reads up to here need a slot and no more: the size of a mirrored file in coarse stripes, otherwise 0.
+    /// Reads up to here, inside one unit, need a slot, in case another copy must be read: the size of a mirrored file in coarse
+    /// stripes, otherwise 0.
     single_to: u64,
     size: u64,
     pub(crate) map: Arc<FileMap>,
@@ -96,8 +97,11 @@ pub struct GroupPort<P: Port> {
     shift: u32,
     /// Bytes of a unit less one.
     mask: u64,
-    /// Straight requests that may go before anything else must be looked at: 0 while the seat is empty or a slot is in use.
+    /// Reads of one piece that may go before anything else must be looked at: 0 while the seat is empty or a request of several
+    /// pieces is under way.
     credit: usize,
+    /// Slots in use whose request is one piece below.
+    pub(crate) singles: usize,
     /// Requests of the caller, in flight or waiting.
     upper: usize,
     depth: usize,
@@ -134,6 +138,7 @@ impl<P: Port> GroupPort<P> {
             shift: geometry.au_shift(),
             mask: u64::from(geometry.au_bytes) - 1,
             credit: 0,
+            singles: 0,
             upper: 0,
             depth,
             slots: (0..depth).map(|_| Slot::default()).collect(),
@@ -164,19 +169,20 @@ impl<P: Port> GroupPort<P> {
     }
 
     /// Where a read goes that lies in one unit of the file and ends before `up_to`.
-    #[inline]
+    #[inline(always)]
     fn address(&self, request: &Request, open: &Open, up_to: u64) -> Option<Entry> {
-        let (inside, len) = (request.offset & self.mask, u64::from(request.len));
-        if inside + len > self.mask + 1 || request.offset.wrapping_add(len) > up_to {
+        let end = request.offset.wrapping_add(u64::from(request.len));
+        let unit = request.offset >> self.shift;
+        if end > up_to || end.wrapping_sub(1) >> self.shift != unit {
             return None;
         }
-        let word = open.reads.get((request.offset >> self.shift) as usize)?;
+        let word = open.reads.get(unit as usize)?;
         let entry = Entry(word.load(Ordering::Relaxed));
         (!entry.has(Entry::UNREADABLE)).then_some(entry)
     }
 
     /// Makes a read in one unit the request below.
-    #[inline]
+    #[inline(always)]
     fn redirect(&self, request: &mut Request, entry: Entry, token: u64) {
         request.file = FileId(entry.slot());
         request.offset = entry.au() << self.shift | (request.offset & self.mask);
@@ -243,6 +249,7 @@ impl<P: Port> GroupPort<P> {
     #[inline(never)]
     fn submit_with_care(&mut self, request: &Request) -> Result<(), TargetError> {
         let mut request = *request;
+        assert!(request.token < SIDE, "a token of 62 bits: {:#x}", request.token);
         if self.upper == 0 {
             self.sit();
         } else if self.upper >= self.depth {
@@ -254,24 +261,24 @@ impl<P: Port> GroupPort<P> {
             && self.has_room()
             && let Some(open) = self.files.get(usize::from(request.file.0))
         {
-            if let Some(entry) = self.address(&request, open, open.straight_to)
-                && request.token < SIDE
-            {
+            if let Some(entry) = self.address(&request, open, open.straight_to) {
                 self.credit = self.credit_now();
                 let token = request.token;
                 self.redirect(&mut request, entry, token);
                 return self.inner.submit(request);
             }
             if let Some(entry) = self.address(&request, open, open.single_to) {
-                return self.submit_single(request, entry);
+                let sent = self.submit_single(&request, entry);
+                self.credit = self.credit_now();
+                return sent;
             }
         }
         self.submit_with_slot(request)
     }
 
-    /// With no slot in use a request has one below and no more, so as many may go as the depth allows.
+    /// With no other slot in use a request has one below and no more, so as many may go as the depth allows.
     fn credit_now(&self) -> usize {
-        if self.free.len() == self.depth && self.upper > 0 {
+        if self.free.len() + self.singles == self.depth && self.upper > 0 {
             self.depth - self.upper
         } else {
             0
@@ -329,10 +336,10 @@ impl<P: Port> GroupPort<P> {
             self.old -= usize::from(self.old > 0 && completion.token & SIDE != self.side);
             if completion.token & SLOT == 0 {
                 completion.token &= !SIDE;
-            } else if self.is_simple(&completion) {
-                let slot = completion.token as u32;
-                completion.token = self.slots[slot as usize].request.token;
-                self.free.push(slot);
+            } else if let Some(token) = self.simple_end(&completion) {
+                self.free.push(completion.token as u32);
+                self.singles -= 1;
+                completion.token = token;
             } else {
                 if let Err(error) = self.ended(completion) {
                     // The rest is as lost as the port is; the caller must not see tokens that are not its own.
@@ -348,27 +355,28 @@ impl<P: Port> GroupPort<P> {
         Ok(())
     }
 
-    /// A read in one piece that went well, and that nobody wants to look at.
+    /// Whose token it was, of a read in one piece that went well and that nobody wants to look at.
     #[inline]
-    fn is_simple(&self, completion: &Completion) -> bool {
+    fn simple_end(&self, completion: &Completion) -> Option<u64> {
         let slot = &self.slots[completion.token as u32 as usize];
-        slot.simple && completion.result.is_ok() && self.verify.is_none()
+        (slot.simple && completion.result.is_ok() && self.verify.is_none()).then_some(slot.request.token)
     }
 
     /// A read in one piece of a mirrored file: a slot remembers it, in case another copy must be read.
-    #[inline]
-    fn submit_single(&mut self, request: Request, entry: Entry) -> Result<(), TargetError> {
+    #[inline(never)]
+    fn submit_single(&mut self, request: &Request, entry: Entry) -> Result<(), TargetError> {
         let index = self.free.pop().expect("as many slots as requests may be in flight");
         let slot = &mut self.slots[index as usize];
-        slot.begin(request);
-        (slot.left, slot.simple) = (1, true);
+        // The rest of it stays as it was until something goes wrong.
+        (slot.request, slot.simple) = (*request, true);
+        self.singles += 1;
         let child = Child {
             slot: index,
             disk: entry.disk(),
             piece: 0,
             retry: false,
         };
-        let mut below = request;
+        let mut below = *request;
         self.redirect(&mut below, entry, child.token());
         self.inner.submit(below)
     }
@@ -410,19 +418,25 @@ impl<P: Port> Port for GroupPort<P> {
         self.upper
     }
 
-    #[inline]
+    /// Inlined as the port below is: a call that passes a request through memory costs more than all of this.
+    #[inline(always)]
     fn submit(&mut self, mut request: Request) -> Result<(), TargetError> {
         if self.credit > 0
             && request.op == Op::Read
             && let Some(open) = self.files.get(usize::from(request.file.0))
-            && let Some(entry) = self.address(&request, open, open.straight_to)
-            && request.token < SIDE
         {
-            self.credit -= 1;
-            self.upper += 1;
-            let token = request.token;
-            self.redirect(&mut request, entry, token);
-            return self.inner.submit(request);
+            if let Some(entry) = self.address(&request, open, open.straight_to) {
+                self.credit -= 1;
+                self.upper += 1;
+                let token = request.token;
+                self.redirect(&mut request, entry, token);
+                return self.inner.submit(request);
+            }
+            if let Some(entry) = self.address(&request, open, open.single_to) {
+                self.credit -= 1;
+                self.upper += 1;
+                return self.submit_single(&request, entry);
+            }
         }
         self.submit_with_care(&request)
     }

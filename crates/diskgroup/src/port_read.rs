@@ -82,8 +82,13 @@ impl<P: Port> GroupPort<P> {
     }
 
     pub(crate) fn read_ended(&mut self, child: Child, result: Result<(), IoFault>) -> Result<(), TargetError> {
-        self.slots[child.slot as usize].left -= 1;
-        self.slots[child.slot as usize].simple = false;
+        let slot = &mut self.slots[child.slot as usize];
+        if slot.simple {
+            slot.begin(slot.request);
+            slot.left = 1;
+            self.singles -= 1;
+        }
+        slot.left -= 1;
         let single = self.files[usize::from(self.slots[child.slot as usize].request.file.0)]
             .map
             .copies

@@ -7,7 +7,7 @@
 use pages::{Files, Instance, RandomWork, ScanWork, Settings, Shape, TornPages};
 use std::cell::Cell;
 use std::error::Error;
-use targets::{FileId, Nanos, NullPort, Port, StoredPort, measure_reads};
+use targets::{FileId, Nanos, NullPort, Port, StoredPort, Until, measure_reads};
 use workloads::{Pacing, Stop};
 
 const PAGE: u32 = 8192;
@@ -54,7 +54,14 @@ fn null(looks_max: u64) -> Result<u64, Box<dyn Error>> {
     let depth = SESSIONS as usize;
     let memory = depth as u64 * u64::from(PAGE);
     let mut port = NullPort::with_clock(&[1 << 30], memory, depth, looks())?;
-    let found = measure_reads(&mut port, FileId(0), PAGE, depth, looks_max as f64 / 1e9, SEED)?;
+    let found = measure_reads(
+        &mut port,
+        FileId(0),
+        PAGE,
+        depth,
+        Until::Seconds(looks_max as f64 / 1e9),
+        SEED,
+    )?;
     Ok(found.ios)
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
-use targets::{Access, FileId, OpenSpec, PsyncPort, UringPort, choose, measure_reads, observe};
+use targets::{Access, FileId, OpenSpec, PsyncPort, Until, UringPort, choose, measure_reads, observe};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().collect();
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             FileId(0),
             8192,
             depth,
-            seconds,
+            Until::Seconds(seconds),
             1,
         )?,
         _ => measure_reads(
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             FileId(0),
             8192,
             depth,
-            seconds,
+            Until::Seconds(seconds),
             1,
         )?,
     };

@@ -4,7 +4,7 @@
 //! which it does where the device completes inside submission (zram), from being taken for slow storage.
 
 use crate::error::TargetError;
-use crate::measure::{Measured, measure_reads};
+use crate::measure::{Measured, Until, measure_reads};
 use crate::open::OpenSpec;
 use crate::port::FileId;
 use crate::psync::PsyncPort;
@@ -83,9 +83,9 @@ pub fn choose(spec: &OpenSpec, seed: u64) -> Result<Choice, TargetError> {
         );
         let ring_turn = ring
             .as_mut()
-            .map(|ring| measure_reads(ring, FileId(0), BLOCK, DEPTH, seconds, seed))
+            .map(|ring| measure_reads(ring, FileId(0), BLOCK, DEPTH, Until::Seconds(seconds), seed))
             .transpose()?;
-        let pread_turn = measure_reads(&mut pread, FileId(0), BLOCK, 1, seconds, seed)?;
+        let pread_turn = measure_reads(&mut pread, FileId(0), BLOCK, 1, Until::Seconds(seconds), seed)?;
         if turn > 0 {
             ring_turn.iter().for_each(|turn| ring_sum.add(turn));
             pread_sum.add(&pread_turn);

@@ -32,7 +32,7 @@ pub use counted::{CountedPort, Counts};
 pub use error::{IoFault, TargetError};
 pub use fault::{Delay, Fault, FaultPort, FaultRule, When};
 pub use granted::{Granted, Way, observe};
-pub use measure::{Measured, measure_reads};
+pub use measure::{Measured, Until, measure_places, measure_reads};
 pub use memory::Memory;
 pub use model::{Disks, Model, ModelPort, Moved, PowerFails};
 pub use null::NullPort;

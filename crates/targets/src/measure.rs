@@ -7,7 +7,7 @@ use crate::port::{FileId, Nanos, Op, Port, Request};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
 
-/// A token is the slot below the time at which it was sent, of which 48 bits are left: 78 hours of nanoseconds.
+/// A token is the slot below the time since the start at which it was sent, of which 48 bits are left: 78 hours of nanoseconds.
 const SLOT_BITS: u32 = 16;
 const SLOT: u64 = (1 << SLOT_BITS) - 1;
 
@@ -85,15 +85,45 @@ fn upper_edge(bucket: usize) -> u64 {
     ((u128::from(leading + 1) << shift) - 1) as u64
 }
 
-/// Random reads of `block` bytes over the whole of `file`, `depth` in flight, for `seconds` of the port's clock; then drains.
+/// When a bare loop stops sending.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// After so many seconds of the port's clock.
+    Seconds(f64),
+    /// After so many reads.
+    Reads(u64),
+}
+
+/// Random reads of `block` bytes over the whole of `file`, `depth` in flight, until told; then drains.
 /// The port needs `depth * block` bytes of memory and nothing else in flight.
 pub fn measure_reads<P: Port>(
     port: &mut P,
     file: FileId,
     block: u32,
     depth: usize,
-    seconds: f64,
+    until: Until,
     seed: u64,
+) -> Result<Measured, TargetError> {
+    let blocks = port.size(file)? / u64::from(block);
+    if blocks == 0 {
+        return Ok(Measured::empty());
+    }
+    let mut rng = SplitMix64::seed_from_u64(seed);
+    // Multiply and shift: uniform to within blocks / 2^64.
+    let place = || {
+        let nth = ((u128::from(rng.next_u64()) * u128::from(blocks)) >> 64) as u64;
+        (file, nth * u64::from(block))
+    };
+    measure_places(port, block, depth, until, place)
+}
+
+/// The same of any places: `place` gives file and offset of each next read, in bytes.
+pub fn measure_places<P: Port>(
+    port: &mut P,
+    block: u32,
+    depth: usize,
+    until: Until,
+    mut place: impl FnMut() -> (FileId, u64),
 ) -> Result<Measured, TargetError> {
     assert!(
         depth > 0 && depth <= port.depth() && depth < 1 << SLOT_BITS,
@@ -104,32 +134,33 @@ pub fn measure_reads<P: Port>(
         port.memory() >= depth as u64 * u64::from(block),
         "memory for {depth} blocks of {block} bytes"
     );
-    let blocks = port.size(file)? / u64::from(block);
     let mut found = Measured::empty();
-    if blocks == 0 {
-        return Ok(found);
-    }
-    let mut rng = SplitMix64::seed_from_u64(seed);
-    let mut next = |slot: u64, now: Nanos| Request {
-        op: Op::Read,
-        file,
-        // Multiply and shift: uniform to within blocks / 2^64.
-        offset: ((u128::from(rng.next_u64()) * u128::from(blocks)) >> 64) as u64 * u64::from(block),
-        at: slot * u64::from(block),
-        len: block,
-        token: now << SLOT_BITS | slot,
+    let mut next = |slot: u64, now: Nanos| {
+        let (file, offset) = place();
+        Request {
+            op: Op::Read,
+            file,
+            offset,
+            at: slot * u64::from(block),
+            len: block,
+            token: now << SLOT_BITS | slot,
+        }
     };
     let mut done = Vec::with_capacity(depth);
     let start = port.now();
-    let end = start + (seconds * 1e9) as u64;
-    for slot in 0..depth as u64 {
-        port.submit(next(slot, start))?;
+    let (end, mut left) = match until {
+        Until::Seconds(seconds) => ((seconds * 1e9) as u64, u64::MAX),
+        Until::Reads(count) => (u64::MAX, count),
+    };
+    for slot in 0..left.min(depth as u64) {
+        port.submit(next(slot, 0))?;
+        left -= 1;
     }
-    let mut now = start;
+    let mut now = 0;
     while port.in_flight() > 0 {
         done.clear();
         port.wait(1, None, &mut done)?;
-        now = port.now();
+        now = port.now() - start;
         for completion in &done {
             match completion.result {
                 Ok(()) => found.record((now << SLOT_BITS | SLOT).wrapping_sub(completion.token) >> SLOT_BITS),
@@ -138,13 +169,14 @@ pub fn measure_reads<P: Port>(
                     found.first_fault.get_or_insert(fault);
                 }
             }
-            if now < end {
+            if now < end && left > 0 {
+                left -= 1;
                 port.submit(next(completion.token & SLOT, now))?;
             }
         }
     }
     found.ios = found.buckets.iter().sum();
-    found.elapsed_ns = now - start;
+    found.elapsed_ns = now;
     Ok(found)
 }
 
@@ -173,7 +205,7 @@ mod tests {
             ..Model::new(&[64 << 20], 1 << 20, 32, 1)
         };
         let mut port = ModelPort::open(model).unwrap();
-        let found = measure_reads(&mut port, FileId(0), 8192, 32, 1.0, 1).unwrap();
+        let found = measure_reads(&mut port, FileId(0), 8192, 32, Until::Seconds(1.0), 1).unwrap();
         // 8 at a time in 80 us: 100,000 a second; 32 in flight wait for four services.
         assert!(
             (found.rate_per_second() / 100_000.0 - 1.0).abs() < 0.001,
@@ -190,5 +222,7 @@ mod tests {
         assert!((80_000..85_000).contains(&fastest), "{fastest}");
         assert!((320_000..341_000).contains(&slowest), "{slowest}");
         assert_eq!(found.errors, 0);
+        let found = measure_reads(&mut port, FileId(0), 8192, 32, Until::Reads(1000), 1).unwrap();
+        assert_eq!(found.ios, 1000);
     }
 }

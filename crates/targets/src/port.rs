@@ -40,7 +40,7 @@ pub struct Request {
     pub at: u64,
     /// Bytes.
     pub len: u32,
-    /// Returned in the completion, untouched.
+    /// Returned in the completion, untouched. Below 2^62: a port that stands on another keeps the two highest bits for itself.
     pub token: u64,
 }
 

@@ -1,5 +1,6 @@
 //! The parts of the comparison: each sets its place up, runs its contenders interleaved, and gives tables and what was owed.
 
+pub(crate) mod group;
 pub(crate) mod lab;
 pub(crate) mod reads;
 pub(crate) mod scan;

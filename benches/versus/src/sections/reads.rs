@@ -4,7 +4,7 @@ use super::{Bench, Found, interleaved, say};
 use crate::contender::{Contender, Fio, REGISTERED, TUNED, Tool, side};
 use crate::figures::{Column, Table};
 use crate::flags::{Method, Side, Work};
-use crate::instructions::{Counters, by_difference};
+use crate::instructions::{Counters, by_difference, by_steps};
 use crate::places::Place;
 
 const DEPTH: u32 = 64;
@@ -27,6 +27,11 @@ const COLUMNS: &[Column] = &[
     Column {
         key: "user_instr",
         head: "user instr/IO",
+        digits: 0,
+    },
+    Column {
+        key: "stepped",
+        head: "executed, stepped",
         digits: 0,
     },
     Column {
@@ -155,16 +160,7 @@ pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Fo
     // The instructions of one kind of place stand for all: the paths through our code and theirs are the same.
     if matches!(bench.counters, Counters::Valgrind) && kind == Kind::File {
         for contender in &contenders {
-            say(&format!("  counting the instructions of {}", contender.name));
-            match by_difference(contender, &bench.scratch, &bench.interrupt) {
-                Ok(Some(each)) => table.put(&contender.name, "user_instr", each),
-                Ok(None) => {}
-                Err(error) => {
-                    bench.interrupt.check()?;
-                    let words = error.to_string();
-                    table.notes.push(format!("Instructions not counted: {words}."));
-                }
-            }
+            count(bench, &mut table, contender)?;
         }
     }
     table.notes.insert(
@@ -178,6 +174,27 @@ pub(crate) fn run(bench: &Bench, place: &Place, kind: Kind) -> anyhow::Result<Fo
     ratios(&mut table, kind, &mut found);
     found.tables.push(table);
     Ok(found)
+}
+
+/// Simulated for both sides, and one by one for ours, whose checksum has instructions that the simulator has not.
+fn count(bench: &Bench, table: &mut Table, contender: &Contender) -> anyhow::Result<()> {
+    say(&format!("  counting the instructions of {}", contender.name));
+    let simulated = by_difference(contender, &bench.scratch, &bench.interrupt);
+    let stepped = match contender.tool {
+        Tool::Ours(_) => by_steps(contender, &bench.scratch, &bench.interrupt).map(Some),
+        _ => Ok(None),
+    };
+    for (key, counted) in [("user_instr", simulated), ("stepped", stepped)] {
+        match counted {
+            Ok(Some(each)) => table.put(&contender.name, key, each),
+            Ok(None) => {}
+            Err(error) => {
+                bench.interrupt.check()?;
+                table.notes.push(format!("Instructions not counted: {error:#}."));
+            }
+        }
+    }
+    Ok(())
 }
 
 const RATE: &str = "iops";
@@ -350,7 +367,11 @@ fn ratios(table: &mut Table, kind: Kind, found: &mut Found) {
         Kind::Zram => ("zram", DUE_ON_ZRAM),
     };
     if kind == Kind::File {
-        let count = |name| table.figure(name, "user_instr");
+        let count = |name| {
+            table
+                .figure(name, "stepped")
+                .or_else(|| table.figure(name, "user_instr"))
+        };
         found.owe(
             "file: bare ring, user instructions per read",
             "at most 150",

@@ -3,7 +3,7 @@
 use super::{Figures, go};
 use crate::flags::{Method, Side};
 use anyhow::ensure;
-use targets::{Access, FileId, Op, OpenSpec, Port, PsyncPort, Request, UringPort, measure_reads};
+use targets::{Access, FileId, Measured, Op, OpenSpec, Port, PsyncPort, Request, Until, UringPort, measure_reads};
 
 const BLOCK: u32 = 8192;
 
@@ -19,7 +19,17 @@ pub(crate) fn reads(side: &Side) -> anyhow::Result<Figures> {
 
 fn reads_of<P: Port>(port: &mut P, side: &Side) -> anyhow::Result<Figures> {
     go()?;
-    let found = measure_reads(port, FileId(0), BLOCK, side.sessions as usize, side.seconds, side.seed)?;
+    let found = measure_reads(port, FileId(0), BLOCK, side.sessions as usize, until(side), side.seed)?;
+    read(&found)
+}
+
+/// By time, or after `ios` reads.
+pub(super) fn until(side: &Side) -> Until {
+    side.ios.map_or(Until::Seconds(side.seconds), Until::Reads)
+}
+
+/// What a bare loop of reads found.
+pub(super) fn read(found: &Measured) -> anyhow::Result<Figures> {
     ensure!(
         found.errors == 0 && found.ios > 0,
         "{} reads, {} failed",

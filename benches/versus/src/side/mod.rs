@@ -4,6 +4,7 @@
 
 mod bare;
 mod engine;
+mod group;
 mod sessions;
 
 use crate::flags::{Side, Work};
@@ -17,6 +18,8 @@ pub(crate) type Figures = Vec<(&'static str, f64)>;
 pub(crate) fn run(side: &Side) -> anyhow::Result<()> {
     let figures = match side.work {
         Work::Bare => bare::reads(side),
+        Work::Disks => group::disks(side),
+        Work::Group => group::group(side),
         Work::Flushes => bare::flushes(side),
         Work::Reads => engine::reads(side),
         Work::Updates => engine::updates(side),
@@ -31,9 +34,13 @@ pub(crate) fn run(side: &Side) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says that the loop begins now.
+/// Says that the loop begins now; a tracer that counts from here is given the moment.
 pub(crate) fn go() -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "go")?;
-    Ok(out.flush()?)
+    out.flush()?;
+    if std::env::var_os(crate::stepped::MARK).is_some() {
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
+    }
+    Ok(())
 }

@@ -125,8 +125,15 @@ fn engine(
 
 fn reads<P: Port>(what: &str, mut port: P, depth: usize, flags: &cli::Calibrate) -> Result<Row, Failure> {
     let row = measured(&format!("random 8 KiB reads: {what}"), || {
-        let done = targets::measure_reads(&mut port, FileId(0), BLOCK, depth, flags.seconds, flags.seed)
-            .map_err(|e| anyhow!("{e}"))?;
+        let done = targets::measure_reads(
+            &mut port,
+            FileId(0),
+            BLOCK,
+            depth,
+            targets::Until::Seconds(flags.seconds),
+            flags.seed,
+        )
+        .map_err(|e| anyhow!("{e}"))?;
         anyhow::ensure!(
             done.errors == 0,
             "{} reads failed\n  look for device errors in the kernel log",
