@@ -160,10 +160,10 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         let page_bytes = self.worker.layout.page_bytes;
         let sessions = self.sessions.len() as u32;
         let session = &mut self.sessions[nth as usize];
-        let percent = below(&mut session.rng, 100);
-        let scan = percent < self.work.scan_pct;
-        let percent = below(&mut session.rng, 100);
-        let update = percent < self.work.update_pct;
+        // Nothing is drawn where there is nothing to choose.
+        let mut falls = |share: u32| share >= 100 || share > 0 && below(&mut session.rng, 100) < share;
+        let scan = falls(self.work.scan_pct);
+        let update = falls(self.work.update_pct);
         session.class = if scan {
             SCAN
         } else if update {

@@ -8,7 +8,7 @@
 //! which they became ready), and a stall that vanishes from the figures (three stamps, see `schedule`).
 
 use crate::operation::{Done, Operation, Started};
-use crate::outcome::{ClassOutcome, Outcome, Slices};
+use crate::outcome::{ClassUnderWay, Outcome, Slices};
 use crate::pacing::{Arrival, Pacing, Think};
 use crate::schedule::{DueTimes, pause_ns};
 use rand_core::SeedableRng;
@@ -64,7 +64,7 @@ struct Run<'a> {
     under_way: u32,
     done: Vec<Done>,
     last_done: Nanos,
-    classes: Vec<ClassOutcome>,
+    classes: Vec<ClassUnderWay>,
     slices: Slices,
     in_time_count: u64,
     in_time_units: u64,
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
             under_way: 0,
             done: Vec::with_capacity(sessions),
             last_done: began,
-            classes: classes.iter().map(|name| ClassOutcome::new(name)).collect(),
+            classes: classes.iter().map(|name| ClassUnderWay::new(name)).collect(),
             slices: Slices::new(pacing.slice_ns, pacing.stop.time_ns),
             in_time_count: 0,
             in_time_units: 0,
@@ -322,7 +322,7 @@ impl<'a> Run<'a> {
             fairness: (counts().min().unwrap_or(0), counts().max().unwrap_or(0)),
             sessions: self.pacing.sessions,
             cancelled,
-            classes: self.classes,
+            classes: self.classes.into_iter().map(ClassUnderWay::ended).collect(),
         }
     }
 }

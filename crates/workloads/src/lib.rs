@@ -12,6 +12,7 @@ mod operation;
 mod outcome;
 mod pacing;
 mod schedule;
+mod tally;
 
 pub use ceiling::Ceiling;
 pub use drive::{BYTES_PER_SESSION, drive};

@@ -4,6 +4,7 @@
 //! derived later. Prevents: percentiles averaged over workers (histograms are added instead), and a histogram that lost
 //! its largest values silently (they are kept at its end and counted in [`ClassOutcome::clamped`]).
 
+use crate::tally::Tally;
 use hdrhistogram::Histogram;
 use targets::Nanos;
 
@@ -82,26 +83,6 @@ impl Outcome {
 }
 
 impl ClassOutcome {
-    pub(crate) fn new(name: &str) -> Self {
-        ClassOutcome {
-            name: name.to_owned(),
-            count: 0,
-            units: 0,
-            service: latencies(),
-            response: latencies(),
-            clamped: 0,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn record(&mut self, service_ns: u64, response_ns: u64, units: u64) {
-        self.count += 1;
-        self.units += units;
-        self.clamped += u64::from(service_ns > LATENCY_NS_MAX) + u64::from(response_ns > LATENCY_NS_MAX);
-        self.service.saturating_record(service_ns.clamp(1, LATENCY_NS_MAX));
-        self.response.saturating_record(response_ns.clamp(1, LATENCY_NS_MAX));
-    }
-
     fn add(&mut self, other: &ClassOutcome) {
         self.count += other.count;
         self.units += other.units;
@@ -112,6 +93,52 @@ impl ClassOutcome {
         self.response
             .add(&other.response)
             .expect("all latency histograms have one range");
+    }
+}
+
+/// One class of operation, while it runs.
+pub(crate) struct ClassUnderWay {
+    name: String,
+    pub(crate) count: u64,
+    units: u64,
+    service: Tally,
+    response: Tally,
+    clamped: u64,
+}
+
+impl ClassUnderWay {
+    pub(crate) fn new(name: &str) -> Self {
+        ClassUnderWay {
+            name: name.to_owned(),
+            count: 0,
+            units: 0,
+            service: Tally::new(LATENCY_NS_MAX),
+            response: Tally::new(LATENCY_NS_MAX),
+            clamped: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, service_ns: u64, response_ns: u64, units: u64) {
+        self.count += 1;
+        self.units += units;
+        self.clamped += u64::from(service_ns > LATENCY_NS_MAX) + u64::from(response_ns > LATENCY_NS_MAX);
+        self.service.record(service_ns);
+        self.response.record(response_ns);
+    }
+
+    pub(crate) fn ended(self) -> ClassOutcome {
+        let (mut service, mut response) = (latencies(), latencies());
+        self.service.pour_into(&mut service);
+        self.response.pour_into(&mut response);
+        ClassOutcome {
+            name: self.name,
+            count: self.count,
+            units: self.units,
+            service,
+            response,
+            clamped: self.clamped,
+        }
     }
 }
 

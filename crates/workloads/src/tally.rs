@@ -1,0 +1,92 @@
+//! Latencies counted as they come: a shift and one addition each, made a histogram when the phase is over.
+//!
+//! The buckets are those of the histogram at three digits (2,048 steps, then 1,024 for each further power of two), so the
+//! histogram that is made is the one that would have come of recording each value. Prevents: a loop that spends more on
+//! its notes than on some of the reads.
+
+use hdrhistogram::Histogram;
+
+/// Values below it have a bucket each.
+const EXACT: u64 = 2048;
+const HALF: usize = 1024;
+
+/// Counts of latencies of 1 ns to a largest value.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    counts: Vec<u64>,
+    value_max: u64,
+}
+
+impl Tally {
+    pub(crate) fn new(value_max: u64) -> Tally {
+        Tally {
+            counts: vec![0; bucket(value_max) + 1],
+            value_max,
+        }
+    }
+
+    /// Larger values count as the largest, 0 as 1.
+    #[inline]
+    pub(crate) fn record(&mut self, value: u64) {
+        self.counts[bucket(value.clamp(1, self.value_max))] += 1;
+    }
+
+    /// Adds all to a histogram of three digits from 1 that holds the largest value.
+    pub(crate) fn pour_into(&self, histogram: &mut Histogram<u64>) {
+        for (bucket, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.saturating_record_n(lowest(bucket), count);
+        }
+    }
+}
+
+#[inline]
+fn bucket(value: u64) -> usize {
+    let shift = (value | (EXACT - 1)).ilog2() - HALF.ilog2();
+    shift as usize * HALF + (value >> shift) as usize
+}
+
+fn lowest(bucket: usize) -> u64 {
+    let shift = (bucket / HALF).saturating_sub(1);
+    ((bucket - shift * HALF) as u64) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MAX: u64 = crate::LATENCY_NS_MAX;
+
+    fn of(values: &[u64]) -> (Histogram<u64>, Histogram<u64>) {
+        let new = || Histogram::new_with_bounds(1, MAX, 3).unwrap();
+        let (mut poured, mut each, mut tally) = (new(), new(), Tally::new(MAX));
+        for &value in values {
+            each.saturating_record(value.clamp(1, MAX));
+            tally.record(value);
+        }
+        tally.pour_into(&mut poured);
+        (poured, each)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_histogram_of_the_values(values in prop::collection::vec((any::<u64>(), 0u32..64), 0..200)) {
+            // Of all sizes alike.
+            let values: Vec<u64> = values.iter().map(|(value, shift)| value >> shift).collect();
+            let (poured, each) = of(&values);
+            prop_assert_eq!(&poured, &each);
+            for share in [0.0, 0.5, 0.99, 1.0] {
+                prop_assert_eq!(poured.value_at_quantile(share), each.value_at_quantile(share));
+            }
+            prop_assert_eq!((poured.min(), poured.max(), poured.len()), (each.min(), each.max(), each.len()));
+        }
+    }
+
+    #[test]
+    fn edges_are_those_of_the_histogram() {
+        let edges = (0..42).flat_map(|power| [(1u64 << power) - 1, 1 << power, (1 << power) + 1]);
+        let values: Vec<u64> = edges.chain([MAX - 1, MAX, MAX + 1, u64::MAX]).collect();
+        let (poured, each) = of(&values);
+        assert_eq!(poured, each);
+    }
+}
