@@ -57,7 +57,7 @@ impl Counters {
             }
             Counters::Valgrind => {
                 "user instructions by Valgrind (cachegrind), the difference of a run and one of half its length, once; there the checksum takes its SSE 4.2 form, and requests are found finished in larger batches than \
-                 in a true run. Kernel instructions are not counted here: the processor's counters cannot be used"
+                 in a true run. The column \"executed, stepped\": counted one by one under ptrace, as the processor executes them; it is held against the bound where it stands. Kernel instructions are not counted here: the processor's counters cannot be used"
             }
             Counters::None => {
                 "instructions are not counted here: neither the processor's counters nor Valgrind can be used"
