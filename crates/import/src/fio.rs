@@ -1,0 +1,251 @@
+//! fio's JSON: rates, bytes, latencies and processor time of the jobs, summed.
+//!
+//! Takes the text, with whatever fio printed around the JSON; gives one report. Latencies are nanoseconds since fio 3
+//! (`lat_ns`), microseconds before (`lat`). Prevents: the KiB of old versions read as bytes, and the mean of jobs taken
+//! without regard to how much each did.
+
+use crate::Format;
+use crate::error::ImportError;
+use crate::figure::{Fact, Figure, Imported, Note, Quantity, Report};
+use crate::fio_lines::Places;
+use serde_json::Value;
+
+/// Most jobs of one run.
+const JOBS_MAX: usize = 10_000;
+
+pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
+    let (start, document) = document(text)?;
+    let wrong = |detail: &str| ImportError::Json {
+        line: line_of(text, start),
+        detail: detail.into(),
+    };
+    let version = document["fio version"].as_str().unwrap_or_default().to_string();
+    let jobs = document["jobs"]
+        .as_array()
+        .ok_or_else(|| wrong("it has no list `jobs`"))?;
+    if jobs.is_empty() {
+        return Err(wrong("its list `jobs` is empty"));
+    }
+    if jobs.len() > JOBS_MAX {
+        return Err(ImportError::TooLarge { bytes: text.len() });
+    }
+    let places = Places::of(text, start);
+    let mut notes = Vec::new();
+    let figures = figures(jobs, &places);
+    for (index, job) in jobs.iter().enumerate() {
+        if let Some(error) = job["error"].as_i64().filter(|error| *error != 0) {
+            notes.push(Note {
+                line: places.job(index),
+                text: format!("job {index} ended with error {error}"),
+            });
+        }
+    }
+    notes.truncate(100);
+    let names: Vec<&str> = jobs.iter().take(20).filter_map(|job| job["jobname"].as_str()).collect();
+    let mut facts = vec![
+        Fact {
+            name: "jobs".into(),
+            value: crate::figure::excerpt(&names.join(", ")),
+            line: places.job(0),
+        },
+        Fact {
+            name: "version".into(),
+            value: crate::figure::excerpt(&version),
+            line: line_of(text, start),
+        },
+    ];
+    let options = |source: &Value| source.as_object().cloned().unwrap_or_default();
+    let merged = options(&document["global options"])
+        .into_iter()
+        .chain(options(&jobs[0]["job options"]));
+    for (key, value) in merged.take(64) {
+        if let Some(value) = value.as_str() {
+            facts.push(Fact {
+                name: format!("option {}", crate::figure::excerpt(&key)),
+                value: crate::figure::excerpt(value),
+                line: places.job(0),
+            });
+        }
+    }
+    Ok(Imported {
+        format: Format::Fio,
+        layout: format!(
+            "JSON of {}, {} jobs",
+            if version.is_empty() { "fio" } else { &version },
+            jobs.len()
+        ),
+        facts,
+        reports: vec![Report {
+            label: String::new(),
+            figures,
+        }],
+        notes,
+    })
+}
+
+/// The object and the byte at which it begins: fio may print words before and after it.
+fn document(text: &str) -> Result<(usize, Value), ImportError> {
+    let mut tried = None;
+    let mut at = 0;
+    // A word before the object may hold a brace of its own; only those that begin a line are tried, and few of them.
+    for line in text.split_inclusive('\n').take(10_000) {
+        let start = at + (line.len() - line.trim_start_matches(['\u{feff}', ' ', '\t']).len());
+        at += line.len();
+        if !text[start..].starts_with('{') {
+            continue;
+        }
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) if value.get("jobs").is_some() => return Ok((start, value)),
+            Some(Err(error)) => {
+                return Err(ImportError::Json {
+                    line: line_of(text, start) + u32::try_from(error.line().saturating_sub(1)).unwrap_or(0),
+                    detail: error.to_string(),
+                });
+            }
+            _ => tried = Some(start),
+        }
+    }
+    Err(ImportError::Json {
+        line: tried.map_or(1, |start| line_of(text, start)),
+        detail: "there is no object with `jobs`".into(),
+    })
+}
+
+fn line_of(text: &str, at: usize) -> u32 {
+    let count = text.as_bytes()[..at.min(text.len())]
+        .iter()
+        .filter(|b| **b == b'\n')
+        .count();
+    u32::try_from(count + 1).unwrap_or(u32::MAX)
+}
+
+/// Sums over the jobs, and means weighted by their requests.
+fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for direction in ["read", "write"] {
+        let ios = |job: &Value| job[direction]["total_ios"].as_f64().unwrap_or(0.0);
+        if jobs.iter().map(ios).sum::<f64>() <= 0.0 {
+            continue;
+        }
+        let (rate, bytes, time) = match direction {
+            "read" => (Quantity::ReadsPerS, Quantity::ReadBytesPerS, Quantity::ReadNs),
+            _ => (Quantity::WritesPerS, Quantity::WriteBytesPerS, Quantity::WriteNs),
+        };
+        let mut add = |key: &str, unit, value: Option<(f64, String)>, quantity: Option<(Quantity, f64)>| {
+            let Some((value, text)) = value else { return };
+            let figure = Figure {
+                name: format!("{direction}.{key}"),
+                value,
+                text,
+                unit,
+                line: places.key(0, direction, key.split('.').next().unwrap_or(key)),
+                comparable: None,
+            };
+            figures.push(match quantity {
+                Some((quantity, factor)) => figure.as_quantity(quantity, factor),
+                None => figure,
+            });
+        };
+        let of = |key: &'static str| sum(jobs, move |job| &job[direction][key]);
+        add("total_ios", "requests", of("total_ios"), None);
+        add("iops", "/s", of("iops"), Some((rate, 1.0)));
+        match of("bw_bytes") {
+            Some(value) => add("bw_bytes", "bytes/s", Some(value), Some((bytes, 1.0))),
+            None => add("bw", "KiB/s", of("bw"), Some((bytes, 1024.0))),
+        }
+        for (stat, unit, factor) in [
+            ("lat_ns", "ns", 1.0),
+            ("clat_ns", "ns", 1.0),
+            ("lat", "us", 1e3),
+            ("clat", "us", 1e3),
+        ] {
+            let mean = weighted(jobs, |job| &job[direction][stat]["mean"], ios);
+            let quantity = stat.starts_with("lat").then_some((time, factor));
+            add(&format!("{stat}.mean"), unit, mean, quantity);
+            for percentile in ["50.000000", "95.000000", "99.000000", "99.900000"] {
+                // Percentiles of several jobs cannot be put together: only those of a single one are taken.
+                if let ([job], true) = (jobs, stat.starts_with("clat")) {
+                    let value = printed(&job[direction][stat]["percentile"][percentile]);
+                    add(
+                        &format!("{stat}.p{}", percentile.trim_end_matches('0').trim_end_matches('.')),
+                        unit,
+                        value,
+                        None,
+                    );
+                }
+            }
+        }
+    }
+    let longest = jobs
+        .iter()
+        .filter_map(|job| printed(&job["job_runtime"]).or_else(|| runtime(job)))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((value, text)) = longest {
+        let figure = Figure {
+            name: "runtime".into(),
+            value,
+            text,
+            unit: "ms",
+            line: places.job(0),
+            comparable: None,
+        };
+        figures.push(figure.as_quantity(Quantity::ElapsedS, 1e-3));
+    }
+    figures
+}
+
+fn runtime(job: &Value) -> Option<(f64, String)> {
+    let of = |direction: &str| printed(&job[direction]["runtime"]);
+    [of("read"), of("write")]
+        .into_iter()
+        .flatten()
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// A number with the digits that stand in the file.
+fn printed(value: &Value) -> Option<(f64, String)> {
+    let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)?;
+    Some((number, value.to_string()))
+}
+
+fn sum<'v>(jobs: &'v [Value], of: impl Fn(&'v Value) -> &'v Value) -> Option<(f64, String)> {
+    let found: Vec<(f64, String)> = jobs.iter().filter_map(|job| printed(of(job))).collect();
+    match found.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        several => {
+            let digits = several
+                .iter()
+                .map(|(_, text)| crate::number::decimals(text))
+                .max()
+                .unwrap_or(0);
+            let total: f64 = several.iter().map(|(value, _)| value).sum();
+            total.is_finite().then(|| crate::number::rounded(total, digits))
+        }
+    }
+}
+
+fn weighted<'v>(
+    jobs: &'v [Value],
+    of: impl Fn(&'v Value) -> &'v Value,
+    weight: impl Fn(&Value) -> f64,
+) -> Option<(f64, String)> {
+    let found: Vec<((f64, String), f64)> = jobs
+        .iter()
+        .filter_map(|job| Some((printed(of(job))?, weight(job))))
+        .filter(|(_, weight)| *weight > 0.0)
+        .collect();
+    match found.as_slice() {
+        [] => None,
+        [(one, _)] => Some(one.clone()),
+        several => {
+            let weights: f64 = several.iter().map(|(_, weight)| weight).sum();
+            let mean = several
+                .iter()
+                .map(|((value, _), weight)| value * weight / weights)
+                .sum::<f64>();
+            mean.is_finite().then(|| crate::number::rounded(mean, 3))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Room `import`: figures that other tools printed, read as figures: Oracle's AWR text report, `iostat -x`, SLOB's own
+//! output, fio's JSON.
+//!
+//! Takes text; gives [`Imported`]: each number as it was printed, its unit, the line it stands on, and, where it can be
+//! said without guessing, the quantity it may be set beside ([`Comparable`]). What was not taken is listed with a reason.
+//! The room reads no file and uses no other room: it is arithmetic on text.
+//!
+//! Prevents: a number copied by hand from one report into another, a comma read as the wrong thing, the average since
+//! boot taken for a measurement, and a megabyte whose size nobody knows compared with one that is known.
+
+mod awr;
+mod awr_statistics;
+mod awr_tablespace;
+mod columns;
+mod detect;
+mod error;
+mod figure;
+mod fio;
+mod fio_lines;
+mod iostat;
+mod lines;
+mod number;
+mod slob;
+mod slob_tables;
+
+pub use detect::{Format, detect};
+pub use error::ImportError;
+pub use figure::{Comparable, Fact, Figure, Imported, Note, Quantity, Report};
+
+/// Largest text that is read, in bytes: an AWR report has a few hundred KiB, an iostat log of a day some tens of MiB.
+pub const TEXT_BYTES_MAX: usize = 64 << 20;
+/// Most figures that one text may give.
+pub const FIGURES_MAX: usize = 200_000;
+
+/// What the reader of a text must know beside the text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The format; `None`: found by what the text looks like.
+    pub format: Option<Format>,
+    /// AWR: the tablespace whose latency counts; `None`: the one with the most I/O.
+    pub tablespace: Option<String>,
+    /// iostat: the devices that count; empty: all, figures by device only.
+    pub devices: Vec<String>,
+    /// iostat: the first report is an interval too (it was started with `-y`), not the average since boot.
+    pub keep_first: bool,
+    /// Tables of runs: only rows whose column (by its title) holds this value.
+    pub rows: Vec<(String, String)>,
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// [`ImportError`], each with the line and the cure: an unknown layout says what was looked for.
+pub fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(ImportError::TooLarge { bytes: text.len() });
+    }
+    // A page of the web has them where the report had spaces; each is one column wide, as a space is.
+    let plain = text.contains('\u{a0}').then(|| text.replace('\u{a0}', " "));
+    let text = plain.as_deref().unwrap_or(text);
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(text)?,
+    };
+    let imported = match format {
+        Format::Awr => awr::read(text, options),
+        Format::Iostat => iostat::read(text, options),
+        Format::Slob => slob::read(text, options),
+        Format::Fio => fio::read(text),
+    }?;
+    if imported
+        .reports
+        .iter()
+        .map(|report| report.figures.len())
+        .sum::<usize>()
+        > FIGURES_MAX
+    {
+        return Err(ImportError::TooLarge { bytes: text.len() });
+    }
+    if imported.reports.iter().all(|report| report.figures.is_empty()) {
+        return Err(ImportError::Nothing {
+            format,
+            looked_for: format.looked_for(),
+        });
+    }
+    Ok(imported)
+}

@@ -1,0 +1,213 @@
+//! Tables of runs: one row a run. Two kinds: titles like `test reads1 avtm1 reads2 avtm2 writes1 writes2 comp update`
+//! (a number behind a title is the instance), and the bars of SLOB's `awr_info` (`FILE|SESSIONS|ELAPSED|...`).
+//!
+//! Takes lines; gives a report a row, only of those rows that were asked for. Prevents: eighteen runs of six kinds put
+//! into one mean, and the rate of one instance taken for that of the cluster.
+
+use crate::Options;
+use crate::error::ImportError;
+use crate::figure::{Figure, Notes, Quantity, Report, excerpt};
+use crate::lines::{Line, tokens};
+use crate::number::rounded;
+use crate::slob::first_number;
+
+/// Most rows of a table.
+const ROWS_MAX: usize = 10_000;
+
+#[derive(Default)]
+pub(crate) struct Tables {
+    titles: Vec<String>,
+    bars: bool,
+    pub(crate) reports: Vec<Report>,
+}
+
+/// `reads2` is (`reads`, 2).
+fn by_instance(title: &str) -> Option<(&str, &str)> {
+    let word = title.trim_end_matches(|c: char| c.is_ascii_digit());
+    let known = ["reads", "avtm", "writes"].contains(&word);
+    known.then(|| (word, &title[word.len()..]))
+}
+
+/// True for the titles of a table by instance.
+pub(crate) fn is_title(line: &str) -> bool {
+    let words = tokens(line);
+    words.first().is_some_and(|w| w.eq_ignore_ascii_case("test"))
+        && words
+            .iter()
+            .filter(|w| by_instance(&w.to_ascii_lowercase()).is_some())
+            .count()
+            >= 2
+}
+
+/// A column between bars: name, unit, quantity.
+fn bar_column(title: &str) -> Option<(&'static str, &'static str, Option<Quantity>)> {
+    Some(match title {
+        "SESSIONS" => ("sessions", "sessions", None),
+        "ELAPSED" => ("elapsed", "s", Some(Quantity::ElapsedS)),
+        "DB CPU" => ("db_cpu", "s/s", None),
+        "DB Tm" => ("db_time", "s/s", None),
+        "EXECUTES" => ("executes", "/s", None),
+        "LIO" => ("logical_reads", "blocks/s", None),
+        "PREADS" => ("physical_reads", "blocks/s", Some(Quantity::ReadsPerS)),
+        "READ_MBS" => ("read_mb", "MB/s", None),
+        "PWRITES" => ("physical_writes", "blocks/s", Some(Quantity::WritesPerS)),
+        "WRITE_MBS" => ("write_mb", "MB/s", None),
+        "REDO_MBS" => ("redo_mb", "MB/s", None),
+        "DFSR_LAT" => ("db_file_sequential_read", "as printed", None),
+        "DPR_LAT" => ("direct_path_read", "as printed", None),
+        "DFPR_LAT" => ("db_file_parallel_read", "as printed", None),
+        "DFPW_LAT" => ("db_file_parallel_write", "as printed", None),
+        "LFPW_LAT" => ("log_file_parallel_write", "as printed", None),
+        _ => return None,
+    })
+}
+
+impl Tables {
+    /// True when the line was part of a table.
+    pub(crate) fn take(&mut self, line: Line<'_>, options: &Options, notes: &mut Notes) -> Result<bool, ImportError> {
+        let text = line.text.trim();
+        if text.starts_with("FILE|") {
+            self.bars = true;
+            self.titles = text.split('|').map(|t| t.trim().to_string()).take(64).collect();
+            return Ok(true);
+        }
+        if is_title(text) {
+            self.bars = false;
+            self.titles = tokens(text).into_iter().map(str::to_ascii_lowercase).collect();
+            return Ok(true);
+        }
+        if self.titles.is_empty() {
+            return Ok(false);
+        }
+        let cells: Vec<&str> = match self.bars {
+            true if text.contains('|') => text.split('|').map(str::trim).take(64).collect(),
+            false => tokens(text),
+            true => Vec::new(),
+        };
+        let fits = cells.len() == self.titles.len() && (self.bars || first_number(cells[0], line.number)?.is_some());
+        if !fits {
+            if !text.is_empty() {
+                self.titles.clear();
+            }
+            return Ok(false);
+        }
+        let wanted = |(column, value): &(String, String)| {
+            self.titles
+                .iter()
+                .zip(&cells)
+                .any(|(title, cell)| title.eq_ignore_ascii_case(column) && cell.eq_ignore_ascii_case(value))
+        };
+        if !options.rows.iter().all(wanted) {
+            return Ok(true);
+        }
+        if self.reports.len() >= ROWS_MAX {
+            return Err(ImportError::TooLarge { bytes: ROWS_MAX });
+        }
+        let report = if self.bars {
+            self.between_bars(&cells, line.number, notes)?
+        } else {
+            self.by_instance(&cells, line.number, notes)?
+        };
+        self.reports.push(report);
+        Ok(true)
+    }
+
+    fn between_bars(&self, cells: &[&str], line: u32, notes: &mut Notes) -> Result<Report, ImportError> {
+        let mut figures = Vec::new();
+        for (title, cell) in self.titles.iter().zip(cells) {
+            let Some((name, unit, quantity)) = bar_column(title) else {
+                continue;
+            };
+            let Some(printed) = first_number(cell, line)? else {
+                notes.add(line, format!("{title}: {:?} is no number", excerpt(cell)));
+                continue;
+            };
+            let figure = Figure::new(name, &printed, unit, line);
+            figures.push(match quantity {
+                Some(quantity) => figure.as_quantity(quantity, 1.0),
+                None => figure,
+            });
+        }
+        Ok(Report {
+            label: excerpt(cells[0]),
+            figures,
+        })
+    }
+
+    fn by_instance(&self, cells: &[&str], line: u32, notes: &mut Notes) -> Result<Report, ImportError> {
+        let mut figures = Vec::new();
+        let (mut reads, mut writes, mut waited) = (None, None, Some(0.0));
+        let (mut digits, mut last) = (0, 0.0);
+        for (title, cell) in self.titles.iter().zip(cells).skip(1) {
+            let Some((word, instance)) = by_instance(title) else {
+                continue;
+            };
+            let Some(printed) = first_number(cell, line)? else {
+                notes.add(line, format!("{title}: {:?} is no number", excerpt(cell)));
+                continue;
+            };
+            let instance = if instance.is_empty() { "1" } else { instance };
+            let (name, unit) = match word {
+                "reads" => ("reads_per_s", "/s"),
+                "writes" => ("writes_per_s", "/s"),
+                _ => ("read_time", "ms"),
+            };
+            match word {
+                "reads" => {
+                    reads = Some(reads.unwrap_or(0.0) + printed.value);
+                    last = printed.value;
+                    digits = digits.max(crate::number::decimals(printed.text));
+                }
+                "writes" => writes = Some(writes.unwrap_or(0.0) + printed.value),
+                // The time of an instance stands behind its reads, by which it is weighted.
+                _ => waited = waited.map(|sum| sum + printed.value * last),
+            }
+            figures.push(Figure::new(format!("instance.{instance}.{name}"), &printed, unit, line));
+        }
+        let mut add = |name: &str, value: Option<f64>, digits: usize, unit, quantity, factor| {
+            if let Some((value, text)) = value.filter(|v: &f64| v.is_finite()).map(|v| rounded(v, digits)) {
+                let figure = Figure {
+                    name: name.into(),
+                    value,
+                    text,
+                    unit,
+                    line,
+                    comparable: None,
+                };
+                figures.push(figure.as_quantity(quantity, factor));
+            }
+        };
+        let mean = waited
+            .zip(reads)
+            .filter(|(_, reads)| *reads > 0.0)
+            .map(|(sum, reads)| sum / reads);
+        add(
+            "all instances.reads_per_s",
+            reads,
+            digits,
+            "/s",
+            Quantity::ReadsPerS,
+            1.0,
+        );
+        add(
+            "all instances.writes_per_s",
+            writes,
+            digits,
+            "/s",
+            Quantity::WritesPerS,
+            1.0,
+        );
+        add(
+            "all instances.read_time",
+            mean.filter(|mean| *mean > 0.0),
+            3,
+            "ms",
+            Quantity::ReadNs,
+            1e6,
+        );
+        Ok(Report {
+            label: format!("{} {}", self.titles[0], excerpt(cells[0])),
+            figures,
+        })
+    }
+}
