@@ -1,6 +1,7 @@
 //! Every flag of the command line, once: help, completions and man page are generated from here.
 
 pub(crate) mod dg;
+pub(crate) mod import;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -40,6 +41,9 @@ pub(crate) enum Command {
     Run(Run),
     /// Show a result file
     Report(Report),
+    /// Figures of other tools (AWR, iostat, SLOB, fio) beside measured ones: shown, never ranked
+    #[command(after_help = import::EXAMPLES)]
+    Import(import::Import),
     /// Which stacks this machine can build, and the cure for those it cannot
     Stacks(Stacks),
     /// The tool's own ceiling on this machine, and how often its verdict procedure errs

@@ -30,6 +30,14 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         return Err(ImportError::TooLarge { bytes: text.len() });
     }
     let places = Places::of(text, start);
+    let later = |(index, job): &(usize, &Value)| *index > 0 && job["job options"].get("stonewall").is_some();
+    if let Some((index, _)) = jobs.iter().enumerate().find(later) {
+        return Err(ImportError::Other {
+            line: places.job(index),
+            what: "this job ran after another one (stonewall), so their rates cannot be summed".into(),
+            cure: "run each job by itself and import each result under a phase of its own".into(),
+        });
+    }
     let mut notes = Vec::new();
     let figures = figures(jobs, &places);
     for (index, job) in jobs.iter().enumerate() {
@@ -154,27 +162,9 @@ fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
             Some(value) => add("bw_bytes", "bytes/s", Some(value), Some((bytes, 1.0))),
             None => add("bw", "KiB/s", of("bw"), Some((bytes, 1024.0))),
         }
-        for (stat, unit, factor) in [
-            ("lat_ns", "ns", 1.0),
-            ("clat_ns", "ns", 1.0),
-            ("lat", "us", 1e3),
-            ("clat", "us", 1e3),
-        ] {
-            let mean = weighted(jobs, |job| &job[direction][stat]["mean"], ios);
-            let quantity = stat.starts_with("lat").then_some((time, factor));
-            add(&format!("{stat}.mean"), unit, mean, quantity);
-            for percentile in ["50.000000", "95.000000", "99.000000", "99.900000"] {
-                // Percentiles of several jobs cannot be put together: only those of a single one are taken.
-                if let ([job], true) = (jobs, stat.starts_with("clat")) {
-                    let value = printed(&job[direction][stat]["percentile"][percentile]);
-                    add(
-                        &format!("{stat}.p{}", percentile.trim_end_matches('0').trim_end_matches('.')),
-                        unit,
-                        value,
-                        None,
-                    );
-                }
-            }
+        let of_direction = Latencies { jobs, direction, time };
+        for (key, unit, value, quantity) in of_direction.all() {
+            add(&key, unit, value, quantity);
         }
     }
     let longest = jobs
@@ -193,6 +183,41 @@ fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
         figures.push(figure.as_quantity(Quantity::ElapsedS, 1e-3));
     }
     figures
+}
+
+/// Latencies of one direction.
+struct Latencies<'v> {
+    jobs: &'v [Value],
+    direction: &'v str,
+    time: Quantity,
+}
+
+/// Key, unit, value with its digits, quantity with the factor to its unit.
+type Part = (String, &'static str, Option<(f64, String)>, Option<(Quantity, f64)>);
+
+impl Latencies<'_> {
+    fn all(&self) -> Vec<Part> {
+        let ios = |job: &Value| job[self.direction]["total_ios"].as_f64().unwrap_or(0.0);
+        let mut parts = Vec::new();
+        for (stat, unit, factor) in [
+            ("lat_ns", "ns", 1.0),
+            ("clat_ns", "ns", 1.0),
+            ("lat", "us", 1e3),
+            ("clat", "us", 1e3),
+        ] {
+            let mean = weighted(self.jobs, |job| &job[self.direction][stat]["mean"], ios);
+            let quantity = stat.starts_with("lat").then_some((self.time, factor));
+            parts.push((format!("{stat}.mean"), unit, mean, quantity));
+            // Percentiles of several jobs cannot be put together: only those of a single one are taken.
+            let [job] = self.jobs else { continue };
+            for percentile in ["50.000000", "95.000000", "99.000000", "99.900000"] {
+                let value = printed(&job[self.direction][stat]["percentile"][percentile]);
+                let short = percentile.trim_end_matches('0').trim_end_matches('.');
+                parts.push((format!("{stat}.p{short}"), unit, value, None));
+            }
+        }
+        parts
+    }
 }
 
 fn runtime(job: &Value) -> Option<(f64, String)> {

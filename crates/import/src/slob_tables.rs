@@ -164,50 +164,41 @@ impl Tables {
             }
             figures.push(Figure::new(format!("instance.{instance}.{name}"), &printed, unit, line));
         }
-        let mut add = |name: &str, value: Option<f64>, digits: usize, unit, quantity, factor| {
-            if let Some((value, text)) = value.filter(|v: &f64| v.is_finite()).map(|v| rounded(v, digits)) {
-                let figure = Figure {
-                    name: name.into(),
-                    value,
-                    text,
-                    unit,
-                    line,
-                    comparable: None,
-                };
-                figures.push(figure.as_quantity(quantity, factor));
-            }
-        };
         let mean = waited
             .zip(reads)
             .filter(|(_, reads)| *reads > 0.0)
             .map(|(sum, reads)| sum / reads);
-        add(
-            "all instances.reads_per_s",
-            reads,
-            digits,
-            "/s",
-            Quantity::ReadsPerS,
-            1.0,
-        );
-        add(
-            "all instances.writes_per_s",
-            writes,
-            digits,
-            "/s",
-            Quantity::WritesPerS,
-            1.0,
-        );
-        add(
-            "all instances.read_time",
-            mean.filter(|mean| *mean > 0.0),
-            3,
-            "ms",
-            Quantity::ReadNs,
-            1e6,
-        );
+        let sums = [
+            ("reads_per_s", reads, digits, "/s", Quantity::ReadsPerS, 1.0),
+            ("writes_per_s", writes, digits, "/s", Quantity::WritesPerS, 1.0),
+            (
+                "read_time",
+                mean.filter(|mean| *mean > 0.0),
+                3,
+                "ms",
+                Quantity::ReadNs,
+                1e6,
+            ),
+        ];
+        figures.extend(sums.into_iter().filter_map(|sum| of_all(sum, line)));
         Ok(Report {
             label: format!("{} {}", self.titles[0], excerpt(cells[0])),
             figures,
         })
     }
+}
+
+/// A figure of all instances together: name, value, digits after the point, unit, quantity and factor to its unit.
+fn of_all(sum: (&str, Option<f64>, usize, &'static str, Quantity, f64), line: u32) -> Option<Figure> {
+    let (name, value, digits, unit, quantity, factor) = sum;
+    let (value, text) = rounded(value.filter(|value| value.is_finite())?, digits);
+    let figure = Figure {
+        name: format!("all instances.{name}"),
+        value,
+        text,
+        unit,
+        line,
+        comparable: None,
+    };
+    Some(figure.as_quantity(quantity, factor))
 }

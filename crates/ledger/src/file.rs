@@ -65,6 +65,7 @@ impl Ledger {
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             transaction.execute_batch(SCHEMA)?;
+            transaction.execute_batch(crate::imported::TABLES)?;
             for measure in Measure::ALL {
                 transaction.execute(
                     "INSERT INTO measure_meaning VALUES (?1, ?2, ?3)",
@@ -130,6 +131,32 @@ impl Ledger {
                  COMMIT;",
             )
             .map_err(|source| sorted(path, "go on with the study", source))?;
+        Ok(ledger)
+    }
+
+    /// Opens a finished result file to add what was measured elsewhere; its study and its end stay as they are. A file of
+    /// an older schema gets the tables that it lacks, and the version that has them.
+    ///
+    /// # Errors
+    /// As [`resume`](Ledger::resume).
+    pub fn amend(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        must_be_there(path)?;
+        let lock = WriterLock::take(path)?;
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let mut ledger = Ledger {
+            connection,
+            path: path.into(),
+            _lock: Some(lock),
+        };
+        ledger.check()?;
+        ledger.tune()?;
+        let act = ledger.connection.transaction().and_then(|transaction| {
+            transaction.execute_batch(crate::imported::TABLES)?;
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            transaction.commit()
+        });
+        act.map_err(|source| sorted(path, "add the tables of what is imported", source))?;
         Ok(ledger)
     }
 

@@ -10,6 +10,7 @@
 mod distribution;
 mod error;
 mod file;
+mod imported;
 mod lock;
 mod measure;
 mod read;
@@ -20,6 +21,7 @@ mod write;
 pub use distribution::{decode_histogram, encode_histogram};
 pub use error::LedgerError;
 pub use file::Ledger;
+pub use imported::{ImportNote, ImportedFact, ImportedFigure, ImportedText};
 pub use measure::Measure;
 pub use rows::*;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};

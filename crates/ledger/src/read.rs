@@ -296,7 +296,7 @@ impl Ledger {
         )
     }
 
-    fn rows<T>(
+    pub(crate) fn rows<T>(
         &self,
         sql: &str,
         parameters: impl Params,

@@ -8,10 +8,10 @@
 /// "ASSY" in the SQLite header.
 pub const APPLICATION_ID: i64 = 0x4153_5359;
 
-/// Version of the schema below.
-pub const SCHEMA_VERSION: i64 = 1;
+/// Version of the schema: version 2 added the tables of what was imported ([`crate::imported`]).
+pub const SCHEMA_VERSION: i64 = 2;
 
-/// Tables and views of version 1.
+/// Tables and views of version 1; those of version 2 come on top.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE study (
     id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -175,7 +175,7 @@ impl Ledger {
         })
     }
 
-    fn act<T>(
+    pub(crate) fn act<T>(
         &mut self,
         what: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,

@@ -7,6 +7,7 @@ use crate::cells::{Cell, Metric, cell};
 use crate::checks::{Check, checks};
 use crate::differences::differences;
 use crate::history::{Book, PhaseHead};
+use crate::imported::{ImportedPhase, imported};
 use crate::layouts::{Layout, layouts};
 use crate::others::{NotTested, not_tested};
 use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
@@ -44,6 +45,8 @@ pub struct Analysis {
     pub not_tested: Vec<NotTested>,
     /// How the data files lay after the load and at the end.
     pub layouts: Vec<Layout>,
+    /// What another tool measured elsewhere: shown beside, never ranked.
+    pub imported: Vec<ImportedPhase>,
     /// What was measured and is not ranked, and why.
     pub unranked: Vec<Unranked>,
     /// Blocks whose ratios do not count, and why.
@@ -318,6 +321,7 @@ impl Analysis {
         }
         let (differences, equal) = differences(&book);
         let mut analysis = Analysis {
+            imported: imported(&book, &phases),
             study: study_head(&book, &ranking),
             stacks: stack_heads(&book),
             differences,

@@ -73,6 +73,7 @@ pub(crate) struct Book {
     pub facts: Vec<ledger::Fact>,
     pub settings: Vec<ledger::Setting>,
     pub extents: Vec<ledger::ExtentRow>,
+    pub imported: Vec<ledger::ImportedText>,
 }
 
 impl Book {
@@ -117,6 +118,7 @@ impl Book {
             facts: ledger.facts()?,
             settings: ledger.settings()?,
             extents: ledger.extents()?,
+            imported: ledger.imported()?,
         })
     }
 

@@ -17,6 +17,7 @@ mod doubts;
 mod figures;
 mod format;
 mod history;
+mod imported;
 mod json;
 mod latency;
 mod layouts;
@@ -30,6 +31,7 @@ mod stalls;
 mod table;
 mod terminal;
 mod terminal_findings;
+mod terminal_imported;
 mod terminal_tables;
 mod text;
 
@@ -40,6 +42,7 @@ pub use analysis::{
 pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
 pub use checks::{Check, Status};
 pub use figures::Figure;
+pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
 pub use json::{SCHEMA_VERSION, json, schema};
 pub use latency::Latency;
 pub use layouts::Layout;

@@ -6,6 +6,8 @@ use crate::analysis::{Analysis, PhaseReport};
 use crate::contrast::{contrast, same};
 use crate::doubts::merged;
 use crate::format::{number, percent};
+use crate::imported::SHOWN;
+use crate::terminal_imported::shown;
 use crate::text::escaped;
 
 /// Short Markdown.
@@ -39,7 +41,9 @@ pub fn markdown(analysis: &Analysis) -> String {
     }
     for phase in analysis.phases.iter().filter(|phase| !phase.cells.is_empty()) {
         table(&mut out, phase);
+        imported(&mut out, analysis, &phase.name);
     }
+    alone(&mut out, analysis);
     for one in &analysis.unranked {
         let phase = one.phase.as_deref().unwrap_or("all phases");
         out.push_str(&format!(
@@ -104,6 +108,51 @@ fn table(out: &mut String, phase: &PhaseReport) {
         ));
     }
     out.push('\n');
+}
+
+/// What was imported for phases that were not measured.
+fn alone(out: &mut String, analysis: &Analysis) {
+    let measured = |name: &str| {
+        analysis
+            .phases
+            .iter()
+            .any(|phase| phase.name == name && !phase.cells.is_empty())
+    };
+    let mut alone: Vec<&str> = analysis.imported.iter().map(|one| one.phase.as_str()).collect();
+    alone.sort_unstable();
+    alone.dedup();
+    for name in alone.into_iter().filter(|name| !measured(name)) {
+        out.push_str(&format!("### {}\n\n", plain(name)));
+        imported(out, analysis, name);
+    }
+}
+
+/// What was imported for a phase: a list, for it is no row of the table above.
+fn imported(out: &mut String, analysis: &Analysis, phase: &str) {
+    let of: Vec<_> = analysis.imported.iter().filter(|one| one.phase == phase).collect();
+    for one in &of {
+        let figures: Vec<String> = SHOWN
+            .iter()
+            .filter_map(|(name, title, unit)| {
+                let quantity = one.quantities.iter().find(|quantity| quantity.name == *name)?;
+                Some(format!("{title} {unit} {}", shown(quantity)))
+            })
+            .collect();
+        let files: Vec<&str> = one.sources.iter().map(|source| source.file.as_str()).collect();
+        out.push_str(&format!(
+            "- imported, not ranked: {}: {} ({})\n",
+            plain(&one.stack),
+            plain(&if figures.is_empty() {
+                "nothing to set beside".into()
+            } else {
+                figures.join(", ")
+            }),
+            plain(&files.join(", "))
+        ));
+    }
+    if !of.is_empty() {
+        out.push('\n');
+    }
 }
 
 /// Text that stays text in Markdown.

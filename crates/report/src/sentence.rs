@@ -56,6 +56,12 @@ fn nothing_ranked(analysis: &Analysis) -> String {
         .map(|s| s.name.as_str())
         .collect();
     if analysis.phases.iter().all(|phase| phase.cells.is_empty()) {
+        if let Some(first) = analysis.imported.first() {
+            return format!(
+                "Nothing was measured here: what stands in this file is imported ({}), and imported figures are not ranked",
+                first.stack
+            );
+        }
         return match analysis.unranked.first() {
             Some(first) => format!("There is no answer: {}: {}", first.stack, first.reason),
             None => "There is no answer yet: no stack has come through its phases".into(),

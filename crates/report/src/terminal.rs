@@ -8,6 +8,7 @@ use crate::contrast::{contrast, same};
 use crate::format::number;
 use crate::page::{Page, paint, paint_bold, plain};
 use crate::terminal_findings::{doubts, left_out, others, verdicts};
+use crate::terminal_imported::{imported_alone, imported_beside};
 use crate::terminal_tables::phase_tables;
 use anstyle::AnsiColor;
 
@@ -42,7 +43,9 @@ pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     differences(&mut page, analysis);
     for phase in &analysis.phases {
         phase_tables(&mut page, phase);
+        imported_beside(&mut page, analysis, &phase.name);
     }
+    imported_alone(&mut page, analysis);
     legend(&mut page, analysis);
     layouts(&mut page, analysis);
     verdicts(&mut page, analysis);
@@ -64,6 +67,10 @@ fn question(page: &mut Page, analysis: &Analysis) {
         &study.question
     };
     page.say(question, 0, paint_bold());
+    if study.blocks_planned == 0 {
+        page.say("nothing was run: all figures of this file are imported", 2, plain());
+        return;
+    }
     let state = match (&study.ended, analysis.go_on) {
         (Some(reason), _) => format!("ended: {reason}"),
         (None, GoOn::Continue(next)) => format!("not finished, the next look is at {next} blocks"),

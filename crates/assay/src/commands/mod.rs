@@ -4,6 +4,7 @@ mod calibrate;
 mod check;
 mod clean;
 mod dg;
+mod import;
 mod quick;
 mod report;
 mod run;
@@ -20,6 +21,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Check(flags) => check::check(flags),
         Command::Run(flags) => run::run(flags),
         Command::Report(flags) => report::report(flags),
+        Command::Import(flags) => import::import(flags),
         Command::Stacks(flags) => stacks::stacks(flags),
         Command::Calibrate(flags) => calibrate::calibrate(flags),
         Command::Clean(flags) => clean::clean(flags),

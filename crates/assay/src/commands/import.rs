@@ -1,0 +1,340 @@
+//! `assay import`: figures that other tools measured, shown, and recorded beside measured ones when asked.
+
+use super::{print, print_json};
+use crate::cli::import::{Import, ImportFormat};
+use crate::exit::Failure;
+use crate::record::unix_ns;
+use anyhow::{Context, anyhow};
+use import::{Format, Imported, Options, Quantity};
+use ledger::{ImportNote, ImportedFact, ImportedFigure, ImportedText, Ledger};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::io::Read;
+use std::path::Path;
+
+/// A file with what was read from it.
+struct Text {
+    file: String,
+    sha256: String,
+    bytes: u64,
+    imported: Imported,
+}
+
+pub(crate) fn import(flags: &Import) -> Result<(), Failure> {
+    let options = options(flags)?;
+    let mut texts = Vec::new();
+    for path in &flags.files {
+        texts.push(read(path, &options)?);
+    }
+    if flags.into.is_some() || flags.output.is_some() {
+        record(flags, &texts)?;
+    }
+    if flags.json {
+        print_json(&as_json(&texts))
+    } else {
+        let all = flags.into.is_none() && flags.output.is_none();
+        print(&words(&texts, all))
+    }
+}
+
+fn options(flags: &Import) -> Result<Options, Failure> {
+    let mut rows = Vec::new();
+    for row in &flags.rows {
+        let (column, value) = row.split_once('=').ok_or_else(|| {
+            Failure::Usage(anyhow!(
+                "--where {row:?} has no `=`\n  write it as --where comp=no, the column by its title"
+            ))
+        })?;
+        rows.push((column.to_string(), value.to_string()));
+    }
+    Ok(Options {
+        format: flags.format.map(|format| match format {
+            ImportFormat::Awr => Format::Awr,
+            ImportFormat::Iostat => Format::Iostat,
+            ImportFormat::Slob => Format::Slob,
+            ImportFormat::Fio => Format::Fio,
+        }),
+        tablespace: flags.tablespace.clone(),
+        devices: flags.devices.clone(),
+        keep_first: flags.keep_first,
+        rows,
+    })
+}
+
+fn read(path: &Path, options: &Options) -> Result<Text, Failure> {
+    let bytes = content(path).map_err(Failure::Usage)?;
+    // What is not UTF-8 stands in names at most; the figures are ASCII.
+    let text = String::from_utf8_lossy(&bytes);
+    let imported =
+        import::read(&text, options).map_err(|error| Failure::Usage(anyhow!("{}: {error}", path.display())))?;
+    let sha256 = Sha256::digest(&bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let file = path
+        .file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned();
+    Ok(Text {
+        file,
+        sha256,
+        bytes: bytes.len() as u64,
+        imported,
+    })
+}
+
+/// The file, at most as much as is read of one.
+fn content(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let file = std::fs::File::open(path).with_context(|| {
+        format!(
+            "cannot read {}\n  check the path and that you may read it",
+            path.display()
+        )
+    })?;
+    let mut bytes = Vec::new();
+    file.take(import::TEXT_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {}\n  give a text file", path.display()))?;
+    anyhow::ensure!(
+        bytes.len() <= import::TEXT_BYTES_MAX,
+        "{} is larger than the {} MiB that are read at once\n  cut the part that belongs to the phase out of it",
+        path.display(),
+        import::TEXT_BYTES_MAX >> 20
+    );
+    Ok(bytes)
+}
+
+fn record(flags: &Import, texts: &[Text]) -> Result<(), Failure> {
+    let usage = |error: anyhow::Error| Failure::Usage(error);
+    let (Some(stack), Some(phase)) = (&flags.stack, &flags.phase) else {
+        return Err(usage(anyhow!(
+            "say --stack and --phase\n  they name what the figures are of"
+        )));
+    };
+    for (what, name) in [("stack", stack), ("phase", phase)] {
+        check_name(what, name).map_err(usage)?;
+    }
+    let rows: Vec<ImportedText> = texts.iter().map(|text| row(text, stack, phase)).collect();
+    let mut ledger = match (&flags.into, &flags.output) {
+        (Some(path), _) => Ledger::amend(path),
+        (None, Some(path)) => Ledger::create(path, &study(path)),
+        (None, None) => return Ok(()),
+    }
+    .map_err(|error| usage(anyhow!("{error}")))?;
+    refuse_confusion(&ledger, &rows).map_err(usage)?;
+    ledger.import(&rows).map_err(|error| Failure::Run(anyhow!("{error}")))?;
+    if flags.output.is_some() {
+        let ending = ledger::Ending {
+            at_unix_ns: unix_ns(),
+            reason: "imported".into(),
+        };
+        ledger
+            .finish(&ending)
+            .map_err(|error| Failure::Run(anyhow!("{error}")))?;
+    }
+    anstream::eprintln!(
+        "imported into {} as stack {stack:?}, phase {phase:?}: assay report {}",
+        ledger.path().display(),
+        ledger.path().display()
+    );
+    Ok(())
+}
+
+fn check_name(what: &str, name: &str) -> anyhow::Result<()> {
+    let fits = !name.trim().is_empty() && name.chars().count() <= 64 && !name.chars().any(char::is_control);
+    anyhow::ensure!(
+        fits,
+        "--{what} {name:?} is no name\n  use up to 64 characters, none of them a control character"
+    );
+    Ok(())
+}
+
+/// A measured stack's name for imported figures, or the same text twice, would mislead whoever reads the report.
+fn refuse_confusion(ledger: &Ledger, rows: &[ImportedText]) -> anyhow::Result<()> {
+    let measured = ledger.stacks()?;
+    let mut old = ledger.imported()?;
+    for row in rows {
+        anyhow::ensure!(
+            !measured.iter().any(|stack| stack.name == row.stack),
+            "{:?} is a stack that was measured in {}\n  give what is imported a name of its own, such as --stack \"{} (elsewhere)\"",
+            row.stack,
+            ledger.path().display(),
+            row.stack
+        );
+        let reports = |text: &ImportedText| -> Vec<String> {
+            let mut all: Vec<String> = text.figures.iter().map(|figure| figure.report.clone()).collect();
+            all.dedup();
+            all
+        };
+        let same = |text: &ImportedText| {
+            text.sha256 == row.sha256
+                && text.stack == row.stack
+                && text.phase == row.phase
+                && reports(text) == reports(row)
+        };
+        anyhow::ensure!(
+            !old.iter().any(same),
+            "{} is already imported as stack {:?}, phase {:?}\n  leave it out, or name another phase",
+            row.file,
+            row.stack,
+            row.phase
+        );
+        old.push(row.clone());
+    }
+    Ok(())
+}
+
+/// A file without a study: nothing was run.
+fn study(path: &Path) -> ledger::Study {
+    ledger::Study {
+        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        question: "What was measured elsewhere?".into(),
+        text: String::new(),
+        seed: 0,
+        margin: 0.05,
+        time_limit_ns: 0,
+        blocks_planned: 0,
+        comparisons: 0,
+        alpha: 0.05,
+        io_method: "none".into(),
+        published: None,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        run_id: format!("import-{}-{}", std::process::id(), unix_ns()),
+        created_unix_ns: unix_ns(),
+        modelled: false,
+    }
+}
+
+fn row(text: &Text, stack: &str, phase: &str) -> ImportedText {
+    let imported = &text.imported;
+    let figures = imported.reports.iter().flat_map(|report| {
+        report.figures.iter().map(|figure| ImportedFigure {
+            report: report.label.clone(),
+            name: figure.name.clone(),
+            value: figure.value,
+            text: figure.text.clone(),
+            unit: figure.unit.into(),
+            line: figure.line,
+            comparable: figure.comparable.map(|c| (c.quantity.name().to_string(), c.value)),
+        })
+    });
+    ImportedText {
+        at_unix_ns: unix_ns(),
+        stack: stack.into(),
+        phase: phase.into(),
+        file: text.file.clone(),
+        sha256: text.sha256.clone(),
+        bytes: text.bytes,
+        format: imported.format.word().into(),
+        layout: imported.layout.clone(),
+        facts: imported
+            .facts
+            .iter()
+            .map(|fact| ImportedFact {
+                name: fact.name.clone(),
+                value: fact.value.clone(),
+                line: fact.line,
+            })
+            .collect(),
+        figures: figures.collect(),
+        notes: imported
+            .notes
+            .iter()
+            .map(|note| ImportNote {
+                line: note.line,
+                text: note.text.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// What was read. `all`: every figure, else those that may be set beside measured ones.
+fn words(texts: &[Text], all: bool) -> String {
+    let mut out = String::new();
+    for text in texts {
+        let imported = &text.imported;
+        let count: usize = imported.reports.iter().map(|report| report.figures.len()).sum();
+        out.push_str(&format!(
+            "{}: {}, {count} figures\n",
+            visible(&text.file),
+            visible(&imported.layout)
+        ));
+        for fact in &imported.facts {
+            out.push_str(&format!(
+                "  line {:>6}  {}: {}\n",
+                fact.line,
+                visible(&fact.name),
+                visible(&fact.value)
+            ));
+        }
+        for report in &imported.reports {
+            if !report.label.is_empty() {
+                out.push_str(&format!("  {}\n", visible(&report.label)));
+            }
+            for figure in &report.figures {
+                if !all && figure.comparable.is_none() {
+                    continue;
+                }
+                let beside = figure
+                    .comparable
+                    .map_or(String::new(), |c| format!("  = {}", beside(c.quantity)));
+                out.push_str(&format!(
+                    "  line {:>6}  {:<48} {:>18} {}{beside}\n",
+                    figure.line,
+                    visible(&figure.name),
+                    visible(&figure.text),
+                    figure.unit
+                ));
+            }
+        }
+        for note in &imported.notes {
+            match note.line {
+                0 => out.push_str(&format!("  note: {}\n", visible(&note.text))),
+                line => out.push_str(&format!("  line {line:>6}  note: {}\n", visible(&note.text))),
+            }
+        }
+    }
+    out
+}
+
+fn beside(quantity: Quantity) -> String {
+    quantity.name().replace('_', " ")
+}
+
+/// Text of a stranger's file, unable to act on the terminal.
+fn visible(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect::<Vec<_>>()
+            } else {
+                vec![c]
+            }
+        })
+        .collect()
+}
+
+fn as_json(texts: &[Text]) -> serde_json::Value {
+    let one = |text: &Text| {
+        let imported = &text.imported;
+        json!({
+            "file": text.file,
+            "sha256": text.sha256,
+            "format": imported.format.word(),
+            "layout": imported.layout,
+            "facts": imported.facts.iter()
+                .map(|f| json!({ "name": f.name, "value": f.value, "line": f.line })).collect::<Vec<_>>(),
+            "reports": imported.reports.iter().map(|report| json!({
+                "label": report.label,
+                "figures": report.figures.iter().map(|f| json!({
+                    "name": f.name, "value": f.value, "text": f.text, "unit": f.unit, "line": f.line,
+                    "quantity": f.comparable.map(|c| c.quantity.name()),
+                    "comparable": f.comparable.map(|c| c.value),
+                })).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>(),
+            "notes": imported.notes.iter().map(|n| json!({ "line": n.line, "text": n.text })).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "schema": 1, "texts": texts.iter().map(one).collect::<Vec<_>>() })
+}
