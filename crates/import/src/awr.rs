@@ -171,7 +171,7 @@ impl<'t> Reader<'t> {
                     };
                     if !self.figures.iter().any(|old| old.name == "host_cpu.idle") {
                         let figure = Figure::new("host_cpu.idle", &printed?, "%", line.number);
-                        self.figures.push(figure.as_quantity(Quantity::CpuIdleShare, 0.01));
+                        self.figures.push(figure.of_quantity(Quantity::CpuIdleShare, 0.01));
                     }
                     continue;
                 }
@@ -197,7 +197,7 @@ impl<'t> Reader<'t> {
         if let Some(printed) = printed(words[0], line.number)? {
             let figure = Figure::new(name, &printed, "min", line.number);
             self.figures.push(match name {
-                "elapsed" => figure.as_quantity(Quantity::ElapsedS, 60.0),
+                "elapsed" => figure.of_quantity(Quantity::ElapsedS, 60.0),
                 _ => figure,
             });
         }

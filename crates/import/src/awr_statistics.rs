@@ -111,7 +111,7 @@ impl Statistics {
                 Some(printed) => {
                     let figure = Figure::new(format!("statistic.{name}.{part}"), &printed, unit, line);
                     self.figures.push(match quantity(name).filter(|_| part == "per_s") {
-                        Some(quantity) => figure.as_quantity(quantity, 1.0),
+                        Some(quantity) => figure.of_quantity(quantity, 1.0),
                         None => figure,
                     });
                 }

@@ -296,10 +296,10 @@ fn compared(figure: Figure, counted: bool) -> Figure {
     match word.as_str() {
         "read_time" => {
             let factor = nanoseconds(figure.unit);
-            figure.as_quantity(Quantity::ReadNs, factor)
+            figure.of_quantity(Quantity::ReadNs, factor)
         }
-        "reads_per_s" if !counted => figure.as_quantity(Quantity::ReadsPerS, 1.0),
-        "writes_per_s" if !counted => figure.as_quantity(Quantity::WritesPerS, 1.0),
+        "reads_per_s" if !counted => figure.of_quantity(Quantity::ReadsPerS, 1.0),
+        "writes_per_s" if !counted => figure.of_quantity(Quantity::WritesPerS, 1.0),
         _ => figure,
     }
 }

@@ -137,7 +137,7 @@ impl Figure {
     }
 
     /// The same as this quantity: the value in base units is `factor` times the printed one.
-    pub(crate) fn as_quantity(mut self, quantity: Quantity, factor: f64) -> Figure {
+    pub(crate) fn of_quantity(mut self, quantity: Quantity, factor: f64) -> Figure {
         let value = self.value * factor;
         if value.is_finite() && value >= 0.0 {
             self.comparable = Some(Comparable { quantity, value });

@@ -151,7 +151,7 @@ fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
                 comparable: None,
             };
             figures.push(match quantity {
-                Some((quantity, factor)) => figure.as_quantity(quantity, factor),
+                Some((quantity, factor)) => figure.of_quantity(quantity, factor),
                 None => figure,
             });
         };
@@ -180,7 +180,7 @@ fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
             line: places.job(0),
             comparable: None,
         };
-        figures.push(figure.as_quantity(Quantity::ElapsedS, 1e-3));
+        figures.push(figure.of_quantity(Quantity::ElapsedS, 1e-3));
     }
     figures
 }

@@ -35,7 +35,10 @@ enum Weight {
 }
 
 /// A known column: its unit, its weight, and the quantity that its sum is, with the factor to base units.
-fn column(title: &str) -> Option<(&'static str, Weight, Option<(Quantity, f64)>)> {
+type Known = (&'static str, Weight, Option<(Quantity, f64)>);
+
+/// The column of that title.
+fn column(title: &str) -> Option<Known> {
     use Quantity::{DeviceReadBytesPerS, DeviceReadsPerS, DeviceWriteBytesPerS, DeviceWritesPerS};
     let bytes = |factor: f64, quantity| Some((quantity, factor));
     Some(match title {
@@ -471,5 +474,5 @@ fn idle(intervals: &[Interval<'_>]) -> Option<Figure> {
         line,
         comparable: None,
     };
-    Some(figure.as_quantity(Quantity::CpuIdleShare, 0.01))
+    Some(figure.of_quantity(Quantity::CpuIdleShare, 0.01))
 }

@@ -62,10 +62,8 @@ pub(crate) fn number(token: &str, commas: Commas) -> Result<Printed<'_>, Trouble
     if fraction.is_some_and(|f| f.contains(['.', ','])) {
         return Err(Trouble::DecimalComma);
     }
-    if whole.contains(',') {
-        if commas == Commas::Never || !is_grouped(whole) {
-            return Err(Trouble::DecimalComma);
-        }
+    if whole.contains(',') && (commas == Commas::Never || !is_grouped(whole)) {
+        return Err(Trouble::DecimalComma);
     }
     let sign = if token.starts_with('-') { "-" } else { "" };
     let plain = format!(

@@ -139,7 +139,7 @@ impl Reader {
                 };
                 let figure = Figure::new(name, &printed, unit, line.number);
                 return self.once(match quantity {
-                    Some((quantity, factor)) => figure.as_quantity(quantity, factor),
+                    Some((quantity, factor)) => figure.of_quantity(quantity, factor),
                     None => figure,
                 });
             }
@@ -253,7 +253,7 @@ impl Reader {
             line: line.number,
             comparable: None,
         };
-        self.once(figure.as_quantity(Quantity::ElapsedS, 1.0))
+        self.once(figure.of_quantity(Quantity::ElapsedS, 1.0))
     }
 
     /// `UPDATE_PCT: 50` and the like: said, not measured. A password is not repeated.

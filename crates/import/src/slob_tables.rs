@@ -124,7 +124,7 @@ impl Tables {
             };
             let figure = Figure::new(name, &printed, unit, line);
             figures.push(match quantity {
-                Some(quantity) => figure.as_quantity(quantity, 1.0),
+                Some(quantity) => figure.of_quantity(quantity, 1.0),
                 None => figure,
             });
         }
@@ -200,5 +200,5 @@ fn of_all(sum: (&str, Option<f64>, usize, &'static str, Quantity, f64), line: u3
         line,
         comparable: None,
     };
-    Some(figure.as_quantity(quantity, factor))
+    Some(figure.of_quantity(quantity, factor))
 }

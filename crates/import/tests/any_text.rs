@@ -1,0 +1,212 @@
+//! Whatever the text: no panic, no wild allocation, bounded time; and every figure stands on the line it names.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use import::{Format, Options, read};
+use proptest::prelude::*;
+
+const FIXTURES: [&str; 14] = [
+    include_str!("data/awr-10g.txt"),
+    include_str!("data/awr-19c.txt"),
+    include_str!("data/awr-info.txt"),
+    include_str!("data/fio-2.json"),
+    include_str!("data/fio-3.json"),
+    include_str!("data/iostat-linux-new.txt"),
+    include_str!("data/iostat-linux-old.txt"),
+    include_str!("data/unity-2017-physical.txt"),
+    include_str!("data/unity-2017-runs.txt"),
+    include_str!("data/unity-2017-tablespaces.txt"),
+    include_str!("data/xtremio-2014-copy.iostat"),
+    include_str!("data/xtremio-2014-half-updates-asm.txt"),
+    include_str!("data/xtremio-2014-random-asm.iostat"),
+    include_str!("data/xtremio-2014-scan-asm.txt"),
+];
+
+/// Reads as everything; what comes out must hold together.
+fn all_ways(text: &str) {
+    let formats = Format::ALL.into_iter().map(Some).chain([None]);
+    for format in formats {
+        for devices in [vec![], vec!["sd*".to_string()]] {
+            let options = Options {
+                format,
+                devices,
+                keep_first: text.len().is_multiple_of(2),
+                ..Options::default()
+            };
+            match read(text, &options) {
+                Ok(found) => sound(text, &found),
+                Err(error) => assert!(error.to_string().lines().count() >= 2, "no cure: {error}"),
+            }
+        }
+    }
+}
+
+fn sound(text: &str, found: &import::Imported) {
+    let lines = text.split('\n').count();
+    let figures = found.reports.iter().flat_map(|report| &report.figures);
+    let mut count = 0;
+    for figure in figures {
+        count += 1;
+        assert!(figure.value.is_finite() && figure.text.len() < 100, "{figure:?}");
+        assert!(figure.line >= 1 && figure.line as usize <= lines, "{figure:?}");
+        if let Some(comparable) = figure.comparable {
+            assert!(comparable.value.is_finite() && comparable.value >= 0.0, "{figure:?}");
+        }
+    }
+    // A text gives no more figures than it has words, but for sums and means.
+    assert!(count <= text.split_whitespace().count() * 2 + 64, "{count} figures");
+    assert!(found.notes.len() <= 300 && found.facts.len() <= 300);
+}
+
+#[derive(Clone, Debug)]
+enum Damage {
+    Delete(usize, usize),
+    Double(usize, usize),
+    Insert(usize, String),
+    Swap(usize, usize),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let words = prop::sample::select(vec![
+        "\u{c}",
+        "\r",
+        "\n",
+        "\t",
+        ",",
+        ".",
+        "-",
+        "----------",
+        "#####",
+        "1e400",
+        "\u{a0}",
+        "٣",
+        "{",
+        "\"",
+        "Tablespace\n",
+        "physical reads",
+        "Device: r/s",
+        "999,999,999,999,999,999,999",
+        "-5",
+        "NaN",
+        "|",
+        "USER1 1 MB, Time: 1\n",
+        "Tablespace IO Stats\n",
+        "test reads1 writes1\n",
+        "\u{feff}",
+    ]);
+    prop_oneof![
+        (any::<usize>(), 0usize..80).prop_map(|(at, n)| Damage::Delete(at, n)),
+        (any::<usize>(), 0usize..400).prop_map(|(at, n)| Damage::Double(at, n)),
+        (any::<usize>(), words).prop_map(|(at, word)| Damage::Insert(at, word.into())),
+        (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Damage::Swap(a, b)),
+    ]
+}
+
+fn damaged(text: &str, all: &[Damage]) -> String {
+    let mut chars: Vec<char> = text.chars().collect();
+    for one in all {
+        let length = chars.len().max(1);
+        match one {
+            Damage::Delete(at, n) => {
+                let at = at % length;
+                let end = (at + n).min(chars.len());
+                chars.drain(at.min(end)..end);
+            }
+            Damage::Double(at, n) => {
+                let at = (at % length).min(chars.len());
+                let end = (at + n).min(chars.len());
+                let piece = chars[at..end].to_vec();
+                chars.splice(at..at, piece);
+            }
+            Damage::Insert(at, word) => {
+                let at = (at % length).min(chars.len());
+                chars.splice(at..at, word.chars());
+            }
+            Damage::Swap(a, b) if !chars.is_empty() => chars.swap(a % length, b % length),
+            Damage::Swap(..) => {}
+        }
+    }
+    chars.into_iter().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_text(text in any::<String>()) {
+        all_ways(&text);
+    }
+
+    #[test]
+    fn words_of_the_layouts_in_any_order(
+        words in prop::collection::vec(
+            prop::sample::select(FIXTURES.iter().flat_map(|t| t.split_inclusive([' ', '\n'])).collect::<Vec<_>>()),
+            0..200,
+        )
+    ) {
+        all_ways(&words.concat());
+    }
+
+    #[test]
+    fn damaged_fixtures(
+        which in 0..FIXTURES.len(),
+        all in prop::collection::vec(damage(), 1..12),
+    ) {
+        all_ways(&damaged(FIXTURES[which], &all));
+    }
+
+    #[test]
+    fn two_fixtures_in_one(a in 0..FIXTURES.len(), b in 0..FIXTURES.len(), cut in any::<usize>()) {
+        let first: String = FIXTURES[a].chars().take(cut % (FIXTURES[a].len() + 1)).collect();
+        all_ways(&(first + FIXTURES[b]));
+    }
+}
+
+/// A quarter of a megabyte of each kind of line, which must not take a quadratic time: a hang would be noticed here.
+#[test]
+fn long_texts_are_read_in_one_go() {
+    let lines = [
+        "USER1 7031 MB, Time: 1.5\n",
+        "a_tablespace_name\n",
+        "physical reads abc 1 2 3\n",
+        "sd1 1 2 3 4 5 6 7 8 9\n",
+        "1 2 3 4 5 6 7 8 9 10 sd1\n",
+        "{\n",
+        "{\"a\":\n",
+        "1 2 3 4 5 6 7 8 9\n",
+        "---- ---- ----\n",
+        "| | | |\n",
+    ];
+    for head in [
+        "",
+        "Tablespace IO Stats\nTablespace Reads\n---------- -----\n",
+        "device r/s w/s kr/s kw/s wait actv svc_t %w %b\n",
+        "test reads1 writes1\n",
+        "FILE|SESSIONS|\n",
+    ] {
+        for line in lines {
+            let text = format!("{head}{}", line.repeat((1 << 18) / line.len()));
+            all_ways_once(&text);
+            let distinct: String = (0..10_000)
+                .map(|i| {
+                    line.replace("USER1", &format!("USER{i}"))
+                        .replace("sd1", &format!("sd{i}"))
+                        .replace("name", &format!("n{i} 1 2"))
+                })
+                .collect();
+            all_ways_once(&format!("{head}{distinct}"));
+        }
+    }
+}
+
+fn all_ways_once(text: &str) {
+    for format in Format::ALL {
+        let options = Options {
+            format: Some(format),
+            ..Options::default()
+        };
+        if let Ok(found) = read(text, &options) {
+            assert!(found.notes.len() <= 300);
+        }
+    }
+}

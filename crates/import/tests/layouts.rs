@@ -1,0 +1,284 @@
+//! Layouts of other versions, written by hand: page breaks, wrapped names, carriage returns, several intervals, and what
+//! is refused with a cure.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use import::{Format, ImportError, Imported, Options, Quantity, detect, read};
+
+fn data(name: &str) -> String {
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn imported(name: &str) -> Imported {
+    read(&data(name), &Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn value(of: &Imported, name: &str) -> f64 {
+    let report = &of.reports[0];
+    let names: Vec<&str> = report.figures.iter().map(|f| f.name.as_str()).collect();
+    report
+        .figure(name)
+        .unwrap_or_else(|| panic!("no {name} in {names:#?}"))
+        .value
+}
+
+fn comparable(of: &Imported, quantity: Quantity) -> f64 {
+    of.reports[0]
+        .comparable(quantity)
+        .unwrap_or_else(|| panic!("no {quantity:?}"))
+        .comparable
+        .unwrap()
+        .value
+}
+
+fn fact<'i>(of: &'i Imported, name: &str) -> &'i str {
+    of.facts
+        .iter()
+        .find(|fact| fact.name == name)
+        .map_or("", |fact| fact.value.as_str())
+}
+
+fn refused(text: &str, options: &Options) -> ImportError {
+    let error = read(text, options).unwrap_err();
+    let said = error.to_string();
+    assert!(said.lines().count() >= 2, "no cure: {said}");
+    error
+}
+
+#[test]
+fn oracle_10g_with_page_breaks_and_carriage_returns() {
+    let found = imported("awr-10g.txt");
+    assert_eq!(fact(&found, "release"), "10.2.0.4.0");
+    assert_eq!(fact(&found, "instance"), "testdb");
+    assert_eq!(fact(&found, "host"), "sunlab1");
+    assert_eq!(comparable(&found, Quantity::ElapsedS), 10.05 * 60.0);
+    assert_eq!(value(&found, "db_time"), 411.30);
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 6484.2);
+    assert_eq!(comparable(&found, Quantity::ReadBytesPerS), 53_254_305.6);
+    assert_eq!(comparable(&found, Quantity::WritesPerS), 200.0);
+    assert_eq!(comparable(&found, Quantity::WriteBytesPerS), 1_638_400.0);
+    assert_eq!(value(&found, "statistic.redo size.total"), 1_234_567_890.0);
+    // The busiest is not the first, and its page was broken.
+    assert_eq!(comparable(&found, Quantity::ReadNs), 7.3e6);
+    assert_eq!(value(&found, "tablespace.UNDOTBS1.writes"), 90_000.0);
+    assert_eq!(value(&found, "tablespace.APPDATA.reads"), 3_909_000.0);
+    assert_eq!(value(&found, "tablespace.APPDATA.buffer_wait_time"), 11.2);
+    assert_eq!(value(&found, "tablespace.SYSTEM.blocks_per_read"), 1.2);
+    assert_eq!(found.reports[0].figure("tablespace.SYSTEM.reads").unwrap().line, 57);
+    let spaces = found.reports[0]
+        .figures
+        .iter()
+        .filter(|f| f.name.starts_with("tablespace."))
+        .count();
+    assert_eq!(spaces, 24, "the files of the next section are no tablespaces");
+}
+
+#[test]
+fn a_named_tablespace_gives_the_latency() {
+    let options = |name: &str| Options {
+        tablespace: Some(name.into()),
+        ..Options::default()
+    };
+    let found = read(&data("awr-10g.txt"), &options("UNDOTBS1")).unwrap();
+    assert!((comparable(&found, Quantity::ReadNs) - 4.1e6).abs() < 1e-6);
+    let error = refused(&data("awr-10g.txt"), &options("NONE"));
+    assert!(error.to_string().contains("UNDOTBS1, APPDATA, SYSTEM"), "{error}");
+}
+
+#[test]
+fn oracle_19c_with_units_in_the_cells_and_wrapped_names() {
+    let found = imported("awr-19c.txt");
+    assert_eq!(fact(&found, "release"), "19.0.0.0.0");
+    assert_eq!(fact(&found, "host"), "dbhost7");
+    assert_eq!(fact(&found, "platform"), "Linux x86 64-bit");
+    assert_eq!(comparable(&found, Quantity::CpuIdleShare), 0.617);
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 43_739.1);
+    assert_eq!(
+        value(&found, "statistic.physical read total bytes optimi zed.total"),
+        0.0
+    );
+    assert_eq!(
+        value(&found, "tablespace.A_TABLESPACE_WITH_A_VERY_LONG_NAME.reads"),
+        1.320e7
+    );
+    assert_eq!(comparable(&found, Quantity::ReadNs), 731_200.0);
+    let time = found.reports[0].figure("tablespace.SYSAUX.read_time").unwrap();
+    assert_eq!((time.value, time.unit, time.text.as_str()), (1.10, "ms", "1.10ms"));
+    // Blank cells are blank, and what stands behind them is not shifted.
+    assert!(found.reports[0].figure("tablespace.TEMP.read_time").is_none());
+    assert_eq!(value(&found, "tablespace.TEMP.buffer_waits"), 0.0);
+    let overflow = |note: &import::Note| note.text.contains("physical write bytes") && note.text.contains("fit");
+    assert!(found.notes.iter().any(overflow), "{:?}", found.notes);
+}
+
+#[test]
+fn what_looks_like_awr_and_is_not() {
+    let head = |title: &str| format!("{title}\n\n{}", data("unity-2017-physical.txt"));
+    let cluster = refused(&head("WORKLOAD REPOSITORY REPORT (RAC)"), &Options::default());
+    assert!(cluster.to_string().contains("cluster"), "{cluster}");
+    let compared = refused(&head("WORKLOAD REPOSITORY COMPARE PERIOD REPORT"), &Options::default());
+    assert!(compared.to_string().contains("two periods"), "{compared}");
+    let two = format!("{}{}", data("awr-10g.txt"), data("awr-19c.txt"));
+    assert!(refused(&two, &Options::default()).to_string().contains("second report"));
+    let html = "<HTML><HEAD><TITLE>AWR Report</TITLE></HEAD>";
+    assert!(refused(html, &Options::default()).to_string().contains("made as text"));
+}
+
+#[test]
+fn numbers_of_other_languages_are_refused() {
+    let german = data("unity-2017-tablespaces.txt")
+        .replace(',', "!")
+        .replace('.', ",")
+        .replace('!', ".");
+    let error = refused(&german, &Options::default());
+    assert!(matches!(error, ImportError::DecimalComma { line: 7, .. }), "{error}");
+    assert!(error.to_string().contains("NLS_NUMERIC_CHARACTERS"), "{error}");
+    let german = data("iostat-linux-new.txt").replace('.', ",");
+    let error = refused(&german, &Options::default());
+    assert!(error.to_string().contains("LC_ALL=C"), "{error}");
+    assert!(matches!(error, ImportError::DecimalComma { line: 4, .. }), "{error}");
+}
+
+#[test]
+fn old_sysstat_with_three_reports_and_a_long_name() {
+    let device = |name: &str| Options {
+        devices: vec![name.into()],
+        ..Options::default()
+    };
+    let found = read(&data("iostat-linux-old.txt"), &device("sda")).unwrap();
+    assert_eq!(found.layout, "iostat -x of Linux (sysstat before 12)");
+    // Means of the second and third report; times weighted by the requests they are of.
+    assert_eq!(value(&found, "device.sda.r/s"), 2000.0);
+    assert_eq!(comparable(&found, Quantity::DeviceReadBytesPerS), 16_000.0 * 1024.0);
+    assert_eq!(value(&found, "device.sda.r_await"), 1.30);
+    assert_eq!(value(&found, "device.sda.w_await"), 7.0);
+    assert_eq!(value(&found, "device.sda.%util"), 93.5);
+    assert_eq!(comparable(&found, Quantity::CpuIdleShare), 0.63);
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.line == 6 && note.text.contains("since boot"))
+    );
+    let long = read(&data("iostat-linux-old.txt"), &device("mapper/*")).unwrap();
+    assert_eq!(
+        value(&long, "device.mapper/a_name_that_is_too_long_for_its_column.r_await"),
+        1.50
+    );
+    // It is listed in one of two intervals, and did nothing in the other.
+    assert_eq!(comparable(&long, Quantity::DeviceReadsPerS), 1500.0);
+    let all = imported("iostat-linux-old.txt");
+    assert!(all.reports[0].comparable(Quantity::DeviceReadsPerS).is_none());
+    assert!(all.notes.iter().any(|note| note.text.contains("--device")));
+    let kept = Options {
+        keep_first: true,
+        ..device("sda")
+    };
+    let kept = read(&data("iostat-linux-old.txt"), &kept).unwrap();
+    assert_eq!(value(&kept, "device.sda.r/s"), 1333.70);
+}
+
+#[test]
+fn new_sysstat() {
+    let found = imported("iostat-linux-new.txt");
+    assert_eq!(found.layout, "iostat -x of Linux (sysstat 12)");
+    assert_eq!(comparable(&found, Quantity::DeviceReadsPerS), 43_210.5);
+    assert_eq!(value(&found, "device.nvme0n1.rareq-sz"), 8.0);
+    assert_eq!(value(&found, "device.nvme0n1.aqu-sz"), 15.57);
+    assert_eq!(fact(&found, "system").split(' ').next(), Some("Linux"));
+    // Cut after the first report: nothing but the average since boot is left.
+    let text = data("iostat-linux-new.txt");
+    let first = text.split("\n\n\n").next().unwrap();
+    let error = refused(first, &Options::default());
+    assert!(matches!(error, ImportError::SinceBoot { line: 6 }), "{error}");
+    let plain = "Device             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn\nsda 1.0 2.0 3.0 4 5\n";
+    assert!(refused(plain, &Options::default()).to_string().contains("iostat -x"));
+}
+
+#[test]
+fn fio_3_with_words_around_it() {
+    let found = imported("fio-3.json");
+    assert_eq!(found.format, Format::Fio);
+    let iops = found.reports[0].figure("read.iops").unwrap();
+    assert_eq!(
+        (iops.value, iops.text.as_str(), iops.line),
+        (120_563.275862, "120563.275862", 23)
+    );
+    assert_eq!(comparable(&found, Quantity::ReadBytesPerS), 987_654_348.0);
+    assert_eq!(comparable(&found, Quantity::ReadNs), 530_123.456789);
+    assert_eq!(value(&found, "read.clat_ns.p99.9"), 2_998_272.0);
+    assert_eq!(comparable(&found, Quantity::ElapsedS), 10.001);
+    assert!(found.reports[0].figures.iter().all(|f| !f.name.starts_with("write")));
+    assert_eq!(fact(&found, "option bs"), "8k");
+}
+
+#[test]
+fn fio_2_with_two_jobs() {
+    let found = imported("fio-2.json");
+    assert_eq!(comparable(&found, Quantity::ReadsPerS), 512.75);
+    assert_eq!(comparable(&found, Quantity::ReadBytesPerS), 4096.0 * 1024.0);
+    assert_eq!(comparable(&found, Quantity::WritesPerS), 128.25);
+    // 300 at 100 us and 100 at 300 us.
+    assert_eq!(comparable(&found, Quantity::ReadNs), 150_000.0);
+    assert_eq!(comparable(&found, Quantity::WriteNs), 400_000.0);
+    assert!(
+        found.notes.iter().any(|note| note.text.contains("error 5")),
+        "{:?}",
+        found.notes
+    );
+    let cut = data("fio-2.json");
+    let error = refused(&cut[..cut.len() / 2], &Options::default());
+    assert!(matches!(error, ImportError::Json { .. }), "{error}");
+    let after = data("fio-2.json").replacen(
+        "\"jobname\" : \"b\",",
+        "\"jobname\" : \"b\", \"job options\" : { \"stonewall\" : \"\" },",
+        1,
+    );
+    assert!(refused(&after, &Options::default()).to_string().contains("stonewall"));
+}
+
+#[test]
+fn bars_of_awr_info() {
+    let found = imported("awr-info.txt");
+    let labels: Vec<&str> = found.reports.iter().map(|report| report.label.as_str()).collect();
+    assert_eq!(labels, ["awr_0032.txt", "awr_0064.txt"]);
+    assert_eq!(value(&found, "physical_reads"), 61_500.0);
+    assert_eq!(value(&found, "db_file_sequential_read"), 510.0);
+    assert_eq!(comparable(&found, Quantity::ElapsedS), 301.0);
+}
+
+#[test]
+fn two_runs_in_one_file_are_told_apart() {
+    let two = format!(
+        "{}{}",
+        data("xtremio-2014-random-asm.txt"),
+        data("xtremio-2014-random-zfs-aged.txt")
+    );
+    let error = refused(&two, &Options::default());
+    assert!(error.to_string().starts_with("line 4:"), "{error}");
+}
+
+#[test]
+fn an_unknown_text_says_what_was_looked_for() {
+    for text in ["", "hello\nworld\n", "{\"a\": 1}", "\u{0}\u{1}\u{2}"] {
+        let error = detect(text).unwrap_err().to_string();
+        for format in Format::ALL {
+            assert!(error.contains(format.word()), "{error}");
+        }
+    }
+    let forced = Options {
+        format: Some(Format::Awr),
+        ..Options::default()
+    };
+    let error = refused("hello\n", &forced).to_string();
+    assert!(error.contains("Tablespace IO Stats"), "{error}");
+}
+
+#[test]
+fn passwords_are_not_repeated() {
+    let text = "UPDATE_PCT: 50\nSYSDBA_PASSWD: tiger\nADMIN_PASS: tiger\nPhysical reads per second: 10\n";
+    let found = read(text, &Options::default()).unwrap();
+    assert_eq!(fact(&found, "UPDATE_PCT"), "50");
+    assert!(!format!("{found:?}").contains("tiger"));
+}
