@@ -44,6 +44,8 @@ pub(crate) enum Command {
     /// Figures of other tools (AWR, iostat, SLOB, fio) beside measured ones: shown, never ranked
     #[command(after_help = import::EXAMPLES)]
     Import(import::Import),
+    /// Figures that others published, which a study can have printed beside its own
+    Published(Published),
     /// Which stacks this machine can build, and the cure for those it cannot
     Stacks(Stacks),
     /// The tool's own ceiling on this machine, and how often its verdict procedure errs
@@ -144,6 +146,16 @@ pub(crate) struct Format {
     /// Print Markdown
     #[arg(long)]
     pub(crate) markdown: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Published {
+    /// The publication; all of them when none is named
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

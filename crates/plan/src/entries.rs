@@ -120,6 +120,29 @@ fn parts(study: &Study) -> Vec<Part> {
             keys: phase_keys(phase),
         });
     }
+    let pairs = |pairs: &[(String, String)]| {
+        let all: Vec<String> = pairs
+            .iter()
+            .map(|(ours, theirs)| format!("{} = {}", quoted(ours), quoted(theirs)))
+            .collect();
+        format!("{{ {} }}", all.join(", "))
+    };
+    let stands_for = [
+        ("stacks", &study.stands_for.stacks),
+        ("phases", &study.stands_for.phases),
+    ];
+    let keys: Keys = stands_for
+        .into_iter()
+        .filter(|(_, all)| !all.is_empty())
+        .map(|(key, all)| (key, pairs(all)))
+        .collect();
+    if !keys.is_empty() {
+        parts.push(Part {
+            header: "[published]".to_string(),
+            name: "published".to_string(),
+            keys,
+        });
+    }
     parts
 }
 

@@ -37,12 +37,23 @@ pub struct Study {
     pub database: Database,
     /// The phases in order; each block runs all of them on each stack.
     pub phases: Vec<Phase>,
+    /// Which stacks and phases stand for which of the publication.
+    pub stands_for: StandsFor,
     /// Every key with the value used and whether it was written or a default, in a stable order.
     pub resolved: Vec<Resolved>,
     /// The file as read.
     pub text: String,
     /// The factor that sizes were multiplied with (`--scale`); 1.0 as written.
     pub scaled: f64,
+}
+
+/// Ours and theirs, in the order written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StandsFor {
+    /// Stack of the study, stack of the publication.
+    pub stacks: Vec<(String, String)>,
+    /// Phase of the study, phase of the publication.
+    pub phases: Vec<(String, String)>,
 }
 
 /// One key and the value that holds.

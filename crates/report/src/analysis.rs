@@ -10,6 +10,7 @@ use crate::history::{Book, PhaseHead};
 use crate::imported::{ImportedPhase, imported};
 use crate::layouts::{Layout, layouts};
 use crate::others::{NotTested, not_tested};
+use crate::published::{Published, published};
 use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
 use crate::sentence::sentence;
 use ledger::{Ledger, LedgerError};
@@ -47,6 +48,8 @@ pub struct Analysis {
     pub layouts: Vec<Layout>,
     /// What another tool measured elsewhere: shown beside, never ranked.
     pub imported: Vec<ImportedPhase>,
+    /// What others published, beside what was measured; `null` when the study names no publication.
+    pub published: Option<Published>,
     /// What was measured and is not ranked, and why.
     pub unranked: Vec<Unranked>,
     /// Blocks whose ratios do not count, and why.
@@ -320,14 +323,16 @@ impl Analysis {
             phases.push(phase_report(&book, head)?);
         }
         let (differences, equal) = differences(&book);
+        let comparisons = comparisons(&book, &ranking);
         let mut analysis = Analysis {
             imported: imported(&book, &phases),
+            published: published(&book, &comparisons, &ranking.dropped)?,
             study: study_head(&book, &ranking),
             stacks: stack_heads(&book),
             differences,
             equal,
             phases,
-            comparisons: comparisons(&book, &ranking),
+            comparisons,
             looks: looks(&ranking),
             go_on: ranking.decision.go_on.into(),
             not_tested: not_tested(&book, &ranking.pairs, &ranking.dropped)?,

@@ -25,6 +25,7 @@ mod markdown;
 mod others;
 mod page;
 mod provenance;
+pub mod published;
 mod rank;
 mod sentence;
 mod stalls;

@@ -44,6 +44,13 @@ pub fn markdown(analysis: &Analysis) -> String {
         imported(&mut out, analysis, &phase.name);
     }
     alone(&mut out, analysis);
+    if let Some(published) = &analysis.published {
+        out.push_str("### What others published\n\n");
+        for line in crate::published::lines(published) {
+            out.push_str(&format!("- {}\n", plain(&line)));
+        }
+        out.push('\n');
+    }
     for one in &analysis.unranked {
         let phase = one.phase.as_deref().unwrap_or("all phases");
         out.push_str(&format!(

@@ -50,6 +50,7 @@ pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     layouts(&mut page, analysis);
     verdicts(&mut page, analysis);
     others(&mut page, analysis);
+    published(&mut page, analysis);
     left_out(&mut page, analysis);
     doubts(&mut page, analysis);
     page.blank();
@@ -141,6 +142,17 @@ fn legend(page: &mut Page, analysis: &Analysis) {
         0,
         plain(),
     );
+}
+
+/// What others found, and whether it agrees.
+fn published(page: &mut Page, analysis: &Analysis) {
+    let Some(published) = &analysis.published else {
+        return;
+    };
+    page.title("What others published");
+    for line in crate::published::lines(published) {
+        page.say(&format!("  {line}"), 4, plain());
+    }
 }
 
 /// How often the data files are broken into pieces, before and after.

@@ -5,6 +5,7 @@ mod check;
 mod clean;
 mod dg;
 mod import;
+mod published;
 mod quick;
 mod report;
 mod run;
@@ -22,6 +23,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Run(flags) => run::run(flags),
         Command::Report(flags) => report::report(flags),
         Command::Import(flags) => import::import(flags),
+        Command::Published(flags) => published::published(flags),
         Command::Stacks(flags) => stacks::stacks(flags),
         Command::Calibrate(flags) => calibrate::calibrate(flags),
         Command::Clean(flags) => clean::clean(flags),

@@ -50,7 +50,14 @@ pub(crate) fn load(path: &Path, scale: Option<f64>) -> Result<Study, Failure> {
         Some(factor) => plan::load_scaled(path, factor),
         None => plan::load(path),
     };
-    study.map_err(|e| Failure::Usage(anyhow!("{e}")))
+    let study = study.map_err(|e| Failure::Usage(anyhow!("{e}")))?;
+    if let Some(id) = &study.published {
+        let theirs = |pairs: &[(String, String)]| pairs.iter().map(|(_, theirs)| theirs.clone()).collect::<Vec<_>>();
+        let (stacks, phases) = (theirs(&study.stands_for.stacks), theirs(&study.stands_for.phases));
+        report::published::check(id, &stacks, &phases)
+            .map_err(|e| Failure::Usage(anyhow!("{}: {e}", path.display())))?;
+    }
+    Ok(study)
 }
 
 /// A study's name as a file name.

@@ -7,12 +7,13 @@ mod checks;
 mod database;
 mod luns;
 mod phases;
+mod published;
 mod stacks;
 
 pub(crate) use stacks::word as stack_word;
 
 use crate::error::{Findings, Span};
-use crate::study::{IoMethod, Study};
+use crate::study::{IoMethod, StandsFor, Study};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::{At, WrittenStudy};
 use std::collections::BTreeMap;
@@ -53,8 +54,10 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         luns,
         memory_budget,
         phases,
+        stands_for: StandsFor::default(),
     };
     study.database = database::resolve(written, &study, &mut settle);
+    study.stands_for = published::resolve(written, &study, settle.findings);
     checks::all(written, &study, settle.findings);
     study.resolved = crate::entries::resolved(&study, &written.said);
     study

@@ -5,11 +5,13 @@
 //! user said.
 
 mod phase;
+mod published;
 mod section;
 mod stack;
 mod value;
 
 pub(crate) use phase::{FlatHotspot, WrittenHotspot, WrittenPhase};
+pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenModel, WrittenStack};
 pub(crate) use value::{At, Options, Overwrite, PhaseWord, StackWord, Word};
@@ -28,6 +30,7 @@ pub(crate) struct WrittenStudy {
     pub(crate) stacks: Vec<WrittenStack>,
     pub(crate) database: WrittenDatabase,
     pub(crate) phases: Vec<WrittenPhase>,
+    pub(crate) published: Option<WrittenPublished>,
     /// What was said, as (section, key): (`"stack.btrfs"`, `"profile"`), (`"luns.data"`, `"files.size"`).
     pub(crate) said: BTreeSet<(String, String)>,
 }
@@ -123,6 +126,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         .into_iter()
         .map(|s| phase::read(s, findings))
         .collect();
+    let published = heading(&mut root, "published", findings).map(|s| published::read(s, findings));
     root.finish(&[], findings);
     Some(WrittenStudy {
         header,
@@ -131,6 +135,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         stacks,
         database,
         phases,
+        published,
         said: said(document.get_ref()),
     })
 }

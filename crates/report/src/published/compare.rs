@@ -1,0 +1,422 @@
+//! Published ratios beside measured ones with their intervals, and what may be said of both.
+//!
+//! Takes the gathered file, the comparisons and the dropped blocks; gives a [`Published`]. A measured ratio is that of the
+//! verdict where the study made one; else, and for a change from one phase to another on the same stack, a plain 95 %
+//! interval over blocks that is not tested. Prevents: two numbers that look alike called agreement.
+
+use super::source::{Phase, Source, find};
+use crate::analysis::{Comparison, DroppedBlock};
+use crate::cells::Metric;
+use crate::history::Book;
+use ledger::LedgerError;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A publication beside what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Published {
+    /// Its identity.
+    pub source: String,
+    /// What was compared.
+    pub title: String,
+    /// When.
+    pub year: u32,
+    /// On what.
+    pub about: String,
+    /// Its figures.
+    pub figures: Vec<PublishedFigure>,
+    /// Its ratios beside ours.
+    pub ratios: Vec<PublishedRatio>,
+}
+
+/// Figures of a publication.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PublishedFigure {
+    /// Of its stack.
+    pub stack: String,
+    /// In its phase.
+    pub phase: String,
+    /// With its unit: "reads/s".
+    pub quantity: String,
+    /// One a run.
+    pub values: Vec<f64>,
+}
+
+/// One ratio of a publication. Above 1 is better for the first of the two.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PublishedRatio {
+    /// "zfs to asm in scan", "zfs, aged scan to scan".
+    pub theirs: String,
+    /// Least ratio published.
+    pub low: f64,
+    /// Greatest ratio published; equal to `low` for a single one.
+    pub high: f64,
+    /// What was said of it.
+    pub words: Option<String>,
+    /// The same of our stacks and phases; `null` where the study maps none to it.
+    pub ours: Option<String>,
+    /// As measured; `null` where it could not be.
+    pub measured: Option<MeasuredRatio>,
+    /// What may be said of both.
+    pub agreement: Agreement,
+    /// The same in words.
+    pub says: String,
+}
+
+/// A ratio measured here.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MeasuredRatio {
+    /// The ratio.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Blocks in it.
+    pub n: u32,
+    /// True when it is a comparison of the study with its share of the error; else a plain 95 % interval.
+    pub tested: bool,
+}
+
+/// Whether a published and a measured ratio agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// Same direction, and the published ratio lies inside the measured interval; or both see no difference.
+    DirectionAndSize,
+    /// Same direction, another size.
+    Direction,
+    /// Opposite directions.
+    Opposite,
+    /// One of the two sees no difference beyond the margin, the other does.
+    OneSeesNone,
+    /// The measured interval allows more than one answer, or there is none.
+    CouldNotBeTold,
+}
+
+/// `None` for a study that names no publication that this version knows.
+pub(crate) fn published(
+    book: &Book,
+    comparisons: &[Comparison],
+    dropped: &[DroppedBlock],
+) -> Result<Option<Published>, LedgerError> {
+    let Some(Ok(source)) = book.study.published.as_deref().map(find) else {
+        return Ok(None);
+    };
+    let map = Map::of(book);
+    let judge = Judge {
+        book,
+        comparisons,
+        dropped,
+        map,
+    };
+    let mut ratios = Vec::new();
+    for phase in &source.phases {
+        for [stack, _] in source.stacks.iter().skip(1) {
+            ratios.extend(judge.between_stacks(source, phase, stack)?);
+        }
+        for [stack, _] in &source.stacks {
+            ratios.extend(judge.between_phases(source, phase, stack)?);
+        }
+    }
+    let figures = source.figures.iter().map(|figure| PublishedFigure {
+        stack: figure.stack.clone(),
+        phase: figure.phase.clone(),
+        quantity: figure.quantity.clone(),
+        values: figure.values.clone(),
+    });
+    Ok(Some(Published {
+        source: source.id.clone(),
+        title: source.title.clone(),
+        year: source.year,
+        about: source.about.clone(),
+        figures: figures.collect(),
+        ratios,
+    }))
+}
+
+/// Ours for theirs, as the study's settings say.
+struct Map {
+    stacks: Vec<(String, String)>,
+    phases: Vec<(String, String)>,
+}
+
+impl Map {
+    fn of(book: &Book) -> Map {
+        let pairs = |key: &str| {
+            let setting = book.settings.iter().find(|setting| setting.key == key);
+            let text = setting.map_or(String::new(), |setting| format!("pairs = {}", setting.value));
+            let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+            let pairs = table.get("pairs").and_then(|value| value.as_table());
+            let one = |(ours, theirs): (&String, &toml::Value)| Some((ours.clone(), theirs.as_str()?.to_string()));
+            pairs.map_or_else(Vec::new, |pairs| pairs.iter().filter_map(one).collect())
+        };
+        Map {
+            stacks: pairs("published.stacks"),
+            phases: pairs("published.phases"),
+        }
+    }
+
+    fn stacks(&self, theirs: &str) -> Vec<&str> {
+        all(&self.stacks, theirs)
+    }
+
+    fn phases(&self, theirs: &str) -> Vec<&str> {
+        all(&self.phases, theirs)
+    }
+}
+
+fn all<'m>(pairs: &'m [(String, String)], theirs: &str) -> Vec<&'m str> {
+    pairs
+        .iter()
+        .filter(|pair| pair.1 == theirs)
+        .map(|pair| pair.0.as_str())
+        .collect()
+}
+
+struct Judge<'b> {
+    book: &'b Book,
+    comparisons: &'b [Comparison],
+    dropped: &'b [DroppedBlock],
+    map: Map,
+}
+
+impl Judge<'_> {
+    /// A stack to the base in one phase.
+    fn between_stacks(&self, source: &Source, phase: &Phase, stack: &str) -> Result<Vec<PublishedRatio>, LedgerError> {
+        let base = source.base();
+        let said = source
+            .ratios
+            .iter()
+            .find(|ratio| ratio.stack == stack && ratio.phase == phase.id);
+        let base_phase = phase.base_phase.as_ref().unwrap_or(&phase.id);
+        let from_figures = oriented(source.mean(stack, &phase.id), source.mean(base, base_phase), phase);
+        let Some((low, high)) = said.map(|ratio| (ratio.low, ratio.high)).or(from_figures) else {
+            return Ok(Vec::new());
+        };
+        let theirs = match &phase.base_phase {
+            Some(before) => format!("{stack} in {} to {base} in {before}", phase.id),
+            None => format!("{stack} to {base} in {}", phase.id),
+        };
+        let words = said.map(|ratio| ratio.words.clone());
+        let mut found = Vec::new();
+        for ours in self.map.stacks(stack) {
+            for our_base in self.map.stacks(base) {
+                for our_phase in self.map.phases(&phase.id) {
+                    let measured = self.ratio(ours, our_base, our_phase, our_phase)?;
+                    let name = format!("{ours} to {our_base} in {our_phase}");
+                    found.push(self.said(&theirs, (low, high), words.clone(), Some(name), measured));
+                }
+            }
+        }
+        if found.is_empty() {
+            found.push(self.said(&theirs, (low, high), words, None, None));
+        }
+        Ok(found)
+    }
+
+    /// The same stack in this phase and in the one that it is a change from.
+    fn between_phases(&self, source: &Source, phase: &Phase, stack: &str) -> Result<Vec<PublishedRatio>, LedgerError> {
+        let Some(before) = &phase.against else {
+            return Ok(Vec::new());
+        };
+        let Some(published) = oriented(source.mean(stack, &phase.id), source.mean(stack, before), phase) else {
+            return Ok(Vec::new());
+        };
+        let theirs = format!("{stack}, {} to {before}", phase.id);
+        let mut found = Vec::new();
+        for ours in self.map.stacks(stack) {
+            for after in self.map.phases(&phase.id) {
+                for our_before in self.map.phases(before) {
+                    let measured = self.ratio(ours, ours, after, our_before)?;
+                    let name = format!("{ours}, {after} to {our_before}");
+                    found.push(self.said(&theirs, published, None, Some(name), measured));
+                }
+            }
+        }
+        if found.is_empty() {
+            found.push(self.said(&theirs, published, None, None, None));
+        }
+        Ok(found)
+    }
+
+    fn said(
+        &self,
+        theirs: &str,
+        (low, high): (f64, f64),
+        words: Option<String>,
+        ours: Option<String>,
+        measured: Option<MeasuredRatio>,
+    ) -> PublishedRatio {
+        let agreement = agreement((low, high), measured.as_ref(), self.book.study.margin);
+        let says = match (&ours, &measured) {
+            (None, _) => "nothing of this study is mapped to it".into(),
+            (_, None) => "could not be told: it was not measured in two blocks or more".into(),
+            (_, Some(measured)) => words_of(agreement, (low, high), measured),
+        };
+        PublishedRatio {
+            theirs: theirs.into(),
+            low,
+            high,
+            words,
+            ours,
+            measured,
+            agreement,
+            says,
+        }
+    }
+
+    /// A ratio of two cells: the study's own comparison where it made one, else over blocks.
+    fn ratio(&self, stack: &str, base: &str, after: &str, before: &str) -> Result<Option<MeasuredRatio>, LedgerError> {
+        if after == before {
+            for one in self.comparisons.iter().filter(|one| one.phase == after) {
+                let (Some(ratio), Some(low), Some(high), Some(n)) = (one.ratio, one.low, one.high, one.n) else {
+                    continue;
+                };
+                let found = |ratio, low, high| MeasuredRatio {
+                    ratio,
+                    low,
+                    high,
+                    n,
+                    tested: true,
+                };
+                if one.stack == stack && one.base == base {
+                    return Ok(Some(found(ratio, low, high)));
+                }
+                if one.stack == base && one.base == stack && low > 0.0 {
+                    return Ok(Some(found(1.0 / ratio, 1.0 / high, 1.0 / low)));
+                }
+            }
+        }
+        let metric_of = |phase: &str| {
+            self.book
+                .phases
+                .iter()
+                .find(|head| head.name == phase)
+                .map(|head| Metric::of(head.kind))
+        };
+        let (Some(metric), Some(other)) = (metric_of(after), metric_of(before)) else {
+            return Ok(None);
+        };
+        if metric != other {
+            return Ok(None);
+        }
+        let mut ys = Vec::new();
+        for block in (0..self.book.blocks()).filter(|block| !self.dropped.iter().any(|one| one.block == *block)) {
+            let value = |stack: &str, phase: &str| {
+                let seen = self.book.ran(block, stack).and_then(|ran| ran.phases.get(phase));
+                seen.filter(|seen| seen.is_valid())
+                    .map_or(Ok(None), |seen| metric.value(seen))
+            };
+            if let (Some(x), Some(base)) = (value(stack, after)?, value(base, before)?) {
+                ys.extend(stats::log_ratio(x, base, metric.orientation()));
+            }
+        }
+        let interval = stats::ratio_interval(&ys, 0.95);
+        let found = interval
+            .filter(|i| i.low.is_finite() && i.high.is_finite())
+            .map(|i| MeasuredRatio {
+                ratio: i.middle,
+                low: i.low,
+                high: i.high,
+                n: ys.len() as u32,
+                tested: false,
+            });
+        Ok(found)
+    }
+}
+
+/// As a ratio above 1 when the first is better.
+fn oriented(of: Option<f64>, to: Option<f64>, phase: &Phase) -> Option<(f64, f64)> {
+    let (of, to) = (of.filter(|v| *v > 0.0)?, to.filter(|v| *v > 0.0)?);
+    let ratio = if phase.better == "lower" { to / of } else { of / to };
+    Some((ratio, ratio))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Better,
+    Worse,
+    None,
+    Unknown,
+}
+
+fn agreement((low, high): (f64, f64), measured: Option<&MeasuredRatio>, margin: f64) -> Agreement {
+    let Some(measured) = measured else {
+        return Agreement::CouldNotBeTold;
+    };
+    let up = 1.0 + margin;
+    let theirs = match () {
+        () if low > up => Direction::Better,
+        () if high < 1.0 / up => Direction::Worse,
+        () if low >= 1.0 / up && high <= up => Direction::None,
+        () => Direction::Unknown,
+    };
+    let ours = match () {
+        () if measured.low > 1.0 / up && measured.high < up => Direction::None,
+        () if measured.low > 1.0 => Direction::Better,
+        () if measured.high < 1.0 => Direction::Worse,
+        () => Direction::Unknown,
+    };
+    match (theirs, ours) {
+        (Direction::Unknown, _) | (_, Direction::Unknown) => Agreement::CouldNotBeTold,
+        (Direction::None, Direction::None) => Agreement::DirectionAndSize,
+        (Direction::None, _) | (_, Direction::None) => Agreement::OneSeesNone,
+        (a, b) if a != b => Agreement::Opposite,
+        _ if high >= measured.low && low <= measured.high => Agreement::DirectionAndSize,
+        _ => Agreement::Direction,
+    }
+}
+
+fn words_of(agreement: Agreement, (low, high): (f64, f64), measured: &MeasuredRatio) -> String {
+    let middle = (low * high).sqrt();
+    match agreement {
+        Agreement::DirectionAndSize if low <= measured.high && high >= measured.low => {
+            "agrees in direction and size: the published ratio lies inside the measured interval".into()
+        }
+        Agreement::DirectionAndSize => "agrees: no difference beyond the margin in either".into(),
+        Agreement::Direction if middle.ln().abs() > measured.ratio.ln().abs() => {
+            "same direction, and less of it here than published".into()
+        }
+        Agreement::Direction => "same direction, and more of it here than published".into(),
+        Agreement::Opposite => "opposite direction".into(),
+        Agreement::OneSeesNone if measured.low > 1.0 || measured.high < 1.0 => {
+            "disagrees: a difference here, none beyond the margin published".into()
+        }
+        Agreement::OneSeesNone => "disagrees: no difference beyond the margin here, one published".into(),
+        Agreement::CouldNotBeTold => "could not be told: the measured interval allows more than one answer".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(low: f64, high: f64) -> MeasuredRatio {
+        MeasuredRatio {
+            ratio: (low * high).sqrt(),
+            low,
+            high,
+            n: 4,
+            tested: true,
+        }
+    }
+
+    #[test]
+    fn what_may_be_said() {
+        let of = |published: f64, low, high| agreement((published, published), Some(&measured(low, high)), 0.05);
+        assert_eq!(of(0.5, 0.45, 0.55), Agreement::DirectionAndSize);
+        assert_eq!(of(0.5, 0.7, 0.8), Agreement::Direction);
+        assert_eq!(of(0.5, 1.2, 1.3), Agreement::Opposite);
+        assert_eq!(of(0.5, 0.97, 1.03), Agreement::OneSeesNone);
+        assert_eq!(of(1.0, 0.97, 1.03), Agreement::DirectionAndSize);
+        assert_eq!(of(1.0, 0.5, 0.6), Agreement::OneSeesNone);
+        // The published ratio lies inside, and so does its opposite.
+        assert_eq!(of(0.5, 0.4, 1.4), Agreement::CouldNotBeTold);
+        assert_eq!(agreement((0.5, 0.5), None, 0.05), Agreement::CouldNotBeTold);
+        assert_eq!(
+            agreement((1.11, 1.17), Some(&measured(1.15, 1.3)), 0.05),
+            Agreement::DirectionAndSize
+        );
+    }
+}
