@@ -9,6 +9,8 @@ mod error;
 mod estimate;
 mod meaning;
 mod schedule;
+mod slob_conf;
+mod slob_take;
 mod space;
 mod study;
 mod units;
@@ -65,13 +67,24 @@ pub fn parse_scaled(text: &str, file: &Path, factor: f64) -> Result<Study, PlanE
     let mut findings = Findings::default();
     let written = written::read(text, &mut findings);
     // The meaning of a file that was misread is guesswork, and its contradictions would be noise.
-    let Some(written) = written.filter(|_| findings.is_empty()) else {
+    let Some(mut written) = written.filter(|_| findings.is_empty()) else {
         return Err(findings.into_error(text, file));
     };
+    let slob = slob_take::take(&mut written, file.parent().unwrap_or(Path::new("")), &mut findings);
     let mut study = meaning::resolve(&written, text, factor, &mut findings);
     if !findings.is_empty() {
         return Err(findings.into_error(text, file));
     }
+    study.slob = slob_take::settled(slob, &study);
+    // The file is not part of the study's text, so its values go with the result.
+    let disclosed = study.slob.iter().map(|row| Resolved {
+        key: format!("phase.{}.slob_conf.{}", row.phase, row.key),
+        value: row.seed.clone(),
+        written: true,
+        unscaled: None,
+    });
+    study.resolved.extend(disclosed.collect::<Vec<_>>());
+    study.file = file.to_path_buf();
     if factor != 1.0 {
         let plain = meaning::resolve(&written, text, 1.0, &mut Findings::default());
         for row in &mut study.resolved {
@@ -88,7 +101,7 @@ impl Study {
     /// # Errors
     /// As [`parse_scaled`]: what fits at one scale may not fit at another.
     pub fn scaled(&self, factor: f64) -> Result<Study, PlanError> {
-        parse_scaled(&self.text, Path::new(&format!("{}.toml", self.name)), factor)
+        parse_scaled(&self.text, &self.file, factor)
     }
 
     /// The study as a file that says every key; it reads back as the same study.

@@ -41,6 +41,10 @@ pub struct Study {
     pub stands_for: StandsFor,
     /// Every key with the value used and whether it was written or a default, in a stable order.
     pub resolved: Vec<Resolved>,
+    /// What was read from files of SLOB's (`slob_conf`), parameter by parameter.
+    pub slob: Vec<SlobRow>,
+    /// The file as messages call it; what it names lies beside it.
+    pub file: PathBuf,
     /// The file as read.
     pub text: String,
     /// The factor that sizes were multiplied with (`--scale`); 1.0 as written.
@@ -67,6 +71,25 @@ pub struct Resolved {
     pub written: bool,
     /// The value before `--scale` changed it, if it did.
     pub unscaled: Option<String>,
+}
+
+/// One parameter of a `slob.conf`: what it says there, what the phase uses, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlobRow {
+    /// The phase that named the file.
+    pub phase: String,
+    /// The file as the study names it.
+    pub file: String,
+    /// Line in it, 1-based.
+    pub line: usize,
+    /// SLOB's name.
+    pub key: String,
+    /// The value there; a password is not shown.
+    pub seed: String,
+    /// The key of the study that has its meaning, with the value that holds; `None` when it has none.
+    pub used: Option<String>,
+    /// Why that value, or why nothing.
+    pub why: String,
 }
 
 /// How I/O is issued.

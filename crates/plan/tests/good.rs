@@ -14,6 +14,7 @@ fn assert_same(a: &Study, b: &Study) {
     let plain = |study: &Study| {
         let mut study = study.clone();
         study.text.clear();
+        study.file = Default::default();
         study.scaled = 1.0;
         study.resolved.clear();
         study

@@ -118,6 +118,7 @@ impl Facts {
             );
             row("", found);
         }
+        slob(&mut text, study);
         self.touches(&mut text);
         text.push_str("\nNothing was touched.\n");
         text
@@ -182,7 +183,31 @@ impl Facts {
             "destroys": self.destroys.iter()
                 .map(|(p, v)| json!({ "device": p.display().to_string(), "verdict": v })).collect::<Vec<_>>(),
             "settings": settings,
+            "slob_conf": study.slob.iter().map(|r| json!({
+                "phase": r.phase, "file": r.file, "line": r.line, "key": r.key, "seed": r.seed, "used": r.used,
+                "why": r.why,
+            })).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// Each parameter of a file of SLOB's: its value there, the value used, and why.
+fn slob(text: &mut String, study: &Study) {
+    let mut named = None;
+    for row in &study.slob {
+        if named != Some((&row.phase, &row.file)) {
+            named = Some((&row.phase, &row.file));
+            let heading = format!("\n{} of phase {}: value there, value used, why\n", row.file, row.phase);
+            text.push_str(&heading);
+        }
+        let used = row.used.as_deref().unwrap_or("-");
+        let line = format!(
+            "{} {}; {used}; {}",
+            row.key,
+            if row.seed.is_empty() { "''" } else { &row.seed },
+            row.why
+        );
+        text.push_str(&row_text(" -", &line));
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         memory_budget,
         phases,
         stands_for: StandsFor::default(),
+        slob: Vec::new(),
+        file: std::path::PathBuf::new(),
     };
     study.database = database::resolve(written, &study, &mut settle);
     study.stands_for = published::resolve(written, &study, settle.findings);

@@ -33,6 +33,8 @@ pub(crate) struct WrittenPhase {
     pub(crate) hotspot: Option<Option<WrittenHotspot>>,
     pub(crate) flat_hotspot: FlatHotspot,
     pub(crate) rate: Option<At<Option<Rate>>>,
+    /// A file of SLOB's whose parameters hold where the study says nothing else.
+    pub(crate) slob_conf: Option<At<String>>,
     pub(crate) users: Option<At<u64>>,
     pub(crate) degree: Option<At<u64>>,
     pub(crate) parallel: Option<At<u64>>,
@@ -73,6 +75,7 @@ const RANDOM: &[&str] = &[
     "hotspot_offset_mb",
     "hotspot_frequency",
     "rate",
+    "slob_conf",
 ];
 const SCAN: &[&str] = &["users", "degree", "parallel"];
 
@@ -152,6 +155,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
             frequency: s.get("hotspot_frequency", findings),
         },
         rate: s.get_or("rate", "none", findings),
+        slob_conf: s.get("slob_conf", findings),
         users: s.get("users", findings),
         degree: s.get("degree", findings),
         parallel: s.get("parallel", findings),
