@@ -11,7 +11,18 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-const COMMANDS: [&str; 8] = ["quick", "check", "run", "report", "stacks", "calibrate", "clean", "dg"];
+const COMMANDS: [&str; 10] = [
+    "quick",
+    "check",
+    "run",
+    "report",
+    "import",
+    "published",
+    "stacks",
+    "calibrate",
+    "clean",
+    "dg",
+];
 const DG_COMMANDS: [&str; 9] = ["create", "ls", "du", "add", "drop", "rebalance", "check", "cp", "rm"];
 
 fn assert_narrow(what: &str, text: &str) {

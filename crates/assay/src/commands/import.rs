@@ -1,11 +1,12 @@
 //! `assay import`: figures that other tools measured, shown, and recorded beside measured ones when asked.
 
+use super::check::wrapped;
 use super::{print, print_json};
 use crate::cli::import::{Import, ImportFormat};
 use crate::exit::Failure;
 use crate::record::unix_ns;
 use anyhow::{Context, anyhow};
-use import::{Format, Imported, Options, Quantity};
+use import::{Format, Imported, Options};
 use ledger::{ImportNote, ImportedFact, ImportedFigure, ImportedText, Ledger};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -249,58 +250,48 @@ fn row(text: &Text, stack: &str, phase: &str) -> ImportedText {
     }
 }
 
-/// What was read. `all`: every figure, else those that may be set beside measured ones.
+/// What was read, in 80 columns. `all`: every figure, else those that may be set beside measured ones.
 fn words(texts: &[Text], all: bool) -> String {
     let mut out = String::new();
     for text in texts {
         let imported = &text.imported;
         let count: usize = imported.reports.iter().map(|report| report.figures.len()).sum();
-        out.push_str(&format!(
-            "{}: {}, {count} figures\n",
-            visible(&text.file),
-            visible(&imported.layout)
-        ));
+        let head = format!("{}: {}, {count} figures", visible(&text.file), visible(&imported.layout));
+        out.push_str(&wrapped("", 0, &head));
         for fact in &imported.facts {
-            out.push_str(&format!(
-                "  line {:>6}  {}: {}\n",
-                fact.line,
-                visible(&fact.name),
-                visible(&fact.value)
-            ));
+            let said = format!("{}: {}", visible(&fact.name), visible(&fact.value));
+            out.push_str(&wrapped(&format!("{:>6}", fact.line), 9, &said));
         }
         for report in &imported.reports {
             if !report.label.is_empty() {
-                out.push_str(&format!("  {}\n", visible(&report.label)));
+                out.push_str(&wrapped("", 7, &visible(&report.label)));
             }
-            for figure in &report.figures {
-                if !all && figure.comparable.is_none() {
-                    continue;
-                }
-                let beside = figure
-                    .comparable
-                    .map_or(String::new(), |c| format!("  = {}", beside(c.quantity)));
-                out.push_str(&format!(
-                    "  line {:>6}  {:<48} {:>18} {}{beside}\n",
-                    figure.line,
-                    visible(&figure.name),
-                    visible(&figure.text),
-                    figure.unit
-                ));
+            for figure in report.figures.iter().filter(|figure| all || figure.comparable.is_some()) {
+                out.push_str(&row_of(figure));
             }
         }
         for note in &imported.notes {
-            match note.line {
-                0 => out.push_str(&format!("  note: {}\n", visible(&note.text))),
-                line => out.push_str(&format!("  line {line:>6}  note: {}\n", visible(&note.text))),
-            }
+            let line = if note.line == 0 { String::new() } else { note.line.to_string() };
+            out.push_str(&wrapped(&format!("{line:>6}"), 9, &visible(&note.text)));
         }
     }
+    out.push_str("In front: the line of the text. * may be set beside measured figures.\n");
     out
 }
 
-fn beside(quantity: Quantity) -> String {
-    quantity.name().replace('_', " ")
+/// Line, mark, name, value, unit.
+fn row_of(figure: &import::Figure) -> String {
+    let mark = if figure.comparable.is_some() { '*' } else { ' ' };
+    let (name, value) = (visible(&figure.name), visible(&figure.text));
+    let first = format!("{:>6} {mark} ", figure.line);
+    if name.chars().count() <= NAME_COLUMNS {
+        return format!("{first}{name:<NAME_COLUMNS$} {value:>15} {}\n", figure.unit);
+    }
+    format!("{}{:>57} {}\n", wrapped(&first, 9, &name), value, figure.unit)
 }
+
+/// Names longer than this stand on a line of their own.
+const NAME_COLUMNS: usize = 32;
 
 /// Text of a stranger's file, unable to act on the terminal.
 fn visible(text: &str) -> String {
