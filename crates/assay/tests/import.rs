@@ -30,15 +30,30 @@ fn figures_of_another_tool_beside_measured_ones() {
     // Shown without a result file: everything, and nothing is written.
     let shown = bench.expect(0, &["import", "awr.txt"]).stdout;
     narrow(&shown);
-    assert!(shown.contains("201,232,334,848") && shown.contains("8.3846806E+09"), "{shown}");
+    assert!(
+        shown.contains("201,232,334,848") && shown.contains("8.3846806E+09"),
+        "{shown}"
+    );
 
-    let into = ["import", "awr.txt", "--into", "done.assay", "--stack", "oracle", "--phase", &phase];
+    let into = [
+        "import",
+        "awr.txt",
+        "--into",
+        "done.assay",
+        "--stack",
+        "oracle",
+        "--phase",
+        &phase,
+    ];
     let said = bench.expect(0, &into);
     narrow(&said.stdout);
     assert!(said.stderr.contains("assay report done.assay"), "{}", said.stderr);
     let after: Value = serde_json::from_str(&bench.expect(0, &["report", "done.assay", "--json"]).stdout).unwrap();
     for part in ["comparisons", "sentence", "stacks", "phases", "checks"] {
-        assert_eq!(before["report"][part], after["report"][part], "{part} changed by an import");
+        assert_eq!(
+            before["report"][part], after["report"][part],
+            "{part} changed by an import"
+        );
     }
     let imported = &after["report"]["imported"][0];
     assert_eq!(imported["stack"], "oracle");
@@ -49,7 +64,16 @@ fn figures_of_another_tool_beside_measured_ones() {
     assert!(report.contains("imported, not measured here and not ranked") && report.contains("80,744.1"));
 
     bench.run(&into).failed_with(2, &["already imported", "another phase"]);
-    let taken = ["import", "awr.txt", "--into", "done.assay", "--stack", "plain", "--phase", "x"];
+    let taken = [
+        "import",
+        "awr.txt",
+        "--into",
+        "done.assay",
+        "--stack",
+        "plain",
+        "--phase",
+        "x",
+    ];
     bench.run(&taken).failed_with(2, &["was measured", "plain (elsewhere)"]);
     let into_awr = ["import", "awr.txt", "--into", "awr.txt", "--stack", "x", "--phase", "x"];
     bench.run(&into_awr).failed_with(2, &["not an Assay result file"]);
@@ -68,7 +92,18 @@ fn a_result_file_of_imports_alone() {
         let phase = format!("{update} % updates");
         let (compressed, update) = (format!("comp={compressed}"), format!("update={update}"));
         let args = [
-            "import", "runs.txt", "--where", &compressed, "--where", &update, how, "unity.assay", "--stack", stack, "--phase", &phase,
+            "import",
+            "runs.txt",
+            "--where",
+            &compressed,
+            "--where",
+            &update,
+            how,
+            "unity.assay",
+            "--stack",
+            stack,
+            "--phase",
+            &phase,
         ];
         bench.expect(0, &args);
     };
@@ -77,14 +112,22 @@ fn a_result_file_of_imports_alone() {
     let report = bench.expect(0, &["report", "unity.assay"]).stdout;
     narrow(&report);
     // Sums of both instances: 56,919, 57,007, 56,643; and 43,110, 42,167, 42,819.
-    assert!(report.contains("56,919 (56,643 to 57,007)") && report.contains("42,819 (42,167 to 43,110)"), "{report}");
+    assert!(
+        report.contains("56,919 (56,643 to 57,007)") && report.contains("42,819 (42,167 to 43,110)"),
+        "{report}"
+    );
     assert!(report.trim_end().ends_with("figures are not ranked."), "{report}");
     bench.expect(0, &["report", "unity.assay", "--markdown"]);
-    let json = bench.expect(0, &["import", "copy.iostat", "--device", "c3*", "--json"]).stdout;
+    let json = bench
+        .expect(0, &["import", "copy.iostat", "--device", "c3*", "--json"])
+        .stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
     let figures = json["texts"][0]["reports"][0]["figures"].as_array().unwrap().clone();
     let read = figures.iter().find(|f| f["name"] == "devices.5.kr/s").unwrap();
-    assert_eq!((read["text"].as_str(), read["line"].as_u64()), (Some("57348.2"), Some(10)));
+    assert_eq!(
+        (read["text"].as_str(), read["line"].as_u64()),
+        (Some("57348.2"), Some(10))
+    );
 }
 
 #[test]
@@ -93,14 +136,33 @@ fn what_cannot_be_imported_is_refused_with_a_cure() {
     bench.write("letter.txt", "Dear all,\n");
     bench.write("german.txt", &IOSTAT.replace('.', ","));
     std::fs::write(bench.path("bytes"), [0xff, 0xfe, 0, 1, 2, 200]).unwrap();
-    bench.run(&["import", "letter.txt"]).failed_with(2, &["looked for", "Tablespace IO Stats", "--format"]);
+    bench
+        .run(&["import", "letter.txt"])
+        .failed_with(2, &["looked for", "Tablespace IO Stats", "--format"]);
     bench.run(&["import", "bytes"]).failed_with(2, &["looked for"]);
-    bench.run(&["import", "german.txt"]).failed_with(2, &["line 4", "LC_ALL=C"]);
-    bench.run(&["import", "none.txt"]).failed_with(2, &["none.txt", "check the path"]);
+    bench
+        .run(&["import", "german.txt"])
+        .failed_with(2, &["line 4", "LC_ALL=C"]);
+    bench
+        .run(&["import", "none.txt"])
+        .failed_with(2, &["none.txt", "check the path"]);
     bench.run(&["import", "."]).failed_with(2, &["cannot read"]);
-    bench.run(&["import", "letter.txt", "--into", "x.assay"]).failed_with(2, &["--stack"]);
-    bench.run(&["import", "letter.txt", "--where", "comp"]).failed_with(2, &["no `=`"]);
-    let output = ["import", "letter.txt", "--output", "x.assay", "--stack", "a", "--phase", "b"];
+    bench
+        .run(&["import", "letter.txt", "--into", "x.assay"])
+        .failed_with(2, &["--stack"]);
+    bench
+        .run(&["import", "letter.txt", "--where", "comp"])
+        .failed_with(2, &["no `=`"]);
+    let output = [
+        "import",
+        "letter.txt",
+        "--output",
+        "x.assay",
+        "--stack",
+        "a",
+        "--phase",
+        "b",
+    ];
     bench.run(&output).failed_with(2, &["looked for"]);
     assert!(!bench.path("x.assay").exists(), "a refused import leaves no file");
 }
@@ -120,21 +182,31 @@ fn publications_are_listed_and_checked() {
     assert_ne!(named, study);
     let mapped = format!("{named}\n[published]\nstacks = {{ plain = \"asm\", late = \"zfs\" }}\n");
     bench.write("wrong.toml", &mapped.replace("\"zfs\"", "\"zsf\""));
-    bench.run(&["check", "wrong.toml"]).failed_with(2, &["no stack \"zsf\"", "asm, zfs"]);
+    bench
+        .run(&["check", "wrong.toml"])
+        .failed_with(2, &["no stack \"zsf\"", "asm, zfs"]);
     bench.write("unknown.toml", &named.replace("xtremio-2014", "xtremio-2013"));
-    bench.run(&["run", "unknown.toml"]).failed_with(2, &["xtremio-2013", "assay published"]);
+    bench
+        .run(&["run", "unknown.toml"])
+        .failed_with(2, &["xtremio-2013", "assay published"]);
     bench.write("good.toml", &mapped);
     bench.expect(0, &["run", "good.toml", "--quiet", "-o", "good.assay"]);
     let report = bench.expect(0, &["report", "good.assay"]).stdout;
     narrow(&report);
     let flat = report.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("What others published") && flat.contains("asm 44391 reads/s"), "{report}");
+    assert!(
+        flat.contains("What others published") && flat.contains("asm 44391 reads/s"),
+        "{report}"
+    );
 }
 
 #[test]
 fn check_says_of_each_slob_parameter_what_is_used() {
     let bench = Bench::new();
-    bench.write("slob.conf", "UPDATE_PCT=50\nSCALE=80M\nSYSDBA_PASSWD=tiger\nLOAD_PARALLEL_DEGREE=2\n");
+    bench.write(
+        "slob.conf",
+        "UPDATE_PCT=50\nSCALE=80M\nSYSDBA_PASSWD=tiger\nLOAD_PARALLEL_DEGREE=2\n",
+    );
     let study = "[study]\nname = \"s\"\ntime_limit = \"1h\"\n[[stack]]\nname = \"m\"\nkind = \"model\"\n[database]\nschemas = 4\nscale = \"64MiB\"\n[[phase]]\nname = \"p\"\nkind = \"random\"\nwork_unit = 8\nsessions = 4\nslob_conf = \"slob.conf\"\n";
     bench.write("s.toml", study);
     let text = bench.expect(0, &["check", "s.toml"]).stdout;

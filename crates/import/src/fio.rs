@@ -49,6 +49,25 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         }
     }
     notes.truncate(100);
+    let facts = facts(&document, jobs, &places, line_of(text, start));
+    Ok(Imported {
+        format: Format::Fio,
+        layout: format!(
+            "JSON of {}, {} jobs",
+            if version.is_empty() { "fio" } else { &version },
+            jobs.len()
+        ),
+        facts,
+        reports: vec![Report {
+            label: String::new(),
+            figures,
+        }],
+        notes,
+    })
+}
+
+/// Version, jobs and options; `line`: where the object begins.
+fn facts(document: &Value, jobs: &[Value], places: &Places, line: u32) -> Vec<Fact> {
     let names: Vec<&str> = jobs.iter().take(20).filter_map(|job| job["jobname"].as_str()).collect();
     let mut facts = vec![
         Fact {
@@ -58,8 +77,8 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
         },
         Fact {
             name: "version".into(),
-            value: crate::figure::excerpt(&version),
-            line: line_of(text, start),
+            value: crate::figure::excerpt(document["fio version"].as_str().unwrap_or_default()),
+            line,
         },
     ];
     let options = |source: &Value| source.as_object().cloned().unwrap_or_default();
@@ -75,20 +94,7 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
             });
         }
     }
-    Ok(Imported {
-        format: Format::Fio,
-        layout: format!(
-            "JSON of {}, {} jobs",
-            if version.is_empty() { "fio" } else { &version },
-            jobs.len()
-        ),
-        facts,
-        reports: vec![Report {
-            label: String::new(),
-            figures,
-        }],
-        notes,
-    })
+    facts
 }
 
 /// The object and the byte at which it begins: fio may print words before and after it.

@@ -423,7 +423,8 @@ fn a_newer_schema_is_refused() {
     let error = Ledger::open(&path).unwrap_err();
     assert!(matches!(error, LedgerError::Newer { .. }));
     assert!(
-        error.to_string().contains(&format!("version {}", SCHEMA_VERSION + 1)) && error.to_string().contains("newer one"),
+        error.to_string().contains(&format!("version {}", SCHEMA_VERSION + 1))
+            && error.to_string().contains("newer one"),
         "{error}"
     );
 }

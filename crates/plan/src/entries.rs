@@ -120,22 +120,7 @@ fn parts(study: &Study) -> Vec<Part> {
             keys: phase_keys(phase),
         });
     }
-    let pairs = |pairs: &[(String, String)]| {
-        let all: Vec<String> = pairs
-            .iter()
-            .map(|(ours, theirs)| format!("{} = {}", quoted(ours), quoted(theirs)))
-            .collect();
-        format!("{{ {} }}", all.join(", "))
-    };
-    let stands_for = [
-        ("stacks", &study.stands_for.stacks),
-        ("phases", &study.stands_for.phases),
-    ];
-    let keys: Keys = stands_for
-        .into_iter()
-        .filter(|(_, all)| !all.is_empty())
-        .map(|(key, all)| (key, pairs(all)))
-        .collect();
+    let keys = stands_for(study);
     if !keys.is_empty() {
         parts.push(Part {
             header: "[published]".to_string(),
@@ -144,6 +129,25 @@ fn parts(study: &Study) -> Vec<Part> {
         });
     }
     parts
+}
+
+/// What stands for what of a publication, as far as it was said.
+fn stands_for(study: &Study) -> Keys {
+    let pairs = |pairs: &[(String, String)]| {
+        let all: Vec<String> = pairs
+            .iter()
+            .map(|(ours, theirs)| format!("{} = {}", quoted(ours), quoted(theirs)))
+            .collect();
+        format!("{{ {} }}", all.join(", "))
+    };
+    let both = [
+        ("stacks", &study.stands_for.stacks),
+        ("phases", &study.stands_for.phases),
+    ];
+    both.into_iter()
+        .filter(|(_, all)| !all.is_empty())
+        .map(|(key, all)| (key, pairs(all)))
+        .collect()
 }
 
 type Keys = Vec<(&'static str, String)>;

@@ -256,7 +256,11 @@ fn words(texts: &[Text], all: bool) -> String {
     for text in texts {
         let imported = &text.imported;
         let count: usize = imported.reports.iter().map(|report| report.figures.len()).sum();
-        let head = format!("{}: {}, {count} figures", visible(&text.file), visible(&imported.layout));
+        let head = format!(
+            "{}: {}, {count} figures",
+            visible(&text.file),
+            visible(&imported.layout)
+        );
         out.push_str(&wrapped("", 0, &head));
         for fact in &imported.facts {
             let said = format!("{}: {}", visible(&fact.name), visible(&fact.value));
@@ -266,12 +270,20 @@ fn words(texts: &[Text], all: bool) -> String {
             if !report.label.is_empty() {
                 out.push_str(&wrapped("", 7, &visible(&report.label)));
             }
-            for figure in report.figures.iter().filter(|figure| all || figure.comparable.is_some()) {
+            for figure in report
+                .figures
+                .iter()
+                .filter(|figure| all || figure.comparable.is_some())
+            {
                 out.push_str(&row_of(figure));
             }
         }
         for note in &imported.notes {
-            let line = if note.line == 0 { String::new() } else { note.line.to_string() };
+            let line = if note.line == 0 {
+                String::new()
+            } else {
+                note.line.to_string()
+            };
             out.push_str(&wrapped(&format!("{line:>6}"), 9, &visible(&note.text)));
         }
     }
