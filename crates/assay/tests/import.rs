@@ -164,6 +164,19 @@ fn what_cannot_be_imported_is_refused_with_a_cure() {
         "b",
     ];
     bench.run(&output).failed_with(2, &["looked for"]);
+    bench.write("copy.iostat", IOSTAT);
+    let twice = [
+        "import",
+        "copy.iostat",
+        "copy.iostat",
+        "--output",
+        "x.assay",
+        "--stack",
+        "a",
+        "--phase",
+        "b",
+    ];
+    bench.run(&twice).failed_with(2, &["already imported"]);
     assert!(!bench.path("x.assay").exists(), "a refused import leaves no file");
 }
 
@@ -190,6 +203,12 @@ fn publications_are_listed_and_checked() {
         .run(&["run", "unknown.toml"])
         .failed_with(2, &["xtremio-2013", "assay published"]);
     bench.write("good.toml", &mapped);
+    let checked = bench.expect(0, &["check", "good.toml"]).stdout;
+    narrow(&checked);
+    assert!(
+        checked.contains("plain for asm, late for zfs; nothing here for"),
+        "{checked}"
+    );
     bench.expect(0, &["run", "good.toml", "--quiet", "-o", "good.assay"]);
     let report = bench.expect(0, &["report", "good.assay"]).stdout;
     narrow(&report);

@@ -53,9 +53,13 @@ pub(crate) fn read(text: &str) -> Result<Imported, ImportError> {
     Ok(Imported {
         format: Format::Fio,
         layout: format!(
-            "JSON of {}, {} jobs",
+            "JSON of {}, {}",
             if version.is_empty() { "fio" } else { &version },
-            jobs.len()
+            if jobs.len() == 1 {
+                "one job".into()
+            } else {
+                format!("{} jobs", jobs.len())
+            }
         ),
         facts,
         reports: vec![Report {

@@ -118,6 +118,9 @@ impl Facts {
             );
             row("", found);
         }
+        if let Some(beside) = published(study) {
+            text.push_str(&row_text("published", &beside));
+        }
         slob(&mut text, study);
         self.touches(&mut text);
         text.push_str("\nNothing was touched.\n");
@@ -189,6 +192,32 @@ impl Facts {
             })).collect::<Vec<_>>(),
         })
     }
+}
+
+/// Which publication stands beside the study, by what, and what of it has nothing here.
+fn published(study: &Study) -> Option<String> {
+    let source = report::published::find(study.published.as_deref()?).ok()?;
+    let pairs = study.stands_for.stacks.iter().chain(&study.stands_for.phases);
+    let said: Vec<String> = pairs.map(|(ours, theirs)| format!("{ours} for {theirs}")).collect();
+    let stands = |pairs: &[(String, String)], name: &str| pairs.iter().any(|(_, theirs)| theirs == name);
+    let stacks = source.stacks.iter().map(|[name, _]| name.as_str());
+    let stacks = stacks.filter(|name| !stands(&study.stands_for.stacks, name));
+    let phases = source.phases.iter().map(|phase| phase.id.as_str());
+    let phases = phases.filter(|name| !stands(&study.stands_for.phases, name));
+    let left: Vec<&str> = stacks.chain(phases).collect();
+    let mut text = format!(
+        "{}: {}",
+        source.id,
+        if said.is_empty() {
+            "nothing mapped to it".into()
+        } else {
+            said.join(", ")
+        }
+    );
+    if !left.is_empty() {
+        text.push_str(&format!("; nothing here for {}", left.join(", ")));
+    }
+    Some(text)
 }
 
 /// Each parameter of a file of SLOB's: its value there, the value used, and why.

@@ -117,13 +117,21 @@ fn record(flags: &Import, texts: &[Text]) -> Result<(), Failure> {
         check_name(what, name).map_err(usage)?;
     }
     let rows: Vec<ImportedText> = texts.iter().map(|text| row(text, stack, phase)).collect();
+    let failed = |error: ledger::LedgerError| usage(anyhow!("{error}"));
     let mut ledger = match (&flags.into, &flags.output) {
-        (Some(path), _) => Ledger::amend(path),
-        (None, Some(path)) => Ledger::create(path, &study(path)),
+        (Some(path), _) => {
+            let ledger = Ledger::amend(path).map_err(failed)?;
+            let (stacks, old) = (ledger.stacks().map_err(failed)?, ledger.imported().map_err(failed)?);
+            refuse_confusion(&stacks, old, &rows).map_err(usage)?;
+            ledger
+        }
+        (None, Some(path)) => {
+            // Before the file is made: what is refused leaves none behind.
+            refuse_confusion(&[], Vec::new(), &rows).map_err(usage)?;
+            Ledger::create(path, &study(path)).map_err(failed)?
+        }
         (None, None) => return Ok(()),
-    }
-    .map_err(|error| usage(anyhow!("{error}")))?;
-    refuse_confusion(&ledger, &rows).map_err(usage)?;
+    };
     ledger.import(&rows).map_err(|error| Failure::Run(anyhow!("{error}")))?;
     if flags.output.is_some() {
         let ending = ledger::Ending {
@@ -152,15 +160,16 @@ fn check_name(what: &str, name: &str) -> anyhow::Result<()> {
 }
 
 /// A measured stack's name for imported figures, or the same text twice, would mislead whoever reads the report.
-fn refuse_confusion(ledger: &Ledger, rows: &[ImportedText]) -> anyhow::Result<()> {
-    let measured = ledger.stacks()?;
-    let mut old = ledger.imported()?;
+fn refuse_confusion(
+    measured: &[ledger::Stack],
+    mut old: Vec<ImportedText>,
+    rows: &[ImportedText],
+) -> anyhow::Result<()> {
     for row in rows {
         anyhow::ensure!(
             !measured.iter().any(|stack| stack.name == row.stack),
-            "{:?} is a stack that was measured in {}\n  give what is imported a name of its own, such as --stack \"{} (elsewhere)\"",
+            "{:?} is a stack that was measured\n  give what is imported a name of its own, such as --stack \"{} (elsewhere)\"",
             row.stack,
-            ledger.path().display(),
             row.stack
         );
         let reports = |text: &ImportedText| -> Vec<String> {
