@@ -157,7 +157,7 @@ fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
                 value,
                 text,
                 unit,
-                line: places.key(0, direction, key.split('.').next().unwrap_or(key)),
+                line: line_of_key(places, direction, key),
                 comparable: None,
             };
             figures.push(match quantity {
@@ -179,7 +179,7 @@ fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
     }
     let longest = jobs
         .iter()
-        .filter_map(|job| printed(&job["job_runtime"]).or_else(|| runtime(job)))
+        .filter_map(|job| runtime(job).or_else(|| printed(&job["job_runtime"])))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((value, text)) = longest {
         let figure = Figure {
@@ -230,6 +230,23 @@ impl Latencies<'_> {
     }
 }
 
+/// `lat_ns.mean` stands inside `lat_ns`, `clat_ns.p99` on the line of its percentile.
+fn line_of_key(places: &Places, direction: &str, key: &str) -> u32 {
+    match key.split_once('.') {
+        Some((outer, "mean")) => places.key(0, &[direction, outer, "mean"]),
+        Some((outer, percentile)) => {
+            let percentile = percentile.trim_start_matches('p');
+            let padded = format!(
+                "{percentile}{}",
+                if percentile.contains('.') { "00000" } else { ".000000" }
+            );
+            places.key(0, &[direction, outer, "percentile", &padded])
+        }
+        None => places.key(0, &[direction, key]),
+    }
+}
+
+/// The longer of the two directions. `job_runtime` is the sum over the threads of a group, and is asked last.
 fn runtime(job: &Value) -> Option<(f64, String)> {
     let of = |direction: &str| printed(&job[direction]["runtime"]);
     [of("read"), of("write")]

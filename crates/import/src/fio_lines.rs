@@ -46,13 +46,17 @@ impl Places {
         self.jobs.get(index).or(self.jobs.first()).copied().unwrap_or(1)
     }
 
-    /// Line of a key inside a direction of a job; the job's line where it is not found.
-    pub(crate) fn key(&self, job: usize, direction: &str, key: &str) -> u32 {
-        let from = self.job(job);
+    /// Line of the last of these keys, each inside the one before it, in a job; of the last one found where one is not.
+    pub(crate) fn key(&self, job: usize, path: &[&str]) -> u32 {
+        let mut found = self.job(job);
+        let from = found;
         let mut after = self.keys.iter().skip_while(|(_, line)| *line < from);
-        let inside = after.by_ref().find(|(name, _)| name == direction);
-        inside
-            .and_then(|_| after.find(|(name, _)| name == key))
-            .map_or(from, |(_, line)| *line)
+        for key in path {
+            match after.find(|(name, _)| name == key) {
+                Some((_, line)) => found = *line,
+                None => break,
+            }
+        }
+        found
     }
 }

@@ -232,7 +232,16 @@ impl<'t> Reader<'t> {
         self.name = None;
         let mut values = Vec::new();
         for word in numbers {
-            values.push(value(word, line.number)?);
+            let value = value(word, line.number)?;
+            // Counters that ran over make such rates.
+            let above = value.filter(|value| value.value >= 0.0);
+            if value.is_some() && above.is_none() {
+                notes.add(
+                    line.number,
+                    format!("{}: {word} is below zero: left out", excerpt(name)),
+                );
+            }
+            values.push(above);
         }
         if last {
             values.push(None);

@@ -208,7 +208,10 @@ fn fio_3_with_words_around_it() {
     assert_eq!(comparable(&found, Quantity::ReadBytesPerS), 987_654_348.0);
     assert_eq!(comparable(&found, Quantity::ReadNs), 530_123.456789);
     assert_eq!(value(&found, "read.clat_ns.p99.9"), 2_998_272.0);
-    assert_eq!(comparable(&found, Quantity::ElapsedS), 10.001);
+    // By the direction's own clock: `job_runtime` is a sum over threads.
+    assert_eq!(comparable(&found, Quantity::ElapsedS), 10.0);
+    assert_eq!(found.reports[0].figure("read.lat_ns.mean").unwrap().line, 29);
+    assert_eq!(found.reports[0].figure("read.clat_ns.p99.9").unwrap().line, 39);
     assert!(found.reports[0].figures.iter().all(|f| !f.name.starts_with("write")));
     assert_eq!(fact(&found, "option bs"), "8k");
 }
