@@ -11,6 +11,7 @@ mod checksum;
 mod commit;
 mod content;
 mod control;
+mod copy;
 mod counters;
 mod error;
 mod instance;
@@ -31,6 +32,7 @@ mod worker;
 mod writers;
 
 pub use content::expected_body;
+pub use copy::{Copied, Transfer};
 pub use counters::Counters;
 pub use error::PagesError;
 pub use instance::Instance;

@@ -419,7 +419,11 @@ impl From<Malformed> for ReplayError {
 }
 
 /// Both control blocks of a worker, read with nothing but its port; the newest whole one.
-pub(crate) fn read_control<P: Port>(port: &mut P, file: FileId, worker: u32) -> Result<Option<Control>, PagesError> {
+pub(crate) fn read_control<P: Port + ?Sized>(
+    port: &mut P,
+    file: FileId,
+    worker: u32,
+) -> Result<Option<Control>, PagesError> {
     let mut newest: Option<Control> = None;
     let mut done = Vec::new();
     for slot in 0..2u64 {
