@@ -4,7 +4,7 @@
 //! another (there is one translation, used by all).
 
 use pages::{Hotspot, Instance, PagesError, RandomOperation, RandomWork, ScanOperation, ScanWork, UserScan};
-use plan::{Phase, PhaseKind, Random, RedoStress, Scan};
+use plan::{Duration, Phase, PhaseKind, Random, RedoStress, Scan};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use targets::Port;
@@ -30,14 +30,12 @@ pub(crate) fn phase<P: Port + Send>(
     cancel: &Arc<AtomicBool>,
 ) -> Result<Driven, PagesError> {
     match &phase.kind {
-        PhaseKind::Random(random) => {
-            let pacing = random_pacing(random, phase, cancel);
-            let mut operations = instance.random(&random_work(random), seed)?;
-            let outcome = drive_all(&mut operations, &pacing, seed)?;
-            Ok(Driven {
-                outcome,
-                user_scans: Vec::new(),
-            })
+        PhaseKind::Random(work) => Ok(Driven {
+            outcome: random(instance, work, phase.time, seed, cancel)?,
+            user_scans: Vec::new(),
+        }),
+        PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => {
+            unreachable!("{}: its own code drives it", phase.name)
         }
         PhaseKind::Scan(scan) => {
             let pacing = Pacing {
@@ -47,7 +45,7 @@ pub(crate) fn phase<P: Port + Send>(
                     time_ns: phase.time.map(|t| t.0),
                     operations_per_session: None,
                 },
-                slice_ns: slice_ns(phase),
+                slice_ns: slice_ns(phase.time),
                 cancel: Some(Arc::clone(cancel)),
             };
             let mut operations = instance.scan(&scan_work(scan, phase), seed)?;
@@ -58,13 +56,24 @@ pub(crate) fn phase<P: Port + Send>(
     }
 }
 
-fn slice_ns(phase: &Phase) -> u64 {
-    phase
-        .time
-        .map_or(SLICE_NS_UNTIMED, |t| (t.0 / SLICES_PER_PHASE).max(SLICE_NS_MIN))
+/// Runs random work for `time`, or to its own end, or until `cancel`.
+pub(crate) fn random<P: Port + Send>(
+    instance: &mut Instance<P>,
+    work: &Random,
+    time: Option<Duration>,
+    seed: u64,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Outcome, PagesError> {
+    let pacing = random_pacing(work, time, cancel);
+    let mut operations = instance.random(&random_work(work), seed)?;
+    drive_all(&mut operations, &pacing, seed)
 }
 
-fn random_pacing(random: &Random, phase: &Phase, cancel: &Arc<AtomicBool>) -> Pacing {
+fn slice_ns(time: Option<Duration>) -> u64 {
+    time.map_or(SLICE_NS_UNTIMED, |t| (t.0 / SLICES_PER_PHASE).max(SLICE_NS_MIN))
+}
+
+fn random_pacing(random: &Random, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
     let arrival = match random.rate {
         Some(rate_per_s) => Arrival::Open {
             rate_per_s,
@@ -82,10 +91,10 @@ fn random_pacing(random: &Random, phase: &Phase, cancel: &Arc<AtomicBool>) -> Pa
         sessions: random.sessions,
         arrival,
         stop: Stop {
-            time_ns: phase.time.map(|t| t.0),
+            time_ns: time.map(|t| t.0),
             operations_per_session: (random.work_loop > 0).then_some(random.work_loop),
         },
-        slice_ns: slice_ns(phase),
+        slice_ns: slice_ns(time),
         cancel: Some(Arc::clone(cancel)),
     }
 }

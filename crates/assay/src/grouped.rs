@@ -1,20 +1,28 @@
-//! The disk group of a stack: made on its LUNs, opened for each worker, closed again.
+//! The disk group of a stack: made on its LUNs, opened for each worker, changed while they work, closed again.
 //!
-//! Takes the stack's devices and how a port is opened on them; gives ports on the group's two files. Prevents: a group whose
+//! Takes the stack's devices and how a port is opened on them; gives ports on the group's two files. All ports are opened on the
+//! same LUNs in the same order, those in reserve included, so that one may join later. Prevents: a group whose
 //! disks the undo journal does not know, because it carries the UUID under which they were journalled.
 
+use crate::rebalance::{Change, HowFar, Moved, Regroup};
 use crate::sizes::Sizes;
 use anyhow::{Context, anyhow};
-use diskgroup::{DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, Redundancy, Stripe, Uuid, Verify};
-use plan::{Stack, StackKind};
+use diskgroup::{
+    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, Redundancy, Step, Stripe, Uuid, Verify,
+};
+use plan::{Inject, Rebalance, Stack, StackKind};
 use stacks::Built;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use targets::{Access, FileId, OpenSpec, Port, TargetError};
 
 /// Memory of the port that the owner of the metadata works with.
 const OWNER_MEMORY: u64 = 4 << 20;
 const OWNER_DEPTH: usize = 64;
+/// Memory of the port that moves extents, for each I/O that it may have in flight, and in all.
+const UPKEEP_IO_BYTES: u64 = 1 << 20;
+const UPKEEP_MEMORY_MAX: u64 = 64 << 20;
 const GROUP: &str = "assay";
 const DATA: &str = "data";
 const REDO: &str = "redo";
@@ -40,6 +48,7 @@ struct Asked {
     au_bytes: u32,
     stripe: Stripe,
     failure_groups: Option<u32>,
+    reserve: u32,
 }
 
 impl Asked {
@@ -49,6 +58,7 @@ impl Asked {
             au,
             stripe,
             failure_groups,
+            reserve,
         } = &stack.kind
         else {
             return Err(anyhow!("{} is no disk group", stack.name));
@@ -65,6 +75,7 @@ impl Asked {
                 plan::Stripe::Fine => Stripe::Fine,
             },
             failure_groups: *failure_groups,
+            reserve: *reserve,
         })
     }
 
@@ -87,76 +98,198 @@ fn sector_bytes(path: &Path) -> anyhow::Result<u32> {
     rustix::fs::ioctl_blksszget(file).with_context(|| format!("ask {} for its sector size", path.display()))
 }
 
-/// Makes the group and its files, opens a port for each worker, and closes the group when `work` is done.
-pub(crate) fn with_group<P: Port + Send>(
-    stack: &Stack,
-    built: &Built,
-    sizes: &Sizes,
-    workers: u32,
-    open: impl Fn(&[OpenSpec], u64, usize) -> Result<P, TargetError>,
-    work: impl FnOnce(Vec<GroupPort<P>>, Vec<(String, String)>, &Health<'_>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let asked = Asked::of(stack)?;
-    let disks: Vec<OpenSpec> = built
-        .devices
-        .iter()
-        .map(|path| OpenSpec::writing(path, Access::Direct))
-        .collect();
-    let spec = GroupSpec {
-        geometry: Geometry::new(asked.au_bytes),
-        uuid: Some(Uuid(built.uuid)),
-        ..GroupSpec::new(GROUP, asked.redundancy)
-    };
-    let (half, _) = built.uuid.split_at(8);
-    let seed = half.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
-    let owner = open(&disks, OWNER_MEMORY, OWNER_DEPTH)?;
-    let group = Group::create(owner, &spec, &asked.disks(&built.devices)?, seed)?;
-    let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
-    for (name, size, stripe) in [
-        (DATA, data, asked.stripe),
-        (REDO, pages::redo_file_bytes(&sizes.settings), Stripe::Fine),
-    ] {
-        group.create_file(&FileSpec {
-            name: name.to_string(),
-            size,
-            redundancy: None,
-            stripe,
-        })?;
-    }
-    group.set_verify(Arc::new(Pages {
-        page_bytes: sizes.shape.page_bytes,
-    }));
-    let mut ports = Vec::new();
-    for _ in 0..workers {
-        let below = open(&disks, sizes.memory_bytes(), sizes.depth(1))?;
-        ports.push(group.open(below, &[DATA, REDO])?);
-    }
-    let health = || lost(&group);
-    work(ports, facts(&group, built), &health)?;
-    group.close()?;
-    Ok(())
+/// How a port is opened: with the planted disadvantage of a stack, on these files, with so much memory and depth.
+pub(crate) type Open<'a, P> = dyn Fn(Inject, &[OpenSpec], u64, usize) -> Result<P, TargetError> + 'a;
+
+/// The group of a stack, open.
+pub(crate) struct Grouped<P: Port> {
+    group: Group<P>,
+    /// All LUNs of the stack, in the order of their set; a port's files.
+    files: Vec<OpenSpec>,
+    /// What each of them is, or would be, in the group.
+    disks: Vec<DiskSpec>,
+    devices: Vec<PathBuf>,
+    inject: Inject,
+    seed: u64,
 }
 
-/// What the study does not say: its keys are disclosed without our help.
-fn facts<P: Port>(group: &Group<P>, built: &Built) -> Vec<(String, String)> {
-    let mut facts = vec![("redo stripe".to_string(), "fine".to_string())];
-    for (disk, device) in group.disks().into_iter().zip(&built.devices) {
-        let value = format!("{}, failure group {}", device.display(), disk.failure_group);
-        facts.push((disk.name, value));
+impl<P: Port> Grouped<P> {
+    /// Makes the group on all LUNs but those in reserve, and its files in it.
+    pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<Grouped<P>> {
+        let asked = Asked::of(stack)?;
+        let files: Vec<OpenSpec> = built
+            .devices
+            .iter()
+            .map(|path| OpenSpec::writing(path, Access::Direct))
+            .collect();
+        let spec = GroupSpec {
+            geometry: Geometry::new(asked.au_bytes),
+            uuid: Some(Uuid(built.uuid)),
+            ..GroupSpec::new(GROUP, asked.redundancy)
+        };
+        let (half, _) = built.uuid.split_at(8);
+        let seed = half.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+        let owner = open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
+        let disks = asked.disks(&built.devices)?;
+        let members = disks.len().saturating_sub(asked.reserve as usize);
+        let group = Group::create(owner, &spec, &disks[..members], seed)?;
+        let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
+        for (name, size, stripe) in [
+            (DATA, data, asked.stripe),
+            (REDO, pages::redo_file_bytes(&sizes.settings), Stripe::Fine),
+        ] {
+            group.create_file(&FileSpec {
+                name: name.to_string(),
+                size,
+                redundancy: None,
+                stripe,
+            })?;
+        }
+        group.set_verify(Arc::new(Pages {
+            page_bytes: sizes.shape.page_bytes,
+        }));
+        Ok(Grouped {
+            group,
+            files,
+            disks,
+            devices: built.devices.clone(),
+            inject: stack.inject,
+            seed,
+        })
     }
-    facts
+
+    /// A port on the group's data (file 0) and redo log (file 1).
+    pub(crate) fn port(&self, open: &Open<'_, P>, memory: u64, depth: usize) -> anyhow::Result<GroupPort<P>> {
+        let below = open(self.inject, &self.files, memory, depth)?;
+        Ok(self.group.open(below, &[DATA, REDO])?)
+    }
+
+    /// What the study does not say: its keys are disclosed without our help.
+    pub(crate) fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = vec![("redo stripe".to_string(), "fine".to_string())];
+        for (disk, device) in self.disks.iter().zip(&self.devices) {
+            let group = disk.failure_group.as_deref().unwrap_or(&disk.name);
+            let reserve = match self.group.disks().iter().any(|member| member.name == disk.name) {
+                true => "",
+                false => ", in reserve",
+            };
+            let value = format!("{}, failure group {group}{reserve}", device.display());
+            facts.push((disk.name.clone(), value));
+        }
+        facts
+    }
+
+    /// Disks that the group lost on the way, if any: it goes on without them as long as the copies allow.
+    pub(crate) fn lost(&self) -> Option<String> {
+        let away: Vec<String> = self
+            .group
+            .disks()
+            .into_iter()
+            .filter(|disk| !disk.online || disk.failing)
+            .map(|disk| disk.name)
+            .collect();
+        (!away.is_empty()).then(|| format!("the disk group lost {}", away.join(", ")))
+    }
+
+    /// Closes the group in good order. Its ports must be gone.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        self.group.close()?;
+        Ok(())
+    }
 }
 
 /// What a stack has lost so far, in words.
 pub(crate) type Health<'a> = dyn Fn() -> Option<String> + 'a;
 
-/// Disks that the group lost on the way, if any: it goes on without them as long as the copies allow.
-fn lost<P: Port>(group: &Group<P>) -> Option<String> {
-    let away: Vec<String> = group
-        .disks()
-        .into_iter()
-        .filter(|disk| !disk.online || disk.failing)
-        .map(|disk| disk.name)
-        .collect();
-    (!away.is_empty()).then(|| format!("the disk group lost {}", away.join(", ")))
+/// How often a rebalance tells how far it is.
+const TELL_NS: u64 = 250_000_000;
+
+/// A group and the way its ports are opened.
+pub(crate) struct Changing<'a, P: Port> {
+    pub(crate) grouped: &'a Grouped<P>,
+    pub(crate) open: &'a Open<'a, P>,
+}
+
+impl<P: Port + Send> Regroup for Changing<'_, P> {
+    fn change<'a>(&'a self, asked: &'a Rebalance, seed: u64) -> anyhow::Result<Box<Change<'a>>> {
+        let power = asked.power as usize;
+        let memory = (power as u64 * UPKEEP_IO_BYTES).clamp(OWNER_MEMORY, UPKEEP_MEMORY_MAX);
+        let grouped = self.grouped;
+        // Opened here, so that what cannot be opened is said before the work begins.
+        let port = (self.open)(grouped.inject, &grouped.files, memory, power.max(OWNER_DEPTH))?;
+        let mut upkeep = grouped.group.upkeep(port);
+        upkeep.set_power(asked.power);
+        let change = move |stop: &AtomicBool, tell: &dyn Fn(HowFar)| {
+            let before = upkeep.progress().moved_bytes;
+            let began = upkeep.port_mut().now();
+            let ideal_bytes = grouped.ask(asked, seed)?;
+            let mut moved = Moved {
+                ideal_bytes,
+                ..Moved::default()
+            };
+            let mut told = 0;
+            let ended = loop {
+                let step = upkeep.step(true)?;
+                let elapsed = upkeep.port_mut().now().saturating_sub(began);
+                let over = step != Step::Working || stop.load(Ordering::Relaxed);
+                if over || elapsed - told >= TELL_NS {
+                    told = elapsed;
+                    let progress = upkeep.progress();
+                    moved.course.push((elapsed, progress.moved_bytes - before));
+                    tell(HowFar {
+                        moved_bytes: progress.moved_bytes - before,
+                        left_bytes: progress.left_bytes,
+                        time_left_ns: progress.time_left_ns,
+                    });
+                }
+                if over {
+                    moved.elapsed_ns = elapsed;
+                    break step;
+                }
+            };
+            moved.moved_bytes = upkeep.progress().moved_bytes - before;
+            moved.unfinished = match ended {
+                Step::Idle => None,
+                Step::Working => Some("the rebalance was stopped half-way".to_string()),
+                Step::Stuck | Step::Paused => {
+                    Some("the rebalance could not move all it had to: the disks that stay have no room".to_string())
+                }
+            };
+            Ok(moved)
+        };
+        Ok(Box::new(change))
+    }
+}
+
+impl<P: Port> Grouped<P> {
+    /// Adds and drops the disks that were asked for; gives the bytes that must move for it.
+    fn ask(&self, asked: &Rebalance, seed: u64) -> anyhow::Result<u64> {
+        let before = self.group.disks();
+        let new: Vec<DiskSpec> = asked
+            .add
+            .iter()
+            .filter_map(|lun| self.disks.get(*lun as usize).cloned())
+            .collect();
+        if !new.is_empty() {
+            self.group.add_disks(&new, self.seed ^ seed)?;
+        }
+        for lun in &asked.drop {
+            self.group.drop_disk(&format!("disk{lun}"))?;
+        }
+        Ok(ideal_bytes(&before, &self.group.disks()))
+    }
+}
+
+/// Bytes that must come to disks which have less than their share, by size, of what is on all of them.
+fn ideal_bytes(before: &[DiskInfo], after: &[DiskInfo]) -> u64 {
+    let used = |disk: &DiskInfo| disk.total_bytes - disk.free_bytes;
+    let had = |name: &str| before.iter().find(|disk| disk.name == name).map_or(0, used);
+    let all: u64 = before.iter().map(used).sum();
+    let staying: Vec<&DiskInfo> = after.iter().filter(|disk| !disk.dropping).collect();
+    let room: u64 = staying.iter().map(|disk| disk.total_bytes).sum();
+    let share = |disk: &DiskInfo| (u128::from(all) * u128::from(disk.total_bytes) / u128::from(room.max(1))) as u64;
+    staying
+        .iter()
+        .map(|disk| share(disk).saturating_sub(had(&disk.name)))
+        .sum()
 }

@@ -73,6 +73,8 @@ pub(crate) struct Host<'a> {
     began: Option<(Snapshot, Watch)>,
     /// What the stack has lost, if anything: such a phase does not count.
     health: &'a Health<'a>,
+    /// The nearest devices of the source and of the target of a copy, where they are not the same.
+    sides: Option<(Vec<String>, Vec<String>)>,
 }
 
 impl<'a> Host<'a> {
@@ -90,19 +92,44 @@ impl<'a> Host<'a> {
             budget,
             began: None,
             health,
+            sides: None,
         }
+    }
+
+    /// Counts the nearest devices of the two sides of a copy apart, if they are apart.
+    pub(crate) fn with_sides(mut self, from: &Devices, to: &Devices) -> Host<'a> {
+        let apart =
+            !from.near.is_empty() && !to.near.is_empty() && from.near.iter().all(|near| !to.near.contains(near));
+        self.sides = (apart && !from.hidden && !to.hidden).then(|| (from.near.clone(), to.near.clone()));
+        self
     }
 }
 
 impl<P: Port> Surroundings<P> for Host<'_> {
     fn begin(&mut self, _: &mut Instance<P>) -> anyhow::Result<()> {
+        self.start()
+    }
+
+    fn settle(&mut self, _: &mut Instance<P>) -> anyhow::Result<u64> {
+        self.rest()
+    }
+
+    fn end(&mut self, _: &mut Instance<P>) -> anyhow::Result<Seen> {
+        self.stop()
+    }
+}
+
+impl Host<'_> {
+    /// Just before the first request.
+    pub(crate) fn start(&mut self) -> anyhow::Result<()> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.began = Some((Snapshot::take(&all)?, watch));
         Ok(())
     }
 
-    fn settle(&mut self, _: &mut Instance<P>) -> anyhow::Result<u64> {
+    /// Syncs and waits for rest; gives the time that was spent only on proving it.
+    pub(crate) fn rest(&mut self) -> anyhow::Result<u64> {
         for place in &self.sync {
             observers::syncfs(place)?;
         }
@@ -110,12 +137,14 @@ impl<P: Port> Surroundings<P> for Host<'_> {
         Ok(rest.waited_ns.saturating_sub(rest.settled_ns))
     }
 
-    fn end(&mut self, _: &mut Instance<P>) -> anyhow::Result<Seen> {
+    /// What was seen since the start.
+    pub(crate) fn stop(&mut self) -> anyhow::Result<Seen> {
         let (before, watch) = self.began.take().context("a phase ended that had not begun")?;
         let delta = Snapshot::take(&self.devices.all())?.since(&before);
         let watched = watch.stop();
         let mut seen = Seen::default();
         seen.measures.extend(self.devices_of(&delta));
+        seen.measures.extend(self.sides_of(&delta));
         seen.measures.extend(host_of(&delta, &watched));
         seen.measures.extend(memory_of(&delta, &watched, self.budget));
         seen.measures
@@ -183,6 +212,43 @@ impl Host<'_> {
             }
             if found.iter().all(|d| d.discards.is_some()) {
                 measures.push((discards, sum(|d| d.discards.map_or(0, |f| f.discards))));
+            }
+        }
+        measures
+    }
+}
+
+impl Host<'_> {
+    fn sides_of(&self, delta: &Delta) -> Vec<(Measure, f64)> {
+        use Measure as M;
+        let Some((from, to)) = &self.sides else {
+            return Vec::new();
+        };
+        let sides = [
+            (
+                from,
+                [
+                    M::CopyFromReads,
+                    M::CopyFromReadBytes,
+                    M::CopyFromWrites,
+                    M::CopyFromWriteBytes,
+                ],
+            ),
+            (
+                to,
+                [M::CopyToReads, M::CopyToReadBytes, M::CopyToWrites, M::CopyToWriteBytes],
+            ),
+        ];
+        let mut measures = Vec::new();
+        for (names, wanted) in sides {
+            let found: Vec<_> = names.iter().filter_map(|name| delta.devices.get(name)).collect();
+            if found.len() < names.len() || names.iter().any(|name| delta.unaccounted.contains(name)) {
+                continue;
+            }
+            let of: [fn(&observers::DeviceDelta) -> u64; 4] =
+                [|d| d.reads, |d| d.read_bytes, |d| d.writes, |d| d.write_bytes];
+            for (measure, of) in wanted.into_iter().zip(of) {
+                measures.push((measure, found.iter().map(|d| of(d)).sum::<u64>() as f64));
             }
         }
         measures

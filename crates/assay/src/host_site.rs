@@ -10,7 +10,7 @@ use crate::site::{self, Site, Turn};
 use crate::sizes::{self, Sizes};
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Fact, Ledger, Skipped};
-use plan::{IoMethod, Scale, StackKind, Study};
+use plan::{IoMethod, Scale, Stack, StackKind, Study};
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl<'a> HostSite<'a> {
                 crate::signals::check(cancel)?;
                 progress.doing(&format!("how much room has {}?", self.study.stacks[index].name));
                 let mark = self.journal.mark();
-                let places = self.places(index, 0, cancel)?;
+                let places = self.places(&self.study.stacks[index], 0, cancel)?;
                 let built = stacks::build(&self.study.stacks[index], &places, &self.work_dir, &mut self.journal)?;
                 let redo_beside = self.study.stacks[index].redo.is_none();
                 let taken = if redo_beside {
@@ -196,9 +196,8 @@ impl<'a> HostSite<'a> {
         Ok(())
     }
 
-    /// Block devices for one trial of a stack.
-    pub(crate) fn places(&mut self, index: usize, seed: u64, cancel: &AtomicBool) -> anyhow::Result<Places> {
-        let stack = &self.study.stacks[index];
+    /// Block devices for one trial of a stack, which names its LUN sets.
+    pub(crate) fn places(&mut self, stack: &Stack, seed: u64, cancel: &AtomicBool) -> anyhow::Result<Places> {
         // A disk group does with files what it does with devices, so an ordinary user can have one.
         let looped = stacks::is_root() || !matches!(stack.kind, StackKind::Diskgroup { .. });
         let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {

@@ -1,23 +1,25 @@
-//! One stack, once, on this host: attached, built, loaded, driven, taken down.
+//! One stack, once, on this host: attached, built, loaded, driven, copied elsewhere and driven there, taken down.
 //!
 //! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
 
 use crate::ceiling::Ceiling;
-use crate::grouped;
+use crate::copying::{AroundCopy, Way};
+use crate::grouped::{Changing, Health, Open};
 use crate::host::{Devices, Host};
 use crate::host_site::{HostSite, undone};
 use crate::inject;
+use crate::rebalance::Regroup;
 use crate::result_file;
 use crate::site::{self, Turn};
 use crate::sizes::Sizes;
-use crate::trial::{self, Around};
+use crate::stand::{self, Opened, Stand};
+use crate::surroundings::Seen;
+use crate::trial::{self, Around, Leg};
 use anyhow::Context;
 use ledger::{ExtentSummary, Ledger, TrialId};
 use pages::{Files, Instance};
-use plan::Stack;
-use stacks::{Built, Place};
-use std::path::{Path, PathBuf};
-use targets::{Access, FileId, OpenSpec, Port, PsyncPort, TargetError, UringPort, Way};
+use plan::Phase;
+use targets::{Port, PsyncPort, UringPort};
 
 /// How I/O is issued, once for all stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,13 +51,13 @@ pub(crate) struct Prepared {
     pub(crate) facts: Vec<(String, String)>,
 }
 
-/// A stack that stands, with where the engine's files go.
-struct Standing<'a> {
-    stack: &'a Stack,
-    built: &'a Built,
+/// A trial under way.
+struct Trial<'a> {
+    site: &'a HostSite<'a>,
     sizes: &'a Sizes,
     turn: &'a Turn<'a>,
-    trial: TrialId,
+    stands: &'a [Stand],
+    id: TrialId,
     first: bool,
 }
 
@@ -66,236 +68,243 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let mark = site.journal.mark();
     turn.progress
         .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
-    let places = site.places(turn.stack, turn.block.seed, turn.cancel)?;
-    site.luns.used();
-    let built = stacks::build(stack, &places, &site.work_dir, &mut site.journal)?;
+    let stands = stand::build(site, turn)?;
     let first = !std::mem::replace(&mut site.described[turn.stack], true);
     if first {
-        ledger.stack(&site::row(turn.stack, stack, &built.layers.join("/"), None))?;
-        result_file::facts(ledger, &format!("stack:{}", stack.name), built.facts.clone())?;
+        let layers = stands[0].built.layers.join("/");
+        ledger.stack(&site::row(turn.stack, stack, &layers, None))?;
+        for stand in &stands {
+            result_file::facts(ledger, &stand.scope(), stand.built.facts.clone())?;
+        }
     }
     let host = site.host.clone();
-    let result = site::recorded(ledger, stack, turn, &host, |ledger, trial| {
+    let result = site::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
         let sizes = site.sizes()?;
-        let standing = Standing {
-            stack,
-            built: &built,
+        let trial = Trial {
+            site,
             sizes: &sizes,
             turn,
-            trial,
+            stands: &stands,
+            id,
             first,
         };
-        let driven = match (site.prepared.method, inject::is_planted(&stack.inject)) {
-            (Method::Ring, false) => drive(site, ledger, &standing, UringPort::open),
-            (Method::Pread, false) => drive(site, ledger, &standing, PsyncPort::open),
-            (Method::Ring, true) => drive(site, ledger, &standing, |specs, memory, depth| {
-                Ok(inject::planted(
-                    UringPort::open(specs, memory, depth)?,
-                    stack.inject,
-                    turn.block.seed,
-                ))
+        let seed = turn.block.seed;
+        let planted = stands.iter().any(|stand| inject::is_planted(&stand.stack.inject));
+        let driven = match (site.prepared.method, planted) {
+            (Method::Ring, false) => {
+                trial.drive(ledger, &|_, specs, memory, depth| UringPort::open(specs, memory, depth))
+            }
+            (Method::Pread, false) => {
+                trial.drive(ledger, &|_, specs, memory, depth| PsyncPort::open(specs, memory, depth))
+            }
+            (Method::Ring, true) => trial.drive(ledger, &|inject, specs, memory, depth| {
+                Ok(inject::planted(UringPort::open(specs, memory, depth)?, inject, seed))
             }),
-            (Method::Pread, true) => drive(site, ledger, &standing, |specs, memory, depth| {
-                Ok(inject::planted(
-                    PsyncPort::open(specs, memory, depth)?,
-                    stack.inject,
-                    turn.block.seed,
-                ))
+            (Method::Pread, true) => trial.drive(ledger, &|inject, specs, memory, depth| {
+                Ok(inject::planted(PsyncPort::open(specs, memory, depth)?, inject, seed))
             }),
         };
-        driven.map_err(|error| site.luns.blame(name_files(error, &built), stack))
+        let sets: Vec<&String> = stands
+            .iter()
+            .flat_map(|stand| stand.stack.data.iter().chain(&stand.stack.redo))
+            .collect();
+        driven.map_err(|error| site.luns.blame(error, &sets))
     });
-    let mut left = stacks::teardown(built, &mut site.journal);
-    left.extend(site.journal.undo_to(mark));
+    drop(stands);
     // What the trial says comes first; what could not be undone is found again, and reported, at the end of the run.
+    let left = site.journal.undo_to(mark);
     result.and_then(|()| undone(&left))
 }
 
-fn is_grouped(built: &Built) -> bool {
-    matches!(built.redo, Place::Grouped(_))
-}
+impl Trial<'_> {
+    /// Drives all phases: on home, and after each copy where it went.
+    fn drive<P: Port + Send>(&self, ledger: &mut Ledger, open: &Open<'_, P>) -> anyhow::Result<()> {
+        let mut opened: Vec<Opened<P>> = Vec::new();
+        opened.resize_with(self.stands.len(), || Opened {
+            group: None,
+            used: false,
+        });
+        let (mut at, mut first) = (0, 0);
+        loop {
+            let leg = self.leg(ledger, open, &mut opened[at], at, first)?;
+            let Leg::Copy(ordinal) = leg else { break };
+            at = self.copy(ledger, open, &mut opened, at, ordinal)?;
+            first = ordinal + 1;
+        }
+        for group in opened.into_iter().filter_map(|opened| opened.group) {
+            group.close()?;
+        }
+        Ok(())
+    }
 
-/// Opens the files, or makes the disk group that holds them, and drives.
-fn drive<P: Port + Send>(
-    site: &HostSite<'_>,
-    ledger: &mut Ledger,
-    standing: &Standing<'_>,
-    open: impl Fn(&[OpenSpec], u64, usize) -> Result<P, TargetError>,
-) -> anyhow::Result<()> {
-    let (sizes, workers) = (standing.sizes, site.study.workers);
-    if is_grouped(standing.built) {
-        return grouped::with_group(
-            standing.stack,
-            standing.built,
-            sizes,
-            workers,
-            open,
-            |ports, facts, health| {
-                let files = Files {
-                    data: vec![FileId(0)],
-                    redo: FileId(1),
-                };
-                drive_ports(site, ledger, standing, ports, &files, facts, health)
-            },
-        );
+    /// Phases from number `first` on, up to the next copy, where the database is now.
+    fn leg<P: Port + Send>(
+        &self,
+        ledger: &mut Ledger,
+        open: &Open<'_, P>,
+        opened: &mut Opened<P>,
+        at: usize,
+        first: usize,
+    ) -> anyhow::Result<Leg> {
+        let (stand, sizes, workers) = (&self.stands[at], self.sizes, self.site.study.workers);
+        opened.prepare(stand, sizes, open)?;
+        opened.used = true;
+        let depth = sizes.depth(stand.built.data.len());
+        let memory = sizes.memory_bytes();
+        let driven = match &opened.group {
+            Some(group) => {
+                let ports = (0..workers)
+                    .map(|_| group.port(open, memory, depth))
+                    .collect::<anyhow::Result<Vec<_>>>()?;
+                let regroup = Changing { grouped: group, open };
+                let health = || group.lost();
+                self.drive_ports(ledger, stand, ports, first, (group.facts(), &health, Some(&regroup)))
+            }
+            None => {
+                let ports = (0..workers)
+                    .map(|_| Ok(stand.plain_port(open, sizes, memory, depth)?))
+                    .collect::<anyhow::Result<Vec<_>>>()?;
+                self.drive_ports(ledger, stand, ports, first, (Vec::new(), &|| None, None))
+            }
+        };
+        driven.map_err(|error| name_files(error, &[stand]))
     }
-    let specs = specs(standing);
-    let files = Files {
-        data: (0..specs.len() as u16 - 1).map(FileId).collect(),
-        redo: FileId(specs.len() as u16 - 1),
-    };
-    let mut ports = Vec::new();
-    for _ in 0..workers {
-        ports.push(open(&specs, sizes.memory_bytes(), sizes.depth(files.data.len()))?);
-    }
-    drive_ports(site, ledger, standing, ports, &files, Vec::new(), &|| None)
-}
 
-/// Loads and drives with one kind of port.
-fn drive_ports<P: Port + Send>(
-    site: &HostSite<'_>,
-    ledger: &mut Ledger,
-    standing: &Standing<'_>,
-    ports: Vec<P>,
-    files: &Files,
-    facts: Vec<(String, String)>,
-    health: &grouped::Health<'_>,
-) -> anyhow::Result<()> {
-    let (sizes, turn, study) = (standing.sizes, standing.turn, site.study);
-    turn.progress.doing(&format!(
-        "block {} · {} · loading",
-        turn.block.number + 1,
-        standing.stack.name
-    ));
-    let mut instance = Instance::create(ports, files, sizes.shape, sizes.settings, &mut |_, _| ())?;
-    if standing.first {
-        let scope = format!("stack:{}", standing.stack.name);
-        result_file::facts(ledger, &scope, granted(standing)?)?;
-        result_file::facts(ledger, &scope, facts)?;
+    /// Loads the database, or opens what was copied here, and runs phases.
+    fn drive_ports<P: Port + Send>(
+        &self,
+        ledger: &mut Ledger,
+        stand: &Stand,
+        ports: Vec<P>,
+        first: usize,
+        (facts, health, regroup): (Vec<(String, String)>, &Health<'_>, Option<&dyn Regroup>),
+    ) -> anyhow::Result<Leg> {
+        let (sizes, turn, files) = (self.sizes, self.turn, stand.files());
+        let loads = first == 0;
+        let mut instance = if loads {
+            let (block, name) = (turn.block.number + 1, &stand.name);
+            turn.progress.doing(&format!("block {block} · {name} · loading"));
+            Instance::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?
+        } else {
+            Instance::open(ports, &files, sizes.settings)?.0
+        };
+        if self.first && loads {
+            result_file::facts(ledger, &stand.scope(), stand.granted()?)?;
+            result_file::facts(ledger, &stand.scope(), facts)?;
+        }
+        if loads {
+            record_extents(&mut instance, &files, self.id, ledger, "loaded")?;
+        } else {
+            let copy = &self.site.study.phases[first - 1].name;
+            record_extents(&mut instance, &files, self.id, ledger, &format!("after {copy}"))?;
+        }
+        let places = stand.places();
+        let devices = Devices::under(&places)?;
+        if self.first && loads {
+            stand.describe(ledger, &devices)?;
+        }
+        self.drop_caches()?;
+        let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
+        let mut host = Host::new(devices, places, mounts, budget, health);
+        let around = self.around();
+        let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;
+        if leg == Leg::Done {
+            record_extents(&mut instance, &files, self.id, ledger, "at the end")?;
+        }
+        Ok(leg)
     }
-    record_extents(&mut instance, files, standing.trial, ledger, "loaded")?;
-    let places = places(standing.built);
-    let devices = Devices::under(&places)?;
-    if standing.first {
-        describe_devices(ledger, standing, &devices)?;
-    }
-    // No stack starts with what loading left in the page cache; an ordinary user can only ask for the own group's.
-    if stacks::drop_caches().is_err()
-        && let Some(limit) = &site.limit
-    {
-        limit.reclaim()?;
-    }
-    let mut host = Host::new(
-        devices,
-        places,
-        standing.built.mounts.clone(),
-        site.prepared.budget,
-        health,
-    );
-    let mut fixed = site::fixed(sizes);
-    fixed.push((ledger::Measure::GeneratorCeilingIops, site.prepared.ceiling.read));
-    fixed.push((ledger::Measure::GeneratorCeilingCached, site.prepared.ceiling.cached));
-    let around = Around {
-        study,
-        sizes,
-        trial: standing.trial,
-        stack: &standing.stack.name,
-        turn,
-        fixed,
-    };
-    trial::phases(&mut instance, &mut host, &around, ledger)?;
-    record_extents(&mut instance, files, standing.trial, ledger, "at the end")
-}
 
-/// Data files, then the redo log.
-fn specs(standing: &Standing<'_>) -> Vec<OpenSpec> {
-    let sizes = standing.sizes;
-    let access = match standing.stack.access {
-        plan::Access::Direct => Access::Direct,
-        plan::Access::Buffered => Access::Buffered,
-    };
-    let spec = |place: &Place, size: u64| match place {
-        Place::File(path) => OpenSpec::creating(path, access, size),
-        Place::Device(path) => OpenSpec::writing(path, access),
-        Place::Grouped(name) => unreachable!("file {name} of a group is opened by the group"),
-    };
-    let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, standing.built.data.len());
-    let mut specs: Vec<OpenSpec> = standing
-        .built
-        .data
-        .iter()
-        .zip(data)
-        .map(|(p, size)| spec(p, size))
-        .collect();
-    specs.push(spec(&standing.built.redo, pages::redo_file_bytes(&sizes.settings)));
-    specs
-}
-
-fn path_of(place: &Place) -> &Path {
-    match place {
-        Place::File(path) | Place::Device(path) => path,
-        Place::Grouped(name) => Path::new(name),
-    }
-}
-
-/// Every place of the stack: files (which exist by now) and devices.
-fn places(built: &Built) -> Vec<PathBuf> {
-    if is_grouped(built) {
-        return built.devices.clone();
-    }
-    built
-        .data
-        .iter()
-        .chain([&built.redo])
-        .map(|place| path_of(place).to_path_buf())
-        .collect()
-}
-
-/// What the kernel really gave on the data and the redo log.
-fn granted(standing: &Standing<'_>) -> anyhow::Result<Vec<(String, String)>> {
-    let access = match standing.stack.access {
-        plan::Access::Direct => Access::Direct,
-        plan::Access::Buffered => Access::Buffered,
-    };
-    let word = |way: Way| match way {
-        Way::Direct => "around the page cache",
-        Way::Cached => "through the page cache",
-        Way::Unknown => "unknown",
-    };
-    let mut facts = Vec::new();
-    let of = |place: &Place| match place {
-        Place::Grouped(_) => standing.built.devices[0].clone(),
-        place => path_of(place).to_path_buf(),
-    };
-    for (role, place) in [("data", &standing.built.data[0]), ("redo", &standing.built.redo)] {
-        let granted = targets::observe(&of(place), access)?;
-        facts.push((format!("{role} reads go"), word(granted.reads).to_string()));
-        facts.push((format!("{role} writes go"), word(granted.writes).to_string()));
-        if let Some(bytes) = granted.alignment {
-            facts.push((format!("{role} direct I/O alignment"), bytes.to_string()));
+    fn around(&self) -> Around<'_> {
+        let mut fixed = site::fixed(self.sizes);
+        let ceiling = self.site.prepared.ceiling;
+        fixed.push((ledger::Measure::GeneratorCeilingIops, ceiling.read));
+        fixed.push((ledger::Measure::GeneratorCeilingCached, ceiling.cached));
+        Around {
+            study: self.site.study,
+            sizes: self.sizes,
+            trial: self.id,
+            stack: &self.stands[0].name,
+            turn: self.turn,
+            fixed,
         }
     }
-    Ok(facts)
+
+    /// No phase starts with what loading or copying left in the page cache; an ordinary user can only ask for the own
+    /// group's.
+    fn drop_caches(&self) -> anyhow::Result<()> {
+        if stacks::drop_caches().is_err()
+            && let Some(limit) = &self.site.limit
+        {
+            limit.reclaim()?;
+        }
+        Ok(())
+    }
+
+    /// Runs a copy phase; gives the stand where the database is now.
+    fn copy<P: Port + Send>(
+        &self,
+        ledger: &mut Ledger,
+        open: &Open<'_, P>,
+        opened: &mut [Opened<P>],
+        from: usize,
+        ordinal: usize,
+    ) -> anyhow::Result<usize> {
+        let phase: &Phase = &self.site.study.phases[ordinal];
+        let plan::PhaseKind::Copy(copy) = &phase.kind else {
+            anyhow::bail!("{} is no copy", phase.name)
+        };
+        let to = stand::target(self.stands, copy).context("a copy goes to what was built for it")?;
+        let (source, target) = (&self.stands[from], &self.stands[to]);
+        opened[to].prepare(target, self.sizes, open)?;
+        let (memory, depth) = Way::needs(copy);
+        let mut source_port = opened[from].port(source, self.sizes, open, memory, depth)?;
+        let mut target_port = opened[to].port(target, self.sizes, open, memory, depth)?;
+        let devices = [Devices::under(&source.places())?, Devices::under(&target.places())?];
+        if self.first && !opened[to].used {
+            result_file::facts(ledger, &target.scope(), target.granted()?)?;
+            target.describe(ledger, &devices[1])?;
+            let facts = opened[to].group.as_ref().map(|group| group.facts());
+            result_file::facts(ledger, &target.scope(), facts.unwrap_or_default())?;
+        }
+        let way = Way {
+            phase,
+            copy,
+            from: source.words(),
+            to: target.words(),
+            from_files: source.files(),
+            to_files: target.files(),
+            over_existing: opened[to].used,
+        };
+        self.drop_caches()?;
+        let lost = |nth: usize| opened[nth].group.as_ref().and_then(|group| group.lost());
+        let health = || lost(from).or_else(|| lost(to));
+        let both = Devices::under(&[source.places(), target.places()].concat())?;
+        let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
+        let budget = self.site.prepared.budget;
+        let host = Host::new(both, target.places(), mounts, budget, &health);
+        let mut host = host.with_sides(&devices[0], &devices[1]);
+        let around = self.around();
+        let done = around.recorded(ledger, phase, ordinal, || {
+            way.go(source_port.port(), target_port.port(), &mut host, &around)
+        });
+        done.map_err(|error| name_files(error, &[source, target]))?;
+        opened[to].used = true;
+        Ok(to)
+    }
 }
 
-fn describe_devices(ledger: &mut Ledger, standing: &Standing<'_>, devices: &Devices) -> anyhow::Result<()> {
-    let scope = format!("stack:{}", standing.stack.name);
-    let mut facts = vec![
-        ("nearest devices".to_string(), devices.near.join(", ")),
-        ("lowest visible devices".to_string(), devices.low.join(", ")),
-    ];
-    facts.extend(
-        devices
-            .notes
-            .iter()
-            .enumerate()
-            .map(|(i, note)| (format!("note {}", i + 1), note.clone())),
-    );
-    result_file::facts(ledger, &scope, facts)?;
-    for device in devices.near.iter().chain(&devices.low) {
-        result_file::facts(ledger, &format!("device:{device}"), observers::device_facts(device))?;
+impl<'s, 't> AroundCopy<dyn Port + 's, dyn Port + 't> for Host<'_> {
+    fn begin(&mut self, _: &mut (dyn Port + 's), _: &mut (dyn Port + 't)) -> anyhow::Result<()> {
+        self.start()
     }
-    Ok(())
+
+    fn settle(&mut self) -> anyhow::Result<u64> {
+        self.rest()
+    }
+
+    fn end(&mut self, _: &mut (dyn Port + 's), _: &mut (dyn Port + 't)) -> anyhow::Result<Seen> {
+        self.stop()
+    }
 }
 
 /// How the data files lie on what is below them.
@@ -326,19 +335,19 @@ fn record_extents<P: Port>(
 }
 
 /// The engine names files by number; the user knows them by path.
-fn name_files(error: anyhow::Error, built: &Built) -> anyhow::Error {
-    let names: Vec<String> = built
-        .data
-        .iter()
-        .chain([&built.redo])
-        .enumerate()
-        .map(|(number, place)| format!("file {number} is {}", path_of(place).display()))
-        .collect();
+fn name_files(error: anyhow::Error, stands: &[&Stand]) -> anyhow::Error {
     if error
         .chain()
         .any(|cause| matches!(cause.downcast_ref(), Some(pages::PagesError::Settings { .. })))
     {
         return error;
     }
-    error.context(names.join(", "))
+    let names: Vec<String> = match stands {
+        [only] => vec![only.file_names()],
+        several => several
+            .iter()
+            .map(|stand| format!("{}: {}", stand.words(), stand.file_names()))
+            .collect(),
+    };
+    error.context(names.join("; "))
 }

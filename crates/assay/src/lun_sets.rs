@@ -6,7 +6,7 @@
 use crate::progress::Progress;
 use anyhow::{Context, anyhow, ensure};
 use luns::{DeviceFacts, LunError, LunFile};
-use plan::{LunSource, Stack, Study};
+use plan::{LunSource, Study};
 use stacks::{Journal, Undo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -171,13 +171,9 @@ impl LunSets {
         Ok(devices)
     }
 
-    /// Adds to an error what was done to the stack's LUN files from outside: the cause of what the layers above then said.
-    pub(crate) fn blame(&self, error: anyhow::Error, stack: &Stack) -> anyhow::Error {
-        let sets = stack
-            .data
-            .iter()
-            .chain(&stack.redo)
-            .filter_map(|name| self.sets.get(name));
+    /// Adds to an error what was done to the LUN files of these sets from outside: the cause of what the layers above then said.
+    pub(crate) fn blame(&self, error: anyhow::Error, sets: &[&String]) -> anyhow::Error {
+        let sets = sets.iter().filter_map(|name| self.sets.get(*name));
         let broken = sets.flatten().find_map(|lun| match lun {
             Lun::File(file) => resized(file),
             Lun::Device(_) => None,

@@ -3,6 +3,7 @@
 mod ceiling;
 mod cli;
 mod commands;
+mod copying;
 mod drive;
 mod exit;
 mod grouped;
@@ -13,12 +14,14 @@ mod inject;
 mod lun_sets;
 mod modelled;
 mod progress;
+mod rebalance;
 mod record;
 mod result_file;
 mod run;
 mod signals;
 mod site;
 mod sizes;
+mod stand;
 mod surroundings;
 mod trial;
 

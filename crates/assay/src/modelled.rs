@@ -2,18 +2,21 @@
 //!
 //! The model's own counters stand where `/proc/diskstats` stands on a host, so provenance is judged there too.
 
+use crate::copying::{AroundCopy, Way};
 use crate::sizes::Sizes;
 use crate::surroundings::{Seen, Surroundings};
-use ledger::Measure;
+use crate::trial::{self, Around, Leg};
+use anyhow::Context;
+use ledger::{Ledger, Measure};
 use pages::{Files, Instance};
-use plan::{Inject, Model as Written};
+use plan::{CopyTarget, Inject, Model as Written, PhaseKind};
 use targets::{FaultPort, FileId, Model, ModelPort, Moved};
 
 /// What a modelled trial drives: the simulated device, with the study's planted disadvantage over it.
 pub(crate) type Modelled = FaultPort<ModelPort>;
 
-/// Loads a database on a fresh simulated device.
-pub(crate) fn load(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) -> anyhow::Result<Instance<Modelled>> {
+/// A fresh simulated device with the engine's files on it.
+pub(crate) fn device(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) -> anyhow::Result<Modelled> {
     let mut file_sizes = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1);
     file_sizes.push(pages::redo_file_bytes(&sizes.settings));
     let needed: u64 = file_sizes.iter().sum();
@@ -37,18 +40,78 @@ pub(crate) fn load(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) ->
         tick_ns: 20,
         seed,
     };
-    let port = crate::inject::planted(ModelPort::open(device)?, inject, seed);
-    let files = Files {
+    Ok(crate::inject::planted(ModelPort::open(device)?, inject, seed))
+}
+
+/// The engine's files on a device.
+pub(crate) fn files() -> Files {
+    Files {
         data: vec![FileId(0)],
         redo: FileId(1),
-    };
-    Ok(Instance::create(
-        vec![port],
-        &files,
-        sizes.shape,
-        sizes.settings,
-        &mut |_, _| (),
-    )?)
+    }
+}
+
+/// A trial that may take its database from one device to others.
+pub(crate) struct ModelTrial<'a> {
+    pub(crate) around: &'a Around<'a>,
+    /// Home, then one device for each stack that phases copy to.
+    pub(crate) devices: Vec<(String, Option<Modelled>, bool)>,
+}
+
+impl ModelTrial<'_> {
+    /// All phases.
+    pub(crate) fn drive(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let (sizes, mut at, mut first) = (self.around.sizes, 0, 0);
+        loop {
+            let port = self.devices[at].1.take().context("the device where the database is")?;
+            self.devices[at].2 = true;
+            let mut instance = if first == 0 {
+                Instance::create(vec![port], &files(), sizes.shape, sizes.settings, &mut |_, _| ())?
+            } else {
+                Instance::open(vec![port], &files(), sizes.settings)?.0
+            };
+            let mut seen = ModelSurroundings::default();
+            let leg = trial::phases(&mut instance, &mut seen, self.around, ledger, first, None)?;
+            let Leg::Copy(ordinal) = leg else { return Ok(()) };
+            self.devices[at].1 = instance.into_ports().pop();
+            at = self.copy(ledger, at, ordinal)?;
+            first = ordinal + 1;
+        }
+    }
+
+    fn copy(&mut self, ledger: &mut Ledger, from: usize, ordinal: usize) -> anyhow::Result<usize> {
+        let phase = &self.around.study.phases[ordinal];
+        let PhaseKind::Copy(copy) = &phase.kind else {
+            anyhow::bail!("{} is no copy", phase.name)
+        };
+        let to = match &copy.to {
+            CopyTarget::Home => 0,
+            CopyTarget::Stack(name) => {
+                1 + self.devices[1..]
+                    .iter()
+                    .position(|(device, ..)| device == name)
+                    .context("a copy goes to what was made for it")?
+            }
+        };
+        let way = Way {
+            phase,
+            copy,
+            from: self.devices[from].0.clone(),
+            to: self.devices[to].0.clone(),
+            from_files: files(),
+            to_files: files(),
+            over_existing: self.devices[to].2,
+        };
+        let mut source = self.devices[from].1.take().context("the source of a copy")?;
+        let mut target = self.devices[to].1.take().context("the target of a copy")?;
+        let around = self.around;
+        around.recorded(ledger, phase, ordinal, || {
+            way.go(&mut source, &mut target, &mut Sides::default(), around)
+        })?;
+        self.devices[from].1 = Some(source);
+        self.devices[to].1 = Some(target);
+        Ok(to)
+    }
 }
 
 /// The model's own counters around a phase.
@@ -57,12 +120,73 @@ pub(crate) struct ModelSurroundings {
     began: Moved,
 }
 
+/// The same of both devices of a copy.
+#[derive(Default)]
+struct Sides {
+    began: [Moved; 2],
+}
+
+impl AroundCopy<Modelled, Modelled> for Sides {
+    fn begin(&mut self, source: &mut Modelled, target: &mut Modelled) -> anyhow::Result<()> {
+        self.began = [source.inner().moved(), target.inner().moved()];
+        Ok(())
+    }
+
+    fn settle(&mut self) -> anyhow::Result<u64> {
+        Ok(0)
+    }
+
+    fn end(&mut self, source: &mut Modelled, target: &mut Modelled) -> anyhow::Result<Seen> {
+        let from = source.inner().moved() - self.began[0];
+        let to = target.inner().moved() - self.began[1];
+        let both = Moved {
+            reads: from.reads + to.reads,
+            read_bytes: from.read_bytes + to.read_bytes,
+            writes: from.writes + to.writes,
+            write_bytes: from.write_bytes + to.write_bytes,
+            flushes: from.flushes + to.flushes,
+            ..Moved::default()
+        };
+        let mut measures = devices(both);
+        for (measure, n) in [
+            (Measure::CopyFromReads, from.reads),
+            (Measure::CopyFromReadBytes, from.read_bytes),
+            (Measure::CopyFromWrites, from.writes),
+            (Measure::CopyFromWriteBytes, from.write_bytes),
+            (Measure::CopyToReads, to.reads),
+            (Measure::CopyToReadBytes, to.read_bytes),
+            (Measure::CopyToWrites, to.writes),
+            (Measure::CopyToWriteBytes, to.write_bytes),
+        ] {
+            measures.push((measure, n as f64));
+        }
+        Ok(Seen {
+            measures,
+            ..Seen::default()
+        })
+    }
+}
+
 fn moved(instance: &mut Instance<Modelled>) -> Moved {
     instance
         .ports_mut()
         .map(|port| port.inner().moved())
         .next()
         .unwrap_or_default()
+}
+
+/// In the ledger's terms; a model has one level of devices.
+fn devices(moved: Moved) -> Vec<(Measure, f64)> {
+    let rows = [
+        (Measure::NearReads, Measure::LowReads, moved.reads),
+        (Measure::NearWrites, Measure::LowWrites, moved.writes),
+        (Measure::NearReadBytes, Measure::LowReadBytes, moved.read_bytes),
+        (Measure::NearWriteBytes, Measure::LowWriteBytes, moved.write_bytes),
+        (Measure::NearFlushes, Measure::LowFlushes, moved.flushes),
+    ];
+    rows.into_iter()
+        .flat_map(|(near, low, n)| [(near, n as f64), (low, n as f64)])
+        .collect()
 }
 
 impl Surroundings<Modelled> for ModelSurroundings {
@@ -76,18 +200,7 @@ impl Surroundings<Modelled> for ModelSurroundings {
     }
 
     fn end(&mut self, instance: &mut Instance<Modelled>) -> anyhow::Result<Seen> {
-        let moved = moved(instance) - self.began;
-        let rows = [
-            (Measure::NearReads, Measure::LowReads, moved.reads),
-            (Measure::NearWrites, Measure::LowWrites, moved.writes),
-            (Measure::NearReadBytes, Measure::LowReadBytes, moved.read_bytes),
-            (Measure::NearWriteBytes, Measure::LowWriteBytes, moved.write_bytes),
-            (Measure::NearFlushes, Measure::LowFlushes, moved.flushes),
-        ];
-        let measures = rows
-            .into_iter()
-            .flat_map(|(near, low, n)| [(near, n as f64), (low, n as f64)])
-            .collect();
+        let measures = devices(moved(instance) - self.began);
         Ok(Seen {
             measures,
             ..Seen::default()

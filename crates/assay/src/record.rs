@@ -17,48 +17,61 @@ pub(crate) fn unix_ns() -> u64 {
 /// The whole record of a finished phase.
 pub(crate) fn finished(
     run: PhaseRun,
-    driven: &Driven,
+    driven: Option<&Driven>,
     counters: &Counters,
     fixed: &[(Measure, f64)],
     seen: Seen,
 ) -> anyhow::Result<PhaseRecord> {
     let mut record = PhaseRecord::new(run);
     record.measures = fixed.to_vec();
-    record.measures.extend(engine(counters, &driven.outcome));
+    record.measures.extend(engine(counters));
     record.measures.extend(seen.measures);
     record.samples = seen.samples;
-    record.histograms = histograms(&driven.outcome)?;
-    record.slices = slices(&driven.outcome);
-    record.user_scans = driven
-        .user_scans
-        .iter()
-        .map(|scan| UserScan {
-            schema: scan.schema,
-            bytes: scan.bytes,
-            began_ns: scan.began.saturating_sub(driven.outcome.began),
-            ended_ns: scan.ended.saturating_sub(driven.outcome.began),
-        })
-        .collect();
-    record.events = seen
-        .notes
-        .into_iter()
-        .map(|text| ledger::Event {
+    if let Some(driven) = driven {
+        record.measures.extend(operations(&driven.outcome));
+        record.histograms = histograms(&driven.outcome)?;
+        record.slices = slices(&driven.outcome);
+        record.user_scans = user_scans(driven);
+    }
+    let notes = seen.notes.into_iter().map(|text| (Severity::Warning, text));
+    let remarks = seen.remarks.into_iter().map(|text| (Severity::Info, text));
+    record.events = notes
+        .chain(remarks)
+        .map(|(severity, text)| ledger::Event {
             at_unix_ns: unix_ns(),
             trial: Some(record.run.trial),
             phase: None,
-            severity: Severity::Warning,
+            severity,
             text,
         })
         .collect();
     Ok(record)
 }
 
+fn user_scans(driven: &Driven) -> Vec<UserScan> {
+    let since = |at: u64| at.saturating_sub(driven.outcome.began);
+    let scan = |scan: &pages::UserScan| UserScan {
+        schema: scan.schema,
+        bytes: scan.bytes,
+        began_ns: since(scan.began),
+        ended_ns: since(scan.ended),
+    };
+    driven.user_scans.iter().map(scan).collect()
+}
+
+fn operations(outcome: &Outcome) -> Vec<(Measure, f64)> {
+    vec![
+        (Measure::EngineOperations, outcome.count() as f64),
+        (Measure::EngineUnsent, outcome.unsent as f64),
+        (Measure::EngineDue, (outcome.unsent + outcome.count()) as f64),
+    ]
+}
+
 /// The engine's own counts.
-fn engine(counters: &Counters, outcome: &Outcome) -> Vec<(Measure, f64)> {
+fn engine(counters: &Counters) -> Vec<(Measure, f64)> {
     let reads = counters.physical_reads + counters.multiblock_reads + counters.scan_rereads;
     let read_bytes = counters.physical_read_bytes + counters.multiblock_read_bytes;
     [
-        (Measure::EngineOperations, outcome.count()),
         (Measure::EngineLogicalReads, counters.logical_reads),
         (Measure::EnginePhysicalReads, reads),
         (Measure::EngineReadBytes, read_bytes),
@@ -73,8 +86,6 @@ fn engine(counters: &Counters, outcome: &Outcome) -> Vec<(Measure, f64)> {
         (Measure::EnginePageImages, counters.page_images),
         (Measure::EngineCheckpoints, counters.checkpoints),
         (Measure::EnginePagesVerified, counters.verified_pages),
-        (Measure::EngineUnsent, outcome.unsent),
-        (Measure::EngineDue, outcome.unsent + outcome.count()),
     ]
     .into_iter()
     .map(|(measure, count)| (measure, count as f64))

@@ -7,7 +7,7 @@ use crate::sizes::Sizes;
 use crate::trial::Around;
 use crate::{inject, modelled, record};
 use ledger::{Ledger, NewTrial, TrialId, TrialStatus};
-use plan::{Block, Stack, StackKind, Study};
+use plan::{Block, CopyTarget, PhaseKind, Stack, StackKind, Study};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -105,7 +105,18 @@ impl Site for ModelSite<'_> {
         recorded(ledger, stack, turn, "model", |ledger, trial| {
             // Two identical stacks must not have identical luck: the device's chances depend on its place in the study.
             let seed = turn.block.seed ^ ((turn.stack as u64 + 1) << 32);
-            let mut instance = modelled::load(model, stack.inject, sizes, seed)?;
+            let home = modelled::device(model, stack.inject, sizes, seed)?;
+            let mut devices = vec![(stack.name.clone(), Some(home), false)];
+            for (nth, target) in study.stacks.iter().enumerate() {
+                // Each its own luck, and another than it has as a home.
+                let seed = turn.block.seed ^ ((nth as u64 + 1) << 48);
+                if let StackKind::Model(model) = &target.kind
+                    && copied_to(study, &target.name)
+                {
+                    let device = modelled::device(model, target.inject, sizes, seed)?;
+                    devices.push((target.name.clone(), Some(device), false));
+                }
+            }
             let around = Around {
                 study,
                 sizes,
@@ -114,14 +125,18 @@ impl Site for ModelSite<'_> {
                 turn,
                 fixed: fixed(sizes),
             };
-            crate::trial::phases(
-                &mut instance,
-                &mut modelled::ModelSurroundings::default(),
-                &around,
-                ledger,
-            )
+            let around = &around;
+            modelled::ModelTrial { around, devices }.drive(ledger)
         })
     }
+}
+
+/// Whether a phase copies the database to this stack.
+fn copied_to(study: &Study, name: &str) -> bool {
+    study.phases.iter().any(|phase| match &phase.kind {
+        PhaseKind::Copy(copy) => copy.to == CopyTarget::Stack(name.to_string()),
+        _ => false,
+    })
 }
 
 /// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group.

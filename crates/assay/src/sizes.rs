@@ -61,6 +61,9 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
         let (s, o) = match &phase.kind {
             PhaseKind::Random(random) => (random.sessions, random.outstanding),
             PhaseKind::Scan(scan) => (scan.parallel, scan.degree),
+            PhaseKind::Rebalance(rebalance) => (rebalance.work.sessions, rebalance.work.outstanding),
+            // A copy has ports of its own.
+            PhaseKind::Copy(_) => (1, 1),
         };
         sessions = sessions.max(s);
         outstanding = outstanding.max(o);

@@ -13,6 +13,8 @@ pub(crate) struct Seen {
     pub(crate) samples: Vec<Sample>,
     /// Worth an event.
     pub(crate) notes: Vec<String>,
+    /// Worth knowing, and no warning.
+    pub(crate) remarks: Vec<String>,
     /// Why the phase can't count, if it can't.
     pub(crate) invalid: Option<String>,
 }

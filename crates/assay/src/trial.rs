@@ -3,19 +3,20 @@
 //! Generic over the port and over what surrounds it, so that a model in virtual time and a host with devices go through
 //! the same lines.
 
-use crate::drive;
+use crate::drive::{self, Driven};
+use crate::rebalance::{self, Regroup, Told};
 use crate::record::{self, unix_ns};
 use crate::signals;
 use crate::site::Turn;
 use crate::sizes::Sizes;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Seen, Surroundings};
 use anyhow::Context;
 use ledger::{Ledger, Measure, PhaseKind, PhaseRecord, PhaseRun, PhaseStatus, TrialId};
 use pages::Instance;
 use plan::{Phase, Study};
 use targets::Port;
 
-/// What stays the same through a trial.
+/// What stays the same through a trial, or through a leg of it between two copies.
 pub(crate) struct Around<'a> {
     pub(crate) study: &'a Study,
     pub(crate) sizes: &'a Sizes,
@@ -26,24 +27,49 @@ pub(crate) struct Around<'a> {
     pub(crate) fixed: Vec<(Measure, f64)>,
 }
 
-/// Runs all phases of the study on an instance that has just been loaded.
+/// How a leg of a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leg {
+    /// All phases are done.
+    Done,
+    /// The phase of this number is a copy: the instance must be closed and opened elsewhere.
+    Copy(usize),
+}
+
+/// Runs the phases of the study from number `first` on an instance, up to the next copy.
 pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
     instance: &mut Instance<P>,
     surroundings: &mut S,
     around: &Around<'_>,
     ledger: &mut Ledger,
-) -> anyhow::Result<()> {
-    for (ordinal, phase) in around.study.phases.iter().enumerate() {
+    first: usize,
+    regroup: Option<&dyn Regroup>,
+) -> anyhow::Result<Leg> {
+    for (ordinal, phase) in around.study.phases.iter().enumerate().skip(first) {
         signals::check(around.turn.cancel)?;
-        around.turn.progress.doing(&format!(
-            "block {} · {} · {}",
-            around.turn.block.number + 1,
-            around.stack,
-            phase.name
-        ));
+        if let plan::PhaseKind::Copy(_) = &phase.kind {
+            return Ok(Leg::Copy(ordinal));
+        }
+        around.recorded(ledger, phase, ordinal, || {
+            one(instance, surroundings, around, phase, ordinal, regroup)
+        })?;
+    }
+    Ok(Leg::Done)
+}
+
+impl Around<'_> {
+    /// Runs `work` as a phase of the ledger, and counts it as progress.
+    pub(crate) fn recorded(
+        &self,
+        ledger: &mut Ledger,
+        phase: &Phase,
+        ordinal: usize,
+        work: impl FnOnce() -> anyhow::Result<Done>,
+    ) -> anyhow::Result<()> {
+        self.doing(phase, "");
         let began = unix_ns();
         let head = |elapsed_ns, drain_ns, status| PhaseRun {
-            trial: around.trial,
+            trial: self.trial,
             ordinal: ordinal as u32,
             name: phase.name.clone(),
             kind: kind(phase),
@@ -53,37 +79,57 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
             drain_ns,
             status,
         };
-        match one(instance, surroundings, around, phase, ordinal) {
+        match work() {
             Ok(done) => {
                 let status = done
                     .seen
                     .invalid
                     .clone()
                     .map_or(PhaseStatus::Valid, PhaseStatus::Invalid);
-                let run = head(done.driven.outcome.elapsed_ns, done.drain_ns, status);
-                let mut fixed = around.fixed.clone();
-                fixed.push((Measure::WorkingSetTouchedBytes, done.touched_bytes as f64));
-                ledger.record_phase(&record::finished(run, &done.driven, &done.counters, &fixed, done.seen)?)?;
+                let run = head(done.elapsed_ns, done.drain_ns, status);
+                let mut measures = self.fixed.clone();
+                measures.extend(done.measures);
+                ledger.record_phase(&record::finished(
+                    run,
+                    done.driven.as_ref(),
+                    &done.counters,
+                    &measures,
+                    done.seen,
+                )?)?;
             }
             Err(error) => {
-                signals::check(around.turn.cancel)?;
+                signals::check(self.turn.cancel)?;
                 let status = PhaseStatus::Failed(format!("{error:#}"));
                 ledger.record_phase(&PhaseRecord::new(head(0, 0, status)))?;
-                return Err(error.context(format!("stack `{}`, phase `{}`", around.stack, phase.name)));
+                return Err(error.context(format!("stack `{}`, phase `{}`", self.stack, phase.name)));
             }
         }
-        signals::check(around.turn.cancel)?;
-        around.turn.progress.advance(1);
+        signals::check(self.turn.cancel)?;
+        self.turn.progress.advance(1);
+        Ok(())
     }
-    Ok(())
+
+    /// Says what is being done.
+    pub(crate) fn doing(&self, phase: &Phase, how_far: &str) {
+        self.turn.progress.doing(&format!(
+            "block {} · {} · {}{how_far}",
+            self.turn.block.number + 1,
+            self.stack,
+            phase.name
+        ));
+    }
 }
 
-struct Done {
-    driven: drive::Driven,
-    counters: pages::Counters,
-    drain_ns: u64,
-    touched_bytes: u64,
-    seen: crate::surroundings::Seen,
+/// A finished phase.
+pub(crate) struct Done {
+    /// What the loop saw; `None` where no work was driven.
+    pub(crate) driven: Option<Driven>,
+    pub(crate) counters: pages::Counters,
+    pub(crate) elapsed_ns: u64,
+    pub(crate) drain_ns: u64,
+    /// Of this phase alone, beyond what engine and surroundings count.
+    pub(crate) measures: Vec<(Measure, f64)>,
+    pub(crate) seen: Seen,
 }
 
 fn one<P: Port + Send, S: Surroundings<P>>(
@@ -92,26 +138,35 @@ fn one<P: Port + Send, S: Surroundings<P>>(
     around: &Around<'_>,
     phase: &Phase,
     ordinal: usize,
+    regroup: Option<&dyn Regroup>,
 ) -> anyhow::Result<Done> {
     let before = instance.counters();
     surroundings.begin(instance)?;
-    let driven = drive::phase(
-        instance,
-        phase,
-        phase_seed(around.turn.block.seed, ordinal),
-        around.turn.cancel,
-    )?;
+    let seed = phase_seed(around.turn.block.seed, ordinal);
+    let mut told = Told::default();
+    let driven = match (&phase.kind, regroup) {
+        (plan::PhaseKind::Rebalance(asked), Some(regroup)) => {
+            rebalance::phase(instance, regroup, (phase, asked), around, seed, &mut told)?
+        }
+        (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group is here to be rebalanced"),
+        _ => drive::phase(instance, phase, seed, around.turn.cancel)?,
+    };
     // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
     instance.checkpoint()?;
     let proof_ns = surroundings.settle(instance).context("drain")?;
     let now = instance.ports_mut().map(|port| port.now()).max().unwrap_or(0);
-    let seen = surroundings.end(instance)?;
+    let mut seen = surroundings.end(instance)?;
+    seen.samples.extend(told.samples);
+    seen.invalid = seen.invalid.or(told.invalid);
     let counters = instance.counters() - before;
+    let touched = touched(around.sizes, phase, &counters);
+    told.measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
     Ok(Done {
+        elapsed_ns: driven.outcome.elapsed_ns,
         drain_ns: now.saturating_sub(driven.outcome.ended).saturating_sub(proof_ns),
-        touched_bytes: touched(around.sizes, phase, &counters),
-        driven,
+        driven: Some(driven),
         counters,
+        measures: told.measures,
         seen,
     })
 }
@@ -126,16 +181,19 @@ fn kind(phase: &Phase) -> PhaseKind {
         plan::PhaseKind::Random(random) if random.rate.is_some() => PhaseKind::Open,
         plan::PhaseKind::Random(_) => PhaseKind::Random,
         plan::PhaseKind::Scan(_) => PhaseKind::Scan,
+        plan::PhaseKind::Copy(_) => PhaseKind::Copy,
+        plan::PhaseKind::Rebalance(_) => PhaseKind::Rebalance,
     }
 }
 
-/// Bytes of distinct pages touched. Scans: what was read. Random reads: the expected number of distinct pages after that
+/// Bytes of distinct pages touched. Scans: what was read; copies: all. Random reads: the expected number of distinct pages after that
 /// many uniform draws, n (1 - exp(-draws / n)) (the occupancy problem); a hot spot would touch fewer.
 fn touched(sizes: &Sizes, phase: &Phase, counters: &pages::Counters) -> u64 {
     let data = sizes.shape.data_bytes();
     match &phase.kind {
         plan::PhaseKind::Scan(_) => counters.multiblock_read_bytes.min(data),
-        plan::PhaseKind::Random(_) => {
+        plan::PhaseKind::Copy(_) => data,
+        plan::PhaseKind::Random(_) | plan::PhaseKind::Rebalance(_) => {
             let pages = sizes.shape.pages() as f64;
             let distinct = pages * -(-(counters.logical_reads as f64) / pages).exp_m1();
             (distinct * f64::from(sizes.shape.page_bytes)) as u64

@@ -85,6 +85,26 @@ measures! {
     ObserverCpuNs, "observer.cpu_ns", "ns", "processor time of observing";
     GeneratorCeilingIops, "generator.ceiling_iops", "pages/s", "pages a second that the page engine reads and verifies where storage costs nothing but a copy, all workers together";
     GeneratorCeilingCached, "generator.ceiling_cached", "pages/s", "pages a second that the page engine finds in its cache, all workers together";
+    CopyBytes, "copy.bytes", "bytes", "bytes that a copy phase read from the source and wrote to the target";
+    CopyNs, "copy.ns", "ns", "time of a copy from its first request until everything was durable on the target";
+    CopyVerifiedBytes, "copy.verified_bytes", "bytes", "bytes read back from the target after the phase and compared with what was copied";
+    CopyVerifyNs, "copy.verify_ns", "ns", "time of reading back, outside the phase";
+    CopyOverExisting, "copy.over_existing", "code", "1: the copy went over files that an earlier copy or the load had left there, 0: into new ones";
+    CopyFromReads, "copy.from.reads", "requests", "reads completed by the nearest devices of the source of a copy; absent where source and target share one";
+    CopyFromReadBytes, "copy.from.read_bytes", "bytes", "bytes read from the nearest devices of the source of a copy";
+    CopyFromWrites, "copy.from.writes", "requests", "writes completed by the nearest devices of the source of a copy";
+    CopyFromWriteBytes, "copy.from.write_bytes", "bytes", "bytes written to the nearest devices of the source of a copy";
+    CopyToReads, "copy.to.reads", "requests", "reads completed by the nearest devices of the target of a copy; absent where source and target share one";
+    CopyToReadBytes, "copy.to.read_bytes", "bytes", "bytes read from the nearest devices of the target of a copy";
+    CopyToWrites, "copy.to.writes", "requests", "writes completed by the nearest devices of the target of a copy";
+    CopyToWriteBytes, "copy.to.write_bytes", "bytes", "bytes written to the nearest devices of the target of a copy";
+    RebalanceMovedBytes, "rebalance.moved_bytes", "bytes", "bytes of extents that a rebalance moved, copies counted";
+    RebalanceIdealBytes, "rebalance.ideal_bytes", "bytes", "bytes that had to move so that every disk holds its share by size";
+    RebalanceNs, "rebalance.ns", "ns", "time from asking for the change of disks until the last extent had moved";
+    RebalancePower, "rebalance.power", "requests", "I/Os that the rebalance was allowed to have in flight";
+    RebalanceBeforeNs, "rebalance.before_ns", "ns", "time of the work before the rebalance";
+    RebalanceDuringNs, "rebalance.during_ns", "ns", "time of the work beside the rebalance";
+    RebalanceAfterNs, "rebalance.after_ns", "ns", "time of the work after the rebalance";
     WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
 }
 

@@ -183,11 +183,13 @@ pub enum PhaseKind {
     Bulk,
     /// Copy between stacks. Primary metric: elapsed time.
     Copy,
+    /// Disks join and leave a disk group beside random work. Never ranked.
+    Rebalance,
 }
 
 impl PhaseKind {
     /// All kinds.
-    pub const ALL: [PhaseKind; 7] = [
+    pub const ALL: [PhaseKind; 8] = [
         PhaseKind::Load,
         PhaseKind::Random,
         PhaseKind::Open,
@@ -195,6 +197,7 @@ impl PhaseKind {
         PhaseKind::Age,
         PhaseKind::Bulk,
         PhaseKind::Copy,
+        PhaseKind::Rebalance,
     ];
 
     /// The word in the file.
@@ -207,6 +210,7 @@ impl PhaseKind {
             PhaseKind::Age => "age",
             PhaseKind::Bulk => "bulk",
             PhaseKind::Copy => "copy",
+            PhaseKind::Rebalance => "rebalance",
         }
     }
 }

@@ -3,7 +3,9 @@
 //! Takes a [`Study`]; gives [`Resolved`] rows in a stable order, and TOML that reads back as the same study. Prevents: a
 //! default that is used but not shown: rows and print come from the one list made here.
 
-use crate::study::{Database, LunSource, Model, Phase, PhaseKind, Resolved, Scale, Stack, StackKind, Study};
+use crate::study::{
+    CopyTarget, Database, LunSource, Model, Phase, PhaseKind, Random, Resolved, Scale, Stack, StackKind, Study,
+};
 use crate::units::{ByteRate, Duration, Rate, Share};
 use crate::written::Word;
 use std::collections::BTreeSet;
@@ -215,17 +217,7 @@ fn stack_keys(stack: &Stack) -> Keys {
             keys.push(("mkfs_options", strings(mkfs_options.iter().cloned())));
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
-        StackKind::Diskgroup {
-            redundancy,
-            au,
-            stripe,
-            failure_groups,
-        } => {
-            keys.push(("redundancy", word(redundancy)));
-            keys.push(("au", quoted(au)));
-            keys.push(("stripe", word(stripe)));
-            keys.extend(failure_groups.map(|groups| ("failure_groups", groups.to_string())));
-        }
+        StackKind::Diskgroup { .. } => keys.extend(group_keys(&stack.kind)),
         StackKind::Directory { .. } | StackKind::Raw => {}
     }
     keys.push(("inject.late", quoted(Share(stack.inject.late))));
@@ -236,6 +228,27 @@ fn stack_keys(stack: &Stack) -> Keys {
             .error_at
             .map_or_else(|| quoted("none"), |nth| nth.to_string()),
     ));
+    keys
+}
+
+fn group_keys(kind: &StackKind) -> Keys {
+    let StackKind::Diskgroup {
+        redundancy,
+        au,
+        stripe,
+        failure_groups,
+        reserve,
+    } = kind
+    else {
+        return Vec::new();
+    };
+    let mut keys = vec![
+        ("redundancy", word(redundancy)),
+        ("au", quoted(au)),
+        ("stripe", word(stripe)),
+    ];
+    keys.extend(failure_groups.map(|groups| ("failure_groups", groups.to_string())));
+    keys.push(("reserve", reserve.to_string()));
     keys
 }
 
@@ -276,42 +289,74 @@ fn phase_keys(phase: &Phase) -> Keys {
     let kind = match phase.kind {
         PhaseKind::Random(_) => "random",
         PhaseKind::Scan(_) => "scan",
+        PhaseKind::Copy(_) => "copy",
+        PhaseKind::Rebalance(_) => "rebalance",
     };
-    let mut keys = vec![
-        ("name", quoted(&phase.name)),
-        ("kind", quoted(kind)),
-        ("time", or_word(&phase.time, "none")),
-        ("ranked", phase.ranked.to_string()),
-    ];
+    let mut keys = vec![("name", quoted(&phase.name)), ("kind", quoted(kind))];
+    if matches!(phase.kind, PhaseKind::Random(_) | PhaseKind::Scan(_)) {
+        keys.push(("time", or_word(&phase.time, "none")));
+    }
+    keys.push(("ranked", phase.ranked.to_string()));
     match &phase.kind {
-        PhaseKind::Random(random) => {
-            let hotspot = random.hotspot.map(|hot| {
-                let (size, offset) = (quoted(hot.size), quoted(hot.offset));
-                format!("{{ size = {size}, offset = {offset}, frequency = {} }}", hot.frequency)
-            });
-            keys.extend([
-                ("update_pct", random.update_pct.to_string()),
-                ("scan_pct", random.scan_pct.to_string()),
-                ("scan_table_size", quoted(random.scan_table_size)),
-                ("sessions", random.sessions.to_string()),
-                ("work_unit", random.work_unit.to_string()),
-                ("work_loop", random.work_loop.to_string()),
-                ("redo_stress", word(&random.redo_stress)),
-                ("outstanding", random.outstanding.to_string()),
-                ("think_tm_frequency", random.think_tm_frequency.to_string()),
-                ("think_tm_min", quoted::<Duration>(random.think_tm_min)),
-                ("think_tm_max", quoted::<Duration>(random.think_tm_max)),
-                ("hotspot", hotspot.unwrap_or_else(|| quoted("none"))),
-                ("rate", or_word(&random.rate.map(Rate), "none")),
-            ]);
-        }
+        PhaseKind::Random(random) => keys.extend(random_keys(random)),
         PhaseKind::Scan(scan) => keys.extend([
             ("users", scan.users.to_string()),
             ("degree", scan.degree.to_string()),
             ("parallel", scan.parallel.to_string()),
         ]),
+        PhaseKind::Copy(copy) => {
+            let to = match &copy.to {
+                CopyTarget::Home => "home",
+                CopyTarget::Stack(name) => name,
+            };
+            keys.push(("to", quoted(to)));
+            keys.extend(copy.data.as_ref().map(|set| ("data", quoted(set))));
+            keys.extend(copy.redo.as_ref().map(|set| ("redo", quoted(set))));
+            keys.extend([
+                ("chunk", quoted(copy.chunk)),
+                ("outstanding", copy.outstanding.to_string()),
+                ("verify", copy.verify.to_string()),
+            ]);
+        }
+        PhaseKind::Rebalance(rebalance) => {
+            let disks = |luns: &[u32]| strings(luns.iter().map(|lun| format!("disk{lun}")));
+            keys.extend([
+                ("add", disks(&rebalance.add)),
+                ("drop", disks(&rebalance.drop)),
+                ("power", rebalance.power.to_string()),
+                ("before", quoted(rebalance.before)),
+                ("after", quoted(rebalance.after)),
+            ]);
+            keys.extend(
+                random_keys(&rebalance.work)
+                    .into_iter()
+                    .filter(|(key, _)| *key != "work_loop"),
+            );
+        }
     }
     keys
+}
+
+fn random_keys(random: &Random) -> Keys {
+    let hotspot = random.hotspot.map(|hot| {
+        let (size, offset) = (quoted(hot.size), quoted(hot.offset));
+        format!("{{ size = {size}, offset = {offset}, frequency = {} }}", hot.frequency)
+    });
+    vec![
+        ("update_pct", random.update_pct.to_string()),
+        ("scan_pct", random.scan_pct.to_string()),
+        ("scan_table_size", quoted(random.scan_table_size)),
+        ("sessions", random.sessions.to_string()),
+        ("work_unit", random.work_unit.to_string()),
+        ("work_loop", random.work_loop.to_string()),
+        ("redo_stress", word(&random.redo_stress)),
+        ("outstanding", random.outstanding.to_string()),
+        ("think_tm_frequency", random.think_tm_frequency.to_string()),
+        ("think_tm_min", quoted::<Duration>(random.think_tm_min)),
+        ("think_tm_max", quoted::<Duration>(random.think_tm_max)),
+        ("hotspot", hotspot.unwrap_or_else(|| quoted("none"))),
+        ("rate", or_word(&random.rate.map(Rate), "none")),
+    ]
 }
 
 /// A TOML string, escaped.

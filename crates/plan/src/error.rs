@@ -107,6 +107,11 @@ impl Findings {
         self.0.push((span.clone(), message.into(), cure.into()));
     }
 
+    /// How many were noted.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Nothing found.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

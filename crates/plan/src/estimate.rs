@@ -6,6 +6,7 @@
 use crate::space;
 use crate::study::{PhaseKind, Stack, StackKind, Study};
 use crate::units::Duration;
+use std::collections::BTreeSet;
 
 /// Fewest blocks that a verdict is given on.
 pub(crate) const FEWEST_BLOCKS: u32 = 4;
@@ -66,6 +67,19 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
                 let schema = data_bytes.unwrap_or(0) / u64::from(study.database.schemas);
                 moving_ns(schema.saturating_mul(u64::from(scan.users)), load_bytes_per_second)
             }
+            // Everything once out of the source and once into the target; the verification reads it a third time.
+            (None, PhaseKind::Copy(copy)) => {
+                let bytes = data_bytes.unwrap_or(0).saturating_add(study.database.redo_size.0);
+                moving_ns(bytes.saturating_mul(2 + u64::from(copy.verify)), load_bytes_per_second)
+            }
+            // How long the moving takes depends on the power and on the work beside it: counted as its share of the data,
+            // out and in.
+            (None, PhaseKind::Rebalance(rebalance)) => {
+                let changes = (rebalance.add.len() + rebalance.drop.len()) as u64;
+                let moved = data_bytes.unwrap_or(0).saturating_mul(changes) / 4;
+                let around = rebalance.before.0.saturating_add(rebalance.after.0);
+                around.saturating_add(moving_ns(moved.saturating_mul(2), load_bytes_per_second))
+            }
             // Operations without a time: nobody knows how long; counted as nothing rather than as something made up.
             (None, PhaseKind::Random(_)) => 0,
         };
@@ -99,12 +113,25 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
     }
 }
 
+/// LUN sets that phases copy the database onto: they are made ready before each trial too.
+fn copied_onto(study: &Study) -> impl Iterator<Item = &String> {
+    study
+        .phases
+        .iter()
+        .filter_map(|phase| match &phase.kind {
+            PhaseKind::Copy(copy) => Some([&copy.data, &copy.redo]),
+            _ => None,
+        })
+        .flatten()
+        .flatten()
+}
+
 /// LUN files in full, then the data and the redo log into them.
 fn written_bytes(study: &Study, stack: &Stack, data_bytes: Option<u64>) -> u64 {
     let sets = [&stack.data, &stack.redo];
-    let fill = sets
+    let own: BTreeSet<&String> = sets.into_iter().flatten().chain(copied_onto(study)).collect();
+    let fill = own
         .into_iter()
-        .flatten()
         .filter_map(|set| space::set_bytes(study, set))
         .fold(0, u64::saturating_add);
     fill.saturating_add(data_bytes.unwrap_or(0))

@@ -13,12 +13,25 @@ pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
     }
 }
 
+/// LUNs of a set; `None` for sets that do not exist.
+pub(crate) fn luns(study: &Study, name: &str) -> Option<usize> {
+    let set = study.luns.iter().find(|set| set.name == name)?;
+    Some(match &set.source {
+        LunSource::Files { count, .. } => *count as usize,
+        LunSource::Devices { paths, .. } => paths.len(),
+    })
+}
+
 /// Bytes of a stack before the file system takes its own part: an upper bound of what data and redo can use.
 pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
     if let StackKind::Model(model) = &stack.kind {
         return Some(model.size.0);
     }
-    let bytes = set_bytes(study, stack.data.as_ref()?)?;
+    let mut bytes = set_bytes(study, stack.data.as_ref()?)?;
+    if let StackKind::Diskgroup { reserve, .. } = stack.kind {
+        let luns = luns(study, stack.data.as_ref()?)? as u64;
+        bytes = bytes / luns.max(1) * luns.saturating_sub(u64::from(reserve));
+    }
     match stack.kind {
         StackKind::Btrfs {
             profile: BtrfsProfile::Raid1,

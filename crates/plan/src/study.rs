@@ -206,6 +206,8 @@ pub enum StackKind {
         stripe: Stripe,
         /// LUNs in turn are dealt to so many failure groups; `None`: each LUN is its own.
         failure_groups: Option<u32>,
+        /// LUNs at the end of the set that are not in the group until a phase adds them.
+        reserve: u32,
     },
     /// A simulated device in virtual time.
     Model(Model),
@@ -337,6 +339,53 @@ pub enum PhaseKind {
     Random(Random),
     /// Full table scans.
     Scan(Scan),
+    /// The database's files move to another place, and the trial goes on there.
+    Copy(Copy),
+    /// LUNs join and leave a disk group while random work runs.
+    Rebalance(Rebalance),
+}
+
+/// Where a copy goes and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    /// The stack that takes the database.
+    pub to: CopyTarget,
+    /// LUN set of the data there; `None` where the target stack has none, and on the way home.
+    pub data: Option<String>,
+    /// LUN set of the redo log there; `None`: beside the data.
+    pub redo: Option<String>,
+    /// Bytes of one read and one write.
+    pub chunk: Bytes,
+    /// Chunks on their way at once.
+    pub outstanding: u32,
+    /// Read everything back from the target and compare, outside the measured time.
+    pub verify: bool,
+}
+
+/// The stack that takes a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyTarget {
+    /// Where the trial began, over the files that are there.
+    Home,
+    /// Another instance of this stack, on LUN sets of its own.
+    Stack(String),
+}
+
+/// LUNs that join and leave a disk group. LUNs are counted from 0 in the order of their set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rebalance {
+    /// LUNs held in reserve (or dropped earlier) that join.
+    pub add: Vec<u32>,
+    /// LUNs that are emptied and leave.
+    pub drop: Vec<u32>,
+    /// I/Os of the rebalance in flight, at most.
+    pub power: u32,
+    /// Work before it, for comparison.
+    pub before: Duration,
+    /// Work after it.
+    pub after: Duration,
+    /// The work that runs all the while.
+    pub work: Random,
 }
 
 /// SLOB's parameters, by SLOB's names in lower case.

@@ -338,3 +338,80 @@ fn the_reference_is_complete() {
         assert!(docs.contains(&key), "docs/study.md does not name {key} ({})", row.key);
     }
 }
+
+const MOVES: &str = r#"
+[study]
+name = "moves"
+time_limit = "60m"
+[luns.left]
+files = { count = 3, size = "1GiB" }
+[luns.right]
+files = { count = 3, size = "1GiB" }
+[[stack]]
+name = "group"
+kind = "diskgroup"
+data = "left"
+reserve = 1
+[[stack]]
+name = "wide"
+kind = "diskgroup"
+data = "left"
+au = "4MiB"
+reserve = 1
+[[phase]]
+name = "grow"
+kind = "rebalance"
+add = ["disk2"]
+drop = ["disk0"]
+sessions = 8
+[[phase]]
+name = "away"
+kind = "copy"
+to = "wide"
+data = "right"
+[[phase]]
+name = "back"
+kind = "copy"
+to = "home"
+verify = false
+chunk = "256KiB"
+[[phase]]
+name = "away again"
+kind = "copy"
+to = "wide"
+data = "right"
+"#;
+
+#[test]
+fn phases_that_move_data_print_themselves_and_take_their_defaults() {
+    let study = parse(MOVES);
+    assert_same(&study, &parse(&study.to_toml()));
+    assert!(matches!(&study.stacks[0].kind, StackKind::Diskgroup { reserve: 1, .. }));
+    // The LUN in reserve is no room.
+    assert!(study.data_bytes().expect("files") <= 2 * (1 << 30) * 2 / 5);
+    let PhaseKind::Rebalance(grow) = &study.phases[0].kind else {
+        panic!("a rebalance")
+    };
+    assert_eq!(
+        (grow.add.as_slice(), grow.drop.as_slice(), grow.power),
+        (&[2][..], &[0][..], 1)
+    );
+    assert_eq!(
+        (grow.before, grow.after, grow.work.sessions),
+        (Duration(10_000_000_000), Duration(10_000_000_000), 8)
+    );
+    assert!(!study.phases[0].ranked && study.phases[1].ranked);
+    let PhaseKind::Copy(away) = &study.phases[1].kind else {
+        panic!("a copy")
+    };
+    assert_eq!(away.to, plan::CopyTarget::Stack("wide".into()));
+    assert_eq!((away.chunk, away.outstanding, away.verify), (Bytes(1 << 20), 8, true));
+    let PhaseKind::Copy(back) = &study.phases[2].kind else {
+        panic!("a copy")
+    };
+    assert_eq!((&back.to, back.verify), (&plan::CopyTarget::Home, false));
+    // A copy takes time, and its LUNs are made ready too.
+    let estimate = estimate(&study, 1 << 30);
+    assert!(estimate.phase_ns_per_trial > 20_000_000_000, "{estimate:?}");
+    assert!(estimate.written_bytes_per_trial > 6 << 30, "{estimate:?}");
+}

@@ -6,6 +6,7 @@
 use crate::figures::{Figure, over};
 use crate::history::{Book, PhaseHead, Seen};
 use crate::latency::{Latency, latencies, response_p99};
+use crate::moves::{CopyFigures, RebalanceFigures};
 use crate::provenance::{Provenance, READS_ASKED, WRITES_ASKED};
 use ledger::{LedgerError, Measure, PhaseKind};
 use schemars::JsonSchema;
@@ -33,7 +34,9 @@ impl Metric {
             PhaseKind::Random => Metric::OperationsPerSecond,
             PhaseKind::Scan => Metric::BytesPerSecond,
             PhaseKind::Open => Metric::ResponseNsP99,
-            PhaseKind::Load | PhaseKind::Age | PhaseKind::Bulk | PhaseKind::Copy => Metric::ElapsedSeconds,
+            PhaseKind::Load | PhaseKind::Age | PhaseKind::Bulk | PhaseKind::Copy | PhaseKind::Rebalance => {
+                Metric::ElapsedSeconds
+            }
         }
     }
 
@@ -136,6 +139,10 @@ pub struct Cell {
     pub unsent_share: Option<Figure>,
     /// Where the bytes came from and went to.
     pub provenance: Provenance,
+    /// What was copied and how (copy phases).
+    pub copy: Option<CopyFigures>,
+    /// What was moved and what the work beside it felt (rebalance phases).
+    pub rebalance: Option<RebalanceFigures>,
 }
 
 /// The cell of a stack in a phase; `None` when no valid run of it is there.
@@ -172,6 +179,8 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
         lun_bytes_per_data_byte: figure(&|run| over(run.get(Measure::LunUsedBytes), run.get(Measure::DataBytes))),
         unsent_share: figure(&|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
         provenance: Provenance::of(&runs),
+        copy: CopyFigures::of(&runs),
+        rebalance: RebalanceFigures::of(&runs),
     }))
 }
 

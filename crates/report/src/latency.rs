@@ -85,7 +85,16 @@ pub(crate) fn latencies(kind: PhaseKind, seen: &[(u32, &Seen)]) -> Result<Vec<La
             max_ns: Figure::of(blocks.iter().map(|h| Some(h.max() as f64))),
         });
     }
+    // By class; the windows of a rebalance in the order of time.
+    found.sort_by(|a, b| in_order(&a.class).cmp(&in_order(&b.class)));
     Ok(found)
+}
+
+/// A class without its window, and the window's place in time.
+fn in_order(class: &str) -> (&str, usize) {
+    let windows = crate::moves::WINDOWS.iter().enumerate();
+    let found = windows.filter_map(|(nth, window)| Some((class.strip_suffix(window.0)?.trim_end(), nth)));
+    found.last().unwrap_or((class, 0))
 }
 
 /// p99 of response over all classes of one run of a phase, in nanoseconds.

@@ -22,6 +22,7 @@ mod json;
 mod latency;
 mod layouts;
 mod markdown;
+mod moves;
 mod others;
 mod page;
 mod provenance;
@@ -48,6 +49,7 @@ pub use json::{SCHEMA_VERSION, json, schema};
 pub use latency::Latency;
 pub use layouts::Layout;
 pub use markdown::markdown;
+pub use moves::{CopyFigures, RebalanceFigures, SideFigures, Window};
 pub use others::NotTested;
 pub use provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,

@@ -7,6 +7,7 @@ use crate::contrast::{contrast, same};
 use crate::doubts::merged;
 use crate::format::{number, percent};
 use crate::imported::SHOWN;
+use crate::moves;
 use crate::terminal_imported::shown;
 use crate::text::escaped;
 
@@ -115,6 +116,13 @@ fn table(out: &mut String, phase: &PhaseReport) {
         ));
     }
     out.push('\n');
+    let lines: Vec<String> = phase.cells.iter().flat_map(moves::lines).collect();
+    for line in &lines {
+        out.push_str(&format!("- {}\n", plain(line)));
+    }
+    if !lines.is_empty() {
+        out.push('\n');
+    }
 }
 
 /// What was imported for phases that were not measured.

@@ -7,6 +7,7 @@ use crate::analysis::PhaseReport;
 use crate::cells::{Cell, Metric};
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent};
+use crate::moves;
 use crate::page::{Page, plain};
 use crate::provenance::Origin;
 use crate::table::{Column, table};
@@ -41,6 +42,11 @@ pub(crate) fn phase_tables(page: &mut Page, phase: &PhaseReport) {
         }
     }
     latency_table(page, phase);
+    for cell in &phase.cells {
+        for line in moves::lines(cell) {
+            page.say(&format!("  {line}"), 4, plain());
+        }
+    }
 }
 
 /// Blocks in the figures, when they are as many on all stacks.

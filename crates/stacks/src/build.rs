@@ -63,7 +63,12 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Path, journal: &mut Jour
     let built = match &stack.kind {
         StackKind::Directory { path } => directory(stack, path, mark, journal),
         StackKind::Raw => raw(places, mark),
-        StackKind::Diskgroup { redundancy, au, .. } => disk_group(places, *redundancy, au.0, mark, journal),
+        StackKind::Diskgroup {
+            redundancy,
+            au,
+            reserve,
+            ..
+        } => disk_group(places, *redundancy, au.0, *reserve as usize, mark, journal),
         _ => file_systems(stack, places, work_dir, mark, journal),
     };
     built.inspect_err(|_| {
@@ -210,6 +215,7 @@ fn disk_group(
     places: &Places,
     redundancy: Redundancy,
     au: u64,
+    reserve: usize,
     mark: Mark,
     journal: &mut Journal,
 ) -> Result<Built, StackError> {
@@ -220,12 +226,17 @@ fn disk_group(
     };
     let uuid = device::uuid(journal.run_id(), journal.mark().0, &places.data[0]);
     let mut usable_bytes = 0;
-    for path in &places.data {
+    let members = places.data.len().saturating_sub(reserve);
+    for (nth, path) in places.data.iter().enumerate() {
         if device::is_block(path) {
             claim(path, "diskgroup", uuid, &places.marker, journal)?;
         }
         let bytes = device::size(path)
             .map_err(|e| StackError::path("find the size of", path, e, "check that the device is there"))?;
+        if nth >= members {
+            // In reserve: it may join the group later, so it is made ready and wiped with the others.
+            continue;
+        }
         // Headers, table and journal take whole units, and the metadata files some more; the spread over disks is not exact.
         usable_bytes += (bytes.saturating_sub(16 * au) as f64 * 0.97) as u64;
     }

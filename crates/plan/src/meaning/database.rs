@@ -151,14 +151,14 @@ fn duplication(written: &Option<At<Share>>, home: &Span, settle: &mut Settle<'_>
 
 /// 15 s, or a quarter of the shortest phase that updates: such a phase is to span at least three checkpoints.
 fn checkpoint(written: &Option<At<Duration>>, study: &Study, home: &Span, settle: &mut Settle<'_>) -> Duration {
-    let updating = study
-        .phases
-        .iter()
-        .filter(|phase| matches!(&phase.kind, PhaseKind::Random(r) if r.update_pct > 0));
-    let shortest = updating
-        .filter_map(|phase| phase.time)
-        .min()
-        .map_or(u64::MAX, |time| time.0 / 4);
+    let updating = study.phases.iter().filter_map(|phase| match &phase.kind {
+        PhaseKind::Random(random) if random.update_pct > 0 => phase.time,
+        PhaseKind::Rebalance(rebalance) if rebalance.work.update_pct > 0 => {
+            Some(Duration(rebalance.before.0.saturating_add(rebalance.after.0)))
+        }
+        _ => None,
+    });
+    let shortest = updating.min().map_or(u64::MAX, |time| time.0 / 4);
     let at = or(written, Duration((15 * SECOND).min(shortest.max(1_000_000))), home);
     if at.value.0 == 0 {
         settle.findings.add(

@@ -6,6 +6,7 @@
 mod checks;
 mod database;
 mod luns;
+mod moves;
 mod phases;
 mod published;
 mod stacks;

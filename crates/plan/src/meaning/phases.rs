@@ -3,7 +3,7 @@
 //! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never ends, and
 //! parameters that contradict each other.
 
-use super::{MIB, MINUTE, Settle, or};
+use super::{MIB, MINUTE, Settle, moves, or};
 use crate::error::Span;
 use crate::study::{Hotspot, Phase, PhaseKind, Random, RedoStress, Scan};
 use crate::units::{Bytes, Duration};
@@ -23,10 +23,26 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
                 (PhaseKind::Random(random), usual)
             }
             PhaseWord::Scan => (PhaseKind::Scan(scan(phase, schemas, settle)), None),
+            PhaseWord::Copy => (PhaseKind::Copy(moves::copy(phase, settle)), None),
+            PhaseWord::Rebalance => {
+                let work = random(phase, settle);
+                (PhaseKind::Rebalance(moves::rebalance(phase, work, settle)), None)
+            }
         };
         let time = or(&phase.time, usual, &phase.span);
         check_time(&time, &kind, settle);
-        let ranked = or(&phase.ranked, true, &phase.span).value;
+        // A rebalance is to be quick and to be gentle, and one is had at the cost of the other: there is no better.
+        let usual = !matches!(kind, PhaseKind::Rebalance(_));
+        let ranked = or(&phase.ranked, usual, &phase.span);
+        if ranked.value && !usual {
+            let cure = "remove it: compare the latencies and the time of the rebalances yourself";
+            settle.findings.add(
+                &ranked.span,
+                "a rebalance cannot be ranked: it is to be quick and to be gentle",
+                cure,
+            );
+        }
+        let ranked = ranked.value;
         phases.push(Phase {
             name,
             kind,
@@ -39,6 +55,12 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
 
 fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle<'_>) {
     match (time.value, kind) {
+        (Some(_), PhaseKind::Copy(_) | PhaseKind::Rebalance(_)) => {
+            let cure = "remove `time`: a copy ends with the last byte, a rebalance `after` the last extent has moved";
+            settle
+                .findings
+                .add(&time.span, "this phase ends when its work is done", cure);
+        }
         (Some(Duration(0)), _) => {
             settle.findings.add(
                 &time.span,

@@ -92,6 +92,7 @@ fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> StackKind {
         au: au.value,
         stripe: or(&stack.stripe, Stripe::Coarse, &stack.span).value,
         failure_groups,
+        reserve: settle.count(&stack.reserve, "reserve", 0, 0..=63, &stack.span),
     }
 }
 

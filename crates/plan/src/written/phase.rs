@@ -38,6 +38,16 @@ pub(crate) struct WrittenPhase {
     pub(crate) users: Option<At<u64>>,
     pub(crate) degree: Option<At<u64>>,
     pub(crate) parallel: Option<At<u64>>,
+    pub(crate) to: Option<At<String>>,
+    pub(crate) data: Option<At<String>>,
+    pub(crate) redo: Option<At<String>>,
+    pub(crate) chunk: Option<At<Bytes>>,
+    pub(crate) verify: Option<At<bool>>,
+    pub(crate) add: Option<At<Vec<String>>>,
+    pub(crate) drop: Option<At<Vec<String>>>,
+    pub(crate) power: Option<At<u64>>,
+    pub(crate) before: Option<At<Duration>>,
+    pub(crate) after: Option<At<Duration>>,
 }
 
 /// `hotspot = { size, offset, frequency }`.
@@ -78,6 +88,17 @@ const RANDOM: &[&str] = &[
     "slob_conf",
 ];
 const SCAN: &[&str] = &["users", "degree", "parallel"];
+const COPY: &[&str] = &["to", "data", "redo", "chunk", "outstanding", "verify"];
+const REBALANCE: &[&str] = &["add", "drop", "power", "before", "after"];
+
+/// Keys of each kind; one that several have stands with each.
+const KEYS: &[(PhaseWord, &[&str])] = &[
+    (PhaseWord::Random, RANDOM),
+    (PhaseWord::Scan, SCAN),
+    (PhaseWord::Copy, COPY),
+    (PhaseWord::Rebalance, REBALANCE),
+    (PhaseWord::Rebalance, RANDOM),
+];
 
 const HOT_SCHEMA: (&str, &str) = (
     "hot schemas come later",
@@ -159,11 +180,21 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
         users: s.get("users", findings),
         degree: s.get("degree", findings),
         parallel: s.get("parallel", findings),
+        to: s.get("to", findings),
+        data: s.get("data", findings),
+        redo: s.get("redo", findings),
+        chunk: s.get("chunk", findings),
+        verify: s.get("verify", findings),
+        add: s.get("add", findings),
+        drop: s.get("drop", findings),
+        power: s.get("power", findings),
+        before: s.get("before", findings),
+        after: s.get("after", findings),
         kind,
     };
     if let Some(kind) = &phase.kind {
         foreign(&s, kind.value, findings);
-        s.forget(|key| !others(kind.value).0.contains(&key) && !key.contains("hotspot_"));
+        s.forget(|key| owner(kind.value, key).is_none() && !key.contains("hotspot_"));
     }
     s.finish(ELSEWHERE, findings);
     phase
@@ -175,7 +206,7 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
         && PHASES_TO_COME.contains(&word.as_ref())
     {
         let cure = format!(
-            "this version runs random and scan; {} come later",
+            "this version runs random, scan, copy and rebalance; {} come later",
             PHASES_TO_COME.join(", ")
         );
         findings.add(
@@ -216,18 +247,23 @@ fn read_hotspot(s: &mut Section<'_>, findings: &mut Findings) -> Option<Option<W
     Some(Some(hotspot))
 }
 
-/// Keys of the other kind, and that kind.
-fn others(kind: PhaseWord) -> (&'static [&'static str], PhaseWord) {
-    match kind {
-        PhaseWord::Random => (SCAN, PhaseWord::Scan),
-        PhaseWord::Scan => (RANDOM, PhaseWord::Random),
+/// The kind that a key belongs to, if it is not this one.
+fn owner(kind: PhaseWord, key: &str) -> Option<PhaseWord> {
+    let owners = || {
+        KEYS.iter()
+            .filter(|(_, keys)| keys.contains(&key))
+            .map(|(owner, _)| *owner)
+    };
+    if owners().any(|owner| owner == kind) {
+        return None;
     }
+    owners().next()
 }
 
-/// Reports keys of the other kind.
+/// Reports keys of other kinds.
 fn foreign(s: &Section<'_>, kind: PhaseWord, findings: &mut Findings) {
-    let (others, owner) = others(kind);
-    for (key, span) in s.keys().filter(|(key, _)| others.contains(key)) {
+    for (key, span) in s.keys() {
+        let Some(owner) = owner(kind, key) else { continue };
         let message = format!("a phase of kind \"{}\" has no `{key}`", kind.word());
         findings.add(
             &span,

@@ -27,6 +27,7 @@ pub(crate) struct WrittenStack {
     pub(crate) au: Option<At<Bytes>>,
     pub(crate) stripe: Option<At<Stripe>>,
     pub(crate) failure_groups: Option<At<u64>>,
+    pub(crate) reserve: Option<At<u64>>,
     pub(crate) mount_options: Option<At<Options>>,
     pub(crate) mkfs_options: Option<At<Options>>,
     pub(crate) late: Option<At<Share>>,
@@ -61,6 +62,7 @@ const BELONGS: &[(&str, &[StackWord])] = &[
     ("au", &[Diskgroup]),
     ("stripe", &[Diskgroup]),
     ("failure_groups", &[Diskgroup]),
+    ("reserve", &[Diskgroup]),
     ("mount_options", &[Ext4, Xfs, Btrfs]),
     ("mkfs_options", &[Ext4, Xfs, Btrfs]),
     ("size", &[Model]),
@@ -89,6 +91,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
         au: s.get("au", findings),
         stripe: s.get("stripe", findings),
         failure_groups: s.get("failure_groups", findings),
+        reserve: s.get("reserve", findings),
         mount_options: s.get("mount_options", findings),
         mkfs_options: s.get("mkfs_options", findings),
         model: WrittenModel {

@@ -126,8 +126,19 @@ fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, findings: &mut Findings)
         StackKind::Diskgroup {
             redundancy,
             failure_groups,
+            reserve,
             ..
         } => {
+            let luns = luns.saturating_sub(*reserve as usize);
+            if luns == 0 {
+                let message = format!(
+                    "{reserve} LUNs in reserve leave the group none of the set {:?}",
+                    set.name
+                );
+                let cure = "lower `reserve`, or give the LUN set a higher count";
+                findings.add(place(&w.reserve, span), message, cure);
+                return;
+            }
             let copies = match redundancy {
                 Redundancy::External => 1,
                 Redundancy::Normal => 2,

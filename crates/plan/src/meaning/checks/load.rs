@@ -120,12 +120,16 @@ pub(super) fn memory(written: &WrittenStudy, study: &Study, findings: &mut Findi
 pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let schema = space::data_bytes(study).map(|data| data / u64::from(study.database.schemas));
     for (w, phase) in written.phases.iter().zip(&study.phases) {
-        let PhaseKind::Random(random) = &phase.kind else {
-            if schema == Some(0) {
-                no_pages(written, study, 1, findings);
-                return;
+        let random = match &phase.kind {
+            PhaseKind::Random(random) => random,
+            PhaseKind::Rebalance(rebalance) => &rebalance.work,
+            PhaseKind::Scan(_) | PhaseKind::Copy(_) => {
+                if schema == Some(0) {
+                    no_pages(written, study, 1, findings);
+                    return;
+                }
+                continue;
             }
-            continue;
         };
         let pages = schema.map(|bytes| bytes / study.database.page.0);
         if pages.is_some_and(|pages| pages < u64::from(random.work_unit)) {

@@ -5,11 +5,12 @@
 
 mod build;
 mod load;
+mod moves;
 
 use super::stacks::word;
 use crate::error::{Findings, Span};
 use crate::estimate;
-use crate::study::{Stack, StackKind, Study};
+use crate::study::{Phase, PhaseKind, Stack, StackKind, Study};
 use crate::units::Duration;
 use crate::written::{At, WrittenStack, WrittenStudy};
 
@@ -26,6 +27,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
     load::room(written, study, findings);
     load::memory(written, study, findings);
     load::sessions(written, study, findings);
+    moves::all(written, study, findings);
     time(written, study, findings);
 }
 
@@ -85,7 +87,11 @@ fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     for set in &written.luns {
         let name = &set.name.value;
         let used = |stack: &Stack| stack.data.as_ref() == Some(name) || stack.redo.as_ref() == Some(name);
-        if !study.stacks.iter().any(used) {
+        let copied = |phase: &Phase| match &phase.kind {
+            PhaseKind::Copy(copy) => copy.data.as_ref() == Some(name) || copy.redo.as_ref() == Some(name),
+            _ => false,
+        };
+        if !study.stacks.iter().any(used) && !study.phases.iter().any(copied) {
             let cure = format!("write data = \"{name}\" or redo = \"{name}\" in a stack, or remove the set");
             findings.add(&set.name.span, format!("no stack uses the LUN set {name:?}"), cure);
         }

@@ -1,0 +1,309 @@
+//! A place where a database can be in a trial: a stack that stands, with the files of the engine on it.
+//!
+//! A trial has one where it begins, its *home*, and one for each place that its phases copy the database to. Takes the study
+//! and the block, gives what stands. Prevents: a copy that is favoured by better LUNs (home and copy change sides in every
+//! other block), and a copy onto what another stack left there.
+
+use crate::grouped::{Grouped, Open};
+use crate::host::Devices;
+use crate::host_site::HostSite;
+use crate::result_file;
+use crate::site::Turn;
+use crate::sizes::Sizes;
+use diskgroup::GroupPort;
+use ledger::Ledger;
+use pages::Files;
+use plan::{CopyTarget, PhaseKind, Stack, Study};
+use stacks::{Built, Place};
+use std::path::{Path, PathBuf};
+use targets::{Access, FileId, OpenSpec, Port, TargetError, Way};
+
+/// A stack that stands, before the engine has opened anything on it.
+pub(crate) struct Stand {
+    /// As in the study, but on the LUN sets of this trial, and with a name of its own if it is a copy.
+    pub(crate) stack: Stack,
+    /// Name in the study.
+    pub(crate) name: String,
+    pub(crate) built: Built,
+    /// What a phase must say to copy to it; `None` for home.
+    key: Option<Key>,
+}
+
+/// Stack, LUN set of the data, LUN set of the redo log, as a phase says them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Key(String, Option<String>, Option<String>);
+
+impl Key {
+    fn of(copy: &plan::Copy) -> Option<Key> {
+        match &copy.to {
+            CopyTarget::Home => None,
+            CopyTarget::Stack(name) => Some(Key(name.clone(), copy.data.clone(), copy.redo.clone())),
+        }
+    }
+}
+
+fn copies(study: &Study) -> impl Iterator<Item = &plan::Copy> {
+    study.phases.iter().filter_map(|phase| match &phase.kind {
+        PhaseKind::Copy(copy) => Some(copy),
+        _ => None,
+    })
+}
+
+/// The LUN set that stands in for `set` in a block: home and the first copy change sides in every other one.
+fn side(study: &Study, stack: &Stack, block: u32, set: &Option<String>) -> Option<String> {
+    let set = set.clone()?;
+    let first = copies(study).find(|copy| copy.data.is_some());
+    let Some(copy) = first.filter(|_| block % 2 == 1) else {
+        return Some(set);
+    };
+    for (one, other) in [(&stack.data, &copy.data), (&stack.redo, &copy.redo)] {
+        if let (Some(one), Some(other)) = (one, other) {
+            if *one == set {
+                return Some(other.clone());
+            }
+            if *other == set {
+                return Some(one.clone());
+            }
+        }
+    }
+    Some(set)
+}
+
+/// The trial's stack on the LUN sets of its block, then one stack for each place that phases copy to.
+fn wanted(study: &Study, turn: &Turn<'_>) -> anyhow::Result<Vec<(Stack, String, Option<Key>)>> {
+    let home = &study.stacks[turn.stack];
+    let on = |set: &Option<String>| side(study, home, turn.block.number, set);
+    let mut all = vec![(
+        Stack {
+            data: on(&home.data),
+            redo: on(&home.redo),
+            ..home.clone()
+        },
+        home.name.clone(),
+        None,
+    )];
+    for copy in copies(study) {
+        let key = Key::of(copy);
+        if key.is_none() || all.iter().any(|(_, _, known)| *known == key) {
+            continue;
+        }
+        let target = study
+            .stacks
+            .iter()
+            .find(|stack| CopyTarget::Stack(stack.name.clone()) == copy.to);
+        let target = target.ok_or_else(|| anyhow::anyhow!("a copy goes to a stack that is not in the study"))?;
+        // Directories and mount points are named after it, and home may be of the same name.
+        let stack = Stack {
+            name: format!("{} copy {}", target.name, all.len()),
+            data: on(&copy.data),
+            redo: on(&copy.redo),
+            ..target.clone()
+        };
+        all.push((stack, target.name.clone(), key));
+    }
+    Ok(all)
+}
+
+/// Builds everything that the trial needs, home first.
+pub(crate) fn build(site: &mut HostSite<'_>, turn: &Turn<'_>) -> anyhow::Result<Vec<Stand>> {
+    let mut stands = Vec::new();
+    for (nth, (stack, name, key)) in wanted(site.study, turn)?.into_iter().enumerate() {
+        let places = site.places(&stack, turn.block.seed ^ ((nth as u64) << 40), turn.cancel)?;
+        let built = stacks::build(&stack, &places, &site.work_dir, &mut site.journal)?;
+        stands.push(Stand {
+            stack,
+            name,
+            built,
+            key,
+        });
+    }
+    site.luns.used();
+    Ok(stands)
+}
+
+/// Which of the stands a copy goes to.
+pub(crate) fn target(stands: &[Stand], copy: &plan::Copy) -> Option<usize> {
+    let key = Key::of(copy);
+    stands.iter().position(|stand| stand.key == key)
+}
+
+impl Stand {
+    pub(crate) fn is_grouped(&self) -> bool {
+        matches!(self.built.redo, Place::Grouped(_))
+    }
+
+    /// Stack and LUN set, in words.
+    pub(crate) fn words(&self) -> String {
+        match &self.stack.data {
+            Some(set) => format!("{} on {set}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    fn access(&self) -> Access {
+        match self.stack.access {
+            plan::Access::Direct => Access::Direct,
+            plan::Access::Buffered => Access::Buffered,
+        }
+    }
+
+    /// The engine's files, by their number in a port on this stand.
+    pub(crate) fn files(&self) -> Files {
+        let data = self.built.data.len() as u16;
+        Files {
+            data: (0..data).map(FileId).collect(),
+            redo: FileId(data),
+        }
+    }
+
+    /// Data files, then the redo log; files are made if they are missing.
+    fn specs(&self, sizes: &Sizes) -> Vec<OpenSpec> {
+        let spec = |place: &Place, size: u64| match place {
+            Place::File(path) => OpenSpec::creating(path, self.access(), size),
+            Place::Device(path) => OpenSpec::writing(path, self.access()),
+            Place::Grouped(name) => unreachable!("file {name} of a group is opened by the group"),
+        };
+        let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, self.built.data.len());
+        let mut specs: Vec<OpenSpec> = self
+            .built
+            .data
+            .iter()
+            .zip(data)
+            .map(|(p, size)| spec(p, size))
+            .collect();
+        specs.push(spec(&self.built.redo, pages::redo_file_bytes(&sizes.settings)));
+        specs
+    }
+
+    /// A port on the files of a stand without a group.
+    pub(crate) fn plain_port<P: Port>(
+        &self,
+        open: &Open<'_, P>,
+        sizes: &Sizes,
+        memory: u64,
+        depth: usize,
+    ) -> Result<P, TargetError> {
+        open(self.stack.inject, &self.specs(sizes), memory, depth)
+    }
+
+    /// Every place of the stack: files (which exist by now) and devices.
+    pub(crate) fn places(&self) -> Vec<PathBuf> {
+        if self.is_grouped() {
+            return self.built.devices.clone();
+        }
+        let places = self.built.data.iter().chain([&self.built.redo]);
+        places.map(|place| path_of(place).to_path_buf()).collect()
+    }
+
+    /// What the kernel really gave on the data and the redo log.
+    pub(crate) fn granted(&self) -> anyhow::Result<Vec<(String, String)>> {
+        let word = |way: Way| match way {
+            Way::Direct => "around the page cache",
+            Way::Cached => "through the page cache",
+            Way::Unknown => "unknown",
+        };
+        let mut facts = Vec::new();
+        let of = |place: &Place| match place {
+            Place::Grouped(_) => self.built.devices[0].clone(),
+            place => path_of(place).to_path_buf(),
+        };
+        for (role, place) in [("data", &self.built.data[0]), ("redo", &self.built.redo)] {
+            let granted = targets::observe(&of(place), self.access())?;
+            facts.push((format!("{role} reads go"), word(granted.reads).to_string()));
+            facts.push((format!("{role} writes go"), word(granted.writes).to_string()));
+            if let Some(bytes) = granted.alignment {
+                facts.push((format!("{role} direct I/O alignment"), bytes.to_string()));
+            }
+        }
+        Ok(facts)
+    }
+
+    /// Where the facts about it stand in the result file.
+    pub(crate) fn scope(&self) -> String {
+        match self.key {
+            None => format!("stack:{}", self.name),
+            Some(_) => format!("copy:{}", self.stack.name),
+        }
+    }
+
+    /// Tells the result file about its devices.
+    pub(crate) fn describe(&self, ledger: &mut Ledger, devices: &Devices) -> anyhow::Result<()> {
+        let mut facts = vec![
+            ("nearest devices".to_string(), devices.near.join(", ")),
+            ("lowest visible devices".to_string(), devices.low.join(", ")),
+        ];
+        let notes = devices.notes.iter().enumerate();
+        facts.extend(notes.map(|(i, note)| (format!("note {}", i + 1), note.clone())));
+        result_file::facts(ledger, &self.scope(), facts)?;
+        for device in devices.near.iter().chain(&devices.low) {
+            result_file::facts(ledger, &format!("device:{device}"), observers::device_facts(device))?;
+        }
+        Ok(())
+    }
+
+    /// The engine names files by number; the user knows them by path.
+    pub(crate) fn file_names(&self) -> String {
+        let names: Vec<String> = self
+            .built
+            .data
+            .iter()
+            .chain([&self.built.redo])
+            .enumerate()
+            .map(|(number, place)| format!("file {number} is {}", path_of(place).display()))
+            .collect();
+        names.join(", ")
+    }
+}
+
+pub(crate) fn path_of(place: &Place) -> &Path {
+    match place {
+        Place::File(path) | Place::Device(path) => path,
+        Place::Grouped(name) => Path::new(name),
+    }
+}
+
+/// What the engine has open on a stand: its group, if it is one, and whether a database is or was there.
+pub(crate) struct Opened<P: Port> {
+    pub(crate) group: Option<Grouped<P>>,
+    pub(crate) used: bool,
+}
+
+impl<P: Port> Opened<P> {
+    /// Makes the group of a stand that is one and has none yet.
+    pub(crate) fn prepare(&mut self, stand: &Stand, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<()> {
+        if stand.is_grouped() && self.group.is_none() {
+            self.group = Some(Grouped::make(&stand.stack, &stand.built, sizes, open)?);
+        }
+        Ok(())
+    }
+
+    /// One port on the stand's files, of either sort.
+    pub(crate) fn port(
+        &self,
+        stand: &Stand,
+        sizes: &Sizes,
+        open: &Open<'_, P>,
+        memory: u64,
+        depth: usize,
+    ) -> anyhow::Result<Either<P>> {
+        Ok(match &self.group {
+            Some(group) => Either::Grouped(Box::new(group.port(open, memory, depth)?)),
+            None => Either::Plain(stand.plain_port(open, sizes, memory, depth)?),
+        })
+    }
+}
+
+/// A port on plain files or on those of a group, for what is not worth being compiled twice.
+pub(crate) enum Either<P: Port> {
+    Plain(P),
+    Grouped(Box<GroupPort<P>>),
+}
+
+impl<P: Port> Either<P> {
+    pub(crate) fn port(&mut self) -> &mut dyn Port {
+        match self {
+            Either::Plain(port) => port,
+            Either::Grouped(port) => port.as_mut(),
+        }
+    }
+}

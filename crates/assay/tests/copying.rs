@@ -1,0 +1,258 @@
+//! Copy phases of a study: on simulated devices, between directories, and between a disk group and a file system on two LUN
+//! sets that change sides.
+//!
+//! Prevents: a copy that is not what it says, and one that is ranked by the quality of its LUNs.
+
+mod bench;
+mod rig;
+
+use bench::Bench;
+use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
+use rig::Rig;
+use std::path::Path;
+
+const DATABASE: &str = r#"
+[database]
+cache = "4MiB"
+schemas = 16
+scale = "32MiB"
+redo_size = "8MiB"
+checkpoint = "100ms"
+"#;
+
+fn copy(name: &str, to: &str, more: &str) -> String {
+    format!("[[phase]]\nname = \"{name}\"\nkind = \"copy\"\nto = \"{to}\"\n{more}")
+}
+
+fn update(name: &str) -> String {
+    format!(
+        "[[phase]]\nname = \"{name}\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8\ntime = \"200ms\"\n"
+    )
+}
+
+/// All pages are read, and each is verified.
+fn scan(name: &str) -> String {
+    format!("[[phase]]\nname = \"{name}\"\nkind = \"scan\"\nusers = 16\n")
+}
+
+fn head(name: &str) -> String {
+    format!("[study]\nname = \"{name}\"\ntime_limit = \"20m\"\nblocks = 4\nseed = 3\n")
+}
+
+/// A measure of a phase in each block that has it, in the order of blocks.
+fn values(ledger: &Ledger, stack: &str, phase: &str, measure: Measure) -> Vec<f64> {
+    let trials = ledger.trials().expect("trials");
+    let measures = ledger.measures().expect("measures");
+    let mut found: Vec<(u32, f64)> = Vec::new();
+    for row in ledger
+        .phases()
+        .expect("phases")
+        .iter()
+        .filter(|row| row.run.name == phase)
+    {
+        let trial = trials.iter().find(|t| t.id == row.run.trial).expect("its trial");
+        let value = measures.iter().find(|m| m.phase == row.id && m.row.0 == measure);
+        if trial.stack == stack
+            && let Some(value) = value
+        {
+            found.push((trial.block, value.row.1));
+        }
+    }
+    found.sort_by_key(|found| found.0);
+    found.into_iter().map(|found| found.1).collect()
+}
+
+fn all_valid(ledger: &Ledger, count: usize) {
+    let phases = ledger.phases().expect("phases");
+    assert_eq!(phases.len(), count);
+    for phase in &phases {
+        assert_eq!(phase.run.status, PhaseStatus::Valid, "{}", phase.run.name);
+    }
+}
+
+/// What was asked is what was read on one side and written on the other.
+fn sides_are_right(ledger: &Ledger, stack: &str, phase: &str, over_existing: f64) {
+    let of = |measure| values(ledger, stack, phase, measure);
+    let bytes = of(Measure::CopyBytes);
+    assert_eq!(bytes.len(), 4, "{phase} of {stack}");
+    assert!(
+        bytes[0] >= (40 << 20) as f64 - 262_144.0 && bytes[0] < (41 << 20) as f64,
+        "{bytes:?}"
+    );
+    assert_eq!(of(Measure::CopyVerifiedBytes), bytes);
+    assert_eq!(of(Measure::CopyOverExisting), [over_existing; 4]);
+    let near = |measure: Measure, least: f64, most: f64| {
+        let mut found = of(measure);
+        assert_eq!(found.len(), 4, "{} of {phase} of {stack}", measure.name());
+        found.sort_by(f64::total_cmp);
+        let share = (found[1] + found[2]) / 2.0 / bytes[0];
+        let name = measure.name();
+        assert!(
+            (least..=most).contains(&share),
+            "{phase} of {stack}: {name} is {share} of the copy"
+        );
+    };
+    near(Measure::CopyFromReadBytes, 0.99, 1.03);
+    near(Measure::CopyFromWriteBytes, 0.0, 0.03);
+    near(Measure::CopyToWriteBytes, 0.99, 1.10);
+    near(Measure::CopyToReadBytes, 0.0, 0.05);
+    assert!(of(Measure::CopyNs).iter().all(|ns| *ns > 0.0));
+}
+
+#[test]
+fn simulated_devices_copy_there_and_back_in_virtual_time() {
+    let bench = Bench::new();
+    let stack = |name: &str, service: &str| {
+        format!("[[stack]]\nname = \"{name}\"\nkind = \"model\"\nsize = \"64MiB\"\nservice = \"{service}\"\n")
+    };
+    let phases = [
+        update("before"),
+        copy("there", "slow", ""),
+        update("there too"),
+        scan("all of it there"),
+        copy("back", "home", ""),
+        scan("all of it"),
+        copy("there again", "slow", ""),
+    ];
+    let text = [
+        head("models"),
+        stack("quick", "50us"),
+        stack("slow", "400us"),
+        DATABASE.to_string(),
+    ]
+    .concat();
+    bench.write("study.toml", &(text + &phases.concat()));
+    let run = |output: &str| {
+        bench
+            .expect(0, &["run", "study.toml", "--quiet", "--json", "-o", output])
+            .json()
+    };
+    let (first, second) = (run("first.assay"), run("second.assay"));
+    assert_eq!(
+        bench::without_the_run(&first).to_string(),
+        bench::without_the_run(&second).to_string(),
+        "virtual time repeats itself"
+    );
+    let ledger = Ledger::open(bench.path("first.assay")).expect("a result");
+    all_valid(&ledger, 4 * 2 * phases.len());
+    for stack in ["quick", "slow"] {
+        for (phase, over) in [("there", 0.0), ("back", 1.0), ("there again", 1.0)] {
+            sides_are_right(&ledger, stack, phase, over);
+        }
+    }
+    // Reading from the quick one and writing to the slow one is the slow one's business; two slow ones are slower still.
+    let ns = |stack| values(&ledger, stack, "there", Measure::CopyNs)[0];
+    assert!(ns("slow") > ns("quick"), "{} and {}", ns("slow"), ns("quick"));
+    let said = bench.expect(0, &["report", "first.assay"]).stdout;
+    for words in ["copied at", "into new files", "over what was there", "found the same"] {
+        assert!(said.contains(words), "{words:?} is not in\n{said}");
+    }
+    let cell = &first["report"]["phases"][1]["cells"][0]["copy"];
+    assert!(cell["bytes_per_s"]["median"].as_f64().expect("a rate") > 1e6, "{cell}");
+    let events = ledger.events().expect("events");
+    let told = |e: &&ledger::Event| e.severity == Severity::Info && e.text == "the database went from quick to slow";
+    assert_eq!(events.iter().filter(told).count(), 8, "twice in each of four blocks");
+}
+
+#[test]
+fn an_ordinary_user_copies_from_one_directory_to_another() {
+    let bench = Bench::new();
+    for name in ["here", "there"] {
+        std::fs::create_dir(bench.path(name)).expect("made");
+    }
+    let stack = |name: &str| {
+        let path = bench.path(name);
+        format!(
+            "[[stack]]\nname = \"{name}\"\nkind = \"directory\"\npath = \"{}\"\n",
+            path.display()
+        )
+    };
+    let phases = [
+        update("before"),
+        copy("move", "there", ""),
+        scan("all of it"),
+        copy("back", "home", ""),
+    ];
+    let text = [head("directories"), stack("here"), stack("there"), DATABASE.to_string()].concat();
+    bench.write("study.toml", &(text + &phases.concat()));
+    bench.expect(0, &["run", "study.toml", "--quiet", "-o", "result.assay"]);
+    let ledger = Ledger::open(bench.path("result.assay")).expect("a result");
+    all_valid(&ledger, 4 * 2 * phases.len());
+    for stack in ["here", "there"] {
+        // Both lie on one disk: whose requests they are cannot be told.
+        assert!(values(&ledger, stack, "move", Measure::CopyFromReadBytes).is_empty());
+        assert_eq!(values(&ledger, stack, "move", Measure::CopyOverExisting), [0.0; 4]);
+        assert_eq!(values(&ledger, stack, "back", Measure::CopyOverExisting), [1.0; 4]);
+    }
+    for name in ["here", "there"] {
+        assert_eq!(
+            std::fs::read_dir(bench.path(name)).expect("listed").count(),
+            0,
+            "{name}"
+        );
+    }
+    drop(ledger);
+    assert_eq!(
+        bench.left_behind(&["here", "there", "study.toml", "result.assay"]),
+        Vec::<std::path::PathBuf>::new()
+    );
+}
+
+fn loop_study(dir: &Path) -> String {
+    let set = |name: &str| {
+        let dir = dir.display();
+        format!("[luns.{name}]\nfiles = {{ count = 2, size = \"128MiB\", dir = \"{dir}\" }}\n")
+    };
+    let stacks = "[[stack]]\nname = \"group\"\nkind = \"diskgroup\"\ndata = \"left\"\n\
+                  [[stack]]\nname = \"btrfs\"\nkind = \"btrfs\"\ndata = \"left\"\n";
+    let onto = "data = \"right\"\n";
+    let phases = [
+        update("before"),
+        copy("to btrfs", "btrfs", onto),
+        scan("all of it"),
+        update("there"),
+        copy("back", "home", ""),
+        scan("all of it at home"),
+    ];
+    [
+        head("sides"),
+        set("left"),
+        set("right"),
+        stacks.to_string(),
+        DATABASE.to_string(),
+        phases.concat(),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_disk_group_and_a_file_system_change_sides_between_blocks() {
+    let Some(rig) = Rig::new(&["mkfs.btrfs"]) else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("sides", &loop_study(&rig.work())), rig.result("sides"));
+    rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    all_valid(&ledger, 4 * 2 * 6);
+    for stack in ["group", "btrfs"] {
+        sides_are_right(&ledger, stack, "to btrfs", 0.0);
+        sides_are_right(&ledger, stack, "back", 1.0);
+    }
+    let trials = ledger.trials().expect("trials");
+    for trial in &trials {
+        let side = if trial.block % 2 == 0 { "left" } else { "right" };
+        assert_eq!(trial.lun_set, side, "block {}", trial.block);
+    }
+    let phases = ledger.phases().expect("phases");
+    assert_eq!(phases.iter().filter(|p| p.run.kind == PhaseKind::Copy).count(), 16);
+    let gone = |words: &str| {
+        ledger
+            .events()
+            .expect("events")
+            .iter()
+            .filter(|e| e.text == words)
+            .count()
+    };
+    assert_eq!(gone("the database went from group on left to btrfs on right"), 2);
+    assert_eq!(gone("the database went from group on right to btrfs on left"), 2);
+}

@@ -1,0 +1,143 @@
+//! Rebalance phases of a study on real loop devices: a LUN joins and one leaves while work runs, and what moved is what had to.
+//!
+//! Prevents: an upkeep that stands still under load, pages lost on the way, and a group that is not what the phase left.
+
+mod rig;
+
+use ledger::{Ledger, Measure, PhaseStatus, Stamp};
+use rig::Rig;
+use std::path::Path;
+
+fn study(dir: &Path) -> String {
+    let work = "update_pct = 25\nsessions = 8\nwork_unit = 4\nbefore = \"300ms\"\nafter = \"300ms\"\n";
+    format!(
+        r#"
+[study]
+name = "regrouped"
+time_limit = "20m"
+blocks = 4
+seed = 5
+[luns.data]
+files = {{ count = 5, size = "80MiB", dir = "{}" }}
+[[stack]]
+name = "single"
+kind = "diskgroup"
+data = "data"
+reserve = 1
+[[stack]]
+name = "mirrored"
+kind = "diskgroup"
+data = "data"
+redundancy = "normal"
+reserve = 1
+[database]
+cache = "4MiB"
+schemas = 16
+scale = "48MiB"
+redo_size = "8MiB"
+checkpoint = "100ms"
+[[phase]]
+name = "one more"
+kind = "rebalance"
+add = ["disk4"]
+power = 8
+{work}
+[[phase]]
+name = "one less"
+kind = "rebalance"
+drop = ["disk1"]
+power = 4
+{work}
+[[phase]]
+name = "swap"
+kind = "rebalance"
+add = ["disk1"]
+drop = ["disk0"]
+power = 16
+{work}
+[[phase]]
+name = "all of it"
+kind = "scan"
+users = 16
+"#,
+        dir.display()
+    )
+}
+
+fn moved_what_had_to(ledger: &Ledger, phase: &ledger::Phase, of: impl Fn(Measure) -> f64) {
+    let name = &phase.run.name;
+    let histograms = ledger.histograms().expect("histograms");
+    let (moved, ideal) = (of(Measure::RebalanceMovedBytes), of(Measure::RebalanceIdealBytes));
+    // Some hundred extents in all: a file of a few extents more or less than its share is some percent.
+    assert!(ideal > (8 << 20) as f64, "{name}: {ideal}");
+    assert!(
+        (0.85..=1.15).contains(&(moved / ideal)),
+        "{name}: {moved} moved, {ideal} ideal"
+    );
+    assert!(
+        of(Measure::RebalanceNs) <= of(Measure::RebalanceDuringNs) * 1.5 + 5e8,
+        "{name}"
+    );
+    for window in ["before", "during", "after"] {
+        let rows = histograms
+            .iter()
+            .filter(|h| h.phase == phase.id && h.row.stamp == Stamp::Service);
+        let count: u64 = rows
+            .filter(|h| h.row.class == format!("select {window}"))
+            .map(|h| h.row.count)
+            .sum();
+        assert!(count > 0, "no select {window} {name}");
+    }
+    let mut course = ledger.samples_of(phase.id).expect("samples");
+    course.retain(|sample| sample.name == "rebalance.moved_bytes");
+    course.sort_by_key(|s| s.at_ns);
+    let last = course.last().unwrap_or_else(|| panic!("no course of {name}"));
+    assert_eq!(last.value, moved, "{name}");
+    assert!(course.is_sorted_by(|a, b| a.value <= b.value));
+}
+
+#[test]
+fn luns_join_and_leave_while_work_runs() {
+    let Some(rig) = Rig::new(&[]) else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("regrouped", &study(&rig.work())), rig.result("regrouped"));
+    rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
+    assert_eq!(phases.len(), 4 * 2 * 4);
+    for phase in &phases {
+        let name = &phase.run.name;
+        assert_eq!(phase.run.status, PhaseStatus::Valid, "{name}");
+        if name == "all of it" {
+            continue;
+        }
+        assert!(!phase.run.ranked);
+        let of = |measure: Measure| {
+            let found = measures.iter().find(|m| m.phase == phase.id && m.row.0 == measure);
+            found
+                .unwrap_or_else(|| panic!("{} is missing in {name}", measure.name()))
+                .row
+                .1
+        };
+        moved_what_had_to(&ledger, phase, of);
+    }
+    let said = rig
+        .assay(&["report", result.to_str().expect("text")])
+        .output()
+        .expect("reported");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    for words in [
+        "at power 8",
+        "times the ideal of",
+        "before:",
+        "during:",
+        "after:",
+        "select during",
+    ] {
+        assert!(
+            said.split_whitespace().collect::<Vec<_>>().join(" ").contains(words),
+            "{words:?} is not in\n{said}"
+        );
+    }
+}

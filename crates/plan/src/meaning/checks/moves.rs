@@ -1,0 +1,226 @@
+//! Contradictions between phases that move data and the stacks they move it between.
+//!
+//! Takes the study as written and as meant; gives findings. Prevents: a copy onto the LUNs it reads from, two LUN sets that
+//! cannot change sides, and a rebalance that drops what is not there.
+
+use super::place;
+use crate::error::{Findings, Span};
+use crate::space;
+use crate::study::{Copy, CopyTarget, LunSource, PhaseKind, Rebalance, Stack, StackKind, Study};
+use crate::written::{WrittenPhase, WrittenStudy, nearest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All of them, phase by phase.
+pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    for stack in &study.stacks {
+        let mut trial = Trial::of(study, stack);
+        for (w, phase) in written.phases.iter().zip(&study.phases) {
+            let before = findings.len();
+            match &phase.kind {
+                // Where it says no target, that was reported.
+                PhaseKind::Copy(_) if w.to.is_none() => return,
+                PhaseKind::Copy(copy) => trial.copy(w, copy, findings),
+                PhaseKind::Rebalance(rebalance) => trial.rebalance(w, rebalance, findings),
+                PhaseKind::Random(_) | PhaseKind::Scan(_) => {}
+            }
+            // What is wrong on one stack is wrong on the next in the same words.
+            if findings.len() > before {
+                return;
+            }
+        }
+    }
+}
+
+/// What a trial of one stack has come to.
+struct Trial<'s> {
+    study: &'s Study,
+    stack: &'s Stack,
+    /// The database is where the trial began.
+    at_home: bool,
+    /// LUN sets that copies went to, and the stacks that stand on them.
+    taken: BTreeMap<String, String>,
+    /// LUNs in the disk group.
+    members: BTreeSet<u32>,
+    luns: u32,
+}
+
+impl<'s> Trial<'s> {
+    fn of(study: &'s Study, stack: &'s Stack) -> Trial<'s> {
+        let luns = stack.data.as_ref().and_then(|set| space::luns(study, set)).unwrap_or(0) as u32;
+        let reserve = match stack.kind {
+            StackKind::Diskgroup { reserve, .. } => reserve,
+            _ => 0,
+        };
+        Trial {
+            study,
+            stack,
+            at_home: true,
+            taken: BTreeMap::new(),
+            members: (0..luns.saturating_sub(reserve)).collect(),
+            luns,
+        }
+    }
+
+    fn copy(&mut self, w: &WrittenPhase, copy: &Copy, findings: &mut Findings) {
+        let span = place(&w.to, &w.span);
+        let CopyTarget::Stack(name) = &copy.to else {
+            self.copy_home(w, span, findings);
+            return;
+        };
+        let Some(target) = self.study.stacks.iter().find(|stack| stack.name == *name) else {
+            let cure = match nearest(name, self.study.stacks.iter().map(|stack| stack.name.as_str())) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => "name a stack of the study, or \"home\" for the way back".to_string(),
+            };
+            findings.add(span, format!("there is no stack {name:?}"), cure);
+            return;
+        };
+        if self.study.stacks.iter().any(|stack| stack.name == "home") {
+            let cure = "give the stack another name: in a copy, \"home\" is where the trial began";
+            findings.add(span, "a stack is named \"home\"", cure);
+            return;
+        }
+        self.at_home = false;
+        let data = (&copy.data, &target.data, &self.stack.data, "data");
+        let redo = (&copy.redo, &target.redo, &self.stack.redo, "redo");
+        for (asked, of_target, of_stack, key) in [data, redo] {
+            let written = if key == "data" { &w.data } else { &w.redo };
+            match (asked, of_target) {
+                (None, None) => {}
+                (Some(_), None) => {
+                    let message = format!("stack {name:?} has no `{key}`, and the copy would have one");
+                    findings.add(place(written, span), message, format!("remove `{key}`"));
+                }
+                (None, Some(_)) => {
+                    let message = format!("the copy to {name:?} says no `{key}`");
+                    let cure = format!("name another LUN set than that of the stacks: {key} = \"other\"");
+                    findings.add(span, message, cure);
+                }
+                (Some(asked), Some(of_target)) => {
+                    let place = place(written, span);
+                    self.other_set(asked, of_target, of_stack.as_deref(), place, findings);
+                    let stands = self.taken.entry(asked.clone()).or_insert_with(|| name.clone());
+                    if stands != name {
+                        let message = format!("copies to {stands:?} and to {name:?} cannot both stand on {asked:?}");
+                        findings.add(place, message, "give each its own LUN set");
+                    }
+                }
+            }
+        }
+        if copy.data.is_some() && copy.data == copy.redo {
+            findings.add(
+                span,
+                "the copy's data and redo log cannot share a LUN set",
+                "name two sets",
+            );
+        }
+    }
+
+    fn copy_home(&mut self, w: &WrittenPhase, span: &Span, findings: &mut Findings) {
+        if self.at_home {
+            let cure = "copy it to another stack first: to = \"xfs\"";
+            findings.add(span, "the database is at home already", cure);
+        }
+        for at in [&w.data, &w.redo].into_iter().flatten() {
+            findings.add(&at.span, "the way home has no choice of LUNs", "remove it");
+        }
+        self.at_home = true;
+    }
+
+    /// A set for a copy: there, free, and as large as the set whose side it takes in every other block.
+    fn other_set(&self, asked: &str, of_target: &str, of_stack: Option<&str>, span: &Span, findings: &mut Findings) {
+        let find = |name: &str| self.study.luns.iter().find(|set| set.name == name);
+        let Some(set) = find(asked) else {
+            let cure = match nearest(asked, self.study.luns.iter().map(|set| set.name.as_str())) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => "add it: [luns.other], files = { count = 1, size = \"2GiB\" }".to_string(),
+            };
+            findings.add(span, format!("there is no LUN set {asked:?}"), cure);
+            return;
+        };
+        let taken = [&self.stack.data, &self.stack.redo].into_iter().flatten();
+        if taken.into_iter().any(|own| own == asked) {
+            let message = format!(
+                "stack {:?} lies on {asked:?} itself when this copy begins",
+                self.stack.name
+            );
+            findings.add(span, message, "name a LUN set that no stack of the study stands on");
+            return;
+        }
+        for like in [Some(of_target), of_stack].into_iter().flatten().filter_map(find) {
+            let alike = match (&set.source, &like.source) {
+                (LunSource::Files { count, size, .. }, LunSource::Files { count: n, size: s, .. }) => {
+                    count == n && size == s
+                }
+                (LunSource::Devices { paths, .. }, LunSource::Devices { paths: others, .. }) => {
+                    paths.len() == others.len()
+                }
+                _ => false,
+            };
+            if !alike {
+                let message = format!(
+                    "the LUN sets {asked:?} and {:?} are not alike, and they change sides in every other block",
+                    like.name
+                );
+                findings.add(
+                    span,
+                    message,
+                    "give them as many LUNs of the same size, files or devices alike",
+                );
+                return;
+            }
+        }
+    }
+
+    fn rebalance(&mut self, w: &WrittenPhase, rebalance: &Rebalance, findings: &mut Findings) {
+        if !matches!(self.stack.kind, StackKind::Diskgroup { .. }) || !self.at_home {
+            let message = match self.at_home {
+                true => format!("stack {:?} is no disk group: it cannot be rebalanced", self.stack.name),
+                false => "the database was copied away: its group cannot be rebalanced meanwhile".to_string(),
+            };
+            let cure = match self.at_home {
+                true => "compare disk groups only, or leave the rebalance to a study of its own",
+                false => "copy it home first: to = \"home\"",
+            };
+            findings.add(place(&w.kind, &w.span), message, cure);
+            return;
+        }
+        for lun in &rebalance.add {
+            if *lun >= self.luns || !self.members.insert(*lun) {
+                let message = if *lun >= self.luns {
+                    format!(
+                        "the LUN set of stack {:?} has no disk{lun}: it counts from 0 to {}",
+                        self.stack.name,
+                        self.luns.saturating_sub(1)
+                    )
+                } else {
+                    format!("disk{lun} is in the group of stack {:?} already", self.stack.name)
+                };
+                let cure = "hold LUNs back with `reserve` in the stack: they are the last of its set";
+                findings.add(place(&w.add, &w.span), message, cure);
+                return;
+            }
+        }
+        for lun in &rebalance.drop {
+            if rebalance.add.contains(lun) || !self.members.remove(lun) {
+                let message = format!(
+                    "disk{lun} cannot be dropped from the group of stack {:?}: it is not in it",
+                    self.stack.name
+                );
+                findings.add(
+                    place(&w.drop, &w.span),
+                    message,
+                    "name a disk that is in the group before the phase",
+                );
+                return;
+            }
+        }
+        if self.members.is_empty() {
+            findings.add(
+                place(&w.drop, &w.span),
+                "this drops every disk of the group",
+                "leave it at least one",
+            );
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Phases that move data: copies to another stack, and LUNs that join and leave a disk group.
+//!
+//! Takes the phases as written; gives [`Copy`] and [`Rebalance`]. Prevents: a move without a source or a target, and one
+//! that never ends (a rebalance of power 0).
+
+use super::{MIB, SECOND, Settle, or};
+use crate::study::{Copy, CopyTarget, Random, Rebalance};
+use crate::units::{Bytes, Duration};
+use crate::written::{At, WrittenPhase};
+
+pub(super) fn copy(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Copy {
+    let home = &phase.span;
+    let to = match &phase.to {
+        Some(at) if at.value == "home" => CopyTarget::Home,
+        Some(at) => CopyTarget::Stack(at.value.clone()),
+        None => {
+            let cure = "name the stack that takes the database: to = \"xfs\", or \"home\" for the way back";
+            settle
+                .findings
+                .add(home, "this copy goes nowhere: it says no `to`", cure);
+            CopyTarget::Home
+        }
+    };
+    let chunk = or(&phase.chunk, Bytes(MIB), home);
+    if !chunk.value.0.is_power_of_two() || !(64 << 10..=16 * MIB).contains(&chunk.value.0) {
+        settle.findings.add(
+            &chunk.span,
+            format!("a copy cannot go in requests of {}", chunk.value),
+            "write a power of two from 64KiB to 16MiB: chunk = \"1MiB\"",
+        );
+    }
+    Copy {
+        to,
+        data: phase.data.as_ref().map(|at| at.value.clone()),
+        redo: phase.redo.as_ref().map(|at| at.value.clone()),
+        chunk: chunk.value,
+        outstanding: settle.count(&phase.outstanding, "outstanding", 8, 1..=64, home),
+        verify: or(&phase.verify, true, home).value,
+    }
+}
+
+pub(super) fn rebalance(phase: &WrittenPhase, work: Random, settle: &mut Settle<'_>) -> Rebalance {
+    let home = &phase.span;
+    if let Some(at) = phase.work_loop.as_ref().filter(|at| at.value > 0) {
+        let cure = "remove it: the work goes on until the rebalance is done, and for `after` more";
+        settle
+            .findings
+            .add(&at.span, "the work of a rebalance has no number of operations", cure);
+    }
+    let add = disks(&phase.add, "add", settle);
+    let drop = disks(&phase.drop, "drop", settle);
+    let said = |written: &Option<At<Vec<String>>>| written.as_ref().is_some_and(|at| !at.value.is_empty());
+    if !said(&phase.add) && !said(&phase.drop) {
+        let cure = "name LUNs of the set by their number: add = [\"disk5\"], drop = [\"disk0\"]";
+        settle
+            .findings
+            .add(home, "this rebalance neither adds nor drops a LUN", cure);
+    }
+    let window = |at: &Option<At<Duration>>, key: &str, settle: &mut Settle<'_>| {
+        let at = or(at, Duration(10 * SECOND), home);
+        if at.value.0 == 0 {
+            settle.findings.add(
+                &at.span,
+                format!("`{key}` cannot be 0s: there would be nothing to compare with"),
+                format!("write how long the work runs: {key} = \"10s\""),
+            );
+        }
+        at.value
+    };
+    Rebalance {
+        add,
+        drop,
+        power: settle.count(&phase.power, "power", 1, 1..=1024, home),
+        before: window(&phase.before, "before", settle),
+        after: window(&phase.after, "after", settle),
+        work,
+    }
+}
+
+/// LUN numbers from names such as \"disk5\".
+fn disks(written: &Option<At<Vec<String>>>, key: &str, settle: &mut Settle<'_>) -> Vec<u32> {
+    let Some(at) = written else { return Vec::new() };
+    let mut luns = Vec::new();
+    for name in &at.value {
+        let number = name.strip_prefix("disk").and_then(|digits| digits.parse::<u32>().ok());
+        match number.filter(|number| format!("disk{number}") == *name && !luns.contains(number)) {
+            Some(number) => luns.push(number),
+            None => {
+                let cure = format!("name each LUN once, by its number in the set, from 0: {key} = [\"disk5\"]");
+                settle.findings.add(&at.span, format!("`{key}` holds {name:?}"), cure);
+            }
+        }
+    }
+    luns
+}
