@@ -30,6 +30,8 @@ const REDO: &str = "redo";
 /// Tells the group which copy of a page is good, when copies differ or one can't be read.
 struct Pages {
     page_bytes: u32,
+    /// Where the pages of the schemas begin; all of them are written when the database is loaded.
+    from: u64,
 }
 
 impl Verify for Pages {
@@ -37,8 +39,9 @@ impl Verify for Pages {
         if file == DATA { self.page_bytes } else { 0 }
     }
 
-    fn is_good(&self, _file: &str, _offset: u64, page: &[u8]) -> bool {
-        pages::is_whole(page) || page.iter().all(|byte| *byte == 0)
+    fn is_good(&self, _file: &str, offset: u64, page: &[u8]) -> bool {
+        // Before the first schema are areas that are no pages. In a schema zeros are what a disk gives that lost its content.
+        offset < self.from || pages::is_whole(page)
     }
 }
 
@@ -147,6 +150,7 @@ impl<P: Port> Grouped<P> {
         }
         group.set_verify(Arc::new(Pages {
             page_bytes: sizes.shape.page_bytes,
+            from: data - sizes.shape.data_bytes(),
         }));
         Ok(Grouped {
             group,

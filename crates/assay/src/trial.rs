@@ -81,6 +81,14 @@ impl Around<'_> {
         };
         match work() {
             Ok(done) => {
+                if let Some(why) = &done.seen.invalid {
+                    let (block, stack) = (self.turn.block.number + 1, self.stack);
+                    let said = format!(
+                        "block {block}: {stack}, {}: INVALID, the run goes on: {why}",
+                        phase.name
+                    );
+                    self.turn.progress.line(&said);
+                }
                 let status = done
                     .seen
                     .invalid

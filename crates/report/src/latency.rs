@@ -93,8 +93,8 @@ pub(crate) fn latencies(kind: PhaseKind, seen: &[(u32, &Seen)]) -> Result<Vec<La
 /// A class without its window, and the window's place in time.
 fn in_order(class: &str) -> (&str, usize) {
     let windows = crate::moves::WINDOWS.iter().enumerate();
-    let found = windows.filter_map(|(nth, window)| Some((class.strip_suffix(window.0)?.trim_end(), nth)));
-    found.last().unwrap_or((class, 0))
+    let mut found = windows.filter_map(|(nth, window)| Some((class.strip_suffix(window.0)?.trim_end(), nth)));
+    found.next().unwrap_or((class, 0))
 }
 
 /// p99 of response over all classes of one run of a phase, in nanoseconds.
