@@ -235,6 +235,15 @@ impl<P: Port> Group<P> {
     /// # Errors
     /// [`GroupError::NoFile`].
     pub fn open(&self, port: P, names: &[&str]) -> Result<GroupPort<P>, GroupError> {
+        self.open_beside(port, names, &[])
+    }
+
+    /// The same, with files of the port below that follow those of the group, to be used as they are: the disks of another
+    /// group, which can then be opened over this port.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`].
+    pub fn open_beside(&self, port: P, names: &[&str], beside: &[FileId]) -> Result<GroupPort<P>, GroupError> {
         let mut core = self.core();
         core.alive()?;
         let numbers = names
@@ -252,7 +261,7 @@ impl<P: Port> Group<P> {
         };
         let (geometry, verify) = (core.geometry, core.verify.clone());
         drop(core);
-        Ok(GroupPort::new(port, ticket, geometry, verify))
+        Ok(GroupPort::new(port, ticket, geometry, verify, beside))
     }
 
     /// What keeps the group in order beside the workers: moves, resync, mending. One at a time is enough.

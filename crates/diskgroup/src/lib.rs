@@ -31,6 +31,7 @@ mod placement;
 mod plan;
 mod planted;
 mod port;
+mod port_beside;
 mod port_read;
 mod port_write;
 mod publish;

@@ -89,6 +89,8 @@ pub struct GroupPort<P: Port> {
     pub(crate) ticket: Ticket<P>,
     pub(crate) geometry: Geometry,
     pub(crate) files: Vec<Open>,
+    /// Files of the port below that follow the group's own.
+    pub(crate) beside: Vec<FileId>,
     epoch: u64,
     reached: u64,
     pub(crate) side: u64,
@@ -122,6 +124,7 @@ impl<P: Port> GroupPort<P> {
         ticket: Ticket<P>,
         geometry: Geometry,
         verify: Option<Arc<dyn Verify>>,
+        beside: &[FileId],
     ) -> GroupPort<P> {
         let depth = inner.depth();
         let maps = ticket.files.iter().filter_map(|n| ticket.board.map(*n));
@@ -131,6 +134,7 @@ impl<P: Port> GroupPort<P> {
             ticket,
             geometry,
             files,
+            beside: beside.to_vec(),
             epoch,
             reached: epoch,
             side: 0,
@@ -222,7 +226,7 @@ impl<P: Port> GroupPort<P> {
         }
     }
 
-    fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.backlog.is_empty() && self.inner.in_flight() < self.depth
     }
 
@@ -257,6 +261,9 @@ impl<P: Port> GroupPort<P> {
         }
         self.upper += 1;
         self.credit = 0;
+        if usize::from(request.file.0) >= self.files.len() {
+            return self.submit_beside(request);
+        }
         if request.op == Op::Read
             && self.has_room()
             && let Some(open) = self.files.get(usize::from(request.file.0))
@@ -287,13 +294,6 @@ impl<P: Port> GroupPort<P> {
 
     #[cold]
     fn submit_with_slot(&mut self, request: Request) -> Result<(), TargetError> {
-        if usize::from(request.file.0) >= self.files.len() {
-            self.ready.push(Completion {
-                token: request.token,
-                result: Err(IoFault::Errno(EBADF)),
-            });
-            return Ok(());
-        }
         let index = self.free.pop().expect("as many slots as requests may be in flight");
         self.slots[index as usize].begin(request);
         match request.op {
@@ -480,6 +480,9 @@ impl<P: Port> Port for GroupPort<P> {
     }
 
     fn size(&self, file: FileId) -> Result<u64, TargetError> {
+        if let Some(below) = self.beside(file) {
+            return self.inner.size(below);
+        }
         let open = self.files.get(usize::from(file.0));
         let open = open.unwrap_or_else(|| panic!("{file:?} of a port with {} files", self.files.len()));
         let newest = self.ticket.board.map(open.map.number);
@@ -487,6 +490,9 @@ impl<P: Port> Port for GroupPort<P> {
     }
 
     fn grow(&mut self, file: FileId, size: u64) -> Result<(), TargetError> {
+        if let Some(below) = self.beside(file) {
+            return self.inner.grow(below, size);
+        }
         let number = self.files[usize::from(file.0)].map.number;
         self.core().grow_file(number, size).map_err(layer)?;
         if !self.is_current() {
@@ -497,6 +503,9 @@ impl<P: Port> Port for GroupPort<P> {
 
     /// The units of the file; `physical` is the disk's number in the top 16 bits and the offset on it below.
     fn extents(&self, file: FileId) -> Result<Vec<Extent>, TargetError> {
+        if let Some(below) = self.beside(file) {
+            return self.inner.extents(below);
+        }
         let open = &self.files[usize::from(file.0)];
         let shift = self.geometry.au_shift();
         let mut found: Vec<Extent> = Vec::new();

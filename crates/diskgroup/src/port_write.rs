@@ -217,6 +217,10 @@ impl<P: Port> GroupPort<P> {
     #[cold]
     pub(crate) fn ended(&mut self, completion: Completion) -> Result<(), TargetError> {
         let child = Child::of(completion.token);
+        if self.beside(self.slots[child.slot as usize].request.file).is_some() {
+            self.finish(child.slot, completion.result);
+            return Ok(());
+        }
         match self.slots[child.slot as usize].request.op {
             Op::Read => self.read_ended(child, completion.result),
             Op::Write => self.write_ended(child, completion.result),
