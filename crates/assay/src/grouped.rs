@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use diskgroup::{
     DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, Redundancy, Step, Stripe, Uuid, Verify,
 };
+use pages::Files;
 use plan::{Inject, Rebalance, Stack, StackKind};
 use stacks::Built;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ const OWNER_DEPTH: usize = 64;
 const UPKEEP_IO_BYTES: u64 = 1 << 20;
 const UPKEEP_MEMORY_MAX: u64 = 64 << 20;
 const GROUP: &str = "assay";
+const REDO_GROUP: &str = "assay-redo";
 const DATA: &str = "data";
 const REDO: &str = "redo";
 
@@ -82,9 +84,18 @@ impl Asked {
         })
     }
 
-    fn disks(&self, devices: &[std::path::PathBuf]) -> anyhow::Result<Vec<DiskSpec>> {
-        let disk = |(nth, path): (usize, &std::path::PathBuf)| {
-            let mut disk = DiskSpec::new(FileId(nth as u16), &format!("disk{nth}"));
+    fn spec(&self, name: &str, uuid: [u8; 16]) -> GroupSpec {
+        GroupSpec {
+            geometry: Geometry::new(self.au_bytes),
+            uuid: Some(Uuid(uuid)),
+            ..GroupSpec::new(name, self.redundancy)
+        }
+    }
+
+    /// Devices as disks of a group, named and numbered from 0, that are the files of a port from `first` on.
+    fn disks(&self, name: &str, devices: &[PathBuf], first: u16) -> anyhow::Result<Vec<DiskSpec>> {
+        let disk = |(nth, path): (usize, &PathBuf)| {
+            let mut disk = DiskSpec::new(FileId(first + nth as u16), &format!("{name}{nth}"));
             disk.failure_group = self.failure_groups.map(|groups| format!("fg{}", nth as u32 % groups));
             disk.sector_bytes = sector_bytes(path)?;
             Ok(disk)
@@ -104,62 +115,80 @@ fn sector_bytes(path: &Path) -> anyhow::Result<u32> {
 /// How a port is opened: with the planted disadvantage of a stack, on these files, with so much memory and depth.
 pub(crate) type Open<'a, P> = dyn Fn(Inject, &[OpenSpec], u64, usize) -> Result<P, TargetError> + 'a;
 
-/// The group of a stack, open.
+/// The group of a stack, open, and the one of its redo log where that has its own.
 pub(crate) struct Grouped<P: Port> {
     group: Group<P>,
-    /// All LUNs of the stack, in the order of their set; a port's files.
+    /// Over ports of the first group, which let its disks through.
+    redo: Option<Group<GroupPort<P>>>,
+    /// All LUNs of the stack, in the order of their sets, data first; a port's files.
     files: Vec<OpenSpec>,
-    /// What each of them is, or would be, in the group.
+    /// What each LUN of the data is, or would be, in the group.
     disks: Vec<DiskSpec>,
-    devices: Vec<PathBuf>,
+    redo_disks: Vec<DiskSpec>,
     inject: Inject,
     seed: u64,
 }
 
+/// The engine's files in a port on two groups: the second group's own comes first, then what the first lets through.
+pub(crate) fn files_of_two() -> Files {
+    Files {
+        data: vec![FileId(1)],
+        redo: FileId(0),
+    }
+}
+
+fn seed_of(uuid: &[u8; 16]) -> u64 {
+    let (half, _) = uuid.split_at(8);
+    half.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
 impl<P: Port> Grouped<P> {
-    /// Makes the group on all LUNs but those in reserve, and its files in it.
+    /// Makes the group on all LUNs but those in reserve, and its files in it; where the redo log has LUNs of its own, another
+    /// group for it.
     pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<Grouped<P>> {
         let asked = Asked::of(stack)?;
-        let files: Vec<OpenSpec> = built
-            .devices
-            .iter()
-            .map(|path| OpenSpec::writing(path, Access::Direct))
-            .collect();
-        let spec = GroupSpec {
-            geometry: Geometry::new(asked.au_bytes),
-            uuid: Some(Uuid(built.uuid)),
-            ..GroupSpec::new(GROUP, asked.redundancy)
-        };
-        let (half, _) = built.uuid.split_at(8);
-        let seed = half.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+        let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
+        let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
+        let redo_count = built.redo_group.map_or(0, |(_, disks)| disks);
+        let (data_devices, redo_devices) = built.devices.split_at(built.devices.len() - redo_count);
+        let seed = seed_of(&built.uuid);
         let owner = open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
-        let disks = asked.disks(&built.devices)?;
+        let disks = asked.disks("disk", data_devices, 0)?;
         let members = disks.len().saturating_sub(asked.reserve as usize);
-        let group = Group::create(owner, &spec, &disks[..members], seed)?;
+        let group = Group::create(owner, &asked.spec(GROUP, built.uuid), &disks[..members], seed)?;
         let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
-        for (name, size, stripe) in [
-            (DATA, data, asked.stripe),
-            (REDO, pages::redo_file_bytes(&sizes.settings), Stripe::Fine),
-        ] {
-            group.create_file(&FileSpec {
-                name: name.to_string(),
-                size,
-                redundancy: None,
-                stripe,
-            })?;
-        }
+        make_file(&group, DATA, data, asked.stripe)?;
         group.set_verify(Arc::new(Pages {
             page_bytes: sizes.shape.page_bytes,
             from: data - sizes.shape.data_bytes(),
         }));
-        Ok(Grouped {
+        let mut grouped = Grouped {
             group,
+            redo: None,
             files,
             disks,
-            devices: built.devices.clone(),
+            // Over a port of the first group their numbers follow its one file.
+            redo_disks: asked.disks("redo", redo_devices, 1)?,
             inject: stack.inject,
             seed,
-        })
+        };
+        let redo_bytes = pages::redo_file_bytes(&sizes.settings);
+        match built.redo_group {
+            None => make_file(&grouped.group, REDO, redo_bytes, Stripe::Fine)?,
+            Some((uuid, _)) => {
+                let owner = grouped.first_of_two(open, OWNER_MEMORY, OWNER_DEPTH)?;
+                let spec = asked.spec(REDO_GROUP, uuid);
+                let group = Group::create(owner, &spec, &grouped.redo_disks, seed_of(&uuid))?;
+                make_file(&group, REDO, redo_bytes, Stripe::Fine)?;
+                grouped.redo = Some(group);
+            }
+        }
+        Ok(grouped)
+    }
+
+    /// Whether the redo log has a group of its own; [`Grouped::port_of_two`] opens both.
+    pub(crate) fn has_two(&self) -> bool {
+        self.redo.is_some()
     }
 
     /// A port on the group's data (file 0) and redo log (file 1).
@@ -168,26 +197,54 @@ impl<P: Port> Grouped<P> {
         Ok(self.group.open(below, &[DATA, REDO])?)
     }
 
+    /// A port on the data and, below it, on the disks of the other group.
+    fn first_of_two(&self, open: &Open<'_, P>, memory: u64, depth: usize) -> anyhow::Result<GroupPort<P>> {
+        let below = open(self.inject, &self.files, memory, depth)?;
+        let beside: Vec<FileId> = (self.disks.len()..self.files.len())
+            .map(|nth| FileId(nth as u16))
+            .collect();
+        Ok(self.group.open_beside(below, &[DATA], &beside)?)
+    }
+
+    /// A port on the files of two groups, numbered as in [`files_of_two`].
+    pub(crate) fn port_of_two(
+        &self,
+        open: &Open<'_, P>,
+        memory: u64,
+        depth: usize,
+    ) -> anyhow::Result<GroupPort<GroupPort<P>>> {
+        let redo = self.redo.as_ref().context("a group of its own for the redo log")?;
+        let below = self.first_of_two(open, memory, depth)?;
+        Ok(redo.open_beside(below, &[REDO], &[FileId(0)])?)
+    }
+
     /// What the study does not say: its keys are disclosed without our help.
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         let mut facts = vec![("redo stripe".to_string(), "fine".to_string())];
-        for (disk, device) in self.disks.iter().zip(&self.devices) {
+        let members: Vec<String> = self.members().into_iter().map(|disk| disk.name).collect();
+        for (disk, file) in self.disks.iter().chain(&self.redo_disks).zip(&self.files) {
             let group = disk.failure_group.as_deref().unwrap_or(&disk.name);
-            let reserve = match self.group.disks().iter().any(|member| member.name == disk.name) {
-                true => "",
-                false => ", in reserve",
+            let reserve = if members.contains(&disk.name) {
+                ""
+            } else {
+                ", in reserve"
             };
-            let value = format!("{}, failure group {group}{reserve}", device.display());
+            let value = format!("{}, failure group {group}{reserve}", file.path.display());
             facts.push((disk.name.clone(), value));
         }
         facts
     }
 
+    /// The disks of both groups.
+    fn members(&self) -> Vec<DiskInfo> {
+        let redo = self.redo.as_ref().map(|group| group.disks());
+        self.group.disks().into_iter().chain(redo.unwrap_or_default()).collect()
+    }
+
     /// Disks that the group lost on the way, if any: it goes on without them as long as the copies allow.
     pub(crate) fn lost(&self) -> Option<String> {
         let away: Vec<String> = self
-            .group
-            .disks()
+            .members()
             .into_iter()
             .filter(|disk| !disk.online || disk.failing)
             .map(|disk| disk.name)
@@ -195,11 +252,24 @@ impl<P: Port> Grouped<P> {
         (!away.is_empty()).then(|| format!("the disk group lost {}", away.join(", ")))
     }
 
-    /// Closes the group in good order. Its ports must be gone.
+    /// Closes the group in good order, after the one that lies over it. Their ports must be gone.
     pub(crate) fn close(self) -> anyhow::Result<()> {
+        if let Some(redo) = self.redo {
+            drop(redo.close()?);
+        }
         self.group.close()?;
         Ok(())
     }
+}
+
+fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -> anyhow::Result<()> {
+    group.create_file(&FileSpec {
+        name: name.to_string(),
+        size,
+        redundancy: None,
+        stripe,
+    })?;
+    Ok(())
 }
 
 /// What a stack has lost so far, in words.

@@ -51,6 +51,9 @@ pub(crate) struct Prepared {
     pub(crate) facts: Vec<(String, String)>,
 }
 
+/// What goes with ports: facts to disclose, what tells of losses, what can be rebalanced.
+type Beside<'a> = (Vec<(String, String)>, &'a Health<'a>, Option<&'a dyn Regroup>);
+
 /// A trial under way.
 struct Trial<'a> {
     site: &'a HostSite<'a>,
@@ -153,12 +156,16 @@ impl Trial<'_> {
         let memory = sizes.memory_bytes();
         let driven = match &opened.group {
             Some(group) => {
-                let ports = (0..workers)
-                    .map(|_| group.port(open, memory, depth))
-                    .collect::<anyhow::Result<Vec<_>>>()?;
                 let regroup = Changing { grouped: group, open };
                 let health = || group.lost();
-                self.drive_ports(ledger, stand, ports, first, (group.facts(), &health, Some(&regroup)))
+                let with: Beside<'_> = (group.facts(), &health, Some(&regroup));
+                if group.has_two() {
+                    let ports = (0..workers).map(|_| group.port_of_two(open, memory, depth));
+                    self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, with)
+                } else {
+                    let ports = (0..workers).map(|_| group.port(open, memory, depth));
+                    self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, with)
+                }
             }
             None => {
                 let ports = (0..workers)
@@ -177,7 +184,7 @@ impl Trial<'_> {
         stand: &Stand,
         ports: Vec<P>,
         first: usize,
-        (facts, health, regroup): (Vec<(String, String)>, &Health<'_>, Option<&dyn Regroup>),
+        (facts, health, regroup): Beside<'_>,
     ) -> anyhow::Result<Leg> {
         let (sizes, turn, files) = (self.sizes, self.turn, stand.files());
         let loads = first == 0;

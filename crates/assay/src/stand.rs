@@ -4,7 +4,7 @@
 //! and the block, gives what stands. Prevents: a copy that is favoured by better LUNs (home and copy change sides in every
 //! other block), and a copy onto what another stack left there.
 
-use crate::grouped::{Grouped, Open};
+use crate::grouped::{self, Grouped, Open};
 use crate::host::Devices;
 use crate::host_site::HostSite;
 use crate::result_file;
@@ -149,6 +149,9 @@ impl Stand {
 
     /// The engine's files, by their number in a port on this stand.
     pub(crate) fn files(&self) -> Files {
+        if self.built.redo_group.is_some() {
+            return grouped::files_of_two();
+        }
         let data = self.built.data.len() as u16;
         Files {
             data: (0..data).map(FileId).collect(),
@@ -203,12 +206,18 @@ impl Stand {
             Way::Unknown => "unknown",
         };
         let mut facts = Vec::new();
-        let of = |place: &Place| match place {
-            Place::Grouped(_) => self.built.devices[0].clone(),
+        let redo_disks = self
+            .built
+            .redo_group
+            .map_or(self.built.devices.len(), |(_, disks)| disks);
+        let of = |place: &Place, first: usize| match place {
+            Place::Grouped(_) => self.built.devices[first].clone(),
             place => path_of(place).to_path_buf(),
         };
-        for (role, place) in [("data", &self.built.data[0]), ("redo", &self.built.redo)] {
-            let granted = targets::observe(&of(place), self.access())?;
+        let data = of(&self.built.data[0], 0);
+        let redo = of(&self.built.redo, self.built.devices.len() - redo_disks);
+        for (role, place) in [("data", data), ("redo", redo)] {
+            let granted = targets::observe(&place, self.access())?;
             facts.push((format!("{role} reads go"), word(granted.reads).to_string()));
             facts.push((format!("{role} writes go"), word(granted.writes).to_string()));
             if let Some(bytes) = granted.alignment {
@@ -287,6 +296,7 @@ impl<P: Port> Opened<P> {
         depth: usize,
     ) -> anyhow::Result<Either<P>> {
         Ok(match &self.group {
+            Some(group) if group.has_two() => Either::OfTwo(Box::new(group.port_of_two(open, memory, depth)?)),
             Some(group) => Either::Grouped(Box::new(group.port(open, memory, depth)?)),
             None => Either::Plain(stand.plain_port(open, sizes, memory, depth)?),
         })
@@ -297,6 +307,7 @@ impl<P: Port> Opened<P> {
 pub(crate) enum Either<P: Port> {
     Plain(P),
     Grouped(Box<GroupPort<P>>),
+    OfTwo(Box<GroupPort<GroupPort<P>>>),
 }
 
 impl<P: Port> Either<P> {
@@ -304,6 +315,7 @@ impl<P: Port> Either<P> {
         match self {
             Either::Plain(port) => port,
             Either::Grouped(port) => port.as_mut(),
+            Either::OfTwo(port) => port.as_mut(),
         }
     }
 }

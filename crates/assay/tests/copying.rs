@@ -203,7 +203,11 @@ fn loop_study(dir: &Path) -> String {
         let dir = dir.display();
         format!("[luns.{name}]\nfiles = {{ count = 2, size = \"128MiB\", dir = \"{dir}\" }}\n")
     };
-    let stacks = "[[stack]]\nname = \"group\"\nkind = \"diskgroup\"\ndata = \"left\"\n\
+    let log = format!(
+        "[luns.log]\nfiles = {{ count = 1, size = \"64MiB\", dir = \"{}\" }}\n",
+        dir.display()
+    );
+    let stacks = "[[stack]]\nname = \"group\"\nkind = \"diskgroup\"\ndata = \"left\"\nredo = \"log\"\n\
                   [[stack]]\nname = \"btrfs\"\nkind = \"btrfs\"\ndata = \"left\"\n";
     let onto = "data = \"right\"\n";
     let phases = [
@@ -218,6 +222,7 @@ fn loop_study(dir: &Path) -> String {
         head("sides"),
         set("left"),
         set("right"),
+        log,
         stacks.to_string(),
         DATABASE.to_string(),
         phases.concat(),

@@ -1,6 +1,6 @@
 //! Rebalance phases of a study on real loop devices: a LUN joins and one leaves while work runs, and what moved is what had to.
 //!
-//! Prevents: an upkeep that stands still under load, pages lost on the way, and a group that is not what the phase left.
+//! The mirrored stack has its redo log in a group of its own. Prevents: an upkeep that stands still under load, pages lost on the way, and a group that is not what the phase left.
 
 mod rig;
 
@@ -18,7 +18,9 @@ time_limit = "20m"
 blocks = 4
 seed = 5
 [luns.data]
-files = {{ count = 5, size = "80MiB", dir = "{}" }}
+files = {{ count = 5, size = "80MiB", dir = "{dir}" }}
+[luns.log]
+files = {{ count = 2, size = "64MiB", dir = "{dir}" }}
 [[stack]]
 name = "single"
 kind = "diskgroup"
@@ -28,6 +30,7 @@ reserve = 1
 name = "mirrored"
 kind = "diskgroup"
 data = "data"
+redo = "log"              # a second group
 redundancy = "normal"
 reserve = 1
 [database]
@@ -60,7 +63,7 @@ name = "all of it"
 kind = "scan"
 users = 16
 "#,
-        dir.display()
+        dir = dir.display()
     )
 }
 
@@ -104,6 +107,21 @@ fn luns_join_and_leave_while_work_runs() {
     rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");
+    let facts = ledger.facts().expect("facts");
+    let fact = |key: &str| {
+        facts
+            .iter()
+            .find(|f| f.scope == "stack:mirrored" && f.key == key)
+            .map(|f| f.value.clone())
+    };
+    assert!(
+        fact("disk4").is_some_and(|said| said.contains("in reserve")),
+        "{facts:?}"
+    );
+    assert!(
+        fact("redo1").is_some_and(|said| said.contains("failure group redo1")),
+        "{facts:?}"
+    );
     let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
     assert_eq!(phases.len(), 4 * 2 * 4);
     for phase in &phases {

@@ -181,9 +181,7 @@ fn stack_keys(stack: &Stack) -> Keys {
     }
     if let Some(data) = &stack.data {
         keys.push(("data", quoted(data)));
-        if !matches!(stack.kind, StackKind::Diskgroup { .. }) {
-            keys.push(("redo", or_word(&stack.redo, "none")));
-        }
+        keys.push(("redo", or_word(&stack.redo, "none")));
     }
     if !matches!(stack.kind, StackKind::Model(_) | StackKind::Diskgroup { .. }) {
         keys.push(("access", word(&stack.access)));

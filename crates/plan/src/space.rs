@@ -49,6 +49,23 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
     }
 }
 
+/// Bytes of the LUN set of a stack's redo log, before the file system takes its own part; `None` where it lies beside the
+/// data, or only the machine knows.
+pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
+    let bytes = set_bytes(study, stack.redo.as_ref()?)?;
+    Some(match stack.kind {
+        StackKind::Diskgroup {
+            redundancy: Redundancy::Normal,
+            ..
+        } => bytes / 2,
+        StackKind::Diskgroup {
+            redundancy: Redundancy::High,
+            ..
+        } => bytes / 3,
+        _ => bytes,
+    })
+}
+
 /// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room that
 /// only the machine knows.
 pub(crate) fn data_bytes(study: &Study) -> Option<u64> {

@@ -51,6 +51,8 @@ pub struct Built {
     pub facts: Vec<(String, String)>,
     /// UUID that the stack was journalled under: a disk group must be made with it, or its disks are not wiped.
     pub uuid: [u8; 16],
+    /// A disk group of its own for the redo log: its UUID, and how many of the devices are its, the last ones.
+    pub redo_group: Option<([u8; 16], usize)>,
     /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off.
     pub usable_bytes: u64,
     mark: Mark,
@@ -181,6 +183,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
             ("block size".to_owned(), stat.f_bsize.to_string()),
         ],
         uuid: [0; 16],
+        redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
         mark,
     })
@@ -205,6 +208,7 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
         layers: layers("raw", &places.data),
         facts,
         uuid: [0; 16],
+        redo_group: None,
         usable_bytes,
         mark,
     })
@@ -240,14 +244,23 @@ fn disk_group(
         // Headers, table and journal take whole units, and the metadata files some more; the spread over disks is not exact.
         usable_bytes += (bytes.saturating_sub(16 * au) as f64 * 0.97) as u64;
     }
+    let mut redo_group = None;
+    if let Some(first) = places.redo.first() {
+        let uuid = device::uuid(journal.run_id(), journal.mark().0, first);
+        for path in places.redo.iter().filter(|path| device::is_block(path)) {
+            claim(path, "diskgroup", uuid, &places.marker, journal)?;
+        }
+        redo_group = Some((uuid, places.redo.len()));
+    }
     Ok(Built {
         data: vec![Place::Grouped("data".to_owned())],
         redo: Place::Grouped("redo".to_owned()),
-        devices: places.data.clone(),
+        devices: places.data.iter().chain(&places.redo).cloned().collect(),
         mounts: Vec::new(),
         layers: layers("diskgroup", &places.data),
         facts: Vec::new(),
         uuid,
+        redo_group,
         usable_bytes: usable_bytes / copies,
         mark,
     })
@@ -299,6 +312,7 @@ fn file_systems(
         layers: layers(data.kind, &places.data),
         facts,
         uuid: [0; 16],
+        redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
         mark,
     })

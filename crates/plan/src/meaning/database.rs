@@ -117,7 +117,7 @@ fn scale(written: &Option<At<Scale>>, study: &Study, settle: &mut Settle<'_>) ->
 /// 256 MiB, but no more than half the redo LUNs, or an eighth of the LUNs that the log shares with the data.
 fn usual_redo(study: &Study, settle: &Settle<'_>) -> Bytes {
     let rooms = study.stacks.iter().filter_map(|stack| match &stack.redo {
-        Some(set) => space::set_bytes(study, set).map(|bytes| bytes / 2),
+        Some(_) => space::redo_room(study, stack).map(|bytes| bytes / 2),
         None => space::usable(study, stack).map(|bytes| bytes / 8),
     });
     let most = rooms.min().unwrap_or(u64::MAX);

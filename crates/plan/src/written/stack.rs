@@ -53,7 +53,7 @@ use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Xfs};
 const BELONGS: &[(&str, &[StackWord])] = &[
     ("path", &[Directory]),
     ("data", &[Raw, Ext4, Xfs, Btrfs, Diskgroup]),
-    ("redo", &[Raw, Ext4, Xfs, Btrfs]),
+    ("redo", &[Raw, Ext4, Xfs, Btrfs, Diskgroup]),
     ("access", &[Directory, Raw, Ext4, Xfs, Btrfs]),
     ("profile", &[Btrfs]),
     ("compress", &[Btrfs]),
@@ -155,7 +155,6 @@ fn foreign(s: &Section<'_>, kind: StackWord, findings: &mut Findings) {
             ("data" | "redo", Directory) => {
                 "remove it: a directory stack is a mounted place as it is; say `path`".to_string()
             }
-            ("redo", Diskgroup) => "remove it: the redo log is a file of the group, striped finely".to_string(),
             ("access", Diskgroup) => "remove it: a disk group does its own direct I/O".to_string(),
             ("data" | "redo", Model) => "remove it: a model stack simulates its device; say `size`".to_string(),
             _ => format!("remove it: it belongs to stacks of kind {}", owners.join(", ")),

@@ -26,6 +26,7 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
         if stack.data.as_ref() == stack.redo.as_ref() {
             let cure = match stack.kind {
                 StackKind::Raw => "give the redo log a LUN set of its own: [luns.redo], redo = \"redo\"",
+                StackKind::Diskgroup { .. } => "leave `redo` out: the redo log is then a file of the same group",
                 _ => "leave `redo` out: the redo log then lives beside the data, in the same file system",
             };
             findings.add(
@@ -33,6 +34,9 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
                 format!("{:?} cannot be both `data` and `redo` of a stack", set.name),
                 cure,
             );
+        } else if let StackKind::Diskgroup { .. } = stack.kind {
+            copies_fit(w, stack, set, 0, span, findings);
+            smallest(stack, set, span, findings);
         } else if count(set) > 1 {
             let message = format!("the redo log takes one LUN, and {:?} has {}", set.name, count(set));
             findings.add(span, message, "name a LUN set of one file or device");
@@ -123,38 +127,51 @@ fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, findings: &mut Findings)
             let cure = "write profile = \"single\", or give the LUN set count = 2";
             findings.add(place(&w.profile, span), message, cure);
         }
-        StackKind::Diskgroup {
-            redundancy,
-            failure_groups,
-            reserve,
-            ..
-        } => {
-            let luns = luns.saturating_sub(*reserve as usize);
-            if luns == 0 {
-                let message = format!(
-                    "{reserve} LUNs in reserve leave the group none of the set {:?}",
-                    set.name
-                );
-                let cure = "lower `reserve`, or give the LUN set a higher count";
-                findings.add(place(&w.reserve, span), message, cure);
-                return;
-            }
-            let copies = match redundancy {
-                Redundancy::External => 1,
-                Redundancy::Normal => 2,
-                Redundancy::High => 3,
-            };
-            let groups = failure_groups.map_or(luns, |groups| (groups as usize).min(luns));
-            if groups < copies {
-                let message = format!(
-                    "{copies} copies need {copies} failure groups, and the LUN set {:?} makes {groups}",
-                    set.name
-                );
-                let cure = format!("give the LUN set count = {copies} or more, or write redundancy = \"external\"");
-                findings.add(place(&w.redundancy, span), message, cure);
-            }
-        }
+        StackKind::Diskgroup { reserve, .. } => copies_fit(w, stack, set, *reserve as usize, span, findings),
         _ => {}
+    }
+}
+
+/// A group on a set must have a failure group for each copy.
+fn copies_fit(
+    w: &WrittenStack,
+    stack: &Stack,
+    set: &LunSet,
+    reserve: usize,
+    span: &crate::error::Span,
+    findings: &mut Findings,
+) {
+    let StackKind::Diskgroup {
+        redundancy,
+        failure_groups,
+        ..
+    } = &stack.kind
+    else {
+        return;
+    };
+    let luns = count(set).saturating_sub(reserve);
+    if luns == 0 {
+        let message = format!(
+            "{reserve} LUNs in reserve leave the group none of the set {:?}",
+            set.name
+        );
+        let cure = "lower `reserve`, or give the LUN set a higher count";
+        findings.add(place(&w.reserve, span), message, cure);
+        return;
+    }
+    let copies = match redundancy {
+        Redundancy::External => 1,
+        Redundancy::Normal => 2,
+        Redundancy::High => 3,
+    };
+    let groups = failure_groups.map_or(luns, |groups| (groups as usize).min(luns));
+    if groups < copies {
+        let message = format!(
+            "{copies} copies need {copies} failure groups, and the LUN set {:?} makes {groups}",
+            set.name
+        );
+        let cure = format!("give the LUN set count = {copies} or more, or write redundancy = \"external\"");
+        findings.add(place(&w.redundancy, span), message, cure);
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Finding
         if let Some((set, bytes)) = stack
             .redo
             .as_ref()
-            .and_then(|set| Some((set, space::set_bytes(study, set)?)))
+            .and_then(|set| Some((set, space::redo_room(study, stack)?)))
             && redo.0 > left(&stack.kind, bytes)
         {
             let message = format!(
