@@ -203,7 +203,7 @@ impl<P: Port> Grouped<P> {
         let beside: Vec<FileId> = (self.disks.len()..self.files.len())
             .map(|nth| FileId(nth as u16))
             .collect();
-        Ok(self.group.open_beside(below, &[DATA], &beside)?)
+        Ok(self.group.open_under(below, &[DATA], &beside)?)
     }
 
     /// A port on the files of two groups, numbered as in [`files_of_two`].
@@ -215,7 +215,7 @@ impl<P: Port> Grouped<P> {
     ) -> anyhow::Result<GroupPort<GroupPort<P>>> {
         let redo = self.redo.as_ref().context("a group of its own for the redo log")?;
         let below = self.first_of_two(open, memory, depth)?;
-        Ok(redo.open_beside(below, &[REDO], &[FileId(0)])?)
+        Ok(redo.open_over(below, &[REDO], &[FileId(0)])?)
     }
 
     /// What the study does not say: its keys are disclosed without our help.

@@ -8,8 +8,10 @@ mod rig;
 
 use bench::Bench;
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
-use rig::Rig;
+use rig::{Rig, Running};
+use rustix::process::Signal;
 use std::path::Path;
+use std::time::Duration;
 
 const DATABASE: &str = r#"
 [database]
@@ -260,4 +262,65 @@ fn a_disk_group_and_a_file_system_change_sides_between_blocks() {
     };
     assert_eq!(gone("the database went from group on left to btrfs on right"), 2);
     assert_eq!(gone("the database went from group on right to btrfs on left"), 2);
+}
+
+fn stopped_study(dir: &Path) -> String {
+    let set = |name: &str| {
+        let dir = dir.display();
+        format!("[luns.{name}]\nfiles = {{ count = 1, size = \"128MiB\", dir = \"{dir}\" }}\n")
+    };
+    let stacks = "[[stack]]\nname = \"group\"\nkind = \"diskgroup\"\ndata = \"left\"\n\
+                  [[stack]]\nname = \"ext4\"\nkind = \"ext4\"\ndata = \"left\"\n";
+    let phases = [
+        copy("to ext4", "ext4", "data = \"right\"\n"),
+        update("there"),
+        copy("back", "home", ""),
+        copy("to ext4 again", "ext4", "data = \"right\"\n"),
+        scan("all of it there"),
+    ];
+    [
+        head("stopped"),
+        set("left"),
+        set("right"),
+        stacks.to_string(),
+        DATABASE.to_string(),
+        phases.concat(),
+    ]
+    .concat()
+}
+
+/// Both stacks of a trial stand from its beginning, so both must go, whatever it was doing.
+#[test]
+fn a_run_stopped_while_it_copies_leaves_nothing_and_is_completed() {
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("stopped", &stopped_study(&rig.work())), rig.result("stopped"));
+    let mut pids = Vec::new();
+    for (nth, moment_ms) in [900, 1300, 1700, 2300, 2900, 3700].into_iter().enumerate() {
+        let more: &[&str] = if result.exists() { &["--resume"] } else { &[] };
+        let mut running = Running::start(rig.run_command(&study, &result, more));
+        pids.push(running.pid());
+        if !running.let_run(Duration::from_millis(moment_ms)) {
+            running.wait().expect(0, &[]);
+            break;
+        }
+        running.signal(if nth % 2 == 0 { Signal::KILL } else { Signal::INT });
+        let ran = running.wait();
+        assert_ne!(ran.code(), 0);
+        let cleaned = Running::start(rig.assay(&["clean"])).wait();
+        cleaned.expect(0, &[]);
+        assert_eq!(
+            rig.belongings(&pids),
+            before,
+            "after {moment_ms} ms: {}\n{}",
+            ran.stderr,
+            cleaned.stdout
+        );
+    }
+    let more: &[&str] = if result.exists() { &["--resume"] } else { &[] };
+    rig.run(&study, &result, more).expect(0, &[]);
+    let ledger = Ledger::open(&result).expect("a result");
+    let done = ledger.trials().expect("trials").into_iter();
+    assert_eq!(done.filter(|t| t.status == ledger::TrialStatus::Done).count(), 8);
+    assert_eq!(rig.belongings(&[]), before);
 }

@@ -67,7 +67,14 @@ fn disks_come_and_go(dg: Dg, sum: &str) {
         disks: dg.disks.iter().cloned().chain(["more".to_string()]).collect(),
         ..dg
     };
-    dg.expect(0, &["check"]);
+    // A bar is for terminals; a line is for whoever asks for it.
+    assert!(!dg.expect(0, &["check"]).stderr.contains("check:"));
+    let watched = dg.expect(0, &["check", "--watch"]);
+    assert!(
+        watched.stderr.contains("check: 34.0 MiB of 34.0 MiB in"),
+        "{}",
+        watched.stderr
+    );
     // By path and by name.
     dg.expect(0, &["drop", "lun0", "data_0002"]);
     let disks = &dg.json(&["du"])["group"]["disks"];

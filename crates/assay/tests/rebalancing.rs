@@ -2,10 +2,13 @@
 //!
 //! The mirrored stack has its redo log in a group of its own. Prevents: an upkeep that stands still under load, pages lost on the way, and a group that is not what the phase left.
 
+mod bench;
 mod rig;
 
+use bench::Bench;
 use ledger::{Ledger, Measure, PhaseStatus, Stamp};
 use rig::Rig;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 fn study(dir: &Path) -> String {
@@ -97,6 +100,29 @@ fn moved_what_had_to(ledger: &Ledger, phase: &ledger::Phase, of: impl Fn(Measure
     let last = course.last().unwrap_or_else(|| panic!("no course of {name}"));
     assert_eq!(last.value, moved, "{name}");
     assert!(course.is_sorted_by(|a, b| a.value <= b.value));
+}
+
+#[test]
+fn an_ordinary_user_rebalances_a_group_on_plain_files() {
+    let bench = Bench::new();
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(bench.path("."), open).expect("open to any user");
+    let study = bench.write("study.toml", &study(&bench.path(".")));
+    let args = ["run", study.to_str().expect("text"), "--quiet", "-o", "result.assay"];
+    let ran = bench::Running::start(bench.command_of_nobody(&args)).wait();
+    assert_eq!(ran.code(), 0, "{ran}");
+    let ledger = Ledger::open(bench.path("result.assay")).expect("a result");
+    let phases = ledger.phases().expect("phases");
+    assert_eq!(phases.len(), 4 * 2 * 4);
+    let measures = ledger.measures().expect("measures");
+    for phase in phases.iter().filter(|phase| phase.run.name != "all of it") {
+        moved_what_had_to(&ledger, phase, |measure: Measure| {
+            let found = measures.iter().find(|m| m.phase == phase.id && m.row.0 == measure);
+            found.unwrap_or_else(|| panic!("{} is missing", measure.name())).row.1
+        });
+    }
+    let own = ["study.toml", "result.assay", "assay"];
+    assert_eq!(bench.left_behind(&own), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl CheckReport {
 }
 
 impl<P: Port> Core<P> {
-    pub(crate) fn check(&mut self, repair: bool) -> Result<CheckReport, GroupError> {
+    pub(crate) fn check(&mut self, repair: bool, tell: &mut dyn FnMut(u64, u64)) -> Result<CheckReport, GroupError> {
         self.alive()?;
         self.checkpoint()?;
         let mut report = CheckReport::default();
@@ -67,7 +67,7 @@ impl<P: Port> Core<P> {
         }
         self.check_metadata(repair, &mut report)?;
         self.check_maps(&mut report);
-        self.check_copies(repair, &mut report)?;
+        self.check_copies(repair, &mut report, tell)?;
         let all: Vec<u16> = self.disks.keys().copied().collect();
         if repair {
             self.flush_disks(&all)?;
@@ -231,8 +231,18 @@ impl<P: Port> Core<P> {
         }
     }
 
-    fn check_copies(&mut self, repair: bool, report: &mut CheckReport) -> Result<(), GroupError> {
+    fn check_copies(
+        &mut self,
+        repair: bool,
+        report: &mut CheckReport,
+        tell: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), GroupError> {
         let numbers: Vec<u32> = self.files.keys().copied().collect();
+        let bytes_of = |extent: u32| u64::from(self.geometry.extent_units(extent)) * self.au();
+        let sizes = self.files.values();
+        let all = sizes
+            .map(|file| (0..file.extents()).map(bytes_of).sum::<u64>() * file.copies as u64)
+            .sum();
         for number in numbers {
             for extent in 0..self.files[&number].extents() {
                 let (found, _) = self.compare(number, extent, repair)?;
@@ -240,6 +250,7 @@ impl<P: Port> Core<P> {
                 let file = &self.files[&number];
                 let bytes = u64::from(self.geometry.extent_units(extent)) * self.au();
                 report.compared_bytes += bytes * file.copies as u64;
+                tell(report.compared_bytes, all);
                 let name = file.name.clone();
                 if found.differing > 0 {
                     report.add(

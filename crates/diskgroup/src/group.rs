@@ -12,6 +12,7 @@ use crate::files::{FileSpec, Stripe};
 use crate::header::Found;
 use crate::mount::{MountOptions, Mounted};
 use crate::port::{GroupPort, Ticket, locked};
+use crate::port_beside::Beside;
 use crate::store::Store;
 use crate::upkeep::Upkeep;
 use crate::uuid::Uuid;
@@ -235,15 +236,29 @@ impl<P: Port> Group<P> {
     /// # Errors
     /// [`GroupError::NoFile`].
     pub fn open(&self, port: P, names: &[&str]) -> Result<GroupPort<P>, GroupError> {
-        self.open_beside(port, names, &[])
+        self.open_with(port, names, Beside::default())
     }
 
     /// The same, with files of the port below that follow those of the group, to be used as they are: the disks of another
-    /// group, which can then be opened over this port.
+    /// group, which can then be opened over this port. Requests for them have a slot each; those for the group's own files
+    /// are as quick as without.
     ///
     /// # Errors
     /// [`GroupError::NoFile`].
-    pub fn open_beside(&self, port: P, names: &[&str], beside: &[FileId]) -> Result<GroupPort<P>, GroupError> {
+    pub fn open_under(&self, port: P, names: &[&str], beside: &[FileId]) -> Result<GroupPort<P>, GroupError> {
+        self.open_with(port, names, Beside::slotted(beside))
+    }
+
+    /// The other way round, for the group that lies over such a port: files of the port below follow those of the group, and
+    /// requests for them pass with their own tokens; those for the group's own files have a slot each.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`].
+    pub fn open_over(&self, port: P, names: &[&str], beside: &[FileId]) -> Result<GroupPort<P>, GroupError> {
+        self.open_with(port, names, Beside::through(beside))
+    }
+
+    fn open_with(&self, port: P, names: &[&str], beside: Beside) -> Result<GroupPort<P>, GroupError> {
         let mut core = self.core();
         core.alive()?;
         let numbers = names
@@ -350,13 +365,21 @@ impl<P: Port> Group<P> {
     /// # Errors
     /// [`GroupError::Busy`] while ports are open.
     pub fn check(&self, repair: bool) -> Result<CheckReport, GroupError> {
+        self.check_watched(repair, &mut |_, _| ())
+    }
+
+    /// The same; `tell` hears the bytes of copies compared so far, and of all.
+    ///
+    /// # Errors
+    /// [`GroupError::Busy`] while ports are open.
+    pub fn check_watched(&self, repair: bool, tell: &mut dyn FnMut(u64, u64)) -> Result<CheckReport, GroupError> {
         if self.board.ports() > 0 {
             return Err(GroupError::Busy {
                 what: format!("{} ports have files of the group open", self.board.ports()),
                 cure: "close them first: a check compares copies that nobody may change meanwhile".into(),
             });
         }
-        self.core().check(repair)
+        self.core().check(repair, tell)
     }
 
     /// The group as a whole.

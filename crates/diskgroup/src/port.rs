@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::error::GroupError;
 use crate::geometry::Geometry;
 use crate::map::{Entry, FileMap};
+use crate::port_beside::Beside;
 use crate::slot::{Child, Slot};
 use crate::verify::Verify;
 use std::collections::VecDeque;
@@ -35,9 +36,10 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    fn new(map: Arc<FileMap>) -> Open {
+    /// `slotted`: no read goes straight.
+    fn new(map: Arc<FileMap>, slotted: bool) -> Open {
         let size = map.size.load(Ordering::Acquire);
-        let up_to = |on: bool| if on { size } else { 0 };
+        let up_to = |on: bool| if on && !slotted { size } else { 0 };
         Open {
             reads: map.reads.clone(),
             straight_to: up_to(map.copies == 1 && !map.fine),
@@ -90,7 +92,7 @@ pub struct GroupPort<P: Port> {
     pub(crate) geometry: Geometry,
     pub(crate) files: Vec<Open>,
     /// Files of the port below that follow the group's own.
-    pub(crate) beside: Vec<FileId>,
+    pub(crate) beside: Beside,
     epoch: u64,
     reached: u64,
     pub(crate) side: u64,
@@ -124,17 +126,18 @@ impl<P: Port> GroupPort<P> {
         ticket: Ticket<P>,
         geometry: Geometry,
         verify: Option<Arc<dyn Verify>>,
-        beside: &[FileId],
+        beside: Beside,
     ) -> GroupPort<P> {
         let depth = inner.depth();
         let maps = ticket.files.iter().filter_map(|n| ticket.board.map(*n));
-        let (files, epoch) = (maps.map(Open::new).collect(), ticket.board.epoch());
+        let files = maps.map(|map| Open::new(map, beside.through)).collect();
+        let epoch = ticket.board.epoch();
         GroupPort {
             inner,
             ticket,
             geometry,
             files,
-            beside: beside.to_vec(),
+            beside,
             epoch,
             reached: epoch,
             side: 0,
@@ -208,10 +211,11 @@ impl<P: Port> GroupPort<P> {
         if self.old > 0 {
             return;
         }
-        self.old = self.inner.in_flight() + self.backlog.len();
+        self.old = self.inner.in_flight() + self.backlog.len() - self.beside.passing;
         self.epoch = self.ticket.board.epoch();
         let maps = self.ticket.files.iter().filter_map(|n| self.ticket.board.map(*n));
-        self.files = maps.map(Open::new).collect();
+        let through = self.beside.through;
+        self.files = maps.map(|map| Open::new(map, through)).collect();
         // With nothing in flight there is no older side.
         self.side = if self.old == 0 { 0 } else { self.side ^ SIDE };
         self.tell();
@@ -253,7 +257,6 @@ impl<P: Port> GroupPort<P> {
     #[inline(never)]
     fn submit_with_care(&mut self, request: &Request) -> Result<(), TargetError> {
         let mut request = *request;
-        assert!(request.token < SIDE, "a token of 62 bits: {:#x}", request.token);
         if self.upper == 0 {
             self.sit();
         } else if self.upper >= self.depth {
@@ -264,6 +267,7 @@ impl<P: Port> GroupPort<P> {
         if usize::from(request.file.0) >= self.files.len() {
             return self.submit_beside(request);
         }
+        assert!(request.token < SIDE, "a token of 62 bits: {:#x}", request.token);
         if request.op == Op::Read
             && self.has_room()
             && let Some(open) = self.files.get(usize::from(request.file.0))
@@ -333,6 +337,12 @@ impl<P: Port> GroupPort<P> {
         let mut kept = from;
         for nth in from..done.len() {
             let mut completion = done[nth];
+            if self.is_passing(&completion) {
+                self.beside.passing -= 1;
+                done[kept] = completion;
+                kept += 1;
+                continue;
+            }
             self.old -= usize::from(self.old > 0 && completion.token & SIDE != self.side);
             if completion.token & SLOT == 0 {
                 completion.token &= !SIDE;
@@ -455,7 +465,9 @@ impl<P: Port> Port for GroupPort<P> {
                     completion.token &= !SIDE;
                 }
             }
-            if slots != 0 {
+            if slots == 0 {
+                self.passed(done.len() - before);
+            } else {
                 // Fewer than asked for: the wait was ended from outside or by the clock, and so is this one.
                 let ended = done.len() - before < min;
                 result = self.sort(before, done).and(result);

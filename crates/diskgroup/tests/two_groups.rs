@@ -3,7 +3,6 @@
 //! Prevents: a request that ends in the wrong group, and a change of one group's maps that stops or misleads the other.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-#[allow(dead_code, reason = "the crash and fault tests use the rest")]
 mod machine;
 
 use diskgroup::{DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, Redundancy, Step, Stripe};
@@ -67,15 +66,15 @@ fn beside() -> Vec<FileId> {
     SECOND.map(FileId).to_vec()
 }
 
-fn two() -> Two {
+fn two(redundancy: Redundancy, stripe: Stripe) -> Two {
     let machine = Machine::new(Disks::new(&[200 * AU + 4096; 8]), 1);
     let owner = machine.window(192 << 10, 16);
     let first = create(owner, "data", Redundancy::Normal, &FIRST, Stripe::Coarse);
     let over = first
-        .open_beside(machine.window(192 << 10, 16), &["data"], &beside())
+        .open_under(machine.window(192 << 10, 16), &["data"], &beside())
         .unwrap();
     // Its own numbers: the first group's file comes before them.
-    let second = create(over, "redo", Redundancy::Normal, &[1, 2, 3, 4], Stripe::Fine);
+    let second = create(over, "redo", redundancy, &[1, 2, 3, 4], stripe);
     Two { machine, first, second }
 }
 
@@ -83,8 +82,8 @@ impl Two {
     /// File 0 is of the second group, file 1 of the first.
     fn port(&self) -> GroupPort<GroupPort<Window>> {
         let below = self.machine.window(DEPTH as u64 * BLOCK * 2, DEPTH);
-        let below = self.first.open_beside(below, &["data"], &beside()).unwrap();
-        self.second.open_beside(below, &["redo"], &[FileId(0)]).unwrap()
+        let below = self.first.open_under(below, &["data"], &beside()).unwrap();
+        self.second.open_over(below, &["redo"], &[FileId(0)]).unwrap()
     }
 }
 
@@ -211,7 +210,12 @@ fn closes_clean(two: Two) {
 
 #[test]
 fn requests_of_both_groups_end_in_their_own_while_both_change() {
-    let two = two();
+    both_change(two(Redundancy::Normal, Stripe::Fine));
+    both_change(two(Redundancy::External, Stripe::Coarse));
+    both_change(two(Redundancy::High, Stripe::Coarse));
+}
+
+fn both_change(two: Two) {
     let mut work = Work::new(two.port());
     assert_eq!(work.port.size(FileId(0)).unwrap(), UNITS * AU);
     assert_eq!(work.port.size(FileId(1)).unwrap(), UNITS * AU);
@@ -226,7 +230,7 @@ fn requests_of_both_groups_end_in_their_own_while_both_change() {
     one_more.set_power(4);
     let over = two
         .first
-        .open_beside(two.machine.window(256 << 10, 8), &["data"], &beside())
+        .open_under(two.machine.window(256 << 10, 8), &["data"], &beside())
         .unwrap();
     let mut one_less = two.second.upkeep(over);
     one_less.set_power(4);
@@ -256,7 +260,7 @@ fn requests_of_both_groups_end_in_their_own_while_both_change() {
 
 #[test]
 fn each_group_loses_a_disk_of_its_own() {
-    let two = two();
+    let two = two(Redundancy::Normal, Stripe::Fine);
     let mut work = Work::new(two.port());
     for turn in 0..900 {
         if turn == 300 {
@@ -281,7 +285,7 @@ fn each_group_loses_a_disk_of_its_own() {
 
 #[test]
 fn a_file_that_nobody_opened_is_an_error_and_not_a_panic() {
-    let two = two();
+    let two = two(Redundancy::Normal, Stripe::Fine);
     let mut port = two.port();
     assert_eq!(one(&mut port, Op::Read, FileId(2)), Err(IoFault::Errno(9)));
     drop(port);

@@ -257,6 +257,9 @@ pub(crate) struct CheckGroup {
     /// Where copies differ, the one on this disk is the bad one
     #[arg(long, value_name = "NAME", requires = "repair")]
     pub(crate) distrust: Vec<String>,
+    /// Say on stderr how far it is: a line a second
+    #[arg(long)]
+    pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) consent: Consent,
     #[command(flatten)]

@@ -4,6 +4,7 @@
 //! not decide, nothing is overwritten until somebody says which disk not to believe. Prevents: a repair that spreads the damage.
 
 use super::admit::{self, Asked};
+use super::meter::Meter;
 use super::opened::{Found, Opened, run_error};
 use super::rebalance::{bring_back, work};
 use super::table::{size, wrapped};
@@ -154,7 +155,7 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
         }
         verdict.copied_bytes += upkeep(opened)?;
     }
-    let first = opened.group.check(false).map_err(run_error)?;
+    let first = compared(opened, flags, false)?;
     let doubtful = distrusted(opened, flags, &first)?;
     if !flags.repair {
         // Opening the group has mended what showed which disk is damaged: the next call must be told.
@@ -191,8 +192,8 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
         conclude(opened, first, &mut verdict);
         return Ok(verdict);
     }
-    opened.group.check(true).map_err(run_error)?;
-    let last = opened.group.check(false).map_err(run_error)?;
+    compared(opened, flags, true)?;
+    let last = compared(opened, flags, false)?;
     let remain: BTreeSet<&str> = last.findings.iter().map(|f| f.what.as_str()).collect();
     for finding in &first.findings {
         if !remain.contains(finding.what.as_str()) {
@@ -201,6 +202,19 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
     }
     conclude(opened, last, &mut verdict);
     Ok(verdict)
+}
+
+/// Checks, with progress in bytes of copies compared.
+fn compared(opened: &Opened, flags: &dg::CheckGroup, repair: bool) -> Result<CheckReport, Failure> {
+    let mut meter = Meter::new(if repair { "repair" } else { "check" }, flags.watch);
+    let mut whole = 0;
+    let report = opened.group.check_watched(repair, &mut |done, all| {
+        whole = all;
+        meter.at(done, all, None);
+    });
+    let report = report.map_err(run_error)?;
+    meter.finish(report.compared_bytes, whole);
+    Ok(report)
 }
 
 /// Takes new disks and lets the missing ones go.
