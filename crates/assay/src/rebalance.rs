@@ -110,21 +110,30 @@ fn beside<P: Port + Send>(
     let over = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
         let changing = scope.spawn(|| {
+            // Also when it panics: the work has no other end.
+            let _ended = Ended(&over);
             let how_far = |far: HowFar| {
                 if signals::is_set(around.turn.cancel) {
                     over.store(true, Ordering::Relaxed);
                 }
                 around.doing(phase, &words(far));
             };
-            let moved = change(&over, &how_far);
-            over.store(true, Ordering::Relaxed);
-            moved
+            change(&over, &how_far)
         });
         let driven = drive::random(instance, &asked.work, None, seed, &over);
         over.store(true, Ordering::Relaxed);
         let moved = changing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok((driven?, moved.context("rebalance")?))
     })
+}
+
+/// Sets the flag when it goes.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn words(far: HowFar) -> String {

@@ -63,7 +63,7 @@ pub struct Setting {
 /// One fact about what the study ran on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// "host", "stack:NAME", "lun:SET:0", "device:loop0".
+    /// "host", "stack:NAME", "copy:NAME copy 1" (the target of a copy), "lun:SET:0", "device:loop0".
     pub scope: String,
     /// Name of the fact inside its scope.
     pub key: String,

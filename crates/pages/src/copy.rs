@@ -230,7 +230,10 @@ impl Transfer {
                 }
             }
             if writing > written.len() {
-                target.wait(usize::from(reading == 0), until.filter(|_| reading > 0), &mut written)?;
+                // Real clocks are one: read later, the target's is never behind. A model's must be moved on.
+                let now = source.now();
+                let least = usize::from(reading == 0 || target.now() < now);
+                target.wait(least, until.filter(|_| reading > 0), &mut written)?;
             }
             for completion in &written {
                 let slot = completion.token as usize;

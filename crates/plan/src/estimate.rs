@@ -4,7 +4,7 @@
 //! that is started without knowing what it writes and how long it runs.
 
 use crate::space;
-use crate::study::{PhaseKind, Stack, StackKind, Study};
+use crate::study::{Phase, PhaseKind, Stack, StackKind, Study};
 use crate::units::Duration;
 use std::collections::BTreeSet;
 
@@ -143,13 +143,23 @@ fn moving_ns(bytes: u64, bytes_per_second: u64) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
+impl Phase {
+    /// The time that the study itself says for it: `time`, or the windows around a rebalance.
+    pub(crate) fn least_time(&self) -> Option<Duration> {
+        match &self.kind {
+            PhaseKind::Rebalance(rebalance) => Some(Duration(rebalance.before.0.saturating_add(rebalance.after.0))),
+            _ => self.time,
+        }
+    }
+}
+
 impl Study {
     /// Time of all phases that say one, for one trial.
     pub fn phase_time(&self) -> Duration {
         Duration(
             self.phases
                 .iter()
-                .filter_map(|phase| phase.time)
+                .filter_map(Phase::least_time)
                 .fold(0, |sum, t| sum.saturating_add(t.0)),
         )
     }

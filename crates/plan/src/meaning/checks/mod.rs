@@ -130,7 +130,7 @@ fn time(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let phases: u64 = study
         .phases
         .iter()
-        .filter_map(|phase| phase.time)
+        .filter_map(Phase::least_time)
         .fold(0, |sum, t| sum.saturating_add(t.0));
     let blocks = u64::from(study.blocks.unwrap_or(estimate::FEWEST_BLOCKS));
     let stacks = study.stacks.len() as u64;
