@@ -382,7 +382,7 @@ impl At<'_> {
 }
 
 /// Rates of rounds of about equal length; `None` when the phase is too short to have five.
-fn rounds(slices: &[Slice]) -> Option<Vec<f64>> {
+pub(crate) fn rounds(slices: &[Slice]) -> Option<Vec<f64>> {
     let whole = slices.last()?.at_ns;
     let count = ((whole / ROUND_NS_MIN) as usize).min(ROUNDS_MAX).min(slices.len());
     if count < 5 {

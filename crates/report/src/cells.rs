@@ -7,6 +7,7 @@ use crate::figures::{Figure, over};
 use crate::history::{Book, PhaseHead, Seen};
 use crate::latency::{Latency, latencies, response_p99};
 use crate::moves::{CopyFigures, RebalanceFigures};
+use crate::over_time::rate_over_time;
 use crate::provenance::{Provenance, READS_ASKED, WRITES_ASKED};
 use ledger::{LedgerError, Measure, PhaseKind};
 use schemars::JsonSchema;
@@ -111,6 +112,9 @@ pub struct Cell {
     pub primary: Option<Figure>,
     /// Operations per second.
     pub operations_per_s: Option<Figure>,
+    /// Work per second in equal parts of the timed work, median over blocks: bytes in a scan, operations in all other
+    /// phases. Empty where it was not recorded.
+    pub rate_over_time: Vec<f64>,
     /// What the engine asked.
     pub engine: EngineFigures,
     /// What the nearest devices did.
@@ -165,6 +169,7 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
         blocks: runs.len() as u32,
         primary: Figure::of(primary),
         operations_per_s: figure(&|run| over(operations(run), Some(run.total_s()))),
+        rate_over_time: rate_over_time(phase.kind, &runs),
         engine: engine(&figure),
         near: device(&figure, NEAR),
         low: device(&figure, LOW),

@@ -94,7 +94,7 @@ fn is_long(value: &str) -> bool {
 }
 
 /// True for what another line says already, and for what was left empty.
-fn is_implied(one: &Difference, all: &[Difference]) -> bool {
+pub(crate) fn is_implied(one: &Difference, all: &[Difference]) -> bool {
     let groups = grouped(one);
     if groups
         .iter()
@@ -140,7 +140,7 @@ fn twin<'a>(redo: &Difference, all: &'a [Difference]) -> Option<&'a Difference> 
 }
 
 /// The name, of data and redo together where both are alike.
-fn title(one: &Difference, all: &[Difference]) -> String {
+pub(crate) fn title(one: &Difference, all: &[Difference]) -> String {
     let redo = one
         .fact
         .strip_prefix("data ")

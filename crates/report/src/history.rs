@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 /// One finished phase with all that was seen in it.
 #[derive(Debug)]
 pub(crate) struct Seen {
+    pub id: PhaseId,
     pub run: PhaseRun,
     pub measures: BTreeMap<Measure, f64>,
     pub histograms: Vec<HistogramRow>,
@@ -149,6 +150,7 @@ fn phases(ledger: &Ledger) -> Result<BTreeMap<PhaseId, (ledger::TrialId, Seen)>,
     let mut seen: BTreeMap<PhaseId, (ledger::TrialId, Seen)> = BTreeMap::new();
     for phase in ledger.phases()? {
         let fresh = Seen {
+            id: phase.id,
             run: phase.run,
             measures: BTreeMap::new(),
             histograms: Vec::new(),

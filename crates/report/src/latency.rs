@@ -41,6 +41,11 @@ pub(crate) fn latencies(kind: PhaseKind, seen: &[(u32, &Seen)]) -> Result<Vec<La
     } else {
         Stamp::Service
     };
+    of_stamp(stamp, seen)
+}
+
+/// All classes of a phase, by name, between these two stamps.
+pub(crate) fn of_stamp(stamp: Stamp, seen: &[(u32, &Seen)]) -> Result<Vec<Latency>, LedgerError> {
     let of_stamp = |row: &&HistogramRow| row.stamp == stamp;
     let classes: BTreeSet<&str> = seen
         .iter()
@@ -97,18 +102,37 @@ fn in_order(class: &str) -> (&str, usize) {
     found.next().unwrap_or((class, 0))
 }
 
+/// All operations of one class between these two stamps, all blocks together; `None` without any.
+pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[(u32, &Seen)]) -> Result<Option<Histogram<u64>>, LedgerError> {
+    let rows = seen.iter().flat_map(|(_, run)| &run.histograms);
+    let mut sum: Option<Histogram<u64>> = None;
+    for row in rows.filter(|row| row.stamp == stamp && row.class == class) {
+        add(&mut sum, row)?;
+    }
+    Ok(sum.filter(|sum| !sum.is_empty()))
+}
+
+fn add(sum: &mut Option<Histogram<u64>>, row: &HistogramRow) -> Result<(), LedgerError> {
+    let mut next = decode_histogram(&row.blob)?;
+    match sum {
+        None => {
+            // One block's slowest may lie beyond what another's distribution has room for.
+            next.auto(true);
+            *sum = Some(next);
+        }
+        Some(sum) => sum.add(&next).map_err(|source| LedgerError::Distribution {
+            act: "added",
+            detail: format!("class {}: {source:?}", row.class),
+        })?,
+    }
+    Ok(())
+}
+
 /// p99 of response over all classes of one run of a phase, in nanoseconds.
 pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
     let mut whole: Option<Histogram<u64>> = None;
     for row in seen.histograms.iter().filter(|row| row.stamp == Stamp::Response) {
-        let next = decode_histogram(&row.blob)?;
-        match &mut whole {
-            None => whole = Some(next),
-            Some(sum) => sum.add(&next).map_err(|source| LedgerError::Distribution {
-                act: "added",
-                detail: format!("class {}: {source:?}", row.class),
-            })?,
-        }
+        add(&mut whole, row)?;
     }
     Ok(whole
         .filter(|h| !h.is_empty())

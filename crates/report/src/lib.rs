@@ -1,7 +1,8 @@
 //! Room `report`: from a result file to words a person can decide on.
 //!
 //! Takes an open [`ledger::Ledger`] and nothing else; gives an [`Analysis`] (a pure derivation: the same file always gives
-//! the same one) and its forms: [`terminal`], [`json`], [`markdown`]. The run itself asks [`Analysis::go_on`] whether to
+//! the same one) and its forms: [`terminal`], [`json`], [`markdown`], [`html`] (which looks at
+//! the series in the file too). The run itself asks [`Analysis::go_on`] whether to
 //! run another block, so that run and report cannot disagree. Nothing here prints.
 //!
 //! Prevents: a number without its unit and its doubt, a cached result ranked as a storage result, and a report that needs
@@ -18,12 +19,14 @@ mod figures;
 mod format;
 mod history;
 mod imported;
+mod html;
 mod json;
 mod latency;
 mod layouts;
 mod markdown;
 mod moves;
 mod others;
+mod over_time;
 mod page;
 mod provenance;
 pub mod published;
@@ -45,6 +48,7 @@ pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
 pub use checks::{Check, Status};
 pub use figures::Figure;
 pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
+pub use html::html;
 pub use json::{SCHEMA_VERSION, json, schema};
 pub use latency::Latency;
 pub use layouts::Layout;

@@ -9,7 +9,7 @@
 use crate::summary::mean;
 
 /// Rounds in a window.
-const WINDOW: usize = 5;
+pub const WINDOW: usize = 5;
 
 /// Largest range, as a share of the window's mean.
 const RANGE_MAX: f64 = 0.20;

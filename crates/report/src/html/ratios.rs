@@ -1,0 +1,141 @@
+//! The verdicts: each stack against its base in each ranked phase, as a chart with its numbers.
+//!
+//! Takes the comparisons, gives the section; what was measured and is not ranked, and the blocks that were dropped, stand
+//! below. Prevents: a ratio without its interval, and a stack that vanished from the comparison unsaid.
+
+use super::figure_cells::stack_name;
+use super::forest::{Forest, Interval};
+use super::markup::Markup;
+use super::{Section, Source};
+use crate::analysis::{Comparison, Unranked, Verdict};
+use crate::format::{percent, ratio};
+
+pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
+    let analysis = source.analysis;
+    let mut body = Markup::new();
+    if !analysis.comparisons.is_empty() {
+        chart(&mut body, source);
+        body.element(
+            "p",
+            &[("class", "quiet")],
+            &format!(
+                "Stack over base, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric mean of \
+                 the blocks; line: interval. The chance that any verdict here is false is at most {}, all comparisons and looks together. \
+                 Shaded: differences inside {} count as equal.",
+                percent(analysis.study.alpha),
+                percent(analysis.study.margin)
+            ),
+        );
+    }
+    left_out(&mut body, source);
+    Section::new("ratios", "Verdicts", body)
+}
+
+fn interval(one: &Comparison) -> Option<Interval> {
+    Some(Interval {
+        ratio: one.ratio?,
+        low: one.low,
+        high: one.high,
+    })
+}
+
+fn chart(body: &mut Markup, source: &Source<'_>) {
+    let analysis = source.analysis;
+    let intervals: Vec<Interval> = analysis.comparisons.iter().filter_map(interval).collect();
+    let forest = Forest::over(&intervals, analysis.study.margin);
+    body.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Ratios to the base\"><table class=\"forests\" data-chart=\"ratios\"><caption>Ratios to the base</caption><thead><tr><th scope=\"col\">Phase, stack</th><th scope=\"col\" class=\"chart\"><span class=\"sr\">Chart</span>");
+    body.add(&forest.axis());
+    body.raw("</th><th scope=\"col\">Ratio</th><th scope=\"col\">Interval</th><th scope=\"col\" class=\"few\">Blocks</th><th scope=\"col\">Verdict</th></tr></thead>");
+    for phase in &analysis.phases {
+        let rows: Vec<&Comparison> = analysis.comparisons.iter().filter(|one| one.phase == phase.name).collect();
+        let Some(first) = rows.first() else { continue };
+        body.raw("<tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"6\">");
+        body.text(&phase.name);
+        let bases: Vec<&str> = rows.iter().fold(Vec::new(), |mut bases, row| {
+            if !bases.contains(&row.base.as_str()) {
+                bases.push(&row.base);
+            }
+            bases
+        });
+        body.element(
+            "span",
+            &[("class", "note")],
+            &format!("{}, of {}", first.metric.noun(), bases.join(" and ")),
+        );
+        body.raw("</th></tr>");
+        for one in rows {
+            row(body, source, &forest, one);
+        }
+        body.raw("</tbody>");
+    }
+    body.raw("</table></div>");
+}
+
+fn row(body: &mut Markup, source: &Source<'_>, forest: &Forest, one: &Comparison) {
+    body.raw("<tr><th scope=\"row\">");
+    stack_name(body, &source.mark(&one.stack), &one.stack);
+    body.raw("</th>");
+    match interval(one) {
+        Some(interval) => {
+            body.raw("<td class=\"chart\">");
+            body.add(&forest.row(&interval, verdict_class(one.verdict), one.verdict.words()));
+            body.raw("</td>");
+            body.element("td", &[], &ratio(interval.ratio));
+            body.element("td", &[], &interval.words());
+            body.element("td", &[("class", "few")], &one.n.map_or("-".into(), |n| n.to_string()));
+        }
+        None => body.raw("<td class=\"chart\"></td><td>-</td><td>-</td><td class=\"few\">-</td>"),
+    }
+    body.raw("<td class=\"verdict\">");
+    verdict(body, one.verdict);
+    body.raw("</td></tr>");
+}
+
+fn verdict(body: &mut Markup, verdict: Verdict) {
+    body.open("span", &[("class", verdict_class(verdict))]);
+    body.raw(match verdict {
+        Verdict::Better => "<b aria-hidden=\"true\">\u{25b2}</b> ",
+        Verdict::Worse => "<b aria-hidden=\"true\">\u{25bc}</b> ",
+        Verdict::Equivalent => "<b aria-hidden=\"true\">=</b> ",
+        Verdict::NotEnoughData => "<b aria-hidden=\"true\">?</b> ",
+    });
+    body.text(verdict.words());
+    body.raw("</span>");
+}
+
+fn verdict_class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equal",
+        Verdict::NotEnoughData => "open",
+    }
+}
+
+fn left_out(body: &mut Markup, source: &Source<'_>) {
+    let analysis = source.analysis;
+    if !analysis.unranked.is_empty() {
+        body.raw("<h3>Measured, not ranked</h3><ul>");
+        // Stacks with one and the same reason stand in one line.
+        let mut lines: Vec<(Vec<&str>, &Unranked)> = Vec::new();
+        for one in &analysis.unranked {
+            let alike = |(_, other): &&mut (Vec<&str>, &Unranked)| other.phase == one.phase && other.reason == one.reason;
+            match lines.iter_mut().find(alike) {
+                Some((stacks, _)) => stacks.push(&one.stack),
+                None => lines.push((vec![&one.stack], one)),
+            }
+        }
+        for (stacks, one) in lines {
+            let place = one.phase.as_ref().map_or(String::new(), |phase| format!(" in {phase}"));
+            body.element("li", &[], &format!("{}{place}: {}", stacks.join(", "), one.reason));
+        }
+        body.raw("</ul>");
+    }
+    if !analysis.dropped.is_empty() {
+        body.raw("<h3>Dropped blocks</h3><ul>");
+        for one in &analysis.dropped {
+            body.element("li", &[], &format!("block {}: {}", one.block, one.reason));
+        }
+        body.raw("</ul>");
+    }
+}
