@@ -40,6 +40,10 @@ pub(crate) enum Command {
                             assay run study.toml --scale 8 --output big.assay\n  assay run study.toml --resume")]
     Run(Run),
     /// Show a result file
+    #[command(
+        after_help = "Examples:\n  assay report study.assay --html study.html   to read in a browser, without a network\n  \
+                            assay report study.assay --json | jq .report.sentence"
+    )]
     Report(Report),
     /// Figures of other tools (AWR, iostat, SLOB, fio) beside measured ones: shown, never ranked
     #[command(after_help = import::EXAMPLES)]
@@ -146,6 +150,9 @@ pub(crate) struct Format {
     /// Print Markdown
     #[arg(long)]
     pub(crate) markdown: bool,
+    /// Also write the report as one HTML file, with charts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

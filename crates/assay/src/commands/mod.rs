@@ -6,6 +6,7 @@ mod clean;
 mod dg;
 mod import;
 mod published;
+mod page_file;
 mod quick;
 mod report;
 mod run;

@@ -1,6 +1,6 @@
 //! `assay report`: a result file in words, from the file alone.
 
-use super::{print, print_json};
+use super::{page_file, print, print_json};
 use crate::cli::{self, Format};
 use crate::exit::Failure;
 use anyhow::anyhow;
@@ -14,13 +14,19 @@ const WIDTH_MIN: usize = 60;
 const WIDTH_PIPED: usize = 80;
 
 pub(crate) fn report(flags: &cli::Report) -> Result<(), Failure> {
+    page_file::check(&flags.format)?;
     let ledger = Ledger::open(&flags.file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
     let analysis = Analysis::of(&ledger).map_err(|e| Failure::Run(anyhow!("{e}")))?;
-    show(&analysis, &flags.format)
+    show(&ledger, &analysis, &flags.format)
 }
 
-/// Prints an analysis in the form asked for.
-pub(crate) fn show(analysis: &Analysis, format: &Format) -> Result<(), Failure> {
+/// Prints an analysis in the form asked for, and writes its page where one is asked for.
+pub(crate) fn show(ledger: &Ledger, analysis: &Analysis, format: &Format) -> Result<(), Failure> {
+    if let Some(path) = &format.html {
+        let page = report::html(ledger, analysis).map_err(|e| Failure::Run(anyhow!("{e}")))?;
+        page_file::write(path, &page)?;
+        anstream::eprintln!("HTML report: {}", path.display());
+    }
     if format.json {
         return print_json(&report::json(analysis));
     }

@@ -83,6 +83,7 @@ pub(crate) fn scratch_result() -> anyhow::Result<PathBuf> {
 /// Runs a study and prints its report.
 pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<(), Failure> {
     check_output(wanted, plan).map_err(Failure::Usage)?;
+    super::page_file::check(format)?;
     let cancel = signals::cancel_flag()?;
     let blocks = ::plan::estimate(plan, 500 << 20).blocks(plan);
     let phases = u64::from(blocks) * plan.stacks.len() as u64 * plan.phases.len() as u64;
@@ -100,14 +101,17 @@ pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<()
         return ran;
     }
     let ledger = Ledger::open(&wanted.output).map_err(|e| Failure::Run(anyhow!("{e}")));
-    let analysis = ledger.and_then(|l| Analysis::of(&l).map_err(|e| Failure::Run(anyhow!("{e}"))));
+    let analysis = ledger.and_then(|ledger| {
+        let analysis = Analysis::of(&ledger).map_err(|e| Failure::Run(anyhow!("{e}")))?;
+        Ok((ledger, analysis))
+    });
     match (ran, analysis) {
-        (Ok(()), Ok(analysis)) => {
-            reporting::show(&analysis, format)?;
+        (Ok(()), Ok((ledger, analysis))) => {
+            reporting::show(&ledger, &analysis, format)?;
             verdict(&analysis, &wanted.fail_on)
         }
         (Ok(()), Err(failure)) => Err(failure),
-        (Err(failure), Ok(analysis)) if !analysis.phases.is_empty() => {
+        (Err(failure), Ok((_, analysis))) if !analysis.phases.is_empty() => {
             anstream::eprintln!("what had finished is kept: assay report {}", wanted.output.display());
             Err(failure)
         }

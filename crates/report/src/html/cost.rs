@@ -13,13 +13,25 @@ use crate::format::{bytes, number, percent, ratio};
 use crate::others::NotTested;
 
 pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
-    let phases: Vec<&PhaseReport> = source.analysis.phases.iter().filter(|phase| !phase.cells.is_empty()).collect();
+    let phases: Vec<&PhaseReport> = source
+        .analysis
+        .phases
+        .iter()
+        .filter(|phase| !phase.cells.is_empty())
+        .collect();
     let mut body = Markup::new();
     for (place, phase) in phases.iter().enumerate() {
         let mut part = Markup::new();
         phase_table(&mut part, source, phase);
         not_tested(&mut part, source, phase);
-        phase_part(&mut body, place, phases.len(), &phase.name, &super::work::about(phase), &part);
+        phase_part(
+            &mut body,
+            place,
+            phases.len(),
+            &phase.name,
+            &super::work::about(phase),
+            &part,
+        );
     }
     if !phases.is_empty() {
         body.raw(
@@ -34,10 +46,18 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
 fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
     let per_byte = matches!(phase.metric, Metric::BytesPerSecond | Metric::ElapsedSeconds);
     let columns: Vec<Column<'_, Cell>> = vec![
-        column("CPU", if per_byte { "us per MB" } else { "us per op" }, |cell: &Cell| {
-            let cost = if per_byte { cell.cpu_us_per_megabyte } else { cell.cpu_us_per_operation };
-            shown(cost, number)
-        }),
+        column(
+            "CPU",
+            if per_byte { "us per MB" } else { "us per op" },
+            |cell: &Cell| {
+                let cost = if per_byte {
+                    cell.cpu_us_per_megabyte
+                } else {
+                    cell.cpu_us_per_operation
+                };
+                shown(cost, number)
+            },
+        ),
         column("CPU", "idle", |cell: &Cell| shown(cell.cpu_idle_share, percent)),
         column("moved", "KiB per op", |cell: &Cell| {
             if per_byte {
@@ -45,7 +65,9 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
             }
             shown(cell.device_bytes_per_operation, kibibytes)
         }),
-        column("moved", "byte per byte asked", |cell: &Cell| shown(cell.device_bytes_per_asked_byte, number)),
+        column("moved", "byte per byte asked", |cell: &Cell| {
+            shown(cell.device_bytes_per_asked_byte, number)
+        }),
         column("memory", "at most", |cell: &Cell| match cell.memory_bytes_peak {
             Some(peak) => Shown::Text(bytes(peak.high)),
             None => Shown::Nothing,
@@ -54,7 +76,9 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
             Some(budget) => Shown::Text(bytes(budget)),
             None => Shown::Nothing,
         }),
-        column("LUN", "byte per byte of data", |cell: &Cell| shown(cell.lun_bytes_per_data_byte, number)),
+        column("LUN", "byte per byte of data", |cell: &Cell| {
+            shown(cell.lun_bytes_per_data_byte, number)
+        }),
     ];
     let caption = format!("Cost in {}", phase.name);
     table(part, &caption, "Stack", &phase.cells, &columns, |page, cell| {
@@ -63,7 +87,12 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
 }
 
 fn not_tested(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
-    let rows: Vec<&NotTested> = source.analysis.not_tested.iter().filter(|one| one.phase == phase.name).collect();
+    let rows: Vec<&NotTested> = source
+        .analysis
+        .not_tested
+        .iter()
+        .filter(|one| one.phase == phase.name)
+        .collect();
     if rows.is_empty() {
         return;
     }
@@ -76,14 +105,20 @@ fn not_tested(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
     let intervals: Vec<Interval> = rows.iter().map(|one| interval(one)).collect();
     let forest = Forest::over(&intervals, margin);
     let columns: Vec<Column<'_, &NotTested>> = vec![
-        column("of what", "not tested", |one: &&NotTested| Shown::Text(one.what.clone())),
+        column("of what", "not tested", |one: &&NotTested| {
+            Shown::Text(one.what.clone())
+        }),
         column("chart", "", |one: &&NotTested| {
             let class = if one.is_clear(margin) { "clear" } else { "open" };
             Shown::Chart(forest.row(&interval(one), class, &one.what))
         })
         .headed(forest.axis()),
-        column("ratio", "of the base's", |one: &&NotTested| Shown::Text(ratio(one.ratio))),
-        column("interval", "95 %", |one: &&NotTested| Shown::Text(interval(one).words())),
+        column("ratio", "of the base's", |one: &&NotTested| {
+            Shown::Text(ratio(one.ratio))
+        }),
+        column("interval", "95 %", |one: &&NotTested| {
+            Shown::Text(interval(one).words())
+        }),
     ];
     let caption = format!("Cost ratios in {}, not tested", phase.name);
     table(part, &caption, "Stack", &rows, &columns, |page, one| {

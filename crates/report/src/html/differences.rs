@@ -14,7 +14,11 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
     let all = &analysis.differences;
     let rows: Vec<_> = all.iter().filter(|one| !is_implied(one, all)).collect();
     let Some(first) = rows.first() else {
-        let ran = analysis.stacks.iter().filter(|stack| stack.skipped_reason.is_none()).count();
+        let ran = analysis
+            .stacks
+            .iter()
+            .filter(|stack| stack.skipped_reason.is_none())
+            .count();
         if ran > 1 {
             body.raw("<p>Nothing that was recorded.</p>");
         }

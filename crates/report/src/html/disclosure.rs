@@ -21,40 +21,50 @@ pub(crate) fn section(source: &Source<'_>) -> Result<Option<Section>, ReportErro
         body.lines(&source.book.study.text);
         body.raw("</pre>");
     });
-    part(&mut body, "Every setting that held, defaults said", |body| settings(body, source));
+    part(&mut body, "Every setting that held, defaults said", |body| {
+        settings(body, source)
+    });
     part(&mut body, "What it ran on", |body| facts(body, source));
     part(&mut body, "Stacks", |body| stacks(body, source));
     let trials = source.ledger.trials()?;
     part(&mut body, "Schedule: every trial in its order", |body| {
-        rows(body, &["block", "place", "stack", "begun", "seed", "LUN set", "how it ended"], trials.iter().map(|trial| {
-            vec![
-                trial.block.to_string(),
-                trial.position.to_string(),
-                trial.stack.clone(),
-                date(trial.began_unix_ns),
-                trial.seed.to_string(),
-                trial.lun_set.clone(),
-                match &trial.status {
-                    TrialStatus::Running => "under way, or killed".into(),
-                    TrialStatus::Done => "done".into(),
-                    TrialStatus::Failed(reason) => format!("failed: {reason}"),
-                    TrialStatus::Interrupted => "interrupted".into(),
-                },
-            ]
-        }));
+        rows(
+            body,
+            &["block", "place", "stack", "begun", "seed", "LUN set", "how it ended"],
+            trials.iter().map(|trial| {
+                vec![
+                    trial.block.to_string(),
+                    trial.position.to_string(),
+                    trial.stack.clone(),
+                    date(trial.began_unix_ns),
+                    trial.seed.to_string(),
+                    trial.lun_set.clone(),
+                    match &trial.status {
+                        TrialStatus::Running => "under way, or killed".into(),
+                        TrialStatus::Done => "done".into(),
+                        TrialStatus::Failed(reason) => format!("failed: {reason}"),
+                        TrialStatus::Interrupted => "interrupted".into(),
+                    },
+                ]
+            }),
+        );
     });
     part(&mut body, "Looks taken at the data", |body| looks(body, source));
     let events = source.ledger.events()?;
     if !events.is_empty() {
         part(&mut body, "What happened", |body| {
-            rows(body, &["when", "", "what"], events.iter().map(|event| {
-                let severity = match event.severity {
-                    Severity::Info => "info",
-                    Severity::Warning => "warning",
-                    Severity::Error => "error",
-                };
-                vec![date(event.at_unix_ns), severity.into(), event.text.clone()]
-            }));
+            rows(
+                body,
+                &["when", "", "what"],
+                events.iter().map(|event| {
+                    let severity = match event.severity {
+                        Severity::Info => "info",
+                        Severity::Warning => "warning",
+                        Severity::Error => "error",
+                    };
+                    vec![date(event.at_unix_ns), severity.into(), event.text.clone()]
+                }),
+            );
         });
     }
     part(&mut body, "What this is not", |body| {
@@ -81,7 +91,9 @@ fn part(body: &mut Markup, title: &'static str, inside: impl FnOnce(&mut Markup)
 
 fn rows(body: &mut Markup, heads: &[&str], rows: impl ExactSizeIterator<Item = Vec<String>>) {
     let left = rows.len().saturating_sub(ROWS_MAX);
-    body.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Rows\"><table class=\"facts\"><thead><tr>");
+    body.raw(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Rows\"><table class=\"facts\"><thead><tr>",
+    );
     for head in heads {
         body.element("th", &[("scope", "col")], head);
     }
@@ -100,22 +112,40 @@ fn rows(body: &mut Markup, heads: &[&str], rows: impl ExactSizeIterator<Item = V
 }
 
 fn settings(body: &mut Markup, source: &Source<'_>) {
-    rows(body, &["key", "value", "said by"], source.book.settings.iter().map(|setting| {
-        let by = if setting.written { "the study" } else { "default" };
-        vec![setting.key.clone(), setting.value.clone(), by.into()]
-    }));
+    rows(
+        body,
+        &["key", "value", "said by"],
+        source.book.settings.iter().map(|setting| {
+            let by = if setting.written { "the study" } else { "default" };
+            vec![setting.key.clone(), setting.value.clone(), by.into()]
+        }),
+    );
 }
 
 fn facts(body: &mut Markup, source: &Source<'_>) {
-    rows(body, &["of", "what", "value"], source.book.facts.iter().map(|fact| {
-        vec![fact.scope.clone(), fact.key.clone(), fact.value.clone()]
-    }));
+    rows(
+        body,
+        &["of", "what", "value"],
+        source
+            .book
+            .facts
+            .iter()
+            .map(|fact| vec![fact.scope.clone(), fact.key.clone(), fact.value.clone()]),
+    );
 }
 
 fn stacks(body: &mut Markup, source: &Source<'_>) {
     rows(
         body,
-        &["stack", "kind", "layers", "access", "ranked in group", "compared with", "planted disadvantage"],
+        &[
+            "stack",
+            "kind",
+            "layers",
+            "access",
+            "ranked in group",
+            "compared with",
+            "planted disadvantage",
+        ],
         source.analysis.stacks.iter().map(|stack| {
             vec![
                 stack.name.clone(),
@@ -134,7 +164,16 @@ fn looks(body: &mut Markup, source: &Source<'_>) {
     let looks = source.analysis.looks();
     rows(
         body,
-        &["blocks", "phase", "stack", "of", "ratio", "interval", "error spent", "said"],
+        &[
+            "blocks",
+            "phase",
+            "stack",
+            "of",
+            "ratio",
+            "interval",
+            "error spent",
+            "said",
+        ],
         looks.iter().map(|look| {
             vec![
                 look.n.to_string(),

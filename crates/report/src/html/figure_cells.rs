@@ -145,13 +145,7 @@ pub(crate) fn stack_name(page: &mut Markup, mark: &str, name: &str) {
     page.open("svg", &[("class", "key"), ("aria-hidden", "true")]);
     page.open(
         "line",
-        &[
-            ("class", mark),
-            ("x1", "1"),
-            ("x2", "17"),
-            ("y1", "6"),
-            ("y2", "6"),
-        ],
+        &[("class", mark), ("x1", "1"), ("x2", "17"), ("y1", "6"), ("y2", "6")],
     );
     page.raw("</line></svg>");
     page.text(name);
@@ -172,7 +166,11 @@ pub(crate) fn phase_part(page: &mut Markup, place: usize, count: usize, title: &
         page.raw("</div>\n");
         return;
     }
-    page.raw(if place < 2 { "<details class=\"phase\" open>" } else { "<details class=\"phase\">" });
+    page.raw(if place < 2 {
+        "<details class=\"phase\" open>"
+    } else {
+        "<details class=\"phase\">"
+    });
     page.raw("<summary><h3>");
     page.text(title);
     page.element("span", &[("class", "note")], note);

@@ -64,10 +64,17 @@ impl Forest {
                 line(&mut page, "whisker", &place, "30%", &place, "70%");
             } else {
                 // It goes on beyond the chart.
-                page.element("text", &[("x", &place), ("y", "50%"), ("class", "beyond")], if place == "0%" { "\u{2039}" } else { "\u{203a}" });
+                page.element(
+                    "text",
+                    &[("x", &place), ("y", "50%"), ("class", "beyond")],
+                    if place == "0%" { "\u{2039}" } else { "\u{203a}" },
+                );
             }
         }
-        page.open("circle", &[("cx", &self.scale.percent(one.ratio)), ("cy", "50%"), ("r", "4.5")]);
+        page.open(
+            "circle",
+            &[("cx", &self.scale.percent(one.ratio)), ("cy", "50%"), ("r", "4.5")],
+        );
         page.raw("</circle></g></svg>");
         page
     }
@@ -83,7 +90,10 @@ impl Forest {
 
     /// Margin and the line at 1.
     fn ground(&self, page: &mut Markup, height: &'static str) {
-        let (from, to) = (self.scale.place(1.0 / (1.0 + self.margin)), self.scale.place(1.0 + self.margin));
+        let (from, to) = (
+            self.scale.place(1.0 / (1.0 + self.margin)),
+            self.scale.place(1.0 + self.margin),
+        );
         page.open(
             "rect",
             &[
@@ -108,7 +118,11 @@ impl Forest {
         for mark in self.scale.marks(MARKS, 0.12) {
             let place = self.scale.percent(mark);
             line(&mut page, "tick", &place, "80%", &place, "100%");
-            let text = if mark == 1.0 { "1 (base)".to_string() } else { ratio(mark) };
+            let text = if mark == 1.0 {
+                "1 (base)".to_string()
+            } else {
+                ratio(mark)
+            };
             page.element("text", &[("x", &place), ("y", "65%")], &text);
         }
         page.raw("</svg>");

@@ -55,7 +55,11 @@ fn doubts(page: &mut Markup, source: &Source<'_>) {
         let many = count(status);
         if many > 0 {
             found = true;
-            page.element("span", &[("class", status_class(status))], &format!("{many} {}", status.word()));
+            page.element(
+                "span",
+                &[("class", status_class(status))],
+                &format!("{many} {}", status.word()),
+            );
             page.raw(" ");
         }
     }
@@ -82,7 +86,11 @@ fn about(source: &Source<'_>) -> Vec<(&'static str, String)> {
     let analysis = source.analysis;
     let study = &analysis.study;
     let fact = |key: &str| {
-        let found = source.book.facts.iter().find(|fact| fact.scope == "host" && fact.key == key);
+        let found = source
+            .book
+            .facts
+            .iter()
+            .find(|fact| fact.scope == "host" && fact.key == key);
         found.map(|fact| fact.value.clone())
     };
     let state = match (&study.ended, analysis.go_on) {
@@ -94,13 +102,20 @@ fn about(source: &Source<'_>) -> Vec<(&'static str, String)> {
         0 => String::new(),
         count => format!(", {count} dropped"),
     };
-    let host = [fact("host"), fact("distribution"), fact("kernel").map(|kernel| format!("Linux {kernel}"))];
+    let host = [
+        fact("host"),
+        fact("distribution"),
+        fact("kernel").map(|kernel| format!("Linux {kernel}")),
+    ];
     let host: Vec<String> = host.into_iter().flatten().collect();
     let mut about = vec![
         ("Study", study.name.clone()),
         (
             "Blocks",
-            format!("{} of {} run{dropped}; ended: {state}", study.blocks_begun, study.blocks_planned),
+            format!(
+                "{} of {} run{dropped}; ended: {state}",
+                study.blocks_begun, study.blocks_planned
+            ),
         ),
         ("Begun", date(study.created_unix_ns)),
     ];
@@ -132,7 +147,11 @@ pub(crate) fn date(unix_ns: u64) -> String {
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
     let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02} UTC",
+        rest / 3600,
+        rest / 60 % 60
+    )
 }
 
 pub(crate) fn foot(page: &mut Markup, source: &Source<'_>) {

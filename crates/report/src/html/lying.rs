@@ -21,7 +21,9 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
 
 fn extents(body: &mut Markup, source: &Source<'_>) {
     let layouts = &source.analysis.layouts;
-    let ends = layouts.iter().flat_map(|one| [one.extents_loaded, one.extents_at_the_end]);
+    let ends = layouts
+        .iter()
+        .flat_map(|one| [one.extents_loaded, one.extents_at_the_end]);
     let values = ends.flatten().flat_map(|figure| [figure.low, figure.high]);
     let Some(scale) = LogScale::over(values) else { return };
     // With one and the same count everywhere a scale says nothing.
@@ -39,13 +41,27 @@ fn extents(body: &mut Markup, source: &Source<'_>) {
                 Shown::Text(one.file.clone())
             }
         }),
-        column("extents", "", |one: &Layout| Shown::Chart(dumbbell(one, &scale, &source.mark(&one.stack)))).headed(axis(&scale)),
-        column("extents", "after the load", |one: &Layout| shown(one.extents_loaded, count)),
-        column("extents", "at the end", |one: &Layout| shown(one.extents_at_the_end, count)),
+        column("extents", "", |one: &Layout| {
+            Shown::Chart(dumbbell(one, &scale, &source.mark(&one.stack)))
+        })
+        .headed(axis(&scale)),
+        column("extents", "after the load", |one: &Layout| {
+            shown(one.extents_loaded, count)
+        }),
+        column("extents", "at the end", |one: &Layout| {
+            shown(one.extents_at_the_end, count)
+        }),
     ];
-    table(body, "Extents of the data files", "Stack", layouts, &columns, |page, one| {
-        stack_name(page, &source.mark(&one.stack), &one.stack);
-    });
+    table(
+        body,
+        "Extents of the data files",
+        "Stack",
+        layouts,
+        &columns,
+        |page, one| {
+            stack_name(page, &source.mark(&one.stack), &one.stack);
+        },
+    );
     body.raw(
         "<p class=\"quiet\">An extent is a run of bytes that follow each other on what is below; a logarithmic axis. Ring: after the \
          load; dot: after the last phase. Medians over blocks, their range below.</p>",
@@ -60,7 +76,11 @@ fn count(value: f64) -> String {
 fn dumbbell(one: &Layout, scale: &LogScale, mark: &str) -> Markup {
     let mut page = Markup::new();
     let words = |figure: Option<crate::Figure>| figure.map_or("unknown".into(), |figure| count(figure.median));
-    let label = format!("{} extents after the load, {} at the end", words(one.extents_loaded), words(one.extents_at_the_end));
+    let label = format!(
+        "{} extents after the load, {} at the end",
+        words(one.extents_loaded),
+        words(one.extents_at_the_end)
+    );
     page.open("svg", &[("class", "dumbbell"), ("role", "img"), ("aria-label", &label)]);
     page.open("g", &[("class", mark)]);
     let place = |figure: Option<crate::Figure>| figure.map(|figure| scale.percent(figure.median));
@@ -70,7 +90,10 @@ fn dumbbell(one: &Layout, scale: &LogScale, mark: &str) -> Markup {
     }
     for (place, class, radius) in [(to, "end", "4"), (from, "begin", "6")] {
         if let Some(place) = place {
-            page.open("circle", &[("class", class), ("cx", &place), ("cy", "50%"), ("r", radius)]);
+            page.open(
+                "circle",
+                &[("class", class), ("cx", &place), ("cy", "50%"), ("r", radius)],
+            );
             page.raw("</circle>");
         }
     }
@@ -81,7 +104,11 @@ fn dumbbell(one: &Layout, scale: &LogScale, mark: &str) -> Markup {
 fn axis(scale: &LogScale) -> Markup {
     let mut page = Markup::new();
     page.raw("<svg class=\"axis\" aria-hidden=\"true\">");
-    for mark in scale.marks(scale.decades(), 0.14).into_iter().filter(|mark| *mark >= 1.0) {
+    for mark in scale
+        .marks(scale.decades(), 0.14)
+        .into_iter()
+        .filter(|mark| *mark >= 1.0)
+    {
         let place = scale.percent(mark);
         line(&mut page, "tick", &place, "80%", &place, "100%");
         page.element("text", &[("x", &place), ("y", "65%")], &count(mark));
@@ -101,7 +128,12 @@ fn read_sizes(body: &mut Markup, source: &Source<'_>) {
     if phases.is_empty() {
         return;
     }
-    let stacks: Vec<&StackHead> = source.analysis.stacks.iter().filter(|stack| stack.skipped_reason.is_none()).collect();
+    let stacks: Vec<&StackHead> = source
+        .analysis
+        .stacks
+        .iter()
+        .filter(|stack| stack.skipped_reason.is_none())
+        .collect();
     let columns: Vec<Column<'_, &StackHead>> = phases
         .iter()
         .map(|phase| {
@@ -111,7 +143,14 @@ fn read_sizes(body: &mut Markup, source: &Source<'_>) {
             })
         })
         .collect();
-    table(body, "Average size of a read at the nearest device", "Stack", &stacks, &columns, |page, stack| {
-        stack_name(page, &source.mark(&stack.name), &stack.name);
-    });
+    table(
+        body,
+        "Average size of a read at the nearest device",
+        "Stack",
+        &stacks,
+        &columns,
+        |page, stack| {
+            stack_name(page, &source.mark(&stack.name), &stack.name);
+        },
+    );
 }

@@ -67,7 +67,6 @@ impl Markup {
         self.close(tag);
     }
 
-
     /// Markup made elsewhere.
     pub(crate) fn add(&mut self, other: &Markup) {
         self.out.push_str(&other.out);

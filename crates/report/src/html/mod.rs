@@ -105,7 +105,10 @@ pub fn html(ledger: &Ledger, analysis: &Analysis) -> Result<String, ReportError>
     page.raw("<main>\n");
     head::answer(&mut page, &source);
     for section in &sections {
-        page.open("section", &[("id", section.id), ("aria-labelledby", &title_id(section))]);
+        page.open(
+            "section",
+            &[("id", section.id), ("aria-labelledby", &title_id(section))],
+        );
         page.element("h2", &[("id", &title_id(section))], section.title);
         page.add(&section.body);
         page.raw("</section>\n");

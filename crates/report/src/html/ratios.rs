@@ -47,7 +47,11 @@ fn chart(body: &mut Markup, source: &Source<'_>) {
     body.add(&forest.axis());
     body.raw("</th><th scope=\"col\">Ratio</th><th scope=\"col\">Interval</th><th scope=\"col\" class=\"few\">Blocks</th><th scope=\"col\">Verdict</th></tr></thead>");
     for phase in &analysis.phases {
-        let rows: Vec<&Comparison> = analysis.comparisons.iter().filter(|one| one.phase == phase.name).collect();
+        let rows: Vec<&Comparison> = analysis
+            .comparisons
+            .iter()
+            .filter(|one| one.phase == phase.name)
+            .collect();
         let Some(first) = rows.first() else { continue };
         body.raw("<tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"6\">");
         body.text(&phase.name);
@@ -119,7 +123,8 @@ fn left_out(body: &mut Markup, source: &Source<'_>) {
         // Stacks with one and the same reason stand in one line.
         let mut lines: Vec<(Vec<&str>, &Unranked)> = Vec::new();
         for one in &analysis.unranked {
-            let alike = |(_, other): &&mut (Vec<&str>, &Unranked)| other.phase == one.phase && other.reason == one.reason;
+            let alike =
+                |(_, other): &&mut (Vec<&str>, &Unranked)| other.phase == one.phase && other.reason == one.reason;
             match lines.iter_mut().find(alike) {
                 Some((stacks, _)) => stacks.push(&one.stack),
                 None => lines.push((vec![&one.stack], one)),

@@ -35,7 +35,14 @@ pub(crate) fn section(source: &Source<'_>) -> Result<Option<Section>, ReportErro
     }
     let mut body = Markup::new();
     for (place, (phase, part)) in parts.iter().enumerate() {
-        phase_part(&mut body, place, parts.len(), &phase.name, &super::work::about(phase), part);
+        phase_part(
+            &mut body,
+            place,
+            parts.len(),
+            &phase.name,
+            &super::work::about(phase),
+            part,
+        );
     }
     if !parts.is_empty() {
         body.raw(
@@ -107,14 +114,19 @@ fn latencies(
 }
 
 fn class_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport, class: &str, rows: &[Spread]) {
-    let ends = rows.iter().flat_map(|row| [row.histogram.min() as f64, row.histogram.max() as f64]);
+    let ends = rows
+        .iter()
+        .flat_map(|row| [row.histogram.min() as f64, row.histogram.max() as f64]);
     let Some(scale) = LogScale::over(ends.filter(|end| *end > 0.0)) else {
         return;
     };
     let scheduled = is_scheduled(phase);
     let axis = axis(&scale);
     let columns: Vec<Column<'_, Spread>> = vec![
-        column("distribution", "", |row: &Spread| Shown::Chart(shape(row, &scale, &source.mark(&row.stack)))).headed(axis),
+        column("distribution", "", |row: &Spread| {
+            Shown::Chart(shape(row, &scale, &source.mark(&row.stack)))
+        })
+        .headed(axis),
         column("stamps", "", |row: &Spread| {
             if scheduled {
                 Shown::Text(row.latency.stamp.clone())
@@ -127,7 +139,9 @@ fn class_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport, clas
         column("p99", "", |row: &Spread| shown(row.latency.p99_ns, nanoseconds)),
         column("p99.9", "", |row: &Spread| shown(row.latency.p999_ns, nanoseconds)),
         column("slowest", "", |row: &Spread| shown(row.latency.max_ns, nanoseconds)),
-        column("number", "operations", |row: &Spread| Shown::Text(number(row.latency.count as f64))),
+        column("number", "operations", |row: &Spread| {
+            Shown::Text(number(row.latency.count as f64))
+        }),
     ];
     let what = if scheduled { "latency" } else { "service time" };
     let caption = format!("{class}: {what} in {}", phase.name);
@@ -185,7 +199,10 @@ fn shape(row: &Spread, scale: &LogScale, mark: &str) -> Markup {
     );
     page.open("svg", &[("class", "shape"), ("role", "img"), ("aria-label", &label)]);
     let view = format!("0 0 {PARTS} {HEIGHT}");
-    page.open("svg", &[("viewBox", &view), ("preserveAspectRatio", "none"), ("height", "80%")]);
+    page.open(
+        "svg",
+        &[("viewBox", &view), ("preserveAspectRatio", "none"), ("height", "80%")],
+    );
     page.open("path", &[("class", mark), ("d", &path)]);
     page.raw("</path></svg>");
     let from = scale.percent(row.histogram.min() as f64);

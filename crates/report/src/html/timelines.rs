@@ -47,7 +47,11 @@ pub(crate) fn section(source: &Source<'_>) -> Result<Option<Section>, ReportErro
                 series.push((one, samples_of(source, one.seen)?));
             }
             // The stacks of a block share one grid, so that one moment is one place for all.
-            let length_ns = series.iter().map(|(one, samples)| length_ns(one.seen, samples)).max().unwrap_or(0);
+            let length_ns = series
+                .iter()
+                .map(|(one, samples)| length_ns(one.seen, samples))
+                .max()
+                .unwrap_or(0);
             step_s_max = step_s_max.max(length_ns as f64 / parts as f64 / 1e9);
             for (one, samples) in &series {
                 runs.push(run(one, samples, head.kind, in_bytes, length_ns, parts));
@@ -132,7 +136,9 @@ fn run(one: &Drawn<'_>, samples: &Samples, kind: PhaseKind, in_bytes: bool, leng
     let seen = one.seen;
     let scaled = |pieces: &[crate::over_time::Piece], scale: f64| -> Vec<Value> {
         let values = resampled(pieces, length_ns, parts).into_iter();
-        values.map(|value| value.map_or(Value::Null, |value| rounded(value / scale))).collect()
+        values
+            .map(|value| value.map_or(Value::Null, |value| rounded(value / scale)))
+            .collect()
     };
     let named = |name: &str, scale: f64| match samples.get(name) {
         Some(of) => scaled(&held(of), scale),
@@ -173,7 +179,9 @@ fn steady_s(seen: &Seen, kind: PhaseKind) -> Value {
     if !matches!(kind, PhaseKind::Random | PhaseKind::Open) {
         return Value::Null;
     }
-    let Some(rounds) = rounds(&seen.slices) else { return Value::Null };
+    let Some(rounds) = rounds(&seen.slices) else {
+        return Value::Null;
+    };
     let round_s = seen.run.elapsed_ns as f64 / 1e9 / rounds.len() as f64;
     match stats::steady(&rounds).from {
         Some(from) => json!([
@@ -216,7 +224,11 @@ fn controls(body: &mut Markup, source: &Source<'_>, drawn: &[Drawn<'_>]) {
         if drawn.iter().any(|one| one.stack == index) {
             body.open(
                 "button",
-                &[("type", "button"), ("aria-pressed", "true"), ("data-stack", &index.to_string())],
+                &[
+                    ("type", "button"),
+                    ("aria-pressed", "true"),
+                    ("data-stack", &index.to_string()),
+                ],
             );
             stack_name(body, &source.mark(&stack.name), &stack.name);
             body.raw("</button>");
@@ -238,10 +250,20 @@ fn note(body: &mut Markup, source: &Source<'_>, drawn: &[Drawn<'_>], parts: usiz
         .phases
         .iter()
         .flat_map(|phase| source.analysis.stacks.iter().map(move |stack| (phase, stack)))
-        .map(|(phase, stack)| source.book.valid(&stack.name, &phase.name).iter().filter(|(_, seen)| seen.slices.len() > 1).count())
+        .map(|(phase, stack)| {
+            source
+                .book
+                .valid(&stack.name, &phase.name)
+                .iter()
+                .filter(|(_, seen)| seen.slices.len() > 1)
+                .count()
+        })
         .sum();
     if valid > drawn.len() {
-        text.push_str(&format!(" Of {valid} runs the {} of the first blocks are here.", drawn.len()));
+        text.push_str(&format!(
+            " Of {valid} runs the {} of the first blocks are here.",
+            drawn.len()
+        ));
     }
     body.element("p", &[("class", "quiet")], &text);
     if source.analysis.study.modelled {
@@ -256,7 +278,13 @@ mod tests {
 
     #[test]
     fn four_digits_are_kept() {
-        for (value, wanted) in [(0.0, json!(0)), (12345.6, json!(12346)), (1.23456, json!(1.235)), (20.0, json!(20)), (0.000123456, json!(0.0001235))] {
+        for (value, wanted) in [
+            (0.0, json!(0)),
+            (12345.6, json!(12346)),
+            (1.23456, json!(1.235)),
+            (20.0, json!(20)),
+            (0.000123456, json!(0.0001235)),
+        ] {
             assert_eq!(rounded(value), wanted);
         }
         assert_eq!(rounded(f64::NAN), json!(null));

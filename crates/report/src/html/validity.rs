@@ -75,9 +75,16 @@ fn provenance(body: &mut Markup, source: &Source<'_>) {
         body.element("p", &[], &format!("{} rows of provenance are folded.", rows.len()));
         body.raw("<details><summary>Where the bytes came from and went to</summary>");
     }
-    table(body, "Where the bytes came from and went to", "Stack", &rows, &columns, |page, row| {
-        stack_name(page, &source.mark(row.stack), row.stack);
-    });
+    table(
+        body,
+        "Where the bytes came from and went to",
+        "Stack",
+        &rows,
+        &columns,
+        |page, row| {
+            stack_name(page, &source.mark(row.stack), row.stack);
+        },
+    );
     if fold {
         body.raw("</details>");
     }
@@ -90,7 +97,9 @@ fn provenance(body: &mut Markup, source: &Source<'_>) {
 fn origin(direction: Direction) -> Shown {
     let word = direction.origin.word();
     Shown::Text(match direction.share() {
-        Some(share) if !matches!(direction.origin, Origin::None | Origin::Unknown) => format!("{word} ({})", percent(share)),
+        Some(share) if !matches!(direction.origin, Origin::None | Origin::Unknown) => {
+            format!("{word} ({})", percent(share))
+        }
         _ => word.to_string(),
     })
 }
@@ -130,7 +139,9 @@ fn sheet(body: &mut Markup, source: &Source<'_>) {
                 }
             }
         }
-        let same = of.iter().all(|check| check.threshold == of[0].threshold && check.threshold != "none");
+        let same = of
+            .iter()
+            .all(|check| check.threshold == of[0].threshold && check.threshold != "none");
         body.element("td", &[("class", "words")], if same { &of[0].threshold } else { "" });
         body.raw("</tr>");
     }
@@ -141,12 +152,20 @@ fn sheet(body: &mut Markup, source: &Source<'_>) {
 fn every_check(body: &mut Markup, checks: &[Check]) {
     let valid = checks.iter().filter(|check| check.status == Status::Valid).count();
     let shown: Vec<&Check> = if valid > VALID_ROWS_MAX {
-        checks.iter().filter(|check| check.status != Status::Valid).take(VALID_ROWS_MAX).collect()
+        checks
+            .iter()
+            .filter(|check| check.status != Status::Valid)
+            .take(VALID_ROWS_MAX)
+            .collect()
     } else {
         checks.iter().collect()
     };
     body.raw("<details><summary>");
-    body.text(&format!("Every check with its figure ({} of {})", shown.len(), checks.len()));
+    body.text(&format!(
+        "Every check with its figure ({} of {})",
+        shown.len(),
+        checks.len()
+    ));
     body.raw("</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Every check\"><table class=\"facts\"><caption>Every check with its figure</caption><thead><tr><th scope=\"col\">Check</th><th scope=\"col\">Stack</th><th scope=\"col\">Phase</th><th scope=\"col\">Outcome</th><th scope=\"col\">Found</th><th scope=\"col\">Wanted</th><th scope=\"col\">What to do</th></tr></thead><tbody>");
     for check in shown {
         body.raw("<tr>");
@@ -158,7 +177,15 @@ fn every_check(body: &mut Markup, checks: &[Check]) {
         body.raw("</td>");
         body.element("td", &[], &check.figure);
         body.element("td", &[], &check.threshold);
-        body.element("td", &[], if check.status == Status::Valid { "" } else { &check.advice });
+        body.element(
+            "td",
+            &[],
+            if check.status == Status::Valid {
+                ""
+            } else {
+                &check.advice
+            },
+        );
         body.raw("</tr>");
     }
     body.raw("</tbody></table></div></details>");

@@ -10,7 +10,12 @@ use crate::cells::{Cell, Metric};
 use crate::format::{nanoseconds, number, percent};
 
 pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
-    let phases: Vec<&PhaseReport> = source.analysis.phases.iter().filter(|phase| !phase.cells.is_empty()).collect();
+    let phases: Vec<&PhaseReport> = source
+        .analysis
+        .phases
+        .iter()
+        .filter(|phase| !phase.cells.is_empty())
+        .collect();
     let mut body = Markup::new();
     for (place, phase) in phases.iter().enumerate() {
         let mut part = Markup::new();
@@ -73,15 +78,33 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
             Metric::ResponseNsP99 => shown(cell.operations_per_s, number),
             _ => Shown::Nothing,
         }),
-        column("commits", "per s", |cell: &Cell| shown(cell.engine.commits_per_s, number)),
-        column("reads asked", "per s", |cell: &Cell| shown(cell.engine.reads_per_s, number)),
-        column("writes asked", "per s", |cell: &Cell| shown(cell.engine.writes_per_s, number)),
-        column("device reads", "per s", |cell: &Cell| shown(cell.low.reads_per_s, number)),
-        column("device writes", "per s", |cell: &Cell| shown(cell.low.writes_per_s, number)),
-        column("device reads", "MB/s", |cell: &Cell| shown(cell.low.read_bytes_per_s, megabytes)),
-        column("device writes", "MB/s", |cell: &Cell| shown(cell.low.write_bytes_per_s, megabytes)),
-        column("size of a read", "KiB", |cell: &Cell| shown(cell.near.bytes_per_read, kibibytes)),
-        column("size of a write", "KiB", |cell: &Cell| shown(cell.near.bytes_per_write, kibibytes)),
+        column("commits", "per s", |cell: &Cell| {
+            shown(cell.engine.commits_per_s, number)
+        }),
+        column("reads asked", "per s", |cell: &Cell| {
+            shown(cell.engine.reads_per_s, number)
+        }),
+        column("writes asked", "per s", |cell: &Cell| {
+            shown(cell.engine.writes_per_s, number)
+        }),
+        column("device reads", "per s", |cell: &Cell| {
+            shown(cell.low.reads_per_s, number)
+        }),
+        column("device writes", "per s", |cell: &Cell| {
+            shown(cell.low.writes_per_s, number)
+        }),
+        column("device reads", "MB/s", |cell: &Cell| {
+            shown(cell.low.read_bytes_per_s, megabytes)
+        }),
+        column("device writes", "MB/s", |cell: &Cell| {
+            shown(cell.low.write_bytes_per_s, megabytes)
+        }),
+        column("size of a read", "KiB", |cell: &Cell| {
+            shown(cell.near.bytes_per_read, kibibytes)
+        }),
+        column("size of a write", "KiB", |cell: &Cell| {
+            shown(cell.near.bytes_per_write, kibibytes)
+        }),
         column("unsent", "of due", |cell: &Cell| match phase.kind.as_str() {
             "open" => shown(cell.unsent_share, percent),
             _ => Shown::Nothing,
