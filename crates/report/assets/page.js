@@ -185,6 +185,7 @@
       ctx.lineWidth = dpr;
       ctx.font = 11 * dpr + "px system-ui, sans-serif";
       ctx.textBaseline = "top";
+      ctx.textAlign = "left";
       for (const mark of view.marks) {
         const left = Math.round(u.valToPos(mark.from, "x", true));
         const right = u.valToPos(mark.to, "x", true);
@@ -312,6 +313,7 @@
     setTimeout(() => {
       const fine = charts.filter((chart) => chart.box.dataset.drawn).length;
       root.dataset.charts = fine + "/" + charts.length;
+      performance.mark("drawn");
     }, 0);
   };
   redraw = () => { if (view) draw(); };

@@ -2,7 +2,7 @@
 //!
 //! Takes the cells and the ratios, gives the section. Prevents: a rate bought with twice the processor time, unsaid.
 
-use super::figure_cells::{Column, Shown, column, phase_part, shown, stack_name, table};
+use super::figure_cells::{Column, Shown, column, framed, phase_part, ranged, shown, stack_name, table};
 use super::forest::{Forest, Interval};
 use super::markup::Markup;
 use super::work::kibibytes;
@@ -37,11 +37,23 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
         body.raw(
             "<p class=\"quiet\">Processor time is that of the whole system, kernel threads included. Moved: bytes the lowest visible \
              device moved, both directions, redo included. Memory: own and page cache at the highest. Ratios here are stack over base, \
-             above 1 is more of it, each with a plain 95 % interval: they are not tested, and no verdict is drawn from them.</p>",
+             above 1 is more of it, each with a plain 95 % interval: they are not tested, and no verdict is drawn from them.",
         );
+        let all = source.analysis.not_tested.len();
+        if all > NOT_TESTED_MAX {
+            body.text(&format!(
+                " Of these {all} ratios only those are here whose whole interval lies outside the margin (on a page of very many phases, the farthest of each); the JSON form has all."
+            ));
+        }
+        body.raw("</p>");
     }
     Section::new("cost", "Cost", body)
 }
+
+/// With more ratios than these, only those clear of 1 by more than the margin are shown, as in a terminal.
+const NOT_TESTED_MAX: usize = 400;
+/// On a lean page, the farthest from 1 of each phase.
+const LEAN_ROWS: usize = 5;
 
 fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
     let per_byte = matches!(phase.metric, Metric::BytesPerSecond | Metric::ElapsedSeconds);
@@ -58,7 +70,7 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
                 shown(cost, number)
             },
         ),
-        column("CPU", "idle", |cell: &Cell| shown(cell.cpu_idle_share, percent)),
+        column("CPU", "idle", |cell: &Cell| ranged(cell.cpu_idle_share, percent)),
         column("moved", "KiB per op", |cell: &Cell| {
             if per_byte {
                 return Shown::Nothing;
@@ -81,22 +93,31 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
         }),
     ];
     let caption = format!("Cost in {}", phase.name);
-    table(part, &caption, "Stack", &phase.cells, &columns, |page, cell| {
-        stack_name(page, &source.mark(&cell.stack), &cell.stack);
-    });
+    table(
+        part,
+        &framed(source, &caption, "Stack"),
+        &phase.cells,
+        &columns,
+        |page, cell| {
+            stack_name(page, &source.mark(&cell.stack), &cell.stack);
+        },
+    );
 }
 
 fn not_tested(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
-    let rows: Vec<&NotTested> = source
-        .analysis
-        .not_tested
+    let margin = source.analysis.study.margin;
+    let all = &source.analysis.not_tested;
+    let mut rows: Vec<&NotTested> = all
         .iter()
-        .filter(|one| one.phase == phase.name)
+        .filter(|one| one.phase == phase.name && (all.len() <= NOT_TESTED_MAX || one.is_clear(margin)))
         .collect();
+    if source.lean {
+        rows.sort_by(|a, b| b.ratio.ln().abs().total_cmp(&a.ratio.ln().abs()));
+        rows.truncate(LEAN_ROWS);
+    }
     if rows.is_empty() {
         return;
     }
-    let margin = source.analysis.study.margin;
     let interval = |one: &NotTested| Interval {
         ratio: one.ratio,
         low: Some(one.low),
@@ -107,10 +128,14 @@ fn not_tested(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
     let columns: Vec<Column<'_, &NotTested>> = vec![
         column("of what", "not tested", |one: &&NotTested| {
             Shown::Text(one.what.clone())
-        }),
+        })
+        .of_words(),
         column("chart", "", |one: &&NotTested| {
             let class = if one.is_clear(margin) { "clear" } else { "open" };
-            Shown::Chart(forest.row(&interval(one), class, &one.what))
+            if source.lean {
+                return Shown::Nothing;
+            }
+            Shown::Chart(forest.row(&interval(one), class))
         })
         .headed(forest.axis()),
         column("ratio", "of the base's", |one: &&NotTested| {
@@ -121,7 +146,13 @@ fn not_tested(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
         }),
     ];
     let caption = format!("Cost ratios in {}, not tested", phase.name);
-    table(part, &caption, "Stack", &rows, &columns, |page, one| {
-        stack_name(page, &source.mark(&one.stack), &one.stack);
-    });
+    table(
+        part,
+        &framed(source, &caption, "Stack"),
+        &rows,
+        &columns,
+        |page, one| {
+            stack_name(page, &source.mark(&one.stack), &one.stack);
+        },
+    );
 }

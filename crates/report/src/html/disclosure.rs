@@ -12,7 +12,7 @@ use ledger::{Severity, TrialStatus};
 const LICENCE: &str = include_str!("../../third_party/uplot/LICENSE");
 
 /// Rows of one table; a longer list says how many were left out.
-const ROWS_MAX: usize = 2_000;
+const ROWS_MAX: usize = 1_000;
 
 pub(crate) fn section(source: &Source<'_>) -> Result<Option<Section>, ReportError> {
     let mut body = Markup::new();

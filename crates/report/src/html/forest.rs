@@ -4,7 +4,7 @@
 //! saying so, and a margin that has to be imagined.
 
 use super::markup::Markup;
-use super::scale::LogScale;
+use super::scale::{LogScale, axis};
 use crate::format::ratio;
 
 /// One ratio; an end that is not there is beyond all bounds.
@@ -29,6 +29,9 @@ pub(crate) struct Forest {
     margin: f64,
 }
 
+/// Width of a row's drawing; it is stretched to the column.
+const WIDTH: f64 = 1000.0;
+
 /// Beyond these a ratio is drawn as an arrow.
 const FARTHEST: f64 = 20.0;
 
@@ -50,62 +53,32 @@ impl Forest {
         }
     }
 
-    /// The line of one ratio; `class` says how it is painted.
-    pub(crate) fn row(&self, one: &Interval, class: &str, words: &str) -> Markup {
+    /// The line of one ratio; `class` says how it is painted. Its numbers stand beside it, so that it is silent for readers
+    /// that speak.
+    pub(crate) fn row(&self, one: &Interval, class: &str) -> Markup {
+        let across = |value: f64| (self.scale.place(value).clamp(0.0, 1.0) * WIDTH).round() as i64;
+        let margin = (across(1.0 / (1.0 + self.margin)), across(1.0 + self.margin));
         let mut page = Markup::new();
-        let label = format!("{words}, ratio {}, interval {}", ratio(one.ratio), one.words());
-        page.open("svg", &[("class", "forest"), ("role", "img"), ("aria-label", &label)]);
-        self.ground(&mut page, "100%");
-        page.open("g", &[("class", class)]);
-        let (from, to) = (self.end(one.low, true), self.end(one.high, false));
-        line(&mut page, "whisker", &from.0, "50%", &to.0, "50%");
-        for (place, is_end) in [from, to] {
-            if is_end {
-                line(&mut page, "whisker", &place, "30%", &place, "70%");
-            } else {
-                // It goes on beyond the chart.
-                page.element(
-                    "text",
-                    &[("x", &place), ("y", "50%"), ("class", "beyond")],
-                    if place == "0%" { "\u{2039}" } else { "\u{203a}" },
-                );
-            }
-        }
-        page.open(
-            "circle",
-            &[("cx", &self.scale.percent(one.ratio)), ("cy", "50%"), ("r", "4.5")],
-        );
-        page.raw("</circle></g></svg>");
+        page.raw("<svg class=forest viewBox=\"0 0 1000 22\" preserveAspectRatio=none aria-hidden=true>");
+        let ground = format!("M{},0H{}V22H{}z", margin.0, margin.1, margin.0);
+        page.empty("path", &[("class", "margin"), ("d", &ground)]);
+        page.empty("path", &[("class", "one"), ("d", &format!("M{},0V22", across(1.0)))]);
+        let (low, high) = (self.end(one.low), self.end(one.high));
+        let (from, to) = (low.map_or(0, across), high.map_or(WIDTH as i64, across));
+        let mut line = format!("M{from},11H{to}");
+        // An end that lies beyond the chart is an arrow, not an end.
+        line.push_str(&low.map_or("M9,5L0,11L9,17".into(), |_| format!("M{from},6V16")));
+        line.push_str(&high.map_or("M991,5L1000,11L991,17".into(), |_| format!("M{to},6V16")));
+        page.empty("path", &[("class", class), ("d", &line)]);
+        let dot = format!("M{},11h0", across(one.ratio));
+        page.empty("path", &[("class", &format!("dot {class}")), ("d", &dot)]);
+        page.raw("</svg>");
         page
     }
 
-    /// Where an end is drawn, and whether it is its true place.
-    fn end(&self, value: Option<f64>, low: bool) -> (String, bool) {
-        match value {
-            Some(value) if (0.0..=1.0).contains(&self.scale.place(value)) => (self.scale.percent(value), true),
-            Some(value) => (self.scale.percent(value), false),
-            None => (if low { "0%" } else { "100%" }.into(), false),
-        }
-    }
-
-    /// Margin and the line at 1.
-    fn ground(&self, page: &mut Markup, height: &'static str) {
-        let (from, to) = (
-            self.scale.place(1.0 / (1.0 + self.margin)),
-            self.scale.place(1.0 + self.margin),
-        );
-        page.open(
-            "rect",
-            &[
-                ("class", "margin"),
-                ("x", &super::scale::percent(from)),
-                ("width", &super::scale::percent(to - from)),
-                ("height", height),
-            ],
-        );
-        page.raw("</rect>");
-        let one = self.scale.percent(1.0);
-        line(page, "one", &one, "0", &one, "100%");
+    /// An end that lies inside the chart.
+    fn end(&self, value: Option<f64>) -> Option<f64> {
+        value.filter(|value| (0.0..=1.0).contains(&self.scale.place(*value)))
     }
 
     /// The axis, for the head of the column.
@@ -113,29 +86,17 @@ impl Forest {
         const MARKS: [f64; 19] = [
             1.0, 0.1, 10.0, 0.5, 2.0, 0.2, 5.0, 0.8, 1.25, 0.05, 20.0, 0.9, 1.1, 0.67, 1.5, 0.95, 1.05, 0.3, 3.0,
         ];
-        let mut page = Markup::new();
-        page.raw("<svg class=\"axis\" aria-hidden=\"true\">");
-        for mark in self.scale.marks(MARKS, 0.12) {
-            let place = self.scale.percent(mark);
-            line(&mut page, "tick", &place, "80%", &place, "100%");
-            let text = if mark == 1.0 {
-                "1 (base)".to_string()
-            } else {
-                ratio(mark)
-            };
-            page.element("text", &[("x", &place), ("y", "65%")], &text);
-        }
-        page.raw("</svg>");
-        page
+        axis(&self.scale, &MARKS, 0.13, |mark| {
+            if mark == 1.0 { "1 (base)".into() } else { ratio(mark) }
+        })
     }
 }
 
 pub(crate) fn line(page: &mut Markup, class: &str, x1: &str, y1: &str, x2: &str, y2: &str) {
-    page.open(
+    page.empty(
         "line",
         &[("class", class), ("x1", x1), ("y1", y1), ("x2", x2), ("y2", y2)],
     );
-    page.raw("</line>");
 }
 
 #[cfg(test)]
@@ -150,15 +111,15 @@ mod tests {
             high: None,
         };
         let forest = Forest::over(&[wild], 0.05);
-        let row = forest.row(&wild, "equal", "x").finish();
-        assert_eq!(row.matches("class=\"beyond\"").count(), 2, "{row}");
-        assert!(row.contains("0.000 to unbounded"), "{row}");
+        let row = forest.row(&wild, "equal").finish();
+        assert!(row.contains("M9,5L0") && row.contains("L1000,11"), "{row}");
+        assert_eq!(wild.words(), "0.000 to unbounded");
         let tame = Interval {
             ratio: 0.8,
             low: Some(0.7),
             high: Some(0.9),
         };
-        let row = Forest::over(&[tame], 0.05).row(&tame, "worse", "x").finish();
-        assert!(!row.contains("beyond"));
+        let row = Forest::over(&[tame], 0.05).row(&tame, "worse").finish();
+        assert!(!row.contains('L'), "{row}");
     }
 }

@@ -125,7 +125,7 @@ fn about(source: &Source<'_>) -> Vec<(&'static str, String)> {
     about.push((
         "Doubt allowed",
         format!(
-            "any false verdict in the study: at most {}; equal means within {}",
+            "any false verdict: at most {}; equal: within {}",
             percent(study.alpha),
             percent(study.margin)
         ),

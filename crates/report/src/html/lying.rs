@@ -2,10 +2,10 @@
 //!
 //! Takes the layouts and the cells, gives the section. Prevents: a fresh layout praised for what an aged one would do.
 
-use super::figure_cells::{Column, Shown, column, shown, stack_name, table};
+use super::figure_cells::{Column, Shown, column, framed, ranged, shown, stack_name, table};
 use super::forest::line;
 use super::markup::Markup;
-use super::scale::LogScale;
+use super::scale::{LogScale, axis};
 use super::work::kibibytes;
 use super::{Section, Source};
 use crate::analysis::StackHead;
@@ -32,6 +32,7 @@ fn extents(body: &mut Markup, source: &Source<'_>) {
     } else {
         scale
     };
+    let whole: Vec<f64> = scale.decades().into_iter().filter(|mark| *mark >= 1.0).collect();
     let alone = layouts.iter().all(|one| one.file == "data 0");
     let columns: Vec<Column<'_, Layout>> = vec![
         column("file", "", |one: &Layout| {
@@ -40,22 +41,22 @@ fn extents(body: &mut Markup, source: &Source<'_>) {
             } else {
                 Shown::Text(one.file.clone())
             }
-        }),
+        })
+        .of_words(),
         column("extents", "", |one: &Layout| {
             Shown::Chart(dumbbell(one, &scale, &source.mark(&one.stack)))
         })
-        .headed(axis(&scale)),
+        .headed(axis(&scale, &whole, 0.14, count)),
         column("extents", "after the load", |one: &Layout| {
-            shown(one.extents_loaded, count)
+            ranged(one.extents_loaded, count)
         }),
         column("extents", "at the end", |one: &Layout| {
-            shown(one.extents_at_the_end, count)
+            ranged(one.extents_at_the_end, count)
         }),
     ];
     table(
         body,
-        "Extents of the data files",
-        "Stack",
+        &framed(source, "Extents of the data files", "Stack"),
         layouts,
         &columns,
         |page, one| {
@@ -75,13 +76,7 @@ fn count(value: f64) -> String {
 
 fn dumbbell(one: &Layout, scale: &LogScale, mark: &str) -> Markup {
     let mut page = Markup::new();
-    let words = |figure: Option<crate::Figure>| figure.map_or("unknown".into(), |figure| count(figure.median));
-    let label = format!(
-        "{} extents after the load, {} at the end",
-        words(one.extents_loaded),
-        words(one.extents_at_the_end)
-    );
-    page.open("svg", &[("class", "dumbbell"), ("role", "img"), ("aria-label", &label)]);
+    page.raw("<svg class=dumbbell aria-hidden=true>");
     page.open("g", &[("class", mark)]);
     let place = |figure: Option<crate::Figure>| figure.map(|figure| scale.percent(figure.median));
     let (from, to) = (place(one.extents_loaded), place(one.extents_at_the_end));
@@ -90,30 +85,13 @@ fn dumbbell(one: &Layout, scale: &LogScale, mark: &str) -> Markup {
     }
     for (place, class, radius) in [(to, "end", "4"), (from, "begin", "6")] {
         if let Some(place) = place {
-            page.open(
+            page.empty(
                 "circle",
                 &[("class", class), ("cx", &place), ("cy", "50%"), ("r", radius)],
             );
-            page.raw("</circle>");
         }
     }
     page.raw("</g></svg>");
-    page
-}
-
-fn axis(scale: &LogScale) -> Markup {
-    let mut page = Markup::new();
-    page.raw("<svg class=\"axis\" aria-hidden=\"true\">");
-    for mark in scale
-        .marks(scale.decades(), 0.14)
-        .into_iter()
-        .filter(|mark| *mark >= 1.0)
-    {
-        let place = scale.percent(mark);
-        line(&mut page, "tick", &place, "80%", &place, "100%");
-        page.element("text", &[("x", &place), ("y", "65%")], &count(mark));
-    }
-    page.raw("</svg>");
     page
 }
 
@@ -145,8 +123,7 @@ fn read_sizes(body: &mut Markup, source: &Source<'_>) {
         .collect();
     table(
         body,
-        "Average size of a read at the nearest device",
-        "Stack",
+        &framed(source, "Average size of a read at the nearest device", "Stack"),
         &stacks,
         &columns,
         |page, stack| {

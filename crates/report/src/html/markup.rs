@@ -53,7 +53,14 @@ impl Markup {
         self.out.push('>');
     }
 
-    /// Its end.
+    /// An element of SVG that holds nothing.
+    pub(crate) fn empty(&mut self, tag: &'static str, attributes: Attributes<'_>) {
+        self.open(tag, attributes);
+        self.out.pop();
+        self.out.push_str("/>");
+    }
+
+    /// The end of what was opened.
     pub(crate) fn close(&mut self, tag: &'static str) {
         self.out.push_str("</");
         self.out.push_str(tag);

@@ -36,7 +36,12 @@ pub(crate) struct Source<'a> {
     ledger: &'a Ledger,
     book: &'a Book,
     analysis: &'a Analysis,
+    /// True when there is so much to show that secondary spreads are left out.
+    lean: bool,
 }
+
+/// More pairs of phase and stack than this make a lean page.
+const FULL_MAX: usize = 400;
 
 impl Source<'_> {
     /// Class of the colour and dash in which a stack is drawn everywhere.
@@ -71,6 +76,7 @@ pub fn html(ledger: &Ledger, analysis: &Analysis) -> Result<String, ReportError>
         ledger,
         book: &book,
         analysis,
+        lean: analysis.phases.iter().map(|phase| phase.cells.len()).sum::<usize>() > FULL_MAX,
     };
     // In the order of the page. A section that has nothing to say leaves itself out.
     let sections = [

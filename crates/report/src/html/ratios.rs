@@ -43,9 +43,9 @@ fn chart(body: &mut Markup, source: &Source<'_>) {
     let analysis = source.analysis;
     let intervals: Vec<Interval> = analysis.comparisons.iter().filter_map(interval).collect();
     let forest = Forest::over(&intervals, analysis.study.margin);
-    body.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Ratios to the base\"><table class=\"forests\" data-chart=\"ratios\"><caption>Ratios to the base</caption><thead><tr><th scope=\"col\">Phase, stack</th><th scope=\"col\" class=\"chart\"><span class=\"sr\">Chart</span>");
+    body.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Ratios to the base\"><table class=\"forests\" data-chart=\"ratios\"><caption class=\"sr\">Ratios to the base</caption><thead><tr><th scope=\"col\">Phase, stack</th><th scope=\"col\" class=\"chart\"><span class=\"sr\">Chart</span>");
     body.add(&forest.axis());
-    body.raw("</th><th scope=\"col\">Ratio</th><th scope=\"col\">Interval</th><th scope=\"col\" class=\"few\">Blocks</th><th scope=\"col\">Verdict</th></tr></thead>");
+    body.raw("</th><th scope=\"col\">Ratio, interval</th><th scope=\"col\" class=\"few\">Blocks</th><th scope=\"col\">Verdict</th></tr></thead>");
     for phase in &analysis.phases {
         let rows: Vec<&Comparison> = analysis
             .comparisons
@@ -53,7 +53,7 @@ fn chart(body: &mut Markup, source: &Source<'_>) {
             .filter(|one| one.phase == phase.name)
             .collect();
         let Some(first) = rows.first() else { continue };
-        body.raw("<tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"6\">");
+        body.raw("<tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"5\">");
         body.text(&phase.name);
         let bases: Vec<&str> = rows.iter().fold(Vec::new(), |mut bases, row| {
             if !bases.contains(&row.base.as_str()) {
@@ -63,7 +63,7 @@ fn chart(body: &mut Markup, source: &Source<'_>) {
         });
         body.element(
             "span",
-            &[("class", "note")],
+            &[("class", "aside")],
             &format!("{}, of {}", first.metric.noun(), bases.join(" and ")),
         );
         body.raw("</th></tr>");
@@ -82,13 +82,15 @@ fn row(body: &mut Markup, source: &Source<'_>, forest: &Forest, one: &Comparison
     match interval(one) {
         Some(interval) => {
             body.raw("<td class=\"chart\">");
-            body.add(&forest.row(&interval, verdict_class(one.verdict), one.verdict.words()));
+            body.add(&forest.row(&interval, verdict_class(one.verdict)));
             body.raw("</td>");
-            body.element("td", &[], &ratio(interval.ratio));
-            body.element("td", &[], &interval.words());
+            body.raw("<td>");
+            body.text(&ratio(interval.ratio));
+            body.element("i", &[], &interval.words());
+            body.raw("</td>");
             body.element("td", &[("class", "few")], &one.n.map_or("-".into(), |n| n.to_string()));
         }
-        None => body.raw("<td class=\"chart\"></td><td>-</td><td>-</td><td class=\"few\">-</td>"),
+        None => body.raw("<td class=\"chart\"></td><td>-</td><td class=\"few\">-</td>"),
     }
     body.raw("<td class=\"verdict\">");
     verdict(body, one.verdict);

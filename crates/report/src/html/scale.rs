@@ -3,6 +3,8 @@
 //! Takes a range of values, gives places in percent of the width. Prevents: charts of one family that are drawn to
 //! different scales.
 
+use super::markup::Markup;
+
 /// A logarithmic scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LogScale {
@@ -65,6 +67,14 @@ impl LogScale {
         chosen
     }
 
+    /// [`marks`](LogScale::marks), each with the class that says whether a narrow chart has room for it too.
+    pub(crate) fn classed_marks(&self, candidates: &[f64], gap: f64) -> Vec<(f64, &'static str)> {
+        let wide = self.marks(candidates.iter().copied(), gap);
+        let narrow = self.marks(candidates.iter().copied(), gap.max(0.3));
+        let class = |mark: f64| if narrow.contains(&mark) { "tick" } else { "tick minor" };
+        wide.into_iter().map(|mark| (mark, class(mark))).collect()
+    }
+
     /// Powers of ten, then twice and five times them.
     pub(crate) fn decades(&self) -> Vec<f64> {
         let powers = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
@@ -73,6 +83,20 @@ impl LogScale {
             .flat_map(|factor| powers.clone().map(move |power| factor * 10f64.powi(power)))
             .collect()
     }
+}
+
+/// The axis over a column of charts.
+pub(crate) fn axis(scale: &LogScale, candidates: &[f64], gap: f64, form: impl Fn(f64) -> String) -> Markup {
+    let mut page = Markup::new();
+    page.raw("<svg class=axis aria-hidden=true>");
+    for (mark, class) in scale.classed_marks(candidates, gap) {
+        let place = scale.percent(mark);
+        let ends = [("x1", &*place), ("x2", &place), ("y1", "80%"), ("y2", "100%")];
+        page.empty("line", &[&[("class", class)], &ends[..]].concat());
+        page.element("text", &[("class", class), ("x", &place), ("y", "65%")], &form(mark));
+    }
+    page.raw("</svg>");
+    page
 }
 
 /// A share of the width as percent text, kept inside the chart.

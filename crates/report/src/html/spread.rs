@@ -3,10 +3,9 @@
 //! Takes the whole histograms of all blocks, gives the section. Prevents: two populations hidden behind one percentile, and
 //! service taken for response.
 
-use super::figure_cells::{Column, Shown, column, phase_part, shown, stack_name, table};
-use super::forest::line;
+use super::figure_cells::{Column, Shown, column, framed, phase_part, ranged, stack_name, table};
 use super::markup::Markup;
-use super::scale::LogScale;
+use super::scale::{LogScale, axis};
 use super::{Section, Source};
 use crate::analysis::{PhaseReport, ReportError};
 use crate::cells::Metric;
@@ -65,10 +64,10 @@ fn is_scheduled(phase: &PhaseReport) -> bool {
 }
 
 fn phase_spreads(source: &Source<'_>, phase: &PhaseReport) -> Result<Markup, ReportError> {
-    let stamps: &[Stamp] = if is_scheduled(phase) {
-        &[Stamp::Response, Stamp::Service]
-    } else {
-        &[Stamp::Service]
+    let stamps: &[Stamp] = match (is_scheduled(phase), source.lean) {
+        (true, false) => &[Stamp::Response, Stamp::Service],
+        (true, true) => &[Stamp::Response],
+        (false, _) => &[Stamp::Service],
     };
     let mut classes: Vec<(String, Vec<Spread>)> = Vec::new();
     for cell in &phase.cells {
@@ -121,10 +120,13 @@ fn class_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport, clas
         return;
     };
     let scheduled = is_scheduled(phase);
-    let axis = axis(&scale);
+    let axis = axis(&scale, &scale.decades(), 0.16, |mark| {
+        nanoseconds(mark).replace(".00", "").replace(".0", "")
+    });
+    let full = |shown: Shown| if source.lean { Shown::Nothing } else { shown };
     let columns: Vec<Column<'_, Spread>> = vec![
         column("distribution", "", |row: &Spread| {
-            Shown::Chart(shape(row, &scale, &source.mark(&row.stack)))
+            Shown::Chart(shape(row, &scale, &source.mark(&row.stack), source.lean))
         })
         .headed(axis),
         column("stamps", "", |row: &Spread| {
@@ -133,85 +135,100 @@ fn class_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport, clas
             } else {
                 Shown::Nothing
             }
+        })
+        .of_words(),
+        column("p50", "", |row: &Spread| ranged(row.latency.p50_ns, nanoseconds)),
+        column("p95", "", |row: &Spread| full(ranged(row.latency.p95_ns, nanoseconds))),
+        column("p99", "", |row: &Spread| ranged(row.latency.p99_ns, nanoseconds)),
+        column("p99.9", "", |row: &Spread| {
+            full(ranged(row.latency.p999_ns, nanoseconds))
         }),
-        column("p50", "", |row: &Spread| shown(row.latency.p50_ns, nanoseconds)),
-        column("p95", "", |row: &Spread| shown(row.latency.p95_ns, nanoseconds)),
-        column("p99", "", |row: &Spread| shown(row.latency.p99_ns, nanoseconds)),
-        column("p99.9", "", |row: &Spread| shown(row.latency.p999_ns, nanoseconds)),
-        column("slowest", "", |row: &Spread| shown(row.latency.max_ns, nanoseconds)),
+        column("slowest", "", |row: &Spread| ranged(row.latency.max_ns, nanoseconds)),
         column("number", "operations", |row: &Spread| {
             Shown::Text(number(row.latency.count as f64))
         }),
     ];
     let what = if scheduled { "latency" } else { "service time" };
     let caption = format!("{class}: {what} in {}", phase.name);
-    table(part, &caption, class, rows, &columns, |page, row| {
+    table(part, &framed(source, &caption, class), rows, &columns, |page, row| {
         stack_name(page, &source.mark(&row.stack), &row.stack);
     });
 }
 
-fn axis(scale: &LogScale) -> Markup {
-    let mut page = Markup::new();
-    page.raw("<svg class=\"axis\" aria-hidden=\"true\">");
-    for mark in scale.marks(scale.decades(), 0.16) {
-        let place = scale.percent(mark);
-        line(&mut page, "tick", &place, "80%", &place, "100%");
-        let text = nanoseconds(mark).replace(".00", "").replace(".0", "");
-        page.element("text", &[("x", &place), ("y", "65%")], &text);
+/// Parts of the axis in which operations are counted.
+const PARTS: usize = 72;
+const PARTS_LEAN: usize = 36;
+/// Height of the drawing, and of the line on which the shape stands.
+const HEIGHT: f64 = 30.0;
+const FLOOR: f64 = 24.0;
+
+fn shape(row: &Spread, scale: &LogScale, mark: &str, lean: bool) -> Markup {
+    let parts = if lean { PARTS_LEAN } else { PARTS };
+    let mut counts = vec![0u64; parts];
+    for step in row.histogram.iter_recorded() {
+        let part = (scale.place(step.value_iterated_to() as f64) * parts as f64) as usize;
+        counts[part.min(parts - 1)] += step.count_at_value();
     }
-    page.raw("</svg>");
+    let across = |value: f64| format!("{:.1}", scale.place(value) * parts as f64);
+    let quantile = |q: f64| row.histogram.value_at_quantile(q) as f64;
+    let range = format!(
+        "M{},27H{}",
+        across(row.histogram.min() as f64),
+        across(row.histogram.max() as f64)
+    );
+    // Median tall, p99 and p99.9 short.
+    let marks = [(0.5, 3), (0.99, 18), (0.999, 22)];
+    let marks: String = marks
+        .iter()
+        .map(|(q, top)| format!("M{},{top}V{HEIGHT}", across(quantile(*q))))
+        .collect();
+    let mut page = Markup::new();
+    let view = format!("0 0 {parts} {HEIGHT}");
+    page.open(
+        "svg",
+        &[
+            ("class", "shape"),
+            ("viewBox", &view),
+            ("preserveAspectRatio", "none"),
+            ("aria-hidden", "true"),
+        ],
+    );
+    page.empty("path", &[("class", mark), ("d", &steps(&counts))]);
+    page.empty("path", &[("class", "range"), ("d", &range)]);
+    page.empty("path", &[("class", "quantile"), ("d", &marks)]);
+    page.close("svg");
     page
 }
 
-/// Parts of the axis in which operations are counted.
-const PARTS: usize = 72;
-const HEIGHT: f64 = 20.0;
-
-fn shape(row: &Spread, scale: &LogScale, mark: &str) -> Markup {
-    let mut counts = vec![0u64; PARTS];
-    for step in row.histogram.iter_recorded() {
-        let part = (scale.place(step.value_iterated_to() as f64) * PARTS as f64) as usize;
-        counts[part.min(PARTS - 1)] += step.count_at_value();
-    }
+/// The outline of a histogram: a step a part, each relative to the one before, equal ones in one.
+fn steps(counts: &[u64]) -> String {
     let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
     let first = counts.iter().position(|count| *count > 0).unwrap_or(0);
     let last = counts.iter().rposition(|count| *count > 0).unwrap_or(0);
-    // Steps, relative to the point before: h for a part's width, v for the change of height.
-    let mut path = format!("M{first},{HEIGHT}");
-    let mut level = 0;
+    let mut path = format!("M{first},{FLOOR}");
+    let (mut level, mut run) = (0, 0);
     for count in &counts[first..=last] {
-        let next = (*count as f64 / most * (HEIGHT - 1.0)).round() as i64;
+        let next = (*count as f64 / most * (FLOOR - 1.0)).round() as i64;
         if next != level {
+            if run > 0 {
+                path.push_str(&format!("h{run}"));
+            }
             path.push_str(&format!("v{}", level - next));
-            level = next;
+            (level, run) = (next, 0);
         }
-        path.push_str("h1");
+        run += 1;
     }
-    path.push_str(&format!("v{level}z"));
-    let quantile = |q: f64| row.histogram.value_at_quantile(q) as f64;
-    let mut page = Markup::new();
-    let label = format!(
-        "{}: half below {}, 99 % below {}, slowest {}",
-        row.latency.stamp,
-        nanoseconds(quantile(0.5)),
-        nanoseconds(quantile(0.99)),
-        nanoseconds(row.histogram.max() as f64)
-    );
-    page.open("svg", &[("class", "shape"), ("role", "img"), ("aria-label", &label)]);
-    let view = format!("0 0 {PARTS} {HEIGHT}");
-    page.open(
-        "svg",
-        &[("viewBox", &view), ("preserveAspectRatio", "none"), ("height", "80%")],
-    );
-    page.open("path", &[("class", mark), ("d", &path)]);
-    page.raw("</path></svg>");
-    let from = scale.percent(row.histogram.min() as f64);
-    let to = scale.percent(row.histogram.max() as f64);
-    line(&mut page, "range", &from, "88%", &to, "88%");
-    for (q, top) in [(0.5, "10%"), (0.99, "60%"), (0.999, "72%")] {
-        let place = scale.percent(quantile(q));
-        line(&mut page, "quantile", &place, top, &place, "100%");
+    path.push_str(&format!("h{run}v{level}z"));
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::steps;
+
+    #[test]
+    fn the_outline_closes() {
+        assert_eq!(steps(&[0, 1, 1, 4, 0, 0]), "M1,24v-6h2v-17h1v23z");
+        assert_eq!(steps(&[0, 0]), "M0,24h1v0z");
     }
-    page.raw("</svg>");
-    page
 }

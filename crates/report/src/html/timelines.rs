@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Points of all series together: about five bytes each.
-const POINTS_MAX: usize = 180_000;
+const POINTS_MAX: usize = 150_000;
 /// Points of one series of one phase.
 const PARTS_MAX: usize = 240;
-const PARTS_MIN: usize = 24;
+const PARTS_MIN: usize = 15;
 /// Series of one run: rate, device reads, device writes, processors, memory.
 const SERIES: usize = 5;
 
@@ -150,8 +150,6 @@ fn run(one: &Drawn<'_>, samples: &Samples, kind: PhaseKind, in_bytes: bool, leng
         "p": one.phase,
         "b": one.block,
         "dt": rounded(length_ns as f64 / parts as f64 / 1e9),
-        "work": rounded(seen.run.elapsed_ns as f64 / 1e9),
-        "end": rounded((seen.run.elapsed_ns + seen.run.drain_ns) as f64 / 1e9),
         "steady": steady_s(seen, kind),
         "rate": rate,
         "reads": named("device.low.read_bytes_per_s", 1e6),
@@ -192,12 +190,12 @@ fn steady_s(seen: &Seen, kind: PhaseKind) -> Value {
     }
 }
 
-/// Four digits that matter; whole numbers as such.
+/// Three digits that matter, as in the tables; whole numbers as such.
 fn rounded(value: f64) -> Value {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { json!(0) } else { Value::Null };
     }
-    let digits = 3 - value.abs().log10().floor() as i32;
+    let digits = 2 - value.abs().log10().floor() as i32;
     let text = format!("{:.*}", digits.clamp(0, 9) as usize, value);
     match text.parse::<f64>() {
         Ok(value) if value.fract() == 0.0 && value.abs() < 9e15 => json!(value as i64),
@@ -277,13 +275,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn four_digits_are_kept() {
+    fn three_digits_are_kept() {
         for (value, wanted) in [
             (0.0, json!(0)),
             (12345.6, json!(12346)),
-            (1.23456, json!(1.235)),
+            (1.23456, json!(1.23)),
             (20.0, json!(20)),
-            (0.000123456, json!(0.0001235)),
+            (0.000123456, json!(0.000123)),
         ] {
             assert_eq!(rounded(value), wanted);
         }

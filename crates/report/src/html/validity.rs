@@ -2,7 +2,7 @@
 //!
 //! Takes the cells and the checks, gives the section. Prevents: a number believed because nothing was said against it.
 
-use super::figure_cells::{Column, Shown, column, stack_name, table};
+use super::figure_cells::{Column, Shown, column, framed, stack_name, table};
 use super::head::status_class;
 use super::markup::Markup;
 use super::{Section, Source};
@@ -62,23 +62,46 @@ fn provenance(body: &mut Markup, source: &Source<'_>) {
     }
     let moved = |value: Option<f64>| value.map_or(Shown::Nothing, |value| Shown::Text(bytes(value)));
     let columns: Vec<Column<'_, Row<'_>>> = vec![
-        column("phase", "", |row: &Row<'_>| Shown::Text(row.phase.to_string())),
-        column("reads", "from", |row: &Row<'_>| origin(row.reads)),
+        column("phase", "", |row: &Row<'_>| Shown::Text(row.phase.to_string())).of_words(),
+        column("reads", "from", |row: &Row<'_>| origin(row.reads)).of_words(),
         column("reads", "asked", |row: &Row<'_>| moved(Some(row.reads.asked_bytes))),
         column("reads", "device moved", |row: &Row<'_>| moved(row.reads.low_bytes)),
-        column("writes", "to", |row: &Row<'_>| origin(row.writes)),
+        column("writes", "to", |row: &Row<'_>| origin(row.writes)).of_words(),
         column("writes", "asked", |row: &Row<'_>| moved(Some(row.writes.asked_bytes))),
         column("writes", "device moved", |row: &Row<'_>| moved(row.writes.low_bytes)),
     ];
     let fold = rows.len() > 60;
+    // Where everything met a device there is nothing to tell apart.
+    let rows: Vec<Row<'_>> = if source.lean {
+        rows.into_iter()
+            .filter(|row| {
+                [row.reads, row.writes]
+                    .iter()
+                    .any(|one| !matches!(one.origin, Origin::Device | Origin::None))
+            })
+            .collect()
+    } else {
+        rows
+    };
     if fold {
-        body.element("p", &[], &format!("{} rows of provenance are folded.", rows.len()));
+        body.element(
+            "p",
+            &[],
+            &format!(
+                "Provenance is folded: {} rows{}.",
+                rows.len(),
+                if source.lean {
+                    ", those not wholly from and to a device"
+                } else {
+                    ""
+                }
+            ),
+        );
         body.raw("<details><summary>Where the bytes came from and went to</summary>");
     }
     table(
         body,
-        "Where the bytes came from and went to",
-        "Stack",
+        &framed(source, "Where the bytes came from and went to", "Stack"),
         &rows,
         &columns,
         |page, row| {

@@ -2,7 +2,7 @@
 //!
 //! Takes the cells, gives the section. Prevents: a rate without the device traffic behind it.
 
-use super::figure_cells::{Column, Shown, column, phase_part, shown, stack_name, table};
+use super::figure_cells::{Column, Shown, column, framed, phase_part, ranged, shown, stack_name, table};
 use super::markup::Markup;
 use super::{Section, Source};
 use crate::analysis::PhaseReport;
@@ -24,10 +24,16 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
     }
     if !phases.is_empty() {
         body.raw(
-            "<p class=\"quiet\">Medians over blocks, their range below; all rates are from totals with the drain. Asked: what the \
+            "<p class=\"quiet\">Medians over blocks; below them the range of the blocks, or the largest deviation of a block (\u{b1}). All rates are from totals with the drain. Asked: what the \
              database engine asked of storage. Device: the lowest device that can be seen; size of a request: at the device nearest to \
              the stack. The small line is the rate from the begin of the phase to the end of its work, from zero.</p>",
         );
+        if source.lean {
+            body.raw(
+                "<p class=\"quiet\">With so many phases this page leaves out the spread of what is not compared between stacks, \
+                 and draws coarser shapes: the JSON form has every figure with its range.</p>",
+            );
+        }
     }
     Section::new("work", "Work", body)
 }
@@ -72,7 +78,7 @@ pub(crate) fn kibibytes(value: f64) -> String {
 fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
     let (title, unit, form) = primary(phase.metric);
     let columns: Vec<Column<'_, Cell>> = vec![
-        column(title, unit, |cell: &Cell| shown(cell.primary, form)),
+        column(title, unit, |cell: &Cell| ranged(cell.primary, form)).compared(),
         column("over time", "rate", |cell: &Cell| spark(&cell.rate_over_time)),
         column("operations", "per s", |cell: &Cell| match phase.metric {
             Metric::ResponseNsP99 => shown(cell.operations_per_s, number),
@@ -106,14 +112,20 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
             shown(cell.near.bytes_per_write, kibibytes)
         }),
         column("unsent", "of due", |cell: &Cell| match phase.kind.as_str() {
-            "open" => shown(cell.unsent_share, percent),
+            "open" => ranged(cell.unsent_share, percent),
             _ => Shown::Nothing,
         }),
     ];
     let caption = format!("Work in {}", phase.name);
-    table(part, &caption, "Stack", &phase.cells, &columns, |page, cell| {
-        stack_name(page, &source.mark(&cell.stack), &cell.stack);
-    });
+    table(
+        part,
+        &framed(source, &caption, "Stack"),
+        &phase.cells,
+        &columns,
+        |page, cell| {
+            stack_name(page, &source.mark(&cell.stack), &cell.stack);
+        },
+    );
 }
 
 /// Rate over time in a word's size; from zero, so that a stall goes down to the line.
@@ -138,7 +150,7 @@ fn spark(rates: &[f64]) -> Shown {
             ("aria-hidden", "true"),
         ],
     );
-    chart.open("polyline", &[("points", &points.join(" "))]);
-    chart.raw("</polyline></svg>");
+    chart.empty("polyline", &[("points", &points.join(" "))]);
+    chart.raw("</svg>");
     Shown::Chart(chart)
 }
