@@ -364,12 +364,13 @@
       tabulate();
     });
   }
-  let width = 0;
+  let width = place.clientWidth;
   let waiting = 0;
+  draw();
   new ResizeObserver(() => {
     if (Math.abs(place.clientWidth - width) < 2) return;
     width = place.clientWidth;
     clearTimeout(waiting);
-    waiting = setTimeout(draw, view ? 80 : 0);
+    waiting = setTimeout(draw, 80);
   }).observe(place);
 })();

@@ -31,7 +31,11 @@ pub(crate) fn ranged(figure: Option<Figure>, form: impl Fn(f64) -> String) -> Sh
     if low == high {
         Shown::Text(median)
     } else {
-        Shown::Spread(median, format!("{low} to {high}"))
+        // The unit is said once where it is one.
+        let unit = low
+            .rsplit_once(' ')
+            .filter(|(_, unit)| high.ends_with(&format!(" {unit}")));
+        Shown::Spread(median, format!("{} to {high}", unit.map_or(&*low, |(value, _)| value)))
     }
 }
 
