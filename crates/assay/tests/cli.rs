@@ -386,3 +386,49 @@ fn reports_fit_80_columns_without_colour_in_a_pipe() {
     let markdown = bench.expect(0, &["report", "done.assay", "--markdown"]).stdout;
     assert!(markdown.starts_with('#') && markdown.contains("| "), "{markdown}");
 }
+
+#[test]
+fn a_page_is_written_over_a_page_and_nothing_else() {
+    let bench = with_result();
+    let printed = bench.expect(0, &["report", "done.assay"]).stdout;
+    let again = bench.expect(0, &["report", "done.assay", "--html", "done.html"]);
+    assert_eq!(
+        again.stdout, printed,
+        "the page comes beside the report, not in its place"
+    );
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).expect("a page");
+    let page = read("done.html");
+    assert!(page.starts_with("<!doctype html>") && page.contains("Content-Security-Policy"));
+    for place in ["src=\"http", "href=\"http", "url(", "@import"] {
+        assert!(!page.contains(place), "the page asks for something: {place}");
+    }
+    // The same file gives the same page, over the old one; a page made for an empty file is as good.
+    bench.expect(0, &["report", "done.assay", "--html", "done.html"]);
+    assert_eq!(read("done.html"), page);
+    bench.write("empty.html", "");
+    bench.expect(0, &["report", "done.assay", "--html", "empty.html"]);
+    let before = bench.listing();
+    for place in ["study.toml", "done.assay", "no/such/dir.html", "."] {
+        bench
+            .run(&["report", "done.assay", "--html", place])
+            .failed_with(2, &[place.split('/').next().unwrap_or(place), "--html"]);
+    }
+    // Refused before anything is run.
+    bench
+        .run(&["run", "study.toml", "--output", "new.assay", "--html", "study.toml"])
+        .failed_with(2, &["study.toml exists and is no report of assay"]);
+    assert_eq!(bench.listing(), before);
+    bench.expect(
+        0,
+        &[
+            "run",
+            "study.toml",
+            "--quiet",
+            "-o",
+            "other.assay",
+            "--html",
+            "other.html",
+        ],
+    );
+    assert!(read("other.html").contains("<h1>"));
+}

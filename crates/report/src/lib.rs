@@ -32,6 +32,7 @@ mod provenance;
 pub mod published;
 mod rank;
 mod sentence;
+mod spark;
 mod stalls;
 mod table;
 mod terminal;

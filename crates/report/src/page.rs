@@ -10,6 +10,7 @@ pub(crate) struct Page {
     pub lines: Vec<String>,
     pub width: usize,
     pub colour: bool,
+    pub utf8: bool,
 }
 
 impl Page {

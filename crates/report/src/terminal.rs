@@ -19,6 +19,8 @@ pub struct Style {
     pub width: usize,
     /// ANSI colours.
     pub colour: bool,
+    /// Letters beyond ASCII, for the small lines of rates over time.
+    pub utf8: bool,
 }
 
 impl Default for Style {
@@ -26,6 +28,7 @@ impl Default for Style {
         Style {
             width: 80,
             colour: false,
+            utf8: false,
         }
     }
 }
@@ -38,6 +41,7 @@ pub fn terminal(analysis: &Analysis, style: &Style) -> String {
         lines: Vec::new(),
         width: style.width.max(NARROWEST),
         colour: style.colour,
+        utf8: style.utf8,
     };
     question(&mut page, analysis);
     differences(&mut page, analysis);
@@ -138,7 +142,8 @@ fn legend(page: &mut Page, analysis: &Analysis) {
     page.say(
         "Medians over blocks, from totals including the drain; ~ marks those whose blocks lie more than 10 % off the median. \
          Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to the stack; moved /asked: bytes the lowest \
-         device moved for each byte that the database asked of storage.",
+         device moved for each byte that the database asked of storage; over time: the rate from the \
+         begin of the phase to the end of its work, from zero.",
         0,
         plain(),
     );

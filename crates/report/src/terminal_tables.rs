@@ -10,6 +10,7 @@ use crate::format::{bytes, nanoseconds, number, percent};
 use crate::moves;
 use crate::page::{Page, plain};
 use crate::provenance::Origin;
+use crate::spark::spark;
 use crate::table::{Column, table};
 use crate::text::escaped;
 
@@ -36,7 +37,7 @@ pub(crate) fn phase_tables(page: &mut Page, phase: &PhaseReport) {
         return;
     }
     let names: Vec<String> = phase.cells.iter().map(|cell| escaped(&cell.stack)).collect();
-    for columns in [work_columns(phase), device_columns(phase), cost_columns(phase)] {
+    for columns in [work_columns(phase, page), device_columns(phase), cost_columns(phase)] {
         for line in table(&names, &columns, page.width) {
             page.put(line, plain());
         }
@@ -87,7 +88,7 @@ fn kibibytes(value: f64) -> String {
     number(value / 1024.0)
 }
 
-fn work_columns(phase: &PhaseReport) -> Vec<Column> {
+fn work_columns(phase: &PhaseReport, page: &Page) -> Vec<Column> {
     let (title, unit, form): (_, _, fn(f64) -> String) = match phase.metric {
         Metric::OperationsPerSecond => ("rate", "op/s", number),
         Metric::BytesPerSecond => ("rate", "MB/s", megabytes),
@@ -105,6 +106,10 @@ fn work_columns(phase: &PhaseReport) -> Vec<Column> {
             cell.primary.map(|figure| form(figure.median))
         }),
         column(phase, "range", "of blocks", range),
+        column(phase, "over", "time", |cell| {
+            let letters = if page.width < 72 { 6 } else { 12 };
+            spark(&cell.rate_over_time, letters, page.utf8)
+        }),
         column(phase, "blocks", "", |cell| {
             same_blocks(phase).is_none().then(|| cell.blocks.to_string())
         }),

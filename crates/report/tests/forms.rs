@@ -35,7 +35,8 @@ fn sixty_columns() {
         &whole().film().analysis(),
         &Style {
             width: 60,
-            colour: false
+            colour: false,
+            utf8: false,
         }
     ));
 }
@@ -59,9 +60,19 @@ fn no_line_is_wider_than_asked() {
         .film()
         .analysis();
     for width in [20, 33, 40, 60, 72, 80, 120, 200] {
-        let text = terminal(&analysis, &Style { width, colour: false });
+        let text = terminal(
+            &analysis,
+            &Style {
+                width,
+                colour: false,
+                utf8: true,
+            },
+        );
         for line in text.lines() {
-            let columns: usize = line.chars().map(|c| if c.len_utf8() >= 3 { 2 } else { 1 }).sum();
+            let columns: usize = line
+                .chars()
+                .map(|c| if ('\u{2e80}'..).contains(&c) { 2 } else { 1 })
+                .sum();
             assert!(columns <= width, "{columns} columns of {width}: {line}");
         }
         assert!(text.ends_with(".\n"));
@@ -76,6 +87,7 @@ fn colour_changes_nothing_but_colour() {
         &Style {
             width: 80,
             colour: true,
+            utf8: false,
         },
     );
     assert!(painted.contains("\x1b["));
@@ -113,6 +125,7 @@ fn the_last_line_is_the_sentence() {
             &Style {
                 width: 2000,
                 colour: false,
+                utf8: false,
             },
         );
         assert_eq!(text.lines().last().unwrap(), analysis.sentence);

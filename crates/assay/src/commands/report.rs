@@ -36,6 +36,18 @@ pub(crate) fn show(ledger: &Ledger, analysis: &Analysis, format: &Format) -> Res
     print(&report::terminal(analysis, &style()))
 }
 
+/// Whether the user's locale has letters beyond ASCII: the first of its variables that says anything decides.
+fn is_utf8() -> bool {
+    let mut said = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(std::env::var_os)
+        .filter(|value| !value.is_empty());
+    said.next().is_some_and(|value| {
+        let value = value.to_string_lossy().to_ascii_lowercase();
+        value.contains("utf-8") || value.contains("utf8")
+    })
+}
+
 fn style() -> Style {
     let terminal = std::io::stdout().is_terminal();
     let width = terminal_size::terminal_size()
@@ -45,5 +57,6 @@ fn style() -> Style {
     Style {
         width: width.clamp(WIDTH_MIN, WIDTH_MAX),
         colour,
+        utf8: is_utf8(),
     }
 }
