@@ -43,22 +43,38 @@ struct Row<'a> {
     writes: Direction,
 }
 
+impl Row<'_> {
+    /// False where a cache, or nothing that can be seen, stood for the device.
+    fn met_a_device(&self) -> bool {
+        let plain = |one: &Direction| matches!(one.origin, Origin::Device | Origin::None);
+        [self.reads, self.writes].iter().all(plain)
+    }
+}
+
+/// More rows are folded.
+const ROWS_OPEN_MAX: usize = 60;
+
 fn provenance(body: &mut Markup, source: &Source<'_>) {
-    let rows: Vec<Row<'_>> = source
-        .analysis
-        .phases
-        .iter()
-        .flat_map(|phase| {
-            phase.cells.iter().map(|cell| Row {
-                stack: &cell.stack,
-                phase: &phase.name,
-                reads: cell.provenance.reads,
-                writes: cell.provenance.writes,
-            })
+    let phases = source.analysis.phases.iter();
+    let all = phases.flat_map(|phase| {
+        phase.cells.iter().map(|cell| Row {
+            stack: &cell.stack,
+            phase: &phase.name,
+            reads: cell.provenance.reads,
+            writes: cell.provenance.writes,
         })
-        .collect();
+    });
+    // On a lean page only what there is something to tell about.
+    let rows: Vec<Row<'_>> = all.filter(|row| !(source.lean && row.met_a_device())).collect();
     if rows.is_empty() {
         return;
+    }
+    let caption = "Where the bytes came from and went to";
+    let fold = rows.len() > ROWS_OPEN_MAX;
+    if fold {
+        body.raw("<details><summary>");
+        body.text(&format!("{caption} ({} rows)", rows.len()));
+        body.raw("</summary>");
     }
     let moved = |value: Option<f64>| value.map_or(Shown::Nothing, |value| Shown::Text(bytes(value)));
     let columns: Vec<Column<'_, Row<'_>>> = vec![
@@ -70,44 +86,9 @@ fn provenance(body: &mut Markup, source: &Source<'_>) {
         column("writes", "asked", |row: &Row<'_>| moved(Some(row.writes.asked_bytes))),
         column("writes", "device moved", |row: &Row<'_>| moved(row.writes.low_bytes)),
     ];
-    let fold = rows.len() > 60;
-    // Where everything met a device there is nothing to tell apart.
-    let rows: Vec<Row<'_>> = if source.lean {
-        rows.into_iter()
-            .filter(|row| {
-                [row.reads, row.writes]
-                    .iter()
-                    .any(|one| !matches!(one.origin, Origin::Device | Origin::None))
-            })
-            .collect()
-    } else {
-        rows
-    };
-    if fold {
-        body.element(
-            "p",
-            &[],
-            &format!(
-                "Provenance is folded: {} rows{}.",
-                rows.len(),
-                if source.lean {
-                    ", those not wholly from and to a device"
-                } else {
-                    ""
-                }
-            ),
-        );
-        body.raw("<details><summary>Where the bytes came from and went to</summary>");
-    }
-    table(
-        body,
-        &framed(source, "Where the bytes came from and went to", "Stack"),
-        &rows,
-        &columns,
-        |page, row| {
-            stack_name(page, &source.mark(row.stack), row.stack);
-        },
-    );
+    table(body, &framed(source, caption, "Stack"), &rows, &columns, |page, row| {
+        stack_name(page, &source.mark(row.stack), row.stack);
+    });
     if fold {
         body.raw("</details>");
     }
