@@ -23,7 +23,7 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
     for (place, phase) in phases.iter().enumerate() {
         let mut part = Markup::new();
         phase_table(&mut part, source, phase);
-        not_tested(&mut part, source, phase);
+        not_tested(&mut part, source, phase, place);
         phase_part(
             &mut body,
             place,
@@ -104,7 +104,7 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
     );
 }
 
-fn not_tested(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
+fn not_tested(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport, place: usize) {
     let margin = source.analysis.study.margin;
     let all = &source.analysis.not_tested;
     let mut rows: Vec<&NotTested> = all
@@ -124,7 +124,7 @@ fn not_tested(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
         high: Some(one.high),
     };
     let intervals: Vec<Interval> = rows.iter().map(|one| interval(one)).collect();
-    let forest = Forest::over(&intervals, margin);
+    let forest = Forest::over(&intervals, margin, place + 1);
     let columns: Vec<Column<'_, &NotTested>> = vec![
         column("of what", "not tested", |one: &&NotTested| {
             Shown::Text(one.what.clone())

@@ -17,7 +17,12 @@ pub(crate) struct Interval {
 
 impl Interval {
     pub(crate) fn words(&self) -> String {
-        let end = |value: Option<f64>| value.map_or("unbounded".into(), ratio);
+        // An interval of few blocks may have ends that no reader needs to the last digit.
+        let end = |value: Option<f64>| match value {
+            None => "unbounded".to_string(),
+            Some(value) if value >= 10_000.0 => "over 10,000".into(),
+            Some(value) => ratio(value),
+        };
         format!("{} to {}", end(self.low), end(self.high))
     }
 }
@@ -27,6 +32,8 @@ impl Interval {
 pub(crate) struct Forest {
     scale: LogScale,
     margin: f64,
+    /// Tells the charts of a page apart.
+    number: usize,
 }
 
 /// Width of a row's drawing; it is stretched to the column.
@@ -37,7 +44,7 @@ const FARTHEST: f64 = 20.0;
 
 impl Forest {
     /// A scale on which all of them and the margin are seen.
-    pub(crate) fn over(intervals: &[Interval], margin: f64) -> Forest {
+    pub(crate) fn over(intervals: &[Interval], margin: f64, number: usize) -> Forest {
         let mut low = 1.0 / (1.0 + 2.0 * margin).max(1.1);
         let mut high = (1.0 + 2.0 * margin).max(1.1);
         for one in intervals {
@@ -50,21 +57,19 @@ impl Forest {
         Forest {
             scale: LogScale::between(low / air, high * air),
             margin,
+            number,
         }
     }
 
     /// The line of one ratio; `class` says how it is painted. Its numbers stand beside it, so that it is silent for readers
     /// that speak.
     pub(crate) fn row(&self, one: &Interval, class: &str) -> Markup {
-        let across = |value: f64| (self.scale.place(value).clamp(0.0, 1.0) * WIDTH).round() as i64;
-        let margin = (across(1.0 / (1.0 + self.margin)), across(1.0 + self.margin));
+        let across = |value: f64| self.across(value);
         let mut page = Markup::new();
         page.raw("<svg class=forest viewBox=\"0 0 1000 22\" preserveAspectRatio=none aria-hidden=true>");
-        let ground = format!("M{},0H{}V22H{}z", margin.0, margin.1, margin.0);
-        page.empty("path", &[("class", "margin"), ("d", &ground)]);
-        page.empty("path", &[("class", "one"), ("d", &format!("M{},0V22", across(1.0)))]);
+        page.empty("use", &[("href", &format!("#ground{}", self.number))]);
         let (low, high) = (self.end(one.low), self.end(one.high));
-        let (from, to) = (low.map_or(0, across), high.map_or(WIDTH as i64, across));
+        let (from, to) = (low.map_or(0, &across), high.map_or(WIDTH as i64, &across));
         let mut line = format!("M{from},11H{to}");
         // An end that lies beyond the chart is an arrow, not an end.
         line.push_str(&low.map_or("M9,5L0,11L9,17".into(), |_| format!("M{from},6V16")));
@@ -74,6 +79,10 @@ impl Forest {
         page.empty("path", &[("class", &format!("dot {class}")), ("d", &dot)]);
         page.raw("</svg>");
         page
+    }
+
+    fn across(&self, value: f64) -> i64 {
+        (self.scale.place(value).clamp(0.0, 1.0) * WIDTH).round() as i64
     }
 
     /// An end that lies inside the chart.
@@ -86,9 +95,23 @@ impl Forest {
         const MARKS: [f64; 19] = [
             1.0, 0.1, 10.0, 0.5, 2.0, 0.2, 5.0, 0.8, 1.25, 0.05, 20.0, 0.9, 1.1, 0.67, 1.5, 0.95, 1.05, 0.3, 3.0,
         ];
-        axis(&self.scale, &MARKS, 0.13, |mark| {
+        let mut page = axis(&self.scale, &MARKS, 0.13, |mark| {
             if mark == 1.0 { "1 (base)".into() } else { ratio(mark) }
-        })
+        });
+        // Margin and the line at 1, once for all rows.
+        let (from, to) = (self.across(1.0 / (1.0 + self.margin)), self.across(1.0 + self.margin));
+        page.raw("<svg class=defs aria-hidden=true>");
+        page.open("g", &[("id", &format!("ground{}", self.number))]);
+        page.empty(
+            "path",
+            &[("class", "margin"), ("d", &format!("M{from},0H{to}V22H{from}z"))],
+        );
+        page.empty(
+            "path",
+            &[("class", "one"), ("d", &format!("M{},0V22", self.across(1.0)))],
+        );
+        page.raw("</g></svg>");
+        page
     }
 }
 
@@ -110,7 +133,7 @@ mod tests {
             low: Some(0.0001),
             high: None,
         };
-        let forest = Forest::over(&[wild], 0.05);
+        let forest = Forest::over(&[wild], 0.05, 0);
         let row = forest.row(&wild, "equal").finish();
         assert!(row.contains("M9,5L0") && row.contains("L1000,11"), "{row}");
         assert_eq!(wild.words(), "0.000 to unbounded");
@@ -119,7 +142,7 @@ mod tests {
             low: Some(0.7),
             high: Some(0.9),
         };
-        let row = Forest::over(&[tame], 0.05).row(&tame, "worse").finish();
+        let row = Forest::over(&[tame], 0.05, 0).row(&tame, "worse").finish();
         assert!(!row.contains('L'), "{row}");
     }
 }

@@ -42,7 +42,7 @@ fn interval(one: &Comparison) -> Option<Interval> {
 fn chart(body: &mut Markup, source: &Source<'_>) {
     let analysis = source.analysis;
     let intervals: Vec<Interval> = analysis.comparisons.iter().filter_map(interval).collect();
-    let forest = Forest::over(&intervals, analysis.study.margin);
+    let forest = Forest::over(&intervals, analysis.study.margin, 0);
     body.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Ratios to the base\"><table class=\"forests\" data-chart=\"ratios\"><caption class=\"sr\">Ratios to the base</caption><thead><tr><th scope=\"col\">Phase, stack</th><th scope=\"col\" class=\"chart\"><span class=\"sr\">Chart</span>");
     body.add(&forest.axis());
     body.raw("</th><th scope=\"col\">Ratio, interval</th><th scope=\"col\" class=\"few\">Blocks</th><th scope=\"col\">Verdict</th></tr></thead>");
@@ -76,37 +76,23 @@ fn chart(body: &mut Markup, source: &Source<'_>) {
 }
 
 fn row(body: &mut Markup, source: &Source<'_>, forest: &Forest, one: &Comparison) {
-    body.raw("<tr><th scope=\"row\">");
+    body.raw("<tr><th scope=row>");
     stack_name(body, &source.mark(&one.stack), &one.stack);
-    body.raw("</th>");
     match interval(one) {
         Some(interval) => {
-            body.raw("<td class=\"chart\">");
+            body.raw("<td class=chart>");
             body.add(&forest.row(&interval, verdict_class(one.verdict)));
-            body.raw("</td>");
             body.raw("<td>");
             body.text(&ratio(interval.ratio));
             body.element("i", &[], &interval.words());
-            body.raw("</td>");
-            body.element("td", &[("class", "few")], &one.n.map_or("-".into(), |n| n.to_string()));
+            body.raw("<td class=few>");
+            body.text(&one.n.map_or("-".into(), |n| n.to_string()));
         }
-        None => body.raw("<td class=\"chart\"></td><td>-</td><td class=\"few\">-</td>"),
+        None => body.raw("<td class=chart><td>-<td class=few>-"),
     }
-    body.raw("<td class=\"verdict\">");
-    verdict(body, one.verdict);
-    body.raw("</td></tr>");
-}
-
-fn verdict(body: &mut Markup, verdict: Verdict) {
-    body.open("span", &[("class", verdict_class(verdict))]);
-    body.raw(match verdict {
-        Verdict::Better => "<b aria-hidden=\"true\">\u{25b2}</b> ",
-        Verdict::Worse => "<b aria-hidden=\"true\">\u{25bc}</b> ",
-        Verdict::Equivalent => "<b aria-hidden=\"true\">=</b> ",
-        Verdict::NotEnoughData => "<b aria-hidden=\"true\">?</b> ",
-    });
-    body.text(verdict.words());
-    body.raw("</span>");
+    // The sign before the word is put by the style.
+    body.open("td", &[("class", &format!("verdict {}", verdict_class(one.verdict)))]);
+    body.text(one.verdict.words());
 }
 
 fn verdict_class(verdict: Verdict) -> &'static str {

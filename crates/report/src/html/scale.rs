@@ -114,7 +114,7 @@ mod tests {
         let scale = LogScale::between(0.5, 2.0);
         assert_eq!(scale.percent(1.0), "50%");
         assert_eq!(scale.percent(0.1), "0%");
-        assert!((scale.place(1.4142135) - 0.75).abs() < 1e-6);
+        assert!((scale.place(std::f64::consts::SQRT_2) - 0.75).abs() < 1e-6);
         assert_eq!(LogScale::over([0.0, f64::NAN]), None);
         let scale = LogScale::over([100.0]).unwrap();
         assert!(scale.low() < 100.0 && scale.high() > 100.0);

@@ -157,7 +157,7 @@ fn class_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport, clas
 
 /// Parts of the axis in which operations are counted.
 const PARTS: usize = 72;
-const PARTS_LEAN: usize = 36;
+const PARTS_LEAN: usize = 28;
 /// Height of the drawing, and of the line on which the shape stands.
 const HEIGHT: f64 = 30.0;
 const FLOOR: f64 = 24.0;
@@ -171,17 +171,15 @@ fn shape(row: &Spread, scale: &LogScale, mark: &str, lean: bool) -> Markup {
     }
     let across = |value: f64| format!("{:.1}", scale.place(value) * parts as f64);
     let quantile = |q: f64| row.histogram.value_at_quantile(q) as f64;
-    let range = format!(
+    let mut marks = format!(
         "M{},27H{}",
         across(row.histogram.min() as f64),
         across(row.histogram.max() as f64)
     );
     // Median tall, p99 and p99.9 short.
-    let marks = [(0.5, 3), (0.99, 18), (0.999, 22)];
-    let marks: String = marks
-        .iter()
-        .map(|(q, top)| format!("M{},{top}V{HEIGHT}", across(quantile(*q))))
-        .collect();
+    for (q, top) in [(0.5, 3), (0.99, 18), (0.999, 22)] {
+        marks.push_str(&format!("M{},{top}V{HEIGHT}", across(quantile(q))));
+    }
     let mut page = Markup::new();
     let view = format!("0 0 {parts} {HEIGHT}");
     page.open(
@@ -194,8 +192,7 @@ fn shape(row: &Spread, scale: &LogScale, mark: &str, lean: bool) -> Markup {
         ],
     );
     page.empty("path", &[("class", mark), ("d", &steps(&counts))]);
-    page.empty("path", &[("class", "range"), ("d", &range)]);
-    page.empty("path", &[("class", "quantile"), ("d", &marks)]);
+    page.empty("path", &[("class", "q"), ("d", &marks)]);
     page.close("svg");
     page
 }

@@ -79,7 +79,9 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
     let (title, unit, form) = primary(phase.metric);
     let columns: Vec<Column<'_, Cell>> = vec![
         column(title, unit, |cell: &Cell| ranged(cell.primary, form)).compared(),
-        column("over time", "rate", |cell: &Cell| spark(&cell.rate_over_time)),
+        column("over time", "rate", |cell: &Cell| {
+            spark(&cell.rate_over_time, source.lean)
+        }),
         column("operations", "per s", |cell: &Cell| match phase.metric {
             Metric::ResponseNsP99 => shown(cell.operations_per_s, number),
             _ => Shown::Nothing,
@@ -129,18 +131,23 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
 }
 
 /// Rate over time in a word's size; from zero, so that a stall goes down to the line.
-fn spark(rates: &[f64]) -> Shown {
+fn spark(rates: &[f64], lean: bool) -> Shown {
+    let halved: Vec<f64> = rates.chunks(2).map(stats::mean).collect();
+    let rates = if lean { &halved } else { rates };
     let most = rates.iter().copied().fold(0.0, f64::max);
     if rates.len() < 2 || most <= 0.0 {
         return Shown::Nothing;
     }
-    let points: Vec<String> = rates
+    let heights: Vec<i64> = rates
         .iter()
-        .enumerate()
-        .map(|(place, rate)| format!("{},{}", place * 4, (20.0 - 18.0 * rate / most).round()))
+        .map(|rate| (20.0 - 18.0 * rate / most).round() as i64)
         .collect();
+    let mut path = format!("M0,{}l", heights[0]);
+    for pair in heights.windows(2) {
+        path.push_str(&format!("1,{} ", pair[1] - pair[0]));
+    }
     let mut chart = Markup::new();
-    let view = format!("0 0 {} 21", (rates.len() - 1) * 4);
+    let view = format!("0 0 {} 21", rates.len() - 1);
     chart.open(
         "svg",
         &[
@@ -150,7 +157,7 @@ fn spark(rates: &[f64]) -> Shown {
             ("aria-hidden", "true"),
         ],
     );
-    chart.empty("polyline", &[("points", &points.join(" "))]);
+    chart.empty("path", &[("d", path.trim_end())]);
     chart.raw("</svg>");
     Shown::Chart(chart)
 }
