@@ -133,7 +133,7 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
 /// Rate over time in a word's size; from zero, so that a stall goes down to the line.
 fn spark(rates: &[f64], lean: bool) -> Shown {
     let halved: Vec<f64> = rates.chunks(2).map(stats::mean).collect();
-    let rates = if lean { &halved } else { rates };
+    let rates: &[f64] = if lean { &halved } else { rates };
     let most = rates.iter().copied().fold(0.0, f64::max);
     if rates.len() < 2 || most <= 0.0 {
         return Shown::Nothing;
