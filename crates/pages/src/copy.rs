@@ -230,9 +230,7 @@ impl Transfer {
                 }
             }
             if writing > written.len() {
-                // Real clocks are one: read later, the target's is never behind. A model's must be moved on.
-                let now = source.now();
-                let least = usize::from(reading == 0 || target.now() < now);
+                let least = usize::from(reading == 0 || is_behind(target, source.now()));
                 target.wait(least, until.filter(|_| reading > 0), &mut written)?;
             }
             for completion in &written {
@@ -438,6 +436,11 @@ fn one<P: Port + ?Sized>(
         port.wait(1, None, &mut done)?;
     }
     whole(&done[0], what, place, len)
+}
+
+/// Whether a model's clock must be moved on. Real clocks are one: read later, it is never behind.
+fn is_behind<P: Port + ?Sized>(port: &P, now: Nanos) -> bool {
+    port.now() < now
 }
 
 /// Brings a model's clock up to `now`; other clocks are there already.
