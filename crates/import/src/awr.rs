@@ -112,7 +112,7 @@ impl<'t> Reader<'t> {
         if text.contains("(RAC)") || text.contains("GLOBAL") {
             return other(
                 "this is the report of a whole cluster, whose tables are by instance",
-                "make a report of each instance (awrrpti.sql) and import them with --instance",
+                "make a report of each instance (awrrpti.sql) and import each as a stack of its own (--stack)",
             );
         }
         self.heads += 1;

@@ -41,6 +41,7 @@ fn shown(scene: &Scene) -> (report::Analysis, String, String) {
     let style = Style {
         width: 100,
         colour: false,
+        utf8: false,
     };
     let validator = jsonschema::validator_for(&schema()).unwrap();
     assert!(validator.is_valid(&json(&analysis)));
