@@ -237,6 +237,19 @@ impl<'a> Group<'a> {
         for stack in of {
             clauses.push(self.reason(stack));
         }
+        if !better.is_empty() {
+            // Whoever takes the better one still wants to know how bad the others are, and which of them nothing speaks against.
+            let mut rest = worse.clone();
+            rest.sort_by(|a, b| self.distance(b).total_cmp(&self.distance(a)));
+            clauses.extend(rest.into_iter().map(|stack| self.reason(stack)));
+            let told = |stack: &&str| !better.contains(stack) && !worse.contains(stack) && !mixed.contains(stack);
+            let open = self.stacks.iter().copied().filter(told);
+            let open: Vec<&str> = open.filter(|stack| self.has(stack, Verdict::NotEnoughData)).collect();
+            if !open.is_empty() {
+                let are = if open.len() == 1 { "is" } else { "are" };
+                clauses.push(format!("{} {are} undecided", listed(&open, "and")));
+            }
+        }
         let members = self.members();
         let head = match (take.is_empty(), take.len() == members.len(), members.len()) {
             (true, ..) => format!("take none of {}", listed(&members, "and")),

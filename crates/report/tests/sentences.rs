@@ -124,3 +124,17 @@ fn equivalent_here_and_open_there_is_no_advice() {
          2 other differences could not be told in 4 blocks."
     );
 }
+
+#[test]
+fn the_better_one_hides_neither_the_loser_nor_the_undecided() {
+    let actors = [("ext4", 1.0), ("xfs", 1.02), ("btrfs", 0.05), ("group", 20.0)];
+    let mut scene = scene(actors.map(|(name, speed)| actor(name, speed)).into());
+    scene.noise = 0.15;
+    let sentence = said(&scene);
+    assert!(
+        sentence.starts_with("Of ext4, xfs, btrfs and group, take group: group does "),
+        "{sentence}"
+    );
+    assert!(sentence.contains("; btrfs does 0.0"), "{sentence}");
+    assert!(sentence.contains("; xfs is undecided"), "{sentence}");
+}
