@@ -32,6 +32,7 @@ mod plan;
 mod planted;
 mod port;
 mod port_beside;
+mod port_open;
 mod port_read;
 mod port_write;
 mod publish;

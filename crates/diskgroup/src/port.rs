@@ -5,83 +5,23 @@
 //! token are the port's own: 63 says that a slot stands behind it, 62 is the *side*, which flips with the epoch, so that the port
 //! knows when its last request of an older epoch is done. Prevents: a group that costs more than the disks it is made of.
 
-use crate::board::{Board, Seat};
+use crate::board::Board;
 use crate::core::Core;
-use crate::error::GroupError;
 use crate::geometry::Geometry;
-use crate::map::{Entry, FileMap};
+use crate::map::Entry;
 use crate::port_beside::Beside;
+use crate::port_open::{Open, Ticket, layer, locked};
 use crate::slot::{Child, Slot};
 use crate::verify::Verify;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use targets::{Completion, Extent, FileId, IoFault, Nanos, Op, Port, Request, TargetError, Waker};
 
 pub(crate) const SLOT: u64 = 1 << 63;
 pub(crate) const SIDE: u64 = 1 << 62;
 /// How long a port with nothing in flight waits for an extent that is being copied before it looks again.
 const LOOK_AGAIN_NS: u64 = 200_000;
-
-/// A file as the port has it open.
-pub(crate) struct Open {
-    reads: Arc<[AtomicU64]>,
-    /// Reads up to here, inside one unit, go straight: the size of a file with one copy in coarse stripes, otherwise 0.
-    straight_to: u64,
-    /// Reads up to here, inside one unit, need a slot, in case another copy must be read: the size of a mirrored file in coarse
-    /// stripes, otherwise 0.
-    single_to: u64,
-    size: u64,
-    pub(crate) map: Arc<FileMap>,
-}
-
-impl Open {
-    /// `slotted`: no read goes straight.
-    fn new(map: Arc<FileMap>, slotted: bool) -> Open {
-        let size = map.size.load(Ordering::Acquire);
-        let up_to = |on: bool| if on && !slotted { size } else { 0 };
-        Open {
-            reads: map.reads.clone(),
-            straight_to: up_to(map.copies == 1 && !map.fine),
-            single_to: up_to(map.copies > 1 && !map.fine),
-            size,
-            map,
-        }
-    }
-}
-
-/// What must be undone when the port goes.
-pub(crate) struct Ticket<P: Port> {
-    pub(crate) core: Arc<Mutex<Core<P>>>,
-    pub(crate) board: Arc<Board>,
-    pub(crate) seat: Arc<Seat>,
-    pub(crate) files: Vec<u32>,
-}
-
-impl<P: Port> Drop for Ticket<P> {
-    fn drop(&mut self) {
-        self.board.stand_up(&self.seat);
-        let mut core = locked(&self.core);
-        for number in &self.files {
-            if let Some(file) = core.files.get_mut(number) {
-                file.opens -= 1;
-                file.unsure |= !self.seat.is_empty();
-            }
-        }
-    }
-}
-
-pub(crate) fn locked<P>(core: &Mutex<Core<P>>) -> MutexGuard<'_, Core<P>> {
-    // A panic inside leaves the core dead or whole; both are seen by the next who asks.
-    core.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn layer(error: GroupError) -> TargetError {
-    match error {
-        GroupError::Target(error) => error,
-        other => TargetError::Layer(Box::new(other)),
-    }
-}
 
 /// A worker's window on open files of a group. Made by [`crate::Group::open`]; the port below stays the worker's own, so nothing is
 /// shared per I/O. It must be opened on the same disks in the same order as the port of the group.
@@ -253,10 +193,26 @@ impl<P: Port> GroupPort<P> {
         }
     }
 
-    /// Everything but the straight path with credit.
+    /// Everything but the straight path with credit. The request comes in parts, in registers: a reference would have it written
+    /// to memory before each look at the straight path, which costs as much as the map.
     #[inline(never)]
-    fn submit_with_care(&mut self, request: &Request) -> Result<(), TargetError> {
-        let mut request = *request;
+    fn submit_with_care(
+        &mut self,
+        op: Op,
+        file: FileId,
+        offset: u64,
+        at: u64,
+        len: u32,
+        token: u64,
+    ) -> Result<(), TargetError> {
+        let mut request = Request {
+            op,
+            file,
+            offset,
+            at,
+            len,
+            token,
+        };
         if self.upper == 0 {
             self.sit();
         } else if self.upper >= self.depth {
@@ -279,7 +235,7 @@ impl<P: Port> GroupPort<P> {
                 return self.inner.submit(request);
             }
             if let Some(entry) = self.address(&request, open, open.single_to) {
-                let sent = self.submit_single(&request, entry);
+                let sent = self.submit_single(entry, file, offset, at, len, token);
                 self.credit = self.credit_now();
                 return sent;
             }
@@ -374,11 +330,27 @@ impl<P: Port> GroupPort<P> {
 
     /// A read in one piece of a mirrored file: a slot remembers it, in case another copy must be read.
     #[inline(never)]
-    fn submit_single(&mut self, request: &Request, entry: Entry) -> Result<(), TargetError> {
+    fn submit_single(
+        &mut self,
+        entry: Entry,
+        file: FileId,
+        offset: u64,
+        at: u64,
+        len: u32,
+        token: u64,
+    ) -> Result<(), TargetError> {
+        let request = Request {
+            op: Op::Read,
+            file,
+            offset,
+            at,
+            len,
+            token,
+        };
         let index = self.free.pop().expect("as many slots as requests may be in flight");
         let slot = &mut self.slots[index as usize];
         // The rest of it stays as it was until something goes wrong.
-        (slot.request, slot.simple) = (*request, true);
+        (slot.request, slot.simple) = (request, true);
         self.singles += 1;
         let child = Child {
             slot: index,
@@ -386,7 +358,7 @@ impl<P: Port> GroupPort<P> {
             piece: 0,
             retry: false,
         };
-        let mut below = *request;
+        let mut below = request;
         self.redirect(&mut below, entry, child.token());
         self.inner.submit(below)
     }
@@ -431,24 +403,31 @@ impl<P: Port> Port for GroupPort<P> {
     /// Inlined as the port below is: a call that passes a request through memory costs more than all of this.
     #[inline(always)]
     fn submit(&mut self, mut request: Request) -> Result<(), TargetError> {
+        let Request {
+            op,
+            file,
+            offset,
+            at,
+            len,
+            token,
+        } = request;
         if self.credit > 0
-            && request.op == Op::Read
-            && let Some(open) = self.files.get(usize::from(request.file.0))
+            && op == Op::Read
+            && let Some(open) = self.files.get(usize::from(file.0))
         {
             if let Some(entry) = self.address(&request, open, open.straight_to) {
                 self.credit -= 1;
                 self.upper += 1;
-                let token = request.token;
                 self.redirect(&mut request, entry, token);
                 return self.inner.submit(request);
             }
             if let Some(entry) = self.address(&request, open, open.single_to) {
                 self.credit -= 1;
                 self.upper += 1;
-                return self.submit_single(&request, entry);
+                return self.submit_single(entry, file, offset, at, len, token);
             }
         }
-        self.submit_with_care(&request)
+        self.submit_with_care(op, file, offset, at, len, token)
     }
 
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {

@@ -3,7 +3,8 @@
 //! Prevents: an error handed up while a good copy exists.
 
 use crate::map::{Entry, FileMap};
-use crate::port::{EIO, GroupPort, layer};
+use crate::port::{EIO, GroupPort};
+use crate::port_open::layer;
 use crate::slot::{Child, Retry};
 use std::sync::atomic::Ordering;
 use targets::{FileId, IoFault, Op, Port, Request, TargetError};

@@ -4,7 +4,8 @@
 
 use crate::map::{Entry, FileMap};
 use crate::planted::Planted;
-use crate::port::{EIO, GroupPort, layer};
+use crate::port::{EIO, GroupPort};
+use crate::port_open::layer;
 use crate::slot::{Child, PIECES_MAX};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

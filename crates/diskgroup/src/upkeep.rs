@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::error::GroupError;
 use crate::jobs::{Job, Kind, Limbo, Planned};
 use crate::planted::Planted;
-use crate::port::locked;
+use crate::port_open::locked;
 use crate::upkeep_io::Copying;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
