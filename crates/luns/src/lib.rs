@@ -3,6 +3,8 @@
 //! Three things in the order a run needs them: [`create_file`] and [`rewrite`] make LUN files that are whole (written in
 //! full with incompressible data, no hole, no unwritten extent), [`attach`] puts a loop device with direct I/O on one, and
 //! [`inspect_device`] says whether a device may be used at all. Nothing here journals: who calls writes the undo first.
+//!
+//! [`model`] computes what a disk, an array, a cloud volume or a flash device would have taken for a request.
 
 mod error;
 mod file;
@@ -10,6 +12,7 @@ mod fill;
 mod inspect;
 mod kernel;
 mod loops;
+pub mod model;
 mod signature;
 mod sysfs;
 

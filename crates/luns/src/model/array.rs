@@ -1,0 +1,192 @@
+//! A storage array: a shared read cache, a protected write cache, limits of its port and of each LUN, disks behind.
+//!
+//! Takes requests for any of its LUNs. A read is a hit when all its blocks are in the cache (least recently used goes first), else one
+//! of the disks behind serves it and its blocks come in. A write is acknowledged from the write cache, which keeps it without power, and
+//! destaged at the rate of the disks behind; with the cache full it waits for room. Prevents: a study of an array's cache told as one of its disks.
+
+use super::bucket::Bucket;
+use super::latency::Latency;
+use super::lru::Lru;
+use super::volume::Limit;
+use super::waiting::{Waiting, count};
+use super::{Answer, Ask, Command, Counters, DeviceModel};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use targets::Nanos;
+
+/// Parameters of an array.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ArrayParameters {
+    /// Read cache in bytes.
+    pub read_cache_bytes: u64,
+    /// Write cache in bytes; 0: writes go to the disks behind before they are acknowledged.
+    pub write_cache_bytes: u64,
+    /// Unit of the read cache in bytes.
+    pub block_bytes: u32,
+    /// Latency of a read hit and of a write that the cache takes.
+    pub hit: Latency,
+    /// Latency of a read that the disks behind serve.
+    pub miss: Latency,
+    /// Reads that the disks behind serve at a time.
+    pub parallel: u32,
+    /// Bytes a second that the disks behind take from the write cache.
+    pub destage_rate: f64,
+    /// Limit on requests of each LUN.
+    pub lun_requests: Option<Limit>,
+    /// Limit on bytes of each LUN.
+    pub lun_bytes: Option<Limit>,
+    /// Limit on bytes of the port that all LUNs share.
+    pub port_bytes: Option<Limit>,
+}
+
+/// The array.
+pub struct Array {
+    parameters: ArrayParameters,
+    cache: Lru,
+    disks: BinaryHeap<Reverse<Nanos>>,
+    luns: Vec<[Option<Bucket>; 2]>,
+    port: Option<Bucket>,
+    /// When the write cache will have been emptied, if nothing more comes; its level is what is destaged until then.
+    clean_at: Nanos,
+    written_by: Nanos,
+    rng: Xoshiro256PlusPlus,
+    waiting: Waiting,
+    counters: Counters,
+    now: Nanos,
+}
+
+impl Array {
+    /// An array with cold caches and that many LUNs.
+    pub fn new(parameters: ArrayParameters, luns: u16, seed: u64) -> Array {
+        let fill = |limit: Option<Limit>| limit.map(|l| Bucket::new(l.per_second, l.credit));
+        let p = &parameters;
+        Array {
+            cache: Lru::new((p.read_cache_bytes / u64::from(p.block_bytes)) as usize),
+            disks: (0..p.parallel.max(1)).map(|_| Reverse(0)).collect(),
+            luns: (0..luns).map(|_| [fill(p.lun_requests), fill(p.lun_bytes)]).collect(),
+            port: fill(p.port_bytes),
+            parameters,
+            clean_at: 0,
+            written_by: 0,
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            waiting: Waiting::default(),
+            counters: Counters::default(),
+            now: 0,
+        }
+    }
+
+    /// When the limits let a request go.
+    fn goes_at(&mut self, now: Nanos, ask: &Ask) -> Nanos {
+        let [requests, bytes] = &mut self.luns[usize::from(ask.lun)];
+        let mut at = now;
+        if let Some(bucket) = requests {
+            at = at.max(bucket.take(now, 1));
+        }
+        for bucket in [bytes, &mut self.port].into_iter().flatten() {
+            at = at.max(bucket.take(now, u64::from(ask.len)));
+        }
+        self.counters.held_ns += at - now;
+        at
+    }
+
+    /// Whether all blocks of a request are cached; they are afterwards.
+    fn touch(&mut self, ask: &Ask) -> bool {
+        let block = u64::from(self.parameters.block_bytes);
+        let first = ask.offset / block;
+        let last = (ask.offset + u64::from(ask.len).max(1) - 1) / block;
+        let mut all = true;
+        for nth in first..=last {
+            all &= self.cache.touch(u64::from(ask.lun) << 48 | nth);
+        }
+        all
+    }
+
+    fn read(&mut self, at: Nanos, ask: &Ask) -> Nanos {
+        if self.touch(ask) {
+            self.counters.cache_hits += 1;
+            return at + self.parameters.hit.draw(&mut self.rng);
+        }
+        self.counters.cache_misses += 1;
+        let takes = self.parameters.miss.draw(&mut self.rng);
+        let mut disk = self.disks.peek_mut().expect("an array has at least one disk");
+        let ends = disk.0.max(at) + takes;
+        *disk = Reverse(ends);
+        ends
+    }
+
+    /// When a write is acknowledged: as soon as the cache has room for it.
+    fn write(&mut self, at: Nanos, ask: &Ask) -> Nanos {
+        self.touch(ask);
+        let rate = self.parameters.destage_rate;
+        let destage = |bytes: f64| (bytes / rate * 1e9).round() as u64;
+        let takes = self.parameters.hit.draw(&mut self.rng);
+        let whole = destage(self.parameters.write_cache_bytes as f64);
+        let own = destage(f64::from(ask.len));
+        // There is room when what lies before it takes no longer to destage than a full cache less this write.
+        let room_at = self.clean_at.saturating_sub(whole.saturating_sub(own));
+        self.clean_at = self.clean_at.max(at) + own;
+        let in_cache = self.parameters.write_cache_bytes >= u64::from(ask.len);
+        let ends = if in_cache {
+            at.max(room_at) + takes
+        } else {
+            self.clean_at + takes
+        };
+        self.written_by = self.written_by.max(ends);
+        ends
+    }
+}
+
+impl DeviceModel for Array {
+    fn submit(&mut self, now: Nanos, ask: Ask) {
+        self.now = now;
+        self.waiting.came(now);
+        count(&mut self.counters, &ask);
+        let ends = match ask.command {
+            // What was acknowledged is kept: a flush waits for the writes under way.
+            Command::Flush => now.max(self.written_by) + self.parameters.hit.draw(&mut self.rng),
+            Command::Read => {
+                let at = self.goes_at(now, &ask);
+                self.read(at, &ask)
+            }
+            Command::Write { .. } => {
+                let at = self.goes_at(now, &ask);
+                self.write(at, &ask)
+            }
+        };
+        self.waiting.ends(ask.id, ends);
+    }
+
+    fn next(&self) -> Option<Nanos> {
+        self.waiting.next()
+    }
+
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) {
+        self.now = now;
+        self.waiting.advance(now, &mut self.counters, done);
+    }
+
+    fn counters(&self) -> Counters {
+        let left = self.clean_at.saturating_sub(self.now) as f64 / 1e9 * self.parameters.destage_rate;
+        let left = (left.round() as u64).min(self.counters.write_bytes);
+        Counters {
+            destaged_bytes: self.counters.write_bytes - left,
+            ..self.counters
+        }
+    }
+
+    fn rate_max(&self, len: u32) -> Option<f64> {
+        let luns = self.luns.len() as f64;
+        let of = |limit: Option<Limit>, each: f64, times: f64| limit.map(|l| l.per_second / each * times);
+        let p = &self.parameters;
+        [
+            of(p.lun_requests, 1.0, luns),
+            of(p.lun_bytes, f64::from(len.max(1)), luns),
+            of(p.port_bytes, f64::from(len.max(1)), 1.0),
+        ]
+        .into_iter()
+        .flatten()
+        .reduce(f64::min)
+    }
+}

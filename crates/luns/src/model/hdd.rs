@@ -1,0 +1,300 @@
+//! A hard disk: an arm, a turning platter, a queue that is served in the order of nearness, a write cache.
+//!
+//! Takes requests, gives times. One request at a time is at the head; the next is, of the first [`QUEUE_MAX`], the one whose sector can
+//! be reached first (shortest positioning time first, as native command queueing does; Jacobson and Wilkes 1991, Seltzer et al. 1990),
+//! unless one has waited too long. Reads in sequence are served from read-ahead. With its write cache on, a write is acknowledged
+//! when it is there, and lost with the power until it is flushed. Prevents: random reads that cost what sequential ones do.
+
+use super::geometry::{Geometry, SeekTimes};
+use super::waiting::{Waiting, count};
+use super::{Answer, Ask, Command, Counters, DeviceModel};
+use std::collections::VecDeque;
+use targets::Nanos;
+
+/// Requests that the disk chooses from; more wait in line.
+pub const QUEUE_MAX: usize = 32;
+/// Cached writes that the disk chooses from, the oldest.
+const DESTAGE_MAX: usize = 128;
+/// Who has waited longer goes next.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// Parameters of a disk.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HddParameters {
+    /// Turns a minute.
+    pub rpm: u32,
+    /// Bytes a second at the outer edge, sustained.
+    pub outer_rate: f64,
+    /// Bytes a second at the inner edge, sustained.
+    pub inner_rate: f64,
+    /// Times of the arm for reads.
+    pub seek: SeekTimes,
+    /// What a write's positioning takes more, in nanoseconds.
+    pub write_settle_ns: u64,
+    /// Bytes a second between host and disk.
+    pub bus_rate: f64,
+    /// Time in nanoseconds that a command takes before anything moves.
+    pub overhead_ns: u64,
+    /// Bytes read ahead of a sequence.
+    pub ahead_bytes: u64,
+    /// Bytes of writes that the disk may hold unwritten; 0: its write cache is off.
+    pub write_cache_bytes: u64,
+    /// Share of the arm's way that the LUN takes; 1: it stands for a whole disk.
+    pub stroke: f64,
+}
+
+/// What the head is to do.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Job {
+    /// Whose request ends with it; none for a cached write.
+    id: Option<u64>,
+    read: bool,
+    offset: u64,
+    len: u32,
+    came: Nanos,
+    /// Cached writes: the order in which they were acknowledged.
+    nth: u64,
+}
+
+/// Where the head is, or will be when what it does is done.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    free_at: Nanos,
+    turn: f64,
+    /// End of the last read, while nothing has broken its sequence, and when that passed the head.
+    stream: Option<(u64, Nanos)>,
+}
+
+/// The disk.
+pub struct Hdd {
+    parameters: HddParameters,
+    geometry: Geometry,
+    head: Head,
+    /// At the head.
+    serving: Option<Job>,
+    /// Requests, in order of arrival.
+    queue: VecDeque<Job>,
+    /// Cached writes, in order of arrival.
+    cached: VecDeque<Job>,
+    /// Writes that wait for room in the cache.
+    roomless: VecDeque<Job>,
+    /// Flushes, each with the first write that it does not wait for; in order.
+    flushes: VecDeque<(u64, u64)>,
+    /// Writes acknowledged from the cache so far.
+    taken_in: u64,
+    waiting: Waiting,
+    counters: Counters,
+}
+
+impl Hdd {
+    /// A disk that holds a LUN of `bytes`, its arm at the outer edge.
+    pub fn new(parameters: HddParameters, bytes: u64) -> Hdd {
+        let p = &parameters;
+        Hdd {
+            geometry: Geometry::new(bytes, p.rpm, p.outer_rate, p.inner_rate, p.seek, p.stroke),
+            parameters,
+            head: Head {
+                free_at: 0,
+                turn: 0.0,
+                stream: None,
+            },
+            serving: None,
+            queue: VecDeque::new(),
+            cached: VecDeque::new(),
+            roomless: VecDeque::new(),
+            flushes: VecDeque::new(),
+            taken_in: 0,
+            waiting: Waiting::default(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// What it is made of.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn bus_ns(&self, len: u32) -> u64 {
+        (f64::from(len) / self.parameters.bus_rate * 1e9).round() as u64
+    }
+
+    /// Time from `now` until the head has the first sector of a job, and the parts of it: arm and platter.
+    fn positioning_ns(&self, now: Nanos, job: &Job) -> (u64, u64) {
+        let turn = self.geometry.turn(job.offset);
+        let mut arm = self.geometry.seek_ns(self.head.turn, turn);
+        if !job.read {
+            arm += self.parameters.write_settle_ns;
+        }
+        (arm, self.geometry.rotation_wait_ns(now + arm, turn))
+    }
+
+    /// The nearest of some, and how near.
+    fn nearest<'a>(&self, now: Nanos, jobs: impl Iterator<Item = &'a Job>) -> Option<(usize, u64)> {
+        let near = jobs.enumerate().map(|(nth, job)| {
+            let (arm, platter) = self.positioning_ns(now, job);
+            let waited_too_long = now.saturating_sub(job.came) > PATIENCE_NS;
+            (nth, if waited_too_long { 0 } else { arm + platter })
+        });
+        near.min_by_key(|(_, ns)| *ns)
+    }
+
+    /// Takes the next job for a head that is free.
+    fn choose(&mut self, now: Nanos) -> Option<Job> {
+        if let Some((end, _)) = self.head.stream
+            && let Some(nth) = self
+                .queue
+                .iter()
+                .take(QUEUE_MAX)
+                .position(|j| j.read && j.offset == end)
+        {
+            return self.queue.remove(nth);
+        }
+        let asked = self.nearest(now, self.queue.iter().take(QUEUE_MAX));
+        // Requests go first while the cache has room: nobody waits for what lies in it.
+        let pressing = !self.flushes.is_empty() || !self.roomless.is_empty() || asked.is_none();
+        let before = self.flushes.front().map_or(u64::MAX, |flush| flush.1);
+        let candidates = self.cached.iter().take(DESTAGE_MAX).take_while(|job| job.nth < before);
+        let staged = if pressing { self.nearest(now, candidates) } else { None };
+        match (asked, staged) {
+            (Some((nth, near)), other) if other.is_none_or(|o| near <= o.1) => self.queue.remove(nth),
+            (_, Some((nth, _))) => self.cached.remove(nth),
+            _ => None,
+        }
+    }
+
+    /// Puts a job at the head at `now`; it ends at `head.free_at`.
+    fn serve(&mut self, now: Nanos, job: Job) {
+        let end = job.offset + u64::from(job.len);
+        let ready = now.max(job.came + self.parameters.overhead_ns);
+        let passing = self.geometry.passing_ns(job.offset, end);
+        if let Some((stream_end, passed_at)) = self.head.stream.filter(|s| job.read && s.0 == job.offset) {
+            self.counters.cache_hits += 1;
+            // The head went on reading until the read-ahead was full.
+            let lead = self
+                .geometry
+                .passing_ns(stream_end, stream_end + self.parameters.ahead_bytes);
+            let passed = passed_at.max(ready.saturating_sub(lead)) + passing;
+            self.head.free_at = passed.max(ready + self.bus_ns(job.len));
+            self.head.stream = Some((end, passed));
+        } else {
+            let (arm, platter) = self.positioning_ns(ready, &job);
+            self.counters.cache_misses += u64::from(job.read);
+            self.counters.seeks += u64::from(arm > self.parameters.write_settle_ns);
+            self.counters.seek_ns += arm;
+            self.counters.rotation_ns += platter;
+            self.head.free_at = ready + arm + platter + passing;
+            self.head.stream = job.read.then_some((end, self.head.free_at));
+        }
+        self.head.turn = self.geometry.turn(end);
+        self.serving = Some(job);
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        if self.serving.is_none()
+            && let Some(job) = self.choose(now)
+        {
+            self.serve(now, job);
+        }
+    }
+
+    /// The job at the head is done.
+    fn finish(&mut self) {
+        let (Some(job), at) = (self.serving.take(), self.head.free_at) else {
+            return;
+        };
+        match job.id {
+            Some(id) => self.waiting.ends(id, at),
+            None => self.staged(at, job.len),
+        }
+        self.begin(at);
+    }
+
+    /// A cached write is on the platter; nothing is at the head now.
+    fn staged(&mut self, at: Nanos, len: u32) {
+        self.counters.unflushed_bytes -= u64::from(len);
+        self.counters.destaged_bytes += u64::from(len);
+        let oldest = self.cached.front().map_or(u64::MAX, |job| job.nth);
+        while let Some((id, before)) = self.flushes.front().copied()
+            && before <= oldest
+        {
+            self.flushes.pop_front();
+            self.waiting.ends(id, at);
+        }
+        while let Some(next) = self.roomless.front().copied()
+            && self.has_room(next.len)
+        {
+            self.roomless.pop_front();
+            self.take_in(at, next);
+        }
+    }
+
+    fn has_room(&self, len: u32) -> bool {
+        self.counters.unflushed_bytes + u64::from(len) <= self.parameters.write_cache_bytes
+    }
+
+    /// A write is in the cache and acknowledged.
+    fn take_in(&mut self, now: Nanos, job: Job) {
+        self.counters.unflushed_bytes += u64::from(job.len);
+        if let Some(id) = job.id {
+            let there = now + self.parameters.overhead_ns + self.bus_ns(job.len);
+            self.waiting.ends(id, there);
+        }
+        self.cached.push_back(Job {
+            id: None,
+            nth: self.taken_in,
+            ..job
+        });
+        self.taken_in += 1;
+    }
+
+    fn flush(&mut self, now: Nanos, id: u64) {
+        if self.counters.unflushed_bytes == 0 {
+            self.waiting.ends(id, now + self.parameters.overhead_ns);
+        } else {
+            self.flushes.push_back((id, self.taken_in));
+        }
+    }
+}
+
+impl DeviceModel for Hdd {
+    fn submit(&mut self, now: Nanos, ask: Ask) {
+        self.waiting.came(now);
+        count(&mut self.counters, &ask);
+        let job = Job {
+            id: Some(ask.id),
+            read: ask.command == Command::Read,
+            offset: ask.offset,
+            len: ask.len,
+            came: now,
+            nth: 0,
+        };
+        match ask.command {
+            Command::Flush => self.flush(now, ask.id),
+            Command::Write { through: false } if u64::from(ask.len) <= self.parameters.write_cache_bytes => {
+                if self.roomless.is_empty() && self.has_room(ask.len) {
+                    self.take_in(now, job);
+                } else {
+                    self.roomless.push_back(job);
+                }
+            }
+            _ => self.queue.push_back(job),
+        }
+        self.begin(now);
+    }
+
+    fn next(&self) -> Option<Nanos> {
+        let head = self.serving.is_some().then_some(self.head.free_at);
+        [head, self.waiting.next()].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) {
+        while self.serving.is_some() && self.head.free_at <= now {
+            self.finish();
+        }
+        self.waiting.advance(now, &mut self.counters, done);
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}

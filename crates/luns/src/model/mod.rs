@@ -1,0 +1,190 @@
+//! Devices by calculation: what a disk, an array, a cloud volume or a flash device would have taken for a request.
+//!
+//! A [`DeviceModel`] takes requests with their time of arrival and gives each one's time of completion. It has no clock and
+//! moves no data: whoever serves real requests by it waits until the time that it says, whoever computes jumps there. The same
+//! parameters, seed and calls give the same times. Prevents: a modelled device that is only as regular as the machine it runs on,
+//! and a model that nobody can hold against theory.
+
+mod array;
+mod bucket;
+mod custom;
+mod geometry;
+mod hdd;
+mod latency;
+mod lru;
+mod presets;
+mod ssd;
+mod translation;
+mod volume;
+mod waiting;
+
+pub use array::{Array, ArrayParameters};
+pub use bucket::Bucket;
+pub use custom::{Custom, CustomError, CustomParameters, Histogram};
+pub use geometry::{Geometry, SeekTimes};
+pub use hdd::{Hdd, HddParameters, QUEUE_MAX};
+pub use latency::Latency;
+pub use presets::{Preset, array_preset, hdd_preset, presets, ssd_preset, volume_preset};
+pub use ssd::{Ssd, SsdParameters};
+pub use volume::{Limit, Volume, VolumeParameters};
+
+use targets::Nanos;
+
+/// What is asked of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Command {
+    /// Read.
+    Read,
+    /// Write; `through` is FUA: on stable storage before it is acknowledged.
+    Write {
+        /// Not acknowledged from a volatile cache.
+        through: bool,
+    },
+    /// All that was acknowledged is on stable storage before this is.
+    Flush,
+}
+
+/// One request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ask {
+    /// The caller's name for it; unique among those in flight.
+    pub id: u64,
+    /// LUN of the set.
+    pub lun: u16,
+    /// What to do.
+    pub command: Command,
+    /// Offset on the LUN in bytes; 0 for a flush.
+    pub offset: u64,
+    /// Length in bytes; 0 for a flush.
+    pub len: u32,
+}
+
+/// The end of one request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Answer {
+    /// When it is done: exact, and never later than the time that was asked for.
+    pub at: Nanos,
+    /// Which request.
+    pub id: u64,
+}
+
+/// What a model did since it was made. Times in nanoseconds of its clock, volumes in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Reads done.
+    pub reads: u64,
+    /// Bytes of them.
+    pub read_bytes: u64,
+    /// Writes done.
+    pub writes: u64,
+    /// Bytes of them.
+    pub write_bytes: u64,
+    /// Flushes done.
+    pub flushes: u64,
+    /// Movements of an arm to another track.
+    pub seeks: u64,
+    /// Time of them.
+    pub seek_ns: u64,
+    /// Time waited for a sector to come round.
+    pub rotation_ns: u64,
+    /// Reads served by a cache inside the device.
+    pub cache_hits: u64,
+    /// Reads that were not.
+    pub cache_misses: u64,
+    /// Acknowledged bytes that lie in a volatile cache now.
+    pub unflushed_bytes: u64,
+    /// Bytes that went from a write cache to where they stay.
+    pub destaged_bytes: u64,
+    /// Time requests were held back by a limit on rate.
+    pub held_ns: u64,
+    /// Bytes moved inside the device to make room (flash).
+    pub moved_bytes: u64,
+    /// Time in which the device had at least one request.
+    pub busy_ns: u64,
+}
+
+/// A device by calculation. Time only goes forward: no call may have a `now` before that of the call before.
+pub trait DeviceModel: Send {
+    /// Takes a request that arrives now; [`DeviceModel::advance`] to `now` comes first.
+    fn submit(&mut self, now: Nanos, ask: Ask);
+
+    /// When something happens next: [`DeviceModel::advance`] then. `None`: nothing, until a request arrives.
+    fn next(&self) -> Option<Nanos>;
+
+    /// Lets time go on to `now` and pushes what was done by then, in order of time.
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>);
+
+    /// What it did so far.
+    fn counters(&self) -> Counters;
+
+    /// The highest rate it can do, requests per second of `len` bytes, where a formula says so: what a real-time service of it
+    /// must be able to carry.
+    fn rate_max(&self, len: u32) -> Option<f64> {
+        let _ = len;
+        None
+    }
+}
+
+/// Independent devices side by side, one for each LUN.
+pub struct Each<M> {
+    devices: Vec<M>,
+}
+
+impl<M: DeviceModel> Each<M> {
+    /// LUN n is the nth device.
+    pub fn new(devices: Vec<M>) -> Each<M> {
+        Each { devices }
+    }
+}
+
+impl<M: DeviceModel> DeviceModel for Each<M> {
+    fn submit(&mut self, now: Nanos, ask: Ask) {
+        self.devices[usize::from(ask.lun)].submit(now, ask);
+    }
+
+    fn next(&self) -> Option<Nanos> {
+        self.devices.iter().filter_map(DeviceModel::next).min()
+    }
+
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) {
+        let from = done.len();
+        for device in &mut self.devices {
+            device.advance(now, done);
+        }
+        done[from..].sort();
+    }
+
+    fn counters(&self) -> Counters {
+        self.devices
+            .iter()
+            .map(DeviceModel::counters)
+            .fold(Counters::default(), |a, b| a.plus(&b))
+    }
+
+    fn rate_max(&self, len: u32) -> Option<f64> {
+        self.devices.iter().map(|device| device.rate_max(len)).sum()
+    }
+}
+
+impl Counters {
+    /// Sums of two devices; `busy_ns` is then device time, not wall time.
+    pub fn plus(&self, other: &Counters) -> Counters {
+        Counters {
+            reads: self.reads + other.reads,
+            read_bytes: self.read_bytes + other.read_bytes,
+            writes: self.writes + other.writes,
+            write_bytes: self.write_bytes + other.write_bytes,
+            flushes: self.flushes + other.flushes,
+            seeks: self.seeks + other.seeks,
+            seek_ns: self.seek_ns + other.seek_ns,
+            rotation_ns: self.rotation_ns + other.rotation_ns,
+            cache_hits: self.cache_hits + other.cache_hits,
+            cache_misses: self.cache_misses + other.cache_misses,
+            unflushed_bytes: self.unflushed_bytes + other.unflushed_bytes,
+            destaged_bytes: self.destaged_bytes + other.destaged_bytes,
+            held_ns: self.held_ns + other.held_ns,
+            moved_bytes: self.moved_bytes + other.moved_bytes,
+            busy_ns: self.busy_ns + other.busy_ns,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Classes of devices by name, each with where its numbers come from.
+//!
+//! What no source says is an assumption, and said to be one. Prevents: a modelled "disk" that nobody ever built.
+
+use super::{ArrayParameters, HddParameters, Latency, Limit, SeekTimes, SsdParameters, VolumeParameters};
+
+/// A class of device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Preset {
+    /// Its name in a study.
+    pub name: &'static str,
+    /// Kind of model: `hdd`, `array`, `volume` or `ssd`.
+    pub model: &'static str,
+    /// What it is.
+    pub what: &'static str,
+    /// Where its numbers come from, and what is assumed.
+    pub source: &'static str,
+}
+
+/// All of them.
+pub fn presets() -> &'static [Preset] {
+    &[
+        Preset {
+            name: "hdd-7200",
+            model: "hdd",
+            what: "a 2.5 inch nearline SAS disk of 2011: 7,200 turns a minute, 7.5 ms average seek, 163 to 84 MB/s",
+            source: "Seagate Constellation.2 SAS product manual, rev. H, sections 5.1 and 5.2.1 (seek times without controller overhead; \
+                     rates by zone are internal ones); the overhead of 0.2 ms is the difference of its two columns; bus 600 MB/s; \
+                     read-ahead of 2 MiB and a write cache of 64 MiB, switched off, are assumptions",
+        },
+        Preset {
+            name: "gp2-100",
+            model: "volume",
+            what: "a general purpose cloud volume of 100 GiB with burst credit: 300 requests a second, 3,000 in bursts",
+            source: "Amazon EC2 user guide, volume types, gp2: 3 requests a second and GiB, credit of 5.4 million requests, bursts of 3,000, \
+                     requests of 256 KiB, 128 MiB/s at this size; latency (median 0.8 ms, 99 % below 3 ms, none below 0.5 ms) is an assumption",
+        },
+        Preset {
+            name: "gp3",
+            model: "volume",
+            what: "a general purpose cloud volume without burst: 3,000 requests and 125 MiB a second",
+            source: "Amazon EC2 user guide, volume types, gp3 baseline; latency (median 0.8 ms, 99 % below 3 ms, none below 0.5 ms) is an assumption",
+        },
+        Preset {
+            name: "ssd-slc",
+            model: "ssd",
+            what: "an early flash device: 16 dies that read in 25 us, program in 200 us and erase in 1.5 ms",
+            source: "Agrawal et al.: Design Tradeoffs for SSD Performance, USENIX 2008, table 1 (4 KiB pages, 256 KiB blocks); 15 % spare, a \
+                     buffer of 16 MiB without protection, 40 us overhead and a bus of 300 MB/s are assumptions",
+        },
+        Preset {
+            name: "array-cached",
+            model: "array",
+            what: "a disk array with 1 GiB of read cache and 256 MiB of protected write cache before 16 disks",
+            source: "latencies (hit 0.5 ms, 99 % below 2 ms; miss 6 ms, 99 % below 25 ms), port of 800 MB/s and destaging at 200 MB/s are \
+                     assumptions in the range of arrays on 8 Gbit/s Fibre Channel",
+        },
+    ]
+}
+
+/// Parameters of a disk class; `None`: no disk has that name.
+pub fn hdd_preset(name: &str) -> Option<HddParameters> {
+    (name == "hdd-7200").then_some(HddParameters {
+        rpm: 7200,
+        outer_rate: 163e6,
+        inner_rate: 84e6,
+        seek: SeekTimes {
+            track_ns: 230_000,
+            average_ns: 7_500_000,
+            full_ns: 17_060_000,
+        },
+        write_settle_ns: 1_000_000,
+        bus_rate: 600e6,
+        overhead_ns: 200_000,
+        ahead_bytes: 2 << 20,
+        write_cache_bytes: 0,
+        stroke: 1.0,
+    })
+}
+
+/// Parameters of a volume class; `None`: no volume has that name.
+pub fn volume_preset(name: &str) -> Option<VolumeParameters> {
+    let limit = |per_second: f64, credit: f64| Limit { per_second, credit };
+    let latency = Latency {
+        median_ns: 800_000,
+        p99_ns: 3_000_000,
+        floor_ns: 500_000,
+    };
+    let mebibytes = |rate: f64| vec![limit(rate * 1048576.0, rate * 1048576.0)];
+    // What a limit without credit lets through at once: as much as fits a twentieth of a second.
+    let (requests, bytes) = match name {
+        "gp2-100" => (vec![limit(300.0, 5.4e6), limit(3000.0, 150.0)], mebibytes(128.0)),
+        "gp3" => (vec![limit(3000.0, 150.0)], mebibytes(125.0)),
+        _ => return None,
+    };
+    Some(VolumeParameters {
+        requests,
+        bytes,
+        request_bytes: 256 << 10,
+        read: latency,
+        write: latency,
+    })
+}
+
+/// Parameters of a flash class; `None`: no flash device has that name.
+pub fn ssd_preset(name: &str) -> Option<SsdParameters> {
+    (name == "ssd-slc").then_some(SsdParameters {
+        dies: 16,
+        unit_bytes: 4096,
+        page_bytes: 4096,
+        block_bytes: 256 << 10,
+        spare: 0.15,
+        read_ns: 25_000,
+        program_ns: 200_000,
+        erase_ns: 1_500_000,
+        suspend_ns: 20_000,
+        overhead_ns: 40_000,
+        bus_rate: 300e6,
+        buffer_bytes: 16 << 20,
+        protected: false,
+    })
+}
+
+/// Parameters of an array class; `None`: no array has that name.
+pub fn array_preset(name: &str) -> Option<ArrayParameters> {
+    (name == "array-cached").then_some(ArrayParameters {
+        read_cache_bytes: 1 << 30,
+        write_cache_bytes: 256 << 20,
+        block_bytes: 8192,
+        hit: Latency::lognormal(500_000, 2_000_000),
+        miss: Latency::lognormal(6_000_000, 25_000_000),
+        parallel: 16,
+        destage_rate: 200e6,
+        lun_requests: None,
+        lun_bytes: None,
+        port_bytes: Some(Limit {
+            per_second: 800e6,
+            credit: 8e6,
+        }),
+    })
+}

@@ -1,0 +1,514 @@
+//! The models of devices against theory and published figures, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use luns::model::{
+    Answer, Array, ArrayParameters, Ask, Command, Custom, CustomParameters, DeviceModel, Hdd, HddParameters, Latency,
+    Limit, Ssd, SsdParameters, Volume, VolumeParameters, array_preset, hdd_preset, presets, ssd_preset, volume_preset,
+};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::HashMap;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// What a closed loop saw: rate in requests a second, mean latency in seconds, the latencies in nanoseconds.
+struct Seen {
+    rate: f64,
+    latency: f64,
+    ended_at: u64,
+    latencies: Vec<u64>,
+    order: Vec<Answer>,
+}
+
+/// Keeps `depth` requests in flight until `count` have ended, from `from` on.
+fn closed(
+    device: &mut dyn DeviceModel,
+    depth: usize,
+    count: usize,
+    from: u64,
+    mut ask: impl FnMut(u64) -> Ask,
+) -> Seen {
+    let mut came = HashMap::new();
+    let (mut now, mut next_id) = (from, 0);
+    let mut latencies = Vec::with_capacity(count);
+    let mut order = Vec::with_capacity(count);
+    let mut done = Vec::new();
+    let mut submit = |device: &mut dyn DeviceModel, now: u64, came: &mut HashMap<u64, u64>| {
+        came.insert(next_id, now);
+        device.submit(
+            now,
+            Ask {
+                id: next_id,
+                ..ask(next_id)
+            },
+        );
+        next_id += 1;
+    };
+    device.advance(now, &mut done);
+    for _ in 0..depth {
+        submit(device, now, &mut came);
+    }
+    while latencies.len() < count {
+        now = device.next().expect("requests are in flight");
+        done.clear();
+        device.advance(now, &mut done);
+        for answer in &done {
+            assert_eq!(answer.at, now, "an answer comes at its time");
+            latencies.push(answer.at - came.remove(&answer.id).expect("asked once, answered once"));
+            order.push(*answer);
+            submit(device, now, &mut came);
+        }
+    }
+    let seconds = (now - from) as f64 / 1e9;
+    // What is still in flight ends uncounted.
+    while let Some(next) = device.next() {
+        now = next;
+        done.clear();
+        device.advance(now, &mut done);
+    }
+    Seen {
+        rate: latencies.len() as f64 / seconds,
+        latency: latencies.iter().sum::<u64>() as f64 / latencies.len() as f64 / 1e9,
+        ended_at: now,
+        latencies,
+        order,
+    }
+}
+
+fn read(offset: u64, len: u32) -> Ask {
+    Ask {
+        id: 0,
+        lun: 0,
+        command: Command::Read,
+        offset,
+        len,
+    }
+}
+
+fn write(offset: u64, len: u32) -> Ask {
+    Ask {
+        command: Command::Write { through: false },
+        ..read(offset, len)
+    }
+}
+
+fn flush() -> Ask {
+    Ask {
+        command: Command::Flush,
+        ..read(0, 0)
+    }
+}
+
+fn random(seed: u64, bytes: u64, len: u32) -> impl FnMut(u64) -> Ask {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    move |_| read(rng.next_u64() % (bytes / u64::from(len)) * u64::from(len), len)
+}
+
+fn near(seen: f64, wanted: f64, share: f64, what: &str) {
+    assert!(
+        (seen / wanted - 1.0).abs() <= share,
+        "{what}: {seen} where {wanted} is due"
+    );
+}
+
+fn disk() -> HddParameters {
+    hdd_preset("hdd-7200").unwrap()
+}
+
+#[test]
+fn one_random_read_at_a_time_takes_seek_half_a_turn_and_transfer() {
+    // Even rates: then places are even over tracks, and the mean seek is the data sheet's.
+    let even = HddParameters {
+        outer_rate: 120e6,
+        inner_rate: 120e6,
+        ..disk()
+    };
+    let mut hdd = Hdd::new(even, 100 * GIB);
+    let seen = closed(&mut hdd, 1, 20_000, 0, random(1, 100 * GIB, 8192));
+    let turn = 60.0 / 7200.0;
+    let due = 0.0002 + 0.0075 + turn / 2.0 + 8192.0 / 120e6;
+    near(seen.latency, due, 0.01, "mean service time");
+}
+
+#[test]
+fn a_deeper_queue_is_served_faster_and_no_one_waits_for_ever() {
+    let rates: Vec<f64> = [1, 2, 4, 8, 16, 32]
+        .map(|depth| {
+            let mut hdd = Hdd::new(disk(), 100 * GIB);
+            let seen = closed(&mut hdd, depth, 6_000, 0, random(2, 100 * GIB, 8192));
+            near(depth as f64, seen.rate * seen.latency, 0.01, "Little's law");
+            let longest = *seen.latencies.iter().max().unwrap();
+            assert!(longest < 3_000_000_000, "{longest} ns at depth {depth}");
+            seen.rate
+        })
+        .into();
+    assert!(rates.windows(2).all(|w| w[1] > w[0]), "{rates:?}");
+    // Nearness in seek and turn together: between two and three times the single request's rate at 32 (Worthington, Ganger and
+    // Patt 1994, figure 3, saw random service times of shortest-positioning-time-first fall to less than half).
+    let gain = rates[5] / rates[0];
+    assert!((2.0..3.5).contains(&gain), "{rates:?}");
+}
+
+#[test]
+fn reads_in_sequence_run_at_the_rate_of_their_zone() {
+    let bytes = 100 * GIB;
+    for at in [0, bytes / 2, bytes - 256 * MIB] {
+        let mut hdd = Hdd::new(disk(), bytes);
+        let seen = closed(&mut hdd, 1, 1_900, 0, |nth| read(at + nth * 131_072, 131_072));
+        let rate = seen.rate * 131_072.0;
+        near(rate, hdd.geometry().rate(at), 0.02, "bytes a second");
+    }
+}
+
+#[test]
+fn two_scans_at_a_time_cost_a_disk_most_of_its_rate() {
+    let mut hdd = Hdd::new(disk(), 100 * GIB);
+    let alone = closed(&mut hdd, 1, 500, 0, |nth| read(nth * 131_072, 131_072)).rate;
+    let mut hdd = Hdd::new(disk(), 100 * GIB);
+    let both = closed(&mut hdd, 2, 500, 0, |nth| {
+        read((nth % 2) * 50 * GIB + nth / 2 * 131_072, 131_072)
+    });
+    assert!(both.rate < 0.35 * alone, "{} of {alone}", both.rate);
+}
+
+#[test]
+fn a_write_cache_answers_at_once_and_a_flush_waits_for_all_before_it() {
+    let cached = HddParameters {
+        write_cache_bytes: 64 * MIB,
+        ..disk()
+    };
+    let mut hdd = Hdd::new(cached, 100 * GIB);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+    let mut place = || rng.next_u64() % (100 * GIB / 8192) * 8192;
+    for id in 0..100 {
+        hdd.submit(
+            0,
+            Ask {
+                id,
+                ..write(place(), 8192)
+            },
+        );
+    }
+    hdd.submit(0, Ask { id: 100, ..flush() });
+    for id in 101..151 {
+        hdd.submit(
+            0,
+            Ask {
+                id,
+                ..write(place(), 8192)
+            },
+        );
+    }
+    let mut done = Vec::new();
+    hdd.advance(1_000_000, &mut done);
+    assert_eq!(done.len(), 150, "all writes, not the flush");
+    assert!(hdd.counters().unflushed_bytes >= 149 * 8192);
+    let mut flushed_at = 0;
+    while let Some(next) = hdd.next() {
+        done.clear();
+        hdd.advance(next, &mut done);
+        if done.iter().any(|a| a.id == 100) {
+            flushed_at = next;
+            let destaged = hdd.counters().destaged_bytes / 8192;
+            assert_eq!(destaged, 100, "those before it, and no other before them");
+        }
+    }
+    assert!(flushed_at > 200_000_000, "{flushed_at}");
+    assert_eq!(hdd.counters().unflushed_bytes, 0);
+}
+
+#[test]
+fn with_its_cache_off_each_write_waits_for_the_platter() {
+    let mut hdd = Hdd::new(disk(), 100 * GIB);
+    let mut places = random(4, 100 * GIB, 8192);
+    let seen = closed(&mut hdd, 1, 2_000, 0, |nth| write(places(nth).offset, 8192));
+    assert!(seen.latency > 0.012, "{}", seen.latency);
+    assert_eq!(hdd.counters().unflushed_bytes, 0);
+}
+
+fn limits(requests: &[(f64, f64)], bytes: &[(f64, f64)]) -> VolumeParameters {
+    let of = |limits: &[(f64, f64)]| {
+        let limit = |l: &(f64, f64)| Limit {
+            per_second: l.0,
+            credit: l.1,
+        };
+        limits.iter().map(limit).collect()
+    };
+    VolumeParameters {
+        requests: of(requests),
+        bytes: of(bytes),
+        request_bytes: 256 << 10,
+        read: Latency::constant(500_000),
+        write: Latency::constant(500_000),
+    }
+}
+
+#[test]
+fn a_volume_keeps_to_its_bucket_to_the_request() {
+    let mut volume = Volume::new(limits(&[(100.0, 50.0), (1000.0, 10.0)], &[]), 1);
+    // All at once: 10 go, then 1,000 a second until the credit of 50 is spent (it also gains while it lasts), then 100 a second.
+    for id in 0..500 {
+        volume.submit(0, Ask { id, ..read(0, 8192) });
+    }
+    let mut done = Vec::new();
+    volume.advance(u64::MAX, &mut done);
+    let level = |at: u64| done.iter().filter(|a| a.at <= at + 500_000).count();
+    assert_eq!(level(0), 10);
+    assert_eq!(level(20_000_000), 30);
+    // Burst: 10 + 1000 t; long: 50 + 100 t; they meet after 44.4 ms at 54.4.
+    assert_eq!(level(44_000_000), 54);
+    assert_eq!(level(100_000_000), 60);
+    assert_eq!(level(1_000_000_000), 150);
+    assert_eq!(level(4_000_000_000), 450);
+}
+
+#[test]
+fn large_requests_pay_for_their_pieces_and_bytes_have_a_limit_of_their_own() {
+    let mut volume = Volume::new(limits(&[(1000.0, 1.0)], &[]), 1);
+    let seen = closed(&mut volume, 8, 2_000, 0, |_| read(0, 1 << 20));
+    near(seen.rate, 250.0, 0.01, "four pieces each");
+    let mut volume = Volume::new(limits(&[(3000.0, 1.0)], &[(100e6, 1e6)]), 1);
+    let seen = closed(&mut volume, 8, 5_000, 0, |_| read(0, 131_072));
+    near(seen.rate * 131_072.0, 100e6, 0.01, "bytes a second");
+}
+
+#[test]
+fn a_burst_ends_where_the_documentation_says() {
+    // 5.4 million requests of credit at 3,000 a second with 300 coming in: 2,000 s (the documented 30 minutes leave those out).
+    let mut volume = Volume::new(volume_preset("gp2-100").unwrap(), 1);
+    let burst = closed(&mut volume, 64, 5_000_000, 0, random(5, 100 * GIB, 8192));
+    near(burst.rate, 3000.0, 0.01, "in the burst");
+    let to_the_end = closed(&mut volume, 64, 1_100_000, burst.ended_at, random(6, 100 * GIB, 8192));
+    let after = closed(&mut volume, 64, 50_000, to_the_end.ended_at, random(7, 100 * GIB, 8192));
+    near(after.rate, 300.0, 0.01, "after it");
+}
+
+fn array(cache: u64) -> ArrayParameters {
+    ArrayParameters {
+        read_cache_bytes: cache,
+        ..array_preset("array-cached").unwrap()
+    }
+}
+
+#[test]
+fn the_hit_ratio_follows_the_size_of_the_working_set() {
+    for (cache, set) in [(64 * MIB, 256 * MIB), (128 * MIB, 256 * MIB), (256 * MIB, 200 * MIB)] {
+        let mut device = Array::new(array(cache), 1, 1);
+        let warm = closed(&mut device, 16, 200_000, 0, random(8, set, 8192));
+        let before = device.counters();
+        closed(&mut device, 16, 100_000, warm.ended_at, random(9, set, 8192));
+        let hits = (device.counters().cache_hits - before.cache_hits) as f64 / 100_000.0;
+        // Alike likely blocks: the share of them that is cached.
+        let due = (cache as f64 / set as f64).min(1.0);
+        assert!((hits - due).abs() < 0.01, "{hits} where {due} is due");
+    }
+}
+
+/// Hit ratio of a least-recently-used cache of `capacity` for blocks drawn with these probabilities (Che, Tung and Wang 2002): with t
+/// such that sum of 1 - exp(-p t) is the capacity, it is the sum of p (1 - exp(-p t)).
+fn che(popularity: &[f64], capacity: f64) -> f64 {
+    let held = |t: f64| popularity.iter().map(|p| 1.0 - (-p * t).exp()).sum::<f64>();
+    let (mut low, mut high) = (0.0, 1e12);
+    for _ in 0..200 {
+        let middle = f64::midpoint(low, high);
+        if held(middle) < capacity {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+    popularity.iter().map(|p| p * (1.0 - (-p * low).exp())).sum()
+}
+
+#[test]
+fn a_skewed_working_set_hits_as_theory_says() {
+    let blocks = 20_000;
+    let weights: Vec<f64> = (1..=blocks).map(|rank| 1.0 / f64::from(rank).powf(0.8)).collect();
+    let total: f64 = weights.iter().sum();
+    let popularity: Vec<f64> = weights.iter().map(|w| w / total).collect();
+    let sums: Vec<f64> = popularity
+        .iter()
+        .scan(0.0, |sum, p| {
+            *sum += p;
+            Some(*sum)
+        })
+        .collect();
+    for capacity in [500, 2_000, 8_000] {
+        let mut device = Array::new(array(capacity * 8192), 1, 1);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(10);
+        let mut ask = |_| {
+            let share = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            let block = sums.partition_point(|s| *s < share).min(sums.len() - 1) as u64;
+            read(block * 8192, 8192)
+        };
+        let warm = closed(&mut device, 16, 200_000, 0, &mut ask);
+        let before = device.counters();
+        closed(&mut device, 16, 300_000, warm.ended_at, &mut ask);
+        let hits = (device.counters().cache_hits - before.cache_hits) as f64 / 300_000.0;
+        let due = che(&popularity, capacity as f64);
+        assert!(
+            (hits - due).abs() < 0.01,
+            "{hits} where {due} is due at {capacity} blocks"
+        );
+    }
+}
+
+#[test]
+fn a_full_write_cache_writes_at_the_rate_of_the_disks_behind() {
+    let parameters = ArrayParameters {
+        write_cache_bytes: 64 * MIB,
+        destage_rate: 50e6,
+        ..array(64 * MIB)
+    };
+    let mut device = Array::new(parameters, 1, 1);
+    let mut places = random(11, GIB, 8192);
+    let first = closed(&mut device, 8, 5_000, 0, |nth| write(places(nth).offset, 8192));
+    assert!(first.latency < 0.001, "{}", first.latency);
+    let long = closed(&mut device, 8, 60_000, first.ended_at, |nth| {
+        write(places(nth).offset, 8192)
+    });
+    let last: Vec<&Answer> = long.order.iter().rev().take(20_000).collect();
+    let seconds = (last[0].at - last[19_999].at) as f64 / 1e9;
+    near(19_999.0 * 8192.0 / seconds, 50e6, 0.01, "bytes a second");
+}
+
+#[test]
+fn the_dies_of_a_flash_device_read_side_by_side() {
+    let parameters = ssd_preset("ssd-slc").unwrap();
+    let one = closed(
+        &mut Ssd::new(parameters.clone(), 256 * MIB),
+        1,
+        20_000,
+        0,
+        random(12, 256 * MIB, 4096),
+    );
+    near(one.latency, (25.0 + 40.0 + 4096.0 / 300.0) * 1e-6, 0.001, "one read");
+    let many = closed(
+        &mut Ssd::new(parameters, 256 * MIB),
+        256,
+        200_000,
+        0,
+        random(13, 256 * MIB, 4096),
+    );
+    let bus = 300e6 / 4096.0;
+    near(many.rate, bus, 0.03, "limited by the bus");
+}
+
+#[test]
+fn random_overwrites_wear_a_flash_device_down_to_what_collection_leaves() {
+    let parameters = SsdParameters {
+        bus_rate: 3e9,
+        ..ssd_preset("ssd-slc").unwrap()
+    };
+    let mut ssd = Ssd::new(parameters, 128 * MIB);
+    let mut places = random(14, 128 * MIB, 4096);
+    let mut ask = |nth| write(places(nth).offset, 4096);
+    let fresh = closed(&mut ssd, 32, 4_000, 0, &mut ask);
+    let worn = closed(&mut ssd, 32, 200_000, fresh.ended_at, &mut ask);
+    let before = ssd.counters();
+    let steady = closed(&mut ssd, 32, 100_000, worn.ended_at, &mut ask);
+    let after = ssd.counters();
+    let written = (after.write_bytes - before.write_bytes) as f64;
+    let moved = (after.moved_bytes - before.moved_bytes) as f64;
+    // What the dies can do: a program for each write, and for each move a read and a program; an erase for each 64 units written.
+    let factor = 1.0 + moved / written;
+    let each = 200e-6 + (factor - 1.0) * 225e-6 + factor / 64.0 * 1.5e-3;
+    near(steady.rate, 16.0 / each, 0.05, "writes a second");
+    assert!(steady.rate < 0.5 * fresh.rate, "{} {}", steady.rate, fresh.rate);
+}
+
+#[test]
+fn a_flush_waits_for_an_unprotected_buffer_and_not_for_a_protected_one() {
+    for protected in [false, true] {
+        let parameters = SsdParameters {
+            protected,
+            ..ssd_preset("ssd-slc").unwrap()
+        };
+        let mut ssd = Ssd::new(parameters, 128 * MIB);
+        for id in 0..1000 {
+            ssd.submit(
+                0,
+                Ask {
+                    id,
+                    ..write(id * 4096, 4096)
+                },
+            );
+        }
+        ssd.submit(0, Ask { id: 1000, ..flush() });
+        let mut done = Vec::new();
+        ssd.advance(u64::MAX / 2, &mut done);
+        let at = done.iter().find(|a| a.id == 1000).unwrap().at;
+        let written = done.iter().filter(|a| a.id < 1000).map(|a| a.at).max().unwrap();
+        // 63 programs of 200 us on each die.
+        if protected {
+            assert!(at <= written + 100_000, "{at} {written}");
+        } else {
+            assert!(at > 12_000_000, "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_measured_tail_comes_out_as_it_went_in() {
+    let text = "[read]\n100 900\n1000 90\n10000 10\n[write]\n50 1\n[flush]\n500 1\n";
+    let parameters = CustomParameters::parse(text, 4).unwrap();
+    let mean = parameters.read.mean_ns() / 1e9;
+    let mut device = Custom::new(parameters, 1);
+    let seen = closed(&mut device, 4, 200_000, 0, random(15, GIB, 8192));
+    near(seen.latency, mean, 0.02, "mean");
+    let mut sorted = seen.latencies;
+    sorted.sort_unstable();
+    near(sorted[170_000] as f64, 94_444.0, 0.02, "85 %");
+    near(sorted[196_000] as f64, 900_000.0, 0.02, "98 %");
+}
+
+#[test]
+fn requests_times_latency_is_what_is_in_flight_on_every_model() {
+    let custom = CustomParameters::parse("200 9\n400 1\n", 8).unwrap();
+    let devices: Vec<(&str, Box<dyn DeviceModel>)> = vec![
+        ("hdd", Box::new(Hdd::new(disk(), 10 * GIB))),
+        ("array", Box::new(Array::new(array(64 * MIB), 1, 1))),
+        ("volume", Box::new(Volume::new(volume_preset("gp3").unwrap(), 1))),
+        ("ssd", Box::new(Ssd::new(ssd_preset("ssd-slc").unwrap(), GIB))),
+        ("custom", Box::new(Custom::new(custom, 1))),
+    ];
+    for (name, mut device) in devices {
+        let mut places = random(16, GIB, 8192);
+        let ask = |nth: u64| {
+            if nth.is_multiple_of(3) {
+                write(places(nth).offset, 8192)
+            } else {
+                places(nth)
+            }
+        };
+        let seen = closed(device.as_mut(), 24, 20_000, 0, ask);
+        near(seen.rate * seen.latency, 24.0, 0.01, name);
+        let counters = device.counters();
+        assert!(counters.reads + counters.writes >= 20_000, "{name}: {counters:?}");
+        assert_eq!(counters.read_bytes, counters.reads * 8192, "{name}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_times() {
+    let run = || {
+        let mut device = Array::new(array(64 * MIB), 1, 7);
+        closed(&mut device, 16, 5_000, 0, random(17, GIB, 8192)).order
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn every_preset_can_be_made_and_says_where_it_comes_from() {
+    for preset in presets() {
+        let found = match preset.model {
+            "hdd" => hdd_preset(preset.name).is_some(),
+            "volume" => volume_preset(preset.name).is_some(),
+            "ssd" => ssd_preset(preset.name).is_some(),
+            "array" => array_preset(preset.name).is_some(),
+            other => panic!("{other}"),
+        };
+        assert!(found && preset.source.len() > 40, "{preset:?}");
+    }
+}
