@@ -144,8 +144,8 @@ fn a_deeper_queue_is_served_faster_and_no_one_waits_for_ever() {
         })
         .into();
     assert!(rates.windows(2).all(|w| w[1] > w[0]), "{rates:?}");
-    // Nearness in seek and turn together: between two and three times the single request's rate at 32 (Worthington, Ganger and
-    // Patt 1994, figure 3, saw random service times of shortest-positioning-time-first fall to less than half).
+    // Nearness in seek and turn together more than halves the service time of random reads in a full queue (Jacobson and Wilkes 1991;
+    // Worthington, Ganger and Patt 1994).
     let gain = rates[5] / rates[0];
     assert!((2.0..3.5).contains(&gain), "{rates:?}");
 }

@@ -134,7 +134,7 @@ mod tests {
             let moved: u32 = (0..writes).map(|_| flash.write(draw()).moved).sum();
             let seen = 1.0 + f64::from(moved) / f64::from(writes);
             let bound = oldest_first(spare);
-            // Greedy is the best of policies that do not know what comes: below, and not far (Desnoyers 2012, figure 5).
+            // Greedy is the best of policies that do not know what comes: below, and not far (Desnoyers 2012).
             assert!(
                 seen < 1.02 * bound && seen > 0.75 * bound,
                 "spare {spare}: {seen}, oldest first {bound}"
