@@ -13,6 +13,7 @@ mod inspect;
 mod kernel;
 mod loops;
 pub mod model;
+pub mod serve;
 mod signature;
 mod sysfs;
 

@@ -1,0 +1,191 @@
+//! Holds answers back until the model says that they are due.
+//!
+//! Takes requests as they arrive and whatever answers each, answers at the model's time or, when the work below has taken longer than
+//! that, as soon as it is done; that is counted. Prevents: a model that the machine could not keep up with, and nobody told.
+
+use crate::model::{Answer, Ask, Counters, DeviceModel};
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use targets::{Nanos, monotonic_ns};
+
+/// An answer that comes this much later than the model's time is late.
+pub const LATE_NS: u64 = 500_000;
+
+/// How well the service kept up with its model.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Punctuality {
+    /// Requests answered.
+    pub answered: u64,
+    /// Of them, later than [`LATE_NS`] after the model's time.
+    pub late: u64,
+    /// Sum of all delays after the model's time, in nanoseconds.
+    pub delay_ns: u64,
+    /// The longest, in nanoseconds.
+    pub delay_ns_max: u64,
+}
+
+/// What is called at the time.
+pub(super) type Reply = Box<dyn FnOnce() + Send>;
+
+/// A request is answered when both its work is done and its time has come.
+enum Half {
+    Due(Nanos),
+    Worked(Reply),
+}
+
+struct State {
+    model: Box<dyn DeviceModel>,
+    next_id: u64,
+    halves: HashMap<u64, Half>,
+    punctuality: Punctuality,
+    stopping: bool,
+    base: Nanos,
+}
+
+/// A model in real time.
+#[derive(Clone)]
+pub(super) struct Clockwork {
+    state: Arc<(Mutex<State>, Condvar)>,
+}
+
+impl Clockwork {
+    pub(super) fn new(model: Box<dyn DeviceModel>) -> Clockwork {
+        let state = State {
+            model,
+            next_id: 0,
+            halves: HashMap::new(),
+            punctuality: Punctuality::default(),
+            stopping: false,
+            base: monotonic_ns(),
+        };
+        Clockwork {
+            state: Arc::new((Mutex::new(state), Condvar::new())),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request has arrived: gives the name to end it by.
+    pub(super) fn arrived(&self, ask: Ask) -> u64 {
+        let mut state = self.lock();
+        let id = state.next_id;
+        state.next_id += 1;
+        let now = monotonic_ns() - state.base;
+        let before = state.model.next();
+        let replies = state.advance(now);
+        state.model.submit(now, Ask { id, ..ask });
+        if state.model.next() != before {
+            self.state.1.notify_one();
+        }
+        drop(state);
+        answer(replies);
+        id
+    }
+
+    /// The work of a request is done; `reply` is called now, or when its time comes.
+    pub(super) fn worked(&self, id: u64, reply: Reply) {
+        let mut state = self.lock();
+        if let Some(Half::Due(due)) = state.halves.remove(&id) {
+            let now = monotonic_ns() - state.base;
+            state.book(now, due);
+            drop(state);
+            reply();
+        } else {
+            state.halves.insert(id, Half::Worked(reply));
+        }
+    }
+
+    /// Answers what comes due until [`Clockwork::stop`]: the body of a thread.
+    pub(super) fn run(&self) {
+        let mut state = self.lock();
+        while !state.stopping {
+            let now = monotonic_ns() - state.base;
+            let replies = state.advance(now);
+            if !replies.is_empty() {
+                drop(state);
+                answer(replies);
+                state = self.lock();
+                continue;
+            }
+            let wait = state
+                .model
+                .next()
+                .map(|at| Duration::from_nanos(at.saturating_sub(now)));
+            state = match wait {
+                None => self.state.1.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(wait) => {
+                    self.state
+                        .1
+                        .wait_timeout(state, wait)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+        // Whoever still waits is answered: its work is done, and nobody measures any more.
+        let rest: Vec<Reply> = state.halves.drain().filter_map(|(_, half)| half.reply()).collect();
+        drop(state);
+        answer(rest);
+    }
+
+    pub(super) fn stop(&self) {
+        self.lock().stopping = true;
+        self.state.1.notify_all();
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.lock().model.counters()
+    }
+
+    pub(super) fn punctuality(&self) -> Punctuality {
+        self.lock().punctuality
+    }
+}
+
+impl Half {
+    fn reply(self) -> Option<Reply> {
+        match self {
+            Half::Worked(reply) => Some(reply),
+            Half::Due(_) => None,
+        }
+    }
+}
+
+impl State {
+    /// Moves the model on; the replies to call for it.
+    fn advance(&mut self, now: Nanos) -> Vec<Reply> {
+        let mut done: Vec<Answer> = Vec::new();
+        self.model.advance(now, &mut done);
+        let mut replies = Vec::new();
+        for answer in done {
+            match self.halves.remove(&answer.id) {
+                Some(Half::Worked(reply)) => {
+                    self.book(now, answer.at);
+                    replies.push(reply);
+                }
+                _ => {
+                    self.halves.insert(answer.id, Half::Due(answer.at));
+                }
+            }
+        }
+        replies
+    }
+
+    fn book(&mut self, now: Nanos, due: Nanos) {
+        let delay = now.saturating_sub(due);
+        let p = &mut self.punctuality;
+        p.answered += 1;
+        p.late += u64::from(delay > LATE_NS);
+        p.delay_ns += delay;
+        p.delay_ns_max = p.delay_ns_max.max(delay);
+    }
+}
+
+fn answer(replies: Vec<Reply>) {
+    for reply in replies {
+        reply();
+    }
+}

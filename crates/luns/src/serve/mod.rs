@@ -1,0 +1,140 @@
+//! LUN files served through FUSE, with a device model and a volatile cache in between; a loop device on one of them is a disk whose
+//! behaviour is known.
+//!
+//! Takes LUN files and a directory to mount on, gives a file of the same size for each LUN there. Data go straight between the kernel and
+//! the LUN file (O_DIRECT, no page cache on either side); answers wait until the model says. Prevents: a modelled device that is
+//! served from memory, or that goes on after its power is gone.
+
+mod clockwork;
+mod files;
+mod unflushed;
+
+pub use clockwork::{LATE_NS, Punctuality};
+pub use unflushed::{Piece, SECTOR_BYTES, Unflushed};
+
+use crate::error::LunError;
+use crate::model::{Counters, DeviceModel};
+use clockwork::Clockwork;
+use files::Files;
+use fuser::{BackgroundSession, Config, MountOption, Session};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// What is served.
+pub struct ServeOptions {
+    /// LUN files, written in full.
+    pub luns: Vec<PathBuf>,
+    /// Where to mount: an empty directory.
+    pub place: PathBuf,
+    /// The device; without one, requests are answered when they are done.
+    pub model: Option<Box<dyn DeviceModel>>,
+    /// Writes that may lie unflushed, in bytes; 0: every write goes to the LUN file before it is answered.
+    pub volatile_bytes: u64,
+    /// Threads that take requests.
+    pub threads: usize,
+}
+
+/// Served LUN files; unmounted when dropped or [`Served::stop`]ped.
+pub struct Served {
+    session: Option<BackgroundSession>,
+    clockwork: Option<(Clockwork, JoinHandle<()>)>,
+    files: Arc<Files>,
+    place: PathBuf,
+}
+
+impl Served {
+    /// Mounts and serves. Needs root and `/dev/fuse`.
+    pub fn start(options: ServeOptions) -> Result<Served, LunError> {
+        let files = Arc::new(Files::open(&options.luns, options.volatile_bytes)?);
+        let clockwork = options.model.map(|model| {
+            let clockwork = Clockwork::new(model);
+            let runner = clockwork.clone();
+            (clockwork, std::thread::spawn(move || runner.run()))
+        });
+        let window = files::Window::new(files.clone(), clockwork.as_ref().map(|c| c.0.clone()));
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("assay-luns".into()),
+            MountOption::NoDev,
+            MountOption::NoSuid,
+            MountOption::NoExec,
+        ];
+        config.n_threads = Some(options.threads.max(1));
+        let cure = "run as root on a kernel with FUSE (`modprobe fuse`), and give an empty directory";
+        let refused = |e| LunError::path("serve LUNs through FUSE on", &options.place, e, cure);
+        let session = Session::new(window, &options.place, &config).and_then(Session::spawn);
+        let mut served = Served {
+            session: None,
+            clockwork,
+            files,
+            place: options.place.clone(),
+        };
+        served.session = Some(session.map_err(refused)?);
+        Ok(served)
+    }
+
+    /// Where LUN `nth` is served.
+    pub fn path(&self, nth: usize) -> PathBuf {
+        self.place.join(files::name(nth))
+    }
+
+    /// The directory it is mounted on.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// What the model did.
+    pub fn counters(&self) -> Counters {
+        self.clockwork.as_ref().map(|c| c.0.counters()).unwrap_or_default()
+    }
+
+    /// How well the service kept up with its model.
+    pub fn punctuality(&self) -> Punctuality {
+        self.clockwork.as_ref().map(|c| c.0.punctuality()).unwrap_or_default()
+    }
+
+    /// Flushes that arrived.
+    pub fn flushes(&self) -> u64 {
+        self.files.flushes()
+    }
+
+    /// Bytes written and not flushed.
+    pub fn unflushed_bytes(&self) -> u64 {
+        self.files.unflushed_bytes()
+    }
+
+    /// The power fails: from now on every request is an error, and of what was not flushed an arbitrary part, by `seed`, is in
+    /// the LUN files. Gives the bytes that were unflushed and those of them that are lost.
+    pub fn cut_power(&self, seed: u64) -> Result<(u64, u64), LunError> {
+        self.files.cut_power(seed)
+    }
+
+    /// The power is back: requests are served again.
+    pub fn restore_power(&self) {
+        self.files.restore_power();
+    }
+
+    /// Unmounts. Fails while something has a file open, a loop device for one.
+    pub fn stop(mut self) -> Result<(), LunError> {
+        let cure = "detach the loop devices on its files first, or run `assay clean`";
+        let busy = |e| LunError::path("unmount", &self.place, e, cure);
+        if let Some(session) = self.session.take() {
+            session.umount_and_join().map_err(busy)?;
+        }
+        self.files.write_back()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Answers that are held back would keep the unmount waiting.
+        if let Some((clockwork, _)) = &self.clockwork {
+            clockwork.stop();
+        }
+        drop(self.session.take());
+        if let Some((_, thread)) = self.clockwork.take() {
+            let _ = thread.join();
+        }
+    }
+}
