@@ -40,6 +40,7 @@ mod table;
 mod terminal;
 mod terminal_findings;
 mod terminal_imported;
+mod terminal_storage;
 mod terminal_tables;
 mod text;
 
