@@ -122,14 +122,20 @@ pub(crate) fn laid_out(extents: &[Extent], pages: &Pages, file: String, grouped:
     let span = span.unwrap_or(0).max(1);
     let mut reads = pages.schema / pages.read + u64::from(pages.schema % pages.read != 0);
     reads *= pages.schemas;
+    let mut neighbours = neighbours(&runs, pages);
+    let together: u64 = neighbours.iter().map(|(together, _)| together).sum();
     let (mut striped, mut broken) = (0, 0);
     for pair in runs.windows(2) {
         let at = pair[1].from;
         broken += u64::from(pages.breaks_a_read(at));
-        striped += u64::from((at - pages.begin) % pages.page == 0 && disk(pair[0].physical) != disk(pair[1].physical));
+        let inside = (at - pages.begin) % pages.page;
+        if inside == 0 && pair[0].to == at && disk(pair[0].physical) != disk(pair[1].physical) {
+            striped += 1;
+            // The picture is of what was torn apart, and a stripe was not.
+            let before = (at - pages.begin) / pages.page - 1;
+            neighbours[bucket_of(before, pages)].0 += 1;
+        }
     }
-    let neighbours = neighbours(&runs, pages);
-    let together: u64 = neighbours.iter().map(|(together, _)| together).sum();
     let pairs = pages.pages() - 1;
     let share = |physical: u64| {
         let place = (disk(physical) as f64 + offset(physical) as f64 / span as f64) / devices as f64;
@@ -197,10 +203,21 @@ fn runs(extents: &[Extent], pages: &Pages) -> Vec<Run> {
     runs
 }
 
+/// First page of a part of the file whose pair with its follower is counted there.
+fn begin_of(bucket: u64, pages: &Pages) -> u64 {
+    (bucket * pages.pages()).div_ceil(BUCKETS as u64).min(pages.pages() - 1)
+}
+
+/// The part in which a page's pair with its follower is counted.
+fn bucket_of(page: u64, pages: &Pages) -> usize {
+    (page * BUCKETS as u64 / pages.pages()) as usize
+}
+
 /// Of each part of the file: pairs of neighbouring pages that lie in one run, and all that begin in it.
 fn neighbours(runs: &[Run], pages: &Pages) -> Vec<(u64, u64)> {
     let pairs = pages.pages() - 1;
-    let begin = |bucket: u64| (bucket * pages.pages()).div_ceil(BUCKETS as u64).min(pairs);
+    let begin = |bucket: u64| begin_of(bucket, pages);
+    debug_assert_eq!(begin(BUCKETS as u64), pairs);
     let mut found: Vec<(u64, u64)> = (0..BUCKETS as u64).map(|b| (0, begin(b + 1) - begin(b))).collect();
     let mut bucket = 0;
     for run in runs {
@@ -288,6 +305,10 @@ mod tests {
         );
         assert_eq!(found.pieces, found.reads, "no read crosses a unit");
         assert_eq!(found.span_bytes, 51 << 20);
+        assert!(
+            found.adjacent.iter().all(|share| *share == 255),
+            "nothing was torn apart"
+        );
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! `places` holds [`PLACES`] times 16 bits, little-endian: the physical place of as many points, evenly spread over the file
 //! ((n + 1/2) / [`PLACES`] of its length). All devices stand end to end, each `span_bytes` long, and a place is its share of the
 //! whole times 65,534; 65,535 is a point without a place. `adjacent` holds [`BUCKETS`] bytes: of the neighbouring pages that
-//! begin in each of as many equal parts of the file the share that are neighbours below too, times 255.
+//! begin in each of as many equal parts of the file the share that are neighbours below too, times 255; a pair that lies on two
+//! devices by striping counts as neighbours here.
 
 use crate::error::LedgerError;
 use crate::file::Ledger;

@@ -4,6 +4,7 @@
 //! what an aged one would do, and stripes over disks read as fragmentation.
 
 use crate::figures::{Figure, over};
+use crate::format::{number, percent};
 use crate::history::Book;
 use ledger::{FileLayout, FileLayoutRow, NOWHERE, PhaseId};
 use schemars::JsonSchema;
@@ -68,6 +69,54 @@ impl LayoutMoment {
     /// "load", or the phase.
     pub(crate) fn words(&self) -> &str {
         self.after.as_deref().unwrap_or("load")
+    }
+}
+
+impl Layout {
+    /// Lowest and highest place on its disk that any picture has, from 0 to 1; they differ.
+    pub(crate) fn bounds(&self) -> (f64, f64) {
+        let pictures = self.moments.iter().filter_map(|moment| moment.picture.as_ref());
+        let places =
+            pictures.flat_map(|picture| picture.places.iter().flatten().map(|place| picture.on_disk(*place).1));
+        let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
+            (low.min(place), high.max(place))
+        });
+        if low < high { (low, high) } else { (0.0, 1.0) }
+    }
+}
+
+impl LayoutPicture {
+    /// The disk of a place, and how far up on it, from 0 to 1.
+    pub(crate) fn on_disk(&self, place: f64) -> (f64, f64) {
+        let along = place * f64::from(self.devices.max(1));
+        // The very end belongs to the last disk.
+        let disk = along.floor().min(f64::from(self.devices.max(1) - 1));
+        (disk, along - disk)
+    }
+}
+
+/// Stack, where a copy took it, and file where there are several.
+pub(crate) fn place(one: &Layout, alone: bool) -> String {
+    let on = one.on.as_ref().map_or(String::new(), |on| format!(" on {on}"));
+    let file = if alone {
+        String::new()
+    } else {
+        format!(", {}", one.file)
+    };
+    format!("{}{on}{file}", one.stack)
+}
+
+/// A count; half an extent is the median of two blocks.
+pub(crate) fn whole(value: f64) -> String {
+    number(value).replace(".00", "").replace(".0", "")
+}
+
+/// A share of neighbours lost: a few are not none.
+pub(crate) fn lost(share: f64) -> String {
+    if share > 0.0 && share < 0.0005 {
+        "<0.1 %".into()
+    } else {
+        percent(share)
     }
 }
 

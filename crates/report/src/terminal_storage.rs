@@ -6,7 +6,7 @@
 
 use crate::analysis::{Analysis, PhaseReport};
 use crate::format::{bytes, number, percent};
-use crate::layouts::{Layout, LayoutMoment, LayoutPicture};
+use crate::layouts::{Layout, LayoutMoment, LayoutPicture, lost, place, whole};
 use crate::page::{Page, plain};
 use crate::spark::letter;
 use crate::table::{Column, table};
@@ -51,17 +51,6 @@ fn shown(one: &Layout) -> Vec<&LayoutMoment> {
     all.first().into_iter().chain(all.last()).collect()
 }
 
-/// Stack, where a copy took it, and file where there are several.
-pub(crate) fn place(one: &Layout, alone: bool) -> String {
-    let on = one.on.as_ref().map_or(String::new(), |on| format!(" on {on}"));
-    let file = if alone {
-        String::new()
-    } else {
-        format!(", {}", one.file)
-    };
-    format!("{}{on}{file}", one.stack)
-}
-
 fn figures(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
     let names: Vec<String> = rows.iter().map(|(one, _)| escaped(&place(one, alone))).collect();
     let column = |title, unit, cell: &dyn Fn(&LayoutMoment) -> Option<String>| {
@@ -77,7 +66,7 @@ fn figures(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
         column("extents", "", &|moment| Some(whole(moment.extents?.median))),
         column("extent", "mean", &|moment| Some(bytes(moment.bytes_per_extent?.median))),
         column("neighbours", "lost", &|moment| {
-            Some(percent(moment.adjacency_lost?.median))
+            Some(lost(moment.adjacency_lost?.median))
         }),
         column("stripes", "", &|moment| {
             moment
@@ -97,11 +86,6 @@ fn figures(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
     }
 }
 
-/// Half an extent is the median of two blocks.
-pub(crate) fn whole(value: f64) -> String {
-    number(value).replace(".00", "").replace(".0", "")
-}
-
 /// Pictures that there are, the moments of a file under each other.
 fn strips(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
     let drawn: Vec<(String, String, &LayoutPicture, (f64, f64))> = rows
@@ -109,7 +93,7 @@ fn strips(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
         .filter_map(|(one, moment)| {
             let names = (escaped(&place(one, alone)), escaped(moment.words()));
             let (stack, after) = (clipped(&names.0, NAMES_MAX), clipped(&names.1, NAMES_MAX));
-            Some((stack, after, moment.picture.as_ref()?, bounds(one)))
+            Some((stack, after, moment.picture.as_ref()?, one.bounds()))
         })
         .collect();
     let most = |of: &dyn Fn(&(String, String, &LayoutPicture, (f64, f64))) -> usize| drawn.iter().map(of).max();
@@ -135,28 +119,6 @@ fn strips(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
     }
 }
 
-/// On its disk, from 0 to 1.
-fn on_disk(place: f64, devices: u32) -> f64 {
-    let along = place * f64::from(devices);
-    along - along.floor().min(f64::from(devices.max(1) - 1))
-}
-
-/// Lowest and highest place of all pictures of a file.
-fn bounds(one: &Layout) -> (f64, f64) {
-    let pictures = one.moments.iter().filter_map(|moment| moment.picture.as_ref());
-    let places = pictures.flat_map(|picture| {
-        let devices = picture.devices;
-        picture
-            .places
-            .iter()
-            .flatten()
-            .map(move |place| on_disk(*place, devices))
-    });
-    places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
-        (low.min(place), high.max(place))
-    })
-}
-
 /// One point for each letter, never a mean.
 fn strip(picture: &LayoutPicture, (low, high): (f64, f64), letters: usize, utf8: bool) -> String {
     let count = picture.places.len();
@@ -164,10 +126,7 @@ fn strip(picture: &LayoutPicture, (low, high): (f64, f64), letters: usize, utf8:
     let point = |nth: usize| picture.places[(2 * nth + 1) * count / (2 * letters)];
     (0..letters)
         .map(|nth| match point(nth) {
-            Some(place) => {
-                let height = (on_disk(place, picture.devices) - low) / (high - low).max(f64::MIN_POSITIVE);
-                letter(height, utf8)
-            }
+            Some(place) => letter((picture.on_disk(place).1 - low) / (high - low), utf8),
             None => ' ',
         })
         .collect()

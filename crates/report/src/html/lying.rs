@@ -12,8 +12,7 @@ use super::{Section, Source};
 use crate::analysis::StackHead;
 use crate::figures::Figure;
 use crate::format::{bytes, number, percent};
-use crate::layouts::{Layout, LayoutMoment};
-use crate::terminal_storage::{place, whole};
+use crate::layouts::{Layout, LayoutMoment, lost, place, whole};
 
 pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
     let mut body = Markup::new();
@@ -41,7 +40,7 @@ fn extents(body: &mut Markup, source: &Source<'_>) {
     let alone = layouts.iter().all(|one| one.file == "data 0");
     let first = |one: &Layout| one.moments.first().cloned();
     let last = |one: &Layout| one.moments.last().cloned();
-    let lost = |moment: Option<LayoutMoment>| moment.and_then(|moment| moment.adjacency_lost);
+    let torn = |moment: Option<LayoutMoment>| moment.and_then(|moment| moment.adjacency_lost);
     let pieces = |moment: Option<LayoutMoment>| moment.and_then(|moment| moment.pieces_per_multiblock);
     let columns: Vec<Column<'_, Layout>> = vec![
         column("file", "", |one: &Layout| {
@@ -63,10 +62,10 @@ fn extents(body: &mut Markup, source: &Source<'_>) {
             ranged(one.extents_at_the_end, whole)
         }),
         column("neighbours lost", "after the load", move |one: &Layout| {
-            ranged(lost(first(one)), percent)
+            ranged(torn(first(one)), lost)
         }),
         column("neighbours lost", "at the end", move |one: &Layout| {
-            ranged(lost(last(one)), percent)
+            ranged(torn(last(one)), lost)
         }),
         column("pieces per read", "after the load", move |one: &Layout| {
             ranged(pieces(first(one)), number)
@@ -156,7 +155,7 @@ fn moments(body: &mut Markup, source: &Source<'_>) {
         column("after", "", |(_, moment): &Row<'_>| Shown::Text(moment.words().into())).of_words(),
         column("extents", "", figure(|one| one.extents, whole)),
         column("extent", "mean", figure(|one| one.bytes_per_extent, bytes)),
-        column("neighbours", "lost", figure(|one| one.adjacency_lost, percent)),
+        column("neighbours", "lost", figure(|one| one.adjacency_lost, lost)),
         column(
             "neighbours",
             "on two disks by stripes",

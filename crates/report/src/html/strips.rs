@@ -6,9 +6,7 @@
 use super::Source;
 use super::figure_cells::stack_name;
 use super::markup::Markup;
-use crate::format::percent;
-use crate::layouts::{Layout, LayoutMoment, LayoutPicture};
-use crate::terminal_storage::{place, whole};
+use crate::layouts::{Layout, LayoutMoment, LayoutPicture, lost, place, whole};
 
 /// Files drawn; of more stacks or files only these.
 const FILES_MAX: usize = 24;
@@ -32,14 +30,15 @@ pub(crate) fn strips(body: &mut Markup, source: &Source<'_>) {
         body.raw("</h4><div class=strips>");
         for moment in &one.moments {
             if let Some(picture) = &moment.picture {
-                figure(body, &source.mark(&one.stack), &place(one, alone), moment, picture);
+                let of = (&*source.mark(&one.stack), &*place(one, alone));
+                figure(body, of, moment, picture, one.bounds());
             }
         }
         body.raw("</div></div>");
     }
     body.raw(
         "<p class=\"quiet\">Left to right: the file from its begin to its end, 512 points of it. Upwards: the place of the point on \
-         what is below, to one scale before and after. A line that rises is a file in order; a cloud is a file in pieces. The band \
+         what is below, from the lowest of the file to the highest, to one scale before and after. A line that rises is a file in order; a cloud is a file in pieces. The band \
          below is dark where pages next to each other in the file are not next to each other below. One block; the table above has \
          the medians of all.",
     );
@@ -63,12 +62,18 @@ fn is_of_disks(moment: &LayoutMoment) -> bool {
     moment.picture.as_ref().is_some_and(|picture| picture.devices > 1)
 }
 
-fn figure(body: &mut Markup, mark: &str, of: &str, moment: &LayoutMoment, picture: &LayoutPicture) {
+fn figure(
+    body: &mut Markup,
+    (mark, of): (&str, &str),
+    moment: &LayoutMoment,
+    picture: &LayoutPicture,
+    bounds: (f64, f64),
+) {
     let count = moment.extents.map_or("no".into(), |figure| whole(figure.median));
-    let lost = moment
+    let away = moment
         .adjacency_lost
-        .map_or("unknown".into(), |figure| percent(figure.median));
-    let words = format!("{count} extents, {lost} of neighbours lost");
+        .map_or("unknown".into(), |figure| lost(figure.median));
+    let words = format!("{count} extents, {away} of neighbours lost");
     body.raw("<figure><figcaption>");
     body.element("b", &[], &format!("after {}", moment.words()));
     body.text(&format!(": {words}"));
@@ -88,7 +93,7 @@ fn figure(body: &mut Markup, mark: &str, of: &str, moment: &LayoutMoment, pictur
         let y = HEIGHT * f64::from(disk) / f64::from(picture.devices);
         body.empty("path", &[("class", "rule"), ("d", &format!("M0,{y:.0}H512"))]);
     }
-    body.empty("path", &[("class", "dots"), ("d", &dots(picture))]);
+    body.empty("path", &[("class", "dots"), ("d", &dots(picture, bounds))]);
     body.raw("</svg><svg class=torn viewBox=\"0 0 256 8\" preserveAspectRatio=none aria-hidden=true>");
     for (level, path) in torn(picture).iter().enumerate().filter(|(_, path)| !path.is_empty()) {
         body.empty("path", &[("class", TORN[level]), ("d", path)]);
@@ -97,14 +102,17 @@ fn figure(body: &mut Markup, mark: &str, of: &str, moment: &LayoutMoment, pictur
 }
 
 /// A dot a point. Moves are relative: half the letters.
-fn dots(picture: &LayoutPicture) -> String {
+fn dots(picture: &LayoutPicture, (low, high): (f64, f64)) -> String {
     let count = picture.places.len().max(1) as f64;
     let mut path = String::new();
     let mut at: Option<(i64, i64)> = None;
     for (nth, place) in picture.places.iter().enumerate() {
         let Some(place) = place else { continue };
         let x = (512.0 * nth as f64 / count).round() as i64;
-        let y = (HEIGHT * (1.0 - place)).round() as i64;
+        let (disk, up) = picture.on_disk(*place);
+        // Each disk has a band, with some air at both ends.
+        let up = 0.03 + 0.94 * (up - low) / (high - low);
+        let y = (HEIGHT * (1.0 - (disk + up) / f64::from(picture.devices.max(1)))).round() as i64;
         match at {
             None => path.push_str(&format!("M{x},{y}h0")),
             Some((from_x, from_y)) => path.push_str(&format!("m{},{}h0", x - from_x, y - from_y)),
@@ -151,7 +159,12 @@ mod tests {
             places: vec![Some(0.0), None, Some(0.5), Some(1.0)],
             adjacent: vec![1.0, 1.0, 0.5, 0.5, 0.0, 0.995],
         };
-        assert_eq!(dots(&picture), "M0,200h0m256,-100h0m128,-100h0");
+        assert_eq!(dots(&picture, (0.0, 1.0)), "M0,194h0m256,-94h0m128,-94h0");
+        let upper = LayoutPicture {
+            places: vec![Some(0.4), Some(0.6)],
+            ..picture.clone()
+        };
+        assert_eq!(dots(&upper, (0.4, 0.6)), "M0,194h0m256,-188h0");
         assert_eq!(
             torn(&picture),
             ["", "", "M2,0h2v8h-2z", "M4,0h1v8h-1z"].map(String::from)
