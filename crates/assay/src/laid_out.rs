@@ -272,7 +272,7 @@ mod tests {
         assert!(found.places.windows(2).all(|pair| pair[0] < pair[1]), "a ramp");
         assert_eq!(found.places.len(), PLACES);
         // The first point lies half a step behind the first page, on a device that ends where the file does.
-        let wanted = (6 * 1024.0 * 1024.0 + 8192.0) / (14.0 * 1024.0 * 1024.0) * 65_534.0;
+        let wanted = (6.0 * 1024.0 * 1024.0 + 8192.0) / (14.0 * 1024.0 * 1024.0) * 65_534.0;
         assert!((f64::from(found.places[0]) - wanted).abs() < 1.0, "{}", found.places[0]);
     }
 
