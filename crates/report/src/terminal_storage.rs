@@ -40,7 +40,11 @@ pub(crate) fn layouts(page: &mut Page, analysis: &Analysis) {
     figures(page, &rows, alone);
     strips(page, &rows, alone);
     scans(page, analysis);
-    page.say(&legend(&rows), 2, plain());
+    let mut words = legend(&rows);
+    if analysis.stacks.iter().any(|stack| stack.kind == "btrfs") {
+        words.push_str(" Addresses of btrfs are its own: how it spreads them over several LUNs is not in them.");
+    }
+    page.say(&words, 2, plain());
 }
 
 fn shown(one: &Layout) -> Vec<&LayoutMoment> {

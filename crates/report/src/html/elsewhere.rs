@@ -17,7 +17,7 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
     let mut body = Markup::new();
     published(&mut body, source);
     imported(&mut body, source);
-    Section::new("elsewhere", "Measured elsewhere", body)
+    Section::new("elsewhere", "Elsewhere", body)
 }
 
 fn published(body: &mut Markup, source: &Source<'_>) {
@@ -27,7 +27,7 @@ fn published(body: &mut Markup, source: &Source<'_>) {
     body.raw("<h3>What others published</h3>");
     body.element(
         "p",
-        &[],
+        &[("class", "quiet")],
         &format!(
             "{} ({}, {}): {}",
             published.title, published.source, published.year, published.about

@@ -14,7 +14,7 @@ use crate::inflation::{Inflated, Inflation};
 /// More rows are folded.
 const ROWS_OPEN_MAX: usize = 60;
 /// On a lean page, rows at most; only of those with something to tell.
-const LEAN_ROWS: usize = 300;
+const LEAN_ROWS: usize = 150;
 /// A request or byte more or less in so many is nothing to tell.
 const NOTHING: f64 = 0.02;
 
@@ -116,7 +116,7 @@ fn rows_of(body: &mut Markup, source: &Source<'_>, rows: &[Row<'_>]) {
 
 fn words(body: &mut Markup, source: &Source<'_>, left: usize) {
     body.raw(
-        "<p class=\"quiet\">1 is one for one. Data and log writes stand apart where they lie on devices of their own. Beyond the copies: \
+        "<p class=\"quiet\">1 is one for one; below 1 requests were merged, bytes compressed or left in a cache. Data and log writes stand apart where they lie on devices of their own. Beyond the copies: \
          bytes written to the data's devices, less the engine's times the copies that the stack keeps, per byte of the engine's. Torn \
          pages: what the engine itself writes twice against them. Reads or writes of less than 1 MiB in a block have no ratio.",
     );

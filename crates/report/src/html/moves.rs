@@ -11,6 +11,7 @@ use super::{Section, Source};
 use crate::cells::Cell;
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number};
+use crate::layouts::whole;
 use crate::moves::{CopyFigures, RebalanceFigures};
 
 /// A stack in a phase that moved data.
@@ -59,7 +60,7 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
     let mut body = Markup::new();
     copies(&mut body, source, &rows(|cell| cell.copy.is_some()));
     rebalances(&mut body, source, &rows(|cell| cell.rebalance.is_some()));
-    Section::new("moves", "Moved data", body)
+    Section::new("moves", "Moves", body)
 }
 
 fn phase<'a>() -> Column<'a, Row<'a>> {
@@ -152,7 +153,7 @@ fn rebalances(body: &mut Markup, source: &Source<'_>, rows: &[Row<'_>]) {
             ranged(row.rebalance(|one| one.seconds), number)
         }),
         column("power", "I/Os in flight", |row: &Row<'_>| {
-            shown(row.rebalance(|one| one.power), number)
+            shown(row.rebalance(|one| one.power), whole)
         }),
     ];
     for window in WINDOWS {
