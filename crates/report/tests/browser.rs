@@ -306,6 +306,7 @@ fn a_large_result_stays_small() {
     for (count, blocks, rich, what) in [(5, 4, true, "200 runs"), (200, 2, false, "200 phases")] {
         let mut large = scene(stacks.clone());
         large.rich = rich;
+        large.lying = !rich;
         large.blocks = blocks;
         large.planned = blocks;
         large.phases = phases(count);
