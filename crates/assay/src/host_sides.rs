@@ -10,6 +10,9 @@ use observers::{Delta, DeviceDelta};
 /// Reads, bytes read, writes, bytes written, and flushes where they are wanted.
 pub(crate) type Wanted = [Option<M>; 5];
 
+/// One of them, of one device; flushes are absent in old kernels.
+type Count = fn(&DeviceDelta) -> Option<u64>;
+
 /// The nearest devices of one side.
 pub(crate) struct Side {
     names: Vec<String>,
@@ -66,14 +69,14 @@ impl Side {
         if found.len() < self.names.len() || self.names.iter().any(|name| delta.unaccounted.contains(name)) {
             return Vec::new();
         }
-        let of: [fn(&DeviceDelta) -> Option<u64>; 5] = [
+        let of: [Count; 5] = [
             |d| Some(d.reads),
             |d| Some(d.read_bytes),
             |d| Some(d.writes),
             |d| Some(d.write_bytes),
             |d| d.flushes.map(|f| f.flushes),
         ];
-        let measure = |(wanted, of): (Option<M>, fn(&DeviceDelta) -> Option<u64>)| {
+        let measure = |(wanted, of): (Option<M>, Count)| {
             let counts: Option<Vec<u64>> = found.iter().map(|device| of(device)).collect();
             Some((wanted?, counts?.iter().sum::<u64>() as f64))
         };

@@ -57,7 +57,7 @@ impl Pages {
     /// True when a break at this offset falls inside a multiblock read.
     fn breaks_a_read(&self, offset: u64) -> bool {
         let inside = (offset - self.begin) % self.schema;
-        inside != 0 && inside % self.read != 0
+        inside != 0 && !inside.is_multiple_of(self.read)
     }
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn laid_out(extents: &[Extent], pages: &Pages, file: String, grouped:
     let devices = runs.iter().map(|run| disk(run.physical) + 1).max().unwrap_or(1);
     let span = runs.iter().map(|run| offset(run.physical) + (run.to - run.from)).max();
     let span = span.unwrap_or(0).max(1);
-    let mut reads = pages.schema / pages.read + u64::from(pages.schema % pages.read != 0);
+    let mut reads = pages.schema / pages.read + u64::from(!pages.schema.is_multiple_of(pages.read));
     reads *= pages.schemas;
     let mut neighbours = neighbours(&runs, pages);
     let together: u64 = neighbours.iter().map(|(together, _)| together).sum();

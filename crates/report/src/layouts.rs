@@ -148,7 +148,10 @@ pub(crate) fn layouts(book: &Book) -> Vec<Layout> {
     found
 }
 
+/// Where a copy took it, and the file.
 type Place = (Option<String>, String);
+/// By ordinal and name of the phase after which they were taken: block and layout.
+type Moments<'a> = BTreeMap<(u32, Option<&'a str>), Vec<(u32, &'a FileLayout)>>;
 
 fn moments(book: &Book, stack: &str) -> BTreeMap<Place, Vec<LayoutMoment>> {
     let trials: Vec<(u32, &crate::history::Ran)> = book
@@ -163,7 +166,7 @@ fn moments(book: &Book, stack: &str) -> BTreeMap<Place, Vec<LayoutMoment>> {
         .flat_map(|(_, ran)| ran.phases.values())
         .map(|seen| (seen.id, (seen.run.ordinal + 1, seen.run.name.as_str())))
         .collect();
-    let mut rows: BTreeMap<Place, BTreeMap<(u32, Option<&str>), Vec<(u32, &FileLayout)>>> = BTreeMap::new();
+    let mut rows: BTreeMap<Place, Moments<'_>> = BTreeMap::new();
     for FileLayoutRow { trial, phase, layout } in &book.layouts {
         let Some((block, _)) = trials.iter().find(|(_, ran)| ran.trial.id == *trial) else {
             continue;
@@ -182,7 +185,7 @@ fn moments(book: &Book, stack: &str) -> BTreeMap<Place, Vec<LayoutMoment>> {
             .or_default()
             .push((*block, layout));
     }
-    let whole = |(place, moments): (Place, BTreeMap<(u32, Option<&str>), Vec<(u32, &FileLayout)>>)| {
+    let whole = |(place, moments): (Place, Moments<'_>)| {
         let last = moments.len() - 1;
         // Pictures to one scale: that of the farthest place of any moment.
         let all = || moments.values().flatten().map(|(_, layout)| layout);

@@ -90,34 +90,40 @@ fn figures(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
     }
 }
 
+/// A picture with what stands before it.
+struct Drawn<'a> {
+    stack: String,
+    after: String,
+    picture: &'a LayoutPicture,
+    bounds: (f64, f64),
+}
+
 /// Pictures that there are, the moments of a file under each other.
 fn strips(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
-    let drawn: Vec<(String, String, &LayoutPicture, (f64, f64))> = rows
+    let drawn: Vec<Drawn<'_>> = rows
         .iter()
         .filter_map(|(one, moment)| {
-            let names = (escaped(&place(one, alone)), escaped(moment.words()));
-            let (stack, after) = (clipped(&names.0, NAMES_MAX), clipped(&names.1, NAMES_MAX));
-            Some((stack, after, moment.picture.as_ref()?, one.bounds()))
+            Some(Drawn {
+                picture: moment.picture.as_ref()?,
+                stack: clipped(&escaped(&place(one, alone)), NAMES_MAX),
+                after: clipped(&escaped(moment.words()), NAMES_MAX),
+                bounds: one.bounds(),
+            })
         })
         .collect();
-    let most = |of: &dyn Fn(&(String, String, &LayoutPicture, (f64, f64))) -> usize| drawn.iter().map(of).max();
-    let (Some(stacks), Some(afters)) = (most(&|row| width(&row.0)), most(&|row| width(&row.1))) else {
-        return;
-    };
+    let stacks = drawn.iter().map(|row| width(&row.stack)).max().unwrap_or(0);
+    let afters = drawn.iter().map(|row| width(&row.after)).max().unwrap_or(0);
     let room = page.width.saturating_sub(stacks + afters + 6).min(STRIP_MAX);
-    if room < STRIP_MIN {
+    if drawn.is_empty() || room < STRIP_MIN {
         return;
     }
     page.blank();
-    for (stack, after, picture, bounds) in drawn {
+    for row in drawn {
         let gap = |text: &str, wanted: usize| " ".repeat(wanted - width(text));
-        let strip = strip(picture, bounds, room, page.utf8);
+        let strip = strip(row.picture, row.bounds, room, page.utf8);
+        let (stack, after) = (gap(&row.stack, stacks), gap(&row.after, afters));
         page.put(
-            format!(
-                "  {stack}{}  {after}{}  {strip}",
-                gap(&stack, stacks),
-                gap(&after, afters)
-            ),
+            format!("  {}{stack}  {}{after}  {strip}", row.stack, row.after),
             plain(),
         );
     }

@@ -62,19 +62,23 @@ fn published(body: &mut Markup, source: &Source<'_>) {
     body.raw("</details>");
 }
 
-fn ratios(body: &mut Markup, source: &Source<'_>, published: &Published) {
-    let ours = |one: &PublishedRatio| {
-        one.measured.map(|m| Interval {
-            ratio: m.ratio,
-            low: Some(m.low),
-            high: Some(m.high),
-        })
-    };
-    let theirs = |one: &PublishedRatio| Interval {
+fn ours(one: &PublishedRatio) -> Option<Interval> {
+    one.measured.map(|m| Interval {
+        ratio: m.ratio,
+        low: Some(m.low),
+        high: Some(m.high),
+    })
+}
+
+fn theirs(one: &PublishedRatio) -> Interval {
+    Interval {
         ratio: (one.low * one.high).sqrt(),
         low: Some(one.low),
         high: Some(one.high),
-    };
+    }
+}
+
+fn ratios(body: &mut Markup, source: &Source<'_>, published: &Published) {
     let both = published
         .ratios
         .iter()
@@ -271,53 +275,58 @@ fn texts(body: &mut Markup, source: &Source<'_>, sources: &[(&str, &ImportedSour
         },
     );
     for (_, one) in sources {
-        body.raw("<details><summary>");
-        body.text(&format!(
-            "{}: every figure as printed ({})",
-            one.file,
-            one.figures.len()
-        ));
-        body.raw("</summary>");
-        for fact in &one.facts {
-            body.element(
-                "p",
-                &[("class", "quiet")],
-                &format!("{}: {} (line {})", fact.name, fact.value, fact.line),
-            );
-        }
-        let columns: Vec<Column<'_, crate::ImportedFigure>> = vec![
-            column("report", "", |figure: &crate::ImportedFigure| {
-                Shown::Text(figure.report.clone())
-            })
-            .of_words(),
-            column("as printed", "", |figure: &crate::ImportedFigure| {
-                Shown::Text(figure.text.clone())
-            }),
-            column("unit", "", |figure: &crate::ImportedFigure| {
-                Shown::Text(figure.unit.clone())
-            })
-            .of_words(),
-            column("line", "", |figure: &crate::ImportedFigure| {
-                Shown::Text(figure.line.to_string())
-            }),
-        ];
-        let shown = &one.figures[..one.figures.len().min(FIGURES_MAX)];
-        let caption = format!("Figures of {}", one.file);
-        table(
-            body,
-            &framed(source, &caption, "Figure"),
-            shown,
-            &columns,
-            |page, figure| {
-                page.text(&figure.name);
-            },
-        );
-        if one.figures.len() > shown.len() {
-            body.raw("<p class=\"quiet\">The JSON form has the others.</p>");
-        }
-        for note in &one.notes {
-            body.element("p", &[("class", "quiet")], note);
-        }
-        body.raw("</details>");
+        printed_figures(body, source, one);
     }
+}
+
+/// Every figure of a text, as printed.
+fn printed_figures(body: &mut Markup, source: &Source<'_>, one: &ImportedSource) {
+    body.raw("<details><summary>");
+    body.text(&format!(
+        "{}: every figure as printed ({})",
+        one.file,
+        one.figures.len()
+    ));
+    body.raw("</summary>");
+    for fact in &one.facts {
+        body.element(
+            "p",
+            &[("class", "quiet")],
+            &format!("{}: {} (line {})", fact.name, fact.value, fact.line),
+        );
+    }
+    let columns: Vec<Column<'_, crate::ImportedFigure>> = vec![
+        column("report", "", |figure: &crate::ImportedFigure| {
+            Shown::Text(figure.report.clone())
+        })
+        .of_words(),
+        column("as printed", "", |figure: &crate::ImportedFigure| {
+            Shown::Text(figure.text.clone())
+        }),
+        column("unit", "", |figure: &crate::ImportedFigure| {
+            Shown::Text(figure.unit.clone())
+        })
+        .of_words(),
+        column("line", "", |figure: &crate::ImportedFigure| {
+            Shown::Text(figure.line.to_string())
+        }),
+    ];
+    let shown = &one.figures[..one.figures.len().min(FIGURES_MAX)];
+    let caption = format!("Figures of {}", one.file);
+    table(
+        body,
+        &framed(source, &caption, "Figure"),
+        shown,
+        &columns,
+        |page, figure| {
+            page.text(&figure.name);
+        },
+    );
+    if one.figures.len() > shown.len() {
+        body.raw("<p class=\"quiet\">The JSON form has the others.</p>");
+    }
+    for note in &one.notes {
+        body.element("p", &[("class", "quiet")], note);
+    }
+    body.raw("</details>");
 }

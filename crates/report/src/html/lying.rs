@@ -38,10 +38,6 @@ fn extents(body: &mut Markup, source: &Source<'_>) {
     };
     let marks: Vec<f64> = scale.decades().into_iter().filter(|mark| *mark >= 1.0).collect();
     let alone = layouts.iter().all(|one| one.file == "data 0");
-    let first = |one: &Layout| one.moments.first().cloned();
-    let last = |one: &Layout| one.moments.last().cloned();
-    let torn = |moment: Option<LayoutMoment>| moment.and_then(|moment| moment.adjacency_lost);
-    let pieces = |moment: Option<LayoutMoment>| moment.and_then(|moment| moment.pieces_per_multiblock);
     let columns: Vec<Column<'_, Layout>> = vec![
         column("file", "", |one: &Layout| {
             if alone {
@@ -61,17 +57,20 @@ fn extents(body: &mut Markup, source: &Source<'_>) {
         column("extents", "at the end", |one: &Layout| {
             ranged(one.extents_at_the_end, whole)
         }),
-        column("neighbours lost", "after the load", move |one: &Layout| {
-            ranged(torn(first(one)), lost)
+        column("neighbours lost", "after the load", |one: &Layout| {
+            ranged(loaded(one).and_then(|moment| moment.adjacency_lost), lost)
         }),
-        column("neighbours lost", "at the end", move |one: &Layout| {
-            ranged(torn(last(one)), lost)
+        column("neighbours lost", "at the end", |one: &Layout| {
+            ranged(one.moments.last().and_then(|moment| moment.adjacency_lost), lost)
         }),
-        column("pieces per read", "after the load", move |one: &Layout| {
-            ranged(pieces(first(one)), number)
+        column("pieces per read", "after the load", |one: &Layout| {
+            ranged(loaded(one).and_then(|moment| moment.pieces_per_multiblock), number)
         }),
-        column("pieces per read", "at the end", move |one: &Layout| {
-            ranged(pieces(last(one)), number)
+        column("pieces per read", "at the end", |one: &Layout| {
+            ranged(
+                one.moments.last().and_then(|moment| moment.pieces_per_multiblock),
+                number,
+            )
         }),
     ];
     table(
@@ -83,6 +82,15 @@ fn extents(body: &mut Markup, source: &Source<'_>) {
             stack_name(page, &source.mark(&one.stack), &place(one, true));
         },
     );
+    extents_words(body, layouts);
+}
+
+/// After the load; what a copy made was never loaded.
+fn loaded(one: &Layout) -> Option<&LayoutMoment> {
+    one.moments.first().filter(|moment| moment.after.is_none())
+}
+
+fn extents_words(body: &mut Markup, layouts: &[Layout]) {
     let read = layouts
         .iter()
         .flat_map(|one| &one.moments)

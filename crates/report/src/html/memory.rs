@@ -93,7 +93,7 @@ fn axis(scale: f64) -> Markup {
     let mut at = 0.0;
     while at < scale * 0.97 {
         let x = along(at / scale);
-        let class = if at == 0.0 || (at / step) as u64 % 2 == 0 {
+        let class = if ((at / step) as u64).is_multiple_of(2) {
             "tick"
         } else {
             "tick minor"
@@ -103,7 +103,7 @@ fn axis(scale: f64) -> Markup {
         let words = if at == 0.0 {
             "0".into()
         } else {
-            bytes(at).replace(".00", "").replace(".0 ", " ")
+            bytes(at).replace(".00", "").replace(".50", ".5").replace(".0 ", " ")
         };
         page.element("text", &[("class", class), ("x", &x), ("y", "65%")], &words);
         at += step;
