@@ -3,9 +3,11 @@
 //! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
 
 use crate::grouped::Health;
+use crate::host_sides::Side;
+use crate::laid_out::DataFiles;
 use crate::surroundings::{Seen, Surroundings};
 use anyhow::Context;
-use ledger::{Measure, Sample};
+use ledger::{FileLayout, Measure, Sample};
 use observers::{Backing, Delta, Lineage, Snapshot, Watch, Watched};
 use pages::Instance;
 use std::path::PathBuf;
@@ -14,6 +16,9 @@ use targets::Port;
 
 /// Longest wait for devices to come to rest after a phase. On a shared disk others may keep it busy for ever.
 const REST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// From so many bytes written to its devices a stack may have moved data, whoever asked for it.
+const MOVED_BYTES: f64 = 1024.0 * 1024.0;
 
 /// Which devices belong to a stack.
 #[derive(Clone, Debug)]
@@ -73,8 +78,14 @@ pub(crate) struct Host<'a> {
     began: Option<(Snapshot, Watch)>,
     /// What the stack has lost, if anything: such a phase does not count.
     health: &'a Health<'a>,
-    /// The nearest devices of the source and of the target of a copy, where they are not the same.
-    sides: Option<(Vec<String>, Vec<String>)>,
+    /// Nearest devices that are counted apart too: source and target of a copy, data and log.
+    sides: Vec<Side>,
+    /// The data files, to see how they lie when something was written.
+    files: Option<DataFiles>,
+    /// Writes of data before the phase.
+    writes: u64,
+    /// Copies that the stack keeps of the data.
+    copies: f64,
 }
 
 impl<'a> Host<'a> {
@@ -92,21 +103,41 @@ impl<'a> Host<'a> {
             budget,
             began: None,
             health,
-            sides: None,
+            sides: Vec::new(),
+            files: None,
+            writes: 0,
+            copies: 1.0,
         }
     }
 
     /// Counts the nearest devices of the two sides of a copy apart, if they are apart.
     pub(crate) fn with_sides(mut self, from: &Devices, to: &Devices) -> Host<'a> {
-        let apart =
-            !from.near.is_empty() && !to.near.is_empty() && from.near.iter().all(|near| !to.near.contains(near));
-        self.sides = (apart && !from.hidden && !to.hidden).then(|| (from.near.clone(), to.near.clone()));
+        self.sides = Side::both((from, Side::FROM), (to, Side::TO));
         self
+    }
+
+    /// Counts the devices of the data and those of the redo log apart, if they are apart.
+    pub(crate) fn with_log(mut self, data: &Devices, log: &Devices) -> Host<'a> {
+        self.sides = Side::both((data, Side::DATA), (log, Side::LOG));
+        self
+    }
+
+    /// Looks at these files after a phase that wrote data, of which the stack keeps so many copies.
+    pub(crate) fn with_files(mut self, files: DataFiles, copies: u32) -> Host<'a> {
+        self.files = Some(files);
+        self.copies = f64::from(copies);
+        self
+    }
+
+    /// How the data files lie after the phase; it is not counted in it.
+    pub(crate) fn layouts<P: Port + ?Sized>(&self, port: &P) -> anyhow::Result<Vec<FileLayout>> {
+        self.files.as_ref().map_or(Ok(Vec::new()), |files| files.look(port))
     }
 }
 
 impl<P: Port> Surroundings<P> for Host<'_> {
-    fn begin(&mut self, _: &mut Instance<P>) -> anyhow::Result<()> {
+    fn begin(&mut self, instance: &mut Instance<P>) -> anyhow::Result<()> {
+        self.writes = instance.counters().data_writes;
         self.start()
     }
 
@@ -114,8 +145,19 @@ impl<P: Port> Surroundings<P> for Host<'_> {
         self.rest()
     }
 
-    fn end(&mut self, _: &mut Instance<P>) -> anyhow::Result<Seen> {
-        self.stop()
+    fn end(&mut self, instance: &mut Instance<P>) -> anyhow::Result<Seen> {
+        let mut seen = self.stop()?;
+        // The engine writes, or the stack itself does: a rebalance moves what nobody writes.
+        let beside = seen
+            .measures
+            .iter()
+            .find(|(measure, _)| *measure == Measure::NearWriteBytes);
+        let wrote =
+            instance.counters().data_writes > self.writes || beside.is_some_and(|(_, bytes)| *bytes >= MOVED_BYTES);
+        if let Some(port) = instance.ports_mut().next().filter(|_| wrote) {
+            seen.layouts = self.layouts(port)?;
+        }
+        Ok(seen)
     }
 }
 
@@ -144,7 +186,8 @@ impl Host<'_> {
         let watched = watch.stop();
         let mut seen = Seen::default();
         seen.measures.extend(self.devices_of(&delta));
-        seen.measures.extend(self.sides_of(&delta));
+        seen.measures.extend(self.sides.iter().flat_map(|side| side.of(&delta)));
+        seen.measures.push((Measure::StackDataCopies, self.copies));
         seen.measures.extend(host_of(&delta, &watched));
         seen.measures.extend(memory_of(&delta, &watched, self.budget));
         seen.measures
@@ -212,43 +255,6 @@ impl Host<'_> {
             }
             if found.iter().all(|d| d.discards.is_some()) {
                 measures.push((discards, sum(|d| d.discards.map_or(0, |f| f.discards))));
-            }
-        }
-        measures
-    }
-}
-
-impl Host<'_> {
-    fn sides_of(&self, delta: &Delta) -> Vec<(Measure, f64)> {
-        use Measure as M;
-        let Some((from, to)) = &self.sides else {
-            return Vec::new();
-        };
-        let sides = [
-            (
-                from,
-                [
-                    M::CopyFromReads,
-                    M::CopyFromReadBytes,
-                    M::CopyFromWrites,
-                    M::CopyFromWriteBytes,
-                ],
-            ),
-            (
-                to,
-                [M::CopyToReads, M::CopyToReadBytes, M::CopyToWrites, M::CopyToWriteBytes],
-            ),
-        ];
-        let mut measures = Vec::new();
-        for (names, wanted) in sides {
-            let found: Vec<_> = names.iter().filter_map(|name| delta.devices.get(name)).collect();
-            if found.len() < names.len() || names.iter().any(|name| delta.unaccounted.contains(name)) {
-                continue;
-            }
-            let of: [fn(&observers::DeviceDelta) -> u64; 4] =
-                [|d| d.reads, |d| d.read_bytes, |d| d.writes, |d| d.write_bytes];
-            for (measure, of) in wanted.into_iter().zip(of) {
-                measures.push((measure, found.iter().map(|d| of(d)).sum::<u64>() as f64));
             }
         }
         measures

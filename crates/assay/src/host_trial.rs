@@ -201,6 +201,9 @@ impl Trial<'_> {
         }
         if loads {
             record_extents(&mut instance, &files, self.id, ledger, "loaded")?;
+            if let Some(port) = instance.ports_mut().next() {
+                ledger.layouts_of(self.id, &stand.data_files(sizes).look(port)?)?;
+            }
         } else {
             let copy = &self.site.study.phases[first - 1].name;
             record_extents(&mut instance, &files, self.id, ledger, &format!("after {copy}"))?;
@@ -212,7 +215,10 @@ impl Trial<'_> {
         }
         self.drop_caches()?;
         let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
-        let mut host = Host::new(devices, places, mounts, budget, health);
+        let apart = stand.places_apart();
+        let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
+        let host = Host::new(devices, places, mounts, budget, health).with_log(&apart[0], &apart[1]);
+        let mut host = host.with_files(stand.data_files(sizes), stand.data_copies());
         let around = self.around();
         let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;
         if leg == Leg::Done {
@@ -289,7 +295,8 @@ impl Trial<'_> {
         let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
         let budget = self.site.prepared.budget;
         let host = Host::new(both, target.places(), mounts, budget, &health);
-        let mut host = host.with_sides(&devices[0], &devices[1]);
+        let host = host.with_sides(&devices[0], &devices[1]);
+        let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
         let around = self.around();
         let done = around.recorded(ledger, phase, ordinal, || {
             way.go(source_port.port(), target_port.port(), &mut host, &around)
@@ -309,8 +316,10 @@ impl<'s, 't> AroundCopy<dyn Port + 's, dyn Port + 't> for Host<'_> {
         self.rest()
     }
 
-    fn end(&mut self, _: &mut (dyn Port + 's), _: &mut (dyn Port + 't)) -> anyhow::Result<Seen> {
-        self.stop()
+    fn end(&mut self, _: &mut (dyn Port + 's), target: &mut (dyn Port + 't)) -> anyhow::Result<Seen> {
+        let mut seen = self.stop()?;
+        seen.layouts = self.layouts(target)?;
+        Ok(seen)
     }
 }
 

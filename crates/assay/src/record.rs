@@ -27,6 +27,7 @@ pub(crate) fn finished(
     record.measures.extend(engine(counters));
     record.measures.extend(seen.measures);
     record.samples = seen.samples;
+    record.layouts = seen.layouts;
     if let Some(driven) = driven {
         record.measures.extend(operations(&driven.outcome));
         record.histograms = histograms(&driven.outcome)?;
@@ -84,6 +85,8 @@ fn engine(counters: &Counters) -> Vec<(Measure, f64)> {
         (Measure::EngineRedoFlushes, counters.redo_flushes),
         (Measure::EngineCommits, counters.commits),
         (Measure::EnginePageImages, counters.page_images),
+        (Measure::EnginePageImageBytes, counters.page_image_bytes),
+        (Measure::EngineDoublewriteBytes, counters.doublewrite_bytes),
         (Measure::EngineCheckpoints, counters.checkpoints),
         (Measure::EnginePagesVerified, counters.verified_pages),
     ]

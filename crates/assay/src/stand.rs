@@ -7,6 +7,7 @@
 use crate::grouped::{self, Grouped, Open};
 use crate::host::Devices;
 use crate::host_site::HostSite;
+use crate::laid_out::DataFiles;
 use crate::result_file;
 use crate::site::Turn;
 use crate::sizes::Sizes;
@@ -196,6 +197,40 @@ impl Stand {
         }
         let places = self.built.data.iter().chain([&self.built.redo]);
         places.map(|place| path_of(place).to_path_buf()).collect()
+    }
+
+    /// The places of the data and those of the redo log, as devices or as files on them.
+    pub(crate) fn places_apart(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        if let Place::Grouped(_) = self.built.redo {
+            let redo = self.built.redo_group.map_or(0, |(_, disks)| disks);
+            let (data, log) = self.built.devices.split_at(self.built.devices.len() - redo);
+            return (data.to_vec(), log.to_vec());
+        }
+        let path = |place: &Place| path_of(place).to_path_buf();
+        (self.built.data.iter().map(path).collect(), vec![path(&self.built.redo)])
+    }
+
+    /// Copies that the stack keeps of the data by its own redundancy.
+    pub(crate) fn data_copies(&self) -> u32 {
+        use plan::{BtrfsProfile, Redundancy, StackKind};
+        match &self.stack.kind {
+            StackKind::Diskgroup { redundancy, .. } => match redundancy {
+                Redundancy::External => 1,
+                Redundancy::Normal => 2,
+                Redundancy::High => 3,
+            },
+            StackKind::Btrfs {
+                profile: BtrfsProfile::Raid1,
+                ..
+            } => 2,
+            _ => 1,
+        }
+    }
+
+    /// The data files, to see how they lie.
+    pub(crate) fn data_files(&self, sizes: &Sizes) -> DataFiles {
+        let on = self.key.as_ref().map(|_| self.words());
+        DataFiles::new(&self.files(), sizes, self.is_grouped(), on)
     }
 
     /// What the kernel really gave on the data and the redo log.

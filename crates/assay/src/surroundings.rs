@@ -2,7 +2,7 @@
 //!
 //! Prevents: a phase measured one way on one kind of stack and another way on the next.
 
-use ledger::{Measure, Sample};
+use ledger::{FileLayout, Measure, Sample};
 use pages::Instance;
 use targets::Port;
 
@@ -11,6 +11,8 @@ use targets::Port;
 pub(crate) struct Seen {
     pub(crate) measures: Vec<(Measure, f64)>,
     pub(crate) samples: Vec<Sample>,
+    /// How the data files lie now, if something was written.
+    pub(crate) layouts: Vec<FileLayout>,
     /// Worth an event.
     pub(crate) notes: Vec<String>,
     /// Worth knowing, and no warning.

@@ -111,4 +111,14 @@ fn devices_do_what_the_engine_asks_and_a_mirror_writes_twice() {
         (mirrored / single - 2.0).abs() < 0.2,
         "{single} bytes written for each asked, {mirrored} mirrored"
     );
+    // The files lie in stripes and stay where they are: after the load, and after the one phase that writes.
+    let layouts = ledger.layouts().expect("layouts");
+    for trial in &trials {
+        let mine: Vec<_> = layouts.iter().filter(|row| row.trial == trial.id).collect();
+        assert_eq!(mine.len(), 2, "{}: {mine:?}", trial.stack);
+        assert!(mine[0].phase.is_none() && mine[1].phase.is_some());
+        assert_eq!(mine[0].layout, mine[1].layout, "an update moves nothing");
+        let one = &mine[0].layout;
+        assert_eq!((one.pairs_apart, one.pieces), (one.pairs_striped, one.reads), "{one:?}");
+    }
 }

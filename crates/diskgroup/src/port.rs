@@ -514,6 +514,7 @@ impl<P: Port> Port for GroupPort<P> {
                     physical,
                     length,
                     unwritten: false,
+                    packed: false,
                 }),
             }
             logical += length;

@@ -8,7 +8,7 @@ use crate::error::{LedgerError, sorted};
 use crate::lock::WriterLock;
 use crate::measure::Measure;
 use crate::rows::Study;
-use crate::schema::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
+use crate::schema::{APPLICATION_ID, LATER, SCHEMA, SCHEMA_VERSION};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -63,15 +63,8 @@ impl Ledger {
         ledger.tune()?;
         let act = ledger.connection.transaction().and_then(|transaction| {
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             transaction.execute_batch(SCHEMA)?;
-            transaction.execute_batch(crate::imported::TABLES)?;
-            for measure in Measure::ALL {
-                transaction.execute(
-                    "INSERT INTO measure_meaning VALUES (?1, ?2, ?3)",
-                    (measure.name(), measure.unit(), measure.meaning()),
-                )?;
-            }
+            add_later(&transaction)?;
             crate::write::insert_study(&transaction, study)?;
             transaction.commit()
         });
@@ -115,22 +108,22 @@ impl Ledger {
         must_be_there(path)?;
         let lock = WriterLock::take(path)?;
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        let ledger = Ledger {
+        let mut ledger = Ledger {
             connection,
             path: path.into(),
             _lock: Some(lock),
         };
         ledger.check()?;
         ledger.tune()?;
-        ledger
-            .connection
-            .execute_batch(
-                "BEGIN IMMEDIATE;
-                 UPDATE trial SET status = 'interrupted' WHERE status = 'running';
-                 UPDATE study SET ended_unix_ns = NULL, ended_reason = NULL;
-                 COMMIT;",
-            )
-            .map_err(|source| sorted(path, "go on with the study", source))?;
+        let act = ledger.connection.transaction().and_then(|transaction| {
+            add_later(&transaction)?;
+            transaction.execute_batch(
+                "UPDATE trial SET status = 'interrupted' WHERE status = 'running';
+                 UPDATE study SET ended_unix_ns = NULL, ended_reason = NULL;",
+            )?;
+            transaction.commit()
+        });
+        act.map_err(|source| sorted(path, "go on with the study", source))?;
         Ok(ledger)
     }
 
@@ -152,8 +145,7 @@ impl Ledger {
         ledger.check()?;
         ledger.tune()?;
         let act = ledger.connection.transaction().and_then(|transaction| {
-            transaction.execute_batch(crate::imported::TABLES)?;
-            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            add_later(&transaction)?;
             transaction.commit()
         });
         act.map_err(|source| sorted(path, "add the tables of what is imported", source))?;
@@ -207,6 +199,20 @@ impl Ledger {
             }),
         }
     }
+}
+
+/// What this version has and an older one had not: tables, and meanings of measures.
+fn add_later(connection: &Connection) -> rusqlite::Result<()> {
+    for tables in LATER {
+        connection.execute_batch(tables)?;
+    }
+    for measure in Measure::ALL {
+        connection.execute(
+            "INSERT OR IGNORE INTO measure_meaning VALUES (?1, ?2, ?3)",
+            (measure.name(), measure.unit(), measure.meaning()),
+        )?;
+    }
+    connection.pragma_update(None, "user_version", SCHEMA_VERSION)
 }
 
 fn must_be_there(path: &Path) -> Result<(), LedgerError> {

@@ -10,6 +10,7 @@
 mod distribution;
 mod error;
 mod file;
+mod file_layout;
 mod imported;
 mod lock;
 mod measure;
@@ -21,6 +22,7 @@ mod write;
 pub use distribution::{decode_histogram, encode_histogram};
 pub use error::LedgerError;
 pub use file::Ledger;
+pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};
 pub use imported::{ImportNote, ImportedFact, ImportedFigure, ImportedText};
 pub use measure::Measure;
 pub use rows::*;

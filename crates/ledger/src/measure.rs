@@ -52,6 +52,8 @@ measures! {
     EngineDue, "engine.due", "operations", "operations that fell due on the schedule of an open phase";
     EngineUnsent, "engine.unsent", "operations", "operations that fell due and were never started";
     EngineCacheBytes, "engine.cache_bytes", "bytes", "size of the engine's buffer cache";
+    EngineDoublewriteBytes, "engine.doublewrite_bytes", "bytes", "bytes of doublewrite copies among engine.write_bytes: a price of the engine, not of the stack";
+    EnginePageImageBytes, "engine.page_image_bytes", "bytes", "bytes of full page images among engine.redo_bytes: a price of the engine, not of the stack";
     NearReads, "device.near.reads", "requests", "reads completed by the nearest devices of the stack";
     NearWrites, "device.near.writes", "requests", "writes completed by the nearest devices of the stack";
     NearReadBytes, "device.near.read_bytes", "bytes", "bytes read from the nearest devices of the stack";
@@ -64,6 +66,17 @@ measures! {
     LowWriteBytes, "device.low.write_bytes", "bytes", "bytes written to the lowest visible devices under the stack";
     LowFlushes, "device.low.flushes", "flushes", "flushes completed by the lowest visible devices under the stack";
     LowDiscards, "device.low.discards", "requests", "discards completed by the lowest visible devices under the stack";
+    DataDeviceReads, "device.data.reads", "requests", "reads completed by the nearest devices of the LUN set that holds the data files; absent where data and log share a device";
+    DataDeviceReadBytes, "device.data.read_bytes", "bytes", "bytes read from the nearest devices of the LUN set that holds the data files; absent where data and log share a device";
+    DataDeviceWrites, "device.data.writes", "requests", "writes completed by the nearest devices of the LUN set that holds the data files; absent where data and log share a device";
+    DataDeviceWriteBytes, "device.data.write_bytes", "bytes", "bytes written to the nearest devices of the LUN set that holds the data files; absent where data and log share a device";
+    DataDeviceFlushes, "device.data.flushes", "flushes", "flushes completed by the nearest devices of the LUN set that holds the data files; absent where data and log share a device";
+    LogDeviceReads, "device.log.reads", "requests", "reads completed by the nearest devices of the LUN set that holds the redo log; absent where data and log share a device";
+    LogDeviceReadBytes, "device.log.read_bytes", "bytes", "bytes read from the nearest devices of the LUN set that holds the redo log; absent where data and log share a device";
+    LogDeviceWrites, "device.log.writes", "requests", "writes completed by the nearest devices of the LUN set that holds the redo log; absent where data and log share a device";
+    LogDeviceWriteBytes, "device.log.write_bytes", "bytes", "bytes written to the nearest devices of the LUN set that holds the redo log; absent where data and log share a device";
+    LogDeviceFlushes, "device.log.flushes", "flushes", "flushes completed by the nearest devices of the LUN set that holds the redo log; absent where data and log share a device";
+    StackDataCopies, "stack.data_copies", "copies", "copies of each byte of the data that the stack keeps by its redundancy";
     CpuBusyNs, "cpu.busy_ns", "ns", "processor time not idle, of all processors, kernel threads included";
     CpuIdleShare, "cpu.idle_share", "share", "idle share of all processors (1 is all idle), waiting for I/O counted as idle";
     CpuOwnNs, "cpu.own_ns", "ns", "processor time of the tool's own process";

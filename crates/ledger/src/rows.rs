@@ -4,6 +4,7 @@
 //! UTC; times of a phase (`at_ns`, `began_ns`) are nanoseconds since the phase began. Prevents: a reader that has to know
 //! the study language of the day the file was written.
 
+use crate::file_layout::FileLayout;
 use crate::measure::Measure;
 
 /// Identity of a trial in its file.
@@ -407,6 +408,8 @@ pub struct PhaseRecord {
     pub user_scans: Vec<UserScan>,
     /// Layout of files after the phase.
     pub extents: Vec<ExtentSummary>,
+    /// How the data files lay after it, in full.
+    pub layouts: Vec<FileLayout>,
     /// What happened in it.
     pub events: Vec<Event>,
 }
@@ -422,6 +425,7 @@ impl PhaseRecord {
             samples: Vec::new(),
             user_scans: Vec::new(),
             extents: Vec::new(),
+            layouts: Vec::new(),
             events: Vec::new(),
         }
     }

@@ -8,10 +8,14 @@
 /// "ASSY" in the SQLite header.
 pub const APPLICATION_ID: i64 = 0x4153_5359;
 
-/// Version of the schema: version 2 added the tables of what was imported ([`crate::imported`]).
-pub const SCHEMA_VERSION: i64 = 2;
+/// Version of the schema: version 2 added the tables of what was imported ([`crate::imported`]), version 3 that of how files lie
+/// ([`crate::file_layout`]).
+pub const SCHEMA_VERSION: i64 = 3;
 
-/// Tables and views of version 1; those of version 2 come on top.
+/// What later versions added; each statement does nothing where it is there already.
+pub(crate) const LATER: [&str; 2] = [crate::imported::TABLES, crate::file_layout::TABLE];
+
+/// Tables and views of version 1; those of later versions come on top ([`LATER`]).
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE study (
     id INTEGER PRIMARY KEY CHECK (id = 1),

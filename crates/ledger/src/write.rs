@@ -125,6 +125,7 @@ impl Ledger {
             for summary in &record.extents {
                 insert_extents(connection, record.run.trial, Some(phase), summary)?;
             }
+            crate::file_layout::insert(connection, record.run.trial, Some(phase), &record.layouts)?;
             Ok(phase)
         })
     }

@@ -115,6 +115,28 @@ fn record(trial: TrialId, ordinal: u32, name: &str) -> PhaseRecord {
     record
 }
 
+fn lying(extents: u64) -> FileLayout {
+    FileLayout {
+        on: None,
+        file: "data 0".into(),
+        bytes: 1 << 20,
+        extents,
+        runs: extents,
+        page_bytes: 8192,
+        pairs: 127,
+        pairs_apart: 3,
+        pairs_striped: 1,
+        read_bytes: 131_072,
+        reads: 8,
+        pieces: 9,
+        estimated: false,
+        devices: 1,
+        span_bytes: 1 << 30,
+        places: (0..PLACES as u16).map(|n| n * 100).chain([NOWHERE]).collect(),
+        adjacent: vec![255; BUCKETS],
+    }
+}
+
 fn fresh(dir: &Path) -> (PathBuf, Ledger) {
     let path = dir.join("a study.assay");
     let mut ledger = Ledger::create(&path, &study()).unwrap();
@@ -485,4 +507,41 @@ fn an_unknown_measure_of_a_later_version_is_left_out() {
     .unwrap();
     drop(edit);
     assert_eq!(Ledger::open(&path).unwrap().measures().unwrap().len(), 2);
+}
+
+#[test]
+fn layouts_come_back_and_an_older_file_gets_their_table_when_it_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut ledger) = fresh(dir.path());
+    let trial = ledger.begin_trial(&new_trial(0, "ext4")).unwrap();
+    ledger.layouts_of(trial, &[lying(4)]).unwrap();
+    let mut after = record(trial, 0, "ageing");
+    after.layouts = vec![FileLayout {
+        on: Some("xfs".into()),
+        ..lying(77)
+    }];
+    let phase = ledger.record_phase(&after).unwrap();
+    let back = ledger.layouts().unwrap();
+    assert_eq!(
+        back[0],
+        FileLayoutRow {
+            trial,
+            phase: None,
+            layout: lying(4)
+        }
+    );
+    assert_eq!((back[1].phase, &back[1].layout), (Some(phase), &after.layouts[0]));
+    drop(ledger);
+    let edit = rusqlite::Connection::open(&path).unwrap();
+    let old =
+        "DROP TABLE file_layout; DELETE FROM measure_meaning WHERE name LIKE 'device.data.%'; PRAGMA user_version = 2;";
+    edit.execute_batch(old).unwrap();
+    drop(edit);
+    assert_eq!(Ledger::open(&path).unwrap().layouts().unwrap(), []);
+    let mut ledger = Ledger::resume(&path).unwrap();
+    let mut again = record(trial, 1, "later");
+    again.measures = vec![(Measure::DataDeviceReads, 7.0)];
+    again.layouts = vec![lying(5)];
+    ledger.record_phase(&again).unwrap();
+    assert_eq!(ledger.layouts().unwrap().len(), 1);
 }

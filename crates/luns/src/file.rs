@@ -229,6 +229,7 @@ mod tests {
             physical: 0,
             length,
             unwritten,
+            packed: false,
         }
     }
 

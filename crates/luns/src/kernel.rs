@@ -154,6 +154,7 @@ pub(crate) fn extents(file: impl AsFd) -> io::Result<Option<Vec<Extent>>> {
             physical: e.physical,
             length: e.length,
             unwritten: e.flags & (EXTENT_UNWRITTEN | EXTENT_UNKNOWN | EXTENT_DELALLOC) != 0,
+            packed: false,
         }));
         if last.flags & EXTENT_LAST != 0 {
             return Ok(Some(found));

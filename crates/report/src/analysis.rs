@@ -8,7 +8,9 @@ use crate::checks::{Check, checks};
 use crate::differences::differences;
 use crate::history::{Book, PhaseHead};
 use crate::imported::{ImportedPhase, imported};
+use crate::inflation::not_told;
 use crate::layouts::{Layout, layouts};
+use crate::memory::{MemoryOfStack, memory};
 use crate::others::{NotTested, not_tested};
 use crate::published::{Published, published};
 use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
@@ -44,8 +46,12 @@ pub struct Analysis {
     pub comparisons: Vec<Comparison>,
     /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
     pub not_tested: Vec<NotTested>,
-    /// How the data files lay after the load and at the end.
+    /// How the data files lay after the load and after each phase that wrote.
     pub layouts: Vec<Layout>,
+    /// Of the devices' I/O, what could not be told apart, in words.
+    pub not_told_apart: Vec<String>,
+    /// Memory at its highest against the data.
+    pub memory: Vec<MemoryOfStack>,
     /// What another tool measured elsewhere: shown beside, never ranked.
     pub imported: Vec<ImportedPhase>,
     /// What others published, beside what was measured; `null` when the study names no publication.
@@ -337,12 +343,15 @@ impl Analysis {
             go_on: ranking.decision.go_on.into(),
             not_tested: not_tested(&book, &ranking.pairs, &ranking.dropped)?,
             layouts: layouts(&book),
+            not_told_apart: Vec::new(),
+            memory: memory(&book),
             unranked: ranking.unranked,
             dropped: ranking.dropped,
             checks: Vec::new(),
             sentence: String::new(),
             recorded_looks: book.looks.clone(),
         };
+        analysis.not_told_apart = not_told(&book, &analysis);
         analysis.checks = checks(&book, &analysis);
         analysis.sentence = sentence(&analysis);
         Ok(analysis)

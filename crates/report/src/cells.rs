@@ -5,6 +5,7 @@
 
 use crate::figures::{Figure, over};
 use crate::history::{Book, PhaseHead, Seen};
+use crate::inflation::Inflation;
 use crate::latency::{Latency, latencies, response_p99};
 use crate::moves::{CopyFigures, RebalanceFigures};
 use crate::over_time::rate_over_time;
@@ -141,6 +142,8 @@ pub struct Cell {
     pub lun_bytes_per_data_byte: Option<Figure>,
     /// Share of operations that fell due and were never sent (open phases).
     pub unsent_share: Option<Figure>,
+    /// What the devices did for each request and byte of the engine, by sort.
+    pub inflation: Inflation,
     /// Where the bytes came from and went to.
     pub provenance: Provenance,
     /// What was copied and how (copy phases).
@@ -183,6 +186,7 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
         memory_budget_bytes: runs.iter().find_map(|run| run.get(Measure::MemoryBudgetBytes)),
         lun_bytes_per_data_byte: figure(&|run| over(run.get(Measure::LunUsedBytes), run.get(Measure::DataBytes))),
         unsent_share: figure(&|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
+        inflation: Inflation::of(&runs),
         provenance: Provenance::of(&runs),
         copy: CopyFigures::of(&runs),
         rebalance: RebalanceFigures::of(&runs),

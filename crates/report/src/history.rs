@@ -74,6 +74,7 @@ pub(crate) struct Book {
     pub facts: Vec<ledger::Fact>,
     pub settings: Vec<ledger::Setting>,
     pub extents: Vec<ledger::ExtentRow>,
+    pub layouts: Vec<ledger::FileLayoutRow>,
     pub imported: Vec<ledger::ImportedText>,
 }
 
@@ -119,6 +120,7 @@ impl Book {
             facts: ledger.facts()?,
             settings: ledger.settings()?,
             extents: ledger.extents()?,
+            layouts: ledger.layouts()?,
             imported: ledger.imported()?,
         })
     }

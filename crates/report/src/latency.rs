@@ -96,7 +96,7 @@ pub(crate) fn of_stamp(stamp: Stamp, seen: &[(u32, &Seen)]) -> Result<Vec<Latenc
 }
 
 /// A class without its window, and the window's place in time.
-fn in_order(class: &str) -> (&str, usize) {
+pub(crate) fn in_order(class: &str) -> (&str, usize) {
     let windows = crate::moves::WINDOWS.iter().enumerate();
     let mut found = windows.filter_map(|(nth, window)| Some((class.strip_suffix(window.0)?.trim_end(), nth)));
     found.next().unwrap_or((class, 0))

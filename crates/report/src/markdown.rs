@@ -5,8 +5,9 @@
 use crate::analysis::{Analysis, PhaseReport};
 use crate::contrast::{contrast, same};
 use crate::doubts::merged;
-use crate::format::{number, percent};
+use crate::format::{bytes, number, percent};
 use crate::imported::SHOWN;
+use crate::layouts;
 use crate::moves;
 use crate::terminal_imported::shown;
 use crate::text::escaped;
@@ -45,6 +46,7 @@ pub fn markdown(analysis: &Analysis) -> String {
         imported(&mut out, analysis, &phase.name);
     }
     alone(&mut out, analysis);
+    storage(&mut out, analysis);
     if let Some(published) = &analysis.published {
         out.push_str("### What others published\n\n");
         for line in crate::published::lines(published) {
@@ -123,6 +125,93 @@ fn table(out: &mut String, phase: &PhaseReport) {
     if !lines.is_empty() {
         out.push('\n');
     }
+}
+
+/// Files of more stacks or moments than these are left to the JSON form.
+const ROWS_MAX: usize = 40;
+
+/// How the data files lie, what the devices did for each request, and memory against data.
+fn storage(out: &mut String, analysis: &Analysis) {
+    let alone = analysis.layouts.iter().all(|one| one.file == "data 0");
+    let moments = analysis
+        .layouts
+        .iter()
+        .flat_map(|one| one.moments.iter().map(move |moment| (one, moment)));
+    let rows: Vec<String> = moments
+        .take(ROWS_MAX)
+        .map(|(one, moment)| {
+            let text = |figure: Option<crate::Figure>, form: fn(f64) -> String| {
+                figure.map_or("-".into(), |figure| form(figure.median))
+            };
+            format!(
+                "| {} | {} | {} | {} | {} | {} |\n",
+                plain(&layouts::place(one, alone)),
+                plain(moment.words()),
+                text(moment.extents, layouts::whole),
+                text(moment.bytes_per_extent, bytes),
+                text(moment.adjacency_lost, layouts::lost),
+                text(moment.pieces_per_multiblock, number)
+            )
+        })
+        .collect();
+    if !rows.is_empty() {
+        out.push_str("### How the data files lie\n\n| stack | after | extents | mean extent | neighbours lost | pieces per read |\n");
+        out.push_str("| --- | --- | --- | --- | --- | --- |\n");
+        out.push_str(&rows.concat());
+        out.push('\n');
+    }
+    inflation(out, analysis);
+    let memory = analysis.memory.iter().filter_map(|one| {
+        Some(format!(
+            "- memory of {}: at most {}, {} of the data\n",
+            plain(&one.stack),
+            bytes(one.bytes_peak),
+            percent(one.of_data()?)
+        ))
+    });
+    let memory: Vec<String> = memory.collect();
+    if !memory.is_empty() {
+        out.push_str(&memory.concat());
+        out.push('\n');
+    }
+}
+
+fn inflation(out: &mut String, analysis: &Analysis) {
+    let mut rows = Vec::new();
+    for phase in &analysis.phases {
+        for cell in phase.cells.iter().filter(|cell| !cell.inflation.is_empty()) {
+            let one = &cell.inflation;
+            let both = |sort: Option<crate::Inflated>| {
+                sort.map_or("-".into(), |sort| {
+                    let (requests, bytes) = (sort.requests_per_request.median, sort.bytes_per_byte.median);
+                    format!("{}, {}", number(requests), number(bytes))
+                })
+            };
+            let together = one.writes.filter(|_| !one.log_apart);
+            rows.push(format!(
+                "| {} | {} | {} | {} | {} | {} |\n",
+                plain(&phase.name),
+                plain(&cell.stack),
+                both(one.reads),
+                both(one.data_writes),
+                both(one.log_writes),
+                both(together)
+            ));
+        }
+    }
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("### I/O inflation (requests, bytes at the nearest devices for each of the engine's)\n\n");
+    out.push_str(
+        "| phase | stack | reads | data writes | log writes | all writes |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    rows.truncate(ROWS_MAX);
+    out.push_str(&rows.concat());
+    for line in &analysis.not_told_apart {
+        out.push_str(&format!("\n- not told apart: {}", plain(line)));
+    }
+    out.push_str("\n\n");
 }
 
 /// What was imported for phases that were not measured.

@@ -21,9 +21,13 @@ pub(crate) fn spark(rates: &[f64], most_letters: usize, utf8: bool) -> Option<St
     if most <= 0.0 {
         return None;
     }
+    Some(means.iter().map(|mean| letter(mean / most, utf8)).collect())
+}
+
+/// The letter of a height between 0 and 1.
+pub(crate) fn letter(height: f64, utf8: bool) -> char {
     let heights = if utf8 { BLOCKS } else { ASCII };
-    let letter = |mean: &f64| heights[((mean / most * 8.0) as usize).min(7)];
-    Some(means.iter().map(letter).collect())
+    heights[((height * 8.0) as usize).min(7)]
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 
 use crate::analysis::{Analysis, GoOn};
 use crate::contrast::{contrast, same};
-use crate::format::number;
 use crate::page::{Page, paint, paint_bold, plain};
 use crate::terminal_findings::{doubts, left_out, others, verdicts};
 use crate::terminal_imported::{imported_alone, imported_beside};
+use crate::terminal_storage::{layouts, memory};
 use crate::terminal_tables::phase_tables;
 use anstyle::AnsiColor;
 
@@ -51,7 +51,9 @@ pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     }
     imported_alone(&mut page, analysis);
     legend(&mut page, analysis);
+    not_told_apart(&mut page, analysis);
     layouts(&mut page, analysis);
+    memory(&mut page, analysis);
     verdicts(&mut page, analysis);
     others(&mut page, analysis);
     published(&mut page, analysis);
@@ -142,11 +144,23 @@ fn legend(page: &mut Page, analysis: &Analysis) {
     page.say(
         "Medians over blocks, from totals including the drain; ~ marks those whose blocks lie more than 10 % off the median. \
          Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to the stack; moved /asked: bytes the lowest \
-         device moved for each byte that the database asked of storage; over time: the rate from the \
+         device moved for each byte that the database asked of storage; for each asked: requests and bytes at the nearest devices for each that \
+         the engine sent; over time: the rate from the \
          begin of the phase to the end of its work, from zero.",
         0,
         plain(),
     );
+}
+
+/// What of the devices' I/O is one figure and no two.
+fn not_told_apart(page: &mut Page, analysis: &Analysis) {
+    if analysis.not_told_apart.is_empty() {
+        return;
+    }
+    page.title("Device I/O that could not be told apart");
+    for line in &analysis.not_told_apart {
+        page.say(&format!("  {line}"), 4, plain());
+    }
 }
 
 /// What others found, and whether it agrees.
@@ -157,37 +171,5 @@ fn published(page: &mut Page, analysis: &Analysis) {
     page.title("What others published");
     for line in crate::published::lines(published) {
         page.say(&format!("  {line}"), 4, plain());
-    }
-}
-
-/// How often the data files are broken into pieces, before and after.
-fn layouts(page: &mut Page, analysis: &Analysis) {
-    if analysis.layouts.is_empty() {
-        return;
-    }
-    page.title("How the data files lie");
-    for one in &analysis.layouts {
-        let count = |figure: Option<crate::Figure>| match figure.map(|figure| figure.median) {
-            // Half an extent is the median of two blocks.
-            Some(median) => number(median).replace(".00", ""),
-            None => "unknown".into(),
-        };
-        // With one data file its number says nothing.
-        let alone = analysis.layouts.iter().all(|other| other.file == "data 0");
-        let file = if alone {
-            "data file".into()
-        } else {
-            format!("file {}", one.file)
-        };
-        page.say(
-            &format!(
-                "  {}, {file}, extents: {} loaded, {} at the end",
-                one.stack,
-                count(one.extents_loaded),
-                count(one.extents_at_the_end)
-            ),
-            4,
-            plain(),
-        );
     }
 }

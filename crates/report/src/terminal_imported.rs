@@ -80,14 +80,19 @@ fn said(source: &crate::imported::ImportedSource) -> String {
     format!("{} ({})", source.file, about.join(", "))
 }
 
-/// One report as it was printed, where its unit is the column's; several as their median and spread.
-pub(crate) fn shown(quantity: &ImportedQuantity) -> String {
-    let form: fn(f64) -> String = match quantity.name.as_str() {
+/// How a quantity is written, in the unit of its column.
+pub(crate) fn form(name: &str) -> fn(f64) -> String {
+    match name {
         name if name.ends_with("_bytes_per_s") => |value| number(value / 1e6),
         name if name.ends_with("_ns") => nanoseconds,
         "cpu_idle_share" => percent,
         _ => number,
-    };
+    }
+}
+
+/// One report as it was printed, where its unit is the column's; several as their median and spread.
+pub(crate) fn shown(quantity: &ImportedQuantity) -> String {
+    let form = form(&quantity.name);
     let plain = quantity.name == "reads_per_s"
         || quantity.name == "writes_per_s"
         || quantity.name == "device_reads_per_s"

@@ -7,6 +7,7 @@ use crate::analysis::PhaseReport;
 use crate::cells::{Cell, Metric};
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent};
+use crate::inflation::{Inflated, Inflation};
 use crate::moves;
 use crate::page::{Page, plain};
 use crate::provenance::Origin;
@@ -37,7 +38,12 @@ pub(crate) fn phase_tables(page: &mut Page, phase: &PhaseReport) {
         return;
     }
     let names: Vec<String> = phase.cells.iter().map(|cell| escaped(&cell.stack)).collect();
-    for columns in [work_columns(phase, page), device_columns(phase), cost_columns(phase)] {
+    for columns in [
+        work_columns(phase, page),
+        device_columns(phase),
+        inflation_columns(phase),
+        cost_columns(phase),
+    ] {
         for line in table(&names, &columns, page.width) {
             page.put(line, plain());
         }
@@ -169,6 +175,27 @@ fn device_columns(phase: &PhaseReport) -> Vec<Column> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Requests and bytes at the devices for each of the engine's, by sort.
+fn inflation_columns(phase: &PhaseReport) -> Vec<Column> {
+    type Pick = fn(&Inflation) -> Option<Inflated>;
+    let both = |[requests, bytes]: [&'static str; 2], pick: Pick| {
+        let of = |part: fn(&Inflated) -> Figure| {
+            move |cell: &Cell| shown(pick(&cell.inflation).map(|inflated| part(&inflated)), number)
+        };
+        [
+            column(phase, requests, "/asked", of(|one| one.requests_per_request)),
+            column(phase, bytes, "/asked", of(|one| one.bytes_per_byte)),
+        ]
+    };
+    let groups = [
+        both(["reads", "read B"], |one| one.reads),
+        both(["data wr.", "data B"], |one| one.data_writes),
+        both(["log wr.", "log B"], |one| one.log_writes),
+        both(["writes", "written B"], |one| one.writes.filter(|_| !one.log_apart)),
+    ];
+    groups.into_iter().flatten().flatten().collect()
 }
 
 fn cost_columns(phase: &PhaseReport) -> Vec<Column> {

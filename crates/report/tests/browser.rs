@@ -14,7 +14,7 @@ mod fixture;
 
 use chromium::{Browser, browser};
 use fixture::{Filmed, Scene, actor, scene};
-use ledger::{PhaseKind, Skipped};
+use ledger::{ImportNote, ImportedFact, ImportedFigure, ImportedText, PhaseKind, Setting, Skipped};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -49,8 +49,62 @@ fn whole() -> Scene {
         (PhaseKind::Random, "50 % update".into()),
         (PhaseKind::Open, "on a schedule".into()),
         (PhaseKind::Scan, "aged scan".into()),
+        (PhaseKind::Copy, "copy away".into()),
+        (PhaseKind::Rebalance, "a disk joins".into()),
     ];
+    beside(&mut scene, "50 % update");
     scene
+}
+
+/// Imported figures for a phase, and a publication.
+fn beside(scene: &mut Scene, phase: &str) {
+    let figure = |name: &str, value: f64, text: &str, quantity: &str| ImportedFigure {
+        report: String::new(),
+        name: name.into(),
+        value,
+        text: text.into(),
+        unit: "per second".into(),
+        line: 7,
+        comparable: Some((quantity.into(), value)),
+    };
+    let text = |phase: &str| ImportedText {
+        at_unix_ns: 1,
+        stack: "oracle".into(),
+        phase: phase.into(),
+        file: format!("awr of {phase}"),
+        sha256: "0123456789abcdef".into(),
+        bytes: 10,
+        format: "awr".into(),
+        layout: "AWR text, statistics".into(),
+        facts: vec![ImportedFact {
+            name: "release".into(),
+            value: phase.into(),
+            line: 2,
+        }],
+        figures: vec![
+            figure("physical read IO requests", 80_744.1, "80,744.1", "reads_per_s"),
+            figure("physical read bytes", 661e6, "661,000,000", "read_bytes_per_s"),
+            figure("db file sequential read", 410_000.0, "410us", "read_ns"),
+        ],
+        notes: vec![ImportNote {
+            line: 9,
+            text: format!("left out: {phase}"),
+        }],
+    };
+    scene.imported = vec![text(phase), text("measured nowhere")];
+    scene.published = Some("xtremio-2014".into());
+    let setting = |key: &str, value: &str| Setting {
+        key: key.into(),
+        value: value.into(),
+        written: true,
+    };
+    scene.settings = vec![
+        setting("published.stacks", "{ \"ext4\" = \"asm\", \"btrfs\" = \"zfs\" }"),
+        setting(
+            "published.phases",
+            "{ \"50 % update\" = \"read\", \"aged scan\" = \"aged scan\" }",
+        ),
+    ];
 }
 
 fn assert_fine(browser: &mut Browser, what: &str) {
@@ -76,7 +130,24 @@ fn every_chart_is_drawn_and_nothing_leaves_the_page() {
     assert_eq!(count(&mut browser, "#charts [data-drawn=yes]"), json!(5));
     assert!(count(&mut browser, "svg.forest").as_u64().unwrap() >= 6);
     assert!(count(&mut browser, "svg.shape").as_u64().unwrap() >= 8);
-    assert_eq!(count(&mut browser, "svg.dumbbell"), json!(4));
+    // Four stacks: extents before and after; and the p99 of the work beside the rebalance.
+    assert_eq!(count(&mut browser, "svg.dumbbell"), json!(8));
+    assert_eq!(count(&mut browser, "svg.strip"), json!(8));
+    assert_eq!(count(&mut browser, "svg.strip .dots"), json!(8));
+    assert_eq!(count(&mut browser, "svg.bar-of-memory rect"), json!(4));
+    assert!(count(&mut browser, "#elsewhere svg.theirs").as_u64().unwrap() >= 4);
+    assert!(count(&mut browser, "#moves tbody tr").as_u64().unwrap() == 8);
+    let said = browser.evaluate("document.querySelector('#elsewhere').textContent");
+    for wanted in [
+        "80,744.1",
+        "imported",
+        "measured here",
+        "measured nowhere",
+        "xtremio-2014",
+        "left out",
+    ] {
+        assert!(said.as_str().unwrap().contains(wanted), "{wanted}");
+    }
     pictures(&mut browser, "light", 1280);
     browser.system_colours("dark");
     assert_fine(&mut browser, "dark by the system");
@@ -118,7 +189,7 @@ fn time_lines_follow_their_controls() {
     let dir = tempfile::tempdir().unwrap();
     browser.open(&written(&whole().film(), dir.path()), 1280, 900);
     let phases = browser.evaluate("[...document.querySelectorAll('#phase option')].map((one) => one.value)");
-    assert_eq!(phases, json!(["all", "0", "1", "2", "3"]));
+    assert_eq!(phases, json!(["all", "0", "1", "2", "3", "4", "5"]));
     for phase in phases.as_array().unwrap() {
         for block in ["0", "5"] {
             browser.evaluate(&format!(
@@ -173,6 +244,7 @@ fn no_name_acts_in_the_page() {
     evil.words = Some(EVIL.concat());
     evil.phases = vec![(PhaseKind::Random, EVIL.concat()), (PhaseKind::Scan, EVIL[0].into())];
     evil.invalid = Some((1, EVIL[0].into()));
+    beside(&mut evil, &EVIL.concat());
     browser.open(&written(&evil.film(), dir.path()), 1280, 900);
     assert_fine(&mut browser, "hostile names");
     assert_eq!(browser.evaluate("typeof window.pwned"), json!("undefined"));
@@ -234,6 +306,7 @@ fn a_large_result_stays_small() {
     for (count, blocks, rich, what) in [(5, 4, true, "200 runs"), (200, 2, false, "200 phases")] {
         let mut large = scene(stacks.clone());
         large.rich = rich;
+        large.lying = !rich;
         large.blocks = blocks;
         large.planned = blocks;
         large.phases = phases(count);

@@ -63,11 +63,11 @@
     const to = link.getAttribute("href");
     if (!to.startsWith("#") || !document.getElementById(to.slice(1))) wrong.push(`link leads nowhere: ${to}`);
   }
-  for (const svg of document.querySelectorAll("svg.forest, svg.shape, svg.dumbbell, svg.spark")) {
+  for (const svg of document.querySelectorAll("svg.forest, svg.shape, svg.dumbbell, svg.spark, svg.strip, svg.bar-of-memory")) {
     if (!visible(svg)) continue;
     const box = svg.getBoundingClientRect();
     if (box.width < 40 || box.height < 10) wrong.push(`chart of ${box.width} x ${box.height}: ${svg.outerHTML.slice(0, 60)}`);
-    if (!svg.querySelector("circle, path")) wrong.push(`empty chart: ${svg.outerHTML.slice(0, 80)}`);
+    if (!svg.querySelector("circle, path, rect, use")) wrong.push(`empty chart: ${svg.outerHTML.slice(0, 80)}`);
   }
   for (const canvas of document.querySelectorAll("#charts canvas")) {
     const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;

@@ -12,6 +12,7 @@ const FIEMAP_FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 0x1;
 const EXTENT_UNKNOWN: u32 = 0x2;
 const EXTENT_DELALLOC: u32 = 0x4;
+const EXTENT_ENCODED: u32 = 0x8;
 const EXTENT_UNWRITTEN: u32 = 0x800;
 const SYS_CACHESTAT: i64 = 451;
 const BATCH: usize = 256;
@@ -68,6 +69,7 @@ pub(crate) fn extents(file: impl AsFd) -> io::Result<Vec<Extent>> {
                     physical: e.physical,
                     length: e.length,
                     unwritten: e.flags & EXTENT_UNWRITTEN != 0,
+                    packed: e.flags & EXTENT_ENCODED != 0,
                 }),
         );
         if last.flags & EXTENT_LAST != 0 {

@@ -64,6 +64,8 @@ pub struct Extent {
     pub length: u64,
     /// Allocated but never written (reads zeros without touching the device).
     pub unwritten: bool,
+    /// Compressed: below it takes fewer bytes than `length`, and nobody tells how many.
+    pub packed: bool,
 }
 
 /// A worker's window on its open files. Not `Sync`: one port, one thread.

@@ -191,7 +191,7 @@ fn says_nothing(cell: &Shown) -> bool {
 
 fn cell(page: &mut Markup, shown: &Shown, words: bool, lean: bool) {
     match shown {
-        Shown::Nothing => page.raw("<td>-"),
+        Shown::Nothing => page.raw(if words { "<td class=t>-" } else { "<td>-" }),
         Shown::Text(text) => {
             page.raw(if words { "<td class=t>" } else { "<td>" });
             page.text(text);

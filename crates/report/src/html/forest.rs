@@ -81,6 +81,28 @@ impl Forest {
         page
     }
 
+    /// The same with a published ratio, or the range of several, as a diamond; there may be none of ours.
+    pub(crate) fn beside(&self, ours: Option<&Interval>, class: &str, theirs: &Interval) -> Markup {
+        let nothing = || {
+            let mut page = Markup::new();
+            page.raw("<svg class=forest viewBox=\"0 0 1000 22\" preserveAspectRatio=none aria-hidden=true>");
+            page.empty("use", &[("href", &format!("#ground{}", self.number))]);
+            page.raw("</svg>");
+            page
+        };
+        let mut page = Markup::new();
+        page.raw("<div class=over>");
+        page.add(&ours.map_or_else(nothing, |ours| self.row(ours, class)));
+        page.raw("<svg class=theirs aria-hidden=true>");
+        let x = |value: f64| super::scale::percent(self.scale.place(value));
+        if let (Some(low), Some(high)) = (theirs.low, theirs.high) {
+            line(&mut page, "range", &x(low), "50%", &x(high), "50%");
+        }
+        page.open("svg", &[("x", &x(theirs.ratio)), ("y", "50%"), ("class", "at")]);
+        page.raw("<path d=\"M0-6L6 0L0 6L-6 0z\" /></svg></svg></div>");
+        page
+    }
+
     fn across(&self, value: f64) -> i64 {
         (self.scale.place(value).clamp(0.0, 1.0) * WIDTH).round() as i64
     }

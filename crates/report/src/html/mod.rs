@@ -8,15 +8,20 @@
 mod cost;
 mod differences;
 mod disclosure;
+mod elsewhere;
 mod figure_cells;
 mod forest;
 mod head;
+mod inflated;
 mod lying;
 mod markup;
+mod memory;
+mod moves;
 mod policy;
 mod ratios;
 mod scale;
 mod spread;
+mod strips;
 mod timelines;
 mod validity;
 mod work;
@@ -85,8 +90,10 @@ pub fn html(ledger: &Ledger, analysis: &Analysis) -> Result<String, ReportError>
         work::section(&source),
         spread::section(&source)?,
         timelines::section(&source)?,
+        moves::section(&source),
         cost::section(&source),
         lying::section(&source),
+        elsewhere::section(&source),
         validity::section(&source),
         disclosure::section(&source)?,
     ];

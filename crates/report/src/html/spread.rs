@@ -11,7 +11,7 @@ use crate::analysis::{PhaseReport, ReportError};
 use crate::cells::Metric;
 use crate::format::{nanoseconds, number};
 use crate::history::Seen;
-use crate::latency::{Latency, of_stamp, whole};
+use crate::latency::{Latency, in_order, of_stamp, whole};
 use hdrhistogram::Histogram;
 use ledger::Stamp;
 
@@ -90,7 +90,7 @@ fn phase_spreads(source: &Source<'_>, phase: &PhaseReport) -> Result<Markup, Rep
             }
         }
     }
-    classes.sort_by(|(a, _), (b, _)| a.cmp(b));
+    classes.sort_by(|(a, _), (b, _)| in_order(a).cmp(&in_order(b)));
     let mut part = Markup::new();
     for (class, rows) in &classes {
         class_table(&mut part, source, phase, class, rows);
