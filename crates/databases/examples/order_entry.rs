@@ -2,6 +2,8 @@
 //!
 //! Prevents nothing: it prints what the room gives.
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use databases::order_entry::{Home, Scale, mix, nopm, within_limits};
 use databases::postgres::{
     Address, Cluster, Connection, Isolation, Phase, Preset, RunAs, ServerCounters, Settings, check, choose, load,

@@ -30,10 +30,9 @@ pub fn create(address: &Address, name: &str) -> Result<Address, PostgresError> {
     assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "a plain name");
     let mut connection = Connection::open(address, &[])?;
     connection.run(&format!("CREATE DATABASE {name}"))?;
-    Ok(Address {
-        database: name.to_owned(),
-        ..address.clone()
-    })
+    let mut address = address.clone();
+    name.clone_into(&mut address.database);
+    Ok(address)
 }
 
 /// Loads the company into an empty database. `now_us`: the time of day that stands in the rows, microseconds since 1970.

@@ -24,7 +24,7 @@ mod wire;
 
 pub use address::{Address, Host};
 pub use check::{Broken, check};
-pub use connection::Connection;
+pub use connection::{Connection, TextRows};
 pub use counters::ServerCounters;
 pub use error::PostgresError;
 pub use installs::{Install, OLDEST_MAJOR, choose, installs};
