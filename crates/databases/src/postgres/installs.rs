@@ -25,7 +25,12 @@ pub struct Install {
 pub fn installs() -> Vec<Install> {
     let mut found: Vec<Install> = Vec::new();
     for bin in places() {
-        let bin = std::fs::canonicalize(&bin).unwrap_or(bin);
+        // A link in PATH is the server that it points to.
+        let real = std::fs::canonicalize(bin.join("postgres"));
+        let bin = real
+            .ok()
+            .and_then(|file| file.parent().map(Path::to_owned))
+            .unwrap_or(bin);
         if found.iter().any(|f| f.bin == bin) || !bin.join("initdb").is_file() {
             continue;
         }
