@@ -351,7 +351,16 @@ pub(super) fn log_end(log: &std::path::Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
+    let end = lines.len().saturating_sub(LOG_LINES);
+    // What began it may have been followed by many a word of others.
+    let began = lines[..end]
+        .iter()
+        .rposition(|l| l.contains("PANIC") || l.contains("No space left"));
+    let last: Vec<&str> = began
+        .map(|at| lines[at])
+        .into_iter()
+        .chain(lines[end..].iter().copied())
+        .collect();
     match last.is_empty() {
         true => format!("    (nothing in {})", log.display()),
         false => last.iter().map(|l| format!("    {l}")).collect::<Vec<_>>().join("\n"),
