@@ -107,6 +107,7 @@ fn run(url: &str, words: &[&str]) -> Outcome {
             Some(&"sr") => Isolation::Serializable,
             _ => Isolation::ReadCommitted,
         },
+        pauses: false,
         pacing: Pacing::closed(number(words, 1)?, u64::from(seconds) * 1_000_000_000),
         workers: number(words, 3).unwrap_or(1),
         now_us: now_us(),

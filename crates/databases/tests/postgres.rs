@@ -2,6 +2,8 @@
 //!
 //! Skipped, with the reason printed, only where no server is installed; under `CI=true` that is a failure.
 
+#![allow(clippy::unwrap_used)] // fixtures beside the tests
+
 #[path = "postgres/place.rs"]
 mod place;
 
@@ -24,6 +26,7 @@ fn phase(scale: Scale, users: u32, time_ns: u64) -> Phase {
         load_seed: LOAD_SEED,
         seed: 11,
         isolation: Isolation::ReadCommitted,
+        pauses: false,
         pacing: Pacing::closed(users, time_ns),
         workers: 2,
         now_us: 1_800_000_000_000_000,
@@ -167,6 +170,12 @@ fn users_work_and_the_conditions_hold() {
         ran.outcome.count()
     );
 
+    // Users who think and type end one transaction each, and are still typing the next.
+    let mut human = phase(scale, 20, SECOND);
+    human.pauses = true;
+    let ran = run_phase(&address, &human).unwrap();
+    assert!((20..26).contains(&ran.outcome.count()), "{}", ran.outcome.count());
+
     // Everybody at one warehouse, each with one picture: refusals are certain, and all are tried again.
     let mut strict = phase(Scale { warehouses: 1, ..scale }, 20, 2 * SECOND);
     strict.isolation = Isolation::RepeatableRead;
@@ -298,6 +307,7 @@ fn work_until_gone(
         load_seed: LOAD_SEED,
         run_seed: seed,
         isolation: Isolation::ReadCommitted,
+        pauses: false,
         first: 0,
         sessions: users,
         now_us: 1,

@@ -6,6 +6,7 @@
 
 use super::random::{self, Constants, Random, percent, uniform};
 use super::scale::{DISTRICTS, Scale};
+use rand_core::Rng;
 
 /// Which warehouse a user works at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,10 @@ const CARDS: usize = 100;
 /// Share of each class in it, by its number.
 pub(super) const MIX: [u8; 5] = [45, 43, 4, 4, 4];
 
+/// Mean time to think after a transaction of each class, and time to type one, seconds (clause 5.2.5.7).
+const THINK_S: [f64; 5] = [12.0, 12.0, 10.0, 5.0, 5.0];
+const KEYING_S: [f64; 5] = [18.0, 3.0, 2.0, 2.0, 2.0];
+
 /// One user.
 #[derive(Clone, Debug)]
 pub struct Terminal {
@@ -32,6 +37,8 @@ pub struct Terminal {
     district: u32,
     deck: [u8; CARDS],
     dealt: u8,
+    /// Dealt while the user paused before it.
+    next: Option<u8>,
 }
 
 impl Terminal {
@@ -52,11 +59,15 @@ impl Terminal {
             district: number / scale.warehouses % DISTRICTS + 1,
             deck,
             dealt: CARDS as u8,
+            next: None,
         }
     }
 
     /// Class of the next transaction.
     pub(super) fn deal(&mut self) -> u8 {
+        if let Some(next) = self.next.take() {
+            return next;
+        }
         if usize::from(self.dealt) == CARDS {
             self.dealt = 0;
             // Fisher and Yates.
@@ -67,6 +78,17 @@ impl Terminal {
         }
         self.dealt += 1;
         self.deck[usize::from(self.dealt) - 1]
+    }
+
+    /// How long the user pauses after a transaction of class `ended`, ns: he thinks about what he sees, and types what comes
+    /// next. Clause 5.2.5: thinking is exponential, cut at ten times its mean; typing takes a time of its own per class.
+    pub fn pause_ns(&mut self, ended: u8) -> u64 {
+        let next = self.deal();
+        self.next = Some(next);
+        // In (0, 1].
+        let draw = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let think_s = (-draw.ln()).min(10.0) * THINK_S[usize::from(ended)];
+        ((think_s + KEYING_S[usize::from(next)]) * 1e9) as u64
     }
 
     /// Warehouse of the next transaction.
@@ -132,6 +154,22 @@ mod tests {
             }
             assert_eq!(seen, MIX);
         }
+    }
+
+    #[test]
+    fn pauses_have_their_means_and_keep_the_mix() {
+        let mut terminal = Terminal::new(Scale::full(1).unwrap(), Home::Fixed, 1, 2, 0);
+        let (mut sum_s, mut seen) = (0.0, [0; 5]);
+        let mut ended = terminal.deal();
+        for _ in 1..20_000 {
+            seen[usize::from(ended)] += 1;
+            sum_s += terminal.pause_ns(ended) as f64 / 1e9;
+            ended = terminal.deal();
+        }
+        assert!((8_950..9_050).contains(&seen[0]), "{seen:?}");
+        // 0.45 (12 + 18) + 0.43 (12 + 3) + 0.04 (12 + 7 + 7) = 20.99 s; the standard error is 0.08 s.
+        let mean = sum_s / 20_000.0;
+        assert!((mean - 20.99).abs() < 0.4, "{mean}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Phase {
     pub seed: u64,
     /// How strictly transactions are kept apart.
     pub isolation: Isolation,
+    /// Users think and type as the specification says; otherwise they never pause. Closed arrival only.
+    pub pauses: bool,
     /// Users, arrival and end.
     pub pacing: Pacing,
     /// Threads.
@@ -66,6 +68,7 @@ pub fn run_phase(address: &Address, phase: &Phase) -> Result<PhaseReport, Postgr
             load_seed: phase.load_seed,
             run_seed: phase.seed,
             isolation: phase.isolation,
+            pauses: phase.pauses,
             first,
             sessions: part.sessions,
             now_us: phase.now_us,

@@ -38,6 +38,8 @@ pub struct TerminalsSpec {
     pub run_seed: u64,
     /// How strictly transactions are kept apart.
     pub isolation: Isolation,
+    /// Users think and type as the specification says; otherwise they never pause.
+    pub pauses: bool,
     /// Number of the first user of this worker among all, from 0.
     pub first: u32,
     /// Users of this worker.
@@ -56,6 +58,7 @@ pub struct Terminals {
     answer: Answer,
     out: Vec<u8>,
     scratch: Vec<u8>,
+    pauses: bool,
     counts: SessionCounts,
     /// Time of day less the clock, microseconds.
     day_us: i64,
@@ -91,6 +94,7 @@ impl Terminals {
             answer: Answer::new(),
             out: Vec::with_capacity(16 << 10),
             scratch: vec![0; SCRATCH_BYTES],
+            pauses: spec.pauses,
             counts: SessionCounts::default(),
             day_us: spec.now_us - (monotonic_ns() / 1000) as i64,
         })
@@ -305,6 +309,14 @@ impl Operation for Terminals {
         self.answer.clear();
         self.step(session as usize, false, done)?;
         Ok(Started::Running)
+    }
+
+    fn pause_ns(&mut self, session: u32) -> u64 {
+        if !self.pauses {
+            return 0;
+        }
+        let state = &mut self.sessions[session as usize];
+        state.terminal.pause_ns(state.transaction.class())
     }
 
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PostgresError> {
