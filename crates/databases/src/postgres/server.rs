@@ -119,7 +119,18 @@ impl Cluster {
     /// # Errors
     /// A setting that is refused, a socket path that is too long, or the server ends instead: with the end of its log.
     pub fn start(&self, settings: &Settings, private_parent: &Path) -> Result<Server, PostgresError> {
-        let private = self.private_dir(private_parent)?;
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("assay-pg-{}-{nth}", std::process::id());
+        self.start_at(settings, &private_parent.join(name))
+    }
+
+    /// The same with the private directory itself, which is made: for who has to write it down before.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub fn start_at(&self, settings: &Settings, private: &Path) -> Result<Server, PostgresError> {
+        let private = self.private_dir(private)?;
         let started = self.start_in(settings, &private);
         if started.is_err() {
             let _ = std::fs::remove_dir_all(&private);
@@ -193,11 +204,8 @@ impl Cluster {
     }
 
     /// A new directory that only the server's user, and root, can enter.
-    fn private_dir(&self, parent: &Path) -> Result<PathBuf, PostgresError> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let parent = std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned());
-        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("assay-pg-{}-{nth}", std::process::id()));
+    fn private_dir(&self, path: &Path) -> Result<PathBuf, PostgresError> {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let failed = |e| PostgresError::path("make", &path, e, "set TMPDIR to a directory that can be written");
         DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
         let owned = self
