@@ -371,6 +371,48 @@ fn what_was_acknowledged_is_there_after_a_kill() {
     server.stop().unwrap();
 }
 
+/// A hundred users as in the published comparisons; the company is reduced, and all of it is written and read again.
+#[test]
+fn a_hundred_users_on_a_file_system_leave_it_consistent_also_after_kills() {
+    let lock = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open("/tmp/assay-loop-tests.lock");
+    let _turn = lock.map(|file| file.lock().map(|()| file));
+    let (kinds, kills) = match place::is_full() {
+        true => (&["ext4", "xfs", "btrfs"][..], 20),
+        false => (&["xfs"][..], 1),
+    };
+    for kind in kinds {
+        let Some(place) = Place::on(kind, 1024) else { continue };
+        let cluster = place.cluster();
+        let settings = Settings {
+            sessions: 100,
+            ..Settings::default()
+        };
+        let scale = Scale::reduced(4).unwrap();
+        let mut server = cluster.start(&settings, place.path()).unwrap();
+        load(server.address(), &scale, LOAD_SEED, 1, 2).unwrap();
+        let ran = run_phase(server.address(), &phase(scale, 100, 2 * SECOND)).unwrap();
+        assert_eq!(ran.outcome.sessions, 100);
+        assert!(ran.outcome.fairness.0 > 0, "{kind}: a user got nothing done");
+        assert_consistent(server.address(), &scale);
+        for kill in 0..kills {
+            let address = server.address().clone();
+            let (begun, has_begun) = std::sync::mpsc::channel();
+            let worker = std::thread::spawn(move || work_until_gone(&address, scale, 100, kill, &begun));
+            has_begun.recv().unwrap();
+            std::thread::sleep(Duration::from_millis(500 + kill * 130 % 700));
+            server.crash();
+            let (_, error) = worker.join().unwrap();
+            assert!(matches!(error, PostgresError::Died { .. }), "{kind}: {error}");
+            server = cluster.start(&settings, place.path()).unwrap();
+            assert_consistent(server.address(), &scale);
+        }
+        server.stop().unwrap();
+    }
+}
+
 #[test]
 fn a_server_that_dies_in_a_phase_is_an_error_with_its_last_words() {
     let Some(place) = Place::new() else { return };

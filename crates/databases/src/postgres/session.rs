@@ -107,3 +107,14 @@ impl Expected {
         wire::sync(out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_session_is_small() {
+        // Beside it: a number per statement of its last batch, at most 48, and its socket in the kernel.
+        assert!(size_of::<Session>() < 1024, "{} bytes", size_of::<Session>());
+    }
+}

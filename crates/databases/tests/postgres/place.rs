@@ -54,25 +54,44 @@ impl Place {
         }
     }
 
-    /// A place of so many MiB; needs root.
+    /// A place of so many MiB in memory; needs root.
     pub(crate) fn small_file_system(mib: u32) -> Option<Place> {
-        let mut place = Place::new()?;
+        Place::new()?.mount(&["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"])
+    }
+
+    /// A place on a file system of this kind, on a loop device; needs root. Hold the turn of loop devices.
+    pub(crate) fn on(kind: &str, mib: u64) -> Option<Place> {
+        let place = Place::new()?;
+        let image = place.path().join("image");
+        std::fs::File::create(&image).unwrap().set_len(mib << 20).unwrap();
+        let made = Command::new(format!("mkfs.{kind}")).arg(&image).output();
+        match made {
+            Ok(output) if output.status.success() => {}
+            Ok(output) => panic!("mkfs.{kind}: {}", String::from_utf8_lossy(&output.stderr)),
+            Err(e) => {
+                assert!(std::env::var_os("CI").is_none(), "mkfs.{kind}: {e}: ./test installs it");
+                eprintln!("skipped: mkfs.{kind}: {e}; ./test installs it");
+                return None;
+            }
+        }
+        let image = image.to_string_lossy().into_owned();
+        place.mount(&["-t", kind, "-o", "loop", &image])
+    }
+
+    fn mount(mut self, words: &[&str]) -> Option<Place> {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: only root can mount");
             return None;
         }
-        let path = place.path().join("small");
+        let path = self.path().join("small");
         std::fs::create_dir(&path).unwrap();
-        let status = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"])
-            .arg(&path)
-            .status();
-        if !status.is_ok_and(|s| s.success()) {
-            eprintln!("skipped: this root may not mount");
+        let mounted = Command::new("mount").args(words).arg(&path).output();
+        if !mounted.is_ok_and(|o| o.status.success()) {
+            eprintln!("skipped: this root may not mount {words:?}");
             return None;
         }
-        place.mounted = true;
-        Some(place)
+        self.mounted = true;
+        Some(self)
     }
 
     pub(crate) fn path(&self) -> &Path {
