@@ -9,8 +9,8 @@ mod place;
 
 use databases::order_entry::{CONDITIONS, Home, Scale, mix, nopm, within_limits};
 use databases::postgres::{
-    Address, Connection, Isolation, Phase, PostgresError, Preset, ServerCounters, Settings, Terminals, TerminalsSpec,
-    check, create, load, run_phase,
+    Address, Connection, Isolation, Phase, PostgresError, Preset, Scattered, ScatteredSpec, ServerCounters, Settings,
+    Terminals, TerminalsSpec, check, create, load, load_scattered, run_phase,
 };
 use place::{Place, is_alive};
 use std::time::{Duration, Instant};
@@ -369,6 +369,51 @@ fn what_was_acknowledged_is_there_after_a_kill() {
         assert_consistent(server.address(), &scale);
     }
     server.stop().unwrap();
+}
+
+#[test]
+fn scattered_keys_touch_a_block_each() {
+    let Some(place) = Place::new() else { return };
+    let server = place.server(20);
+    let address = server.address();
+    let spec = ScatteredSpec {
+        rows: 2_000,
+        work_unit: 16,
+        update_pct: 30,
+        sessions: 8,
+    };
+    load_scattered(address, spec.rows, 3).unwrap();
+    let mut connection = Connection::open(address, &[]).unwrap();
+    let blocks = connection
+        .number("SELECT pg_relation_size('scattered') / 8192")
+        .unwrap();
+    assert_eq!(blocks as u64, spec.rows, "one row a block");
+    let mut scattered = Scattered::connect(address, &spec, 5).unwrap();
+    let outcome = workloads::drive(&mut scattered, &Pacing::closed(8, SECOND), 5).unwrap();
+    assert!(
+        outcome
+            .classes
+            .iter()
+            .all(|class| class.count > 0 && class.units == class.count * 16)
+    );
+    let changed = connection.number("SELECT sum(n) FROM scattered").unwrap();
+    assert_eq!(changed as u64, outcome.classes[1].units);
+    // One statement alone, seen from the server: a block of the table per key.
+    connection
+        .run("SET enable_bitmapscan = off; SET enable_seqscan = off")
+        .unwrap();
+    let plan = connection
+        .run("EXPLAIN (ANALYZE, BUFFERS) SELECT count(n) FROM scattered WHERE key >= 100 AND key < 116")
+        .unwrap();
+    let plan: Vec<String> = plan.into_iter().flatten().flatten().collect();
+    assert!(
+        plan.iter().any(|line| line.contains("Index Scan using scattered_key")),
+        "{plan:?}"
+    );
+    let hit = plan
+        .iter()
+        .find_map(|line| line.split("shared hit=").nth(1)?.split(' ').next()?.parse::<u32>().ok());
+    assert!((16..=24).contains(&hit.unwrap()), "{plan:?}");
 }
 
 /// A hundred users as in the published comparisons; the company is reduced, and all of it is written and read again.
