@@ -231,7 +231,7 @@ fn full() -> bool {
 
 #[test]
 fn what_was_acknowledged_is_there_after_the_power_was_cut() {
-    let count = if full() { 5000 } else { 150 };
+    let count = if full() { 5000 } else { 600 };
     let first: u64 = std::env::var("ASSAY_SEED").ok().map_or(0, |seed| seed.parse().unwrap());
     for seed in first..first + count {
         if let Err(what) = tell(seed, Planted::Nothing) {

@@ -14,6 +14,9 @@ use targets::{FileId, Port};
 /// and does not carry the salt of the log's header, which is how SQLite finds the end of a log anyway.
 const WAL_STEP: u64 = 4 << 20;
 
+/// What must be zeros so that a log or a journal has no head: inside one sector.
+const HEAD_BYTES: usize = 32;
+
 /// A run of bytes that was written and not yet sent.
 struct Gather {
     buffer: usize,
@@ -38,6 +41,8 @@ struct File {
     gather: Option<Gather>,
     /// The last block that was sent and not full: where it begins, its bytes.
     tail: Option<(u64, Vec<u8>)>,
+    /// The first block as it was sent last: a journal's head is written again and again.
+    first: Option<Vec<u8>>,
 }
 
 /// The one that writes to a volume.
@@ -123,6 +128,7 @@ impl<P: Port> Writer<P> {
                 room,
                 gather: None,
                 tail: None,
+                first: None,
             });
         }
         let files: [File; 3] = all.try_into().unwrap_or_else(|_| unreachable!("one for each role"));
@@ -277,8 +283,9 @@ impl<P: Port> Writer<P> {
         let tail = file.tail.take();
         if offset > start {
             let mut block = [0; BLOCK as usize];
-            match tail {
-                Some((at, bytes)) if at == start => block.copy_from_slice(&bytes),
+            match (&tail, &file.first) {
+                (Some((at, bytes)), _) if *at == start => block.copy_from_slice(bytes),
+                (_, Some(first)) if start == 0 => block.copy_from_slice(first),
                 _ if start < file.size => self.lane.read(file.id, DATA_AT + start, &mut block)?,
                 _ => {}
             }
@@ -305,7 +312,11 @@ impl<P: Port> Writer<P> {
         if gather.known_to < to {
             let missing = to - gather.end;
             let mut block = [0; BLOCK as usize];
-            if gather.end < file.size {
+            if last == 0
+                && let Some(first) = &file.first
+            {
+                block.copy_from_slice(first);
+            } else if gather.end < file.size {
                 let read = self.lane.read(file.id, DATA_AT + last, &mut block);
                 if let Err(error) = read {
                     self.lane.break_off(&error);
@@ -320,6 +331,9 @@ impl<P: Port> Writer<P> {
         if gather.end % BLOCK != 0 {
             let bytes = self.lane.bytes(gather.buffer, last - gather.start, BLOCK);
             file.tail = Some((last, bytes.to_vec()));
+        }
+        if gather.start == 0 && file.role != Role::Main {
+            file.first = Some(self.lane.bytes(gather.buffer, 0, BLOCK).to_vec());
         }
         let write = InFlight {
             file: file.id,
@@ -371,7 +385,13 @@ impl<P: Port> Writer<P> {
             return Ok(());
         };
         self.settle(role)?;
-        let id = self.file(role).id;
+        let (id, had) = (self.file(role).id, self.file(role).recorded.size);
+        if role == Role::Journal && had > 0 && slot.size > had {
+            // A journal may have several heads. Behind the old size stands what an older journal left, and one of its heads must
+            // not follow ours when the new size is there and the new bytes are not. (From nothing there is no such danger: the
+            // first head is zeros until a sync later.)
+            self.lane.flush(id)?;
+        }
         let mut bytes = [0; 512];
         slot.encode(&mut bytes);
         self.lane.write_block(id, slot.offset(), &bytes)?;
@@ -381,8 +401,9 @@ impl<P: Port> Writer<P> {
         Ok(())
     }
 
-    /// Cuts a file off. With size 0 its first block becomes zeros: a log or journal that grows again from nothing may come back
-    /// from a power cut with its new size and its old bytes, and must not have a valid head then.
+    /// Cuts a file off. With size 0 its first bytes become zeros: a log or journal that grows again from nothing may come back
+    /// from a power cut with its new size and its old bytes, and must not have a valid head then. No other byte is touched: as
+    /// long as the old head is there, all that it stands for must be there.
     pub(crate) fn truncate(&mut self, role: Role, size: u64) -> Result<(), SqliteError> {
         self.settle(role)?;
         let file = self.file(role);
@@ -390,10 +411,19 @@ impl<P: Port> Writer<P> {
         if size >= file.size {
             return Ok(());
         }
-        file.size = size;
+        let had = std::mem::replace(&mut file.size, size);
         let id = file.id;
-        if size == 0 {
-            self.lane.write_block(id, DATA_AT, &[])?;
+        if size == 0 && had > 0 {
+            let mut block = vec![0; BLOCK as usize];
+            match file.first.take() {
+                Some(first) => block = first,
+                None => self.lane.read(id, DATA_AT, &mut block)?,
+            }
+            block[..HEAD_BYTES].fill(0);
+            self.lane.write_block(id, DATA_AT, &block)?;
+            if role != Role::Main {
+                self.file(role).first = Some(block);
+            }
         }
         Ok(())
     }
