@@ -11,7 +11,7 @@ pub enum SqliteError {
         /// The act.
         what: String,
         /// SQLite's word.
-        source: rusqlite::Error,
+        source: Box<rusqlite::Error>,
         /// What the storage below said last, where that is ours.
         storage: Option<String>,
         /// What to do about it.

@@ -104,6 +104,7 @@ pub struct Session {
     /// Before the place: a VFS goes after its last connection.
     connection: Connection,
     place: Place,
+    settings: Settings,
 }
 
 impl Place {
@@ -185,6 +186,7 @@ impl Place {
         let session = Session {
             connection,
             place: self.clone(),
+            settings: *settings,
         };
         session.apply(settings)?;
         Ok(session)
@@ -207,7 +209,7 @@ impl Place {
         };
         SqliteError::Sql {
             what: what.to_string(),
-            source,
+            source: Box::new(source),
             storage,
             cure,
         }
@@ -234,6 +236,11 @@ impl Session {
     /// Where it is connected to.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// SQLite's error with what it was about, and what the storage said.
@@ -317,10 +324,9 @@ impl Session {
             // `mmap_size` has no answer where the VFS has no mapping.
             let value = match self.pragma(name) {
                 Ok(value) => value,
-                Err(SqliteError::Sql {
-                    source: rusqlite::Error::QueryReturnedNoRows,
-                    ..
-                }) => "0".to_string(),
+                Err(SqliteError::Sql { source, .. }) if *source == rusqlite::Error::QueryReturnedNoRows => {
+                    "0".to_string()
+                }
                 Err(other) => return Err(other),
             };
             facts.push((format!("sqlite {name}"), value));

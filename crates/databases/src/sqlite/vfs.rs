@@ -361,3 +361,18 @@ unsafe extern "C" fn shm_unmap(file: *mut sqlite3_file, _delete: c_int) -> c_int
     unsafe { handle(file) }.unmap();
     ffi::SQLITE_OK
 }
+
+/// SQLite's own count of the pages of a connection.
+pub(crate) fn cache_counts(connection: &rusqlite::Connection) -> super::CacheCounts {
+    let count = |op: c_int| {
+        let (mut now, mut highest) = (0, 0);
+        // SAFETY: the handle of an open connection, used while it is borrowed, and two places for the answer.
+        unsafe { ffi::sqlite3_db_status(connection.handle(), op, &mut now, &mut highest, 0) };
+        u64::try_from(now).unwrap_or_default()
+    };
+    super::CacheCounts {
+        hits: count(ffi::SQLITE_DBSTATUS_CACHE_HIT),
+        misses: count(ffi::SQLITE_DBSTATUS_CACHE_MISS),
+        writes: count(ffi::SQLITE_DBSTATUS_CACHE_WRITE),
+    }
+}
