@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use rusqlite::types::Value;
 use std::path::Path;
 use std::sync::Arc;
-use targets::{Model, ModelPort, PsyncPort, UringPort};
+use targets::{Model, ModelPort, PsyncPort};
 use workloads::{Pacing, drive};
 
 fn dir() -> tempfile::TempDir {
@@ -39,18 +39,18 @@ fn modelled(seed: u64) -> Place {
     Place::on(Arc::new(Volume::create(port, Vec::new(), spec(), seed).unwrap())).unwrap()
 }
 
-fn ringed(dir: &Path, readers: usize) -> (DirectFiles, Place) {
+fn direct(dir: &Path, readers: usize) -> (DirectFiles, Place) {
     let files = DirectFiles::claim(&dir.join("direct.db")).unwrap();
-    let volume = files.create(&UringPort::open, readers, spec(), 1).unwrap();
+    let volume = files.create(&PsyncPort::open, readers, spec(), 1).unwrap();
     (files, Place::on(Arc::new(volume)).unwrap())
 }
 
 /// Both ways of a file, and a model: what a test of work runs on.
 fn everywhere(dir: &Path) -> Vec<(&'static str, Place, Option<DirectFiles>)> {
-    let (files, direct) = ringed(dir, 2);
+    let (files, place) = direct(dir, 2);
     vec![
         ("buffered", Place::buffered(&dir.join("buffered.db")), None),
-        ("direct", direct, Some(files)),
+        ("direct", place, Some(files)),
         ("modelled", modelled(3), None),
     ]
 }
@@ -146,7 +146,7 @@ proptest! {
 #[test]
 fn readers_beside_a_writer_see_whole_transactions() {
     let dir = dir();
-    let (_files, place) = ringed(dir.path(), 3);
+    let (_files, place) = direct(dir.path(), 3);
     let settings = Settings {
         cache_bytes: 64 << 10,
         wal_autocheckpoint_pages: 50,

@@ -77,6 +77,9 @@ impl<P: Port> Volume<P> {
     /// Makes an empty volume in the files of `port`, whatever they held, and opens it. `number` tells volumes apart. `readers`:
     /// ports on the same files, one for each read at a time; none: reads go by the port that writes.
     ///
+    /// With connections on several threads a port is used by one thread after the other. A ring does not allow that (Linux
+    /// binds it to the thread that used it first): give [`targets::PsyncPort`]s, or what lies over them.
+    ///
     /// # Errors
     /// [`SqliteError::Port`] before anything is written; those of the port.
     pub fn create(port: P, readers: Vec<P>, spec: VolumeSpec, number: u64) -> Result<Volume<P>, SqliteError> {
