@@ -12,6 +12,9 @@ use targets::{Access, FileId, OpenSpec, PsyncPort};
 const FILES: [&str; 3] = ["db", "db-wal", "db-journal"];
 const READERS: usize = 2;
 
+/// A volume in files of a group.
+type Grouped = Arc<Volume<GroupPort<PsyncPort>>>;
+
 /// Where a database is to be.
 #[derive(Clone, Debug)]
 pub(crate) enum Ground {
@@ -25,7 +28,7 @@ pub(crate) enum Ground {
 pub(crate) struct Stood {
     pub(crate) place: Place,
     _files: Option<DirectFiles>,
-    group: Option<(Group<PsyncPort>, Arc<Volume<GroupPort<PsyncPort>>>)>,
+    group: Option<(Group<PsyncPort>, Grouped)>,
 }
 
 fn spec() -> VolumeSpec {
@@ -40,7 +43,7 @@ fn below(disks: &[PathBuf], memory: u64) -> PsyncPort {
     PsyncPort::open(&specs, memory, 16).unwrap()
 }
 
-fn volume(group: &Group<PsyncPort>, disks: &[PathBuf], fresh: bool) -> Arc<Volume<GroupPort<PsyncPort>>> {
+fn volume(group: &Group<PsyncPort>, disks: &[PathBuf], fresh: bool) -> Grouped {
     let port = |memory| group.open(below(disks, memory), &FILES).unwrap();
     let readers = (0..READERS).map(|_| port(1 << 20)).collect();
     Arc::new(match fresh {
