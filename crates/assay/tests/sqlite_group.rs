@@ -140,7 +140,7 @@ fn words_of(ground: &Ground) -> String {
     match ground {
         Ground::Direct(path) => format!("direct {}", path.display()),
         Ground::Buffered(path) => format!("buffered {}", path.display()),
-        Ground::Group(disks) => {
+        Ground::Group(disks) | Ground::Striped(disks) => {
             let disks: Vec<&str> = disks.iter().map(|d| text(d)).collect();
             format!("group {}", disks.join(" "))
         }
@@ -208,7 +208,8 @@ fn kill_one(ground: &Ground, journal: Journal, after: Duration, at_work: bool) -
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let (first, began) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
-        let said = |line: String| line.strip_prefix("acknowledged ").and_then(|n| n.parse().ok());
+        // What runs the test begins the first line.
+        let said = |line: String| line.rsplit_once("acknowledged ").and_then(|(_, n)| n.parse().ok());
         let told = lines
             .map_while(Result::ok)
             .filter_map(said)

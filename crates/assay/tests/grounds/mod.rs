@@ -22,6 +22,8 @@ pub(crate) enum Ground {
     Direct(PathBuf),
     /// Disks of a group with two copies of everything.
     Group(Vec<PathBuf>),
+    /// Disks of a group with one.
+    Striped(Vec<PathBuf>),
 }
 
 /// A ground with what must live as long as the place.
@@ -33,7 +35,7 @@ pub(crate) struct Stood {
 
 fn spec() -> VolumeSpec {
     VolumeSpec {
-        grow_step: 1 << 20,
+        grow_step: 4 << 20,
         ..VolumeSpec::default()
     }
 }
@@ -82,8 +84,16 @@ impl Ground {
                     group: None,
                 }
             }
-            Ground::Group(disks) => {
-                let group = if fresh { make_group(disks) } else { open_group(disks) };
+            Ground::Group(disks) | Ground::Striped(disks) => {
+                let redundancy = match self {
+                    Ground::Striped(_) => Redundancy::External,
+                    _ => Redundancy::Normal,
+                };
+                let group = if fresh {
+                    make_group(disks, redundancy)
+                } else {
+                    open_group(disks)
+                };
                 let volume = volume(&group, disks, fresh);
                 Stood {
                     place: Place::on(volume.clone()).unwrap(),
@@ -95,7 +105,7 @@ impl Ground {
     }
 }
 
-fn make_group(disks: &[PathBuf]) -> Group<PsyncPort> {
+fn make_group(disks: &[PathBuf], redundancy: Redundancy) -> Group<PsyncPort> {
     let disk = |nth: usize| DiskSpec {
         overwrite: true,
         ..DiskSpec::new(FileId(nth as u16), &format!("disk{nth}"))
@@ -103,7 +113,7 @@ fn make_group(disks: &[PathBuf]) -> Group<PsyncPort> {
     let members: Vec<DiskSpec> = (0..disks.len()).map(disk).collect();
     let mut random = [0; 8];
     std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom").unwrap(), &mut random).unwrap();
-    let spec = GroupSpec::new("lite", Redundancy::Normal);
+    let spec = GroupSpec::new("lite", redundancy);
     let group = Group::create(below(disks, 4 << 20), &spec, &members, u64::from_ne_bytes(random)).unwrap();
     for name in FILES {
         let file = FileSpec {
