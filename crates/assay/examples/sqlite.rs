@@ -3,7 +3,11 @@
 //! `cargo run --release -p assay --example sqlite -- bulk DIR ROWS ROUNDS`, or `orders DIR WAREHOUSES USERS SECONDS`, or
 //! `scattered DIR ROWS SECONDS`. Everything is made in a directory of its own in DIR and removed. Prevents: figures that
 //! nobody can make again.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for measuring by hand")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program for measuring by hand"
+)]
 
 #[path = "../tests/grounds/mod.rs"]
 mod grounds;
@@ -11,7 +15,8 @@ mod grounds;
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::{CLASSES, Home, Scale, Terminal, nopm, within_limits};
 use databases::sqlite::{
-    BulkSession, OrderWorker, Scattered, ScatteredShape, Settings, Turnstile, broken_conditions, load, load_scattered,
+    BulkSession, OrderWorker, Scattered, ScatteredShape, Settings, SharedWriter, broken_conditions, load,
+    load_scattered,
 };
 use grounds::{Ground, disk_files};
 use std::path::Path;
@@ -71,6 +76,11 @@ fn orders(dir: &Path, warehouses: u32, users: u32, seconds: u64) {
             cache_bytes: 32 << 20,
             ..Settings::default()
         };
+        // 8 MiB for each of four threads that read: 64 MiB in all.
+        let reading = Settings {
+            cache_bytes: 8 << 20,
+            ..settings
+        };
         let session = stood.place.connect(&settings).unwrap();
         let scale = Scale::full(warehouses).unwrap();
         let began = std::time::Instant::now();
@@ -81,7 +91,7 @@ fn orders(dir: &Path, warehouses: u32, users: u32, seconds: u64) {
             began.elapsed().as_secs_f64(),
             stood.place.file_bytes().unwrap()
         );
-        let turnstile = Arc::new(Turnstile::default());
+        let writer = Arc::new(SharedWriter::new(stood.place.connect(&settings).unwrap()));
         let before = stood.place.counts();
         let ended: Vec<_> = std::thread::scope(|scope| {
             let parts = Pacing::closed(users, seconds * 1_000_000_000).split(threads);
@@ -92,8 +102,8 @@ fn orders(dir: &Path, warehouses: u32, users: u32, seconds: u64) {
                     let numbers = first..first + part.sessions;
                     first += part.sessions;
                     let terminals = numbers.map(|n| Terminal::new(scale, Home::Fixed, 5, 9, n)).collect();
-                    let session = stood.place.connect(&settings).unwrap();
-                    let mut worker = OrderWorker::new(session, terminals, turnstile.clone(), 2_000_000);
+                    let session = stood.place.connect(&reading).unwrap();
+                    let mut worker = OrderWorker::new(session, writer.clone(), terminals, 2_000_000);
                     scope.spawn(move || (drive(&mut worker, &part, 0).unwrap(), worker.take_lock_wait()))
                 })
                 .collect();
@@ -160,7 +170,8 @@ fn scattered(dir: &Path, rows: u64, seconds: u64) {
         let session = stood.place.connect(&settings).unwrap();
         load_scattered(&session, &shape, 1).unwrap();
         session.checkpoint().unwrap();
-        let mut work = Scattered::new(session, shape, Arc::new(Turnstile::default()), 2);
+        let writer = Arc::new(SharedWriter::new(stood.place.connect(&settings).unwrap()));
+        let mut work = Scattered::new(session, shape, writer, 2);
         let (pages, io) = (work.cache_counts(), stood.place.counts());
         let outcome = drive(&mut work, &Pacing::closed(1, seconds * 1_000_000_000), 0).unwrap();
         let after = work.cache_counts();

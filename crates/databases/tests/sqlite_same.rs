@@ -9,8 +9,8 @@ mod storm;
 use databases::bulk::BulkLoad;
 use databases::order_entry::{Home, Scale, Terminal};
 use databases::sqlite::{
-    BulkSession, DirectFiles, Journal, OrderWorker, Place, Scattered, ScatteredShape, Session, Settings, Synchronous,
-    Turnstile, Volume, VolumeSpec, WRITER_MEMORY_MIN, broken_conditions, load, load_scattered,
+    BulkSession, CacheCounts, DirectFiles, Journal, OrderWorker, Place, Scattered, ScatteredShape, Session, Settings,
+    SharedWriter, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN, broken_conditions, load, load_scattered,
 };
 use proptest::prelude::*;
 use rusqlite::types::Value;
@@ -301,7 +301,7 @@ fn order_entry_keeps_its_conditions_on_every_way() {
         let session = place.connect(&settings).unwrap();
         load(&session, &scale, 5, 1_000_000).unwrap();
         assert_eq!(broken_conditions(&session, &scale).unwrap(), []);
-        let turnstile = Arc::new(Turnstile::default());
+        let writer = Arc::new(SharedWriter::new(place.connect(&settings).unwrap()));
         // The model has one port: its users share a thread there.
         let threads = if name == "modelled" { 1 } else { 3 };
         let outcomes: Vec<_> = std::thread::scope(|scope| {
@@ -309,12 +309,8 @@ fn order_entry_keeps_its_conditions_on_every_way() {
                 let terminals = (0..10)
                     .map(|n| Terminal::new(scale, Home::Fixed, 5, 9, nth * 10 + n))
                     .collect();
-                let mut worker = OrderWorker::new(
-                    place.connect(&settings).unwrap(),
-                    terminals,
-                    turnstile.clone(),
-                    2_000_000,
-                );
+                let mut worker =
+                    OrderWorker::new(place.connect(&settings).unwrap(), writer.clone(), terminals, 2_000_000);
                 scope.spawn(move || {
                     let pacing = Pacing {
                         stop: workloads::Stop {
@@ -364,8 +360,11 @@ fn scattered_reads_are_counted_where_they_are_made() {
         session.checkpoint().unwrap();
         drop(session);
         let session = place.connect(&settings).unwrap();
-        let mut work = Scattered::new(session, shape, Arc::new(Turnstile::default()), 2);
-        let (pages, io) = (work.cache_counts(), place.counts());
+        let shared = place.connect(&settings).unwrap();
+        let writer = Arc::new(SharedWriter::new(shared));
+        let mut work = Scattered::new(session, shape, writer.clone(), 2);
+        let pages = |work: &Scattered| work.cache_counts().misses + CacheCounts::of(writer.enter().session()).misses;
+        let (before_pages, io) = (pages(&work), place.counts());
         let pacing = Pacing {
             stop: workloads::Stop {
                 operations_per_session: Some(50),
@@ -375,8 +374,7 @@ fn scattered_reads_are_counted_where_they_are_made() {
         };
         let outcome = drive(&mut work, &pacing, 0).unwrap();
         assert_eq!((outcome.count(), outcome.units()), (100, 1600), "{name}");
-        let after = work.cache_counts();
-        let misses = after.misses - pages.misses;
+        let misses = pages(&work) - before_pages;
         // Each operation touches 16 pages of 400, of which at most 16 are in the cache.
         assert!((1300..2200).contains(&misses), "{name}: {misses}");
         if let (Some(before), Some(after)) = (io, place.counts()) {

@@ -29,5 +29,5 @@ pub use layout::{DATA_AT, Role, VolumeFiles};
 pub use orders::{LockWait, OrderWorker, OrdersError, broken_conditions, load};
 pub use place::{Journal, Place, Session, Settings, Synchronous};
 pub use scattered::{CacheCounts, Scattered, ScatteredShape, load_scattered};
-pub use turnstile::{Turn, Turnstile};
+pub use turnstile::{SharedWriter, Turn, Turnstile, WriterTurn};
 pub use volume::{GROW_STEP, READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};

@@ -1,13 +1,13 @@
 //! SQLite under order entry: the load, the executor, the conditions.
 //!
-//! SQLite works inside the caller's call, so a thread with a connection of its own ([`OrderWorker`]) serves its share of the
-//! users in turn: a transaction runs to its end before the thread's next user is looked at, and what a user waits for his
-//! thread is in his response, not in his service. Transactions that write queue at a [`Turnstile`] before they begin, and that
-//! wait is counted apart. Prevents: lock wait that passes for the time of the device.
+//! SQLite works inside the caller's call, so a thread ([`OrderWorker`]) serves its share of the users in turn: a transaction runs
+//! to its end before the thread's next user is looked at, and what a user waits for his thread is in his response, not in his
+//! service. A thread reads by a connection of its own; transactions that write queue for the one connection that all threads
+//! write by ([`SharedWriter`]), and that wait is counted apart; it is part of the service. Prevents: lock wait that passes for the time of the device.
 
 use super::error::SqliteError;
 use super::place::Session;
-use super::turnstile::{Turn, Turnstile};
+use super::turnstile::SharedWriter;
 use crate::order_entry::{
     Answer, Batch, CLASSES, CONDITIONS, End, Ending, INDEXES, Job, Keys, OrderEntryError, Query, RowSink, Scale, Step,
     TABLES, Terminal, Transaction, Value, jobs, populate,
@@ -164,31 +164,38 @@ impl LockWait {
     }
 }
 
-/// A thread's connection and its users: session `n` of the phase's part is the `n`th terminal.
+/// A thread's connection for reading, the one for writing that it shares, and its users: session `n` of the phase's part is the
+/// `n`th terminal.
 pub struct OrderWorker {
-    session: Session,
+    reader: Session,
+    writer: Arc<SharedWriter>,
     terminals: Vec<Terminal>,
-    turnstile: Arc<Turnstile>,
-    texts: Vec<String>,
-    batch: Batch,
-    answer: Answer,
+    desk: Desk,
     lock_wait: LockWait,
     /// Microseconds since 1970 at clock 0.
     epoch_us: i64,
 }
 
+/// What runs batches: its memory is kept from transaction to transaction.
+struct Desk {
+    texts: Vec<String>,
+    batch: Batch,
+    answer: Answer,
+}
+
 impl OrderWorker {
-    /// `turnstile`: the one of the database, the same for all its workers. `epoch_us`: microseconds since 1970 when the
-    /// monotonic clock was 0.
-    pub fn new(session: Session, terminals: Vec<Terminal>, turnstile: Arc<Turnstile>, epoch_us: i64) -> OrderWorker {
-        session.sql().set_prepared_statement_cache_capacity(Query::COUNT + 8);
+    /// `writer`: the one of the database, the same for all its workers. `epoch_us`: microseconds since 1970 when the monotonic
+    /// clock was 0.
+    pub fn new(reader: Session, writer: Arc<SharedWriter>, terminals: Vec<Terminal>, epoch_us: i64) -> OrderWorker {
         OrderWorker {
-            session,
+            reader,
+            writer,
             terminals,
-            turnstile,
-            texts: Query::all().iter().map(|s| s.sql.replace('$', "?")).collect(),
-            batch: Batch::new(),
-            answer: Answer::new(),
+            desk: Desk {
+                texts: Query::all().iter().map(|s| s.sql.replace('$', "?")).collect(),
+                batch: Batch::new(),
+                answer: Answer::new(),
+            },
             lock_wait: LockWait::new(),
             epoch_us,
         }
@@ -199,51 +206,61 @@ impl OrderWorker {
         std::mem::replace(&mut self.lock_wait, LockWait::new())
     }
 
-    /// The connection.
+    /// The connection for reading.
     pub fn session(&self) -> &Session {
-        &self.session
+        &self.reader
     }
 
     /// One transaction of a user, to its end.
     fn transact(&mut self, user: usize) -> Result<(u8, Ending), OrdersError> {
         let now_us = self.epoch_us + (monotonic_ns() / 1000) as i64;
         let mut transaction = Transaction::choose(&mut self.terminals[user], now_us);
-        let turnstile = self.turnstile.clone();
+        let class = transaction.class();
+        if transaction.is_read_only() {
+            return Ok((class, self.desk.serve(&self.reader, &mut transaction, "BEGIN")?));
+        }
         // A writer keeps its turn until its transaction has ended.
-        let turn: Option<Turn<'_>> = (!transaction.is_read_only()).then(|| turnstile.enter());
-        if let Some(turn) = &turn {
-            self.lock_wait.record(turn.waited_ns);
-        }
-        let ended = self.steps(&mut transaction, turn.is_some());
-        if ended.is_err() && !self.session.sql().is_autocommit() {
+        let turn = self.writer.enter();
+        self.lock_wait.record(turn.waited_ns());
+        Ok((
+            class,
+            self.desk.serve(turn.session(), &mut transaction, "BEGIN IMMEDIATE")?,
+        ))
+    }
+}
+
+impl Desk {
+    fn serve(&mut self, session: &Session, transaction: &mut Transaction, begin: &str) -> Result<Ending, OrdersError> {
+        let ended = self.steps(session, transaction, begin);
+        if ended.is_err() && !session.sql().is_autocommit() {
             // The first error is the one that is told.
-            let _ = self.session.sql().execute_batch("ROLLBACK");
+            let _ = session.sql().execute_batch("ROLLBACK");
         }
-        Ok((transaction.class(), ended?))
+        ended
     }
 
-    fn steps(&mut self, transaction: &mut Transaction, writes: bool) -> Result<Ending, OrdersError> {
+    fn steps(&mut self, session: &Session, transaction: &mut Transaction, begin: &str) -> Result<Ending, OrdersError> {
         self.answer.clear();
         loop {
             self.batch.clear();
             match transaction.step(&self.answer, &mut self.batch)? {
-                Step::Run => self.run(writes)?,
+                Step::Run => self.run(session, begin)?,
                 Step::Ended(ending) => return Ok(ending),
             }
         }
     }
 
-    fn run(&mut self, writes: bool) -> Result<(), OrdersError> {
+    fn run(&mut self, session: &Session, begin: &str) -> Result<(), OrdersError> {
         self.answer.clear();
         if self.batch.begins() {
-            self.simple(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
+            simple(session, begin)?;
         }
         for (query, values) in self.batch.calls() {
             self.answer.open_call();
             let text = &self.texts[query as usize];
             let statement = query.statement();
-            let done = call(self.session.sql(), text, &self.batch, values, &mut self.answer);
-            let rows = done.map_err(|e| self.session.error(statement.sql, e))?;
+            let done = call(session.sql(), text, &self.batch, values, &mut self.answer);
+            let rows = done.map_err(|e| session.error(statement.sql, e))?;
             if statement.one_row && rows != 1 {
                 return Err(OrdersError::Rows {
                     sql: statement.sql,
@@ -252,17 +269,17 @@ impl OrderWorker {
             }
         }
         match self.batch.end() {
-            Some(End::Commit) => self.simple("COMMIT"),
-            Some(End::Rollback) => self.simple("ROLLBACK"),
+            Some(End::Commit) => simple(session, "COMMIT"),
+            Some(End::Rollback) => simple(session, "ROLLBACK"),
             None => Ok(()),
         }
     }
+}
 
-    fn simple(&self, text: &str) -> Result<(), OrdersError> {
-        let done = self.session.sql().prepare_cached(text).and_then(|mut s| s.execute([]));
-        done.map_err(|e| self.session.error(text, e))?;
-        Ok(())
-    }
+fn simple(session: &Session, text: &str) -> Result<(), OrdersError> {
+    let done = session.sql().prepare_cached(text).and_then(|mut s| s.execute([]));
+    done.map_err(|e| session.error(text, e))?;
+    Ok(())
 }
 
 /// Runs a statement; gives the rows it changed.

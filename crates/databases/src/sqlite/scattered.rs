@@ -6,7 +6,7 @@
 
 use super::error::SqliteError;
 use super::place::Session;
-use super::turnstile::Turnstile;
+use super::turnstile::SharedWriter;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rusqlite::params;
@@ -40,6 +40,13 @@ pub struct CacheCounts {
     pub misses: u64,
     /// Pages that were written.
     pub writes: u64,
+}
+
+impl CacheCounts {
+    /// Of a connection, since it was opened.
+    pub fn of(session: &Session) -> CacheCounts {
+        super::vfs::cache_counts(session.sql())
+    }
 }
 
 /// Bytes of a row's filler: more than half a page, so that no page has two rows.
@@ -82,22 +89,23 @@ pub fn load_scattered(session: &Session, shape: &ScatteredShape, seed: u64) -> R
     all().map_err(|e| session.error("load the scattered table", e))
 }
 
-/// A connection at the random phase, for any number of users in turn.
+/// A connection at the random phase, for any number of users in turn. It reads; what writes goes by the connection that all
+/// share.
 pub struct Scattered {
     session: Session,
     shape: ScatteredShape,
     random: Xoshiro256PlusPlus,
-    turnstile: Arc<Turnstile>,
+    writer: Arc<SharedWriter>,
 }
 
 impl Scattered {
     /// `seed`: of the keys of this connection.
-    pub fn new(session: Session, shape: ScatteredShape, turnstile: Arc<Turnstile>, seed: u64) -> Scattered {
+    pub fn new(session: Session, shape: ScatteredShape, writer: Arc<SharedWriter>, seed: u64) -> Scattered {
         Scattered {
             session,
             shape,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            turnstile,
+            writer,
         }
     }
 
@@ -106,9 +114,9 @@ impl Scattered {
         &self.session
     }
 
-    /// Pages so far, by this connection.
+    /// Pages so far, by this connection; those of the shared one are asked for there ([`CacheCounts::of`]).
     pub fn cache_counts(&self) -> CacheCounts {
-        super::vfs::cache_counts(self.session.sql())
+        CacheCounts::of(&self.session)
     }
 
     fn select(&self, from: i64, to: i64) -> Result<u64, rusqlite::Error> {
@@ -120,8 +128,8 @@ impl Scattered {
     }
 
     fn update(&self, from: i64, to: i64) -> Result<u64, rusqlite::Error> {
-        let sql = self.session.sql();
-        let _turn = self.turnstile.enter();
+        let turn = self.writer.enter();
+        let sql = turn.session().sql();
         sql.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let text = "UPDATE scattered SET n = n + 1 WHERE key >= ?1 AND key < ?2";
         let rows = sql.prepare_cached(text)?.execute([from, to])?;

@@ -1,9 +1,12 @@
 //! Who may write next: SQLite has one writer at a time, and here its users queue in the order in which they came.
 //!
 //! Takes threads, lets one through, says how long it waited. SQLite's own waiting is a sleep of growing length, which is neither
-//! fair nor exact. Prevents: a lock wait that is hidden in the time of a statement.
+//! fair nor exact. Behind the turnstile is one connection for all of them ([`SharedWriter`]): SQLite throws a connection's whole
+//! page cache away when another connection has committed, so that writers with connections of their own would read everything
+//! anew each time. Prevents: a lock wait that is hidden in the time of a statement, and a database that works without a cache.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use super::place::Session;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use targets::{Nanos, monotonic_ns};
 
 #[derive(Default)]
@@ -51,6 +54,48 @@ impl Drop for Turn<'_> {
         queue.head += 1;
         drop(queue);
         self.turnstile.moved.notify_all();
+    }
+}
+
+/// The connection by which all users write, one after the other.
+pub struct SharedWriter {
+    turnstile: Turnstile,
+    session: Mutex<Session>,
+}
+
+/// The writer's connection, until dropped.
+pub struct WriterTurn<'a> {
+    /// Before the turn: it is given back first.
+    session: MutexGuard<'a, Session>,
+    turn: Turn<'a>,
+}
+
+impl SharedWriter {
+    /// `session` should have the larger part of the cache: it sees most of the work.
+    pub fn new(session: Session) -> SharedWriter {
+        SharedWriter {
+            turnstile: Turnstile::default(),
+            session: Mutex::new(session),
+        }
+    }
+
+    /// Waits for the turn to write.
+    pub fn enter(&self) -> WriterTurn<'_> {
+        let turn = self.turnstile.enter();
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        WriterTurn { session, turn }
+    }
+}
+
+impl WriterTurn<'_> {
+    /// The connection.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// How long was waited for it, ns.
+    pub fn waited_ns(&self) -> Nanos {
+        self.turn.waited_ns
     }
 }
 
