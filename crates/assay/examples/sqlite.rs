@@ -149,7 +149,7 @@ fn orders(dir: &Path, warehouses: u32, users: u32, seconds: u64) {
             session.integrity().unwrap()
         );
         assert_eq!(CLASSES.len(), outcome.classes.len());
-        drop(session);
+        drop((session, writer));
         stood.close();
     }
 }

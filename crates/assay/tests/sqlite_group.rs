@@ -6,8 +6,9 @@
 mod grounds;
 mod rig;
 
+use databases::bulk::BulkLoad;
 use databases::order_entry::{Scale, TABLES};
-use databases::sqlite::{Journal, Session, Settings, broken_conditions, load};
+use databases::sqlite::{BulkSession, Journal, Session, Settings, Synchronous, broken_conditions, load};
 use grounds::{Ground, disk_files};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -122,6 +123,45 @@ fn a_disk_group_and_xfs_give_the_same_answers() {
         assert_eq!(group, buffered);
         assert_eq!(direct, buffered);
     }
+}
+
+#[test]
+fn a_full_group_says_so_and_keeps_what_it_had() {
+    let here = dir();
+    let ground = Ground::Group(disk_files(here.path(), 2, 20));
+    let stood = ground.make();
+    let lax = Settings {
+        synchronous: Synchronous::Normal,
+        ..Settings::default()
+    };
+    let session = stood.place.connect(&lax).unwrap();
+    let mut load = BulkLoad::new(BulkSession::new(session, 1), 1_000_000).unwrap();
+    let error = load.run(0).expect_err("one million rows have no room");
+    assert!(error.is_full(), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("insert rows") && said.contains("no room for"), "{said}");
+    assert!(said.contains("free space on the stack, or ask for less data"), "{said}");
+    let session = load.into_database();
+    let sql = session.session().sql();
+    if !sql.is_autocommit() {
+        sql.execute_batch("ROLLBACK").unwrap();
+    }
+    let rows: i64 = sql.query_row("SELECT count(*) FROM bulk", [], |r| r.get(0)).unwrap();
+    assert!(rows > 1000 && rows % 100 == 0, "{rows}");
+    assert_eq!(session.session().integrity().unwrap(), "ok");
+    drop(session);
+    stood.close();
+    let stood = ground.open();
+    let session = stood.place.connect(&settings(Journal::Wal)).unwrap();
+    assert_eq!(
+        session
+            .sql()
+            .query_row("SELECT count(*) FROM bulk", [], |r| r.get::<_, i64>(0))
+            .unwrap(),
+        rows
+    );
+    drop(session);
+    stood.close();
 }
 
 const CHILD: &str = "ASSAY_SQLITE_CHILD";

@@ -279,7 +279,11 @@ impl<P: Port + Send> Store for Volume<P> {
     }
 
     fn expect_size(&self, role: Role, size: u64) -> Result<(), SqliteError> {
-        self.change(role, |writer| writer.grow(role, size))
+        // Not noted: who then writes meets the same end, and is told.
+        let mut writer = locked(&self.writer);
+        let grown = writer.grow(role, size);
+        self.show(&writer, role);
+        grown
     }
 
     fn settle(&self) -> Result<(), SqliteError> {
