@@ -141,7 +141,10 @@ fn orders(dir: &Path, warehouses: u32, users: u32, seconds: u64) {
             wait.total_ns as f64 / 1e9,
         );
         if let (Some(before), Some(after)) = (before, stood.place.counts()) {
-            println!("  {:?}", after - before);
+            let io = after - before;
+            let service_ns: f64 = outcome.classes.iter().map(|c| c.service.mean() * c.count as f64).sum();
+            let share = io.volume_ns as f64 / service_ns * 100.0;
+            println!("  at most {share:.0} % of the service is storage; {io:?}");
         }
         println!(
             "  conditions broken: {:?}; integrity {}",

@@ -29,6 +29,9 @@ pub struct IoCounts {
     pub flushes: u64,
     /// Heads written because a file came, went or changed its size.
     pub heads: u64,
+    /// Time that SQLite's calls spent in the volume, ns, summed over connections: the device, copies, and waits for each other. Over
+    /// the service time of all operations it is an upper bound of the storage's share of them.
+    pub volume_ns: u64,
 }
 
 impl std::ops::Sub for IoCounts {
@@ -47,6 +50,7 @@ impl std::ops::Sub for IoCounts {
             write_bytes: self.write_bytes - earlier.write_bytes,
             flushes: self.flushes - earlier.flushes,
             heads: self.heads - earlier.heads,
+            volume_ns: self.volume_ns - earlier.volume_ns,
         }
     }
 }
@@ -65,6 +69,7 @@ pub(crate) struct Counters {
     write_bytes: AtomicU64,
     flushes: AtomicU64,
     heads: AtomicU64,
+    volume_ns: AtomicU64,
 }
 
 fn count(calls: &AtomicU64, bytes: &AtomicU64, len: u64) {
@@ -95,6 +100,10 @@ impl Counters {
         self.heads.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn spent(&self, ns: u64) {
+        self.volume_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
     pub(crate) fn now(&self) -> IoCounts {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         IoCounts {
@@ -109,6 +118,7 @@ impl Counters {
             write_bytes: of(&self.write_bytes),
             flushes: of(&self.flushes),
             heads: of(&self.heads),
+            volume_ns: of(&self.volume_ns),
         }
     }
 }

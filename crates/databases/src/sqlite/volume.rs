@@ -10,7 +10,7 @@ use super::lane::Lane;
 use super::layout::{DATA_AT, Role, VolumeFiles};
 use super::writer::{self, Writer};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use targets::{FileId, Port};
+use targets::{FileId, Port, monotonic_ns};
 
 /// Memory of a port that writes, least, bytes.
 pub const WRITER_MEMORY_MIN: u64 = super::lane::SCRATCH + 3 * super::lane::BUFFER + super::lane::BUFFER;
@@ -172,6 +172,43 @@ impl<P: Port> Volume<P> {
         locked(&self.error).get_or_insert_with(|| error.to_string());
     }
 
+    /// Does `act` and counts its time.
+    fn timed<T>(&self, act: impl FnOnce() -> T) -> T {
+        let began = monotonic_ns();
+        let done = act();
+        self.counters.spent(monotonic_ns() - began);
+        done
+    }
+
+    fn read_here(&self, role: Role, offset: u64, to: &mut [u8]) -> Result<usize, SqliteError> {
+        let (len, waits) = {
+            let seen = &locked(&self.seen)[role.index()];
+            let len = (to.len() as u64).min(seen.size.saturating_sub(offset));
+            let waits = seen
+                .unwritten
+                .iter()
+                .any(|(from, end)| *from < offset + len && offset < *end);
+            (len as usize, waits)
+        };
+        let to = &mut to[..len];
+        if len == 0 {
+            return Ok(0);
+        }
+        if !waits && self.readers.count > 0 {
+            self.read_beside(role, offset, to)
+                .inspect_err(|error| self.note(error))?;
+            return Ok(len);
+        }
+        self.change(role, |writer| {
+            if waits {
+                writer.settle(role)?;
+            }
+            let id = writer.id(role);
+            writer.lane.read(id, DATA_AT + offset, to)
+        })?;
+        Ok(len)
+    }
+
     fn read_beside(&self, role: Role, offset: u64, to: &mut [u8]) -> Result<(), SqliteError> {
         let mut free = locked(&self.readers.free);
         let mut lane = loop {
@@ -232,50 +269,25 @@ impl<P: Port + Send> Store for Volume<P> {
 
     fn read(&self, role: Role, offset: u64, to: &mut [u8]) -> Result<usize, SqliteError> {
         self.counters.asked_read(to.len() as u64);
-        let (len, waits) = {
-            let seen = &locked(&self.seen)[role.index()];
-            let len = (to.len() as u64).min(seen.size.saturating_sub(offset));
-            let waits = seen
-                .unwritten
-                .iter()
-                .any(|(from, end)| *from < offset + len && offset < *end);
-            (len as usize, waits)
-        };
-        let to = &mut to[..len];
-        if len == 0 {
-            return Ok(0);
-        }
-        if !waits && self.readers.count > 0 {
-            self.read_beside(role, offset, to)
-                .inspect_err(|error| self.note(error))?;
-            return Ok(len);
-        }
-        self.change(role, |writer| {
-            if waits {
-                writer.settle(role)?;
-            }
-            let id = writer.id(role);
-            writer.lane.read(id, DATA_AT + offset, to)
-        })?;
-        Ok(len)
+        self.timed(|| self.read_here(role, offset, to))
     }
 
     fn write(&self, role: Role, offset: u64, data: &[u8]) -> Result<(), SqliteError> {
         self.counters.asked_write(data.len() as u64);
-        self.change(role, |writer| writer.write(role, offset, data))
+        self.timed(|| self.change(role, |writer| writer.write(role, offset, data)))
     }
 
     fn truncate(&self, role: Role, size: u64) -> Result<(), SqliteError> {
-        self.change(role, |writer| writer.truncate(role, size))
+        self.timed(|| self.change(role, |writer| writer.truncate(role, size)))
     }
 
     fn sync(&self, role: Role) -> Result<(), SqliteError> {
         self.counters.asked_sync();
-        self.change(role, |writer| writer.sync(role))
+        self.timed(|| self.change(role, |writer| writer.sync(role)))
     }
 
     fn delete(&self, role: Role) -> Result<(), SqliteError> {
-        self.change(role, |writer| writer.delete(role))
+        self.timed(|| self.change(role, |writer| writer.delete(role)))
     }
 
     fn expect_size(&self, role: Role, size: u64) -> Result<(), SqliteError> {
@@ -290,7 +302,7 @@ impl<P: Port + Send> Store for Volume<P> {
         let waits = locked(&self.seen).iter().any(|seen| !seen.unwritten.is_empty());
         if waits {
             for role in Role::ALL {
-                self.change(role, |writer| writer.settle(role))?;
+                self.timed(|| self.change(role, |writer| writer.settle(role)))?;
             }
         }
         Ok(())
