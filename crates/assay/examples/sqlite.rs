@@ -13,15 +13,15 @@
 mod grounds;
 
 use databases::bulk::{BulkLoad, BulkResult};
-use databases::order_entry::{CLASSES, Home, Scale, Terminal, nopm, within_limits};
+use databases::order_entry::{Home, Scale, Terminal, nopm, within_limits};
 use databases::sqlite::{
-    BulkSession, OrderWorker, Scattered, ScatteredShape, Settings, SharedWriter, broken_conditions, load,
-    load_scattered,
+    BulkSession, IoCounts, LockWait, OrderWorker, Scattered, ScatteredShape, Settings, SharedWriter, broken_conditions,
+    load, load_scattered,
 };
 use grounds::{Ground, disk_files};
 use std::path::Path;
 use std::sync::Arc;
-use workloads::{Pacing, drive, merge};
+use workloads::{Outcome, Pacing, drive, merge};
 
 /// The disks of a group together, MiB.
 const GROUP_MIB: usize = 3072;
@@ -68,6 +68,46 @@ fn bulk(dir: &Path, rows: u64, rounds: u64) {
     }
 }
 
+/// What the workers came to.
+fn tell(ended: Vec<(Outcome, LockWait)>, io: Option<IoCounts>, users: u32) {
+    let mut wait = ended[0].1.clone();
+    ended[1..].iter().for_each(|e| wait.add(&e.1));
+    let outcome = merge(ended.into_iter().map(|e| e.0).collect());
+    println!(
+        "  {:.0} new orders a minute, {users} users, {:.1} s",
+        nopm(&outcome),
+        outcome.elapsed_ns as f64 / 1e9
+    );
+    let ms = |ns: u64| ns as f64 / 1e6;
+    for (class, verdict) in outcome.classes.iter().zip(within_limits(&outcome)) {
+        let (service, response) = (&class.service, &class.response);
+        println!(
+            "  {:13} {:7}  service ms p50 {:8.2} p90 {:8.2} p99 {:8.2}   response ms p50 {:8.1} p90 {:8.1} p99 {:8.1}  limit kept: {}",
+            class.name,
+            class.count,
+            ms(service.value_at_quantile(0.5)),
+            ms(service.value_at_quantile(0.9)),
+            ms(service.value_at_quantile(0.99)),
+            ms(response.value_at_quantile(0.5)),
+            ms(response.value_at_quantile(0.9)),
+            ms(response.value_at_quantile(0.99)),
+            verdict.holds,
+        );
+    }
+    println!(
+        "  lock wait ms p50 {:.2} p90 {:.2} p99 {:.2}, {:.1} s in all",
+        ms(wait.wait.value_at_quantile(0.5)),
+        ms(wait.wait.value_at_quantile(0.9)),
+        ms(wait.wait.value_at_quantile(0.99)),
+        wait.total_ns as f64 / 1e9,
+    );
+    if let Some(io) = io {
+        let service_ns: f64 = outcome.classes.iter().map(|c| c.service.mean() * c.count as f64).sum();
+        let share = io.volume_ns as f64 / service_ns * 100.0;
+        println!("  at most {share:.0} % of the service is storage; {io:?}");
+    }
+}
+
 fn orders(dir: &Path, warehouses: u32, users: u32, seconds: u64) {
     let threads = 4;
     for (name, ground) in grounds(dir, 0) {
@@ -109,49 +149,13 @@ fn orders(dir: &Path, warehouses: u32, users: u32, seconds: u64) {
                 .collect();
             running.into_iter().map(|r| r.join().unwrap()).collect()
         });
-        let mut wait = ended[0].1.clone();
-        ended[1..].iter().for_each(|e| wait.add(&e.1));
-        let outcome = merge(ended.into_iter().map(|e| e.0).collect());
-        println!(
-            "  {:.0} new orders a minute, {users} users on {threads} threads, {:.1} s",
-            nopm(&outcome),
-            outcome.elapsed_ns as f64 / 1e9
-        );
-        let ms = |ns: u64| ns as f64 / 1e6;
-        for (class, verdict) in outcome.classes.iter().zip(within_limits(&outcome)) {
-            let (service, response) = (&class.service, &class.response);
-            println!(
-                "  {:13} {:7}  service ms p50 {:8.2} p90 {:8.2} p99 {:8.2}   response ms p50 {:8.1} p90 {:8.1} p99 {:8.1}  limit kept: {}",
-                class.name,
-                class.count,
-                ms(service.value_at_quantile(0.5)),
-                ms(service.value_at_quantile(0.9)),
-                ms(service.value_at_quantile(0.99)),
-                ms(response.value_at_quantile(0.5)),
-                ms(response.value_at_quantile(0.9)),
-                ms(response.value_at_quantile(0.99)),
-                verdict.holds,
-            );
-        }
-        println!(
-            "  lock wait ms p50 {:.2} p90 {:.2} p99 {:.2}, {:.1} s in all",
-            ms(wait.wait.value_at_quantile(0.5)),
-            ms(wait.wait.value_at_quantile(0.9)),
-            ms(wait.wait.value_at_quantile(0.99)),
-            wait.total_ns as f64 / 1e9,
-        );
-        if let (Some(before), Some(after)) = (before, stood.place.counts()) {
-            let io = after - before;
-            let service_ns: f64 = outcome.classes.iter().map(|c| c.service.mean() * c.count as f64).sum();
-            let share = io.volume_ns as f64 / service_ns * 100.0;
-            println!("  at most {share:.0} % of the service is storage; {io:?}");
-        }
+        let io = before.zip(stood.place.counts()).map(|(before, after)| after - before);
+        tell(ended, io, users);
         println!(
             "  conditions broken: {:?}; integrity {}",
             broken_conditions(&session, &scale).unwrap(),
             session.integrity().unwrap()
         );
-        assert_eq!(CLASSES.len(), outcome.classes.len());
         drop((session, writer));
         stood.close();
     }
