@@ -12,6 +12,16 @@ pub(crate) fn is_alive(pid: u32, started: u64) -> bool {
     start_of(pid) == Some(started)
 }
 
+/// Processes whose working directory is this one, as far as they may be looked at. One that has ended and that nobody has waited
+/// for has none.
+pub(crate) fn working_in(dir: &std::path::Path) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter(|e| std::fs::read_link(e.path().join("cwd")).is_ok_and(|cwd| cwd == dir))
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,5 +33,19 @@ mod tests {
         assert!(is_alive(pid, started));
         assert!(!is_alive(pid, started + 1));
         assert!(start_of(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn who_works_in_a_directory_is_found_and_stopped() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = std::fs::canonicalize(dir.path()).expect("its path");
+        let undo = crate::undo::Undo::StopServer { data: path.clone() };
+        undo.take("none").expect("nobody there is fine");
+        let spawned = std::process::Command::new("sleep").arg("60").current_dir(&path).spawn();
+        let mut child = spawned.expect("a child");
+        assert_eq!(working_in(&path), [child.id()]);
+        undo.take("none").expect("it ends");
+        let status = child.wait().expect("its end");
+        assert!(!status.success() && working_in(&path).is_empty());
     }
 }

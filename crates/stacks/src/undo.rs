@@ -65,6 +65,11 @@ pub enum Undo {
         /// The directory of the group.
         path: PathBuf,
     },
+    /// End every process of the database server that works in this directory.
+    StopServer {
+        /// The data directory, which Assay made.
+        data: PathBuf,
+    },
 }
 
 impl fmt::Display for Undo {
@@ -77,6 +82,7 @@ impl fmt::Display for Undo {
             Undo::WipeSignature { device, filesystem, .. } => write!(f, "wipe {filesystem} off {}", device.display()),
             Undo::MoveToCgroup { pid, group, .. } => write!(f, "move process {pid} to {}", group.display()),
             Undo::RemoveCgroup { path } => write!(f, "remove control group {}", path.display()),
+            Undo::StopServer { data } => write!(f, "stop the server in {}", data.display()),
         }
     }
 }
@@ -102,6 +108,7 @@ impl Undo {
             Undo::DetachLoop { backing } => Undo::DetachLoop {
                 backing: resolve(&backing),
             },
+            Undo::StopServer { data } => Undo::StopServer { data: resolve(&data) },
             other => other,
         }
     }
@@ -126,7 +133,36 @@ impl Undo {
                 Ok(())
             }
             Undo::RemoveCgroup { path } => cgroup::remove(path, PATIENCE),
+            Undo::StopServer { data } => stop_server(data),
         }
+    }
+}
+
+/// The processes of a server all work in its data directory, and nobody else has a reason to. SIGQUIT makes it end at once;
+/// what is still there after half of our patience is killed.
+fn stop_server(data: &Path) -> io::Result<()> {
+    use rustix::process::{Pid, Signal, kill_process};
+    let begin = Instant::now();
+    loop {
+        let left = process::working_in(data);
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begin.elapsed() > PATIENCE {
+            let why = format!("processes {left:?} still work there");
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+        }
+        let signal = match begin.elapsed() < PATIENCE / 2 {
+            true => Signal::QUIT,
+            false => Signal::KILL,
+        };
+        for pid in left {
+            if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                // One that is gone meanwhile is none of ours any more.
+                let _ = kill_process(pid, signal);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
 

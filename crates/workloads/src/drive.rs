@@ -95,12 +95,12 @@ pub fn drive<O: Operation>(op: &mut O, pacing: &Pacing, seed: u64) -> Result<Out
         }
         let wake = run.wake(now);
         op.advance(wake, &mut run.done)?;
-        run.settle();
+        run.settle(op);
     };
     let stopped = op.now();
     while run.under_way > 0 {
         op.advance(None, &mut run.done)?;
-        run.settle();
+        run.settle(op);
     }
     Ok(run.outcome(stopped, timed_out, cancelled))
 }
@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
                 // Not put back into the queue. An open due time stays for the next session.
                 Started::Exhausted => state.start = IDLE,
             }
-            self.settle();
+            self.settle(op);
         }
         Ok(())
     }
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
 
     /// Books what has ended and sends its sessions back: to the queue, to a pause, or home.
     #[inline]
-    fn settle(&mut self) {
+    fn settle<O: Operation>(&mut self, op: &mut O) {
         for index in 0..self.done.len() {
             let Done {
                 session,
@@ -242,24 +242,27 @@ impl<'a> Run<'a> {
                 self.in_time_units += units;
             }
             if self.pacing.stop.operations_per_session.is_none_or(|most| count < most) {
-                self.make_ready(session, at, count);
+                let own_ns = match self.source {
+                    Source::Closed { .. } => op.pause_ns(session),
+                    Source::Open { .. } => 0,
+                };
+                self.make_ready(session, at, count, own_ns);
             }
         }
         self.done.clear();
     }
 
     #[inline]
-    fn make_ready(&mut self, session: u32, at: Nanos, count: u64) {
-        if let Source::Closed {
-            think: Some(think),
-            pausing,
-        } = &mut self.source
-            && count.is_multiple_of(u64::from(think.frequency))
-        {
-            let due = at.saturating_add(pause_ns(*think, &mut self.random));
-            self.sessions[session as usize].due = due;
-            pausing.push(Reverse((due, session)));
-            return;
+    fn make_ready(&mut self, session: u32, at: Nanos, count: u64, own_ns: u64) {
+        if let Source::Closed { think, pausing } = &mut self.source {
+            let thinks = think.filter(|think| count.is_multiple_of(u64::from(think.frequency)));
+            if own_ns > 0 || thinks.is_some() {
+                let think_ns = thinks.map_or(0, |think| pause_ns(think, &mut self.random));
+                let due = at.saturating_add(own_ns).saturating_add(think_ns);
+                self.sessions[session as usize].due = due;
+                pausing.push(Reverse((due, session)));
+                return;
+            }
         }
         self.ready.push_back(session);
     }

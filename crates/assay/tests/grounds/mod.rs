@@ -1,0 +1,158 @@
+//! The places that tests put a SQLite database on: a buffered file, a file with direct I/O, a disk group on files or devices.
+//!
+//! Prevents: a test of the disk group that is in truth one of a file.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test binary uses its part")]
+
+use databases::sqlite::{DirectFiles, Place, Volume, VolumeSpec};
+use diskgroup::{DiskSpec, FileSpec, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Stripe};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use targets::{Access, FileId, OpenSpec, PsyncPort};
+
+const FILES: [&str; 3] = ["db", "db-wal", "db-journal"];
+const READERS: usize = 2;
+
+/// A volume in files of a group.
+type Grouped = Arc<Volume<GroupPort<PsyncPort>>>;
+
+/// Where a database is to be.
+#[derive(Clone, Debug)]
+pub(crate) enum Ground {
+    Buffered(PathBuf),
+    Direct(PathBuf),
+    /// Disks of a group with two copies of everything.
+    Group(Vec<PathBuf>),
+    /// Disks of a group with one.
+    Striped(Vec<PathBuf>),
+}
+
+/// A ground with what must live as long as the place.
+pub(crate) struct Stood {
+    pub(crate) place: Place,
+    _files: Option<DirectFiles>,
+    group: Option<(Group<PsyncPort>, Grouped)>,
+}
+
+fn spec() -> VolumeSpec {
+    VolumeSpec {
+        grow_step: 4 << 20,
+        ..VolumeSpec::default()
+    }
+}
+
+fn below(disks: &[PathBuf], memory: u64) -> PsyncPort {
+    let specs: Vec<OpenSpec> = disks.iter().map(|d| OpenSpec::writing(d, Access::Direct)).collect();
+    PsyncPort::open(&specs, memory, 16).unwrap()
+}
+
+fn volume(group: &Group<PsyncPort>, disks: &[PathBuf], fresh: bool) -> Grouped {
+    let port = |memory| group.open(below(disks, memory), &FILES).unwrap();
+    let readers = (0..READERS).map(|_| port(1 << 20)).collect();
+    Arc::new(match fresh {
+        true => Volume::create(port(4 << 20), readers, spec(), 7).unwrap(),
+        false => Volume::open(port(4 << 20), readers, spec()).unwrap(),
+    })
+}
+
+impl Ground {
+    /// An empty place.
+    pub(crate) fn make(&self) -> Stood {
+        self.stand(true)
+    }
+
+    /// The place as it was left.
+    pub(crate) fn open(&self) -> Stood {
+        self.stand(false)
+    }
+
+    fn stand(&self, fresh: bool) -> Stood {
+        match self {
+            Ground::Buffered(path) => Stood {
+                place: Place::buffered(path),
+                _files: None,
+                group: None,
+            },
+            Ground::Direct(path) => {
+                let files = DirectFiles::claim(path).unwrap();
+                let volume = match fresh {
+                    true => files.create(&PsyncPort::open, READERS, spec(), 7).unwrap(),
+                    false => files.open(&PsyncPort::open, READERS, spec()).unwrap(),
+                };
+                Stood {
+                    place: Place::on(Arc::new(volume)).unwrap(),
+                    _files: Some(files),
+                    group: None,
+                }
+            }
+            Ground::Group(disks) | Ground::Striped(disks) => {
+                let redundancy = match self {
+                    Ground::Striped(_) => Redundancy::External,
+                    _ => Redundancy::Normal,
+                };
+                let group = if fresh {
+                    make_group(disks, redundancy)
+                } else {
+                    open_group(disks)
+                };
+                let volume = volume(&group, disks, fresh);
+                Stood {
+                    place: Place::on(volume.clone()).unwrap(),
+                    _files: None,
+                    group: Some((group, volume)),
+                }
+            }
+        }
+    }
+}
+
+fn make_group(disks: &[PathBuf], redundancy: Redundancy) -> Group<PsyncPort> {
+    let disk = |nth: usize| DiskSpec {
+        overwrite: true,
+        ..DiskSpec::new(FileId(nth as u16), &format!("disk{nth}"))
+    };
+    let members: Vec<DiskSpec> = (0..disks.len()).map(disk).collect();
+    let mut random = [0; 8];
+    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom").unwrap(), &mut random).unwrap();
+    let spec = GroupSpec::new("lite", redundancy);
+    let group = Group::create(below(disks, 4 << 20), &spec, &members, u64::from_ne_bytes(random)).unwrap();
+    for name in FILES {
+        let file = FileSpec {
+            name: name.into(),
+            size: 1 << 20,
+            redundancy: None,
+            stripe: Stripe::Coarse,
+        };
+        group.create_file(&file).unwrap();
+    }
+    group
+}
+
+fn open_group(disks: &[PathBuf]) -> Group<PsyncPort> {
+    let options = MountOptions {
+        names: disks.iter().map(|d| d.display().to_string()).collect(),
+        ..MountOptions::default()
+    };
+    Group::mount(below(disks, 4 << 20), &options).unwrap().0
+}
+
+impl Stood {
+    /// Closes everything in good order; a group is checked, and must be sound. Sessions are gone by now.
+    pub(crate) fn close(self) {
+        drop(self.place);
+        if let Some((group, volume)) = self.group {
+            drop(Arc::try_unwrap(volume).ok().expect("the last count").into_ports());
+            let report = group.check(false).unwrap();
+            assert!(report.findings.is_empty(), "{:?}", report.findings);
+            group.close().unwrap();
+        }
+    }
+}
+
+/// Files to be disks of a group, written in full.
+pub(crate) fn disk_files(dir: &Path, count: usize, mib: usize) -> Vec<PathBuf> {
+    let paths: Vec<PathBuf> = (0..count).map(|nth| dir.join(format!("disk{nth}"))).collect();
+    for path in &paths {
+        std::fs::write(path, vec![0; mib << 20]).unwrap();
+    }
+    paths
+}

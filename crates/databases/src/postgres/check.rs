@@ -1,0 +1,37 @@
+//! The twelve conditions, asked of the server.
+
+use super::address::Address;
+use super::connection::Connection;
+use super::error::PostgresError;
+use crate::order_entry::{CONDITIONS, Condition, Scale};
+
+/// A condition that does not hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Broken {
+    /// Which.
+    pub condition: &'static Condition,
+    /// How many rows break it.
+    pub rows: u64,
+}
+
+/// Asks all conditions; gives those that do not hold. No transaction may be under way.
+///
+/// # Errors
+/// No answer.
+pub fn check(address: &Address, scale: &Scale) -> Result<Vec<Broken>, PostgresError> {
+    // One picture for all of them.
+    let mut connection = Connection::open(address, &[("default_transaction_isolation", "repeatable read")])?;
+    connection.run("BEGIN")?;
+    let mut broken = Vec::new();
+    for condition in &CONDITIONS {
+        let rows = connection.number(&condition.sql(scale))?;
+        if rows != 0 {
+            broken.push(Broken {
+                condition,
+                rows: rows as u64,
+            });
+        }
+    }
+    connection.run("COMMIT")?;
+    Ok(broken)
+}

@@ -1,0 +1,125 @@
+//! Rows into a table by COPY.
+//!
+//! Takes rows cell by cell ([`RowSink`]) and sends them in pieces, in COPY's text format. Prevents: a load that runs on after the
+//! server has refused it (the end of each job is waited for).
+
+use super::connection::Connection;
+use super::error::PostgresError;
+use super::wire;
+use crate::order_entry::RowSink;
+
+/// Rows are sent when they come to this many bytes.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// One COPY under way.
+pub(super) struct Copy<'a> {
+    connection: &'a mut Connection,
+    row: Vec<u8>,
+    first: bool,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+impl<'a> Copy<'a> {
+    pub(super) fn begin(connection: &'a mut Connection, table: &str) -> Result<Self, PostgresError> {
+        let sql = format!("COPY {table} FROM STDIN");
+        wire::query(connection.out(), &sql);
+        connection.send()?;
+        loop {
+            match connection.receive()? {
+                (b'G', _) => break,
+                (b'N' | b'S', _) => {}
+                (b'E', body) => {
+                    let failure = wire::failure(&body);
+                    // Up to the end of the answer, so that the connection can be used again.
+                    while connection.receive()?.0 != b'Z' {}
+                    return Err(connection.refused(&sql, failure));
+                }
+                (tag, _) => return Err(super::connection::unexpected("COPY", tag)),
+            }
+        }
+        Ok(Copy {
+            connection,
+            row: Vec::with_capacity(PIECE_BYTES + 4096),
+            first: true,
+            rows: 0,
+            bytes: 0,
+        })
+    }
+
+    fn gap(&mut self) {
+        if !std::mem::take(&mut self.first) {
+            self.row.push(b'\t');
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), PostgresError> {
+        let row = &self.row;
+        wire::message(self.connection.out(), Some(b'd'), |out| out.extend_from_slice(row));
+        self.bytes += self.row.len() as u64;
+        self.row.clear();
+        self.connection.send()
+    }
+
+    pub(super) fn finish(mut self, table: &str) -> Result<(u64, u64), PostgresError> {
+        self.flush()?;
+        wire::message(self.connection.out(), Some(b'c'), |_| {});
+        self.connection.send()?;
+        let mut failure = None;
+        loop {
+            match self.connection.receive()? {
+                (b'Z', _) => break,
+                (b'E', body) => failure = Some(wire::failure(&body)),
+                _ => {}
+            }
+        }
+        match failure {
+            Some(failure) => Err(self.connection.refused(&format!("load of {table}"), failure)),
+            None => Ok((self.rows, self.bytes)),
+        }
+    }
+}
+
+impl RowSink for Copy<'_> {
+    type Error = PostgresError;
+
+    fn int(&mut self, value: i64) {
+        self.gap();
+        // No formatting machinery: half of a loader's time would go there.
+        let mut digits = [0u8; 20];
+        let mut at = digits.len();
+        let mut left = value.unsigned_abs();
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        if value < 0 {
+            self.row.push(b'-');
+        }
+        self.row.extend_from_slice(&digits[at..]);
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.gap();
+        self.row.extend_from_slice(text);
+    }
+
+    fn null(&mut self) {
+        self.gap();
+        self.row.extend_from_slice(b"\\N");
+    }
+
+    fn end_row(&mut self) -> Result<(), PostgresError> {
+        self.row.push(b'\n');
+        self.first = true;
+        self.rows += 1;
+        match self.row.len() >= PIECE_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What can go wrong with a server and its client: what failed, on what, and what to do.
+
+use crate::order_entry::OrderEntryError;
+use std::path::PathBuf;
+
+/// An error of this part of the room.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// No server is installed.
+    #[error("no PostgreSQL server found in {looked}\n  install it (Debian: postgresql), or name a running one by url")]
+    NoServer {
+        /// Where it was looked for.
+        looked: String,
+    },
+    /// None of the wanted version.
+    #[error(
+        "PostgreSQL {wanted} is not installed; there is {found}\n  install that version, or ask for one that is there"
+    )]
+    Version {
+        /// As asked.
+        wanted: String,
+        /// What there is.
+        found: String,
+    },
+    /// A call on a path failed.
+    #[error("{what} {}: {source}\n  {cure}", path.display())]
+    Path {
+        /// The act.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The kernel's word.
+        source: std::io::Error,
+        /// What to do.
+        cure: String,
+    },
+    /// The data directory has something in it.
+    #[error("{} is not empty: a server's data is not made over something else\n  give an empty directory", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The user that the server is to run as can't get to its data.
+    #[error("user {user} can't enter {}, on the way to {}\n  allow it (chmod o+x), or use another place", barred.display(), path.display())]
+    Barred {
+        /// The user.
+        user: String,
+        /// The directory that keeps him out.
+        barred: PathBuf,
+        /// Where he has to go.
+        path: PathBuf,
+    },
+    /// A user that is not there.
+    #[error("there is no user {user}\n  PostgreSQL does not run as root: name another user, or make this one")]
+    NoUser {
+        /// As asked.
+        user: String,
+    },
+    /// The path of the socket is too long for the kernel.
+    #[error("the socket {} has {} bytes, the kernel takes 107\n  set TMPDIR to a shorter directory", path.display(), path.as_os_str().len())]
+    SocketPath {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// A server listens there already.
+    #[error("{} is taken by another server\n  stop it, or use another directory", path.display())]
+    SocketTaken {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// A program of the server failed.
+    #[error("{program} failed ({status}): {said}\n  {cure}")]
+    Program {
+        /// Its name.
+        program: String,
+        /// How it ended.
+        status: String,
+        /// Its last words.
+        said: String,
+        /// What to do.
+        cure: String,
+    },
+    /// The server ended, or did not come up.
+    #[error("the server {what}; the end of its log:\n{log}\n  {cure}")]
+    Died {
+        /// How.
+        what: String,
+        /// Last lines of its log, indented.
+        log: String,
+        /// What to do.
+        cure: String,
+    },
+    /// A connection broke, or can't be made.
+    #[error("{address}: {what}\n  {cure}")]
+    Gone {
+        /// Of which server; never with a password.
+        address: String,
+        /// What happened.
+        what: String,
+        /// What to do.
+        cure: String,
+    },
+    /// The server refused a statement.
+    #[error("{during}: {severity} {code}: {message}\n  {cure}")]
+    Refused {
+        /// What was being done.
+        during: String,
+        /// ERROR, FATAL or PANIC.
+        severity: String,
+        /// SQLSTATE.
+        code: String,
+        /// Its words, with detail and hint.
+        message: String,
+        /// What to do.
+        cure: &'static str,
+    },
+    /// A url that is none.
+    #[error(
+        "{what} in the url of the server\n  write postgres://USER@HOST:PORT/DATABASE, a socket as ?host=/DIRECTORY"
+    )]
+    Url {
+        /// What is wrong; never the url itself, which may hold a password.
+        what: String,
+    },
+    /// A setting that can't be written.
+    #[error("setting {name} = {value:?} can't be used: {why}\n  change it in the study")]
+    Setting {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The server said what the protocol does not allow here.
+    #[error("{during}: the server answered {got}\n  is it PostgreSQL 15 or newer, without a pooler before it?")]
+    Protocol {
+        /// What was being done.
+        during: &'static str,
+        /// What came.
+        got: String,
+    },
+    /// A statement changed another number of rows than it must.
+    #[error("{statement} ended as {got}, not with one row\n  the database is not what was loaded: load it again")]
+    Rows {
+        /// Name of the statement.
+        statement: String,
+        /// The server's tag.
+        got: String,
+    },
+    /// One transaction failed again and again.
+    #[error(
+        "a {class} was refused {times} times in a row for others' sake\n  use fewer users, more warehouses, or another isolation level"
+    )]
+    Retries {
+        /// Its class.
+        class: &'static str,
+        /// How often.
+        times: u32,
+    },
+    /// A row that must be there is not.
+    #[error(transparent)]
+    OrderEntry(#[from] OrderEntryError),
+}
+
+impl PostgresError {
+    pub(super) fn path(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+        source: std::io::Error,
+        cure: impl Into<String>,
+    ) -> Self {
+        PostgresError::Path {
+            what,
+            path: path.into(),
+            source,
+            cure: cure.into(),
+        }
+    }
+}
+
+/// What to do about an SQLSTATE.
+pub(super) fn cure_of(code: &str) -> &'static str {
+    match code {
+        "53100" => "the file system under the server is full: fewer warehouses, or larger LUNs",
+        "53200" => "the server ran out of memory: a smaller shared_buffers or a larger memory budget",
+        "53300" => "the server has no room for more sessions: raise max_connections, or use fewer users",
+        "28P01" | "28000" => "check user and password, and the server's pg_hba.conf",
+        "3D000" => "make the database, or name another one in the url",
+        "42501" => "the user lacks the right: let him own the database",
+        "42P01" => "the tables are not there: load the database first",
+        "42P07" => "the tables are there already: use an empty database",
+        "57P01" | "57P02" | "57P03" => "the server goes down or comes up: see its log",
+        "58030" | "XX001" | "XX002" => {
+            "the server found its data damaged or unreadable: see its log, and do not trust the storage"
+        }
+        _ => "see the server's log",
+    }
+}

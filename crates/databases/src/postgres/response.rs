@@ -1,0 +1,205 @@
+//! The server's answer to one batch: found whole, then read into an [`Answer`] in place.
+//!
+//! Prevents: an answer that is taken for its statement's when it belongs to another (each statement's end is counted), and a
+//! commit that was none.
+
+use super::error::PostgresError;
+use super::session::Expected;
+use super::wire::{self, Failure, Message};
+use crate::order_entry::{Answer, End, Kind};
+
+/// How a batch went.
+#[derive(Debug)]
+pub(super) enum Went {
+    Well,
+    /// Refused; `open`: its transaction has to be rolled back.
+    Badly {
+        failure: Failure,
+        open: bool,
+    },
+}
+
+/// Is the answer whole? Walks on from `walked`.
+pub(super) fn whole(bytes: &[u8], walked: &mut usize) -> bool {
+    while let Some((message, length)) = wire::first(&bytes[*walked..]) {
+        *walked += length;
+        if message.tag == b'Z' {
+            return true;
+        }
+    }
+    false
+}
+
+/// The first failure in what came before a connection broke.
+pub(super) fn last_words(mut bytes: &[u8]) -> Option<Failure> {
+    while let Some((message, length)) = wire::first(bytes) {
+        if message.tag == b'E' {
+            return Some(wire::failure(message.body));
+        }
+        bytes = &bytes[length..];
+    }
+    None
+}
+
+/// Reads a whole answer.
+pub(super) fn read(mut bytes: &[u8], expected: &Expected, answer: &mut Answer) -> Result<Went, PostgresError> {
+    answer.clear();
+    let before = usize::from(expected.before);
+    let (mut ended, mut failure) = (0, None);
+    if before == 0 && !expected.calls.is_empty() {
+        answer.open_call();
+    }
+    loop {
+        let Some((message, length)) = wire::first(bytes) else {
+            return Err(wrong("with less than an answer"));
+        };
+        bytes = &bytes[length..];
+        match message.tag {
+            b'D' => row(message, expected, ended, answer)?,
+            b'C' => {
+                complete(message, expected, ended)?;
+                ended += 1;
+                if ended >= before && ended - before < expected.calls.len() {
+                    answer.open_call();
+                }
+            }
+            b'E' => failure = failure.or_else(|| Some(wire::failure(message.body))),
+            b'Z' => {
+                let all = before + expected.calls.len() + usize::from(expected.end.is_some());
+                return match failure {
+                    Some(failure) => Ok(Went::Badly {
+                        failure,
+                        open: message.body != b"I",
+                    }),
+                    None if ended == all => Ok(Went::Well),
+                    None => Err(wrong(&format!("to {ended} of {all} statements"))),
+                };
+            }
+            b'2' | b'N' | b'S' | b'A' | b'I' => {}
+            tag => return Err(super::connection::unexpected("a transaction", tag)),
+        }
+    }
+}
+
+fn wrong(got: &str) -> PostgresError {
+    PostgresError::Protocol {
+        during: "a transaction",
+        got: got.to_owned(),
+    }
+}
+
+fn row(message: Message<'_>, expected: &Expected, ended: usize, answer: &mut Answer) -> Result<(), PostgresError> {
+    let call = ended.checked_sub(usize::from(expected.before));
+    let Some(query) = call.and_then(|nth| expected.calls.get(nth)) else {
+        return Err(wrong("with a row where none belongs"));
+    };
+    let gives = query.statement().gives;
+    answer.open_row();
+    let mut columns = 0;
+    for (cell, kind) in wire::cells(message.body).zip(gives) {
+        columns += 1;
+        match (cell, kind) {
+            (None, _) => answer.push_null(),
+            (Some(text), Kind::Text) => answer.push_text(text),
+            (Some(cell), _) => answer.push_int(wire::number(cell).ok_or_else(|| wrong("with a number of odd length"))?),
+        }
+    }
+    match columns == gives.len() {
+        true => Ok(()),
+        false => Err(wrong(&format!("{query:?} with {columns} columns"))),
+    }
+}
+
+fn complete(message: Message<'_>, expected: &Expected, ended: usize) -> Result<(), PostgresError> {
+    let (tag, _) = wire::word(message.body);
+    let rows = |statement: String| PostgresError::Rows {
+        statement,
+        got: String::from_utf8_lossy(tag).into_owned(),
+    };
+    let Some(nth) = ended.checked_sub(usize::from(expected.before)) else {
+        return Ok(());
+    };
+    match expected.calls.get(nth) {
+        Some(query) if query.statement().one_row && !tag.ends_with(b" 1") => Err(rows(format!("{query:?}"))),
+        Some(_) => Ok(()),
+        // A transaction that can't be committed is rolled back, and says so only here.
+        None if expected.end == Some(End::Commit) && tag != b"COMMIT" => Err(rows("COMMIT".to_owned())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order_entry::Query;
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        wire::message(&mut out, Some(tag), |o| o.extend_from_slice(body));
+        out
+    }
+
+    fn expected(calls: &[Query], begins: bool, end: Option<End>) -> Expected {
+        Expected {
+            before: begins.into(),
+            calls: calls.to_vec(),
+            end,
+        }
+    }
+
+    #[test]
+    fn rows_go_to_their_calls() {
+        let expected = expected(
+            &[Query::WarehouseTax, Query::Item, Query::AddNewOrder],
+            true,
+            Some(End::Commit),
+        );
+        let row = [0, 1, 0, 0, 0, 4, 0, 0, 0, 9];
+        let parts = [
+            message(b'2', b""),
+            message(b'C', b"BEGIN\0"),
+            message(b'2', b""),
+            message(b'D', &row),
+            message(b'C', b"SELECT 1\0"),
+            message(b'C', b"SELECT 0\0"),
+            message(b'C', b"INSERT 0 1\0"),
+            message(b'C', b"COMMIT\0"),
+            message(b'Z', b"I"),
+        ];
+        let bytes = parts.concat();
+        let mut answer = Answer::new();
+        assert!(matches!(read(&bytes, &expected, &mut answer), Ok(Went::Well)));
+        assert_eq!((answer.calls(), answer.rows(0), answer.rows(1)), (3, 1, 0));
+        assert_eq!(answer.int(0, 0, 0), Some(9));
+        let mut walked = 0;
+        assert!(!whole(&bytes[..bytes.len() - 1], &mut walked));
+        assert!(whole(&bytes, &mut walked) && walked == bytes.len());
+    }
+
+    #[test]
+    fn what_was_not_done_is_an_error() {
+        let mut answer = Answer::new();
+        let one = expected(&[Query::AddNewOrder], false, None);
+        let none_changed = [message(b'C', b"INSERT 0 0\0"), message(b'Z', b"T")].concat();
+        assert!(matches!(
+            read(&none_changed, &one, &mut answer),
+            Err(PostgresError::Rows { .. })
+        ));
+        let too_few = message(b'Z', b"T");
+        assert!(matches!(
+            read(&too_few, &one, &mut answer),
+            Err(PostgresError::Protocol { .. })
+        ));
+        let commit = expected(&[], false, Some(End::Commit));
+        let not_committed = [message(b'C', b"ROLLBACK\0"), message(b'Z', b"I")].concat();
+        assert!(matches!(
+            read(&not_committed, &commit, &mut answer),
+            Err(PostgresError::Rows { .. })
+        ));
+        let refused = [message(b'E', b"VERROR\0C40P01\0Mdeadlock\0\0"), message(b'Z', b"E")].concat();
+        match read(&refused, &one, &mut answer) {
+            Ok(Went::Badly { failure, open }) => assert!(failure.code == "40P01" && open),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What SQLite asked of a volume and what the volume asked of its port.
+//!
+//! Prevents: physical reads that are guessed, where they can be counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// I/O since the volume was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct IoCounts {
+    /// Reads that SQLite asked for: misses of its page cache.
+    pub asked_reads: u64,
+    /// Bytes of them.
+    pub asked_read_bytes: u64,
+    /// Writes that SQLite asked for.
+    pub asked_writes: u64,
+    /// Bytes of them.
+    pub asked_write_bytes: u64,
+    /// Syncs that SQLite asked for.
+    pub asked_syncs: u64,
+    /// Reads of the port: those asked for, and blocks of which a part is rewritten.
+    pub reads: u64,
+    /// Bytes of them.
+    pub read_bytes: u64,
+    /// Writes of the port, those of heads among them.
+    pub writes: u64,
+    /// Bytes of them.
+    pub write_bytes: u64,
+    /// Flushes of the port.
+    pub flushes: u64,
+    /// Heads written because a file came, went or changed its size.
+    pub heads: u64,
+    /// Time that SQLite's calls spent in the volume, ns, summed over connections: the device, copies, and waits for each other. Over
+    /// the service time of all operations it is an upper bound of the storage's share of them.
+    pub volume_ns: u64,
+}
+
+impl std::ops::Sub for IoCounts {
+    type Output = IoCounts;
+
+    fn sub(self, earlier: IoCounts) -> IoCounts {
+        IoCounts {
+            asked_reads: self.asked_reads - earlier.asked_reads,
+            asked_read_bytes: self.asked_read_bytes - earlier.asked_read_bytes,
+            asked_writes: self.asked_writes - earlier.asked_writes,
+            asked_write_bytes: self.asked_write_bytes - earlier.asked_write_bytes,
+            asked_syncs: self.asked_syncs - earlier.asked_syncs,
+            reads: self.reads - earlier.reads,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            writes: self.writes - earlier.writes,
+            write_bytes: self.write_bytes - earlier.write_bytes,
+            flushes: self.flushes - earlier.flushes,
+            heads: self.heads - earlier.heads,
+            volume_ns: self.volume_ns - earlier.volume_ns,
+        }
+    }
+}
+
+/// The counters behind [`IoCounts`], shared by all who do I/O on a volume.
+#[derive(Default, Debug)]
+pub(crate) struct Counters {
+    asked_reads: AtomicU64,
+    asked_read_bytes: AtomicU64,
+    asked_writes: AtomicU64,
+    asked_write_bytes: AtomicU64,
+    asked_syncs: AtomicU64,
+    reads: AtomicU64,
+    read_bytes: AtomicU64,
+    writes: AtomicU64,
+    write_bytes: AtomicU64,
+    flushes: AtomicU64,
+    heads: AtomicU64,
+    volume_ns: AtomicU64,
+}
+
+fn count(calls: &AtomicU64, bytes: &AtomicU64, len: u64) {
+    calls.fetch_add(1, Ordering::Relaxed);
+    bytes.fetch_add(len, Ordering::Relaxed);
+}
+
+impl Counters {
+    pub(crate) fn asked_read(&self, len: u64) {
+        count(&self.asked_reads, &self.asked_read_bytes, len);
+    }
+    pub(crate) fn asked_write(&self, len: u64) {
+        count(&self.asked_writes, &self.asked_write_bytes, len);
+    }
+    pub(crate) fn asked_sync(&self) {
+        self.asked_syncs.fetch_add(1, Ordering::Relaxed);
+    }
+    pub(crate) fn read(&self, len: u64) {
+        count(&self.reads, &self.read_bytes, len);
+    }
+    pub(crate) fn write(&self, len: u64) {
+        count(&self.writes, &self.write_bytes, len);
+    }
+    pub(crate) fn flush(&self) {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+    }
+    pub(crate) fn head(&self) {
+        self.heads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn spent(&self, ns: u64) {
+        self.volume_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn now(&self) -> IoCounts {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        IoCounts {
+            asked_reads: of(&self.asked_reads),
+            asked_read_bytes: of(&self.asked_read_bytes),
+            asked_writes: of(&self.asked_writes),
+            asked_write_bytes: of(&self.asked_write_bytes),
+            asked_syncs: of(&self.asked_syncs),
+            reads: of(&self.reads),
+            read_bytes: of(&self.read_bytes),
+            writes: of(&self.writes),
+            write_bytes: of(&self.write_bytes),
+            flushes: of(&self.flushes),
+            heads: of(&self.heads),
+            volume_ns: of(&self.volume_ns),
+        }
+    }
+}

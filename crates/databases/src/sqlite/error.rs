@@ -1,0 +1,106 @@
+//! What can go wrong with SQLite: refused settings, storage that failed, files that are not ours, SQLite's own errors.
+
+use std::path::PathBuf;
+
+/// An error of this module. The last line says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum SqliteError {
+    /// SQLite refused or failed.
+    #[error("SQLite: {what}: {source}{}\n  {cure}", storage.as_ref().map(|s| format!("\n  storage below it: {s}")).unwrap_or_default())]
+    Sql {
+        /// The act.
+        what: String,
+        /// SQLite's word.
+        source: Box<rusqlite::Error>,
+        /// What the storage below said last, where that is ours.
+        storage: Option<String>,
+        /// What to do about it.
+        cure: &'static str,
+    },
+    /// The port below failed.
+    #[error("{0}")]
+    Target(#[from] targets::TargetError),
+    /// A single I/O on one of the three files failed.
+    #[error(
+        "{what} the SQLite file `{file}`: {fault}\n  check the device; the database can be opened again and recovers by itself"
+    )]
+    Io {
+        /// The act.
+        what: &'static str,
+        /// Name of the file.
+        file: String,
+        /// The fault.
+        fault: targets::IoFault,
+    },
+    /// An earlier write failed, and what SQLite holds in memory can no longer be trusted.
+    #[error(
+        "storage below SQLite has failed before: {why}\n  close the database and open it again: it recovers from its log"
+    )]
+    Failed {
+        /// The first failure.
+        why: String,
+    },
+    /// The volume cannot grow.
+    #[error("no room for {bytes} bytes of the SQLite file `{file}`: {why}\n  use a larger LUN set, or fewer rows")]
+    Full {
+        /// Name of the file.
+        file: String,
+        /// Its new size in bytes, as wanted.
+        bytes: u64,
+        /// What the port said.
+        why: String,
+    },
+    /// The files of the port hold something else.
+    #[error("{what}\n  {cure}")]
+    Foreign {
+        /// What was found.
+        what: String,
+        /// What to do about it.
+        cure: &'static str,
+    },
+    /// The port cannot carry a volume.
+    #[error(
+        "a port with {memory} bytes of memory, depth {depth} and alignment {alignment} cannot carry SQLite\n  give it at least {needed} bytes and depth 2, and a device with sectors of at most 4096 bytes"
+    )]
+    Port {
+        /// Bytes of memory.
+        memory: u64,
+        /// Depth.
+        depth: usize,
+        /// Alignment, bytes.
+        alignment: u32,
+        /// Memory needed, bytes.
+        needed: u64,
+    },
+    /// A call on a path failed.
+    #[error("{what} {}: {source}\n  {cure}", path.display())]
+    Path {
+        /// The act.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The kernel's word.
+        source: std::io::Error,
+        /// What to do about it.
+        cure: &'static str,
+    },
+    /// Settings that SQLite or the volume cannot keep.
+    #[error("{what}\n  {cure}")]
+    Setting {
+        /// What was asked or found.
+        what: String,
+        /// What to do about it.
+        cure: &'static str,
+    },
+}
+
+impl SqliteError {
+    /// No room: SQLite answers `SQLITE_FULL` to whoever wrote.
+    pub fn is_full(&self) -> bool {
+        match self {
+            SqliteError::Full { .. } => true,
+            SqliteError::Sql { source, .. } => source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! SQLite in process: through the operating system's files, or past them by a VFS over a port.
+//!
+//! A [`Place`] is where a database is, a [`Session`] a connection to it. [`Place::buffered`] uses SQLite's own VFS on a file;
+//! [`Place::on`] uses ours on a [`Volume`]: three files of any [`targets::Port`], be they files with direct I/O
+//! ([`DirectFiles`]), raw devices, or files of a disk group. What the layout on storage is stands at `layout::Slot`, why a
+//! power cut does no harm in `docs/sqlite.md`.
+
+mod bulk;
+mod counts;
+mod direct;
+mod error;
+mod handle;
+mod lane;
+mod layout;
+mod locks;
+mod orders;
+mod place;
+mod scattered;
+mod turnstile;
+mod vfs;
+mod volume;
+mod writer;
+
+pub use bulk::BulkSession;
+pub use counts::IoCounts;
+pub use direct::{DirectFiles, Open};
+pub use error::SqliteError;
+pub use layout::{DATA_AT, Role, VolumeFiles};
+pub use orders::{LockWait, OrderWorker, OrdersError, broken_conditions, load};
+pub use place::{Journal, Place, Session, Settings, Synchronous};
+pub use scattered::{CacheCounts, Scattered, ScatteredShape, load_scattered};
+pub use turnstile::{SharedWriter, Turn, Turnstile, WriterTurn};
+pub use volume::{GROW_STEP, READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};

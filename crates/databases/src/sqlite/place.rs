@@ -1,0 +1,360 @@
+//! Where a SQLite database is, and connections to it under settings that are all said and all read back.
+//!
+//! Takes a path (through the page cache, by SQLite's own VFS) or a [`Volume`] (past it, by ours), gives [`Session`]s. Prevents:
+//! a durability setting that was asked for and not kept, and a comparison of two places with different settings.
+
+use super::counts::IoCounts;
+use super::error::SqliteError;
+use super::handle::Site;
+use super::layout::Role;
+use super::vfs::Registered;
+use super::volume::Volume;
+use rusqlite::{Connection, OpenFlags};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use targets::Port;
+
+/// How a transaction becomes durable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Journal {
+    /// Write-ahead log.
+    Wal,
+    /// Rollback journal, deleted at each commit.
+    Delete,
+}
+
+/// When SQLite asks for a sync.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Synchronous {
+    /// With a write-ahead log only at checkpoints: the last commits may be lost with the power, the database is sound.
+    Normal,
+    /// At each commit.
+    Full,
+    /// At each commit, and the deletion of the rollback journal too.
+    Extra,
+}
+
+/// Settings of a database and of each connection to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Bytes of a page: 512 to 65536, a power of two. Counts when the database is made.
+    pub page_bytes: u32,
+    /// Bytes of the page cache of each connection: SQLite's connections share none.
+    pub cache_bytes: u64,
+    /// How transactions become durable.
+    pub journal: Journal,
+    /// When it syncs.
+    pub synchronous: Synchronous,
+    /// Pages in the log after which a commit also runs a checkpoint; 0: never.
+    pub wal_autocheckpoint_pages: u32,
+    /// How long a statement waits for another connection's lock.
+    pub busy_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            page_bytes: 8192,
+            cache_bytes: 64 << 20,
+            journal: Journal::Wal,
+            synchronous: Synchronous::Full,
+            wal_autocheckpoint_pages: 1000,
+            busy_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Settings {
+    fn journal_word(&self) -> &'static str {
+        match self.journal {
+            Journal::Wal => "wal",
+            Journal::Delete => "delete",
+        }
+    }
+
+    fn synchronous_number(&self) -> i64 {
+        match self.synchronous {
+            Synchronous::Normal => 1,
+            Synchronous::Full => 2,
+            Synchronous::Extra => 3,
+        }
+    }
+
+    /// SQLite's setting in KiB, negative so that it is not a number of pages.
+    fn cache_size(&self) -> i64 {
+        -i64::try_from(self.cache_bytes.div_ceil(1024)).unwrap_or(i64::MAX)
+    }
+}
+
+#[derive(Clone)]
+enum Way {
+    Buffered(PathBuf),
+    Volume(Arc<Registered>),
+}
+
+/// Where a database is. Cheap to clone; for any number of connections of this process.
+#[derive(Clone)]
+pub struct Place {
+    way: Way,
+}
+
+/// A connection to a database. From one thread at a time.
+pub struct Session {
+    /// Before the place: a VFS goes after its last connection.
+    connection: Connection,
+    place: Place,
+    settings: Settings,
+}
+
+impl Place {
+    /// A file of the operating system, by SQLite's own VFS and through the page cache. It is made with the first connection.
+    pub fn buffered(path: &Path) -> Place {
+        Place {
+            way: Way::Buffered(path.to_path_buf()),
+        }
+    }
+
+    /// A volume. Who keeps a count of it gets its ports back when all places and sessions are gone.
+    ///
+    /// # Errors
+    /// [`SqliteError::Setting`] when SQLite takes no VFS.
+    pub fn on<P: Port + Send + 'static>(volume: Arc<Volume<P>>) -> Result<Place, SqliteError> {
+        let site = Arc::new(Site::new(volume));
+        let registered = Registered::new(site).ok_or(SqliteError::Setting {
+            what: "SQLite takes no VFS".into(),
+            cure: "free memory",
+        })?;
+        Ok(Place {
+            way: Way::Volume(Arc::new(registered)),
+        })
+    }
+
+    /// I/O of the volume so far; `None` through the page cache, where SQLite's own VFS does not count.
+    pub fn counts(&self) -> Option<IoCounts> {
+        match &self.way {
+            Way::Buffered(_) => None,
+            Way::Volume(registered) => Some(registered.site().store.counts()),
+        }
+    }
+
+    /// Bytes of the three files as SQLite sees them: database, log, journal.
+    ///
+    /// # Errors
+    /// [`SqliteError::Path`].
+    pub fn file_bytes(&self) -> Result<[u64; 3], SqliteError> {
+        let mut sizes = [0; 3];
+        for role in Role::ALL {
+            sizes[role.index()] = match &self.way {
+                Way::Volume(registered) => registered.site().store.size(role),
+                Way::Buffered(path) => match std::fs::metadata(beside(path, role)) {
+                    Ok(found) => found.len(),
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+                    Err(source) => {
+                        return Err(SqliteError::Path {
+                            what: "look at",
+                            path: beside(path, role),
+                            source,
+                            cure: "check the directory and its rights",
+                        });
+                    }
+                },
+            };
+        }
+        Ok(sizes)
+    }
+
+    /// Bytes that the file below has, with the room it has to grow; `None` where the operating system keeps that.
+    pub fn allocated_bytes(&self, role: Role) -> Option<u64> {
+        match &self.way {
+            Way::Buffered(_) => None,
+            Way::Volume(registered) => Some(registered.site().store.allocated(role)),
+        }
+    }
+
+    /// Opens a connection, making the database if it is not there.
+    ///
+    /// # Errors
+    /// [`SqliteError::Sql`]; [`SqliteError::Setting`] when SQLite does not keep a setting.
+    pub fn connect(&self, settings: &Settings) -> Result<Session, SqliteError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = match &self.way {
+            Way::Buffered(path) => Connection::open_with_flags(path, flags),
+            Way::Volume(registered) => Connection::open_with_flags_and_vfs("main", flags, registered.name()),
+        };
+        let connection = opened.map_err(|source| self.error("open the database", source))?;
+        let session = Session {
+            connection,
+            place: self.clone(),
+            settings: *settings,
+        };
+        session.apply(settings)?;
+        Ok(session)
+    }
+
+    fn error(&self, what: &str, source: rusqlite::Error) -> SqliteError {
+        let storage = match &self.way {
+            Way::Buffered(_) => None,
+            Way::Volume(registered) => registered.site().store.take_error(),
+        };
+        let cure = match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => "free space on the stack, or ask for less data",
+            Some(rusqlite::ErrorCode::DatabaseBusy) => "another connection holds the lock: raise the busy timeout",
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                "the database is damaged: take it from a copy"
+            }
+            Some(rusqlite::ErrorCode::SystemIoFailure) => "check the device and the kernel's log",
+            Some(rusqlite::ErrorCode::CannotOpen) => "check that the path is there and may be written",
+            _ => "this is not an error of storage: check the statement",
+        };
+        SqliteError::Sql {
+            what: what.to_string(),
+            source: Box::new(source),
+            storage,
+            cure,
+        }
+    }
+}
+
+fn beside(path: &Path, role: Role) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(role.suffix());
+    PathBuf::from(name)
+}
+
+impl Session {
+    /// SQLite's connection.
+    pub fn sql(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The same, to begin a transaction by.
+    pub fn sql_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Where it is connected to.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// SQLite's error with what it was about, and what the storage said.
+    pub fn error(&self, what: &str, source: rusqlite::Error) -> SqliteError {
+        self.place.error(what, source)
+    }
+
+    fn apply(&self, settings: &Settings) -> Result<(), SqliteError> {
+        let set = |name: &str, value: String| {
+            let text = format!("PRAGMA {name} = {value}");
+            let done = self.connection.query_row(&text, [], |_| Ok(()));
+            match done {
+                Ok(()) | Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
+                Err(source) => Err(self.error(&text, source)),
+            }
+        };
+        let timeout = self.connection.busy_timeout(settings.busy_timeout);
+        timeout.map_err(|source| self.error("set the busy timeout", source))?;
+        set("page_size", settings.page_bytes.to_string())?;
+        set("mmap_size", "0".into())?;
+        set("temp_store", "MEMORY".into())?;
+        set("cache_size", settings.cache_size().to_string())?;
+        set("synchronous", settings.synchronous_number().to_string())?;
+        set("journal_mode", settings.journal_word().into())?;
+        set("wal_autocheckpoint", settings.wal_autocheckpoint_pages.to_string())?;
+        self.connection.set_prepared_statement_cache_capacity(128);
+        self.check("journal_mode", settings.journal_word())?;
+        self.check("synchronous", &settings.synchronous_number().to_string())?;
+        self.check("page_size", &settings.page_bytes.to_string())
+    }
+
+    fn check(&self, name: &str, wanted: &str) -> Result<(), SqliteError> {
+        let found = self.pragma(name)?;
+        if found == wanted {
+            return Ok(());
+        }
+        Err(SqliteError::Setting {
+            what: format!("{name} = {wanted} was asked for, and SQLite has {found}"),
+            cure: "make the database anew with the settings wanted, with no other connection open",
+        })
+    }
+
+    fn pragma(&self, name: &str) -> Result<String, SqliteError> {
+        let text = format!("PRAGMA {name}");
+        let value = self
+            .connection
+            .query_row(&text, [], |row| row.get::<_, rusqlite::types::Value>(0));
+        Ok(match value.map_err(|source| self.error(&text, source))? {
+            rusqlite::types::Value::Integer(number) => number.to_string(),
+            rusqlite::types::Value::Text(text) => text,
+            other => format!("{other:?}"),
+        })
+    }
+
+    /// Every setting that shapes speed or durability, as SQLite itself says it, and the version.
+    ///
+    /// # Errors
+    /// [`SqliteError::Sql`].
+    pub fn facts(&self) -> Result<Vec<(String, String)>, SqliteError> {
+        let mut facts = vec![("sqlite version".to_string(), rusqlite::version().to_string())];
+        let access = match &self.place.way {
+            Way::Buffered(_) => "the operating system's files, through the page cache",
+            Way::Volume(_) => "a VFS of assay on a port: direct I/O, nothing cached below SQLite's own pages",
+        };
+        facts.push(("sqlite files by".to_string(), access.to_string()));
+        if let Way::Volume(registered) = &self.place.way {
+            let powersafe = registered.site().store.powersafe_overwrite();
+            facts.push(("sqlite powersafe overwrite".to_string(), powersafe.to_string()));
+        }
+        for name in [
+            "page_size",
+            "cache_size",
+            "journal_mode",
+            "synchronous",
+            "wal_autocheckpoint",
+            "mmap_size",
+            "temp_store",
+            "locking_mode",
+            "auto_vacuum",
+        ] {
+            // `mmap_size` has no answer where the VFS has no mapping.
+            let value = match self.pragma(name) {
+                Ok(value) => value,
+                Err(SqliteError::Sql { source, .. }) if *source == rusqlite::Error::QueryReturnedNoRows => {
+                    "0".to_string()
+                }
+                Err(other) => return Err(other),
+            };
+            facts.push((format!("sqlite {name}"), value));
+        }
+        Ok(facts)
+    }
+
+    /// SQLite's own look at the whole database; `ok`, or what it found.
+    ///
+    /// # Errors
+    /// [`SqliteError::Sql`].
+    pub fn integrity(&self) -> Result<String, SqliteError> {
+        self.pragma("integrity_check")
+    }
+
+    /// Writes the log home and empties it.
+    ///
+    /// # Errors
+    /// [`SqliteError::Sql`]; busy, when other connections are at work.
+    pub fn checkpoint(&self) -> Result<(), SqliteError> {
+        let text = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy = self.connection.query_row(text, [], |row| row.get::<_, i64>(0));
+        match busy.map_err(|source| self.error(text, source))? {
+            0 => Ok(()),
+            _ => Err(SqliteError::Setting {
+                what: "a checkpoint was held up by another connection".into(),
+                cure: "end its transaction first",
+            }),
+        }
+    }
+}

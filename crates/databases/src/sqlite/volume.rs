@@ -1,0 +1,322 @@
+//! The three files of a SQLite database on a port: what the VFS does, in safe code.
+//!
+//! A [`Volume`] has one lane that writes, and as many lanes that read beside it as it is given. Reads that need nothing of what
+//! is still being gathered or sent go by a lane of their own, so that readers do not wait for a commit's flush. Nothing is
+//! cached. Prevents: a reader that sees storage before the write that it was promised.
+
+use super::counts::{Counters, IoCounts};
+use super::error::SqliteError;
+use super::lane::Lane;
+use super::layout::{DATA_AT, Role, VolumeFiles};
+use super::writer::{self, Writer};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use targets::{FileId, Port, monotonic_ns};
+
+/// Memory of a port that writes, least, bytes.
+pub const WRITER_MEMORY_MIN: u64 = super::lane::SCRATCH + 3 * super::lane::BUFFER + super::lane::BUFFER;
+/// Memory of a port that reads, least, bytes.
+pub const READER_MEMORY_MIN: u64 = super::lane::SCRATCH;
+/// Bytes by which the files of a port grow unless said otherwise.
+pub const GROW_STEP: u64 = 16 << 20;
+const BUFFERS_MIN: u64 = 4;
+
+/// How a volume behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VolumeSpec {
+    /// The three files in each port.
+    pub files: VolumeFiles,
+    /// Bytes by which they grow; a multiple of 4096.
+    pub grow_step: u64,
+    /// A sector that is being written when the power fails leaves its neighbours and its own unchanged bytes alone. SQLite
+    /// assumes this of every file system unless told otherwise; without it each commit is filled up to a block.
+    pub powersafe_overwrite: bool,
+}
+
+impl Default for VolumeSpec {
+    fn default() -> VolumeSpec {
+        VolumeSpec {
+            files: VolumeFiles::default(),
+            grow_step: GROW_STEP,
+            powersafe_overwrite: true,
+        }
+    }
+}
+
+/// What readers must know of a file without asking the writer.
+#[derive(Clone, Default)]
+struct Seen {
+    there: bool,
+    size: u64,
+    /// Bytes that storage does not have yet, from and to.
+    unwritten: Vec<(u64, u64)>,
+}
+
+struct Readers<P> {
+    free: Mutex<Vec<Lane<P>>>,
+    back: Condvar,
+    count: usize,
+}
+
+/// A SQLite database's files on a port.
+pub struct Volume<P> {
+    spec: VolumeSpec,
+    ids: [FileId; 3],
+    writer: Mutex<Writer<P>>,
+    seen: Mutex<[Seen; 3]>,
+    readers: Readers<P>,
+    counters: Arc<Counters>,
+    error: Mutex<Option<String>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Whoever panicked inside has broken off the lane or left it whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: Port> Volume<P> {
+    /// Makes an empty volume in the files of `port`, whatever they held, and opens it. `number` tells volumes apart. `readers`:
+    /// ports on the same files, one for each read at a time; none: reads go by the port that writes.
+    ///
+    /// With connections on several threads a port is used by one thread after the other. A ring does not allow that (Linux
+    /// binds it to the thread that used it first): give [`targets::PsyncPort`]s, or what lies over them.
+    ///
+    /// # Errors
+    /// [`SqliteError::Port`] before anything is written; those of the port.
+    pub fn create(port: P, readers: Vec<P>, spec: VolumeSpec, number: u64) -> Result<Volume<P>, SqliteError> {
+        let counters = Arc::new(Counters::default());
+        let mut lane = Lane::new(port, counters.clone(), BUFFERS_MIN)?;
+        writer::format(&mut lane, &spec.files, number)?;
+        Volume::of(lane, readers, spec, counters)
+    }
+
+    /// Opens a volume. Nothing is written; SQLite recovers when the database is opened.
+    ///
+    /// # Errors
+    /// [`SqliteError::Foreign`] when the files hold none; those of the port.
+    pub fn open(port: P, readers: Vec<P>, spec: VolumeSpec) -> Result<Volume<P>, SqliteError> {
+        let counters = Arc::new(Counters::default());
+        let lane = Lane::new(port, counters.clone(), BUFFERS_MIN)?;
+        Volume::of(lane, readers, spec, counters)
+    }
+
+    fn of(lane: Lane<P>, readers: Vec<P>, spec: VolumeSpec, counters: Arc<Counters>) -> Result<Volume<P>, SqliteError> {
+        if spec.grow_step == 0 || !spec.grow_step.is_multiple_of(4096) {
+            return Err(SqliteError::Setting {
+                what: format!("files that grow by {} bytes", spec.grow_step),
+                cure: "use a multiple of 4096",
+            });
+        }
+        let writer = Writer::open(lane, &spec.files, spec.grow_step)?;
+        let reading = |port| Lane::new(port, counters.clone(), 0);
+        let free = readers.into_iter().map(reading).collect::<Result<Vec<_>, _>>()?;
+        let volume = Volume {
+            ids: Role::ALL.map(|role| writer.id(role)),
+            spec,
+            readers: Readers {
+                count: free.len(),
+                free: Mutex::new(free),
+                back: Condvar::new(),
+            },
+            writer: Mutex::new(writer),
+            seen: Mutex::default(),
+            counters,
+            error: Mutex::new(None),
+        };
+        for role in Role::ALL {
+            volume.show(&locked(&volume.writer), role);
+        }
+        Ok(volume)
+    }
+
+    /// I/O so far.
+    pub fn counts(&self) -> IoCounts {
+        self.counters.now()
+    }
+
+    /// Bytes that a file of the port has, its head and its room to grow among them.
+    pub fn allocated(&self, role: Role) -> u64 {
+        locked(&self.writer).allocated(role)
+    }
+
+    /// Gives the ports back: the one that writes, then the readers. What SQLite has not synced may not be there.
+    pub fn into_ports(self) -> (P, Vec<P>) {
+        let writer = self.writer.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let readers = self.readers.free.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let readers = readers.into_iter().map(Lane::into_port).collect();
+        (writer.lane.into_port(), readers)
+    }
+
+    /// Tells readers what the writer knows.
+    fn show(&self, writer: &Writer<P>, role: Role) {
+        let (there, size) = writer.state(role);
+        let seen = Seen {
+            there,
+            size,
+            unwritten: writer.unwritten(role),
+        };
+        locked(&self.seen)[role.index()] = seen;
+    }
+
+    fn change<T>(
+        &self,
+        role: Role,
+        act: impl FnOnce(&mut Writer<P>) -> Result<T, SqliteError>,
+    ) -> Result<T, SqliteError> {
+        let mut writer = locked(&self.writer);
+        let done = act(&mut writer);
+        self.show(&writer, role);
+        done.inspect_err(|error| self.note(error))
+    }
+
+    fn note(&self, error: &SqliteError) {
+        locked(&self.error).get_or_insert_with(|| error.to_string());
+    }
+
+    /// Does `act` and counts its time.
+    fn timed<T>(&self, act: impl FnOnce() -> T) -> T {
+        let began = monotonic_ns();
+        let done = act();
+        self.counters.spent(monotonic_ns() - began);
+        done
+    }
+
+    fn read_here(&self, role: Role, offset: u64, to: &mut [u8]) -> Result<usize, SqliteError> {
+        let (len, waits) = {
+            let seen = &locked(&self.seen)[role.index()];
+            let len = (to.len() as u64).min(seen.size.saturating_sub(offset));
+            let waits = seen
+                .unwritten
+                .iter()
+                .any(|(from, end)| *from < offset + len && offset < *end);
+            (len as usize, waits)
+        };
+        let to = &mut to[..len];
+        if len == 0 {
+            return Ok(0);
+        }
+        if !waits && self.readers.count > 0 {
+            self.read_beside(role, offset, to)
+                .inspect_err(|error| self.note(error))?;
+            return Ok(len);
+        }
+        self.change(role, |writer| {
+            if waits {
+                writer.settle(role)?;
+            }
+            let id = writer.id(role);
+            writer.lane.read(id, DATA_AT + offset, to)
+        })?;
+        Ok(len)
+    }
+
+    fn read_beside(&self, role: Role, offset: u64, to: &mut [u8]) -> Result<(), SqliteError> {
+        let mut free = locked(&self.readers.free);
+        let mut lane = loop {
+            match free.pop() {
+                Some(lane) => break lane,
+                None => free = self.readers.back.wait(free).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(free);
+        let read = lane.read(self.ids[role.index()], DATA_AT + offset, to);
+        locked(&self.readers.free).push(lane);
+        self.readers.back.notify_one();
+        read
+    }
+}
+
+/// What the VFS asks of a volume, whatever its port.
+pub(crate) trait Store: Send + Sync {
+    fn powersafe_overwrite(&self) -> bool;
+    fn is_there(&self, role: Role) -> bool;
+    fn create(&self, role: Role) -> Result<(), SqliteError>;
+    fn size(&self, role: Role) -> u64;
+    /// Fills `to` as far as the file goes; gives the bytes read.
+    fn read(&self, role: Role, offset: u64, to: &mut [u8]) -> Result<usize, SqliteError>;
+    fn write(&self, role: Role, offset: u64, data: &[u8]) -> Result<(), SqliteError>;
+    fn truncate(&self, role: Role, size: u64) -> Result<(), SqliteError>;
+    fn sync(&self, role: Role) -> Result<(), SqliteError>;
+    fn delete(&self, role: Role) -> Result<(), SqliteError>;
+    /// The file will be this long.
+    fn expect_size(&self, role: Role, size: u64) -> Result<(), SqliteError>;
+    /// A lock under which was written is let go: what was written must outlive the process.
+    fn settle(&self) -> Result<(), SqliteError>;
+    fn counts(&self) -> IoCounts;
+    fn allocated(&self, role: Role) -> u64;
+    /// The first error, taken.
+    fn take_error(&self) -> Option<String>;
+}
+
+impl<P: Port + Send> Store for Volume<P> {
+    fn powersafe_overwrite(&self) -> bool {
+        self.spec.powersafe_overwrite
+    }
+
+    fn is_there(&self, role: Role) -> bool {
+        locked(&self.seen)[role.index()].there
+    }
+
+    fn create(&self, role: Role) -> Result<(), SqliteError> {
+        self.change(role, |writer| {
+            writer.create(role);
+            Ok(())
+        })
+    }
+
+    fn size(&self, role: Role) -> u64 {
+        locked(&self.seen)[role.index()].size
+    }
+
+    fn read(&self, role: Role, offset: u64, to: &mut [u8]) -> Result<usize, SqliteError> {
+        self.counters.asked_read(to.len() as u64);
+        self.timed(|| self.read_here(role, offset, to))
+    }
+
+    fn write(&self, role: Role, offset: u64, data: &[u8]) -> Result<(), SqliteError> {
+        self.counters.asked_write(data.len() as u64);
+        self.timed(|| self.change(role, |writer| writer.write(role, offset, data)))
+    }
+
+    fn truncate(&self, role: Role, size: u64) -> Result<(), SqliteError> {
+        self.timed(|| self.change(role, |writer| writer.truncate(role, size)))
+    }
+
+    fn sync(&self, role: Role) -> Result<(), SqliteError> {
+        self.counters.asked_sync();
+        self.timed(|| self.change(role, |writer| writer.sync(role)))
+    }
+
+    fn delete(&self, role: Role) -> Result<(), SqliteError> {
+        self.timed(|| self.change(role, |writer| writer.delete(role)))
+    }
+
+    fn expect_size(&self, role: Role, size: u64) -> Result<(), SqliteError> {
+        // Not noted: who then writes meets the same end, and is told.
+        let mut writer = locked(&self.writer);
+        let grown = writer.grow(role, size);
+        self.show(&writer, role);
+        grown
+    }
+
+    fn settle(&self) -> Result<(), SqliteError> {
+        let waits = locked(&self.seen).iter().any(|seen| !seen.unwritten.is_empty());
+        if waits {
+            for role in Role::ALL {
+                self.timed(|| self.change(role, |writer| writer.settle(role)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> IoCounts {
+        Volume::counts(self)
+    }
+
+    fn allocated(&self, role: Role) -> u64 {
+        Volume::allocated(self, role)
+    }
+
+    fn take_error(&self) -> Option<String> {
+        locked(&self.error).take()
+    }
+}

@@ -1,0 +1,389 @@
+//! SQLite on the VFS answers as it does on its own: random statements on both, compared row by row; many connections at once;
+//! and the work of the studies on every way to storage.
+//!
+//! Prevents: a VFS that is durable and wrong.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
+
+mod storm;
+
+use databases::bulk::BulkLoad;
+use databases::order_entry::{Home, Scale, Terminal};
+use databases::sqlite::{
+    BulkSession, CacheCounts, DirectFiles, Journal, OrderWorker, Place, Scattered, ScatteredShape, Session, Settings,
+    SharedWriter, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN, broken_conditions, load, load_scattered,
+};
+use proptest::prelude::*;
+use rusqlite::types::Value;
+use std::path::Path;
+use std::sync::Arc;
+use targets::{Model, ModelPort, PsyncPort};
+use workloads::{Pacing, drive};
+
+fn dir() -> tempfile::TempDir {
+    // Not in /tmp, which may be memory: direct I/O needs a file system on a disk.
+    tempfile::Builder::new()
+        .prefix("assay-test-")
+        .tempdir_in("/var/tmp")
+        .unwrap()
+}
+
+fn spec() -> VolumeSpec {
+    VolumeSpec {
+        grow_step: 1 << 20,
+        ..VolumeSpec::default()
+    }
+}
+
+fn modelled(seed: u64) -> Place {
+    let port = ModelPort::open(Model::new(&[0, 0, 0], WRITER_MEMORY_MIN, 8, seed)).unwrap();
+    Place::on(Arc::new(Volume::create(port, Vec::new(), spec(), seed).unwrap())).unwrap()
+}
+
+fn direct(dir: &Path, readers: usize) -> (DirectFiles, Place) {
+    let files = DirectFiles::claim(&dir.join("direct.db")).unwrap();
+    let volume = files.create(&PsyncPort::open, readers, spec(), 1).unwrap();
+    (files, Place::on(Arc::new(volume)).unwrap())
+}
+
+/// Both ways of a file, and a model: what a test of work runs on.
+fn everywhere(dir: &Path) -> Vec<(&'static str, Place, Option<DirectFiles>)> {
+    let (files, place) = direct(dir, 2);
+    vec![
+        ("buffered", Place::buffered(&dir.join("buffered.db")), None),
+        ("direct", place, Some(files)),
+        ("modelled", modelled(3), None),
+    ]
+}
+
+fn answers(session: &Session, text: &str) -> Result<Vec<Vec<Value>>, String> {
+    let read = || -> Result<Vec<Vec<Value>>, rusqlite::Error> {
+        let mut statement = session.sql().prepare(text)?;
+        let columns = statement.column_count();
+        let rows = statement.query_map([], |row| (0..columns).map(|c| row.get(c)).collect())?;
+        rows.collect()
+    };
+    read().map_err(|e| e.to_string())
+}
+
+/// A statement of the random dialogue.
+fn statement() -> impl Strategy<Value = String> {
+    let table = prop_oneof![Just("a"), Just("b")];
+    let key = 0..40i64;
+    prop_oneof![
+        1 => Just("BEGIN IMMEDIATE".to_string()),
+        2 => Just("COMMIT".to_string()),
+        1 => Just("ROLLBACK".to_string()),
+        1 => Just("SAVEPOINT s".to_string()),
+        1 => Just("ROLLBACK TO s".to_string()),
+        1 => Just("VACUUM".to_string()),
+        1 => Just("PRAGMA wal_checkpoint(TRUNCATE)".to_string()),
+        1 => table.clone().prop_map(|t| format!("CREATE INDEX IF NOT EXISTS i_{t} ON {t} (v, k)")),
+        1 => table.clone().prop_map(|t| format!("DELETE FROM {t}")),
+        8 => (table.clone(), key.clone(), 0..30_000usize, any::<u8>()).prop_map(|(t, k, len, byte)| {
+            format!("INSERT OR REPLACE INTO {t} VALUES ({k}, hex(zeroblob({len})) || '{byte}')")
+        }),
+        4 => (table.clone(), key.clone()).prop_map(|(t, k)| format!("DELETE FROM {t} WHERE k = {k}")),
+        3 => (table.clone(), key.clone()).prop_map(|(t, k)| {
+            format!("UPDATE {t} SET v = substr(v, 1, {k} * 100) || k WHERE k >= {k}")
+        }),
+        2 => table.clone().prop_map(|t| format!("INSERT OR IGNORE INTO {t} SELECT k + 7, v || v FROM {t}")),
+        3 => table.clone().prop_map(|t| format!("SELECT count(*), sum(length(v)), min(v), max(k) FROM {t}")),
+        2 => (table, key).prop_map(|(t, k)| format!("SELECT k, length(v), substr(v, -3) FROM {t} WHERE k < {k} ORDER BY v, k")),
+        1 => Just("SELECT a.k, length(b.v) FROM a JOIN b ON a.k = b.k ORDER BY 1".to_string()),
+    ]
+}
+
+fn same_dialogue(ours: &Place, statements: &[String], settings: &Settings) {
+    let dir = dir();
+    let place = Place::buffered(&dir.path().join("theirs.db"));
+    let (theirs, ours) = (place.connect(settings).unwrap(), ours.connect(settings).unwrap());
+    let begin =
+        "CREATE TABLE a (k INTEGER PRIMARY KEY, v TEXT); CREATE TABLE b (k INTEGER PRIMARY KEY, v TEXT) WITHOUT ROWID";
+    for session in [&theirs, &ours] {
+        session.sql().execute_batch(begin).unwrap();
+    }
+    for statement in statements {
+        assert_eq!(answers(&ours, statement), answers(&theirs, statement), "{statement}");
+    }
+    for table in ["a", "b"] {
+        let all = format!("SELECT * FROM {table} ORDER BY k");
+        assert_eq!(answers(&ours, &all), answers(&theirs, &all));
+    }
+    for session in [&theirs, &ours] {
+        if !session.sql().is_autocommit() {
+            session.sql().execute_batch("COMMIT").unwrap();
+        }
+    }
+    assert_eq!(ours.integrity().unwrap(), "ok");
+    // The databases themselves, page by page, but for what SQLite draws at random.
+    let pages = "SELECT name, pageno, path, pagetype, ncell, payload, unused FROM dbstat ORDER BY name, path";
+    assert_eq!(answers(&ours, pages), answers(&theirs, pages));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if std::env::var("ASSAY_TEST_SIZE").is_ok_and(|s| s == "full") { 1000 } else { 40 },
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn random_statements_have_the_same_answers(
+        statements in prop::collection::vec(statement(), 1..60),
+        seed in 0u64..12,
+    ) {
+        let settings = Settings {
+            page_bytes: [512, 4096, 8192, 65536][(seed % 4) as usize],
+            cache_bytes: 100 << 10,
+            journal: if seed % 3 == 0 { Journal::Delete } else { Journal::Wal },
+            wal_autocheckpoint_pages: 20,
+            synchronous: if seed % 2 == 0 { Synchronous::Normal } else { Synchronous::Full },
+            ..Settings::default()
+        };
+        same_dialogue(&modelled(seed), &statements, &settings);
+    }
+}
+
+#[test]
+fn readers_beside_a_writer_see_whole_transactions() {
+    let dir = dir();
+    let (_files, place) = direct(dir.path(), 3);
+    let settings = Settings {
+        cache_bytes: 64 << 10,
+        wal_autocheckpoint_pages: 50,
+        synchronous: Synchronous::Normal,
+        ..Settings::default()
+    };
+    let writer = place.connect(&settings).unwrap();
+    writer
+        .sql()
+        .execute_batch("CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER, f BLOB)")
+        .unwrap();
+    writer.sql().execute_batch("WITH RECURSIVE s(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM s WHERE i < 200) INSERT INTO t SELECT i, 0, zeroblob(900) FROM s").unwrap();
+    let rounds = 150;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let reader = place.connect(&settings).unwrap();
+                let mut last = 0;
+                while last < rounds {
+                    let text = "SELECT min(n), max(n), count(*) FROM t WHERE length(f) = 900";
+                    let (min, max, count): (i64, i64, i64) = reader
+                        .sql()
+                        .query_row(text, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+                        .unwrap();
+                    assert!(
+                        min == max && count == 200 && min >= last,
+                        "{min} {max} {count} after {last}"
+                    );
+                    last = min;
+                }
+            });
+        }
+        for _ in 0..rounds {
+            writer.sql().execute_batch("UPDATE t SET n = n + 1").unwrap();
+        }
+    });
+    assert_eq!(writer.integrity().unwrap(), "ok");
+}
+
+#[test]
+fn another_process_cannot_have_the_same_files() {
+    let dir = dir();
+    let path = dir.path().join("one.db");
+    let _first = DirectFiles::claim(&path).unwrap();
+    let refused = DirectFiles::claim(&path).err().expect("the lock is taken").to_string();
+    assert!(refused.contains("another process"), "{refused}");
+}
+
+#[test]
+fn what_is_no_volume_is_refused() {
+    let dir = dir();
+    let path = dir.path().join("one.db");
+    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+    let files = DirectFiles::claim(&path).unwrap();
+    let refused = files
+        .open(&PsyncPort::open, 0, spec())
+        .err()
+        .expect("no volume")
+        .to_string();
+    assert!(refused.contains("no SQLite file of ours"), "{refused}");
+}
+
+#[test]
+fn it_is_there_when_opened_again_and_its_page_size_cannot_change() {
+    let dir = dir();
+    let path = dir.path().join("one.db");
+    let files = DirectFiles::claim(&path).unwrap();
+    let settings = Settings::default();
+    let place = Place::on(Arc::new(files.create(&PsyncPort::open, 0, spec(), 1).unwrap())).unwrap();
+    place
+        .connect(&settings)
+        .unwrap()
+        .sql()
+        .execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (7)")
+        .unwrap();
+    drop(place);
+    let place = Place::on(Arc::new(files.open(&PsyncPort::open, 1, spec()).unwrap())).unwrap();
+    let session = place.connect(&settings).unwrap();
+    assert_eq!(answers(&session, "SELECT a FROM t").unwrap(), [[Value::Integer(7)]]);
+    assert!(
+        session
+            .facts()
+            .unwrap()
+            .contains(&("sqlite journal_mode".into(), "wal".into()))
+    );
+    drop(session);
+    let other = Settings {
+        page_bytes: 4096,
+        ..settings
+    };
+    let refused = place.connect(&other).err().expect("another page size").to_string();
+    assert!(
+        refused.contains("page_size = 4096 was asked for, and SQLite has 8192"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_bulk_load_takes_the_same_space_everywhere() {
+    let dir = dir();
+    let mut spaces = Vec::new();
+    for (name, place, _files) in everywhere(dir.path()) {
+        let session = place.connect(&Settings::default()).unwrap();
+        let mut load = BulkLoad::new(BulkSession::new(session, 1), 10_000).unwrap();
+        let result = load.run(0).unwrap();
+        assert_eq!(
+            (result.rows, result.outcome.count(), result.outcome.units()),
+            (10_000, 100, 10_000)
+        );
+        assert!(
+            result
+                .growth
+                .windows(2)
+                .all(|g| g[0].rows <= g[1].rows && g[0].bytes != g[1].bytes)
+        );
+        assert!(result.elapsed_ns >= result.outcome.elapsed_ns + result.settle_ns);
+        let last = result.growth.last().unwrap();
+        let space = &result.space;
+        let all = space.table_bytes + space.primary_key_bytes + space.unique_key_bytes + space.other_bytes;
+        // Everything is home: no log is left.
+        assert_eq!(last.bytes, all, "{name}");
+        assert!(
+            space.table_bytes > 10_000 * 180 && space.primary_key_bytes > 100_000,
+            "{space:?}"
+        );
+        let session = load.into_database();
+        let sum = answers(
+            session.session(),
+            "SELECT count(*), sum(c1), sum(c4), min(length(c6)), max(length(c7)) FROM bulk",
+        );
+        let expected = [10_000, 50_005_000, 50_005_000, 100, 73].map(Value::Integer);
+        assert_eq!(sum.unwrap(), [expected], "{name}");
+        eprintln!(
+            "{name}: {:.0} rows/s, {space:?}, {} steps",
+            result.rows_per_s(),
+            result.growth.len()
+        );
+        spaces.push(result.space);
+    }
+    assert!(spaces.windows(2).all(|s| s[0] == s[1]), "{spaces:?}");
+}
+
+#[test]
+fn order_entry_keeps_its_conditions_on_every_way() {
+    let dir = dir();
+    let scale = Scale::reduced(2).unwrap();
+    for (name, place, _files) in everywhere(dir.path()) {
+        let settings = Settings {
+            cache_bytes: 1 << 20,
+            ..Settings::default()
+        };
+        let session = place.connect(&settings).unwrap();
+        load(&session, &scale, 5, 1_000_000).unwrap();
+        assert_eq!(broken_conditions(&session, &scale).unwrap(), []);
+        let writer = Arc::new(SharedWriter::new(place.connect(&settings).unwrap()));
+        // The model has one port: its users share a thread there.
+        let threads = if name == "modelled" { 1 } else { 3 };
+        let outcomes: Vec<_> = std::thread::scope(|scope| {
+            let worker = |nth: u32| {
+                let terminals = (0..10)
+                    .map(|n| Terminal::new(scale, Home::Fixed, 5, 9, nth * 10 + n))
+                    .collect();
+                let mut worker =
+                    OrderWorker::new(place.connect(&settings).unwrap(), writer.clone(), terminals, 2_000_000);
+                scope.spawn(move || {
+                    let pacing = Pacing {
+                        stop: workloads::Stop {
+                            operations_per_session: Some(20),
+                            time_ns: None,
+                        },
+                        ..Pacing::closed(10, 0)
+                    };
+                    (drive(&mut worker, &pacing, 0).unwrap(), worker.take_lock_wait())
+                })
+            };
+            let running: Vec<_> = (0..threads).map(worker).collect();
+            running.into_iter().map(|r| r.join().unwrap()).collect()
+        });
+        let waits: u64 = outcomes.iter().map(|o| o.1.wait.len()).sum();
+        let writes: u64 = outcomes
+            .iter()
+            .map(|o| [0, 1, 3].map(|c| o.0.classes[c].count).iter().sum::<u64>())
+            .sum();
+        assert_eq!(waits, writes, "{name}");
+        assert_eq!(
+            outcomes.iter().map(|o| o.0.count()).sum::<u64>(),
+            u64::from(threads) * 200
+        );
+        assert_eq!(broken_conditions(&session, &scale).unwrap(), [], "{name}");
+        assert_eq!(session.integrity().unwrap(), "ok");
+    }
+}
+
+#[test]
+fn scattered_reads_are_counted_where_they_are_made() {
+    let dir = dir();
+    for (name, place, _files) in everywhere(dir.path()) {
+        let settings = Settings {
+            // 16 pages of 8 KiB, for 400 of data.
+            cache_bytes: 128 << 10,
+            ..Settings::default()
+        };
+        let shape = ScatteredShape {
+            rows: 400,
+            page_bytes: 8192,
+            work_unit: 16,
+            update_pct: 20,
+        };
+        let session = place.connect(&settings).unwrap();
+        load_scattered(&session, &shape, 1).unwrap();
+        session.checkpoint().unwrap();
+        drop(session);
+        let session = place.connect(&settings).unwrap();
+        let shared = place.connect(&settings).unwrap();
+        let writer = Arc::new(SharedWriter::new(shared));
+        let mut work = Scattered::new(session, shape, writer.clone(), 2);
+        let pages = |work: &Scattered| work.cache_counts().misses + CacheCounts::of(writer.enter().session()).misses;
+        let (before_pages, io) = (pages(&work), place.counts());
+        let pacing = Pacing {
+            stop: workloads::Stop {
+                operations_per_session: Some(50),
+                time_ns: None,
+            },
+            ..Pacing::closed(2, 0)
+        };
+        let outcome = drive(&mut work, &pacing, 0).unwrap();
+        assert_eq!((outcome.count(), outcome.units()), (100, 1600), "{name}");
+        let misses = pages(&work) - before_pages;
+        // Each operation touches 16 pages of 400, of which at most 16 are in the cache.
+        assert!((1300..2200).contains(&misses), "{name}: {misses}");
+        if let (Some(before), Some(after)) = (io, place.counts()) {
+            let asked = (after - before).asked_reads;
+            // Besides pages: what checkpoints read of the log.
+            assert!(
+                asked >= misses && asked < misses * 3 / 2 + 600,
+                "{name}: {asked} reads for {misses} misses"
+            );
+        }
+    }
+}
