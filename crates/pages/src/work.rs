@@ -31,6 +31,8 @@ pub struct RandomWork {
     pub outstanding: u32,
     /// Hot spot inside each schema, if any.
     pub hotspot: Option<Hotspot>,
+    /// Every how many operations of a session goes to the first schema, whatever schema it serves; 0: none.
+    pub hot_schema_frequency: u32,
 }
 
 /// A range of each schema that is worked on more often.
@@ -61,6 +63,15 @@ impl RandomWork {
                     self.sessions, settings.workers, self.work_unit, self.outstanding
                 ),
                 "use at least one session per worker, one page per operation, and 1 to 64 outstanding reads".into(),
+            );
+        }
+        if self.hot_schema_frequency > 0 && settings.workers > 1 {
+            return refuse(
+                format!(
+                    "a hot schema with {} workers: a schema belongs to one worker, which would do its own work and everybody's",
+                    settings.workers
+                ),
+                "use one worker, or no hot schema".into(),
             );
         }
         if self.work_unit > shape.pages_per_schema {
