@@ -7,7 +7,7 @@ use crate::analysis::{Analysis, GoOn};
 use crate::contrast::{contrast, same};
 use crate::format::number;
 use crate::page::{Page, paint, paint_bold, plain};
-use crate::terminal_findings::{doubts, left_out, others, verdicts};
+use crate::terminal_findings::{changes, doubts, left_out, others, verdicts};
 use crate::terminal_imported::{imported_alone, imported_beside};
 use crate::terminal_tables::phase_tables;
 use anstyle::AnsiColor;
@@ -53,6 +53,7 @@ pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     legend(&mut page, analysis);
     layouts(&mut page, analysis);
     verdicts(&mut page, analysis);
+    changes(&mut page, analysis);
     others(&mut page, analysis);
     published(&mut page, analysis);
     left_out(&mut page, analysis);

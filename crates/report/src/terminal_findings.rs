@@ -4,6 +4,7 @@
 //! that hide an eleventh of another.
 
 use crate::analysis::{Analysis, Comparison, Unranked, Verdict};
+use crate::changes::Change;
 use crate::checks::Status;
 use crate::doubts::merged;
 use crate::format::{percent, ratio};
@@ -49,6 +50,10 @@ pub(crate) fn verdicts(page: &mut Page, analysis: &Analysis) {
             None => page.put(line, plain()),
         }
     }
+    chances(page, analysis);
+}
+
+fn chances(page: &mut Page, analysis: &Analysis) {
     page.say(
         &format!(
             "  Chance of any false verdict in the study: at most {}; equivalent means within {}.",
@@ -58,6 +63,48 @@ pub(crate) fn verdicts(page: &mut Page, analysis: &Analysis) {
         2,
         plain(),
     );
+}
+
+/// Phases against earlier ones on the same stack.
+pub(crate) fn changes(page: &mut Page, analysis: &Analysis) {
+    let rows: Vec<&Change> = analysis.changes.iter().collect();
+    let Some(first) = rows.first() else { return };
+    // With one pair of phases its names stand in the title, and the rows are the stacks.
+    let one_pair = rows
+        .iter()
+        .all(|one| (&one.phase, &one.against) == (&first.phase, &first.against));
+    let title = if one_pair {
+        format!("{} against {}", first.phase, first.against)
+    } else {
+        "From phase to phase".into()
+    };
+    page.title(&format!("{title}, on the same stack (ratio, above 1 is better)"));
+    let names: Vec<String> = rows
+        .iter()
+        .map(|one| escaped(if one_pair { &one.stack } else { &one.phase }))
+        .collect();
+    let columns = [
+        texts("stack", &rows, |one| (!one_pair).then(|| escaped(&one.stack))),
+        texts("ratio", &rows, |one| one.ratio.map(ratio)),
+        texts("interval", &rows, |one| {
+            let high = one.high.map_or("unbounded".into(), ratio);
+            Some(format!("{} to {high}", one.low.map(ratio)?))
+        }),
+        texts("of", &rows, |one| Some(escaped(&one.against))),
+        texts("blocks", &rows, |one| one.n.map(|n| n.to_string())),
+        texts("verdict", &rows, |one| Some(one.verdict.words().into())),
+    ];
+    let columns: Vec<Column> = columns.into_iter().flatten().collect();
+    for (index, line) in table(&names, &columns, page.width).into_iter().enumerate() {
+        match (index % (rows.len() + 2)).checked_sub(2).map(|row| rows[row].verdict) {
+            Some(verdict) => page.put_ending(&line, verdict.words(), verdict_paint(verdict)),
+            None if line.is_empty() => {}
+            None => page.put(line, plain()),
+        }
+    }
+    if analysis.comparisons.is_empty() {
+        chances(page, analysis);
+    }
 }
 
 fn texts<T>(title: &'static str, rows: &[&T], of: impl Fn(&T) -> Option<String>) -> Option<Column> {
