@@ -330,9 +330,10 @@ impl Analysis {
         }
         let (differences, equal) = differences(&book);
         let comparisons = comparisons(&book, &ranking);
+        let changes = changes(&book, &ranking);
         let mut analysis = Analysis {
             imported: imported(&book, &phases),
-            published: published(&book, &comparisons, &ranking.dropped)?,
+            published: published(&book, (&comparisons, &changes), &ranking.dropped)?,
             study: study_head(&book, &ranking),
             stacks: stack_heads(&book),
             differences,
@@ -342,7 +343,7 @@ impl Analysis {
             looks: looks(&ranking),
             go_on: ranking.decision.go_on.into(),
             not_tested: not_tested(&book, &of_stacks(&ranking.pairs), &ranking.dropped)?,
-            changes: changes(&book, &ranking),
+            changes,
             layouts: layouts(&book),
             unranked: ranking.unranked,
             dropped: ranking.dropped,
