@@ -80,11 +80,11 @@ pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     Some(database.pages_per_schema(asked) * u64::from(database.schemas) * database.page.0)
 }
 
-/// Schemas of so many multiblock reads lose less than 2 % when they are cut to whole ones.
-const READS_TO_ROUND: u64 = 50;
+/// Schemas of so many multiblock reads lose less than 5 % when they are cut to whole ones.
+const READS_TO_ROUND: u64 = 20;
 
 impl Database {
-    /// Pages of each schema of a database of `bytes`: whole pages, and whole multiblock reads where that costs less than 2 %,
+    /// Pages of each schema of a database of `bytes`: whole pages, and whole multiblock reads where that costs less than 5 %,
     /// so that a scan's reads lie inside stripes and allocation units instead of across their borders.
     pub fn pages_per_schema(&self, bytes: u64) -> u64 {
         let pages = bytes / u64::from(self.schemas) / self.page.0;

@@ -65,44 +65,40 @@ fn chances(page: &mut Page, analysis: &Analysis) {
     );
 }
 
-/// Phases against earlier ones on the same stack.
+/// Phases against earlier ones on the same stack: a table for each pair.
 pub(crate) fn changes(page: &mut Page, analysis: &Analysis) {
-    let rows: Vec<&Change> = analysis.changes.iter().collect();
-    let Some(first) = rows.first() else { return };
-    // With one pair of phases its names stand in the title, and the rows are the stacks.
-    let one_pair = rows
-        .iter()
-        .all(|one| (&one.phase, &one.against) == (&first.phase, &first.against));
-    let title = if one_pair {
-        format!("{} against {}", first.phase, first.against)
-    } else {
-        "From phase to phase".into()
-    };
-    page.title(&format!("{title}, on the same stack (ratio, above 1 is better)"));
-    let names: Vec<String> = rows
-        .iter()
-        .map(|one| escaped(if one_pair { &one.stack } else { &one.phase }))
-        .collect();
-    let columns = [
-        texts("stack", &rows, |one| (!one_pair).then(|| escaped(&one.stack))),
-        texts("ratio", &rows, |one| one.ratio.map(ratio)),
-        texts("interval", &rows, |one| {
-            let high = one.high.map_or("unbounded".into(), ratio);
-            Some(format!("{} to {high}", one.low.map(ratio)?))
-        }),
-        texts("of", &rows, |one| Some(escaped(&one.against))),
-        texts("blocks", &rows, |one| one.n.map(|n| n.to_string())),
-        texts("verdict", &rows, |one| Some(one.verdict.words().into())),
-    ];
-    let columns: Vec<Column> = columns.into_iter().flatten().collect();
-    for (index, line) in table(&names, &columns, page.width).into_iter().enumerate() {
-        match (index % (rows.len() + 2)).checked_sub(2).map(|row| rows[row].verdict) {
-            Some(verdict) => page.put_ending(&line, verdict.words(), verdict_paint(verdict)),
-            None if line.is_empty() => {}
-            None => page.put(line, plain()),
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for one in &analysis.changes {
+        if !pairs.contains(&(&one.phase, &one.against)) {
+            pairs.push((&one.phase, &one.against));
         }
     }
-    if analysis.comparisons.is_empty() {
+    for (phase, against) in &pairs {
+        page.title(&format!(
+            "{phase} against {against}, on the same stack (ratio, above 1 is better)"
+        ));
+        let of = |one: &&Change| (one.phase.as_str(), one.against.as_str()) == (*phase, *against);
+        let rows: Vec<&Change> = analysis.changes.iter().filter(of).collect();
+        let names: Vec<String> = rows.iter().map(|one| escaped(&one.stack)).collect();
+        let columns = [
+            texts("ratio", &rows, |one| one.ratio.map(ratio)),
+            texts("interval", &rows, |one| {
+                let high = one.high.map_or("unbounded".into(), ratio);
+                Some(format!("{} to {high}", one.low.map(ratio)?))
+            }),
+            texts("blocks", &rows, |one| one.n.map(|n| n.to_string())),
+            texts("verdict", &rows, |one| Some(one.verdict.words().into())),
+        ];
+        let columns: Vec<Column> = columns.into_iter().flatten().collect();
+        for (index, line) in table(&names, &columns, page.width).into_iter().enumerate() {
+            match (index % (rows.len() + 2)).checked_sub(2).map(|row| rows[row].verdict) {
+                Some(verdict) => page.put_ending(&line, verdict.words(), verdict_paint(verdict)),
+                None if line.is_empty() => {}
+                None => page.put(line, plain()),
+            }
+        }
+    }
+    if !pairs.is_empty() && analysis.comparisons.is_empty() {
         chances(page, analysis);
     }
 }
