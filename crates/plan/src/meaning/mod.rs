@@ -175,7 +175,8 @@ impl Settle<'_> {
 /// A limit for a study `factor` times as large: filling, loading, ageing and scans without a time take as much longer. A
 /// smaller one keeps its limit, for its timed phases stay as long.
 fn longer(limit: Duration, factor: f64) -> Duration {
-    Duration((limit.0 as f64 * factor.max(1.0)).min(1e18) as u64)
+    let seconds = (limit.0 as f64 * factor / SECOND as f64).min(1e9) as u64;
+    Duration(limit.0.max(seconds * SECOND))
 }
 
 /// `bytes` times `factor`, rounded down to a round number of bytes: a whole MiB, or 64 KiB below 16 MiB.
