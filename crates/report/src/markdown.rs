@@ -41,12 +41,7 @@ pub fn markdown(analysis: &Analysis) -> String {
         out.push('\n');
     }
     changes(&mut out, analysis);
-    for phase in &analysis.phases {
-        for one in &phase.ran_out_of_space {
-            let said = format!("{} {} in {}", one.stack, one.words, phase.name);
-            out.push_str(&format!("**{}**\n\n", plain(&said)));
-        }
-    }
+    ran_out(&mut out, analysis);
     for phase in analysis.phases.iter().filter(|phase| !phase.cells.is_empty()) {
         table(&mut out, phase);
         imported(&mut out, analysis, &phase.name);
@@ -85,6 +80,16 @@ pub fn markdown(analysis: &Analysis) -> String {
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+/// Stacks that had no space left.
+fn ran_out(out: &mut String, analysis: &Analysis) {
+    for phase in &analysis.phases {
+        for one in &phase.ran_out_of_space {
+            let said = format!("{} {} in {}", one.stack, one.words, phase.name);
+            out.push_str(&format!("**{}**\n\n", plain(&said)));
+        }
+    }
 }
 
 /// Phases against earlier ones on the same stack.

@@ -77,11 +77,7 @@ pub(crate) fn rows(study: &Study, blocks: u32) -> Vec<Row> {
             why,
         );
     }
-    let budget = study
-        .memory_budget
-        .map_or("not bounded".into(), |bytes| format!("{} in all", size(bytes.0)));
-    let why = "one budget for engine and page cache, the same on all stacks";
-    add("memory of files", setup.file_cache.clone(), budget, why);
+    memory(study, setup, &mut add);
     add(
         "page",
         size_of_page(setup.page_bytes),
@@ -109,6 +105,14 @@ pub(crate) fn rows(study: &Study, blocks: u32) -> Vec<Row> {
         "one run has no interval",
     );
     rows
+}
+
+fn memory(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String, String, &str)) {
+    let budget = study
+        .memory_budget
+        .map_or("not bounded".into(), |bytes| format!("{} in all", size(bytes.0)));
+    let why = "one budget for engine and page cache, the same on all stacks";
+    add("memory of files", setup.file_cache.clone(), budget, why);
 }
 
 fn phases(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String, String, &str)) {
