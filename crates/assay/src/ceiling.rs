@@ -129,6 +129,7 @@ fn select(
         heavy: false,
         outstanding: 1,
         hotspot: None,
+        hot_schema_frequency: 0,
     };
     let before = engine.counters();
     let cpu_before = own_cpu_ns()?;

@@ -88,13 +88,36 @@ pub(crate) struct Quick {
     pub(crate) format: Format,
 }
 
+/// `--scale`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scale {
+    /// By this factor.
+    Factor(f64),
+    /// By the one that makes the LUNs as large as those of the study's publication.
+    Seed,
+}
+
+impl std::str::FromStr for Scale {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Scale, String> {
+        match text {
+            "seed" => Ok(Scale::Seed),
+            _ => text
+                .parse()
+                .map(Scale::Factor)
+                .map_err(|error| format!("{error}; write a number such as 8, or the word seed")),
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Check {
     /// The study file
     pub(crate) study: PathBuf,
-    /// Multiply every size of the study by this
+    /// Multiply every size of the study by this; `seed`: as large as the publication that it names
     #[arg(long, value_name = "FACTOR")]
-    pub(crate) scale: Option<f64>,
+    pub(crate) scale: Option<Scale>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -110,9 +133,9 @@ pub(crate) struct Run {
     /// Go on with a result file that a stopped run left
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Multiply every size of the study by this
+    /// Multiply every size of the study by this; `seed`: as large as the publication that it names
     #[arg(long, value_name = "FACTOR")]
-    pub(crate) scale: Option<f64>,
+    pub(crate) scale: Option<Scale>,
     /// Destroy what is on the devices that the study names
     #[arg(long)]
     pub(crate) yes: bool,

@@ -95,6 +95,7 @@ impl Way<'_> {
             drain_ns,
             measures,
             seen,
+            full: None,
         })
     }
 

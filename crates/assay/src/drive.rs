@@ -14,7 +14,7 @@ use workloads::{Arrival, Operation, Outcome, Pacing, Schedule, Stop, Think};
 const SLICES_PER_PHASE: u64 = 40;
 const SLICE_NS_MIN: u64 = 50_000_000;
 /// Slice of a phase that has no time of its own.
-const SLICE_NS_UNTIMED: u64 = 250_000_000;
+pub(crate) const SLICE_NS_UNTIMED: u64 = 250_000_000;
 
 /// What one phase did.
 pub(crate) struct Driven {
@@ -34,7 +34,7 @@ pub(crate) fn phase<P: Port + Send>(
             outcome: random(instance, work, phase.time, seed, cancel)?,
             user_scans: Vec::new(),
         }),
-        PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => {
+        PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => {
             unreachable!("{}: its own code drives it", phase.name)
         }
         PhaseKind::Scan(scan) => {
@@ -115,6 +115,7 @@ fn random_work(random: &Random) -> RandomWork {
             offset: h.offset.0,
             frequency: h.frequency,
         }),
+        hot_schema_frequency: random.hot_schema_frequency,
     }
 }
 
@@ -129,7 +130,7 @@ fn scan_work(scan: &Scan, phase: &Phase) -> ScanWork {
 }
 
 /// Sessions that an operation of one worker serves: its own share of the phase's.
-trait Served: Operation {
+pub(crate) trait Served: Operation {
     fn sessions(&self) -> u32;
 
     /// Ends what is under way, on the thread that drove it: a ring belongs to one thread while it has I/O in flight.
@@ -157,7 +158,7 @@ impl<P: Port> Served for ScanOperation<'_, P> {
 }
 
 /// One worker in the caller's thread (so that a model's virtual time stays deterministic), several on threads of their own.
-fn drive_all<O>(operations: &mut [O], pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error>
+pub(crate) fn drive_all<O>(operations: &mut [O], pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error>
 where
     O: Served + Send,
     O::Error: Send,

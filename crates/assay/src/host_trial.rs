@@ -14,7 +14,7 @@ use crate::site::{self, Turn};
 use crate::sizes::Sizes;
 use crate::stand::{self, Opened, Stand};
 use crate::surroundings::Seen;
-use crate::trial::{self, Around, Leg};
+use crate::trial::{self, After, Around, Leg};
 use anyhow::Context;
 use ledger::{ExtentSummary, Ledger, TrialId};
 use pages::{Files, Instance};
@@ -131,7 +131,10 @@ impl Trial<'_> {
         loop {
             let leg = self.leg(ledger, open, &mut opened[at], at, first)?;
             let Leg::Copy(ordinal) = leg else { break };
-            at = self.copy(ledger, open, &mut opened, at, ordinal)?;
+            let Some(to) = self.copy(ledger, open, &mut opened, at, ordinal)? else {
+                break;
+            };
+            at = to;
             first = ordinal + 1;
         }
         for group in opened.into_iter().filter_map(|opened| opened.group) {
@@ -221,8 +224,12 @@ impl Trial<'_> {
         let mut host = host.with_files(stand.data_files(sizes), stand.data_copies());
         let around = self.around();
         let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;
-        if leg == Leg::Done {
-            record_extents(&mut instance, &files, self.id, ledger, "at the end")?;
+        if let Leg::Done | Leg::Full = leg {
+            let asked = record_extents(&mut instance, &files, self.id, ledger, "at the end");
+            // A full file system may refuse even to say where its files lie.
+            if leg == Leg::Done {
+                asked?;
+            }
         }
         Ok(leg)
     }
@@ -253,7 +260,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Runs a copy phase; gives the stand where the database is now.
+    /// Runs a copy phase; gives the stand where the database is now, `None` when it had no space there.
     fn copy<P: Port + Send>(
         &self,
         ledger: &mut Ledger,
@@ -261,7 +268,7 @@ impl Trial<'_> {
         opened: &mut [Opened<P>],
         from: usize,
         ordinal: usize,
-    ) -> anyhow::Result<usize> {
+    ) -> anyhow::Result<Option<usize>> {
         let phase: &Phase = &self.site.study.phases[ordinal];
         let plan::PhaseKind::Copy(copy) = &phase.kind else {
             anyhow::bail!("{} is no copy", phase.name)
@@ -301,9 +308,9 @@ impl Trial<'_> {
         let done = around.recorded(ledger, phase, ordinal, || {
             way.go(source_port.port(), target_port.port(), &mut host, &around)
         });
-        done.map_err(|error| name_files(error, &[source, target]))?;
+        let after = done.map_err(|error| name_files(error, &[source, target]))?;
         opened[to].used = true;
-        Ok(to)
+        Ok((after == After::Next).then_some(to))
     }
 }
 

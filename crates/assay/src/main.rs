@@ -1,11 +1,13 @@
 //! Assay: which storage stack to put a database on, what it costs, and whether to believe the answer.
 
+mod ageing;
 mod ceiling;
 mod cli;
 mod commands;
 mod copying;
 mod drive;
 mod exit;
+mod full;
 mod grouped;
 mod host;
 mod host_sides;

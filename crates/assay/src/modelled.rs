@@ -5,7 +5,7 @@
 use crate::copying::{AroundCopy, Way};
 use crate::sizes::Sizes;
 use crate::surroundings::{Seen, Surroundings};
-use crate::trial::{self, Around, Leg};
+use crate::trial::{self, After, Around, Leg};
 use anyhow::Context;
 use ledger::{Ledger, Measure};
 use pages::{Files, Instance};
@@ -74,12 +74,15 @@ impl ModelTrial<'_> {
             let leg = trial::phases(&mut instance, &mut seen, self.around, ledger, first, None)?;
             let Leg::Copy(ordinal) = leg else { return Ok(()) };
             self.devices[at].1 = instance.into_ports().pop();
-            at = self.copy(ledger, at, ordinal)?;
+            let Some(to) = self.copy(ledger, at, ordinal)? else {
+                return Ok(());
+            };
+            at = to;
             first = ordinal + 1;
         }
     }
 
-    fn copy(&mut self, ledger: &mut Ledger, from: usize, ordinal: usize) -> anyhow::Result<usize> {
+    fn copy(&mut self, ledger: &mut Ledger, from: usize, ordinal: usize) -> anyhow::Result<Option<usize>> {
         let phase = &self.around.study.phases[ordinal];
         let PhaseKind::Copy(copy) = &phase.kind else {
             anyhow::bail!("{} is no copy", phase.name)
@@ -105,12 +108,12 @@ impl ModelTrial<'_> {
         let mut source = self.devices[from].1.take().context("the source of a copy")?;
         let mut target = self.devices[to].1.take().context("the target of a copy")?;
         let around = self.around;
-        around.recorded(ledger, phase, ordinal, || {
+        let after = around.recorded(ledger, phase, ordinal, || {
             way.go(&mut source, &mut target, &mut Sides::default(), around)
         })?;
         self.devices[from].1 = Some(source);
         self.devices[to].1 = Some(target);
-        Ok(to)
+        Ok((after == After::Next).then_some(to))
     }
 }
 

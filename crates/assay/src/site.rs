@@ -139,7 +139,8 @@ fn copied_to(study: &Study, name: &str) -> bool {
     })
 }
 
-/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group.
+/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group, and every
+/// stack with itself in each phase that is held against an earlier one.
 /// Directories and stacks on LUNs have different numbers of layers under them, and so do LUN files and devices.
 pub(crate) fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {
     let ranked = study.phases.iter().filter(|p| p.ranked).count();
@@ -155,7 +156,8 @@ pub(crate) fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a St
         groups.insert(stack.data.as_deref().map(on_files));
         count += 1;
     }
-    ((count - groups.len()) * ranked) as u32
+    let against = study.phases.iter().filter(|p| p.against.is_some()).count();
+    ((count - groups.len()) * ranked + count * against) as u32
 }
 
 /// Measures that are the same in all phases of all stacks.

@@ -26,7 +26,7 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
         (Scale::Share(share), Some(usable)) => (usable as f64 * share.0) as u64,
         (Scale::Share(_), None) => anyhow::bail!("a share of nothing: no stack could be built"),
     };
-    let pages = asked / u64::from(database.schemas) / database.page.0;
+    let pages = database.pages_per_schema(asked);
     ensure!(
         pages >= 2,
         "{} of data for {} schemas of pages of {} is less than two pages a schema\n  raise `database.scale`, or lower `database.schemas`",
@@ -61,6 +61,7 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
         let (s, o) = match &phase.kind {
             PhaseKind::Random(random) => (random.sessions, random.outstanding),
             PhaseKind::Scan(scan) => (scan.parallel, scan.degree),
+            PhaseKind::Age(age) => (age.sessions, age.outstanding),
             PhaseKind::Rebalance(rebalance) => (rebalance.work.sessions, rebalance.work.outstanding),
             // A copy has ports of its own.
             PhaseKind::Copy(_) => (1, 1),

@@ -3,7 +3,9 @@
 //! Generic over the port and over what surrounds it, so that a model in virtual time and a host with devices go through
 //! the same lines.
 
+use crate::ageing;
 use crate::drive::{self, Driven};
+use crate::full;
 use crate::rebalance::{self, Regroup, Told};
 use crate::record::{self, unix_ns};
 use crate::signals;
@@ -34,6 +36,17 @@ pub(crate) enum Leg {
     Done,
     /// The phase of this number is a copy: the instance must be closed and opened elsewhere.
     Copy(usize),
+    /// The stack has no space left: no phase can follow.
+    Full,
+}
+
+/// What can follow a recorded phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// The next phase.
+    Next,
+    /// None, for the stack has no space left.
+    Full,
 }
 
 /// Runs the phases of the study from number `first` on an instance, up to the next copy.
@@ -50,9 +63,14 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
         if let plan::PhaseKind::Copy(_) = &phase.kind {
             return Ok(Leg::Copy(ordinal));
         }
-        around.recorded(ledger, phase, ordinal, || {
+        let after = around.recorded(ledger, phase, ordinal, || {
             one(instance, surroundings, around, phase, ordinal, regroup)
         })?;
+        if after == After::Full {
+            let left = around.study.phases.len() - ordinal - 1;
+            around.turn.progress.advance(left as u64);
+            return Ok(Leg::Full);
+        }
     }
     Ok(Leg::Done)
 }
@@ -65,7 +83,7 @@ impl Around<'_> {
         phase: &Phase,
         ordinal: usize,
         work: impl FnOnce() -> anyhow::Result<Done>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<After> {
         self.doing(phase, "");
         let began = unix_ns();
         let head = |elapsed_ns, drain_ns, status| PhaseRun {
@@ -79,7 +97,17 @@ impl Around<'_> {
             drain_ns,
             status,
         };
+        let mut after = After::Next;
         match work() {
+            Ok(done) if done.full.is_some() => {
+                let run = head(
+                    done.elapsed_ns,
+                    0,
+                    PhaseStatus::Failed(done.full.clone().unwrap_or_default()),
+                );
+                self.ran_out(ledger, run, done)?;
+                after = After::Full;
+            }
             Ok(done) => {
                 if let Some(why) = &done.seen.invalid {
                     let (block, stack) = (self.turn.block.number + 1, self.stack);
@@ -105,6 +133,12 @@ impl Around<'_> {
                     done.seen,
                 )?)?;
             }
+            Err(error) if full::ran_out_of_space(&error) => {
+                let why = full::words(0, 0);
+                let run = head(0, 0, PhaseStatus::Failed(why.clone()));
+                self.ran_out(ledger, run, Done::out_of_space(why))?;
+                after = After::Full;
+            }
             Err(error) => {
                 signals::check(self.turn.cancel)?;
                 let status = PhaseStatus::Failed(format!("{error:#}"));
@@ -114,6 +148,21 @@ impl Around<'_> {
         }
         signals::check(self.turn.cancel)?;
         self.turn.progress.advance(1);
+        Ok(after)
+    }
+
+    /// Records a phase that ended for want of space: a result of the stack, with what was seen by then.
+    fn ran_out(&self, ledger: &mut Ledger, run: PhaseRun, done: Done) -> anyhow::Result<()> {
+        let (block, stack) = (self.turn.block.number + 1, self.stack);
+        let why = done.full.unwrap_or_default();
+        self.turn
+            .progress
+            .line(&format!("block {block}: {stack}, {}: {why}; the run goes on", run.name));
+        let mut measures = self.fixed.clone();
+        measures.extend(done.measures);
+        measures.push((Measure::OutOfSpace, 1.0));
+        let record = record::finished(run, None, &done.counters, &measures, done.seen)?;
+        ledger.record_phase(&record)?;
         Ok(())
     }
 
@@ -138,6 +187,23 @@ pub(crate) struct Done {
     /// Of this phase alone, beyond what engine and surroundings count.
     pub(crate) measures: Vec<(Measure, f64)>,
     pub(crate) seen: Seen,
+    /// It ended because the stack had no space left: the result in words.
+    pub(crate) full: Option<String>,
+}
+
+impl Done {
+    /// A phase of which nothing is known but that there was no space for it.
+    fn out_of_space(why: String) -> Done {
+        Done {
+            driven: None,
+            counters: pages::Counters::default(),
+            elapsed_ns: 0,
+            drain_ns: 0,
+            measures: Vec::new(),
+            seen: Seen::default(),
+            full: Some(why),
+        }
+    }
 }
 
 fn one<P: Port + Send, S: Surroundings<P>>(
@@ -149,34 +215,71 @@ fn one<P: Port + Send, S: Surroundings<P>>(
     regroup: Option<&dyn Regroup>,
 ) -> anyhow::Result<Done> {
     let before = instance.counters();
+    instance.count_overwritten();
     surroundings.begin(instance)?;
-    let seed = phase_seed(around.turn.block.seed, ordinal);
+    let began = clock(instance);
     let mut told = Told::default();
-    let driven = match (&phase.kind, regroup) {
-        (plan::PhaseKind::Rebalance(asked), Some(regroup)) => {
-            rebalance::phase(instance, regroup, (phase, asked), around, seed, &mut told)?
+    let worked = work(instance, around, (phase, ordinal), regroup, &mut told).and_then(|driven| {
+        // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
+        instance.checkpoint()?;
+        Ok((driven, surroundings.settle(instance).context("drain")?))
+    });
+    let now = clock(instance);
+    let (driven, proof_ns, full) = match worked {
+        Ok((driven, proof_ns)) => (Some(driven), proof_ns, None),
+        Err(error) if full::ran_out_of_space(&error) => {
+            let all = around.sizes.shape.pages();
+            (None, 0, Some(full::words(instance.overwritten_pages(), all)))
         }
-        (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group is here to be rebalanced"),
-        _ => drive::phase(instance, phase, seed, around.turn.cancel)?,
+        Err(error) => return Err(error),
     };
-    // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
-    instance.checkpoint()?;
-    let proof_ns = surroundings.settle(instance).context("drain")?;
-    let now = instance.ports_mut().map(|port| port.now()).max().unwrap_or(0);
     let mut seen = surroundings.end(instance)?;
     seen.samples.extend(told.samples);
     seen.invalid = seen.invalid.or(told.invalid);
     let counters = instance.counters() - before;
     let touched = touched(around.sizes, phase, &counters);
     told.measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
+    if counters.commits > 0 {
+        let overwritten = instance.overwritten_pages() * u64::from(around.sizes.shape.page_bytes);
+        told.measures
+            .push((Measure::EngineOverwrittenBytes, overwritten as f64));
+    }
+    let drain_ns = |driven: &Driven| now.saturating_sub(driven.outcome.ended).saturating_sub(proof_ns);
     Ok(Done {
-        elapsed_ns: driven.outcome.elapsed_ns,
-        drain_ns: now.saturating_sub(driven.outcome.ended).saturating_sub(proof_ns),
-        driven: Some(driven),
+        elapsed_ns: driven
+            .as_ref()
+            .map_or(now.saturating_sub(began), |d| d.outcome.elapsed_ns),
+        drain_ns: driven.as_ref().map_or(0, drain_ns),
+        driven,
         counters,
         measures: told.measures,
         seen,
+        full,
     })
+}
+
+/// The latest of the workers' clocks.
+fn clock<P: Port>(instance: &mut Instance<P>) -> u64 {
+    instance.ports_mut().map(|port| port.now()).max().unwrap_or(0)
+}
+
+/// The work of a phase, without the drain.
+fn work<P: Port + Send>(
+    instance: &mut Instance<P>,
+    around: &Around<'_>,
+    (phase, ordinal): (&Phase, usize),
+    regroup: Option<&dyn Regroup>,
+    told: &mut Told,
+) -> anyhow::Result<Driven> {
+    let seed = phase_seed(around.turn.block.seed, ordinal);
+    match (&phase.kind, regroup) {
+        (plan::PhaseKind::Rebalance(asked), Some(regroup)) => {
+            rebalance::phase(instance, regroup, (phase, asked), around, seed, told)
+        }
+        (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group is here to be rebalanced"),
+        (plan::PhaseKind::Age(age), _) => Ok(ageing::phase(instance, (phase, age), around, seed)?),
+        _ => Ok(drive::phase(instance, phase, seed, around.turn.cancel)?),
+    }
 }
 
 /// Seed of a phase: the same on all stacks of a block, another for each phase.
@@ -189,18 +292,19 @@ fn kind(phase: &Phase) -> PhaseKind {
         plan::PhaseKind::Random(random) if random.rate.is_some() => PhaseKind::Open,
         plan::PhaseKind::Random(_) => PhaseKind::Random,
         plan::PhaseKind::Scan(_) => PhaseKind::Scan,
+        plan::PhaseKind::Age(_) => PhaseKind::Age,
         plan::PhaseKind::Copy(_) => PhaseKind::Copy,
         plan::PhaseKind::Rebalance(_) => PhaseKind::Rebalance,
     }
 }
 
-/// Bytes of distinct pages touched. Scans: what was read; copies: all. Random reads: the expected number of distinct pages after that
+/// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number of distinct pages after that
 /// many uniform draws, n (1 - exp(-draws / n)) (the occupancy problem); a hot spot would touch fewer.
 fn touched(sizes: &Sizes, phase: &Phase, counters: &pages::Counters) -> u64 {
     let data = sizes.shape.data_bytes();
     match &phase.kind {
         plan::PhaseKind::Scan(_) => counters.multiblock_read_bytes.min(data),
-        plan::PhaseKind::Copy(_) => data,
+        plan::PhaseKind::Copy(_) | plan::PhaseKind::Age(_) => data,
         plan::PhaseKind::Random(_) | plan::PhaseKind::Rebalance(_) => {
             let pages = sizes.shape.pages() as f64;
             let distinct = pages * -(-(counters.logical_reads as f64) / pages).exp_m1();

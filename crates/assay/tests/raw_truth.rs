@@ -192,6 +192,7 @@ fn read_some(instance: &mut Instance<UringPort>) -> u64 {
         heavy: false,
         outstanding: 1,
         hotspot: None,
+        hot_schema_frequency: 0,
     };
     let pacing = Pacing {
         sessions: 16,

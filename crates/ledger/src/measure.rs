@@ -47,6 +47,8 @@ measures! {
     EngineCommits, "engine.commits", "commits", "transactions acknowledged as durable";
     EnginePageImages, "engine.page_images", "pages", "full page images written against torn pages";
     EngineCheckpoints, "engine.checkpoints", "checkpoints", "checkpoints completed";
+    EngineOverwrittenBytes, "engine.overwritten_bytes", "bytes", "bytes of the distinct pages that the phase changed and that were written to their homes, as counted there";
+    OutOfSpace, "stack.out_of_space", "code", "1: the phase ended because the stack had no space left";
     EnginePagesVerified, "engine.pages_verified", "pages", "pages read from storage whose address, version and checksum were checked";
     EnginePagesBad, "engine.pages_bad", "pages", "pages among them that failed the check: data loss";
     EngineDue, "engine.due", "operations", "operations that fell due on the schedule of an open phase";

@@ -120,6 +120,7 @@ fn random(cache_bytes: u64, update_pct: u32, pages: u64) -> Result<u64, Box<dyn 
         heavy: false,
         outstanding: 1,
         hotspot: None,
+        hot_schema_frequency: 0,
     };
     let before = instance.counters();
     let mut operations = instance.random(&work, SEED)?;

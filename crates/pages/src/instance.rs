@@ -2,6 +2,7 @@
 //!
 //! Prevents: a phase that starts on a cache or a set of parameters it can't work with.
 
+use crate::ageing::{AgeWork, Order};
 use crate::content::mix;
 use crate::counters::Counters;
 use crate::error::PagesError;
@@ -207,6 +208,35 @@ impl<P: Port> Instance<P> {
             .iter_mut()
             .map(|w| RandomOperation::new(w, work, seed))
             .collect()
+    }
+
+    /// Changes every page of every schema `passes` times, in random order: one operation per worker, in the order of the ports;
+    /// each ends by itself.
+    ///
+    /// # Errors
+    /// [`PagesError::Settings`] when the work can't run in this cache, redo log or shape.
+    pub fn age(&mut self, work: &AgeWork, seed: u64) -> Result<Vec<RandomOperation<'_, P>>, PagesError> {
+        if work.passes == 0 {
+            return Err(PagesError::settings("an ageing of no pass", "use at least one pass"));
+        }
+        let operations = self.random(&work.as_random(), seed)?;
+        Ok(operations
+            .into_iter()
+            .map(|operation| operation.ageing(|pages| Order::new(pages, work, seed)))
+            .collect())
+    }
+
+    /// Begins to count the distinct pages that are written home.
+    pub fn count_overwritten(&mut self) {
+        for worker in &mut self.workers {
+            worker.overwritten.clear();
+        }
+    }
+
+    /// Distinct pages that were written home since [`Instance::count_overwritten`]: changed ones that are still in the cache
+    /// are not among them before a checkpoint.
+    pub fn overwritten_pages(&self) -> u64 {
+        self.workers.iter().map(|w| w.overwritten.count()).sum()
     }
 
     /// Full table scans past the cache: one operation per worker. Writes dirty pages first, so that storage holds what the

@@ -197,9 +197,10 @@ pub fn memory_bytes(shape: &Shape, settings: &Settings) -> u64 {
     .memory
 }
 
-/// Bytes of the engine's own maps outside port memory, for the whole instance: 8 per page of data, 48 per frame.
+/// Bytes of the engine's own maps outside port memory, for the whole instance: 8 bytes and
+/// a bit per page of data, 48 per frame.
 pub fn map_bytes(shape: &Shape, settings: &Settings) -> u64 {
-    shape.pages() * 8 + settings.frames(shape) * u64::from(settings.workers) * 48
+    shape.pages() * 8 + shape.pages().div_ceil(8) + settings.frames(shape) * u64::from(settings.workers) * 48
 }
 
 /// Requests that a worker's port should take at once: what `sessions` of it read with `outstanding` reads each, and what the

@@ -5,6 +5,7 @@
 //! schemas, its share of the cache and its redo thread (a region of the redo file with its own group commit), so that workers
 //! share nothing and no lock is taken.
 
+mod ageing;
 mod cache;
 mod checkpoint;
 mod checksum;
@@ -31,6 +32,7 @@ mod work;
 mod worker;
 mod writers;
 
+pub use ageing::AgeWork;
 pub use content::expected_body;
 pub use copy::{Copied, Transfer};
 pub use counters::Counters;

@@ -4,6 +4,7 @@
 //! and commits. Sessions live in arrays; nothing is allocated once warm. Prevents: a page that is touched before it is
 //! verified, and an operation that ends before its commit is durable.
 
+use crate::ageing::Order;
 use crate::cache::NONE;
 use crate::error::PagesError;
 use crate::keys::Keys;
@@ -37,8 +38,10 @@ struct Session {
     rng: Xoshiro256PlusPlus,
     class: u8,
     schema: u32,
-    /// First key, or first page of a scan.
+    /// First key, first page of a scan, or first place in the order of an ageing, whose pass then stands in `schema`.
     key: u32,
+    /// Pages of the operation.
+    unit: u32,
     /// Pages requested and pages that came.
     issued: u32,
     arrived: u32,
@@ -72,6 +75,8 @@ pub struct RandomOperation<'a, P: Port> {
     ready: Vec<Ready>,
     schemas: u32,
     touched: u64,
+    /// Pages in the order of an ageing, instead of at random.
+    order: Option<Order>,
     trace: Option<Vec<Transaction>>,
 }
 
@@ -85,6 +90,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
             class: SELECT,
             schema: 0,
             key: 0,
+            unit: work.work_unit,
             issued: 0,
             arrived: 0,
             busy: 0,
@@ -119,10 +125,17 @@ impl<'a, P: Port> RandomOperation<'a, P> {
             ready: Vec::with_capacity(worker.ready.capacity()),
             schemas: schemas_of(&worker.shape, workers, nth),
             touched: 0,
+            order: None,
             trace: None,
             work: *work,
             worker,
         })
+    }
+
+    /// Goes through all pages of the worker instead, and ends when it is through.
+    pub(crate) fn ageing(mut self, order: impl FnOnce(u32) -> Order) -> Self {
+        self.order = Some(order(self.schemas * self.worker.shape.pages_per_schema));
+        self
     }
 
     /// Sessions of this worker: the driver starts sessions `0..sessions()`.
@@ -154,6 +167,21 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         self.worker.counters
     }
 
+    /// What the session does next; `false` when an ageing has nothing left.
+    fn choose_next(&mut self, nth: u32) -> bool {
+        let Some(order) = &mut self.order else {
+            self.choose(nth);
+            return true;
+        };
+        let Some(lot) = order.take() else { return false };
+        let session = &mut self.sessions[nth as usize];
+        session.class = UPDATE;
+        (session.schema, session.key, session.unit) = (lot.pass, lot.first, lot.count);
+        session.issued = 0;
+        session.arrived = 0;
+        true
+    }
+
     /// Chooses what the session does next.
     fn choose(&mut self, nth: u32) {
         let pages = self.worker.shape.pages_per_schema;
@@ -181,10 +209,11 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         let schema_nth = (nth + pick * sessions) % self.schemas;
         session.schema = schema_nth * self.worker.layout.workers + self.worker.layout.worker;
         session.operations += 1;
-        let hot = self
-            .work
-            .hotspot
-            .filter(|h| h.frequency > 0 && session.operations.is_multiple_of(u64::from(h.frequency)));
+        let nth = |frequency: u32| frequency > 0 && session.operations.is_multiple_of(u64::from(frequency));
+        if nth(self.work.hot_schema_frequency) {
+            session.schema = self.worker.layout.worker;
+        }
+        let hot = self.work.hotspot.filter(|h| nth(h.frequency));
         let (from, count) = match hot {
             Some(h) => {
                 let from = (h.offset / page_bytes).min(u64::from(pages) - 1) as u32;
@@ -202,16 +231,22 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         if self.sessions[nth as usize].class == SCAN {
             return self.scan_step(nth);
         }
-        let (unit, outstanding) = (self.work.work_unit, self.work.outstanding);
+        let outstanding = self.work.outstanding;
+        let unit = self.sessions[nth as usize].unit;
         loop {
             let session = &self.sessions[nth as usize];
             let free = session.busy.trailing_ones();
             if session.issued == unit || free >= outstanding {
                 break;
             }
-            let key = (session.key + session.issued) % self.worker.shape.pages_per_schema;
-            let page = self.keys.page(session.schema, key);
-            let local = self.worker.layout.local(session.schema, page);
+            let local = match &self.order {
+                None => {
+                    let key = (session.key + session.issued) % self.worker.shape.pages_per_schema;
+                    let page = self.keys.page(session.schema, key);
+                    self.worker.layout.local(session.schema, page)
+                }
+                Some(order) => order.local(session.schema, session.key + session.issued),
+            };
             let slot = nth * outstanding + free;
             let access = self.worker.request(local, slot)?;
             let session = &mut self.sessions[nth as usize];
@@ -279,8 +314,7 @@ impl<'a, P: Port> RandomOperation<'a, P> {
 
     /// All pages are there: change them and commit, or wait for room in the log.
     fn try_commit(&mut self, nth: u32) -> Result<(), PagesError> {
-        let unit = self.work.work_unit as usize;
-        let frames = &self.pinned[nth as usize * unit..][..unit];
+        let frames = &self.pinned[(nth * self.work.work_unit) as usize..][..self.sessions[nth as usize].unit as usize];
         if !self.worker.commit(nth, frames, self.work.heavy)? {
             self.worker.counters.redo_waits += u64::from(!self.sessions[nth as usize].again);
             self.enqueue(nth);
@@ -386,7 +420,10 @@ impl<'a, P: Port> RandomOperation<'a, P> {
                         self.step(nth, done)?;
                     }
                 }
-                Ready::Commit { session } => self.end(session, UPDATE, u64::from(self.work.work_unit), done),
+                Ready::Commit { session } => {
+                    let units = u64::from(self.sessions[session as usize].unit);
+                    self.end(session, UPDATE, units, done);
+                }
                 Ready::Scan { buffer } => self.scan_arrived(buffer, done)?,
                 Ready::Bulk { .. } => {}
             }
@@ -431,7 +468,9 @@ impl<P: Port> Operation for RandomOperation<'_, P> {
         if self.work.work_loop > 0 && state.operations >= self.work.work_loop {
             return Ok(Started::Exhausted);
         }
-        self.choose(session);
+        if !self.choose_next(session) {
+            return Ok(Started::Exhausted);
+        }
         self.step(session, done)?;
         Ok(Started::Running)
     }

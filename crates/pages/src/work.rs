@@ -31,6 +31,8 @@ pub struct RandomWork {
     pub outstanding: u32,
     /// Hot spot inside each schema, if any.
     pub hotspot: Option<Hotspot>,
+    /// Every how many operations of a session goes to the first schema, whatever schema it serves; 0: none.
+    pub hot_schema_frequency: u32,
 }
 
 /// A range of each schema that is worked on more often.
@@ -45,6 +47,20 @@ pub struct Hotspot {
 }
 
 impl RandomWork {
+    /// A schema belongs to one worker.
+    fn check_hot_schema(&self, settings: &Settings) -> Result<(), PagesError> {
+        if self.hot_schema_frequency > 0 && settings.workers > 1 {
+            return Err(PagesError::settings(
+                format!(
+                    "a hot schema with {} workers: a schema belongs to one worker, which would do its own work and everybody's",
+                    settings.workers
+                ),
+                "use one worker, or no hot schema",
+            ));
+        }
+        Ok(())
+    }
+
     /// Refuses what can't run in this shape and with these settings.
     pub(crate) fn check(&self, shape: &Shape, settings: &Settings) -> Result<(), PagesError> {
         let refuse = |what: String, cure: String| Err(PagesError::settings(what, cure));
@@ -63,6 +79,7 @@ impl RandomWork {
                 "use at least one session per worker, one page per operation, and 1 to 64 outstanding reads".into(),
             );
         }
+        self.check_hot_schema(settings)?;
         if self.work_unit > shape.pages_per_schema {
             return refuse(
                 format!(

@@ -4,6 +4,7 @@
 //! [`Worker::pump`] keeps log, writers and checkpoint going. Prevents: an I/O whose end nobody handles, and a page that is
 //! used unverified.
 
+use crate::ageing::Overwritten;
 use crate::cache::{Cache, NONE};
 use crate::checkpoint::Checkpoint;
 use crate::content::Content;
@@ -82,6 +83,8 @@ pub(crate) struct Worker<P> {
     /// Home writes submitted so far, and those under way: what a scan races with.
     pub(crate) home_writes: u64,
     pub(crate) homes_under_way: u32,
+    /// Pages written home since the count began.
+    pub(crate) overwritten: Overwritten,
     /// Whether pages read are verified: always, but where the cost of it is measured.
     pub(crate) verifies: bool,
     pub(crate) scratch: Vec<u8>,
@@ -118,6 +121,7 @@ impl<P: Port> Worker<P> {
             unflushed: vec![false; files],
             home_writes: 0,
             homes_under_way: 0,
+            overwritten: Overwritten::new(pages),
             verifies: true,
             scratch: vec![0; shape.page_bytes as usize],
             places: vec![NOWHERE; places],

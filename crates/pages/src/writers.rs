@@ -179,6 +179,7 @@ impl<P: Port> Worker<P> {
         let local = self.cache.frames[frame as usize].page;
         // From now on a read of the home finds this version, although doublewrite still holds the frame.
         self.cache.home_version[local as usize] = version;
+        self.overwritten.add(local);
         let (schema, _) = self.layout.address(local);
         self.unflushed[self.layout.data_index(schema)] = true;
         if !self.writers.double {

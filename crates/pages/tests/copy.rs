@@ -66,6 +66,7 @@ fn work(instance: &mut Instance<impl Port>, seed: u64) {
         heavy: true,
         outstanding: 1,
         hotspot: None,
+        hot_schema_frequency: 0,
     };
     let mut operations = instance.random(&work, seed).unwrap();
     let pacing = Pacing {

@@ -46,6 +46,7 @@ fn work(update_pct: u32, sessions: u32, work_unit: u32, work_loop: u64) -> Rando
         heavy: false,
         outstanding: 1,
         hotspot: None,
+        hot_schema_frequency: 0,
     }
 }
 

@@ -287,6 +287,7 @@ fn phase_keys(phase: &Phase) -> Keys {
     let kind = match phase.kind {
         PhaseKind::Random(_) => "random",
         PhaseKind::Scan(_) => "scan",
+        PhaseKind::Age(_) => "age",
         PhaseKind::Copy(_) => "copy",
         PhaseKind::Rebalance(_) => "rebalance",
     };
@@ -295,12 +296,20 @@ fn phase_keys(phase: &Phase) -> Keys {
         keys.push(("time", or_word(&phase.time, "none")));
     }
     keys.push(("ranked", phase.ranked.to_string()));
+    keys.extend(phase.against.as_ref().map(|name| ("against", quoted(name))));
     match &phase.kind {
         PhaseKind::Random(random) => keys.extend(random_keys(random)),
         PhaseKind::Scan(scan) => keys.extend([
             ("users", scan.users.to_string()),
             ("degree", scan.degree.to_string()),
             ("parallel", scan.parallel.to_string()),
+        ]),
+        PhaseKind::Age(age) => keys.extend([
+            ("passes", age.passes.to_string()),
+            ("sessions", age.sessions.to_string()),
+            ("work_unit", age.work_unit.to_string()),
+            ("redo_stress", word(&age.redo_stress)),
+            ("outstanding", age.outstanding.to_string()),
         ]),
         PhaseKind::Copy(copy) => {
             let to = match &copy.to {
@@ -353,6 +362,7 @@ fn random_keys(random: &Random) -> Keys {
         ("think_tm_min", quoted::<Duration>(random.think_tm_min)),
         ("think_tm_max", quoted::<Duration>(random.think_tm_max)),
         ("hotspot", hotspot.unwrap_or_else(|| quoted("none"))),
+        ("hot_schema_frequency", random.hot_schema_frequency.to_string()),
         ("rate", or_word(&random.rate.map(Rate), "none")),
     ]
 }

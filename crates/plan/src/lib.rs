@@ -8,6 +8,7 @@ mod entries;
 mod error;
 mod estimate;
 mod meaning;
+mod passes;
 mod schedule;
 mod slob_conf;
 mod slob_take;
@@ -55,7 +56,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Study, PlanError> {
 }
 
 /// Reads a study and multiplies by `factor` what grows with the data: LUN sizes, sizes of models, data in bytes, hot
-/// spots, cache, redo log and memory budget, written or not. Shares, counts and times stay. [`Study::resolved`] tells
+/// spots, cache, redo log and memory budget, written or not; upwards also the time limit. Shares, counts and the times of phases
+/// stay. [`Study::resolved`] tells
 /// each changed value beside the one it had.
 ///
 /// # Errors
@@ -70,6 +72,7 @@ pub fn parse_scaled(text: &str, file: &Path, factor: f64) -> Result<Study, PlanE
     let Some(mut written) = written.filter(|_| findings.is_empty()) else {
         return Err(findings.into_error(text, file));
     };
+    passes::expand(&mut written, &mut findings);
     let slob = slob_take::take(&mut written, file.parent().unwrap_or(Path::new("")), &mut findings);
     let mut study = meaning::resolve(&written, text, factor, &mut findings);
     if !findings.is_empty() {

@@ -182,7 +182,7 @@ impl Taking<'_> {
                 self.set(&mut phase.redo_stress, "redo_stress", stress)
             }
             "SCALE" => self.scale(one),
-            "HOT_SCHEMA_FREQUENCY" | "HOT_SCHEMA_PCT" | "DO_HOTSCHEMA" => self.hot_schema(one),
+            "HOT_SCHEMA_FREQUENCY" | "HOT_SCHEMA_PCT" | "DO_HOTSCHEMA" => self.hot_schema(phase, one),
             key if key.contains("HOTSPOT") => self.hotspot(phase, one),
             _ => self.other(one),
         }
@@ -273,14 +273,41 @@ impl Taking<'_> {
         (Some("database.scale"), why)
     }
 
-    fn hot_schema(&mut self, one: &Assignment) -> Outcome {
-        if matches!(one.value.to_ascii_uppercase().as_str(), "0" | "FALSE" | "") {
-            return (None, "off".into());
+    /// Every how many operations goes to the hot schema: SLOB's frequency, or a percentage that is one.
+    fn hot_schema(&mut self, phase: &mut WrittenPhase, one: &Assignment) -> Outcome {
+        let ours = "hot_schema_frequency";
+        let off = |value: &str| matches!(value.to_ascii_uppercase().as_str(), "0" | "FALSE" | "");
+        let switch = self.all.iter().find(|a| a.key == "DO_HOTSCHEMA");
+        match one.key.as_str() {
+            "DO_HOTSCHEMA" if off(&one.value) => (None, "off".into()),
+            "DO_HOTSCHEMA" => {
+                let often = |a: &&Assignment| a.key.starts_with("HOT_SCHEMA_") && !off(&a.value);
+                if self.all.iter().any(|a| often(&a)) {
+                    return (Some(ours), "the frequency says how often".into());
+                }
+                let none: Option<()> = self.refuse(one, "needs a HOT_SCHEMA_FREQUENCY beside it");
+                (none.map(|()| ours), "refused".into())
+            }
+            _ if switch.is_some_and(|a| off(&a.value)) => (Some(ours), "DO_HOTSCHEMA is off, so it rests".into()),
+            "HOT_SCHEMA_FREQUENCY" => self.number(&mut phase.hot_schema_frequency, ours, one, 1),
+            _ if off(&one.value) => (Some(ours), "off".into()),
+            _ => {
+                let value = self.nth_by_percent(one);
+                self.set(&mut phase.hot_schema_frequency, ours, value)
+            }
         }
-        let message = format!("{}:{}: {}: hot schemas come later", self.file, one.line, one.key);
-        let cure = "switch it off in a copy of the file and name that; a hot range inside each schema is DO_HOTSPOT";
-        self.findings.add(&self.span, message, cure);
-        (None, "refused: hot schemas come later".into())
+    }
+
+    /// A percentage as every nth operation.
+    fn nth_by_percent(&mut self, one: &Assignment) -> Option<u64> {
+        let percent = one.value.parse::<u64>().ok();
+        match percent.filter(|p| (1..=100).contains(p) && 100 % p == 0) {
+            Some(percent) => Some(100 / percent),
+            None => self.refuse(
+                one,
+                "is a percentage that every nth operation makes: 1, 2, 4, 5, 10, 20, 25, 50 or 100",
+            ),
+        }
     }
 
     /// The hot spot is taken whole from the file, or whole from the study.
@@ -317,14 +344,7 @@ impl Taking<'_> {
             "HOTSPOT_OFFSET_MB" => self.number(&mut phase.flat_hotspot.offset_mb, "hotspot", one, 1),
             "HOTSPOT_FREQUENCY" => self.number(&mut phase.flat_hotspot.frequency, "hotspot", one, 1),
             _ => {
-                let percent = one.value.parse::<u64>().ok();
-                let value = match percent.filter(|p| (1..=100).contains(p) && 100 % p == 0) {
-                    Some(percent) => Some(100 / percent),
-                    None => self.refuse(
-                        one,
-                        "is a percentage that every nth operation makes: 1, 2, 4, 5, 10, 20, 25, 50 or 100",
-                    ),
-                };
+                let value = self.nth_by_percent(one);
                 self.set(&mut phase.flat_hotspot.frequency, "hotspot", value)
             }
         };

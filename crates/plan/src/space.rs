@@ -3,7 +3,7 @@
 //! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
 //! rooms that compute the size of the data differently.
 
-use crate::study::{BtrfsProfile, LunSource, Redundancy, Scale, Stack, StackKind, Study};
+use crate::study::{BtrfsProfile, Database, LunSource, Redundancy, Scale, Stack, StackKind, Study};
 
 /// Bytes of a LUN set; `None` for devices and for sets that do not exist.
 pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
@@ -76,6 +76,23 @@ pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
             (rooms?.into_iter().min()? as f64 * share.0) as u64
         }
     };
-    let schemas = u64::from(study.database.schemas);
-    Some(asked / schemas / study.database.page.0 * schemas * study.database.page.0)
+    let database = &study.database;
+    Some(database.pages_per_schema(asked) * u64::from(database.schemas) * database.page.0)
+}
+
+/// Schemas of so many multiblock reads lose less than 5 % when they are cut to whole ones.
+const READS_TO_ROUND: u64 = 20;
+
+impl Database {
+    /// Pages of each schema of a database of `bytes`: whole pages, and whole multiblock reads where that costs less than 5 %,
+    /// so that a scan's reads lie inside stripes and allocation units instead of across their borders.
+    pub fn pages_per_schema(&self, bytes: u64) -> u64 {
+        let pages = bytes / u64::from(self.schemas) / self.page.0;
+        let read = u64::from(self.multiblock_read);
+        if pages >= read * READS_TO_ROUND {
+            pages / read * read
+        } else {
+            pages
+        }
+    }
 }

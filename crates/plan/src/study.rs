@@ -330,6 +330,8 @@ pub struct Phase {
     pub time: Option<Duration>,
     /// Compared between stacks.
     pub ranked: bool,
+    /// An earlier phase that this one is held against on the same stack: aged against fresh.
+    pub against: Option<String>,
 }
 
 /// Kinds of phase that this version runs.
@@ -339,10 +341,27 @@ pub enum PhaseKind {
     Random(Random),
     /// Full table scans.
     Scan(Scan),
+    /// Every page overwritten at least once, in random order.
+    Age(Age),
     /// The database's files move to another place, and the trial goes on there.
     Copy(Copy),
     /// LUNs join and leave a disk group while random work runs.
     Rebalance(Rebalance),
+}
+
+/// An ageing: updates that take every page of every schema in turn, in an order that is random in each pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Age {
+    /// Times that each page is changed.
+    pub passes: u32,
+    /// Sessions in all.
+    pub sessions: u32,
+    /// Pages of one transaction.
+    pub work_unit: u32,
+    /// Columns changed.
+    pub redo_stress: RedoStress,
+    /// Reads a session keeps in flight.
+    pub outstanding: u32,
 }
 
 /// Where a copy goes and how.
@@ -415,6 +434,8 @@ pub struct Random {
     pub think_tm_max: Duration,
     /// Hot spot inside each schema, if any.
     pub hotspot: Option<Hotspot>,
+    /// Every how many operations of a session goes to the first schema, whatever schema it serves; 0: none.
+    pub hot_schema_frequency: u32,
     /// Open arrival: operations per second for the whole instance; `None`: closed.
     pub rate: Option<f64>,
 }

@@ -415,3 +415,84 @@ fn phases_that_move_data_print_themselves_and_take_their_defaults() {
     assert!(estimate.phase_ns_per_trial > 20_000_000_000, "{estimate:?}");
     assert!(estimate.written_bytes_per_trial > 6 << 30, "{estimate:?}");
 }
+
+#[test]
+fn an_ageing_with_phases_after_each_pass_is_run_as_phases_of_their_own() {
+    let text = r#"
+[study]
+name = "ages"
+[luns.data]
+files = { size = "1GiB" }
+[[stack]]
+name = "ext4"
+kind = "ext4"
+data = "data"
+[[phase]]
+name = "fresh scan"
+kind = "scan"
+[[phase]]
+name = "ageing"
+kind = "age"
+passes = 2
+work_unit = 8
+after_each = ["aged read", "aged scan"]
+[[phase]]
+name = "aged read"
+kind = "random"
+update_pct = 0
+time = "10s"
+[[phase]]
+name = "aged scan"
+kind = "scan"
+users = 7
+against = "fresh scan"
+[[phase]]
+name = "last"
+kind = "age"
+passes = 3
+"#;
+    let study = plan::parse(text, Path::new("ages.toml")).unwrap();
+    let names: Vec<&str> = study.phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "fresh scan",
+            "ageing 1",
+            "aged read 1",
+            "aged scan 1",
+            "ageing 2",
+            "aged read 2",
+            "aged scan 2",
+            "last"
+        ]
+    );
+    for phase in [3, 6].map(|nth| &study.phases[nth]) {
+        assert_eq!(phase.against.as_deref(), Some("fresh scan"));
+        assert!(matches!(&phase.kind, PhaseKind::Scan(scan) if scan.users == 7));
+    }
+    let passes = |nth: usize| match &study.phases[nth].kind {
+        PhaseKind::Age(age) => (age.passes, age.work_unit),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([passes(1), passes(4), passes(7)], [(1, 8), (1, 8), (3, 16)]);
+    let row = |key: &str| study.resolved.iter().find(|row| row.key == key).unwrap();
+    assert!(row("phase.ageing 2.work_unit").written && !row("phase.ageing 2.sessions").written);
+    assert!(row("phase.aged scan 2.against").written);
+    let again = plan::parse(&study.to_toml(), Path::new("ages.toml")).unwrap();
+    assert_eq!(again.phases, study.phases);
+}
+
+#[test]
+fn schemas_are_whole_multiblock_reads_where_that_costs_little() {
+    let pages = |bytes: u64| {
+        let text = format!(
+            "[study]\nname = \"s\"\n[luns.data]\nfiles = {{ size = \"8GiB\" }}\n[[stack]]\nname = \"ext4\"\nkind = \"ext4\"\n\
+             data = \"data\"\n[database]\nscale = {bytes}\n[[phase]]\nname = \"scan\"\nkind = \"scan\"\n"
+        );
+        let study = plan::parse(&text, Path::new("s.toml")).unwrap();
+        study.data_bytes().unwrap() / 64 / 8192
+    };
+    let schema = |pages: u64| pages * 64 * 8192;
+    assert_eq!(pages(schema(1037)), 1024);
+    assert_eq!(pages(schema(319)), 319, "it would cost 5 %");
+}

@@ -160,7 +160,9 @@ fn what_cannot_be_done_is_refused_with_line_and_cure() {
     for (conf, wanted) in [
         ("UPDATE_PCT=75\n", "SLOB refuses 51 to 99"),
         ("UPDATE_PCT=many\n", "slob.conf:1: UPDATE_PCT"),
-        ("\nHOT_SCHEMA_FREQUENCY=3\n", "slob.conf:2: HOT_SCHEMA_FREQUENCY"),
+        ("\nHOT_SCHEMA_FREQUENCY=x\n", "slob.conf:2: HOT_SCHEMA_FREQUENCY"),
+        ("HOT_SCHEMA_PCT=30\n", "HOT_SCHEMA_PCT"),
+        ("DO_HOTSCHEMA=TRUE\n", "needs a HOT_SCHEMA_FREQUENCY"),
         ("RUN_TIME=-5\n", "slob.conf:1: RUN_TIME"),
         ("REDO_STRESS=MEDIUM\n", "LITE or HEAVY"),
         ("UPDAT_PCT=5\n", "did you mean UPDATE_PCT"),
@@ -213,4 +215,21 @@ fn a_mapping_to_a_publication_names_what_the_study_has() {
     let unnamed = plain.replace("published = \"xtremio-2014\"\n", "") + "stacks = { a = \"asm\" }\n";
     let said = parse(&unnamed, Path::new("s.toml")).unwrap_err().to_string();
     assert!(said.contains("names no publication"), "{said}");
+}
+
+#[test]
+fn a_hot_schema_is_taken_as_slob_writes_it() {
+    for (conf, wanted) in [
+        ("HOT_SCHEMA_FREQUENCY=3\n", 3),
+        ("HOT_SCHEMA_PCT=25\n", 4),
+        ("HOT_SCHEMA_PCT=0\n", 0),
+        ("DO_HOTSCHEMA=TRUE\nHOT_SCHEMA_FREQUENCY=5\n", 5),
+        ("DO_HOTSCHEMA=FALSE\nHOT_SCHEMA_FREQUENCY=5\n", 0),
+    ] {
+        let study = study(conf, "").unwrap();
+        assert_eq!(random(&study).hot_schema_frequency, wanted, "{conf:?}");
+    }
+    let study = study("HOT_SCHEMA_FREQUENCY=3\n", "hot_schema_frequency = 7\n").unwrap();
+    assert_eq!(random(&study).hot_schema_frequency, 7);
+    assert!(row(&study, "HOT_SCHEMA_FREQUENCY").why.contains("study says"));
 }

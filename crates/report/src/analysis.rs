@@ -4,6 +4,7 @@
 //! are what `--json` prints. Prevents: a run and a report that judge differently, and forms that compute on their own.
 
 use crate::cells::{Cell, Metric, cell};
+use crate::changes::{Change, changes, of_stacks};
 use crate::checks::{Check, checks};
 use crate::differences::differences;
 use crate::history::{Book, PhaseHead};
@@ -13,6 +14,7 @@ use crate::layouts::{Layout, layouts};
 use crate::memory::{MemoryOfStack, memory};
 use crate::others::{NotTested, not_tested};
 use crate::published::{Published, published};
+use crate::ran_out::{RanOut, in_phase};
 use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
 use crate::sentence::sentence;
 use ledger::{Ledger, LedgerError};
@@ -44,6 +46,8 @@ pub struct Analysis {
     pub phases: Vec<PhaseReport>,
     /// Stacks against their base, with verdicts.
     pub comparisons: Vec<Comparison>,
+    /// Phases against earlier ones on the same stack (aged against fresh), with verdicts of the same kind and of the same error.
+    pub changes: Vec<Change>,
     /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
     pub not_tested: Vec<NotTested>,
     /// How the data files lay after the load and after each phase that wrote.
@@ -165,6 +169,8 @@ pub struct PhaseReport {
     pub metric: Metric,
     /// One cell a stack that has valid runs.
     pub cells: Vec<Cell>,
+    /// Stacks that had no space left in it.
+    pub ran_out_of_space: Vec<RanOut>,
 }
 
 /// The four things that can be said.
@@ -264,7 +270,7 @@ pub struct LookTaken {
     pub blocks_run: u32,
     /// Error each comparison spent at it.
     pub alpha: f64,
-    /// What it said by itself, in the order of the comparisons.
+    /// What it said by itself, in the order of the comparisons and then of the changes.
     pub verdicts: Vec<Verdict>,
     #[serde(skip)]
     pub(crate) estimates: Vec<Estimate>,
@@ -330,9 +336,10 @@ impl Analysis {
         }
         let (differences, equal) = differences(&book);
         let comparisons = comparisons(&book, &ranking);
+        let changes = changes(&book, &ranking);
         let mut analysis = Analysis {
             imported: imported(&book, &phases),
-            published: published(&book, &comparisons, &ranking.dropped)?,
+            published: published(&book, (&comparisons, &changes), &ranking.dropped)?,
             study: study_head(&book, &ranking),
             stacks: stack_heads(&book),
             differences,
@@ -341,7 +348,8 @@ impl Analysis {
             comparisons,
             looks: looks(&ranking),
             go_on: ranking.decision.go_on.into(),
-            not_tested: not_tested(&book, &ranking.pairs, &ranking.dropped)?,
+            not_tested: not_tested(&book, &of_stacks(&ranking.pairs), &ranking.dropped)?,
+            changes,
             layouts: layouts(&book),
             not_told_apart: Vec::new(),
             memory: memory(&book),
@@ -365,12 +373,19 @@ impl Analysis {
     /// All looks that the file allows, as rows for [`Ledger::look`]: look by look, comparison by comparison.
     pub fn looks(&self) -> Vec<ledger::Look> {
         let rows = self.looks.iter().flat_map(|look| {
-            let said = self.comparisons.iter().zip(look.verdicts.iter().zip(&look.estimates));
-            said.map(|(comparison, (verdict, estimate))| ledger::Look {
+            let of_stacks = self
+                .comparisons
+                .iter()
+                .map(|one| (&one.stack, one.base.clone(), &one.phase));
+            let of_phases = self.changes.iter().map(|one| (&one.stack, one.base(), &one.phase));
+            let said = of_stacks
+                .chain(of_phases)
+                .zip(look.verdicts.iter().zip(&look.estimates));
+            said.map(|((stack, base, phase), (verdict, estimate))| ledger::Look {
                 after_block: look.blocks_run,
-                stack: comparison.stack.clone(),
-                base: comparison.base.clone(),
-                phase: comparison.phase.clone(),
+                stack: stack.clone(),
+                base,
+                phase: phase.clone(),
                 n: look.n,
                 ratio: estimate.ratio,
                 low: estimate.low,
@@ -445,6 +460,11 @@ fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport, LedgerErro
         ranked: head.ranked,
         metric: Metric::of(head.kind),
         cells,
+        ran_out_of_space: book
+            .stacks
+            .iter()
+            .filter_map(|stack| in_phase(book, &stack.name, &head.name))
+            .collect(),
     })
 }
 
@@ -488,12 +508,13 @@ fn comparisons(book: &Book, ranking: &Ranking) -> Vec<Comparison> {
         .pairs
         .iter()
         .zip(&ranking.decision.comparisons)
+        .filter(|(pair, _)| pair.before.is_none())
         .map(one)
         .collect()
 }
 
 /// An interval of two blocks at a tiny alpha can end beyond what a number holds; JSON has no word for that.
-fn finite(value: Option<f64>) -> Option<f64> {
+pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }
 

@@ -243,7 +243,7 @@ impl At<'_> {
     }
 
     fn checkpoints(&self) -> Option<Check> {
-        if !matches!(self.kind, PhaseKind::Random | PhaseKind::Open) {
+        if !matches!(self.kind, PhaseKind::Random | PhaseKind::Open | PhaseKind::Age) {
             return None;
         }
         self.figure(|run| run.get(Measure::EngineCommits))

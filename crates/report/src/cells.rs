@@ -10,6 +10,7 @@ use crate::latency::{Latency, latencies, response_p99};
 use crate::moves::{CopyFigures, RebalanceFigures};
 use crate::over_time::rate_over_time;
 use crate::provenance::{Provenance, READS_ASKED, WRITES_ASKED};
+use crate::ran_out::overwritten_share;
 use ledger::{LedgerError, Measure, PhaseKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -122,6 +123,8 @@ pub struct Cell {
     pub near: DeviceFigures,
     /// What the lowest visible devices did.
     pub low: DeviceFigures,
+    /// Share of the database's pages that the phase overwrote at least once, as counted when they came home.
+    pub overwritten_share: Option<Figure>,
     /// Latency by class of operation.
     pub latency: Vec<Latency>,
     /// Bytes the lowest devices moved per operation, both directions.
@@ -176,6 +179,7 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
         engine: engine(&figure),
         near: device(&figure, NEAR),
         low: device(&figure, LOW),
+        overwritten_share: figure(&overwritten_share),
         latency: latencies(phase.kind, &seen)?,
         device_bytes_per_operation: figure(&|run| over(moved(run), operations(run))),
         device_bytes_per_asked_byte: figure(&|run| over(moved(run), asked(run))),

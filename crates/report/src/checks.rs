@@ -6,6 +6,7 @@
 use crate::analysis::{Analysis, Verdict, same_look};
 use crate::cell_checks::At;
 use crate::history::{Book, Seen};
+use crate::ran_out::{in_phase, is_full};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -163,6 +164,15 @@ fn invalid_runs(book: &Book, stack: &str, phase: &str) -> Vec<Check> {
         ledger::PhaseStatus::Invalid(reason) => Some(format!("invalid: {reason}")),
         ledger::PhaseStatus::Failed(reason) => Some(format!("failed: {reason}")),
     };
+    let full = in_phase(book, stack, phase).map(|ran_out| Check {
+        subject: "space".into(),
+        stack: Some(stack.into()),
+        phase: Some(phase.into()),
+        status: Status::Note,
+        figure: ran_out.words,
+        threshold: "enough".into(),
+        advice: "a result of this stack at this size: it is ranked only in what came before".into(),
+    });
     let one = |(block, reason): (u32, String)| Check {
         subject: "phase status".into(),
         stack: Some(stack.into()),
@@ -173,8 +183,10 @@ fn invalid_runs(book: &Book, stack: &str, phase: &str) -> Vec<Check> {
         advice: "remove the cause and run the study again; this run is in no figure".into(),
     };
     book.seen(stack, phase)
+        .filter(|(_, seen)| !is_full(seen))
         .filter_map(|(block, seen)| Some((block, reason(seen)?)))
         .map(one)
+        .chain(full)
         .collect()
 }
 

@@ -130,6 +130,15 @@ impl Book {
         self.ran.keys().map(|(block, _)| block + 1).max().unwrap_or(0)
     }
 
+    /// The earlier phase that a phase is held against, as the study says.
+    pub(crate) fn against(&self, phase: &str) -> Option<&PhaseHead> {
+        let key = format!("phase.{phase}.against");
+        let said = self.settings.iter().find(|setting| setting.key == key)?;
+        let table: toml::Table = toml::from_str(&format!("name = {}", said.value)).ok()?;
+        let name = table.get("name")?.as_str()?;
+        self.phases.iter().find(|head| head.name == name)
+    }
+
     pub(crate) fn ran(&self, block: u32, stack: &str) -> Option<&Ran> {
         self.ran.get(&(block, stack.to_string()))
     }

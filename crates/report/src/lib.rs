@@ -11,6 +11,7 @@
 mod analysis;
 mod cell_checks;
 mod cells;
+mod changes;
 mod checks;
 mod contrast;
 mod differences;
@@ -32,6 +33,7 @@ mod over_time;
 mod page;
 mod provenance;
 pub mod published;
+mod ran_out;
 mod rank;
 mod sentence;
 mod spark;
@@ -49,6 +51,7 @@ pub use analysis::{
     StopReason, StudyHead, Unranked, Verdict,
 };
 pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
+pub use changes::Change;
 pub use checks::{Check, Status};
 pub use figures::Figure;
 pub use html::html;
@@ -64,4 +67,5 @@ pub use others::NotTested;
 pub use provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
 };
+pub use ran_out::RanOut;
 pub use terminal::{Style, terminal};

@@ -41,6 +41,8 @@ pub fn markdown(analysis: &Analysis) -> String {
         }
         out.push('\n');
     }
+    changes(&mut out, analysis);
+    ran_out(&mut out, analysis);
     for phase in analysis.phases.iter().filter(|phase| !phase.cells.is_empty()) {
         table(&mut out, phase);
         imported(&mut out, analysis, &phase.name);
@@ -82,6 +84,34 @@ pub fn markdown(analysis: &Analysis) -> String {
     out
 }
 
+/// Stacks that had no space left.
+fn ran_out(out: &mut String, analysis: &Analysis) {
+    for phase in &analysis.phases {
+        for one in &phase.ran_out_of_space {
+            let said = format!("{} {} in {}", one.stack, one.words, phase.name);
+            out.push_str(&format!("**{}**\n\n", plain(&said)));
+        }
+    }
+}
+
+/// Phases against earlier ones on the same stack.
+fn changes(out: &mut String, analysis: &Analysis) {
+    if analysis.changes.is_empty() {
+        return;
+    }
+    out.push_str("| phase | against | stack | verdict |\n| --- | --- | --- | --- |\n");
+    for one in &analysis.changes {
+        out.push_str(&format!(
+            "| {} | {} | {} | {} |\n",
+            plain(&one.phase),
+            plain(&one.against),
+            plain(&one.stack),
+            plain(&one.words)
+        ));
+    }
+    out.push('\n');
+}
+
 /// The table of one phase.
 fn table(out: &mut String, phase: &PhaseReport) {
     out.push_str(&format!("### {} ({})\n\n", plain(&phase.name), phase.kind));
@@ -118,7 +148,16 @@ fn table(out: &mut String, phase: &PhaseReport) {
         ));
     }
     out.push('\n');
-    let lines: Vec<String> = phase.cells.iter().flat_map(moves::lines).collect();
+    let overwritten = |cell: &crate::Cell| {
+        let share = cell.overwritten_share?.median;
+        Some(format!(
+            "{}: {} of the pages overwritten at least once",
+            cell.stack,
+            percent(share)
+        ))
+    };
+    let lines = phase.cells.iter().filter_map(overwritten);
+    let lines: Vec<String> = lines.chain(phase.cells.iter().flat_map(moves::lines)).collect();
     for line in &lines {
         out.push_str(&format!("- {}\n", plain(line)));
     }

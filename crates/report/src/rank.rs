@@ -8,16 +8,19 @@ use crate::analysis::{DroppedBlock, Unranked};
 use crate::cells::Metric;
 use crate::history::{Book, PhaseHead, Ran};
 use crate::provenance::Provenance;
+use crate::ran_out;
 use ledger::{LedgerError, PhaseStatus, Stack, TrialStatus};
 use stats::{Decision, Design, History};
 use std::collections::BTreeSet;
 
-/// A stack against its base in a phase.
+/// A stack against its base in a phase, or against itself in an earlier one.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
     pub stack: String,
     pub base: String,
     pub phase: PhaseHead,
+    /// The earlier phase; stack and base are then the same.
+    pub before: Option<PhaseHead>,
 }
 
 /// The outcome.
@@ -59,7 +62,8 @@ pub(crate) fn takes_part(book: &Book, stack: &Stack) -> Result<(), String> {
 
 /// Judges the file.
 pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
-    let (pairs, unranked) = pairs(book);
+    let (mut pairs, mut unranked) = pairs(book);
+    pairs.extend(changes(book, &mut unranked));
     let mut histories: Vec<History> = pairs
         .iter()
         .map(|pair| History {
@@ -134,7 +138,7 @@ fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
         }
         let base = base_of(book, stack);
         for phase in book.phases.iter().filter(|phase| phase.ranked) {
-            let own = provenance(book, &stack.name, phase).objection();
+            let own = objection_of(book, &stack.name, phase);
             let Some(base) = base else {
                 // A base has nothing to be compared with, but what it is must be said.
                 unranked.extend(own.map(|reason| unfit(&stack.name, phase, reason)));
@@ -146,6 +150,7 @@ fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
                     stack: stack.name.clone(),
                     base: base.into(),
                     phase: phase.clone(),
+                    before: None,
                 }),
             }
         }
@@ -162,8 +167,51 @@ fn unfit(stack: &str, phase: &PhaseHead, reason: String) -> Unranked {
 }
 
 fn base_objection(book: &Book, base: &str, phase: &PhaseHead) -> Option<String> {
-    let objection = provenance(book, base, phase).objection()?;
+    let objection = objection_of(book, base, phase)?;
     Some(format!("its base {base} cannot be ranked: {objection}"))
+}
+
+/// Why a stack cannot be ranked in a phase: it had no space left by then, or a cache answered.
+fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
+    if let Some((place, ran_out)) = ran_out::first(book, stack) {
+        let at = &book.phases[place].name;
+        if *at == phase.name {
+            return Some(ran_out.words);
+        }
+        if book.phases.iter().position(|head| head.name == phase.name) > Some(place) {
+            return Some(format!("it ran out of space in {at}"));
+        }
+    }
+    provenance(book, stack, phase).objection()
+}
+
+/// Phases that are held against an earlier one, on each stack that took part.
+fn changes(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for stack in book.stacks.iter().filter(|stack| takes_part(book, stack).is_ok()) {
+        for phase in &book.phases {
+            let Some(before) = book.against(&phase.name) else {
+                continue;
+            };
+            let objection = |of: &PhaseHead| objection_of(book, &stack.name, of);
+            let of_before = || Some(format!("{} cannot be ranked: {}", before.name, objection(before)?));
+            match objection(phase).or_else(of_before) {
+                Some(reason) => {
+                    let said = unfit(&stack.name, phase, reason);
+                    if !unranked.contains(&said) {
+                        unranked.push(said);
+                    }
+                }
+                None => pairs.push(Pair {
+                    stack: stack.name.clone(),
+                    base: stack.name.clone(),
+                    phase: phase.clone(),
+                    before: Some(before.clone()),
+                }),
+            }
+        }
+    }
+    pairs
 }
 
 /// A phase not yet seen has no objection: `provenance` of nothing would say that nothing was asked.
@@ -205,9 +253,15 @@ fn objection(ran: &Ran, stack: &str, pairs: &[Pair]) -> Option<String> {
     let compared: BTreeSet<&str> = pairs
         .iter()
         .filter(|pair| pair.stack == stack || pair.base == stack)
-        .map(|pair| pair.phase.name.as_str())
+        .flat_map(|pair| [Some(&pair.phase), pair.before.as_ref()])
+        .flatten()
+        .map(|phase| phase.name.as_str())
         .collect();
     for (name, seen) in &ran.phases {
+        // A result of the stack, for which it is not ranked from there on; no reason to drop the others' block.
+        if ran_out::is_full(seen) {
+            continue;
+        }
         // What is not ranked (ageing, say) still shapes what comes after it.
         if seen.run.ranked && !compared.contains(name.as_str()) {
             continue;
@@ -224,11 +278,12 @@ fn objection(ran: &Ran, stack: &str, pairs: &[Pair]) -> Option<String> {
 
 fn log_ratio(book: &Book, block: u32, pair: &Pair) -> Result<Option<f64>, LedgerError> {
     let metric = Metric::of(pair.phase.kind);
-    let value = |stack: &str| match book.ran(block, stack).and_then(|ran| ran.phases.get(&pair.phase.name)) {
-        Some(seen) => metric.value(seen),
-        None => Ok(None),
+    let value = |stack: &str, phase: &PhaseHead| {
+        let ran = book.ran(block, stack).and_then(|ran| ran.phases.get(&phase.name));
+        ran.map_or(Ok(None), |seen| metric.value(seen))
     };
-    Ok(match (value(&pair.stack)?, value(&pair.base)?) {
+    let of_base = pair.before.as_ref().unwrap_or(&pair.phase);
+    Ok(match (value(&pair.stack, &pair.phase)?, value(&pair.base, of_base)?) {
         (Some(x), Some(base)) => stats::log_ratio(x, base, metric.orientation()),
         _ => None,
     })

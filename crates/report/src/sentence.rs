@@ -4,6 +4,7 @@
 //! a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
 
 use crate::analysis::{Analysis, Comparison, GoOn, StopReason, Verdict};
+use crate::changes;
 use crate::checks::Status;
 use crate::format::{percent, ratio};
 
@@ -12,7 +13,13 @@ const LENGTH_MAX: usize = 235;
 
 pub(crate) fn sentence(analysis: &Analysis) -> String {
     let mut said = if analysis.comparisons.is_empty() {
-        nothing_ranked(analysis)
+        let mut clauses: Vec<String> = changes::clause(&analysis.changes).into_iter().collect();
+        clauses.extend(ran_out(analysis));
+        if clauses.is_empty() {
+            nothing_ranked(analysis)
+        } else {
+            fitted(&clauses)
+        }
     } else {
         ranked(analysis)
     };
@@ -110,8 +117,31 @@ fn ranked(analysis: &Analysis) -> String {
     for group in &groups {
         clauses.extend(group.clauses(analysis, &lost, groups.len() > 1));
     }
+    // What the study asks of a stack alone stands right after the answer.
+    let after = clauses.len().min(1);
+    let beside = changes::clause(&analysis.changes).into_iter().chain(ran_out(analysis));
+    clauses.splice(after..after, beside);
     clauses.extend(left_out(analysis));
     fitted(&clauses)
+}
+
+/// "btrfs ran out of space in ageing".
+fn ran_out(analysis: &Analysis) -> Option<String> {
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for phase in &analysis.phases {
+        for one in &phase.ran_out_of_space {
+            if !found.iter().any(|(stack, _)| *stack == one.stack) {
+                found.push((&one.stack, &phase.name));
+            }
+        }
+    }
+    let (_, first) = *found.first()?;
+    let stacks: Vec<&str> = found
+        .iter()
+        .filter(|(_, phase)| *phase == first)
+        .map(|(stack, _)| *stack)
+        .collect();
+    Some(format!("{} ran out of space in {first}", listed(&stacks, "and")))
 }
 
 /// As many clauses as fit; the first always stands.

@@ -6,7 +6,7 @@
 use crate::analysis::{Analysis, GoOn};
 use crate::contrast::{contrast, same};
 use crate::page::{Page, paint, paint_bold, plain};
-use crate::terminal_findings::{doubts, left_out, others, verdicts};
+use crate::terminal_findings::{changes, doubts, left_out, others, verdicts};
 use crate::terminal_imported::{imported_alone, imported_beside};
 use crate::terminal_storage::{layouts, memory};
 use crate::terminal_tables::phase_tables;
@@ -55,6 +55,7 @@ pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     layouts(&mut page, analysis);
     memory(&mut page, analysis);
     verdicts(&mut page, analysis);
+    changes(&mut page, analysis);
     others(&mut page, analysis);
     published(&mut page, analysis);
     left_out(&mut page, analysis);

@@ -4,6 +4,7 @@
 //! that hide an eleventh of another.
 
 use crate::analysis::{Analysis, Comparison, Unranked, Verdict};
+use crate::changes::Change;
 use crate::checks::Status;
 use crate::doubts::merged;
 use crate::format::{percent, ratio};
@@ -49,6 +50,10 @@ pub(crate) fn verdicts(page: &mut Page, analysis: &Analysis) {
             None => page.put(line, plain()),
         }
     }
+    chances(page, analysis);
+}
+
+fn chances(page: &mut Page, analysis: &Analysis) {
     page.say(
         &format!(
             "  Chance of any false verdict in the study: at most {}; equivalent means within {}.",
@@ -58,6 +63,44 @@ pub(crate) fn verdicts(page: &mut Page, analysis: &Analysis) {
         2,
         plain(),
     );
+}
+
+/// Phases against earlier ones on the same stack: a table for each pair.
+pub(crate) fn changes(page: &mut Page, analysis: &Analysis) {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for one in &analysis.changes {
+        if !pairs.contains(&(&one.phase, &one.against)) {
+            pairs.push((&one.phase, &one.against));
+        }
+    }
+    for (phase, against) in &pairs {
+        page.title(&format!(
+            "{phase} against {against}, on the same stack (ratio, above 1 is better)"
+        ));
+        let of = |one: &&Change| (one.phase.as_str(), one.against.as_str()) == (*phase, *against);
+        let rows: Vec<&Change> = analysis.changes.iter().filter(of).collect();
+        let names: Vec<String> = rows.iter().map(|one| escaped(&one.stack)).collect();
+        let columns = [
+            texts("ratio", &rows, |one| one.ratio.map(ratio)),
+            texts("interval", &rows, |one| {
+                let high = one.high.map_or("unbounded".into(), ratio);
+                Some(format!("{} to {high}", one.low.map(ratio)?))
+            }),
+            texts("blocks", &rows, |one| one.n.map(|n| n.to_string())),
+            texts("verdict", &rows, |one| Some(one.verdict.words().into())),
+        ];
+        let columns: Vec<Column> = columns.into_iter().flatten().collect();
+        for (index, line) in table(&names, &columns, page.width).into_iter().enumerate() {
+            match (index % (rows.len() + 2)).checked_sub(2).map(|row| rows[row].verdict) {
+                Some(verdict) => page.put_ending(&line, verdict.words(), verdict_paint(verdict)),
+                None if line.is_empty() => {}
+                None => page.put(line, plain()),
+            }
+        }
+    }
+    if !pairs.is_empty() && analysis.comparisons.is_empty() {
+        chances(page, analysis);
+    }
 }
 
 fn texts<T>(title: &'static str, rows: &[&T], of: impl Fn(&T) -> Option<String>) -> Option<Column> {

@@ -33,8 +33,13 @@ pub(crate) fn phase_tables(page: &mut Page, phase: &PhaseReport) {
     } else {
         format!("{} ({about})", phase.name)
     });
+    for one in &phase.ran_out_of_space {
+        page.say(&format!("  {} {}", one.stack, one.words), 4, plain());
+    }
     if phase.cells.is_empty() {
-        page.say("  no valid run", 2, plain());
+        if phase.ran_out_of_space.is_empty() {
+            page.say("  no valid run", 2, plain());
+        }
         return;
     }
     let names: Vec<String> = phase.cells.iter().map(|cell| escaped(&cell.stack)).collect();
@@ -131,6 +136,9 @@ fn work_columns(phase: &PhaseReport, page: &Page) -> Vec<Column> {
             "asked/s",
             engine(|cell| cell.engine.writes_per_s, number),
         ),
+        column(phase, "pages over-", "written", |cell| {
+            cell.overwritten_share.map(|share| percent(share.median))
+        }),
         column(phase, "unsent", "of due", |cell| {
             let share = cell.unsent_share.filter(|_| phase.kind == "open")?;
             Some(percent(share.median))

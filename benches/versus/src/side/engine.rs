@@ -23,6 +23,7 @@ pub(crate) fn random_work(side: &Side, update_pct: u32) -> RandomWork {
         heavy: false,
         outstanding: 1,
         hotspot: None,
+        hot_schema_frequency: 0,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `assay check`: what a study would do, before it does anything.
 
-use super::{print, print_json, run};
+use super::{print, print_json, proportions, run};
 use crate::cli;
 use crate::exit::Failure;
 use plan::{LunSource, Scale, StackKind, Study};
@@ -121,6 +121,7 @@ impl Facts {
         if let Some(beside) = published(study) {
             text.push_str(&row_text("published", &beside));
         }
+        text.push_str(&proportions::words(study, &proportions::rows(study, blocks)));
         slob(&mut text, study);
         self.touches(&mut text);
         text.push_str("\nNothing was touched.\n");
@@ -185,6 +186,7 @@ impl Facts {
             "creates": self.creates,
             "destroys": self.destroys.iter()
                 .map(|(p, v)| json!({ "device": p.display().to_string(), "verdict": v })).collect::<Vec<_>>(),
+            "proportions": proportions::as_json(&proportions::rows(study, self.blocks)),
             "settings": settings,
             "slob_conf": study.slob.iter().map(|r| json!({
                 "phase": r.phase, "file": r.file, "line": r.line, "key": r.key, "seed": r.seed, "used": r.used,
@@ -331,7 +333,7 @@ fn seconds(ns: u64) -> String {
 }
 
 /// Bytes rounded for reading.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     match bytes {
         b if b >= 10 << 30 => format!("{:.0} GiB", b as f64 / (1u64 << 30) as f64),
         b if b >= 1 << 30 => format!("{:.1} GiB", b as f64 / (1u64 << 30) as f64),

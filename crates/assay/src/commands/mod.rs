@@ -6,6 +6,7 @@ mod clean;
 mod dg;
 mod import;
 mod page_file;
+mod proportions;
 mod published;
 mod quick;
 mod report;

@@ -1,5 +1,6 @@
 //! `assay run`: checks what it is told, prepares the site, lets the story run, prints the report.
 
+use super::proportions;
 use super::report as reporting;
 use crate::cli::{self, FailOn, Format};
 use crate::exit::Failure;
@@ -45,12 +46,18 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
 }
 
 /// Reads a study; what is wrong with it is exit code 2.
-pub(crate) fn load(path: &Path, scale: Option<f64>) -> Result<Study, Failure> {
+pub(crate) fn load(path: &Path, scale: Option<cli::Scale>) -> Result<Study, Failure> {
+    let refused = |e: plan::PlanError| Failure::Usage(anyhow!("{e}"));
     let study = match scale {
-        Some(factor) => plan::load_scaled(path, factor),
+        Some(cli::Scale::Factor(factor)) => plan::load_scaled(path, factor),
+        Some(cli::Scale::Seed) => {
+            let as_written = plan::load(path).map_err(refused)?;
+            let factor = proportions::seed_factor(&as_written).map_err(Failure::Usage)?;
+            plan::load_scaled(path, factor)
+        }
         None => plan::load(path),
     };
-    let study = study.map_err(|e| Failure::Usage(anyhow!("{e}")))?;
+    let study = study.map_err(refused)?;
     if let Some(id) = &study.published {
         let theirs = |pairs: &[(String, String)]| pairs.iter().map(|(_, theirs)| theirs.clone()).collect::<Vec<_>>();
         let (stacks, phases) = (theirs(&study.stands_for.stacks), theirs(&study.stands_for.phases));

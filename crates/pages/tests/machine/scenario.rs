@@ -87,6 +87,7 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         heavy: pick(&[0, 1]) == 1,
         outstanding: pick(&[1, 2]) as u32,
         hotspot: None,
+        hot_schema_frequency: 0,
     };
     Scenario {
         shape,

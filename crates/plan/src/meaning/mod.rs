@@ -37,7 +37,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         question: settle.question(&header.question),
         published: settle.published(&header.published),
         margin: or(&header.margin, Share(0.05), home).value,
-        time_limit: or(&header.time_limit, Duration(15 * MINUTE), home).value,
+        time_limit: longer(or(&header.time_limit, Duration(15 * MINUTE), home).value, factor),
         blocks: header
             .blocks
             .as_ref()
@@ -170,6 +170,13 @@ impl Settle<'_> {
             }
         }
     }
+}
+
+/// A limit for a study `factor` times as large: filling, loading, ageing and scans without a time take as much longer. A
+/// smaller one keeps its limit, for its timed phases stay as long.
+fn longer(limit: Duration, factor: f64) -> Duration {
+    let seconds = (limit.0 as f64 * factor / SECOND as f64).min(1e9) as u64;
+    Duration(limit.0.max(seconds * SECOND))
 }
 
 /// `bytes` times `factor`, rounded down to a round number of bytes: a whole MiB, or 64 KiB below 16 MiB.

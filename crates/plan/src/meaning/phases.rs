@@ -5,9 +5,10 @@
 
 use super::{MIB, MINUTE, Settle, moves, or};
 use crate::error::Span;
-use crate::study::{Hotspot, Phase, PhaseKind, Random, RedoStress, Scan};
+use crate::passes::PASSES_MAX;
+use crate::study::{Age, Hotspot, Phase, PhaseKind, Random, RedoStress, Scan};
 use crate::units::{Bytes, Duration};
-use crate::written::{At, FlatHotspot, PhaseWord, WrittenHotspot, WrittenPhase, WrittenStudy};
+use crate::written::{At, FlatHotspot, PhaseWord, WrittenHotspot, WrittenPhase, WrittenStudy, nearest};
 
 pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Phase> {
     settle.unique(written.phases.iter().map(|phase| &phase.name), "phase");
@@ -23,6 +24,7 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
                 (PhaseKind::Random(random), usual)
             }
             PhaseWord::Scan => (PhaseKind::Scan(scan(phase, schemas, settle)), None),
+            PhaseWord::Age => (PhaseKind::Age(age(phase, settle)), None),
             PhaseWord::Copy => (PhaseKind::Copy(moves::copy(phase, settle)), None),
             PhaseWord::Rebalance => {
                 let work = random(phase, settle);
@@ -43,11 +45,13 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
             );
         }
         let ranked = ranked.value;
+        let against = against(phase, &kind, &phases, settle);
         phases.push(Phase {
             name,
             kind,
             time: time.value,
             ranked,
+            against,
         });
     }
     phases
@@ -55,8 +59,8 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
 
 fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle<'_>) {
     match (time.value, kind) {
-        (Some(_), PhaseKind::Copy(_) | PhaseKind::Rebalance(_)) => {
-            let cure = "remove `time`: a copy ends with the last byte, a rebalance `after` the last extent has moved";
+        (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_)) => {
+            let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, a rebalance `after` the last extent";
             settle
                 .findings
                 .add(&time.span, "this phase ends when its work is done", cure);
@@ -108,6 +112,13 @@ fn random(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Random {
         think_tm_min: or(&phase.think_tm_min, Duration(100_000_000), home).value,
         think_tm_max: or(&phase.think_tm_max, Duration(500_000_000), home).value,
         hotspot: hotspot(phase, settle),
+        hot_schema_frequency: settle.count(
+            &phase.hot_schema_frequency,
+            "hot_schema_frequency",
+            0,
+            0..=1_000_000,
+            home,
+        ),
         rate: phase.rate.as_ref().and_then(|at| at.value).map(|rate| rate.0),
     };
     check_random(phase, &random, settle);
@@ -152,22 +163,7 @@ fn check_random(phase: &WrittenPhase, random: &Random, settle: &mut Settle<'_>) 
             settle.findings.add(&at.span, "`rate` is out of range", cure);
         }
     }
-    if random.outstanding > random.work_unit {
-        let span = phase
-            .outstanding
-            .as_ref()
-            .or(phase.work_unit.as_ref())
-            .map_or(home, |at| &at.span);
-        let message = format!(
-            "`outstanding` is {}, but an operation touches {} pages (`work_unit`)",
-            random.outstanding, random.work_unit
-        );
-        settle.findings.add(
-            span,
-            message,
-            format!("write outstanding = {} or less", random.work_unit),
-        );
-    }
+    check_outstanding(phase, random.outstanding, random.work_unit, settle);
     if random.scan_table_size.0 < 32 << 10 {
         let span = phase.scan_table_size.as_ref().map_or(home, |at| &at.span);
         settle.findings.add(
@@ -176,6 +172,62 @@ fn check_random(phase: &WrittenPhase, random: &Random, settle: &mut Settle<'_>) 
             "write scan_table_size = \"1MiB\"",
         );
     }
+}
+
+fn check_outstanding(phase: &WrittenPhase, outstanding: u32, work_unit: u32, settle: &mut Settle<'_>) {
+    if outstanding <= work_unit {
+        return;
+    }
+    let span = phase.outstanding.as_ref().or(phase.work_unit.as_ref());
+    let message = format!("`outstanding` is {outstanding}, but an operation touches {work_unit} pages (`work_unit`)");
+    let cure = format!("write outstanding = {work_unit} or less");
+    settle
+        .findings
+        .add(span.map_or(&phase.span, |at| &at.span), message, cure);
+}
+
+/// Sixteen pages a transaction: large enough that the log is not flushed for each page, small enough for a small cache.
+fn age(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Age {
+    let home = &phase.span;
+    let age = Age {
+        passes: settle.count(&phase.passes, "passes", 1, 1..=PASSES_MAX, home),
+        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536, home),
+        work_unit: settle.count(&phase.work_unit, "work_unit", 16, 1..=1024, home),
+        redo_stress: or(&phase.redo_stress, RedoStress::Lite, home).value,
+        outstanding: settle.count(&phase.outstanding, "outstanding", 1, 1..=1024, home),
+    };
+    check_outstanding(phase, age.outstanding, age.work_unit, settle);
+    age
+}
+
+/// The earlier phase that this one is held against: one whose figure means the same.
+fn against(phase: &WrittenPhase, kind: &PhaseKind, earlier: &[Phase], settle: &mut Settle<'_>) -> Option<String> {
+    let at = phase.against.as_ref()?;
+    let Some(other) = earlier.iter().find(|other| other.name == at.value) else {
+        let names = earlier.iter().map(|other| other.name.as_str());
+        let cure = match nearest(&at.value, names) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => "name a phase that comes before this one, as `against = \"fresh scan\"`".to_string(),
+        };
+        settle
+            .findings
+            .add(&at.span, format!("no phase {:?} comes before this one", at.value), cure);
+        return None;
+    };
+    let open = |kind: &PhaseKind| matches!(kind, PhaseKind::Random(random) if random.rate.is_some());
+    if std::mem::discriminant(kind) != std::mem::discriminant(&other.kind) || open(kind) != open(&other.kind) {
+        let message = format!(
+            "{:?} is a phase of another kind: the two have no figure in common",
+            at.value
+        );
+        settle.findings.add(
+            &at.span,
+            message,
+            "hold a scan against a scan, random work against random work, both with a `rate` or both without",
+        );
+        return None;
+    }
+    Some(at.value.clone())
 }
 
 /// The hot spot, from the table or from SLOB's flat names.

@@ -11,7 +11,7 @@ use crate::units::{Bytes, Duration, Rate};
 use toml::de::DeValue;
 
 /// `[[phase]]`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct WrittenPhase {
     pub(crate) span: Span,
     pub(crate) name: Option<At<String>>,
@@ -48,9 +48,15 @@ pub(crate) struct WrittenPhase {
     pub(crate) power: Option<At<u64>>,
     pub(crate) before: Option<At<Duration>>,
     pub(crate) after: Option<At<Duration>>,
+    pub(crate) passes: Option<At<u64>>,
+    pub(crate) after_each: Option<At<Vec<String>>>,
+    /// An earlier phase that this one is held against, on the same stack.
+    pub(crate) against: Option<At<String>>,
+    pub(crate) hot_schema_frequency: Option<At<u64>>,
 }
 
 /// `hotspot = { size, offset, frequency }`.
+#[derive(Clone)]
 pub(crate) struct WrittenHotspot {
     pub(crate) span: Span,
     pub(crate) size: Option<At<Bytes>>,
@@ -59,7 +65,7 @@ pub(crate) struct WrittenHotspot {
 }
 
 /// SLOB's DO_HOTSPOT and its companions.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FlatHotspot {
     pub(crate) on: Option<At<bool>>,
     pub(crate) mb: Option<At<u64>>,
@@ -84,11 +90,21 @@ const RANDOM: &[&str] = &[
     "hotspot_mb",
     "hotspot_offset_mb",
     "hotspot_frequency",
+    "hot_schema_frequency",
     "rate",
     "slob_conf",
 ];
 const SCAN: &[&str] = &["users", "degree", "parallel"];
 const COPY: &[&str] = &["to", "data", "redo", "chunk", "outstanding", "verify"];
+const AGE: &[&str] = &[
+    "passes",
+    "after_each",
+    "sessions",
+    "work_unit",
+    "redo_stress",
+    "outstanding",
+];
+const AGAINST: &[&str] = &["against"];
 const REBALANCE: &[&str] = &["add", "drop", "power", "before", "after"];
 
 /// Keys of each kind; one that several have stands with each.
@@ -98,17 +114,21 @@ const KEYS: &[(PhaseWord, &[&str])] = &[
     (PhaseWord::Copy, COPY),
     (PhaseWord::Rebalance, REBALANCE),
     (PhaseWord::Rebalance, RANDOM),
+    (PhaseWord::Age, AGE),
+    (PhaseWord::Random, AGAINST),
+    (PhaseWord::Scan, AGAINST),
+    (PhaseWord::Age, AGAINST),
+    (PhaseWord::Copy, AGAINST),
 ];
 
 const HOT_SCHEMA: (&str, &str) = (
-    "hot schemas come later",
-    "remove it; a hot range inside each schema is `hotspot`",
+    "the hot schema has another name here",
+    "write hot_schema_frequency = 3: every third operation of a session goes to the first schema",
 );
 
 /// Names that SLOB or habit suggests, and what they are called here.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("do_hotschema", HOT_SCHEMA.0, HOT_SCHEMA.1),
-    ("hot_schema_frequency", HOT_SCHEMA.0, HOT_SCHEMA.1),
     ("hotschema", HOT_SCHEMA.0, HOT_SCHEMA.1),
     ("hot_schema", HOT_SCHEMA.0, HOT_SCHEMA.1),
     (
@@ -190,6 +210,10 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
         power: s.get("power", findings),
         before: s.get("before", findings),
         after: s.get("after", findings),
+        passes: s.get("passes", findings),
+        after_each: s.get("after_each", findings),
+        against: s.get("against", findings),
+        hot_schema_frequency: s.get("hot_schema_frequency", findings),
         kind,
     };
     if let Some(kind) = &phase.kind {
@@ -206,7 +230,7 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
         && PHASES_TO_COME.contains(&word.as_ref())
     {
         let cure = format!(
-            "this version runs random, scan, copy and rebalance; {} come later",
+            "this version runs random, scan, age, copy and rebalance; {} come later",
             PHASES_TO_COME.join(", ")
         );
         findings.add(

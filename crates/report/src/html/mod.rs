@@ -5,6 +5,7 @@
 //! their numbers stand beside them; time lines are drawn by an embedded library. Prevents: a page that sends anything
 //! anywhere (its policy allows no request, and no script but our own two), and a chart without its numbers.
 
+mod changes;
 mod cost;
 mod differences;
 mod disclosure;

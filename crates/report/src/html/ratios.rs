@@ -27,6 +27,7 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
             ),
         );
     }
+    super::changes::chart(&mut body, source);
     left_out(&mut body, source);
     Section::new("ratios", "Verdicts", body)
 }
@@ -95,7 +96,7 @@ fn row(body: &mut Markup, source: &Source<'_>, forest: &Forest, one: &Comparison
     body.text(one.verdict.words());
 }
 
-fn verdict_class(verdict: Verdict) -> &'static str {
+pub(super) fn verdict_class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "better",
         Verdict::Worse => "worse",

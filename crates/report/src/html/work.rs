@@ -107,6 +107,9 @@ fn phase_table(part: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
         column("device writes", "MB/s", |cell: &Cell| {
             shown(cell.low.write_bytes_per_s, megabytes)
         }),
+        column("pages overwritten", "at least once", |cell: &Cell| {
+            ranged(cell.overwritten_share, percent)
+        }),
         column("size of a read", "KiB", |cell: &Cell| {
             shown(cell.near.bytes_per_read, kibibytes)
         }),

@@ -7,6 +7,7 @@
 use super::source::{Phase, Source, find};
 use crate::analysis::{Comparison, DroppedBlock};
 use crate::cells::Metric;
+use crate::changes::Change;
 use crate::history::Book;
 use ledger::LedgerError;
 use schemars::JsonSchema;
@@ -97,7 +98,7 @@ pub enum Agreement {
 /// `None` for a study that names no publication that this version knows.
 pub(crate) fn published(
     book: &Book,
-    comparisons: &[Comparison],
+    (comparisons, changes): (&[Comparison], &[Change]),
     dropped: &[DroppedBlock],
 ) -> Result<Option<Published>, LedgerError> {
     let Some(Ok(source)) = book.study.published.as_deref().map(find) else {
@@ -107,6 +108,7 @@ pub(crate) fn published(
     let judge = Judge {
         book,
         comparisons,
+        changes,
         dropped,
         map,
     };
@@ -177,6 +179,7 @@ fn all<'m>(pairs: &'m [(String, String)], theirs: &str) -> Vec<&'m str> {
 struct Judge<'b> {
     book: &'b Book,
     comparisons: &'b [Comparison],
+    changes: &'b [Change],
     dropped: &'b [DroppedBlock],
     map: Map,
 }
@@ -287,6 +290,19 @@ impl Judge<'_> {
                     return Ok(Some(found(1.0 / ratio, 1.0 / high, 1.0 / low)));
                 }
             }
+        }
+        let of_change =
+            |one: &&Change| stack == base && (&*one.stack, &*one.phase, &*one.against) == (stack, after, before);
+        if let Some(one) = self.changes.iter().find(of_change)
+            && let (Some(ratio), Some(low), Some(high), Some(n)) = (one.ratio, one.low, one.high, one.n)
+        {
+            return Ok(Some(MeasuredRatio {
+                ratio,
+                low,
+                high,
+                n,
+                tested: true,
+            }));
         }
         let metric_of = |phase: &str| {
             self.book

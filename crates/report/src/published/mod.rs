@@ -9,7 +9,7 @@ mod lines;
 mod source;
 
 pub use compare::{Agreement, MeasuredRatio, Published, PublishedFigure, PublishedRatio};
-pub use source::{Figures, Phase, PublishedError, Ratio, Source, check, find, sources};
+pub use source::{Figures, Phase, PublishedError, Ratio, Setup, Source, check, find, sources};
 
 pub(crate) use compare::published;
 pub(crate) use lines::lines;

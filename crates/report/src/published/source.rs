@@ -19,6 +19,8 @@ pub struct Source {
     pub about: String,
     /// Name and description; the first is the base of the ratios.
     pub stacks: Vec<[String; 2]>,
+    /// Sizes, where a study can keep their proportions.
+    pub setup: Option<Setup>,
     /// What was measured.
     #[serde(default, rename = "phase")]
     pub phases: Vec<Phase>,
@@ -28,6 +30,38 @@ pub struct Source {
     /// Ratios that are given in words, or cannot be made of the figures.
     #[serde(default, rename = "ratio")]
     pub ratios: Vec<Ratio>,
+}
+
+/// On what a publication measured, in numbers.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// LUNs of the data.
+    pub luns: u64,
+    /// Bytes of each.
+    pub lun_bytes: u64,
+    /// Bytes of the data.
+    pub data_bytes: u64,
+    /// Share of the smallest stack that they filled.
+    pub fill: f64,
+    /// Bytes of the database's memory.
+    pub cache_bytes: u64,
+    /// What the file system had for itself, in words.
+    pub file_cache: String,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Pages that a scan read at once.
+    pub multiblock_read: u64,
+    /// Tables.
+    pub schemas: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Users scanned, of all.
+    pub scan_users: u64,
+    /// Seconds of a run of random work.
+    pub random_s: u64,
+    /// What was done to make the data old, in words.
+    pub ageing: String,
 }
 
 /// One phase of a publication.

@@ -18,6 +18,19 @@ pub(super) fn workers(written: &WrittenStudy, study: &Study, findings: &mut Find
         let cure = format!("write workers = {schemas} or less, or raise `schemas` in [database]");
         findings.add(place(&written.header.workers, &written.header.span), message, cure);
     }
+    for (w, phase) in written.phases.iter().zip(&study.phases) {
+        let hot = match &phase.kind {
+            PhaseKind::Random(random) => random.hot_schema_frequency,
+            PhaseKind::Rebalance(rebalance) => rebalance.work.hot_schema_frequency,
+            _ => 0,
+        };
+        if hot > 0 && workers > 1 {
+            let message =
+                format!("a hot schema belongs to one of {workers} workers, which would have to do everybody's work");
+            let cure = "write workers = 1 in [study], or remove `hot_schema_frequency`";
+            findings.add(place(&w.hot_schema_frequency, &w.span), message, cure);
+        }
+    }
 }
 
 /// Where `[database]` stands, or the study.
@@ -123,6 +136,14 @@ pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Fin
         let random = match &phase.kind {
             PhaseKind::Random(random) => random,
             PhaseKind::Rebalance(rebalance) => &rebalance.work,
+            PhaseKind::Age(age) => {
+                if schema == Some(0) {
+                    no_pages(written, study, 1, findings);
+                    return;
+                }
+                changes(w, age.sessions, age.work_unit, study, findings);
+                continue;
+            }
             PhaseKind::Scan(_) | PhaseKind::Copy(_) => {
                 if schema == Some(0) {
                     no_pages(written, study, 1, findings);
@@ -136,7 +157,9 @@ pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Fin
             no_pages(written, study, random.work_unit, findings);
             return;
         }
-        changes(w, random, study, findings);
+        if random.update_pct > 0 {
+            changes(w, random.sessions, random.work_unit, study, findings);
+        }
         if let Some(schema) = schema {
             ranges(w, random, schema, findings);
         }
@@ -161,11 +184,8 @@ fn no_pages(written: &WrittenStudy, study: &Study, least: u32, findings: &mut Fi
 }
 
 /// Pages of open transactions stay in the cache, and their images in the redo log, until the commit.
-fn changes(w: &WrittenPhase, random: &Random, study: &Study, findings: &mut Findings) {
-    if random.update_pct == 0 {
-        return;
-    }
-    let pages = u64::from(random.sessions) * u64::from(random.work_unit);
+fn changes(w: &WrittenPhase, sessions: u32, work_unit: u32, study: &Study, findings: &mut Findings) {
+    let pages = u64::from(sessions) * u64::from(work_unit);
     let bytes = pages.saturating_mul(study.database.page.0);
     let span = w
         .work_unit
@@ -173,9 +193,7 @@ fn changes(w: &WrittenPhase, random: &Random, study: &Study, findings: &mut Find
         .or(w.sessions.as_ref())
         .map_or(&w.span, |at| &at.span);
     let asked = format!(
-        "{} sessions with {} pages each may hold {} changed",
-        random.sessions,
-        random.work_unit,
+        "{sessions} sessions with {work_unit} pages each may hold {} changed",
         Bytes(bytes)
     );
     if bytes > study.database.cache.0 / 2 {
