@@ -17,6 +17,8 @@ mod measure;
 mod read;
 mod rows;
 mod schema;
+mod sql_rows;
+mod sql_tables;
 mod write;
 
 pub use distribution::{decode_histogram, encode_histogram};
@@ -27,3 +29,4 @@ pub use imported::{ImportNote, ImportedFact, ImportedFigure, ImportedText};
 pub use measure::Measure;
 pub use rows::*;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
+pub use sql_rows::*;

@@ -120,6 +120,17 @@ measures! {
     RebalanceBeforeNs, "rebalance.before_ns", "ns", "time of the work before the rebalance";
     RebalanceDuringNs, "rebalance.during_ns", "ns", "time of the work beside the rebalance";
     RebalanceAfterNs, "rebalance.after_ns", "ns", "time of the work after the rebalance";
+    CpuUserNs, "cpu.user_ns", "ns", "processor time of all programs outside the kernel, of all processors";
+    CpuSystemNs, "cpu.system_ns", "ns", "processor time in the kernel, of all processors: system calls, interrupts and kernel threads";
+    CpuServerUserNs, "cpu.server.user_ns", "ns", "processor time of the processes of the database server outside the kernel; absent where the database runs in the tool's own process";
+    CpuServerSystemNs, "cpu.server.system_ns", "ns", "processor time of the processes of the database server in the kernel; absent where the database runs in the tool's own process";
+    CpuClientUserNs, "cpu.client.user_ns", "ns", "processor time outside the kernel of the threads that play the users; with a database in the tool's own process they do its work too";
+    CpuClientSystemNs, "cpu.client.system_ns", "ns", "processor time in the kernel of the threads that play the users; with a database in the tool's own process they do its work too";
+    MemoryServerBytesPeak, "memory.server_bytes_peak", "bytes", "memory of the database server's processes at its highest, what they share counted once";
+    DatabaseStorageNs, "database.storage_ns", "ns", "time that the database spent in storage calls, summed over its sessions: reads, writes, flushes, and waits for each other there; who told it stands in order_entry";
+    DatabaseRoundTrips, "database.round_trips", "trips", "batches of statements that the users sent to the server, each answered once";
+    DatabaseStatements, "database.statements", "statements", "statements of transactions that the users sent, begin and end of transactions not counted";
+    DatabaseTempBytes, "database.temp_bytes", "bytes", "bytes that the database wrote to temporary files";
     WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
 }
 

@@ -352,6 +352,6 @@ fn phase_kind(row: &Row<'_>) -> rusqlite::Result<PhaseKind> {
         .ok_or_else(|| unknown(4, &word))
 }
 
-fn unknown(column: usize, word: &str) -> Error {
+pub(crate) fn unknown(column: usize, word: &str) -> Error {
     Error::FromSqlConversionFailure(column, Type::Text, format!("\"{word}\" has no meaning here").into())
 }

@@ -6,6 +6,7 @@
 
 use crate::file_layout::FileLayout;
 use crate::measure::Measure;
+use crate::sql_rows::{BulkLoadRow, Database, OrderEntry};
 
 /// Identity of a trial in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -180,17 +181,21 @@ pub enum PhaseKind {
     Scan,
     /// Overwrite of every block once. Primary metric: elapsed time.
     Age,
-    /// Bulk load. Primary metric: elapsed time.
+    /// Bulk load on a database; `elapsed_ns` is the sum of its loads'. Primary metric: elapsed time.
     Bulk,
     /// Copy between stacks. Primary metric: elapsed time.
     Copy,
     /// Disks join and leave a disk group beside random work. Never ranked.
     Rebalance,
+    /// Order entry on a database, closed. Primary metric: new orders committed per minute.
+    Tpcc,
+    /// Order entry on a schedule. Primary metric: p99 of response of all transactions.
+    TpccOpen,
 }
 
 impl PhaseKind {
     /// All kinds.
-    pub const ALL: [PhaseKind; 8] = [
+    pub const ALL: [PhaseKind; 10] = [
         PhaseKind::Load,
         PhaseKind::Random,
         PhaseKind::Open,
@@ -199,6 +204,8 @@ impl PhaseKind {
         PhaseKind::Bulk,
         PhaseKind::Copy,
         PhaseKind::Rebalance,
+        PhaseKind::Tpcc,
+        PhaseKind::TpccOpen,
     ];
 
     /// The word in the file.
@@ -212,6 +219,8 @@ impl PhaseKind {
             PhaseKind::Bulk => "bulk",
             PhaseKind::Copy => "copy",
             PhaseKind::Rebalance => "rebalance",
+            PhaseKind::Tpcc => "tpcc",
+            PhaseKind::TpccOpen => "tpcc open",
         }
     }
 }
@@ -412,6 +421,12 @@ pub struct PhaseRecord {
     pub layouts: Vec<FileLayout>,
     /// What happened in it.
     pub events: Vec<Event>,
+    /// The database of this phase alone; that of a whole trial is recorded with the trial ([`crate::Ledger::database_of`]).
+    pub database: Option<Database>,
+    /// Order entry, in a phase of it.
+    pub order_entry: Option<OrderEntry>,
+    /// Bulk loads, one per row count, in a phase of them.
+    pub bulk_loads: Vec<BulkLoadRow>,
 }
 
 impl PhaseRecord {
@@ -427,6 +442,9 @@ impl PhaseRecord {
             extents: Vec::new(),
             layouts: Vec::new(),
             events: Vec::new(),
+            database: None,
+            order_entry: None,
+            bulk_loads: Vec::new(),
         }
     }
 }

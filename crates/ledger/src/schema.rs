@@ -9,11 +9,15 @@
 pub const APPLICATION_ID: i64 = 0x4153_5359;
 
 /// Version of the schema: version 2 added the tables of what was imported ([`crate::imported`]), version 3 that of how files lie
-/// ([`crate::file_layout`]).
-pub const SCHEMA_VERSION: i64 = 3;
+/// ([`crate::file_layout`]), version 4 those of real databases ([`crate::sql_rows`]).
+pub const SCHEMA_VERSION: i64 = 4;
 
 /// What later versions added; each statement does nothing where it is there already.
-pub(crate) const LATER: [&str; 2] = [crate::imported::TABLES, crate::file_layout::TABLE];
+pub(crate) const LATER: [&str; 3] = [
+    crate::imported::TABLES,
+    crate::file_layout::TABLE,
+    crate::sql_tables::TABLES,
+];
 
 /// Tables and views of version 1; those of later versions come on top ([`LATER`]).
 pub(crate) const SCHEMA: &str = "

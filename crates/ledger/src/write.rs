@@ -126,6 +126,13 @@ impl Ledger {
                 insert_extents(connection, record.run.trial, Some(phase), summary)?;
             }
             crate::file_layout::insert(connection, record.run.trial, Some(phase), &record.layouts)?;
+            if let Some(database) = &record.database {
+                crate::sql_tables::insert_database(connection, record.run.trial, Some(phase), database)?;
+            }
+            if let Some(work) = &record.order_entry {
+                crate::sql_tables::insert_order_entry(connection, phase, work)?;
+            }
+            crate::sql_tables::insert_bulk_loads(connection, phase, &record.bulk_loads)?;
             Ok(phase)
         })
     }

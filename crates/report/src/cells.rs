@@ -24,6 +24,8 @@ pub enum Metric {
     OperationsPerSecond,
     /// Bytes scanned per second, from totals including drain. Scans.
     BytesPerSecond,
+    /// New orders committed per minute, from totals including drain. Order entry.
+    NewOrdersPerMinute,
     /// 99th percentile of response in nanoseconds. Open phases.
     ResponseNsP99,
     /// Seconds from begin to idle devices. All others.
@@ -36,7 +38,8 @@ impl Metric {
         match kind {
             PhaseKind::Random => Metric::OperationsPerSecond,
             PhaseKind::Scan => Metric::BytesPerSecond,
-            PhaseKind::Open => Metric::ResponseNsP99,
+            PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
+            PhaseKind::Tpcc => Metric::NewOrdersPerMinute,
             PhaseKind::Load | PhaseKind::Age | PhaseKind::Bulk | PhaseKind::Copy | PhaseKind::Rebalance => {
                 Metric::ElapsedSeconds
             }
@@ -45,7 +48,9 @@ impl Metric {
 
     pub(crate) fn orientation(self) -> Orientation {
         match self {
-            Metric::OperationsPerSecond | Metric::BytesPerSecond => Orientation::HigherIsBetter,
+            Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => {
+                Orientation::HigherIsBetter
+            }
             Metric::ResponseNsP99 | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
         }
     }
@@ -53,7 +58,7 @@ impl Metric {
     /// What a ratio of it is a ratio of, in words.
     pub(crate) fn noun(self) -> &'static str {
         match self {
-            Metric::OperationsPerSecond | Metric::BytesPerSecond => "rate",
+            Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => "rate",
             Metric::ResponseNsP99 => "speed at p99 of response",
             Metric::ElapsedSeconds => "speed",
         }
@@ -65,11 +70,15 @@ impl Metric {
         Ok(match self {
             Metric::OperationsPerSecond => per_second(operations(seen)),
             Metric::BytesPerSecond => per_second(scanned_bytes(seen)),
+            Metric::NewOrdersPerMinute => per_second(new_orders(seen)).map(|rate| rate * 60.0),
             Metric::ResponseNsP99 => response_p99(seen)?,
             Metric::ElapsedSeconds => Some(seen.total_s()),
         })
     }
 }
+
+/// The class of transactions that order entry counts.
+pub(crate) const NEW_ORDER: &str = "new order";
 
 /// What the engine asked of storage, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -247,6 +256,13 @@ pub(crate) fn operations(seen: &Seen) -> Option<f64> {
             let count: u64 = service.map(|row| row.count).sum();
             (count > 0).then_some(count as f64)
         })
+}
+
+/// New orders committed, of a phase of order entry.
+pub(crate) fn new_orders(seen: &Seen) -> Option<f64> {
+    let rows = seen.histograms.iter();
+    let row = rows.filter(|row| row.class == NEW_ORDER && row.stamp == ledger::Stamp::Response);
+    row.map(|row| row.units as f64).next()
 }
 
 /// Bytes a scan got: by its users' own account, else what the engine asked for.

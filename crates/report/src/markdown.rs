@@ -118,6 +118,7 @@ fn table(out: &mut String, phase: &PhaseReport) {
     let metric = match phase.metric {
         crate::Metric::OperationsPerSecond => ("op/s", 1.0),
         crate::Metric::BytesPerSecond => ("MB/s", 1e6),
+        crate::Metric::NewOrdersPerMinute => ("new orders/min", 1.0),
         crate::Metric::ResponseNsP99 => ("p99 response, ms", 1e6),
         crate::Metric::ElapsedSeconds => ("s", 1.0),
     };

@@ -103,6 +103,7 @@ fn work_columns(phase: &PhaseReport, page: &Page) -> Vec<Column> {
     let (title, unit, form): (_, _, fn(f64) -> String) = match phase.metric {
         Metric::OperationsPerSecond => ("rate", "op/s", number),
         Metric::BytesPerSecond => ("rate", "MB/s", megabytes),
+        Metric::NewOrdersPerMinute => ("rate", "orders/min", number),
         Metric::ResponseNsP99 => ("p99", "response", nanoseconds),
         Metric::ElapsedSeconds => ("time", "s", number),
     };

@@ -62,6 +62,7 @@ pub(crate) fn primary(metric: Metric) -> (&'static str, &'static str, fn(f64) ->
     match metric {
         Metric::OperationsPerSecond => ("rate", "op/s", number),
         Metric::BytesPerSecond => ("rate", "MB/s", megabytes),
+        Metric::NewOrdersPerMinute => ("rate", "new orders/min", number),
         Metric::ResponseNsP99 => ("p99", "of response", nanoseconds),
         Metric::ElapsedSeconds => ("time", "s", number),
     }

@@ -1,0 +1,182 @@
+//! Row types of what a real database did: which one it was and how it was set, order entry, load curves, bulk load.
+//!
+//! Plain data, shared by writers and readers; they stand beside the rows of [`crate::rows`], which a phase of a database has too:
+//! its latencies are in [`HistogramRow`](crate::HistogramRow) (a class per kind of transaction, its `units` those committed), its
+//! scalars in measures. Prevents: a figure of a database without the settings it was taken under, a rate in which orders that were
+//! rolled back count, and conditions that were never asked passing for conditions that hold.
+
+use crate::rows::{PhaseId, Stamp, TrialId};
+
+/// One setting of a database as the database itself told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseSetting {
+    /// In the database's words: "shared_buffers", "synchronous".
+    pub name: String,
+    /// With its unit where it has one.
+    pub value: String,
+    /// Who set it, in the database's words or ours: "default", "configuration file", "study", "assay".
+    pub source: String,
+}
+
+/// A database: which, how it reaches storage, how it was set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Database {
+    /// "postgres" or "sqlite".
+    pub engine: String,
+    /// As it tells it: "15.18", "3.46.0".
+    pub version: String,
+    /// Its way to storage: "page cache", "direct file", "disk group".
+    pub access: String,
+    /// Started by the tool; false for a server that was there, of which only what it tells is seen.
+    pub managed: bool,
+    /// All settings, also those left at their defaults.
+    pub settings: Vec<DatabaseSetting>,
+}
+
+/// A [`Database`] as read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseRow {
+    /// The trial.
+    pub trial: TrialId,
+    /// The phase that it served; `None`: the whole trial.
+    pub phase: Option<PhaseId>,
+    /// The database.
+    pub database: Database,
+}
+
+/// Refusals and limit of one kind of transaction; its counts and latencies are in the histograms of the class of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionRow {
+    /// "new order", "payment", "order status", "delivery", "stock level".
+    pub class: String,
+    /// Tries that the database refused because they could not be serialised; each was made again with the same inputs.
+    pub serialisation_failures: u64,
+    /// Tries that the database refused to end a deadlock; each was made again with the same inputs.
+    pub deadlocks: u64,
+    /// The longest allowed 90th percentile of response.
+    pub limit_ns: u64,
+}
+
+/// One consistency condition, asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionRow {
+    /// "before" the phase, "after" it, "after crash".
+    pub moment: String,
+    /// Its number in the published description, 1 to 12.
+    pub condition: u32,
+    /// What it asks, in words.
+    pub says: String,
+    /// Rows that break it; 0: it holds.
+    pub found: u64,
+}
+
+/// Waits that are part of the service: for a lock, for the one writer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitRow {
+    /// For what: "write lock".
+    pub what: String,
+    /// HdrHistogram V2 with deflate, values in nanoseconds; 1 stands for no wait.
+    pub blob: Vec<u8>,
+    /// Waits, those of no time among them.
+    pub count: u64,
+    /// Their exact sum.
+    pub total_ns: u64,
+}
+
+/// The distribution of one class of operation in one step of a load curve, or in one load of a bulk phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepHistogram {
+    /// Class of operation, as in the phase's histograms.
+    pub class: String,
+    /// Which stamps.
+    pub stamp: Stamp,
+    /// HdrHistogram V2 with deflate, values in nanoseconds.
+    pub blob: Vec<u8>,
+    /// Operations that ended in the step.
+    pub count: u64,
+    /// The class's own unit: transactions committed, rows.
+    pub units: u64,
+}
+
+/// One step of a load curve: some users, for some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadStep {
+    /// Users.
+    pub users: u32,
+    /// Its first counted moment, since the phase began.
+    pub began_ns: u64,
+    /// Its last, since the phase began.
+    pub ended_ns: u64,
+    /// Distributions by class and stamp; the phase's own hold all steps together.
+    pub histograms: Vec<StepHistogram>,
+}
+
+/// Order entry in one phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderEntry {
+    /// Users; of a load curve the most.
+    pub users: u32,
+    /// Warehouses.
+    pub warehouses: u32,
+    /// Items, 100,000 unless the company is of reduced size.
+    pub items: u32,
+    /// Customers of a district, 3,000 unless the company is of reduced size.
+    pub customers: u32,
+    /// "read committed", "repeatable read", "serializable".
+    pub isolation: String,
+    /// "closed" or "open".
+    pub arrival: String,
+    /// Users type and think as the published description says; false: batch mode.
+    pub pauses: bool,
+    /// Where users work: "any warehouse", drawn anew for each transaction, or "own warehouse".
+    pub home: String,
+    /// Who told measure `database.storage_ns`, in words; `None`: nobody.
+    pub storage_told_by: Option<String>,
+    /// By kind of transaction.
+    pub transactions: Vec<TransactionRow>,
+    /// Conditions asked, those that hold too.
+    pub conditions: Vec<ConditionRow>,
+    /// Waits for locks.
+    pub waits: Vec<WaitRow>,
+    /// Steps of a load curve in the order run; empty for a phase with one number of users.
+    pub steps: Vec<LoadStep>,
+}
+
+/// Bytes of one thing in a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpaceRow {
+    /// "table", "index" or "other".
+    pub kind: String,
+    /// Its name: "bulk", "bulk_pk"; for "other" what it is, in words.
+    pub name: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// The files of a database had this size first after so many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrowthRow {
+    /// Rows committed.
+    pub rows: u64,
+    /// Since the load began.
+    pub at_ns: u64,
+    /// Bytes of all files, logs among them.
+    pub bytes: u64,
+}
+
+/// One row count of a bulk phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BulkLoadRow {
+    /// Rows loaded.
+    pub rows: u64,
+    /// From the first insert until everything was home.
+    pub elapsed_ns: u64,
+    /// Of it, bringing everything home after the last commit.
+    pub settle_ns: u64,
+    /// Space taken at the end, by table and by index.
+    pub space: Vec<SpaceRow>,
+    /// Growth of the files in its steps, the end among them.
+    pub growth: Vec<GrowthRow>,
+    /// Latency of the commits.
+    pub histograms: Vec<StepHistogram>,
+}
