@@ -117,6 +117,11 @@ pub trait Port {
 pub struct Waker(pub(crate) Option<std::sync::Arc<rustix::fd::OwnedFd>>);
 
 impl Waker {
+    /// A waker of a port outside this room: it adds 1 to this eventfd, which the port's wait looks at.
+    pub fn ringing(eventfd: std::sync::Arc<rustix::fd::OwnedFd>) -> Waker {
+        Waker(Some(eventfd))
+    }
+
     /// Wakes the port; no-op for ports that never block (the model).
     pub fn wake(&self) {
         if let Some(fd) = &self.0 {

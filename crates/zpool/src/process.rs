@@ -1,0 +1,340 @@
+//! The process that runs OpenZFS, seen from the lab: started, asked, ended, and known to be gone when it is.
+//!
+//! Takes which program to start (it must call [`crate::serve_standard_input`]), gives a handle that many ports share. Prevents: an
+//! abort in the library that takes the lab with it, and one that is noticed as a hang.
+
+use crate::error::ZpoolError;
+use crate::message::{Answer, Ask, Counted, DeviceFault, FileName, FileSpec, Imported, PoolSpec, Tuning};
+use crate::port::ZpoolPort;
+use crate::wire;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::MemfdFlags;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use targets::Extent;
+
+/// How long the process may take to export its pools before it is killed.
+const END_TIME: Duration = Duration::from_secs(130);
+/// Bytes of its last words that are kept.
+const LAST_WORDS: usize = 4096;
+
+/// Which program to start.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// The process, and its pools. Dropped when the last port and handle are: then pools are exported and the process ends.
+#[derive(Clone)]
+pub struct Zpool(Arc<Inner>);
+
+pub(crate) struct Inner {
+    control: Mutex<Option<UnixStream>>,
+    child: Mutex<Child>,
+    pidfd: OwnedFd,
+    pid: u32,
+    said: OwnedFd,
+    version: Mutex<String>,
+}
+
+fn call(what: &'static str) -> impl Fn(rustix::io::Errno) -> ZpoolError {
+    move |e| ZpoolError::Call { what, source: e.into() }
+}
+
+impl Zpool {
+    /// Starts the process and the library in it.
+    ///
+    /// # Errors
+    /// [`ZpoolError::Refused`] where OpenZFS is not installed, or not in a version that is known, with what to install.
+    pub fn start(launch: &Launch, tuning: &Tuning) -> Result<Zpool, ZpoolError> {
+        let (ours, theirs) = UnixStream::pair().map_err(|source| ZpoolError::Call {
+            what: "make a socket pair",
+            source,
+        })?;
+        let said = rustix::fs::memfd_create("last words", MemfdFlags::CLOEXEC).map_err(call("make a memory file"))?;
+        let started = |source| ZpoolError::Start {
+            path: launch.program.clone(),
+            source,
+        };
+        let stderr = said.try_clone().map_err(started)?;
+        let child = Command::new(&launch.program)
+            .args(&launch.arguments)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(stderr)
+            // A signal from the terminal is for the lab, which then closes the socket.
+            .process_group(0)
+            // The C library's heaps, one to a thread otherwise, keep what the cache gave back.
+            .env("MALLOC_ARENA_MAX", "4")
+            .spawn()
+            .map_err(started)?;
+        let pid = child.id();
+        let process = Pid::from_child(&child);
+        let pidfd = pidfd_open(process, PidfdFlags::empty()).map_err(call("watch the process"))?;
+        let (control, child) = (Mutex::new(Some(ours)), Mutex::new(child));
+        let zpool = Zpool(Arc::new(Inner {
+            control,
+            child,
+            pidfd,
+            pid,
+            said,
+            version: Mutex::default(),
+        }));
+        if let Answer::Started { version } = zpool.0.ask(&Ask::Start(tuning.clone()), &[])? {
+            *zpool.0.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
+        }
+        Ok(zpool)
+    }
+
+    /// The library's own version.
+    pub fn version(&self) -> String {
+        self.0.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.0.pid
+    }
+
+    /// Makes a pool.
+    pub fn create(&self, spec: &PoolSpec) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::Create(spec.clone()))
+    }
+
+    /// Opens a pool that lies on these devices, log devices included; what its logs hold is done again first.
+    pub fn import(&self, pool: &str, devices: &[PathBuf]) -> Result<Imported, ZpoolError> {
+        match self.0.ask(
+            &Ask::Import {
+                pool: pool.to_string(),
+                devices: devices.to_vec(),
+            },
+            &[],
+        )? {
+            Answer::Imported(imported) => Ok(imported),
+            _ => Ok(Imported { replayed_records: 0 }),
+        }
+    }
+
+    /// Closes a pool in good order. Its ports must be gone.
+    pub fn export(&self, pool: &str) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::Export(pool.to_string()))
+    }
+
+    /// Closes a pool and marks its devices as free. Its ports must be gone.
+    pub fn destroy(&self, pool: &str) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::Destroy(pool.to_string()))
+    }
+
+    /// Makes a file in a pool.
+    pub fn create_file(&self, spec: &FileSpec) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::CreateFile(spec.clone()))
+    }
+
+    /// Takes a file out of its pool. Its ports must be gone.
+    pub fn remove_file(&self, name: &FileName) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::RemoveFile(name.clone()))
+    }
+
+    /// Cuts a file to this length in bytes, durably.
+    pub fn truncate(&self, name: &FileName, bytes: u64) -> Result<(), ZpoolError> {
+        self.0.size(&Ask::Truncate(name.clone(), bytes)).map(drop)
+    }
+
+    /// A port on these files: file n of the port is the nth of the list. `memory` in bytes.
+    pub fn open(&self, files: &[FileName], memory: u64, depth: usize) -> Result<ZpoolPort, ZpoolError> {
+        ZpoolPort::open(Arc::clone(&self.0), files, memory, depth)
+    }
+
+    /// Waits until everything written so far is on the devices, in all pools.
+    pub fn sync(&self) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::Sync)
+    }
+
+    /// Everything the library and the device layer count.
+    pub fn count(&self) -> Result<Counted, ZpoolError> {
+        match self.0.ask(&Ask::Count, &[])? {
+            Answer::Counted(counted) => Ok(*counted),
+            _ => Ok(Counted::default()),
+        }
+    }
+
+    /// Where a file lies. Nobody may write to it meanwhile. The highest 16 bits of a physical offset are the device's number.
+    pub fn extents(&self, name: &FileName) -> Result<Vec<Extent>, ZpoolError> {
+        self.0.extents(name)
+    }
+
+    /// Plants a fault in the device layer.
+    pub fn plant(&self, fault: &DeviceFault) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::Fault(Some(fault.clone())))
+    }
+
+    /// Ends all planted faults.
+    pub fn mend(&self) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::Fault(None))
+    }
+
+    /// From now on no transaction group of this pool is written: only its intent log is. For tests of recovery.
+    pub fn freeze(&self, pool: &str) -> Result<(), ZpoolError> {
+        self.0.done(&Ask::Freeze(pool.to_string()))
+    }
+
+    /// Kills the process (SIGKILL) and waits for its end: the power cut of its pools. For tests of recovery.
+    pub fn kill(&self) {
+        let mut child = self.0.lock_child();
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+impl Inner {
+    fn lock_child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks one question.
+    pub(crate) fn ask(&self, ask: &Ask, fds: &[BorrowedFd<'_>]) -> Result<Answer, ZpoolError> {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = control.as_ref().and_then(|socket| {
+            wire::send(socket, ask, fds).ok()?;
+            wire::receive::<Answer>(socket).ok()?
+        });
+        match answer {
+            Some((Answer::Refused(refused), _)) => Err(refused.into()),
+            Some((answer, _)) => Ok(answer),
+            None => {
+                // Whatever comes now would answer another question.
+                *control = None;
+                Err(self.gone())
+            }
+        }
+    }
+
+    fn done(&self, ask: &Ask) -> Result<(), ZpoolError> {
+        self.ask(ask, &[]).map(drop)
+    }
+
+    /// Asks for a file's size, after what the question does.
+    pub(crate) fn size(&self, ask: &Ask) -> Result<u64, ZpoolError> {
+        match self.ask(ask, &[])? {
+            Answer::Size(bytes) => Ok(bytes),
+            _ => Err(self.gone()),
+        }
+    }
+
+    pub(crate) fn extents(&self, name: &FileName) -> Result<Vec<Extent>, ZpoolError> {
+        match self.ask(&Ask::Extents(name.clone()), &[])? {
+            Answer::Extents(pieces) => Ok(pieces.into_iter().map(Extent::from).collect()),
+            _ => Err(self.gone()),
+        }
+    }
+
+    /// Readable when the process has ended.
+    pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// The error of a process that does not answer: how it ended and what it said.
+    pub(crate) fn gone(&self) -> ZpoolError {
+        let how = match self.waited(Duration::from_secs(5)) {
+            Some(status) => status,
+            None => "it closed its socket but runs on".to_string(),
+        };
+        ZpoolError::Gone {
+            how,
+            said: self.last_words(),
+        }
+    }
+
+    /// Its exit status in words, when it comes in time.
+    fn waited(&self, at_most: Duration) -> Option<String> {
+        let began = Instant::now();
+        loop {
+            match self.lock_child().try_wait() {
+                Ok(Some(status)) => return Some(status.to_string()),
+                Err(error) => return Some(error.to_string()),
+                Ok(None) if began.elapsed() >= at_most => return None,
+                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let mut bytes = vec![0; LAST_WORDS];
+        let end = rustix::fs::fstat(&self.said).map_or(0, |stat| stat.st_size as u64);
+        let got = rustix::io::pread(&self.said, &mut bytes, end.saturating_sub(LAST_WORDS as u64)).unwrap_or(0);
+        let text = String::from_utf8_lossy(&bytes[..got]).into_owned();
+        text.lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The process exports its pools and ends when its socket closes.
+        self.control.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if self.waited(END_TIME).is_none() {
+            let mut child = self.lock_child();
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What this machine has of OpenZFS in user space: the library's version, or why not and what to do.
+///
+/// # Errors
+/// As [`Zpool::start`].
+pub fn probe(launch: &Launch) -> Result<String, ZpoolError> {
+    Ok(Zpool::start(launch, &Tuning::new(Tuning::ARC_LEAST))?.version())
+}
+
+/// The argument with which a program that is lab and server in one is told to be the server.
+const SERVE: &str = "serve-openzfs";
+
+impl Launch {
+    /// This very program once more, which must look at [`Launch::asked_for`] before anything else.
+    ///
+    /// # Errors
+    /// When the kernel does not tell where the program lies.
+    pub fn itself() -> Result<Launch, ZpoolError> {
+        let path = std::env::current_exe().map_err(|source| ZpoolError::Call {
+            what: "find this program",
+            source,
+        })?;
+        Ok(Launch::of(&path))
+    }
+
+    /// A program that looks at [`Launch::asked_for`].
+    pub fn of(path: &Path) -> Launch {
+        Launch {
+            program: path.to_path_buf(),
+            arguments: vec![SERVE.into()],
+        }
+    }
+
+    /// Whether this process was started to be the server.
+    pub fn asked_for() -> bool {
+        let mut arguments = std::env::args_os().skip(1);
+        arguments.next().is_some_and(|first| first == SERVE) && arguments.next().is_none()
+    }
+
+    /// A program without arguments.
+    pub fn program(path: &Path) -> Launch {
+        Launch {
+            program: path.to_path_buf(),
+            arguments: Vec::new(),
+        }
+    }
+}

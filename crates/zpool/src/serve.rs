@@ -1,0 +1,334 @@
+//! The server process: answers on the control socket, one question after another, until the other side closes it.
+//!
+//! When the socket closes, whether in good order or because the lab was killed, ports end, pools are exported and the process ends.
+//! A pool that stops because a device failed ends the process at once: nothing of it could be answered any more. Prevents: a pool
+//! that outlives the run, and a lab that waits for ever.
+#![allow(unsafe_code)]
+
+use crate::error::Refused;
+use crate::message::{Answer, Ask, Counted, FileName, Imported, PortShape, Tuning};
+use crate::openzfs::file::File;
+use crate::openzfs::library::{Library, Opaque};
+use crate::openzfs::pool::Pool;
+use crate::openzfs::{counters, device, layout, patch};
+use crate::serving::Serving;
+use crate::{rings, wire};
+use rustix::fd::{AsFd, OwnedFd};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Read and write, in the library's numbers.
+const READ_WRITE: i32 = 3;
+/// The least minimum of the cache that the library takes: two of its largest blocks.
+const ARC_MIN_LEAST: u64 = 33 << 20;
+/// How long pools may take to be exported after the other side has gone.
+const EXPORT_TIME: Duration = Duration::from_secs(120);
+/// Exit codes besides 0.
+const STOPPED: i32 = 70;
+
+/// Pools that a thread looks after. A pool is taken out before it is closed.
+static WATCHED: Mutex<Vec<(String, usize)>> = Mutex::new(Vec::new());
+
+struct Server {
+    library: &'static Library,
+    tuning: Tuning,
+    pools: BTreeMap<String, Pool>,
+    ports: BTreeMap<u64, Serving>,
+    next_port: u64,
+    replayed: u64,
+}
+
+/// Serves the socket that is this process's standard input, until it is closed. Gives the exit code.
+pub fn serve_standard_input() -> u8 {
+    let Ok(input) = std::io::stdin().as_fd().try_clone_to_owned() else {
+        return STOPPED as u8;
+    };
+    // A failed assertion of the library aborts: its words are enough.
+    let none = rustix::process::Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    let socket = UnixStream::from(input);
+    match run(&socket) {
+        Ok(()) => 0,
+        Err(error) => {
+            say(&format!("the control socket failed: {error}"));
+            STOPPED as u8
+        }
+    }
+}
+
+/// The last words of the process, for the other side.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "{what}");
+}
+
+fn run(socket: &UnixStream) -> std::io::Result<()> {
+    let mut server: Option<Server> = None;
+    while let Some((ask, fds)) = wire::receive::<Ask>(socket)? {
+        let answer = match (&mut server, ask) {
+            (None, Ask::Start(tuning)) => Server::start(tuning).map(|started| {
+                let version = started.library.version.clone();
+                server = Some(started);
+                Answer::Started { version }
+            }),
+            (None, _) | (Some(_), Ask::Start(_)) => {
+                Err(Refused::new("a question out of order", "start the library once, first"))
+            }
+            (Some(server), ask) => server.answer(ask, fds),
+        };
+        wire::send(socket, &answer.unwrap_or_else(Answer::Refused), &[])?;
+    }
+    std::thread::spawn(|| {
+        std::thread::sleep(EXPORT_TIME);
+        say("the pools could not be exported in time");
+        std::process::exit(STOPPED);
+    });
+    if let Some(server) = server {
+        server.end();
+    }
+    Ok(())
+}
+
+fn watch(library: &'static Library) {
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_millis(100));
+            let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+            for (name, pool) in watched.iter() {
+                // SAFETY: a pool is taken out of the list, under its lock, before it is closed.
+                if unsafe { (library.call.spa_suspended)(*pool as Opaque) } != 0 {
+                    say(&format!(
+                        "pool `{name}` has stopped: a device failed and no copy is left"
+                    ));
+                    // SAFETY: ends the process without the library's own end, which would wait for the pool.
+                    unsafe { libc::_exit(STOPPED) };
+                }
+            }
+        }
+    });
+}
+
+impl Server {
+    fn start(tuning: Tuning) -> Result<Server, Refused> {
+        if tuning.arc_max_bytes < Tuning::ARC_LEAST {
+            return Err(Refused::new(
+                &format!(
+                    "an ARC of at most {} bytes: OpenZFS ignores a maximum under 64 MiB",
+                    tuning.arc_max_bytes
+                ),
+                "give it 64 MiB or more, or keep data out of it with primarycache = \"metadata\"",
+            ));
+        }
+        let min = tuning.arc_min_bytes.unwrap_or(ARC_MIN_LEAST);
+        if min < ARC_MIN_LEAST || min >= tuning.arc_max_bytes {
+            return Err(Refused::new(
+                &format!("an ARC of at least {min} bytes and at most {}", tuning.arc_max_bytes),
+                "let the minimum be 33 MiB or more, and less than the maximum",
+            ));
+        }
+        let library: &'static Library = Box::leak(Box::new(Library::load()?));
+        patch::replace(library, &device::ours())?;
+        let nowhere = c"/nonexistent/zpool.cache".as_ptr();
+        let known = library.set("zfs_arc_max", tuning.arc_max_bytes)
+            && library.set("zfs_arc_min", min)
+            // The library is built with its assertions' tracing on.
+            && library.set("zfs_flags", 0i32)
+            && library.set("zfs_prefetch_disable", i32::from(!tuning.prefetch))
+            && library.set("zfs_txg_timeout", tuning.txg_timeout_s.unwrap_or(5) as i32)
+            && library.set("spa_config_path", nowhere);
+        if !known {
+            return Err(Refused::new(
+                "the library lacks one of its parameters",
+                "install OpenZFS 2.1 as the distribution ships it",
+            ));
+        }
+        // SAFETY: once, before anything else of the library.
+        unsafe { (library.call.kernel_init)(READ_WRITE) };
+        layout::agree(library)?;
+        watch(library);
+        let (pools, ports) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Server {
+            library,
+            tuning,
+            pools,
+            ports,
+            next_port: 1,
+            replayed: 0,
+        })
+    }
+
+    fn answer(&mut self, ask: Ask, fds: Vec<OwnedFd>) -> Result<Answer, Refused> {
+        match ask {
+            Ask::Start(_) => unreachable!("answered before"),
+            Ask::Create(spec) => {
+                let pool = Pool::create(self.library, &spec, self.tuning.direct)?;
+                self.take(spec.name, pool);
+                Ok(Answer::Done)
+            }
+            Ask::Import { pool: name, devices } => {
+                let pool = Pool::import(self.library, &name, &devices, self.tuning.direct)?;
+                let replayed_records = pool
+                    .files
+                    .values()
+                    .map(|file| file.replayed.load(Ordering::Relaxed))
+                    .sum();
+                self.replayed += replayed_records;
+                self.take(name, pool);
+                Ok(Answer::Imported(Imported { replayed_records }))
+            }
+            Ask::Export(name) => self.give(&name)?.export().map(|()| Answer::Done),
+            Ask::Destroy(name) => self.give(&name)?.destroy().map(|()| Answer::Done),
+            Ask::CreateFile(spec) => self.pool(&spec.name.pool)?.create_file(&spec).map(|()| Answer::Done),
+            Ask::RemoveFile(name) => {
+                self.idle(&name)?;
+                self.pool(&name.pool)?.remove_file(&name.file).map(|()| Answer::Done)
+            }
+            Ask::OpenPort { files, shape } => self.open_port(&files, shape, fds),
+            Ask::ClosePort(id) => {
+                self.ports.remove(&id);
+                Ok(Answer::Done)
+            }
+            Ask::Size(name) => Ok(Answer::Size(self.file(&name)?.0.size())),
+            Ask::Grow(name, bytes) => self
+                .file(&name)
+                .and_then(|(file, groups)| file.grow(bytes, groups))
+                .map(Answer::Size),
+            Ask::Truncate(name, bytes) => self
+                .file(&name)
+                .and_then(|(file, groups)| file.truncate(bytes, groups))
+                .map(Answer::Size),
+            Ask::Extents(name) => self
+                .file(&name)
+                .and_then(|(file, groups)| file.extents(groups))
+                .map(Answer::Extents),
+            Ask::Sync => {
+                self.pools.values().for_each(Pool::sync);
+                Ok(Answer::Done)
+            }
+            Ask::Count => Ok(Answer::Counted(Box::new(self.counted()))),
+            Ask::Fault(fault) => {
+                device::plant(fault);
+                Ok(Answer::Done)
+            }
+            Ask::Freeze(name) => {
+                self.pool(&name)?.freeze();
+                Ok(Answer::Done)
+            }
+        }
+    }
+
+    /// A pool is open from now on.
+    fn take(&mut self, name: String, pool: Pool) {
+        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.push((name.clone(), pool.address()));
+        self.pools.insert(name, pool);
+    }
+
+    /// A pool is to be closed; no port may use it.
+    fn give(&mut self, name: &str) -> Result<Pool, Refused> {
+        for file in self
+            .pool(name)?
+            .files
+            .values()
+            .map(|file| file.name.clone())
+            .collect::<Vec<FileName>>()
+        {
+            self.idle(&file)?;
+        }
+        WATCHED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|(watched, _)| watched != name);
+        self.pools.remove(name).ok_or_else(|| no_pool(name))
+    }
+
+    fn pool(&mut self, name: &str) -> Result<&mut Pool, Refused> {
+        self.pools.get_mut(name).ok_or_else(|| no_pool(name))
+    }
+
+    fn file(&self, name: &FileName) -> Result<(Arc<File>, Opaque), Refused> {
+        let pool = self.pools.get(&name.pool).ok_or_else(|| no_pool(&name.pool))?;
+        let file = pool.files.get(&name.file);
+        let file = file.ok_or_else(|| Refused::new(&format!("no file `{}`", name.dataset()), "create it first"))?;
+        Ok((Arc::clone(file), pool.groups()))
+    }
+
+    fn idle(&self, name: &FileName) -> Result<(), Refused> {
+        if self.ports.values().any(|port| port.uses(name)) {
+            return Err(Refused::new(
+                &format!("a port has `{}` open", name.dataset()),
+                "drop the port first",
+            ));
+        }
+        Ok(())
+    }
+
+    fn open_port(&mut self, names: &[FileName], shape: PortShape, fds: Vec<OwnedFd>) -> Result<Answer, Refused> {
+        let Ok([memory, bell]) = <[OwnedFd; 2]>::try_from(fds) else {
+            return Err(Refused::new("a port without its memory", "see the limit on open files"));
+        };
+        if shape.depth > rings::DEPTH_MAX {
+            return Err(Refused::new(
+                &format!("a port for {} requests", shape.depth),
+                "ask for 32768 at most",
+            ));
+        }
+        let files = names
+            .iter()
+            .map(|name| self.file(name).map(|(file, _)| file))
+            .collect::<Result<Vec<_>, _>>()?;
+        let sizes = files.iter().map(|file| file.size()).collect();
+        let serving = Serving::start(memory, bell, shape, files).map_err(|e| {
+            Refused::errno(
+                "start a port",
+                e.raw_os_error().unwrap_or(libc::EIO),
+                "see limits on memory and threads",
+            )
+        })?;
+        let id = self.next_port;
+        self.next_port += 1;
+        self.ports.insert(id, serving);
+        Ok(Answer::Port { id, sizes })
+    }
+
+    fn counted(&self) -> Counted {
+        Counted {
+            arc: counters::cache(self.library),
+            zil: counters::logs(self.library),
+            pools: self.pools.values().map(Pool::counts).collect(),
+            files: self
+                .pools
+                .values()
+                .flat_map(|pool| pool.files.values().map(|file| file.counts()))
+                .collect(),
+            devices: device::counts(),
+            replayed_records: self.replayed,
+        }
+    }
+
+    /// Closes everything in good order.
+    fn end(mut self) {
+        self.ports.clear();
+        WATCHED.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        for (name, pool) in self.pools {
+            // One that failed would not be exported for ever.
+            if pool.is_suspended() {
+                say(&format!("pool `{name}` has stopped and is left as it is"));
+            } else if let Err(error) = pool.export() {
+                say(&error.to_string());
+            }
+        }
+        // SAFETY: nothing of the library is in use any more.
+        unsafe { (self.library.call.kernel_fini)() };
+    }
+}
+
+fn no_pool(name: &str) -> Refused {
+    Refused::new(&format!("no pool `{name}` is open here"), "create or import it first")
+}
