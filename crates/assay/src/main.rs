@@ -2,6 +2,7 @@
 
 mod ageing;
 mod ceiling;
+mod clients;
 mod cli;
 mod commands;
 mod copying;
@@ -25,6 +26,7 @@ mod run;
 mod signals;
 mod site;
 mod sizes;
+mod sql;
 mod stand;
 mod surroundings;
 mod trial;

@@ -40,6 +40,7 @@ pub fn probe() -> Vec<Buildable> {
     let mut found = vec![yes("directory", "any directory that can be written"), raw()];
     found.extend([("ext4", "mkfs.ext4"), ("xfs", "mkfs.xfs"), ("btrfs", "mkfs.btrfs")].map(|(k, t)| file_system(k, t)));
     found.push(disk_group());
+    found.push(yes("server", "a PostgreSQL server that is there already"));
     found.extend(["lvm", "md", "zfs", "nfs"].map(|kind| Buildable {
         able: false,
         cure: "wait for a later version".to_owned(),

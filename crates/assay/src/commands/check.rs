@@ -44,6 +44,8 @@ impl Facts {
             let kind = crate::site::kind_word(&stack.kind);
             if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
+            } else if let Some(no) = crate::sql::unable(stack) {
+                skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
             }
         }
         let taking_part = study
@@ -311,6 +313,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
                 ));
             }
             StackKind::Raw | StackKind::Model(_) => {}
+            StackKind::Server { .. } => creates.push(format!("databases named assay_* on the server of stack {}", stack.name)),
             StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
             _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
         }

@@ -33,7 +33,7 @@ pub use load::{LoadReport, create, load};
 pub use phase::{Phase, PhaseReport, run_phase};
 pub use process::RunAs;
 pub use scattered::{Scattered, ScatteredSpec, load_scattered};
-pub use server::{Cluster, Server, ServerFacts};
+pub use server::{Cluster, Server, ServerFacts, recorded_settings};
 pub use session::{Isolation, SessionCounts};
 pub use settings::{Preset, RecordedSetting, Settings};
 pub use terminals::{Terminals, TerminalsSpec};
