@@ -73,7 +73,10 @@ impl Clients {
             over.store(true, Ordering::Relaxed);
             watch.join().ok()
         });
-        measures.extend(most.filter(|most| *most > 0).map(|most| (Measure::MemoryServerBytesPeak, most as f64)));
+        measures.extend(
+            most.filter(|most| *most > 0)
+                .map(|most| (Measure::MemoryServerBytesPeak, most as f64)),
+        );
         measures
     }
 }

@@ -34,11 +34,7 @@ pub(crate) fn phase<P: Port + Send>(
             outcome: random(instance, work, phase.time, seed, cancel)?,
             user_scans: Vec::new(),
         }),
-        PhaseKind::Age(_)
-        | PhaseKind::Copy(_)
-        | PhaseKind::Rebalance(_)
-        | PhaseKind::Tpcc(_)
-        | PhaseKind::Bulk(_) => {
+        PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => {
             unreachable!("{}: its own code drives it", phase.name)
         }
         PhaseKind::Scan(scan) => {

@@ -292,7 +292,10 @@ fn used_bytes(mounts: &[PathBuf]) -> Option<u64> {
 fn host_of(delta: &Delta, watched: &Watched) -> Vec<(Measure, f64)> {
     let mut measures = vec![
         (Measure::CpuBusyNs, delta.cpu.all.busy_ns() as f64),
-        (Measure::CpuUserNs, (delta.cpu.all.user_ns + delta.cpu.all.nice_ns) as f64),
+        (
+            Measure::CpuUserNs,
+            (delta.cpu.all.user_ns + delta.cpu.all.nice_ns) as f64,
+        ),
         (
             Measure::CpuSystemNs,
             (delta.cpu.all.system_ns + delta.cpu.all.irq_ns + delta.cpu.all.softirq_ns) as f64,

@@ -93,7 +93,11 @@ impl<'a> HostSite<'a> {
     fn find_sizes(&mut self, progress: &Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let mut usable: Option<u64> = None;
         let paged = has_pages(self.study);
-        let random = self.study.phases.iter().any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
+        let random = self
+            .study
+            .phases
+            .iter()
+            .any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
         if let Scale::Share(_) = self.study.database.scale
             && (paged || random)
         {

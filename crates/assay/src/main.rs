@@ -2,8 +2,8 @@
 
 mod ageing;
 mod ceiling;
-mod clients;
 mod cli;
+mod clients;
 mod commands;
 mod copying;
 mod drive;

@@ -168,7 +168,14 @@ impl Around<'_> {
         let mut measures = self.fixed.clone();
         measures.extend(done.measures);
         measures.push((Measure::OutOfSpace, 1.0));
-        let record = record::finished(run, None, done.counters.as_ref(), &measures, done.seen, (None, Vec::new()))?;
+        let record = record::finished(
+            run,
+            None,
+            done.counters.as_ref(),
+            &measures,
+            done.seen,
+            (None, Vec::new()),
+        )?;
         ledger.record_phase(&record)?;
         Ok(())
     }

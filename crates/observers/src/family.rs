@@ -40,7 +40,9 @@ impl FamilyCpu {
         let tick_ns = crate::cpu::tick_ns();
         let mut sum = FamilyCpu::default();
         for one in family(root, pid)? {
-            let Some(stat) = root.proc_text(&format!("{one}/stat")) else { continue };
+            let Some(stat) = root.proc_text(&format!("{one}/stat")) else {
+                continue;
+            };
             let Some((user, system)) = ticks(&stat) else { continue };
             sum.user_ns = sum.user_ns.saturating_add(user.saturating_mul(tick_ns));
             sum.system_ns = sum.system_ns.saturating_add(system.saturating_mul(tick_ns));
@@ -60,8 +62,12 @@ pub fn family_memory(pid: u32) -> Option<u64> {
 pub fn family_memory_in(root: &Root, pid: u32) -> Option<u64> {
     let (mut own, mut shared, mut mapped) = (0u64, 0u64, 0u64);
     for one in family(root, pid)? {
-        let Some(status) = root.proc_text(&format!("{one}/status")) else { continue };
-        let Some(anonymous) = kib(&status, "RssAnon:") else { continue };
+        let Some(status) = root.proc_text(&format!("{one}/status")) else {
+            continue;
+        };
+        let Some(anonymous) = kib(&status, "RssAnon:") else {
+            continue;
+        };
         own = own.saturating_add(anonymous);
         // Each process counts the shared pages that it has touched: the largest count is the nearest to all of them.
         shared = shared.max(kib(&status, "RssShmem:").unwrap_or(0));
@@ -89,10 +95,16 @@ fn family(root: &Root, pid: u32) -> Option<Vec<u32>> {
         let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        let Some(stat) = root.proc_text(&format!("{number}/stat")) else { continue };
-        let parent = stat
-            .rfind(')')
-            .and_then(|close| stat.get(close + 1..)?.split_ascii_whitespace().nth(1)?.parse::<u32>().ok());
+        let Some(stat) = root.proc_text(&format!("{number}/stat")) else {
+            continue;
+        };
+        let parent = stat.rfind(')').and_then(|close| {
+            stat.get(close + 1..)?
+                .split_ascii_whitespace()
+                .nth(1)?
+                .parse::<u32>()
+                .ok()
+        });
         pairs.extend(parent.map(|parent| (parent, number)));
     }
     let mut at = 0;

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn every_kind_that_is_not_able_has_a_reason_and_a_cure() {
         let all = probe();
-        assert_eq!(all.len(), 10);
+        assert_eq!(all.len(), 11);
         for kind in &all {
             assert!(!kind.reason.is_empty(), "{kind:?}");
             assert_eq!(kind.able, kind.cure.is_empty(), "{kind:?}");

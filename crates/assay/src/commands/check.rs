@@ -92,10 +92,13 @@ impl Facts {
         };
         row(
             "data",
-            format!(
-                "{data}, {} schemas, cache {}",
-                study.database.schemas, study.database.cache
-            ),
+            match study.stacks.iter().all(|stack| stack.engine.is_sql()) {
+                true => format!("about {data} in SQL at its largest"),
+                false => format!(
+                    "{data}, {} schemas, cache {}",
+                    study.database.schemas, study.database.cache
+                ),
+            },
         );
         row("LUN files", size(self.estimate.lun_bytes));
         row(
@@ -313,7 +316,9 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
                 ));
             }
             StackKind::Raw | StackKind::Model(_) => {}
-            StackKind::Server { .. } => creates.push(format!("databases named assay_* on the server of stack {}", stack.name)),
+            StackKind::Server { .. } => {
+                creates.push(format!("databases named assay_* on the server of stack {}", stack.name))
+            }
             StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
             _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
         }

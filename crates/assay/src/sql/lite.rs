@@ -194,7 +194,9 @@ impl Lite {
 
     /// Takes a database away, with its files.
     fn remove(&mut self, name: &'static str) -> anyhow::Result<()> {
-        let Some(base) = self.bases.remove(name) else { return Ok(()) };
+        let Some(base) = self.bases.remove(name) else {
+            return Ok(());
+        };
         if let Some(counts) = base.place.counts() {
             add(&mut self.gone, counts);
         }
@@ -225,7 +227,9 @@ impl Lite {
         let (writing, reading) = (self.writing(), self.reading(workers));
         let place = self.base(name)?.place.clone();
         let writer = Arc::new(SharedWriter::new(place.connect(&writing)?));
-        let readers = (0..workers).map(|_| place.connect(&reading)).collect::<Result<_, _>>()?;
+        let readers = (0..workers)
+            .map(|_| place.connect(&reading))
+            .collect::<Result<_, _>>()?;
         self.open = Some(writer.clone());
         Ok((writer, readers))
     }
@@ -281,7 +285,12 @@ impl Sql for Lite {
         drop(place);
         // It was made to be asked.
         self.remove(ORDERS)?;
-        let value = |name: &str| facts.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        let value = |name: &str| {
+            facts
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.clone())
+        };
         let setting = |(key, value): &(String, String)| ledger::DatabaseSetting {
             name: key.trim_start_matches("sqlite ").to_string(),
             value: value.clone(),
@@ -367,7 +376,8 @@ impl Sql for Lite {
         let (writer, readers) = self.connect(SCATTERED, parts.len())?;
         let page = u32::try_from(self.settings.page.0).unwrap_or(8192);
         let shape = shape(rows, page, Some(work));
-        let worker = |(nth, reader)| sqlite::Scattered::new(reader, shape, writer.clone(), seed.wrapping_add(nth as u64));
+        let worker =
+            |(nth, reader)| sqlite::Scattered::new(reader, shape, writer.clone(), seed.wrapping_add(nth as u64));
         let mut workers: Vec<sqlite::Scattered> = readers.into_iter().enumerate().map(worker).collect();
         let outcome = drive_all(&mut workers, &parts, seed)?;
         for worker in &workers {
@@ -470,7 +480,9 @@ where
             .iter_mut()
             .zip(parts)
             .enumerate()
-            .map(|(nth, (worker, part))| scope.spawn(move || workloads::drive(worker, part, seed.wrapping_add(nth as u64))))
+            .map(|(nth, (worker, part))| {
+                scope.spawn(move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)))
+            })
             .collect();
         threads
             .into_iter()

@@ -198,7 +198,13 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         }
         site.drop_caches()?;
         let health = || None;
-        let host = Host::new(devices.clone(), places.clone(), stand.built.mounts.clone(), site.prepared.budget, &health);
+        let host = Host::new(
+            devices.clone(),
+            places.clone(),
+            stand.built.mounts.clone(),
+            site.prepared.budget,
+            &health,
+        );
         let mut host = host.with_clients(server);
         let mut work = phase::Work {
             trial,

@@ -38,7 +38,7 @@ impl Work<'_> {
     pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
         sql.begin_count()?;
         host.start()?;
-        let acted = self.act(sql)?;
+        let mut acted = self.act(sql)?;
         sql.settle().context("checkpoint")?;
         let proof_ns = host.rest().context("drain")?;
         let now = targets::monotonic_ns();
@@ -61,7 +61,7 @@ impl Work<'_> {
             seen,
             full: None,
             order_entry: None,
-            bulk_loads: acted.bulk,
+            bulk_loads: std::mem::take(&mut acted.bulk),
         };
         if let PhaseKind::Tpcc(tpcc) = &self.phase.kind {
             self.judge(sql, &mut done.seen)?;

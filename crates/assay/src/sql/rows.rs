@@ -97,7 +97,9 @@ pub(super) fn transactions(worked: &[(u32, Worked)]) -> Vec<TransactionRow> {
 /// Waits for the one writer, where there is one.
 pub(super) fn waits(worked: &[(u32, Worked)]) -> anyhow::Result<Vec<WaitRow>> {
     let mut waits = worked.iter().filter_map(|(_, one)| one.lock_wait.as_ref());
-    let Some(first) = waits.next() else { return Ok(Vec::new()) };
+    let Some(first) = waits.next() else {
+        return Ok(Vec::new());
+    };
     let mut all = first.clone();
     waits.for_each(|wait| all.add(wait));
     Ok(vec![WaitRow {

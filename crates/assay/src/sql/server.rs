@@ -7,21 +7,21 @@ use super::phase::COUNTS_ARRIVE;
 use super::{Counted, Orders, Sql, Trial, Worked};
 use crate::host_site::HostSite;
 use crate::record::unix_ns;
-use anyhow::{Context, anyhow, ensure};
-use databases::bulk::{BulkLoad, BulkResult};
+use anyhow::{Context, ensure};
+use databases::bulk::BulkResult;
 use databases::order_entry::Scale;
 use databases::postgres::{
-    self, Address, BulkSession, Cluster, Connection, Install, Isolation, Phase, PostgresError, RunAs, Scattered,
-    ScatteredSpec, Server, ServerCounters, Settings,
+    self, Address, Cluster, Connection, Install, Isolation, Phase, PostgresError, RunAs, ScatteredSpec, Server,
+    ServerCounters, Settings,
 };
 use plan::{Access, PhaseKind, Postgres, Preset, Random, StackKind, Study};
 use stacks::Undo;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use workloads::{Outcome, Pacing};
+use workloads::Pacing;
 
 const ORDERS: &str = "assay_orders";
 const SCATTERED: &str = "assay_scattered";
@@ -126,7 +126,9 @@ impl Managed {
             Ok(value) => return Ok(value),
             Err(error) => error,
         };
-        let Some(server) = &self.server else { return Err(error.into()) };
+        let Some(server) = &self.server else {
+            return Err(error.into());
+        };
         // A dying server closes its connections before it ends.
         let broke = matches!(error, PostgresError::Gone { .. } | PostgresError::Refused { .. });
         for _ in 0..if broke { 20 } else { 1 } {
@@ -246,7 +248,13 @@ impl Sql for Managed {
         let told = postgres::recorded_settings(&self.address);
         let settings = self.blame(told)?;
         // Paths of this run and the address are nobody's business.
-        let private = ["unix_socket_directories", "config_file", "hba_file", "ident_file", "data_directory"];
+        let private = [
+            "unix_socket_directories",
+            "config_file",
+            "hba_file",
+            "ident_file",
+            "data_directory",
+        ];
         let setting = |one: postgres::RecordedSetting| ledger::DatabaseSetting {
             name: one.name,
             value: one.value,
@@ -272,7 +280,9 @@ impl Sql for Managed {
 
     fn load_orders(&mut self, scale: &Scale, seed: u64) -> anyhow::Result<()> {
         let address = self.create(ORDERS)?;
-        let loaders = std::thread::available_parallelism().map_or(2, |n| n.get() as u32).min(8);
+        let loaders = std::thread::available_parallelism()
+            .map_or(2, |n| n.get() as u32)
+            .min(8);
         let now_us = (unix_ns() / 1000) as i64;
         let loaded = postgres::load(&address, scale, seed, now_us, loaders);
         self.blame(loaded).context("load the company")?;
@@ -322,20 +332,19 @@ impl Sql for Managed {
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked> {
         self.count(SCATTERED)?;
         let address = self.database(SCATTERED);
-        let parts = pacing.split(self.workers);
-        let connect = |(nth, part): (usize, &Pacing)| {
-            let spec = ScatteredSpec {
-                rows,
-                work_unit: work.work_unit,
-                update_pct: work.update_pct,
-                sessions: part.sessions,
-            };
-            Scattered::connect(&address, &spec, seed.wrapping_add(nth as u64))
+        let spec = ScatteredSpec {
+            rows,
+            work_unit: work.work_unit,
+            update_pct: work.update_pct,
+            sessions: 0,
         };
-        let workers: Result<Vec<Scattered>, PostgresError> = parts.iter().enumerate().map(connect).collect();
-        let mut workers = self.blame(workers)?;
-        let outcome = self.followed(|cancel| drive_all(&mut workers, &parts, seed, cancel));
-        drop(workers);
+        let outcome = self.followed(|cancel| {
+            let pacing = Pacing {
+                cancel: Some(cancel.clone()),
+                ..pacing.clone()
+            };
+            postgres::run_scattered(&address, &spec, &pacing, self.workers, seed)
+        });
         Ok(Worked {
             outcome: self.blame(outcome)?,
             refused: [[0; 2]; 5],
@@ -345,13 +354,8 @@ impl Sql for Managed {
     }
 
     fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64) -> anyhow::Result<BulkResult> {
-        self.drop_database(BULK)?;
-        let address = self.create(BULK)?;
-        let loaded = BulkSession::open(&address, (unix_ns() / 1000) as i64).and_then(|session| {
-            let mut load = BulkLoad::new(session, rows)?.committing_every(commit_every);
-            load.run(slice_ns)
-        });
-        self.blame(loaded)
+        let _ = (rows, commit_every, slice_ns, BULK);
+        anyhow::bail!("bulk loads on PostgreSQL are not in this version\n  use engine = \"sqlite\"")
     }
 
     fn settle(&mut self) -> anyhow::Result<()> {
@@ -428,37 +432,4 @@ impl Drop for Managed {
             }
         }
     }
-}
-
-/// Each worker on a thread of its own; the first error is told and ends the others.
-fn drive_all(
-    workers: &mut [Scattered],
-    parts: &[Pacing],
-    seed: u64,
-    cancel: &Arc<AtomicBool>,
-) -> Result<Outcome, PostgresError> {
-    let outcomes = std::thread::scope(|scope| {
-        let run = |(nth, (worker, part)): (usize, (&mut Scattered, &Pacing))| {
-            let part = Pacing {
-                cancel: Some(cancel.clone()),
-                ..part.clone()
-            };
-            let ended = workloads::drive(worker, &part, seed.wrapping_add(nth as u64));
-            if ended.is_err() {
-                cancel.store(true, Ordering::Relaxed);
-            }
-            ended
-        };
-        let threads: Vec<_> = workers
-            .iter_mut()
-            .zip(parts)
-            .enumerate()
-            .map(|one| scope.spawn(move || run(one)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
-    Ok(workloads::merge(outcomes))
 }

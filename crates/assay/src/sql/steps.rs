@@ -24,7 +24,9 @@ pub(super) fn one_after_another(outcomes: &[&Outcome]) -> Outcome {
             mine.units += theirs.units;
             mine.clamped += theirs.clamped;
             mine.service.add(&theirs.service).expect("all latencies have one range");
-            mine.response.add(&theirs.response).expect("all latencies have one range");
+            mine.response
+                .add(&theirs.response)
+                .expect("all latencies have one range");
         }
         all.in_time_count += one.in_time_count;
         all.in_time_units += one.in_time_units;
@@ -57,7 +59,12 @@ mod tests {
             }
             self.0 -= 1;
             let at = monotonic_ns();
-            done.push(Done { session, class: 0, at, units: 2 });
+            done.push(Done {
+                session,
+                class: 0,
+                at,
+                units: 2,
+            });
             Ok(Started::Running)
         }
         fn advance(&mut self, _: Option<Nanos>, _: &mut Vec<Done>) -> Result<(), Self::Error> {

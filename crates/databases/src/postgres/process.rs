@@ -70,7 +70,10 @@ impl RunAs {
     /// It is there already, or can't be made.
     pub fn make_directory(&self, path: &Path) -> Result<(), PostgresError> {
         use std::os::unix::fs::DirBuilderExt;
-        let made = std::fs::DirBuilder::new().mode(0o700).create(path).and_then(|()| self.own(path));
+        let made = std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(path)
+            .and_then(|()| self.own(path));
         made.map_err(|e| PostgresError::path("make", path, e, "give a directory on the stack that can be written"))
     }
 
