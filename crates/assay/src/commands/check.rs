@@ -1,6 +1,6 @@
 //! `assay check`: what a study would do, before it does anything.
 
-use super::{print, print_json, proportions, run};
+use super::{engines, print, print_json, proportions, run};
 use crate::cli;
 use crate::exit::Failure;
 use plan::{LunSource, Scale, StackKind, Study};
@@ -100,6 +100,9 @@ impl Facts {
                 ),
             },
         );
+        for (name, value) in engines::rows(study) {
+            row(name, value);
+        }
         row("LUN files", size(self.estimate.lun_bytes));
         row(
             "written",

@@ -45,22 +45,22 @@ pub(crate) struct Worked {
     pub(crate) sent: Option<(u64, u64)>,
 }
 
-/// What a database counts of itself, since some beginning of its own.
+/// What a database counts of itself, since some beginning of its own; `None`: it does not tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     /// Pages looked for in its cache.
-    pub(crate) logical_reads: u64,
+    pub(crate) logical_reads: Option<u64>,
     /// Pages asked of storage.
-    pub(crate) reads: u64,
-    pub(crate) read_bytes: u64,
-    /// Bytes of pages written, where it tells.
+    pub(crate) reads: Option<u64>,
+    pub(crate) read_bytes: Option<u64>,
+    /// Bytes of pages written.
     pub(crate) write_bytes: Option<u64>,
-    /// Bytes of its log, where it tells.
+    /// Bytes of its log.
     pub(crate) log_bytes: Option<u64>,
     pub(crate) commits: Option<u64>,
     pub(crate) checkpoints: Option<u64>,
     pub(crate) temp_bytes: Option<u64>,
-    /// Time in storage calls, where it tells.
+    /// Time in storage calls.
     pub(crate) storage_ns: Option<u64>,
 }
 

@@ -39,6 +39,7 @@ impl Work<'_> {
         sql.begin_count()?;
         host.start()?;
         let mut acted = self.act(sql)?;
+        let busy_ns = host.busy_ns()?;
         sql.settle().context("checkpoint")?;
         let proof_ns = host.rest().context("drain")?;
         let now = targets::monotonic_ns();
@@ -49,7 +50,10 @@ impl Work<'_> {
         }
         let elapsed_ns = acted.outcome.elapsed_ns;
         let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
-        let storage = rows::storage(&counted, &seen.measures);
+        let storage = match &self.phase.kind {
+            PhaseKind::Tpcc(_) => rows::storage(&counted, &self.trial.stand.stack.engine, busy_ns),
+            _ => None,
+        };
         let mut measures = rows::counted(&counted);
         measures.extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
         let mut done = Done {

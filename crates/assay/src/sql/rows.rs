@@ -26,9 +26,9 @@ pub(super) fn isolation(engine: &Engine) -> &'static str {
 /// The database's own counts.
 pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
     let known = [
-        (Measure::EngineLogicalReads, Some(counted.logical_reads)),
-        (Measure::EnginePhysicalReads, Some(counted.reads)),
-        (Measure::EngineReadBytes, Some(counted.read_bytes)),
+        (Measure::EngineLogicalReads, counted.logical_reads),
+        (Measure::EnginePhysicalReads, counted.reads),
+        (Measure::EngineReadBytes, counted.read_bytes),
         (Measure::EngineWriteBytes, counted.write_bytes),
         (Measure::EngineRedoBytes, counted.log_bytes),
         (Measure::EngineCommits, counted.commits),
@@ -41,10 +41,17 @@ pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
         .collect()
 }
 
-/// Time in storage, and who told it.
-pub(super) fn storage(counted: &Counted, _seen: &[(Measure, f64)]) -> Option<(f64, String)> {
-    let ns = counted.storage_ns?;
-    Some((ns as f64, "the VFS below SQLite".to_string()))
+/// Time in storage, and who told it: the database, or for one that works in this process, and waits for what it asks, the devices.
+/// A server also writes behind its users' backs, so that its devices' time says nothing about them.
+pub(super) fn storage(counted: &Counted, engine: &Engine, busy_ns: Option<u64>) -> Option<(f64, String)> {
+    match (counted.storage_ns, engine) {
+        (Some(ns), _) => Some((ns as f64, "the VFS below SQLite".to_string())),
+        (None, Engine::Sqlite(_)) => busy_ns.map(|ns| {
+            let who = "the nearest device: time with a request in flight";
+            (ns as f64, who.to_string())
+        }),
+        _ => None,
+    }
 }
 
 /// What was sent to a server.

@@ -39,7 +39,7 @@ pub(super) struct Managed {
     isolation: Isolation,
     workers: u32,
     /// The database that is counted, and its counters when the phase began.
-    counting: Option<(&'static str, ServerCounters)>,
+    counting: Option<(String, ServerCounters)>,
     places: Vec<PathBuf>,
     cancel: Arc<AtomicBool>,
     version: String,
@@ -169,9 +169,9 @@ impl Managed {
     }
 
     /// From here on this database is counted.
-    fn count(&mut self, name: &'static str) -> anyhow::Result<()> {
+    fn count(&mut self, name: &str) -> anyhow::Result<()> {
         if self.counting.is_none() {
-            self.counting = Some((name, self.counters(name)?));
+            self.counting = Some((name.to_string(), self.counters(name)?));
         }
         Ok(())
     }
@@ -379,14 +379,16 @@ impl Sql for Managed {
         };
         // Sessions that close hand in their counts.
         std::thread::sleep(COUNTS_ARRIVE);
-        let since = self.counters(name)?.since(&before);
+        let since = self.counters(&name)?.since(&before);
+        // Databases of a bulk load come and go within the phase; what is counted of the whole server stays.
+        let told = |blocks: u64| self.made.contains(&name.as_str()).then_some(blocks);
         Ok(Counted {
-            logical_reads: since.blocks_read + since.blocks_hit,
-            reads: since.blocks_read,
-            read_bytes: since.blocks_read * BLOCK,
+            logical_reads: told(since.blocks_read + since.blocks_hit),
+            reads: told(since.blocks_read),
+            read_bytes: told(since.blocks_read * BLOCK),
             write_bytes: Some((since.checkpoint_blocks + since.cleaned_blocks) * BLOCK),
             log_bytes: Some(since.wal_bytes),
-            commits: Some(since.commits),
+            commits: told(since.commits),
             checkpoints: Some(since.checkpoints),
             temp_bytes: Some(since.temp_bytes),
             storage_ns: None,
