@@ -55,7 +55,8 @@ impl Way<'_> {
         surroundings: &mut dyn AroundCopy<S, D>,
         around: &Around<'_>,
     ) -> anyhow::Result<Done> {
-        let (shape, settings) = (&around.sizes.shape, &around.sizes.settings);
+        let sizes = around.sizes.context("only the page engine's database is copied")?;
+        let (shape, settings) = (&sizes.shape, &sizes.settings);
         let (chunk, outstanding) = (self.copy.chunk.0, self.copy.outstanding as usize);
         let mut transfer = Transfer::new(shape, settings, &self.from_files, &self.to_files, chunk, outstanding);
         surroundings.begin(source, target)?;
@@ -90,12 +91,14 @@ impl Way<'_> {
             .push(format!("the database went from {} to {}", self.from, self.to));
         Ok(Done {
             driven: None,
-            counters: counters(&copied),
+            counters: Some(counters(&copied)),
             elapsed_ns: copied.elapsed_ns,
             drain_ns,
             measures,
             seen,
             full: None,
+            order_entry: None,
+            bulk_loads: Vec::new(),
         })
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn phase<P: Port + Send>(
             outcome: random(instance, work, phase.time, seed, cancel)?,
             user_scans: Vec::new(),
         }),
-        PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => {
+        PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => {
             unreachable!("{}: its own code drives it", phase.name)
         }
         PhaseKind::Scan(scan) => {
@@ -69,11 +69,11 @@ pub(crate) fn random<P: Port + Send>(
     drive_all(&mut operations, &pacing, seed)
 }
 
-fn slice_ns(time: Option<Duration>) -> u64 {
+pub(crate) fn slice_ns(time: Option<Duration>) -> u64 {
     time.map_or(SLICE_NS_UNTIMED, |t| (t.0 / SLICES_PER_PHASE).max(SLICE_NS_MIN))
 }
 
-fn random_pacing(random: &Random, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
+pub(crate) fn random_pacing(random: &Random, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
     let arrival = match random.rate {
         Some(rate_per_s) => Arrival::Open {
             rate_per_s,

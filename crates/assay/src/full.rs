@@ -3,6 +3,8 @@
 //! Takes an error of a phase; says whether it is the kernel's "no space left". Prevents: a study that asks how far a stack can be
 //! filled, and ends in an error on the stack that answers it.
 
+use databases::postgres::PostgresError;
+use databases::sqlite::SqliteError;
 use pages::PagesError;
 use targets::IoFault;
 
@@ -23,7 +25,13 @@ pub(crate) fn ran_out_of_space(error: &anyhow::Error) -> bool {
         let of_call = cause
             .downcast_ref::<rustix::io::Errno>()
             .is_some_and(|errno| is_full(errno.raw_os_error()));
-        of_engine || of_kernel || of_call
+        let of_sql = match cause.downcast_ref() {
+            Some(PostgresError::Refused { code, .. }) => code == "53100",
+            Some(PostgresError::Died { log, .. }) => log.contains("No space left on device"),
+            Some(PostgresError::Program { said, .. }) => said.contains("No space left on device"),
+            _ => cause.downcast_ref().is_some_and(SqliteError::is_full),
+        };
+        of_engine || of_kernel || of_call || of_sql
     })
 }
 

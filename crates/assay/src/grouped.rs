@@ -16,7 +16,7 @@ use stacks::Built;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use targets::{Access, FileId, OpenSpec, Port, TargetError};
+use targets::{Access, FileId, OpenSpec, Port, PsyncPort, TargetError};
 
 /// Memory of the port that the owner of the metadata works with.
 const OWNER_MEMORY: u64 = 4 << 20;
@@ -243,13 +243,7 @@ impl<P: Port> Grouped<P> {
 
     /// Disks that the group lost on the way, if any: it goes on without them as long as the copies allow.
     pub(crate) fn lost(&self) -> Option<String> {
-        let away: Vec<String> = self
-            .members()
-            .into_iter()
-            .filter(|disk| !disk.online || disk.failing)
-            .map(|disk| disk.name)
-            .collect();
-        (!away.is_empty()).then(|| format!("the disk group lost {}", away.join(", ")))
+        lost_of(self.members())
     }
 
     /// Closes the group in good order, after the one that lies over it. Their ports must be gone.
@@ -260,6 +254,30 @@ impl<P: Port> Grouped<P> {
         self.group.close()?;
         Ok(())
     }
+}
+
+/// Disks that a group has lost, in words.
+pub(crate) fn lost_of(disks: Vec<DiskInfo>) -> Option<String> {
+    let away: Vec<String> = disks
+        .into_iter()
+        .filter(|disk| !disk.online || disk.failing)
+        .map(|disk| disk.name)
+        .collect();
+    (!away.is_empty()).then(|| format!("the disk group lost {}", away.join(", ")))
+}
+
+/// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL, which makes and
+/// removes files as it goes.
+pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
+    let asked = Asked::of(stack)?;
+    let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
+    let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
+    let disks = asked.disks("disk", &built.devices, 0)?;
+    let members = disks.len().saturating_sub(asked.reserve as usize);
+    let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
+    let spec = asked.spec(GROUP, built.uuid);
+    let group = Group::create(owner, &spec, &disks[..members], seed_of(&built.uuid))?;
+    Ok((group, files))
 }
 
 fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -> anyhow::Result<()> {

@@ -2,6 +2,7 @@
 //!
 //! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
 
+use crate::clients::Clients;
 use crate::grouped::Health;
 use crate::host_sides::Side;
 use crate::laid_out::DataFiles;
@@ -86,6 +87,8 @@ pub(crate) struct Host<'a> {
     writes: u64,
     /// Copies that the stack keeps of the data.
     copies: f64,
+    /// Users that are played by this process, and the server that they speak to.
+    clients: Option<Clients>,
 }
 
 impl<'a> Host<'a> {
@@ -107,6 +110,7 @@ impl<'a> Host<'a> {
             files: None,
             writes: 0,
             copies: 1.0,
+            clients: None,
         }
     }
 
@@ -126,6 +130,12 @@ impl<'a> Host<'a> {
     pub(crate) fn with_files(mut self, files: DataFiles, copies: u32) -> Host<'a> {
         self.files = Some(files);
         self.copies = f64::from(copies);
+        self
+    }
+
+    /// Counts the users apart, and the server that they speak to, if it is one.
+    pub(crate) fn with_clients(mut self, server: Option<u32>) -> Host<'a> {
+        self.clients = Some(Clients::of(server));
         self
     }
 
@@ -167,7 +177,18 @@ impl Host<'_> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.began = Some((Snapshot::take(&all)?, watch));
+        if let Some(clients) = &mut self.clients {
+            clients.start();
+        }
         Ok(())
+    }
+
+    /// Time since the start in which the busiest of the nearest devices had a request in flight; `None` where none is seen.
+    pub(crate) fn busy_ns(&self) -> anyhow::Result<Option<u64>> {
+        let Some((before, _)) = &self.began else { return Ok(None) };
+        let delta = Snapshot::take(&self.devices.all())?.since(before);
+        let busy = |name: &String| Some(delta.devices.get(name)?.busy_ms * 1_000_000);
+        Ok(self.devices.near.iter().filter_map(busy).max())
     }
 
     /// Syncs and waits for rest; gives the time that was spent only on proving it.
@@ -184,10 +205,14 @@ impl Host<'_> {
         let (before, watch) = self.began.take().context("a phase ended that had not begun")?;
         let delta = Snapshot::take(&self.devices.all())?.since(&before);
         let watched = watch.stop();
+        let of_clients = self.clients.as_mut().map(|clients| clients.stop(&delta));
         let mut seen = Seen::default();
         seen.measures.extend(self.devices_of(&delta));
         seen.measures.extend(self.sides.iter().flat_map(|side| side.of(&delta)));
-        seen.measures.push((Measure::StackDataCopies, self.copies));
+        match of_clients {
+            Some(measures) => seen.measures.extend(measures),
+            None => seen.measures.push((Measure::StackDataCopies, self.copies)),
+        }
         seen.measures.extend(host_of(&delta, &watched));
         seen.measures.extend(memory_of(&delta, &watched, self.budget));
         seen.measures
@@ -275,6 +300,14 @@ fn used_bytes(mounts: &[PathBuf]) -> Option<u64> {
 fn host_of(delta: &Delta, watched: &Watched) -> Vec<(Measure, f64)> {
     let mut measures = vec![
         (Measure::CpuBusyNs, delta.cpu.all.busy_ns() as f64),
+        (
+            Measure::CpuUserNs,
+            (delta.cpu.all.user_ns + delta.cpu.all.nice_ns) as f64,
+        ),
+        (
+            Measure::CpuSystemNs,
+            (delta.cpu.all.system_ns + delta.cpu.all.irq_ns + delta.cpu.all.softirq_ns) as f64,
+        ),
         (Measure::CpuCores, delta.cpu.each.len() as f64),
         (Measure::ObserverCpuNs, (watched.cost.cpu_ns + delta.cost_cpu_ns) as f64),
     ];

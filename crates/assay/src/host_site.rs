@@ -10,7 +10,7 @@ use crate::site::{self, Site, Turn};
 use crate::sizes::{self, Sizes};
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Fact, Ledger, Skipped};
-use plan::{IoMethod, Scale, Stack, StackKind, Study};
+use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Study};
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -92,7 +92,15 @@ impl<'a> HostSite<'a> {
     /// Builds every stack once when the data is a share of the smallest one's room.
     fn find_sizes(&mut self, progress: &Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let mut usable: Option<u64> = None;
-        if let Scale::Share(_) = self.study.database.scale {
+        let paged = has_pages(self.study);
+        let random = self
+            .study
+            .phases
+            .iter()
+            .any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
+        if let Scale::Share(_) = self.study.database.scale
+            && (paged || random)
+        {
             for index in 0..self.study.stacks.len() {
                 if self.skips(index) {
                     continue;
@@ -102,7 +110,7 @@ impl<'a> HostSite<'a> {
                 let mark = self.journal.mark();
                 let places = self.places(&self.study.stacks[index], 0, cancel)?;
                 let built = stacks::build(&self.study.stacks[index], &places, &self.work_dir, &mut self.journal)?;
-                let redo_beside = self.study.stacks[index].redo.is_none();
+                let redo_beside = self.study.stacks[index].redo.is_none() && paged;
                 let taken = if redo_beside {
                     self.study.database.redo_size.0
                 } else {
@@ -117,7 +125,19 @@ impl<'a> HostSite<'a> {
                 self.luns.used();
             }
         }
+        if !paged {
+            // The page engine has nothing to say here; its sizes might not even fit.
+            self.prepared.data_bytes = match (self.study.database.scale, usable) {
+                (Scale::Share(share), Some(usable)) => Some((usable as f64 * share.0) as u64),
+                (scale, _) => match scale {
+                    Scale::Bytes(bytes) => Some(bytes.0),
+                    Scale::Share(_) => None,
+                },
+            };
+            return Ok(());
+        }
         let sizes = sizes::sizes(self.study, usable)?;
+        self.prepared.data_bytes = Some(sizes.shape.data_bytes());
         if let Some(budget) = self.study.memory_budget {
             let own =
                 sizes.memory_bytes() * u64::from(self.study.workers) + pages::map_bytes(&sizes.shape, &sizes.settings);
@@ -134,6 +154,11 @@ impl<'a> HostSite<'a> {
 
     /// Ring or pread, once for all stacks.
     fn find_method(&mut self, progress: &Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        if !has_pages(self.study) {
+            // SQLite's files go by pread, whatever is faster: several threads share them.
+            self.prepared.method = Method::Pread;
+            return Ok(());
+        }
         let mut facts = Vec::new();
         self.prepared.method = match self.study.io {
             IoMethod::Ring => Method::Ring,
@@ -211,9 +236,55 @@ impl<'a> HostSite<'a> {
         })
     }
 
+    /// What is known of a study without the page engine.
+    fn describe_sql(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let begun = ledger.facts()?.iter().any(|fact| fact.scope == "study");
+        if !begun {
+            result_file::facts(ledger, "study", std::mem::take(&mut self.prepared.facts))?;
+            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
+                result_file::facts(ledger, &scope, facts)?;
+            }
+        }
+        self.describe_skipped(ledger)
+    }
+
+    fn describe_skipped(&self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        for (ordinal, (stack, skipped)) in self.study.stacks.iter().zip(&self.skipped).enumerate() {
+            if skipped.is_some() {
+                ledger.stack(&site::row(ordinal, stack, "", skipped.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Undoes everything.
     pub(crate) fn leave(mut self) -> Result<(), Failure> {
         undone(&self.journal.undo_all()).map_err(Failure::Dirty)
+    }
+
+    /// No phase starts with what loading or copying left in the page cache; an ordinary user can only ask for the own
+    /// group's.
+    pub(crate) fn drop_caches(&self) -> anyhow::Result<()> {
+        if stacks::drop_caches().is_err()
+            && let Some(limit) = &self.limit
+        {
+            limit.reclaim()?;
+        }
+        Ok(())
+    }
+
+    /// Rows of the table of random work in SQL: one a page, as many bytes as the page engine would have.
+    pub(crate) fn scattered_rows(&self, engine: &Engine) -> anyhow::Result<u64> {
+        let page = match engine {
+            Engine::Sqlite(sqlite) => sqlite.page.0,
+            _ => 8192,
+        };
+        let bytes = match (self.prepared.data_bytes, self.study.database.scale) {
+            (Some(bytes), _) => bytes,
+            (None, Scale::Bytes(bytes)) => bytes.0,
+            (None, Scale::Share(_)) => 0,
+        };
+        Ok((bytes / page).max(1))
     }
 
     /// The sizes, once prepared.
@@ -246,8 +317,13 @@ fn work_place(study: &Study) -> PathBuf {
     files.or(directory).unwrap_or_else(std::env::temp_dir)
 }
 
+/// Whether the page engine takes part.
+fn has_pages(study: &Study) -> bool {
+    study.stacks.iter().any(|stack| !stack.engine.is_sql())
+}
+
 /// For each stack, why it can't be built here.
-fn skipped(study: &Study) -> Vec<Option<Skipped>> {
+pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
     let probed = stacks::probe();
     study
         .stacks
@@ -255,10 +331,13 @@ fn skipped(study: &Study) -> Vec<Option<Skipped>> {
         .map(|stack| {
             let kind = site::kind_word(&stack.kind);
             let found = probed.iter().find(|p| p.kind == kind)?;
-            (!found.able).then(|| Skipped {
-                reason: found.reason.clone(),
-                cure: found.cure.clone(),
-            })
+            if !found.able {
+                return Some(Skipped {
+                    reason: found.reason.clone(),
+                    cure: found.cure.clone(),
+                });
+            }
+            crate::sql::unable(stack)
         })
         .collect()
 }
@@ -285,7 +364,9 @@ impl Site for HostSite<'_> {
     }
 
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        let sizes = self.sizes()?;
+        let Some(sizes) = self.prepared.sizes else {
+            return self.describe_sql(ledger);
+        };
         let stored = ledger.facts()?;
         let scope = |fact: &&Fact| fact.scope == "study" && fact.key == "pages per schema";
         if let Some(fact) = stored.iter().find(scope) {
@@ -303,12 +384,7 @@ impl Site for HostSite<'_> {
                 result_file::facts(ledger, &scope, facts)?;
             }
         }
-        for (ordinal, (stack, skipped)) in self.study.stacks.iter().zip(&self.skipped).enumerate() {
-            if skipped.is_some() {
-                ledger.stack(&site::row(ordinal, stack, "", skipped.clone()))?;
-            }
-        }
-        Ok(())
+        self.describe_skipped(ledger)
     }
 
     fn skips(&self, stack: usize) -> bool {

@@ -12,6 +12,7 @@ use crate::rebalance::Regroup;
 use crate::result_file;
 use crate::site::{self, Turn};
 use crate::sizes::Sizes;
+use crate::sql;
 use crate::stand::{self, Opened, Stand};
 use crate::surroundings::Seen;
 use crate::trial::{self, After, Around, Leg};
@@ -42,6 +43,8 @@ impl Method {
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     pub(crate) sizes: Option<Sizes>,
+    /// Bytes of the data of random work, the same on every stack.
+    pub(crate) data_bytes: Option<u64>,
     pub(crate) method: Method,
     /// Budget in bytes, and 0 not enforced, 1 cgroup v1, 2 cgroup v2.
     pub(crate) budget: Option<(u64, u8)>,
@@ -82,6 +85,17 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     }
     let host = site.host.clone();
     let result = site::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
+        if stands[0].stack.engine.is_sql() {
+            let trial = sql::Trial {
+                study,
+                turn,
+                stand: &stands[0],
+                id,
+                first,
+                scattered_rows: site.scattered_rows(&stands[0].stack.engine)?,
+            };
+            return sql::run(site, ledger, &trial);
+        }
         let sizes = site.sizes()?;
         let trial = Trial {
             site,
@@ -216,7 +230,7 @@ impl Trial<'_> {
         if self.first && loads {
             stand.describe(ledger, &devices)?;
         }
-        self.drop_caches()?;
+        self.site.drop_caches()?;
         let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
         let apart = stand.places_apart();
         let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
@@ -241,23 +255,12 @@ impl Trial<'_> {
         fixed.push((ledger::Measure::GeneratorCeilingCached, ceiling.cached));
         Around {
             study: self.site.study,
-            sizes: self.sizes,
+            sizes: Some(self.sizes),
             trial: self.id,
             stack: &self.stands[0].name,
             turn: self.turn,
             fixed,
         }
-    }
-
-    /// No phase starts with what loading or copying left in the page cache; an ordinary user can only ask for the own
-    /// group's.
-    fn drop_caches(&self) -> anyhow::Result<()> {
-        if stacks::drop_caches().is_err()
-            && let Some(limit) = &self.site.limit
-        {
-            limit.reclaim()?;
-        }
-        Ok(())
     }
 
     /// Runs a copy phase; gives the stand where the database is now, `None` when it had no space there.
@@ -295,7 +298,7 @@ impl Trial<'_> {
             to_files: target.files(),
             over_existing: opened[to].used,
         };
-        self.drop_caches()?;
+        self.site.drop_caches()?;
         let lost = |nth: usize| opened[nth].group.as_ref().and_then(|group| group.lost());
         let health = || lost(from).or_else(|| lost(to));
         let both = Devices::under(&[source.places(), target.places()].concat())?;

@@ -3,6 +3,7 @@
 mod ageing;
 mod ceiling;
 mod cli;
+mod clients;
 mod commands;
 mod copying;
 mod drive;
@@ -25,6 +26,7 @@ mod run;
 mod signals;
 mod site;
 mod sizes;
+mod sql;
 mod stand;
 mod surroundings;
 mod trial;

@@ -61,7 +61,8 @@ pub(crate) struct ModelTrial<'a> {
 impl ModelTrial<'_> {
     /// All phases.
     pub(crate) fn drive(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        let (sizes, mut at, mut first) = (self.around.sizes, 0, 0);
+        let sizes = self.around.sizes.context("a model has the page engine")?;
+        let (mut at, mut first) = (0, 0);
         loop {
             let port = self.devices[at].1.take().context("the device where the database is")?;
             self.devices[at].2 = true;

@@ -2,7 +2,7 @@
 
 use crate::drive::Driven;
 use crate::surroundings::Seen;
-use ledger::{HistogramRow, Measure, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
+use ledger::{BulkLoadRow, HistogramRow, Measure, OrderEntry, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
 use pages::Counters;
 use std::time::{SystemTime, UNIX_EPOCH};
 use workloads::Outcome;
@@ -18,13 +18,16 @@ pub(crate) fn unix_ns() -> u64 {
 pub(crate) fn finished(
     run: PhaseRun,
     driven: Option<&Driven>,
-    counters: &Counters,
+    counters: Option<&Counters>,
     fixed: &[(Measure, f64)],
     seen: Seen,
+    (order_entry, bulk_loads): (Option<OrderEntry>, Vec<BulkLoadRow>),
 ) -> anyhow::Result<PhaseRecord> {
     let mut record = PhaseRecord::new(run);
     record.measures = fixed.to_vec();
-    record.measures.extend(engine(counters));
+    record.order_entry = order_entry;
+    record.bulk_loads = bulk_loads;
+    record.measures.extend(counters.map(engine).unwrap_or_default());
     record.measures.extend(seen.measures);
     record.samples = seen.samples;
     record.layouts = seen.layouts;

@@ -119,7 +119,7 @@ impl Site for ModelSite<'_> {
             }
             let around = Around {
                 study,
-                sizes,
+                sizes: Some(sizes),
                 trial,
                 stack: &stack.name,
                 turn,
@@ -153,7 +153,7 @@ pub(crate) fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a St
     let mut groups = std::collections::BTreeSet::new();
     let mut count = 0;
     for stack in stacks {
-        groups.insert(stack.data.as_deref().map(on_files));
+        groups.insert((stack.data.as_deref().map(on_files), stack.engine.word()));
         count += 1;
     }
     let against = study.phases.iter().filter(|p| p.against.is_some()).count();
@@ -168,6 +168,14 @@ pub(crate) fn fixed(sizes: &Sizes) -> Vec<(ledger::Measure, f64)> {
     ]
 }
 
+/// Stacks of one group are ranked against each other: as many layers under them, the same database on them.
+fn group(stack: &Stack, layers: usize) -> String {
+    match &stack.engine {
+        plan::Engine::Pages => format!("{layers} layers"),
+        engine => format!("{layers} layers, {}", engine.word()),
+    }
+}
+
 /// The ledger's row of a stack. Stacks with as many layers under them as each other are of one group.
 pub(crate) fn row(ordinal: usize, stack: &Stack, layers: &str, skipped: Option<ledger::Skipped>) -> ledger::Stack {
     ledger::Stack {
@@ -175,7 +183,7 @@ pub(crate) fn row(ordinal: usize, stack: &Stack, layers: &str, skipped: Option<l
         name: stack.name.clone(),
         kind: kind_word(&stack.kind).to_string(),
         layers: layers.to_string(),
-        group: format!("{} layers", layers.split('/').count()),
+        group: group(stack, layers.split('/').count()),
         data_lun_set: stack.data.clone(),
         redo_lun_set: stack.redo.clone(),
         access: match stack.access {
@@ -196,6 +204,7 @@ pub(crate) fn kind_word(kind: &StackKind) -> &'static str {
         StackKind::Xfs { .. } => "xfs",
         StackKind::Btrfs { .. } => "btrfs",
         StackKind::Diskgroup { .. } => "diskgroup",
+        StackKind::Server { .. } => "server",
         StackKind::Model(_) => "model",
     }
 }

@@ -65,6 +65,8 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
             PhaseKind::Rebalance(rebalance) => (rebalance.work.sessions, rebalance.work.outstanding),
             // A copy has ports of its own.
             PhaseKind::Copy(_) => (1, 1),
+            // In SQL.
+            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => (1, 1),
         };
         sessions = sessions.max(s);
         outstanding = outstanding.max(o);

@@ -11,6 +11,7 @@ use crate::laid_out::DataFiles;
 use crate::result_file;
 use crate::site::Turn;
 use crate::sizes::Sizes;
+use anyhow::Context;
 use diskgroup::GroupPort;
 use ledger::Ledger;
 use pages::Files;
@@ -210,6 +211,34 @@ impl Stand {
         (self.built.data.iter().map(path).collect(), vec![path(&self.built.redo)])
     }
 
+    /// The directory that is the stack's own, for a database that makes files by itself.
+    pub(crate) fn directory(&self) -> anyhow::Result<PathBuf> {
+        let place = self.built.data.first().map(path_of).and_then(Path::parent);
+        Ok(place.context("a stack with a directory of its own")?.to_path_buf())
+    }
+
+    /// The same on the LUN set of the redo log, where it has one.
+    pub(crate) fn log_directory(&self) -> Option<PathBuf> {
+        self.stack.redo.as_ref()?;
+        path_of(&self.built.redo).parent().map(Path::to_path_buf)
+    }
+
+    /// What the kernel really gives a database in SQL: asked by a file that is made for it.
+    pub(crate) fn granted_to_sql(&self) -> anyhow::Result<Vec<(String, String)>> {
+        if self.is_grouped() || matches!(self.stack.kind, plan::StackKind::Server { .. }) {
+            return Ok(Vec::new());
+        }
+        let probe = self.directory()?.join("assay.probe");
+        std::fs::write(&probe, vec![0; 64 << 10]).with_context(|| format!("write {}", probe.display()))?;
+        let granted = targets::observe(&probe, self.access());
+        std::fs::remove_file(&probe).with_context(|| format!("remove {}", probe.display()))?;
+        let granted = granted?;
+        Ok(vec![
+            ("data reads go".to_string(), way_word(granted.reads).to_string()),
+            ("data writes go".to_string(), way_word(granted.writes).to_string()),
+        ])
+    }
+
     /// Copies that the stack keeps of the data by its own redundancy.
     pub(crate) fn data_copies(&self) -> u32 {
         use plan::{BtrfsProfile, Redundancy, StackKind};
@@ -235,11 +264,6 @@ impl Stand {
 
     /// What the kernel really gave on the data and the redo log.
     pub(crate) fn granted(&self) -> anyhow::Result<Vec<(String, String)>> {
-        let word = |way: Way| match way {
-            Way::Direct => "around the page cache",
-            Way::Cached => "through the page cache",
-            Way::Unknown => "unknown",
-        };
         let mut facts = Vec::new();
         let redo_disks = self
             .built
@@ -253,8 +277,8 @@ impl Stand {
         let redo = of(&self.built.redo, self.built.devices.len() - redo_disks);
         for (role, place) in [("data", data), ("redo", redo)] {
             let granted = targets::observe(&place, self.access())?;
-            facts.push((format!("{role} reads go"), word(granted.reads).to_string()));
-            facts.push((format!("{role} writes go"), word(granted.writes).to_string()));
+            facts.push((format!("{role} reads go"), way_word(granted.reads).to_string()));
+            facts.push((format!("{role} writes go"), way_word(granted.writes).to_string()));
             if let Some(bytes) = granted.alignment {
                 facts.push((format!("{role} direct I/O alignment"), bytes.to_string()));
             }
@@ -296,6 +320,14 @@ impl Stand {
             .map(|(number, place)| format!("file {number} is {}", path_of(place).display()))
             .collect();
         names.join(", ")
+    }
+}
+
+fn way_word(way: Way) -> &'static str {
+    match way {
+        Way::Direct => "around the page cache",
+        Way::Cached => "through the page cache",
+        Way::Unknown => "unknown",
     }
 }
 

@@ -14,14 +14,15 @@ use crate::sizes::Sizes;
 use crate::surroundings::{Seen, Surroundings};
 use anyhow::Context;
 use ledger::{Ledger, Measure, PhaseKind, PhaseRecord, PhaseRun, PhaseStatus, TrialId};
-use pages::Instance;
+use pages::{Instance, Shape};
 use plan::{Phase, Study};
 use targets::Port;
 
 /// What stays the same through a trial, or through a leg of it between two copies.
 pub(crate) struct Around<'a> {
     pub(crate) study: &'a Study,
-    pub(crate) sizes: &'a Sizes,
+    /// Of the page engine; `None` where another database works.
+    pub(crate) sizes: Option<&'a Sizes>,
     pub(crate) trial: TrialId,
     pub(crate) stack: &'a str,
     pub(crate) turn: &'a Turn<'a>,
@@ -76,6 +77,11 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
 }
 
 impl Around<'_> {
+    /// Of the page engine's database.
+    fn shape(&self) -> &Shape {
+        &self.sizes.expect("the page engine has sizes").shape
+    }
+
     /// Runs `work` as a phase of the ledger, and counts it as progress.
     pub(crate) fn recorded(
         &self,
@@ -128,9 +134,10 @@ impl Around<'_> {
                 ledger.record_phase(&record::finished(
                     run,
                     done.driven.as_ref(),
-                    &done.counters,
+                    done.counters.as_ref(),
                     &measures,
                     done.seen,
+                    (done.order_entry, done.bulk_loads),
                 )?)?;
             }
             Err(error) if full::ran_out_of_space(&error) => {
@@ -161,7 +168,14 @@ impl Around<'_> {
         let mut measures = self.fixed.clone();
         measures.extend(done.measures);
         measures.push((Measure::OutOfSpace, 1.0));
-        let record = record::finished(run, None, &done.counters, &measures, done.seen)?;
+        let record = record::finished(
+            run,
+            None,
+            done.counters.as_ref(),
+            &measures,
+            done.seen,
+            (None, Vec::new()),
+        )?;
         ledger.record_phase(&record)?;
         Ok(())
     }
@@ -181,7 +195,8 @@ impl Around<'_> {
 pub(crate) struct Done {
     /// What the loop saw; `None` where no work was driven.
     pub(crate) driven: Option<Driven>,
-    pub(crate) counters: pages::Counters,
+    /// What the page engine counted.
+    pub(crate) counters: Option<pages::Counters>,
     pub(crate) elapsed_ns: u64,
     pub(crate) drain_ns: u64,
     /// Of this phase alone, beyond what engine and surroundings count.
@@ -189,6 +204,10 @@ pub(crate) struct Done {
     pub(crate) seen: Seen,
     /// It ended because the stack had no space left: the result in words.
     pub(crate) full: Option<String>,
+    /// Of a database in SQL.
+    pub(crate) order_entry: Option<ledger::OrderEntry>,
+    /// Of a database in SQL.
+    pub(crate) bulk_loads: Vec<ledger::BulkLoadRow>,
 }
 
 impl Done {
@@ -196,12 +215,14 @@ impl Done {
     fn out_of_space(why: String) -> Done {
         Done {
             driven: None,
-            counters: pages::Counters::default(),
+            counters: None,
             elapsed_ns: 0,
             drain_ns: 0,
             measures: Vec::new(),
             seen: Seen::default(),
             full: Some(why),
+            order_entry: None,
+            bulk_loads: Vec::new(),
         }
     }
 }
@@ -228,7 +249,7 @@ fn one<P: Port + Send, S: Surroundings<P>>(
     let (driven, proof_ns, full) = match worked {
         Ok((driven, proof_ns)) => (Some(driven), proof_ns, None),
         Err(error) if full::ran_out_of_space(&error) => {
-            let all = around.sizes.shape.pages();
+            let all = around.shape().pages();
             (None, 0, Some(full::words(instance.overwritten_pages(), all)))
         }
         Err(error) => return Err(error),
@@ -237,10 +258,10 @@ fn one<P: Port + Send, S: Surroundings<P>>(
     seen.samples.extend(told.samples);
     seen.invalid = seen.invalid.or(told.invalid);
     let counters = instance.counters() - before;
-    let touched = touched(around.sizes, phase, &counters);
+    let touched = touched(around.shape(), phase, &counters);
     told.measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
     if counters.commits > 0 {
-        let overwritten = instance.overwritten_pages() * u64::from(around.sizes.shape.page_bytes);
+        let overwritten = instance.overwritten_pages() * u64::from(around.shape().page_bytes);
         told.measures
             .push((Measure::EngineOverwrittenBytes, overwritten as f64));
     }
@@ -251,10 +272,12 @@ fn one<P: Port + Send, S: Surroundings<P>>(
             .map_or(now.saturating_sub(began), |d| d.outcome.elapsed_ns),
         drain_ns: driven.as_ref().map_or(0, drain_ns),
         driven,
-        counters,
+        counters: Some(counters),
         measures: told.measures,
         seen,
         full,
+        order_entry: None,
+        bulk_loads: Vec::new(),
     })
 }
 
@@ -283,7 +306,7 @@ fn work<P: Port + Send>(
 }
 
 /// Seed of a phase: the same on all stacks of a block, another for each phase.
-fn phase_seed(block_seed: u64, ordinal: usize) -> u64 {
+pub(crate) fn phase_seed(block_seed: u64, ordinal: usize) -> u64 {
     block_seed ^ (ordinal as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
@@ -295,20 +318,24 @@ fn kind(phase: &Phase) -> PhaseKind {
         plan::PhaseKind::Age(_) => PhaseKind::Age,
         plan::PhaseKind::Copy(_) => PhaseKind::Copy,
         plan::PhaseKind::Rebalance(_) => PhaseKind::Rebalance,
+        plan::PhaseKind::Tpcc(tpcc) if tpcc.rate.is_some() => PhaseKind::TpccOpen,
+        plan::PhaseKind::Tpcc(_) => PhaseKind::Tpcc,
+        plan::PhaseKind::Bulk(_) => PhaseKind::Bulk,
     }
 }
 
 /// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number of distinct pages after that
 /// many uniform draws, n (1 - exp(-draws / n)) (the occupancy problem); a hot spot would touch fewer.
-fn touched(sizes: &Sizes, phase: &Phase, counters: &pages::Counters) -> u64 {
-    let data = sizes.shape.data_bytes();
+fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
+    let data = shape.data_bytes();
     match &phase.kind {
         plan::PhaseKind::Scan(_) => counters.multiblock_read_bytes.min(data),
         plan::PhaseKind::Copy(_) | plan::PhaseKind::Age(_) => data,
+        plan::PhaseKind::Tpcc(_) | plan::PhaseKind::Bulk(_) => 0,
         plan::PhaseKind::Random(_) | plan::PhaseKind::Rebalance(_) => {
-            let pages = sizes.shape.pages() as f64;
+            let pages = shape.pages() as f64;
             let distinct = pages * -(-(counters.logical_reads as f64) / pages).exp_m1();
-            (distinct * f64::from(sizes.shape.page_bytes)) as u64
+            (distinct * f64::from(shape.page_bytes)) as u64
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Takes a [`Study`]; gives [`Resolved`] rows in a stable order, and TOML that reads back as the same study. Prevents: a
 //! default that is used but not shown: rows and print come from the one list made here.
 
+mod engines;
+
 use crate::study::{
     CopyTarget, Database, LunSource, Model, Phase, PhaseKind, Random, Resolved, Scale, Stack, StackKind, Study,
 };
@@ -36,7 +38,11 @@ pub(crate) fn resolved(study: &Study, said: &BTreeSet<(String, String)>) -> Vec<
     for part in parts(study) {
         for (key, value) in part.keys {
             // `files = "x"` is refused, `files.size` is what counts; a table said as a whole says its keys apart.
-            let written = said.contains(&(part.name.clone(), key.to_string()));
+            let of_all = |key: &str| {
+                part.name.starts_with("stack.") && said.contains(&("database".to_string(), key.to_string()))
+            };
+            let written = said.contains(&(part.name.clone(), key.to_string()))
+                || key.strip_prefix("database.").is_some_and(of_all);
             rows.push(Resolved {
                 key: format!("{}.{key}", part.name),
                 value,
@@ -108,7 +114,7 @@ fn parts(study: &Study) -> Vec<Part> {
             keys: stack_keys(stack),
         });
     }
-    let keys = database(&study.database);
+    let keys = engines::database(study, database(&study.database));
     parts.push(Part {
         header: "[database]".to_string(),
         name: "database".to_string(),
@@ -183,7 +189,14 @@ fn stack_keys(stack: &Stack) -> Keys {
         keys.push(("data", quoted(data)));
         keys.push(("redo", or_word(&stack.redo, "none")));
     }
-    if !matches!(stack.kind, StackKind::Model(_) | StackKind::Diskgroup { .. }) {
+    if let StackKind::Server { url } = &stack.kind {
+        keys.push(("url", quoted(url)));
+    }
+    let own_way = matches!(
+        stack.kind,
+        StackKind::Model(_) | StackKind::Diskgroup { .. } | StackKind::Server { .. }
+    );
+    if !own_way {
         keys.push(("access", word(&stack.access)));
     }
     if let StackKind::Btrfs {
@@ -216,7 +229,7 @@ fn stack_keys(stack: &Stack) -> Keys {
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
         StackKind::Diskgroup { .. } => keys.extend(group_keys(&stack.kind)),
-        StackKind::Directory { .. } | StackKind::Raw => {}
+        StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => {}
     }
     keys.push(("inject.late", quoted(Share(stack.inject.late))));
     keys.push((
@@ -226,6 +239,7 @@ fn stack_keys(stack: &Stack) -> Keys {
             .error_at
             .map_or_else(|| quoted("none"), |nth| nth.to_string()),
     ));
+    keys.extend(engines::of_stack(&stack.engine));
     keys
 }
 
@@ -290,9 +304,14 @@ fn phase_keys(phase: &Phase) -> Keys {
         PhaseKind::Age(_) => "age",
         PhaseKind::Copy(_) => "copy",
         PhaseKind::Rebalance(_) => "rebalance",
+        PhaseKind::Tpcc(_) => "tpcc",
+        PhaseKind::Bulk(_) => "bulk",
     };
     let mut keys = vec![("name", quoted(&phase.name)), ("kind", quoted(kind))];
-    if matches!(phase.kind, PhaseKind::Random(_) | PhaseKind::Scan(_)) {
+    if matches!(
+        phase.kind,
+        PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_)
+    ) {
         keys.push(("time", or_word(&phase.time, "none")));
     }
     keys.push(("ranked", phase.ranked.to_string()));
@@ -340,6 +359,8 @@ fn phase_keys(phase: &Phase) -> Keys {
                     .filter(|(key, _)| *key != "work_loop"),
             );
         }
+        PhaseKind::Tpcc(tpcc) => keys.extend(engines::tpcc(tpcc)),
+        PhaseKind::Bulk(bulk) => keys.extend(engines::bulk(bulk)),
     }
     keys
 }

@@ -3,6 +3,8 @@
 //! Takes a resolved study and a rate at which LUNs are filled and data loaded; gives an [`Estimate`]. Prevents: a study
 //! that is started without knowing what it writes and how long it runs.
 
+mod sql;
+
 use crate::space;
 use crate::study::{Phase, PhaseKind, Stack, StackKind, Study};
 use crate::units::Duration;
@@ -65,6 +67,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
     let data_bytes = space::data_bytes(study);
     let phase_ns_per_trial = study.phases.iter().fold(0u64, |sum, phase| {
         let ns = match (phase.time, &phase.kind) {
+            (Some(_), PhaseKind::Tpcc(_)) | (None, PhaseKind::Bulk(_)) => sql::phase_ns(phase),
             (Some(time), _) => time.0,
             (None, PhaseKind::Scan(scan)) => {
                 let schema = data_bytes.unwrap_or(0) / u64::from(study.database.schemas);
@@ -88,7 +91,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
                 around.saturating_add(moving_ns(moved.saturating_mul(2), load_bytes_per_second))
             }
             // Operations without a time: nobody knows how long; counted as nothing rather than as something made up.
-            (None, PhaseKind::Random(_)) => 0,
+            (None, PhaseKind::Random(_) | PhaseKind::Tpcc(_)) => 0,
         };
         sum.saturating_add(ns)
     });
@@ -106,7 +109,9 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
         let before = match stack.kind {
             // A model study lives in its own time, in which loading takes none.
             StackKind::Model(_) => 0,
-            _ => HANDLING_NS.saturating_add(moving_ns(*bytes, load_bytes_per_second)),
+            _ => HANDLING_NS
+                .saturating_add(moving_ns(*bytes, load_bytes_per_second))
+                .saturating_add(sql::load_ns(study, stack)),
         };
         sum.saturating_add(before).saturating_add(phase_ns_per_trial)
     });
@@ -141,8 +146,12 @@ fn written_bytes(study: &Study, stack: &Stack, data_bytes: Option<u64>) -> u64 {
         .into_iter()
         .filter_map(|set| space::set_bytes(study, set))
         .fold(0, u64::saturating_add);
-    fill.saturating_add(data_bytes.unwrap_or(0))
-        .saturating_add(study.database.redo_size.0)
+    let redo = if stack.engine.is_sql() {
+        0
+    } else {
+        study.database.redo_size.0
+    };
+    fill.saturating_add(data_bytes.unwrap_or(0)).saturating_add(redo)
 }
 
 fn moving_ns(bytes: u64, bytes_per_second: u64) -> u64 {
@@ -155,6 +164,9 @@ impl Phase {
     pub(crate) fn least_time(&self) -> Option<Duration> {
         match &self.kind {
             PhaseKind::Rebalance(rebalance) => Some(Duration(rebalance.before.0.saturating_add(rebalance.after.0))),
+            PhaseKind::Tpcc(tpcc) => self
+                .time
+                .map(|time| Duration(time.0.saturating_mul(tpcc.users.len() as u64))),
             _ => self.time,
         }
     }

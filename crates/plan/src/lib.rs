@@ -4,6 +4,7 @@
 //! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that one file.
 //! Prevents: two readers of a study who understand it differently.
 
+mod engines;
 mod entries;
 mod error;
 mod estimate;
@@ -17,6 +18,7 @@ mod study;
 mod units;
 mod written;
 
+pub use engines::*;
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};
 pub use schedule::{Block, block};

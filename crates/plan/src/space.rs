@@ -3,7 +3,8 @@
 //! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
 //! rooms that compute the size of the data differently.
 
-use crate::study::{BtrfsProfile, Database, LunSource, Redundancy, Scale, Stack, StackKind, Study};
+use crate::meaning::checks::engines;
+use crate::study::{BtrfsProfile, Database, LunSource, PhaseKind, Redundancy, Scale, Stack, StackKind, Study};
 
 /// Bytes of a LUN set; `None` for devices and for sets that do not exist.
 pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
@@ -69,6 +70,14 @@ pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
 /// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room that
 /// only the machine knows.
 pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
+    let paged = study.stacks.is_empty() || study.stacks.iter().any(|stack| !stack.engine.is_sql());
+    let random = study
+        .phases
+        .iter()
+        .any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
+    if !paged && !random {
+        return Some(sql_bytes(study));
+    }
     let asked = match study.database.scale {
         Scale::Bytes(bytes) => bytes.0,
         Scale::Share(share) => {
@@ -78,6 +87,27 @@ pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     };
     let database = &study.database;
     Some(database.pages_per_schema(asked) * u64::from(database.schemas) * database.page.0)
+}
+
+/// Bytes that phases in SQL load: the company once, and the largest bulk load.
+fn sql_bytes(study: &Study) -> u64 {
+    let of = |phase: &crate::study::Phase| match &phase.kind {
+        PhaseKind::Tpcc(tpcc) => (engines::company_bytes(tpcc), 0),
+        PhaseKind::Bulk(bulk) => (
+            0,
+            bulk.rows
+                .iter()
+                .max()
+                .map_or(0, |rows| rows.saturating_mul(engines::BULK_ROW_BYTES)),
+        ),
+        _ => (0, 0),
+    };
+    let (mut company, mut bulk) = (0, 0);
+    for (one, other) in study.phases.iter().map(of) {
+        company = company.max(one);
+        bulk = bulk.max(other);
+    }
+    company + bulk
 }
 
 /// Schemas of so many multiblock reads lose less than 5 % when they are cut to whole ones.

@@ -3,6 +3,7 @@
 //! Given by [`crate::load`], used by everyone to the right. Prevents: a default that only the code knows (each one is in
 //! [`Study::resolved`]).
 
+use crate::engines::{Bulk, Engine, Tpcc};
 use crate::units::{Bytes, Duration, Share};
 use std::path::PathBuf;
 
@@ -148,6 +149,8 @@ pub struct Stack {
     pub access: Access,
     /// A planted disadvantage, for checking the tool itself; disclosed everywhere.
     pub inject: Inject,
+    /// The database that works on it.
+    pub engine: Engine,
 }
 
 /// Through or around the page cache.
@@ -208,6 +211,11 @@ pub enum StackKind {
         failure_groups: Option<u32>,
         /// LUNs at the end of the set that are not in the group until a phase adds them.
         reserve: u32,
+    },
+    /// A database server that is there already, on storage that is not ours.
+    Server {
+        /// Where it is, without a password.
+        url: String,
     },
     /// A simulated device in virtual time.
     Model(Model),
@@ -347,6 +355,10 @@ pub enum PhaseKind {
     Copy(Copy),
     /// LUNs join and leave a disk group while random work runs.
     Rebalance(Rebalance),
+    /// Order entry in SQL.
+    Tpcc(Tpcc),
+    /// Rows into an empty table in SQL.
+    Bulk(Bulk),
 }
 
 /// An ageing: updates that take every page of every schema in turn, in an order that is random in each pass.

@@ -65,6 +65,7 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Path, journal: &mut Jour
     let built = match &stack.kind {
         StackKind::Directory { path } => directory(stack, path, mark, journal),
         StackKind::Raw => raw(places, mark),
+        StackKind::Server { url } => Ok(server(url, mark)),
         StackKind::Diskgroup {
             redundancy,
             au,
@@ -111,7 +112,7 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
     }
     let count = places.data.len();
     match &stack.kind {
-        StackKind::Directory { .. } => Ok(()),
+        StackKind::Directory { .. } | StackKind::Server { .. } => Ok(()),
         StackKind::Model(_) => refuse(
             "a model is not built on this machine",
             "it is simulated: hand it to the model target",
@@ -187,6 +188,28 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
         usable_bytes: stat.f_bavail * stat.f_frsize,
         mark,
     })
+}
+
+/// A server that is there already: nothing is built, and nothing of its storage can be seen.
+fn server(url: &str, mark: Mark) -> Built {
+    Built {
+        data: Vec::new(),
+        redo: Place::Grouped(String::new()),
+        devices: Vec::new(),
+        mounts: Vec::new(),
+        layers: vec!["server".to_owned()],
+        facts: vec![
+            ("server".to_owned(), url.to_owned()),
+            (
+                "seen".to_owned(),
+                "what the server says: not its devices, memory or processor time".to_owned(),
+            ),
+        ],
+        uuid: [0; 16],
+        redo_group: None,
+        usable_bytes: u64::MAX,
+        mark,
+    }
 }
 
 fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {

@@ -72,7 +72,11 @@ pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> 
             let own = btrfs_options(devices, compress.as_deref(), *nodatacow);
             ("btrfs", "mkfs.btrfs", args, mkfs_options.clone(), own, mount_options)
         }
-        StackKind::Directory { .. } | StackKind::Raw | StackKind::Diskgroup { .. } | StackKind::Model(_) => {
+        StackKind::Directory { .. }
+        | StackKind::Raw
+        | StackKind::Diskgroup { .. }
+        | StackKind::Server { .. }
+        | StackKind::Model(_) => {
             return None;
         }
     };

@@ -40,6 +40,7 @@ pub fn probe() -> Vec<Buildable> {
     let mut found = vec![yes("directory", "any directory that can be written"), raw()];
     found.extend([("ext4", "mkfs.ext4"), ("xfs", "mkfs.xfs"), ("btrfs", "mkfs.btrfs")].map(|(k, t)| file_system(k, t)));
     found.push(disk_group());
+    found.push(yes("server", "a PostgreSQL server that is there already"));
     found.extend(["lvm", "md", "zfs", "nfs"].map(|kind| Buildable {
         able: false,
         cure: "wait for a later version".to_owned(),
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn every_kind_that_is_not_able_has_a_reason_and_a_cure() {
         let all = probe();
-        assert_eq!(all.len(), 10);
+        assert_eq!(all.len(), 11);
         for kind in &all {
             assert!(!kind.reason.is_empty(), "{kind:?}");
             assert_eq!(kind.able, kind.cure.is_empty(), "{kind:?}");

@@ -117,6 +117,7 @@ fn stack(name: &str, kind: StackKind) -> Stack {
         redo: Some("redo".into()),
         access: Access::Direct,
         inject: Inject::default(),
+        engine: plan::Engine::Pages,
     }
 }
 

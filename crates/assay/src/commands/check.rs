@@ -1,6 +1,6 @@
 //! `assay check`: what a study would do, before it does anything.
 
-use super::{print, print_json, proportions, run};
+use super::{engines, print, print_json, proportions, run};
 use crate::cli;
 use crate::exit::Failure;
 use plan::{LunSource, Scale, StackKind, Study};
@@ -43,6 +43,8 @@ impl Facts {
         for stack in &study.stacks {
             let kind = crate::site::kind_word(&stack.kind);
             if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
+                skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
+            } else if let Some(no) = crate::sql::unable(stack) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
             }
         }
@@ -90,11 +92,17 @@ impl Facts {
         };
         row(
             "data",
-            format!(
-                "{data}, {} schemas, cache {}",
-                study.database.schemas, study.database.cache
-            ),
+            match study.stacks.iter().all(|stack| stack.engine.is_sql()) {
+                true => format!("about {data} in SQL at its largest"),
+                false => format!(
+                    "{data}, {} schemas, cache {}",
+                    study.database.schemas, study.database.cache
+                ),
+            },
         );
+        for (name, value) in engines::rows(study) {
+            row(name, value);
+        }
         row("LUN files", size(self.estimate.lun_bytes));
         row(
             "written",
@@ -311,6 +319,9 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
                 ));
             }
             StackKind::Raw | StackKind::Model(_) => {}
+            StackKind::Server { .. } => {
+                creates.push(format!("databases named assay_* on the server of stack {}", stack.name))
+            }
             StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
             _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
         }

@@ -4,6 +4,7 @@ mod calibrate;
 mod check;
 mod clean;
 mod dg;
+mod engines;
 mod import;
 mod page_file;
 mod proportions;

@@ -2,15 +2,15 @@
 //!
 //! One table whose growth can be foretold, with a primary key of two columns and a unique key of two others, filled row by row
 //! in ascending order, as the comparison of a disk group with file systems did that found 10 to 14 % between them. Each row
-//! count begins with an empty database and ends when everything is home. [`BulkLoad`] is an [`Operation`]: one commit of
-//! [`ROWS_PER_COMMIT`] rows is one operation. Takes a [`BulkDatabase`], which each database brings. Prevents: a load that ends
+//! count begins with an empty database and ends when everything is home. [`BulkLoad`] is an [`Operation`]: one commit, of
+//! [`ROWS_PER_COMMIT`] rows unless said otherwise, is one operation. Takes a [`BulkDatabase`], which each database brings. Prevents: a load that ends
 //! in a cache, and a time that leaves out the growth of the files.
 
 use std::time::Duration;
 use targets::Nanos;
 use workloads::{Arrival, Done, Operation, Outcome, Pacing, Started, Stop, drive};
 
-/// Rows in a commit.
+/// Rows in a commit, unless said otherwise.
 pub const ROWS_PER_COMMIT: u64 = 100;
 /// The smallest row count of a series.
 pub const ROWS_FIRST: u64 = 10_000;
@@ -28,7 +28,7 @@ pub const CREATE_SQL: &str = "CREATE TABLE bulk (c1 BIGINT NOT NULL, c2 BIGINT N
 pub const INSERT_SQL: &str = "INSERT INTO bulk (c1, c2, c3, c4, c5, c6, c7) VALUES ($1, $1, $1, $1, $2, $3, $4)";
 
 /// Name of the one class of operation.
-pub const CLASS: &str = "commit of 100 rows";
+pub const CLASS: &str = "commit";
 
 const SIGNS: &[u8] = b"Assay writes this row to learn how quickly the storage below takes it. ";
 
@@ -102,11 +102,12 @@ pub struct Growth {
     pub bytes: u64,
 }
 
-/// A load under way: an operation commits the next hundred rows.
+/// A load under way: an operation commits the next rows.
 pub struct BulkLoad<D> {
     database: D,
     rows: u64,
     next: u64,
+    per_commit: u64,
     began: Nanos,
     growth: Vec<Growth>,
 }
@@ -147,8 +148,16 @@ impl<D: BulkDatabase> BulkLoad<D> {
             database,
             rows,
             next: 0,
+            per_commit: ROWS_PER_COMMIT,
             growth: Vec::with_capacity(1024),
         })
+    }
+
+    /// With so many rows in a commit, at least one.
+    #[must_use]
+    pub fn committing_every(mut self, rows: u64) -> BulkLoad<D> {
+        self.per_commit = rows.max(1);
+        self
     }
 
     /// The database.
@@ -212,7 +221,7 @@ impl<D: BulkDatabase> Operation for BulkLoad<D> {
         if self.next >= self.rows {
             return Ok(Started::Exhausted);
         }
-        let to = (self.next + ROWS_PER_COMMIT).min(self.rows);
+        let to = (self.next + self.per_commit).min(self.rows);
         self.database.insert_and_commit(self.next, to)?;
         let at = self.database.now();
         done.push(Done {

@@ -64,6 +64,19 @@ impl RunAs {
         }
     }
 
+    /// Makes a directory that is his and nobody else's.
+    ///
+    /// # Errors
+    /// It is there already, or can't be made.
+    pub fn make_directory(&self, path: &Path) -> Result<(), PostgresError> {
+        use std::os::unix::fs::DirBuilderExt;
+        let made = std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(path)
+            .and_then(|()| self.own(path));
+        made.map_err(|e| PostgresError::path("make", path, e, "give a directory on the stack that can be written"))
+    }
+
     fn apply(&self, command: &mut Command) {
         if let RunAs::User { uid, gid, .. } = self {
             // The library drops the supplementary groups of root with these.

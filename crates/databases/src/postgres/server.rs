@@ -311,16 +311,7 @@ impl Server {
     /// # Errors
     /// No answer.
     pub fn settings(&self) -> Result<Vec<RecordedSetting>, PostgresError> {
-        let mut connection = Connection::open(&self.address, &[])?;
-        let sql = "SELECT name, current_setting(name), source FROM pg_settings ORDER BY name";
-        let cell = |row: &Vec<Option<String>>, nth: usize| row.get(nth).cloned().flatten().unwrap_or_default();
-        let rows = connection.run(sql)?;
-        let recorded = |row: &Vec<Option<String>>| RecordedSetting {
-            name: cell(row, 0),
-            value: cell(row, 1),
-            source: cell(row, 2),
-        };
-        Ok(rows.iter().map(recorded).collect())
+        recorded_settings(&self.address)
     }
 
     /// Stops it: sessions are cut off, a checkpoint is written.
@@ -349,6 +340,23 @@ impl Server {
         }
         self.child.wait(STOP_PATIENCE);
     }
+}
+
+/// Every setting, as the server at `address` has it. Those that only a superuser may see are left out where we are none.
+///
+/// # Errors
+/// No answer.
+pub fn recorded_settings(address: &Address) -> Result<Vec<RecordedSetting>, PostgresError> {
+    let mut connection = Connection::open(address, &[])?;
+    let sql = "SELECT name, current_setting(name, true), source FROM pg_settings ORDER BY name";
+    let cell = |row: &Vec<Option<String>>, nth: usize| row.get(nth).cloned().flatten().unwrap_or_default();
+    let rows = connection.run(sql)?;
+    let recorded = |row: &Vec<Option<String>>| RecordedSetting {
+        name: cell(row, 0),
+        value: cell(row, 1),
+        source: cell(row, 2),
+    };
+    Ok(rows.iter().map(recorded).collect())
 }
 
 impl Drop for Server {

@@ -34,6 +34,8 @@ pub struct SessionCounts {
     pub serialisation_failures: u64,
     /// Tries that the server refused to end a deadlock (40P01).
     pub deadlocks: u64,
+    /// Of each class of transaction, tries refused because they could not be serialised, and to end a deadlock.
+    pub refused: [[u64; 2]; 5],
     /// New orders rolled back for their user's mistake.
     pub rolled_back: u64,
     /// Batches sent, each answered once.
@@ -47,6 +49,9 @@ impl SessionCounts {
     pub fn add(&mut self, other: &Self) {
         self.serialisation_failures += other.serialisation_failures;
         self.deadlocks += other.deadlocks;
+        for (mine, theirs) in self.refused.iter_mut().flatten().zip(other.refused.iter().flatten()) {
+            *mine += theirs;
+        }
         self.rolled_back += other.rolled_back;
         self.round_trips += other.round_trips;
         self.statements += other.statements;

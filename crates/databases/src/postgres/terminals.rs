@@ -213,10 +213,17 @@ impl Terminals {
     /// A try was refused: the same transaction from the beginning, if that is what the refusal asks for.
     fn again(&mut self, nth: usize, failure: Failure, open: bool, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let session = &mut self.sessions[nth];
-        let class = CLASSES[usize::from(session.transaction.class())];
+        let nth_class = usize::from(session.transaction.class());
+        let class = CLASSES[nth_class];
         match failure.code.as_str() {
-            "40001" => self.counts.serialisation_failures += 1,
-            "40P01" => self.counts.deadlocks += 1,
+            "40001" => {
+                self.counts.serialisation_failures += 1;
+                self.counts.refused[nth_class][0] += 1;
+            }
+            "40P01" => {
+                self.counts.deadlocks += 1;
+                self.counts.refused[nth_class][1] += 1;
+            }
             _ => return Err(refused(&self.address, class, failure)),
         }
         session.refused += 1;

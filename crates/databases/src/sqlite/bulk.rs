@@ -69,11 +69,7 @@ impl BulkDatabase for BulkSession {
     }
 
     fn settle(&mut self) -> Result<(), SqliteError> {
-        // Without a write-ahead log everything is home with its commit.
-        match self.session.settings().journal {
-            super::Journal::Wal => self.session.checkpoint(),
-            super::Journal::Delete => Ok(()),
-        }
+        self.session.checkpoint_if_logged()
     }
 
     fn file_bytes(&mut self) -> Result<u64, SqliteError> {

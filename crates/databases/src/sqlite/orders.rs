@@ -174,6 +174,10 @@ pub struct OrderWorker {
     lock_wait: LockWait,
     /// Microseconds since 1970 at clock 0.
     epoch_us: i64,
+    /// Users think and type.
+    pauses: bool,
+    /// Class of each user's last transaction.
+    last: Vec<u8>,
 }
 
 /// What runs batches: its memory is kept from transaction to transaction.
@@ -188,6 +192,8 @@ impl OrderWorker {
     /// clock was 0.
     pub fn new(reader: Session, writer: Arc<SharedWriter>, terminals: Vec<Terminal>, epoch_us: i64) -> OrderWorker {
         OrderWorker {
+            last: vec![0; terminals.len()],
+            pauses: false,
             reader,
             writer,
             terminals,
@@ -199,6 +205,13 @@ impl OrderWorker {
             lock_wait: LockWait::new(),
             epoch_us,
         }
+    }
+
+    /// Users think and type as the description says. Closed arrival only.
+    #[must_use]
+    pub fn with_pauses(mut self) -> OrderWorker {
+        self.pauses = true;
+        self
     }
 
     /// Wait for the lock so far; begins anew.
@@ -331,6 +344,7 @@ impl Operation for OrderWorker {
     /// Units: 1 for a transaction that was committed, 0 for one that its user's mistake rolled back.
     fn start(&mut self, session: u32, done: &mut Vec<Done>) -> Result<Started, OrdersError> {
         let (class, ending) = self.transact(session as usize)?;
+        self.last[session as usize] = class;
         done.push(Done {
             session,
             class,
@@ -338,6 +352,14 @@ impl Operation for OrderWorker {
             units: u64::from(ending == Ending::Committed),
         });
         Ok(Started::Running)
+    }
+
+    fn pause_ns(&mut self, session: u32) -> u64 {
+        if !self.pauses {
+            return 0;
+        }
+        let user = session as usize;
+        self.terminals[user].pause_ns(self.last[user])
     }
 
     fn advance(&mut self, until: Option<Nanos>, _done: &mut Vec<Done>) -> Result<(), OrdersError> {

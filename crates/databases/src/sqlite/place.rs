@@ -342,6 +342,17 @@ impl Session {
         self.pragma("integrity_check")
     }
 
+    /// [`Session::checkpoint`] where there is a write-ahead log; without one everything is home with its commit.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkpoint_if_logged(&self) -> Result<(), SqliteError> {
+        match self.settings.journal {
+            Journal::Wal => self.checkpoint(),
+            Journal::Delete => Ok(()),
+        }
+    }
+
     /// Writes the log home and empties it.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! that does not fit the study it stands in (a redo log larger than its LUN, a cache as large as the memory).
 
 use super::{MIB, SECOND, Settle, or};
+use crate::engines::Engine;
 use crate::error::Span;
 use crate::space;
 use crate::study::{Database, PhaseKind, Scale, StackKind, Study, TornPages};
@@ -31,12 +32,13 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
     let w = &written.database;
     let home = &w.span.clone().unwrap_or_else(|| written.header.span.clone());
     let usual = stand_in();
-    let page = page(&w.page, home, settle);
-    let cache = or(&w.cache, Bytes(0), home);
+    let cache = w.engine.cache.as_ref().map(|at| at.value);
+    let paged = study.stacks.iter().any(|stack| stack.engine == Engine::Pages);
+    let page = page(&w.engine.page, paged, home, settle);
     Database {
         page,
-        cache: match w.cache {
-            Some(_) => whole_pages(settle.scaled(cache.value.0), page),
+        cache: match cache {
+            Some(cache) => whole_pages(settle.scaled(cache.0), page),
             None => whole_pages(usual_cache(study, settle), page),
         },
         multiblock_read: settle.count(
@@ -60,9 +62,12 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
     }
 }
 
-fn page(written: &Option<At<Bytes>>, home: &Span, settle: &mut Settle<'_>) -> Bytes {
+fn page(written: &Option<At<Bytes>>, paged: bool, home: &Span, settle: &mut Settle<'_>) -> Bytes {
     let at = or(written, Bytes(8 << 10), home);
-    if at.value.0.is_power_of_two() && (2 << 10..=32 << 10).contains(&at.value.0) {
+    // Another engine has looked at its own page, and may take others.
+    if !paged && at.value.0.is_power_of_two()
+        || at.value.0.is_power_of_two() && (2 << 10..=32 << 10).contains(&at.value.0)
+    {
         return at.value;
     }
     settle.findings.add(

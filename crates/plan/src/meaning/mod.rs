@@ -3,12 +3,14 @@
 //! Takes [`WrittenStudy`] and the scale of the run; gives [`Study`] and findings. Prevents: a study that is accepted here
 //! and found impossible an hour later, when LUNs have been written.
 
-mod checks;
+pub(crate) mod checks;
 mod database;
+mod engines;
 mod luns;
 mod moves;
 mod phases;
 mod published;
+mod sql;
 mod stacks;
 
 pub(crate) use stacks::word as stack_word;
@@ -46,7 +48,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         seed: or(&header.seed, 1, home).value,
         io: or(&header.io, IoMethod::Auto, home).value,
         workers: settle.count(&header.workers, "workers", 1, 1..=1024, home),
-        stacks: stacks::resolve(written, &luns, &mut settle),
+        stacks: stacks::resolve(written, &luns, memory_budget, &mut settle),
         database: database::stand_in(),
         resolved: Vec::new(),
         text: text.to_string(),

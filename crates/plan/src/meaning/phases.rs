@@ -3,7 +3,7 @@
 //! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never ends, and
 //! parameters that contradict each other.
 
-use super::{MIB, MINUTE, Settle, moves, or};
+use super::{MIB, MINUTE, Settle, moves, or, sql};
 use crate::error::Span;
 use crate::passes::PASSES_MAX;
 use crate::study::{Age, Hotspot, Phase, PhaseKind, Random, RedoStress, Scan};
@@ -13,6 +13,7 @@ use crate::written::{At, FlatHotspot, PhaseWord, WrittenHotspot, WrittenPhase, W
 pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Phase> {
     settle.unique(written.phases.iter().map(|phase| &phase.name), "phase");
     let schemas = written.database.schemas.as_ref().map_or(64, |at| at.value);
+    let loaded = sql::Loaded::of(written, settle);
     let mut phases = Vec::new();
     for phase in &written.phases {
         let Some(kind) = &phase.kind else { continue };
@@ -30,13 +31,20 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
                 let work = random(phase, settle);
                 (PhaseKind::Rebalance(moves::rebalance(phase, work, settle)), None)
             }
+            PhaseWord::Tpcc => {
+                let tpcc = sql::tpcc(phase, &loaded, settle);
+                (PhaseKind::Tpcc(tpcc), Some(Duration(MINUTE)))
+            }
+            PhaseWord::Bulk => (PhaseKind::Bulk(sql::bulk(phase, settle)), None),
         };
         let time = or(&phase.time, usual, &phase.span);
         check_time(&time, &kind, settle);
         // A rebalance is to be quick and to be gentle, and one is had at the cost of the other: there is no better.
-        let usual = !matches!(kind, PhaseKind::Rebalance(_));
+        let rankable = !matches!(kind, PhaseKind::Rebalance(_));
+        // A load curve is to be seen whole; its steps are not a dozen questions.
+        let usual = rankable && !matches!(&kind, PhaseKind::Tpcc(tpcc) if tpcc.users.len() > 1);
         let ranked = or(&phase.ranked, usual, &phase.span);
-        if ranked.value && !usual {
+        if ranked.value && !rankable {
             let cure = "remove it: compare the latencies and the time of the rebalances yourself";
             settle.findings.add(
                 &ranked.span,
@@ -59,8 +67,8 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
 
 fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle<'_>) {
     match (time.value, kind) {
-        (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_)) => {
-            let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, a rebalance `after` the last extent";
+        (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Bulk(_)) => {
+            let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, a rebalance `after` the last extent, a bulk load with the last row";
             settle
                 .findings
                 .add(&time.span, "this phase ends when its work is done", cure);
@@ -78,6 +86,13 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
                 &time.span,
                 "this phase never ends: it has neither a time nor a number of operations",
                 cure,
+            );
+        }
+        (None, PhaseKind::Tpcc(_)) => {
+            settle.findings.add(
+                &time.span,
+                "order entry never ends by itself",
+                "write how long it runs: time = \"60s\"",
             );
         }
         _ => {}
@@ -214,7 +229,11 @@ fn against(phase: &WrittenPhase, kind: &PhaseKind, earlier: &[Phase], settle: &m
             .add(&at.span, format!("no phase {:?} comes before this one", at.value), cure);
         return None;
     };
-    let open = |kind: &PhaseKind| matches!(kind, PhaseKind::Random(random) if random.rate.is_some());
+    let open = |kind: &PhaseKind| match kind {
+        PhaseKind::Random(random) => random.rate.is_some(),
+        PhaseKind::Tpcc(tpcc) => tpcc.rate.is_some(),
+        _ => false,
+    };
     if std::mem::discriminant(kind) != std::mem::discriminant(&other.kind) || open(kind) != open(&other.kind) {
         let message = format!(
             "{:?} is a phase of another kind: the two have no figure in common",
@@ -305,7 +324,8 @@ fn from_flat(flat: &FlatHotspot, alone: Option<&At<u64>>, settle: &mut Settle<'_
 fn scan(phase: &WrittenPhase, schemas: u64, settle: &mut Settle<'_>) -> Scan {
     let home = &phase.span;
     let usual = schemas.clamp(1, 10) as u32;
-    let users = settle.count(&phase.users, "users", usual, 1..=65_536, home);
+    let users = sql::one_of(&phase.users, "users", settle);
+    let users = settle.count(&users, "users", usual, 1..=65_536, home);
     let parallel = settle.count(&phase.parallel, "parallel", 1, 1..=1024, home);
     if u64::from(users) > schemas {
         let span = phase.users.as_ref().map_or(home, |at| &at.span);

@@ -3,25 +3,38 @@
 //! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: options that undo what the study is about
 //! (a discard that makes LUN files sparse, a compression that the report does not know of).
 
-use super::{MIB, SECOND, Settle, or};
+use super::{MIB, SECOND, Settle, engines, or};
+use crate::engines::Engine;
 use crate::error::Span;
 use crate::study::{Access, BtrfsProfile, Inject, LunSet, LunSource, Model, Redundancy, Stack, StackKind, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use crate::written::{At, Options, StackWord, Word, WrittenModel, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
 
-pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Settle<'_>) -> Vec<Stack> {
+pub(super) fn resolve(
+    written: &WrittenStudy,
+    luns: &[LunSet],
+    budget: Option<Bytes>,
+    settle: &mut Settle<'_>,
+) -> Vec<Stack> {
     settle.unique(written.stacks.iter().map(|stack| &stack.name), "stack");
     let mut stacks = Vec::new();
     for stack in &written.stacks {
         let Some(kind) = &stack.kind else { continue };
+        let engine = engines::of(stack, written, budget, settle);
+        // A server reads and writes as it was built to; what we open ourselves goes around the page cache.
+        let usual = match engine {
+            Engine::Postgres(_) => Access::Buffered,
+            Engine::Pages | Engine::Sqlite(_) => Access::Direct,
+        };
         stacks.push(Stack {
             name: settle.name(&stack.name, "stack"),
             kind: kind_of(stack, kind.value, luns, settle),
             data: stack.data.as_ref().map(|at| at.value.clone()),
             redo: stack.redo.as_ref().and_then(|at| at.value.clone()),
-            access: or(&stack.access, Access::Direct, &stack.span).value,
+            access: or(&stack.access, usual, &stack.span).value,
             inject: inject(stack, settle),
+            engine,
         });
     }
     stacks
@@ -70,6 +83,9 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], settle: &mut 
             }
         }
         StackWord::Diskgroup => diskgroup(stack, settle),
+        StackWord::Server => StackKind::Server {
+            url: engines::url(stack, settle),
+        },
         StackWord::Model => StackKind::Model(model(&stack.model, &stack.span, settle)),
     }
 }
@@ -286,6 +302,7 @@ pub(crate) fn word(kind: &StackKind) -> &'static str {
         StackKind::Xfs { .. } => StackWord::Xfs.word(),
         StackKind::Btrfs { .. } => StackWord::Btrfs.word(),
         StackKind::Diskgroup { .. } => StackWord::Diskgroup.word(),
+        StackKind::Server { .. } => StackWord::Server.word(),
         StackKind::Model(_) => StackWord::Model.word(),
     }
 }

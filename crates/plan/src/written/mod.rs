@@ -4,17 +4,19 @@
 //! no judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be told from what the
 //! user said.
 
+mod engine;
 mod phase;
 mod published;
 mod section;
 mod stack;
 mod value;
 
+pub(crate) use engine::{OF_PAGES, OF_POSTGRES, OF_SQLITE, WrittenEngine};
 pub(crate) use phase::{FlatHotspot, WrittenHotspot, WrittenPhase};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenModel, WrittenStack};
-pub(crate) use value::{At, Options, Overwrite, PhaseWord, StackWord, Word};
+pub(crate) use value::{At, EngineWord, Numbers, Options, Overwrite, PhaseWord, StackWord, Word};
 
 use crate::error::{Findings, Span};
 use crate::study::{IoMethod, Scale, TornPages};
@@ -75,8 +77,7 @@ pub(crate) enum WrittenSource {
 pub(crate) struct WrittenDatabase {
     /// The header, if the section stands there.
     pub(crate) span: Option<Span>,
-    pub(crate) page: Option<At<Bytes>>,
-    pub(crate) cache: Option<At<Bytes>>,
+    pub(crate) engine: WrittenEngine,
     pub(crate) multiblock_read: Option<At<u64>>,
     pub(crate) schemas: Option<At<u64>>,
     pub(crate) scale: Option<At<Scale>>,
@@ -320,8 +321,7 @@ fn read_database(root: &mut Section<'_>, findings: &mut Findings) -> WrittenData
     };
     let database = WrittenDatabase {
         span: Some(s.span.clone()),
-        page: s.get("page", findings),
-        cache: s.get("cache", findings),
+        engine: engine::read(&mut s, findings),
         multiblock_read: s.get("multiblock_read", findings),
         schemas: s.get("schemas", findings),
         scale: s.get("scale", findings),
@@ -332,12 +332,7 @@ fn read_database(root: &mut Section<'_>, findings: &mut Findings) -> WrittenData
         checkpoint: s.get("checkpoint", findings),
         writers: s.get("writers", findings),
     };
-    let engine = (
-        "engine",
-        "other engines come later",
-        "remove it: this version has the page engine only",
-    );
-    s.finish(&[engine], findings);
+    s.finish(engine::ELSEWHERE, findings);
     database
 }
 

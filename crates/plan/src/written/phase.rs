@@ -4,7 +4,8 @@
 //! kind. Prevents: a SLOB parameter that is accepted and then has no effect.
 
 use super::section::Section;
-use super::value::{At, PHASES_TO_COME, PhaseWord, Word};
+use super::value::{At, Numbers, PHASES_TO_COME, PhaseWord, Word};
+use crate::engines::{Company, Home};
 use crate::error::{Findings, Span};
 use crate::study::RedoStress;
 use crate::units::{Bytes, Duration, Rate};
@@ -35,7 +36,7 @@ pub(crate) struct WrittenPhase {
     pub(crate) rate: Option<At<Option<Rate>>>,
     /// A file of SLOB's whose parameters hold where the study says nothing else.
     pub(crate) slob_conf: Option<At<String>>,
-    pub(crate) users: Option<At<u64>>,
+    pub(crate) users: Option<At<Numbers>>,
     pub(crate) degree: Option<At<u64>>,
     pub(crate) parallel: Option<At<u64>>,
     pub(crate) to: Option<At<String>>,
@@ -53,6 +54,12 @@ pub(crate) struct WrittenPhase {
     /// An earlier phase that this one is held against, on the same stack.
     pub(crate) against: Option<At<String>>,
     pub(crate) hot_schema_frequency: Option<At<u64>>,
+    pub(crate) warehouses: Option<At<u64>>,
+    pub(crate) company: Option<At<Company>>,
+    pub(crate) home: Option<At<Home>>,
+    pub(crate) think_time: Option<At<bool>>,
+    pub(crate) rows: Option<At<Numbers>>,
+    pub(crate) commit_every: Option<At<u64>>,
 }
 
 /// `hotspot = { size, offset, frequency }`.
@@ -104,6 +111,8 @@ const AGE: &[&str] = &[
     "redo_stress",
     "outstanding",
 ];
+const TPCC: &[&str] = &["users", "warehouses", "company", "home", "think_time", "rate"];
+const BULK: &[&str] = &["rows", "commit_every"];
 const AGAINST: &[&str] = &["against"];
 const REBALANCE: &[&str] = &["add", "drop", "power", "before", "after"];
 
@@ -115,6 +124,10 @@ const KEYS: &[(PhaseWord, &[&str])] = &[
     (PhaseWord::Rebalance, REBALANCE),
     (PhaseWord::Rebalance, RANDOM),
     (PhaseWord::Age, AGE),
+    (PhaseWord::Tpcc, TPCC),
+    (PhaseWord::Bulk, BULK),
+    (PhaseWord::Tpcc, AGAINST),
+    (PhaseWord::Bulk, AGAINST),
     (PhaseWord::Random, AGAINST),
     (PhaseWord::Scan, AGAINST),
     (PhaseWord::Age, AGAINST),
@@ -214,6 +227,12 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
         after_each: s.get("after_each", findings),
         against: s.get("against", findings),
         hot_schema_frequency: s.get("hot_schema_frequency", findings),
+        warehouses: s.get("warehouses", findings),
+        company: s.get("company", findings),
+        home: s.get("home", findings),
+        think_time: s.get("think_time", findings),
+        rows: s.get("rows", findings),
+        commit_every: s.get("commit_every", findings),
         kind,
     };
     if let Some(kind) = &phase.kind {
@@ -230,7 +249,7 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
         && PHASES_TO_COME.contains(&word.as_ref())
     {
         let cure = format!(
-            "this version runs random, scan, age, copy and rebalance; {} come later",
+            "this version runs random, scan, age, copy, rebalance, tpcc and bulk; {} come later",
             PHASES_TO_COME.join(", ")
         );
         findings.add(

@@ -3,6 +3,7 @@
 //! Takes the section; gives its keys, with a finding for each key that does not belong to the kind. Prevents: a key that
 //! has no effect on the stack it stands in.
 
+use super::engine::{self, WrittenEngine};
 use super::section::Section;
 use super::value::{At, Options, STACKS_TO_COME, StackWord, Word};
 use crate::error::{Findings, Span};
@@ -33,6 +34,9 @@ pub(crate) struct WrittenStack {
     pub(crate) late: Option<At<Share>>,
     pub(crate) error_at: Option<At<Option<u64>>>,
     pub(crate) model: WrittenModel,
+    /// Where it differs from `[database]`.
+    pub(crate) database: WrittenEngine,
+    pub(crate) url: Option<At<String>>,
 }
 
 /// The keys of a simulated device.
@@ -47,11 +51,12 @@ pub(crate) struct WrittenModel {
     pub(crate) cached: Option<At<Share>>,
 }
 
-use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Xfs};
+use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Server, Xfs};
 
 /// Keys that belong to some kinds only.
 const BELONGS: &[(&str, &[StackWord])] = &[
     ("path", &[Directory]),
+    ("url", &[Server]),
     ("data", &[Raw, Ext4, Xfs, Btrfs, Diskgroup]),
     ("redo", &[Raw, Ext4, Xfs, Btrfs, Diskgroup]),
     ("access", &[Directory, Raw, Ext4, Xfs, Btrfs]),
@@ -103,8 +108,13 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
             transfer: s.get("transfer", findings),
             cached: s.get("cached", findings),
         },
+        url: s.get("url", findings),
         ..WrittenStack::default()
     };
+    if let Some(mut database) = s.table("database", "database = { engine = \"sqlite\" }", findings) {
+        stack.database = engine::read(&mut database, findings);
+        database.finish(engine::ELSEWHERE, findings);
+    }
     if let Some(mut inject) = s.table("inject", "inject = { late = \"20%\" }", findings) {
         stack.late = inject.get("late", findings);
         stack.error_at = inject.get_or("error_at", "none", findings);
@@ -125,7 +135,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
-    let built = "this version builds directory, raw, ext4, xfs, btrfs, diskgroup and model";
+    let built = "this version builds directory, raw, ext4, xfs, btrfs, diskgroup, server and model";
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
         && STACKS_TO_COME.contains(&word.as_ref())
@@ -173,6 +183,10 @@ fn missing(stack: &WrittenStack, s: &Section<'_>, kind: StackWord, findings: &mu
         Directory if !s.has("path") => {
             let cure = "say which place it is: path = \"/srv/data\"";
             findings.add(&stack.span, "a stack of kind \"directory\" says no `path`", cure);
+        }
+        Server if !s.has("url") => {
+            let cure = "say where it is: url = \"postgres://USER@HOST:PORT/DATABASE\"";
+            findings.add(&stack.span, "a stack of kind \"server\" says no `url`", cure);
         }
         Raw | Ext4 | Xfs | Btrfs | Diskgroup if !s.has("data") => {
             let message = format!(

@@ -56,7 +56,7 @@ pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Finding
         findings.add(place(&written.database.redo_size, home), message, cure);
         return;
     }
-    for stack in &study.stacks {
+    for stack in study.stacks.iter().filter(|stack| !stack.engine.is_sql()) {
         if let Some((set, bytes)) = stack
             .redo
             .as_ref()
@@ -110,7 +110,7 @@ fn left(kind: &StackKind, bytes: u64) -> u64 {
 /// The cache must fit into the memory, and be a cache.
 pub(super) fn memory(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let (cache, page) = (study.database.cache, study.database.page);
-    let span = place(&written.database.cache, home(written));
+    let span = place(&written.database.engine.cache, home(written));
     if let Some(budget) = study.memory_budget
         && cache >= budget
     {
@@ -144,6 +144,7 @@ pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Fin
                 changes(w, age.sessions, age.work_unit, study, findings);
                 continue;
             }
+            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => continue,
             PhaseKind::Scan(_) | PhaseKind::Copy(_) => {
                 if schema == Some(0) {
                     no_pages(written, study, 1, findings);

@@ -4,6 +4,7 @@
 //! building and loading that ends in an error which the file already held.
 
 mod build;
+pub(crate) mod engines;
 mod load;
 mod moves;
 
@@ -23,10 +24,13 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
         build::stack(w, stack, study, findings);
     }
     models(written, study, findings);
-    load::workers(written, study, findings);
-    load::room(written, study, findings);
-    load::memory(written, study, findings);
-    load::sessions(written, study, findings);
+    engines::all(written, study, findings);
+    if engines::has_pages(study) {
+        load::workers(written, study, findings);
+        load::room(written, study, findings);
+        load::memory(written, study, findings);
+        load::sessions(written, study, findings);
+    }
     moves::all(written, study, findings);
     time(written, study, findings);
 }

@@ -1,0 +1,225 @@
+//! One phase on a database: driven, brought to rest, and judged by the database's own conditions.
+//!
+//! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
+
+use super::{Orders, Sql, Trial, Worked, rows, scale_of, steps};
+use crate::drive::{self, Driven};
+use crate::host::Host;
+use crate::surroundings::Seen;
+use crate::trial::{Around, Done, phase_seed};
+use anyhow::Context;
+use databases::order_entry::{CONDITIONS, Scale};
+use ledger::Measure;
+use plan::{Bulk, Phase, PhaseKind, Random, Tpcc};
+use std::time::Duration as Time;
+use workloads::{Arrival, Outcome, Pacing, Schedule, Stop};
+
+/// A phase and what it is run in.
+pub(super) struct Work<'a> {
+    pub(super) trial: &'a Trial<'a>,
+    pub(super) around: &'a Around<'a>,
+    pub(super) phase: &'a Phase,
+    pub(super) ordinal: usize,
+    pub(super) company: Option<Scale>,
+    /// Conditions broken before it.
+    pub(super) before: Option<Vec<(u8, u64)>>,
+    /// Conditions broken after it.
+    pub(super) after: Option<Vec<(u8, u64)>>,
+}
+
+/// What was done, before the database is brought home.
+struct Acted {
+    outcome: Outcome,
+    worked: Vec<(u32, Worked)>,
+    bulk: Vec<ledger::BulkLoadRow>,
+}
+
+impl Work<'_> {
+    pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
+        sql.begin_count()?;
+        host.start()?;
+        let mut acted = self.act(sql)?;
+        let busy_ns = host.busy_ns()?;
+        sql.settle().context("checkpoint")?;
+        let proof_ns = host.rest().context("drain")?;
+        let now = targets::monotonic_ns();
+        let mut seen = host.stop()?;
+        let counted = sql.counted()?;
+        if let Some(lost) = sql.lost() {
+            seen.invalid = Some(lost);
+        }
+        let elapsed_ns = acted.outcome.elapsed_ns;
+        let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
+        let storage = match &self.phase.kind {
+            PhaseKind::Tpcc(_) => rows::storage(&counted, &self.trial.stand.stack.engine, busy_ns),
+            _ => None,
+        };
+        let mut measures = rows::counted(&counted);
+        measures.extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
+        let mut done = Done {
+            driven: None,
+            counters: None,
+            elapsed_ns,
+            drain_ns,
+            measures,
+            seen,
+            full: None,
+            order_entry: None,
+            bulk_loads: std::mem::take(&mut acted.bulk),
+        };
+        if let PhaseKind::Tpcc(tpcc) = &self.phase.kind {
+            self.judge(sql, &mut done.seen)?;
+            let told_by = storage.map(|(_, who)| who);
+            done.measures.extend(rows::sent(&acted.worked));
+            done.order_entry = Some(self.order_entry(tpcc, &acted, told_by)?);
+        }
+        done.driven = Some(Driven {
+            outcome: acted.outcome,
+            user_scans: Vec::new(),
+        });
+        Ok(done)
+    }
+
+    fn act(&self, sql: &mut dyn Sql) -> anyhow::Result<Acted> {
+        let seed = phase_seed(self.trial.turn.block.seed, self.ordinal);
+        match &self.phase.kind {
+            PhaseKind::Tpcc(tpcc) => self.orders(sql, tpcc, seed),
+            PhaseKind::Bulk(bulk) => self.loads(sql, bulk),
+            PhaseKind::Random(random) => self.scattered(sql, random, seed),
+            _ => anyhow::bail!("a database in SQL can't run {}", self.phase.name),
+        }
+    }
+
+    fn orders(&self, sql: &mut dyn Sql, tpcc: &Tpcc, seed: u64) -> anyhow::Result<Acted> {
+        let scale = scale_of(tpcc)?;
+        let mut worked: Vec<(u32, Worked)> = Vec::new();
+        for (nth, users) in tpcc.users.iter().enumerate() {
+            if tpcc.users.len() > 1 {
+                self.around.doing(self.phase, &format!(" · {users} users"));
+            }
+            let work = Orders {
+                scale,
+                home: match tpcc.home {
+                    plan::Home::Fixed => databases::order_entry::Home::Fixed,
+                    plan::Home::Any => databases::order_entry::Home::Any,
+                },
+                load_seed: self.trial.turn.block.seed,
+                seed: seed.wrapping_add(nth as u64),
+                pauses: tpcc.think_time,
+                pacing: self.pacing(tpcc, *users),
+            };
+            worked.push((*users, sql.orders(&work)?));
+            crate::signals::check(self.trial.turn.cancel)?;
+        }
+        let outcomes: Vec<&Outcome> = worked.iter().map(|(_, one)| &one.outcome).collect();
+        Ok(Acted {
+            outcome: steps::one_after_another(&outcomes),
+            worked,
+            bulk: Vec::new(),
+        })
+    }
+
+    fn pacing(&self, tpcc: &Tpcc, users: u32) -> Pacing {
+        Pacing {
+            sessions: users,
+            arrival: match tpcc.rate {
+                Some(rate_per_s) => Arrival::Open {
+                    rate_per_s,
+                    schedule: Schedule::Poisson,
+                },
+                None => Arrival::Closed { think: None },
+            },
+            stop: Stop {
+                time_ns: self.phase.time.map(|time| time.0),
+                operations_per_session: None,
+            },
+            slice_ns: drive::slice_ns(self.phase.time),
+            cancel: Some(self.trial.turn.cancel.clone()),
+        }
+    }
+
+    fn loads(&self, sql: &mut dyn Sql, bulk: &Bulk) -> anyhow::Result<Acted> {
+        let (mut outcomes, mut loads) = (Vec::new(), Vec::new());
+        for rows in &bulk.rows {
+            self.around.doing(self.phase, &format!(" · {rows} rows"));
+            let result = sql.bulk(*rows, bulk.commit_every, drive::SLICE_NS_UNTIMED)?;
+            crate::signals::check(self.trial.turn.cancel)?;
+            loads.push(rows::bulk_load(&result)?);
+            let mut outcome = result.outcome;
+            // The time of a load ends when all is home.
+            outcome.elapsed_ns = result.elapsed_ns;
+            outcome.ended = outcome.began + result.elapsed_ns;
+            outcomes.push(outcome);
+        }
+        Ok(Acted {
+            outcome: steps::one_after_another(&outcomes.iter().collect::<Vec<_>>()),
+            worked: Vec::new(),
+            bulk: loads,
+        })
+    }
+
+    fn scattered(&self, sql: &mut dyn Sql, random: &Random, seed: u64) -> anyhow::Result<Acted> {
+        let pacing = drive::random_pacing(random, self.phase.time, self.trial.turn.cancel);
+        let worked = sql.scattered(random, self.trial.scattered_rows, &pacing, seed)?;
+        Ok(Acted {
+            outcome: worked.outcome,
+            worked: Vec::new(),
+            bulk: Vec::new(),
+        })
+    }
+
+    /// Asks the conditions; a database that breaks one has no figures.
+    fn judge(&mut self, sql: &mut dyn Sql, seen: &mut Seen) -> anyhow::Result<()> {
+        let Some(scale) = &self.company else { return Ok(()) };
+        self.around.doing(self.phase, " · asking the conditions");
+        let after = sql.broken(scale)?;
+        let before = self.before.as_deref().unwrap_or_default();
+        for (moment, broken) in [("before", before), ("after", after.as_slice())] {
+            if let Some((number, found)) = broken.first() {
+                let says = CONDITIONS.iter().find(|c| c.number == *number).map_or("", |c| c.says);
+                seen.invalid = Some(format!(
+                    "consistency condition {number} is broken {moment} the phase ({found} rows): {says}"
+                ));
+            }
+        }
+        self.after = Some(after);
+        Ok(())
+    }
+
+    fn order_entry(
+        &self,
+        tpcc: &Tpcc,
+        acted: &Acted,
+        storage_told_by: Option<String>,
+    ) -> anyhow::Result<ledger::OrderEntry> {
+        let scale = scale_of(tpcc)?;
+        let asked = [("before", &self.before), ("after", &self.after)];
+        let conditions = asked
+            .into_iter()
+            .filter_map(|(moment, broken)| Some(rows::conditions(moment, broken.as_ref()?)))
+            .flatten()
+            .collect();
+        Ok(ledger::OrderEntry {
+            users: tpcc.users_most(),
+            warehouses: tpcc.warehouses,
+            items: scale.items,
+            customers: scale.customers,
+            isolation: rows::isolation(&self.trial.stand.stack.engine).to_string(),
+            arrival: if tpcc.rate.is_some() { "open" } else { "closed" }.to_string(),
+            pauses: tpcc.think_time,
+            home: match tpcc.home {
+                plan::Home::Fixed => "own warehouse",
+                plan::Home::Any => "any warehouse",
+            }
+            .to_string(),
+            storage_told_by,
+            transactions: rows::transactions(&acted.worked),
+            conditions,
+            waits: rows::waits(&acted.worked)?,
+            steps: rows::load_steps(&acted.worked)?,
+        })
+    }
+}
+
+/// How long sessions may take to hand in what they counted.
+pub(super) const COUNTS_ARRIVE: Time = Time::from_millis(300);

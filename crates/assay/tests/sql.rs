@@ -1,0 +1,182 @@
+//! SQLite from the study file to the result file, as anyone: order entry with its conditions, a load curve, bulk loads, random
+//! work; through the page cache, past it, and on a disk group of files.
+//!
+//! Prevents: a phase in SQL whose rows are not in the result file, and a database that is left behind.
+
+mod bench;
+
+use bench::Bench;
+use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Stamp};
+use std::path::Path;
+
+fn study(dir: &Path) -> String {
+    let dir = dir.display();
+    format!(
+        r#"
+[study]
+name = "sql"
+time_limit = "10m"
+blocks = 4
+workers = 2
+[luns.data]
+files = {{ count = 2, size = "96MiB", dir = "{dir}" }}
+[[stack]]
+name = "direct"
+kind = "directory"
+path = "{dir}"
+[[stack]]
+name = "buffered"
+kind = "directory"
+path = "{dir}"
+access = "buffered"
+database = {{ journal = "delete", cache = "2MiB" }}
+[[stack]]
+name = "group"
+kind = "diskgroup"
+data = "data"
+[database]
+engine = "sqlite"
+cache = "4MiB"
+scale = "2MiB"
+[[phase]]
+name = "curve"
+kind = "tpcc"
+users = [1, 3]
+warehouses = 1
+company = "reduced"
+time = "150ms"
+[[phase]]
+name = "bulk"
+kind = "bulk"
+rows = [150, 400]
+[[phase]]
+name = "random"
+kind = "random"
+update_pct = 20
+sessions = 4
+work_unit = 4
+time = "100ms"
+"#
+    )
+}
+
+#[test]
+fn sqlite_runs_all_its_phases_on_every_way_to_storage() {
+    let bench = Bench::new();
+    bench.write("sql.toml", &study(&bench.path("")));
+    let ran = bench.expect(0, &["check", "sql.toml"]);
+    assert!(ran.stdout.contains("a disk group for stack group"), "{ran}");
+    let before = bench.listing();
+    bench.expect(0, &["run", "sql.toml", "--output", "sql.assay"]);
+    let mut left: Vec<_> = bench.listing().difference(&before).cloned().collect();
+    left.retain(|(path, _)| !path.ends_with("sql.assay") && !path.ends_with("state"));
+    assert!(left.is_empty(), "{left:?}");
+
+    let ledger = Ledger::open(bench.path("sql.assay")).expect("opens");
+    let phases = ledger.phases().expect("phases");
+    assert_eq!(phases.len(), 4 * 3 * 3);
+    for phase in &phases {
+        assert_eq!(phase.run.status, PhaseStatus::Valid, "{:?}", phase.run);
+        assert!(phase.run.elapsed_ns > 0);
+    }
+    let databases = ledger.databases().expect("databases");
+    assert_eq!(databases.len(), 12);
+    let ways: std::collections::BTreeSet<&str> = databases.iter().map(|row| row.database.access.as_str()).collect();
+    assert_eq!(
+        ways.into_iter().collect::<Vec<_>>(),
+        ["direct file", "disk group", "page cache"]
+    );
+    let journal = |row: &ledger::DatabaseRow| {
+        let settings = &row.database.settings;
+        settings
+            .iter()
+            .find(|one| one.name == "journal_mode")
+            .map(|one| one.value.clone())
+    };
+    assert!(databases.iter().any(|row| journal(row).as_deref() == Some("delete")));
+    orders(&ledger);
+    let loads = ledger.bulk_loads().expect("bulk loads");
+    assert_eq!(loads.len(), 4 * 3 * 2);
+    for load in &loads {
+        assert!([150, 400].contains(&load.row.rows) && load.row.elapsed_ns >= load.row.settle_ns);
+        assert!(
+            load.row.space.iter().filter(|one| one.bytes > 0).count() >= 3,
+            "{:?}",
+            load.row.space
+        );
+    }
+    let measures = ledger.measures().expect("measures");
+    let of_random = |measure: Measure| {
+        let random = phases.iter().filter(|phase| phase.run.kind == PhaseKind::Random);
+        let ids: Vec<_> = random.map(|phase| phase.id).collect();
+        measures
+            .iter()
+            .filter(|row| ids.contains(&row.phase) && row.row.0 == measure)
+            .count()
+    };
+    assert_eq!(of_random(Measure::EngineReadBytes), 12);
+    assert_eq!(of_random(Measure::CpuClientUserNs), 12);
+    bench.expect(0, &["report", "sql.assay"]);
+    bench.expect(0, &["report", "sql.assay", "--json"]);
+}
+
+/// Conditions asked and held, refusals and waits counted, a load curve in steps.
+fn orders(ledger: &Ledger) {
+    let entries = ledger.order_entries().expect("order entries");
+    assert_eq!(entries.len(), 4 * 3);
+    let mut new_orders = 0;
+    for entry in &entries {
+        let work = &entry.row;
+        assert_eq!(
+            (work.warehouses, work.items, work.isolation.as_str()),
+            (1, 2000, "serializable")
+        );
+        assert_eq!(work.conditions.len(), 24, "twelve before, twelve after");
+        assert!(
+            work.conditions.iter().all(|one| one.found == 0),
+            "{:?}",
+            work.conditions
+        );
+        assert_eq!(work.transactions.len(), 5);
+        assert_eq!(work.waits.len(), 1);
+        let users: Vec<u32> = work.steps.iter().map(|step| step.users).collect();
+        assert_eq!((work.users, users), (3, vec![1, 3]));
+        assert!(work.steps.windows(2).all(|pair| pair[0].ended_ns == pair[1].began_ns));
+        for step in &work.steps {
+            let of = |h: &&ledger::StepHistogram| h.class == "new order" && h.stamp == Stamp::Response;
+            new_orders += step.histograms.iter().find(of).map_or(0, |h| h.units);
+        }
+    }
+    // A disk that others keep busy may stop a short step altogether, not all of them.
+    assert!(new_orders > 100, "{new_orders}");
+}
+
+#[test]
+fn what_cannot_be_reached_or_is_not_installed_is_said_with_its_cure() {
+    let bench = Bench::new();
+    let server = |url: &str| {
+        format!(
+            "[study]\nname = \"there\"\nblocks = 4\n[[stack]]\nname = \"there\"\nkind = \"server\"\nurl = \"{url}\"\n\
+             [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 1\nwarehouses = 1\ncompany = \"reduced\"\ntime = \"100ms\"\n"
+        )
+    };
+    bench.write("closed.toml", &server("postgres://joe@127.0.0.1:9/shop"));
+    let ran = bench.expect(3, &["run", "closed.toml", "--output", "closed.assay"]);
+    assert!(ran.stderr.contains("127.0.0.1:9"), "{ran}");
+    bench.write(
+        "socket.toml",
+        &server(&format!("postgres://joe@/shop?host={}", bench.path("none").display())),
+    );
+    bench.expect(3, &["run", "socket.toml", "--output", "socket.assay"]);
+    let text = server("x").replace(
+        "kind = \"server\"\nurl = \"x\"",
+        &format!("kind = \"directory\"\npath = \"{}\"", bench.path("").display()),
+    );
+    let text = format!("{text}[database]\nengine = \"postgres\"\nversion = 98\n");
+    bench.write("version.toml", &text);
+    let ran = bench.expect(3, &["run", "version.toml", "--output", "version.assay"]);
+    let said = ran.stderr.contains("PostgreSQL 98 is not installed") || ran.stderr.contains("no PostgreSQL server");
+    assert!(said && ran.stderr.contains("install"), "{ran}");
+    let ran = bench.expect(0, &["check", "version.toml"]);
+    assert!(ran.stdout.contains("skipped"), "{ran}");
+}

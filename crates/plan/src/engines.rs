@@ -1,0 +1,158 @@
+//! Which database works on a stack, and what it is asked to do there in SQL: plain data, every default said.
+//!
+//! Part of [`crate::Study`]. Prevents: a setting of one database that silently means nothing on another (each engine has its
+//! own).
+
+use crate::units::Bytes;
+
+/// The database on a stack.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Engine {
+    /// The page engine; its parameters are those of [`crate::Database`], the same on all stacks.
+    Pages,
+    /// A PostgreSQL server.
+    Postgres(Postgres),
+    /// SQLite in process.
+    Sqlite(Sqlite),
+}
+
+/// A PostgreSQL server and its sessions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Postgres {
+    /// Major version; `None`: the newest that is installed.
+    pub version: Option<u32>,
+    /// Where settings start from.
+    pub preset: Preset,
+    /// `shared_buffers`.
+    pub cache: Bytes,
+    /// Settings that win over all others, in the order of their names.
+    pub settings: Vec<(String, String)>,
+    /// Checksums on pages of data.
+    pub checksums: bool,
+    /// How strictly transactions are kept apart.
+    pub isolation: Isolation,
+    /// The user that the server runs as when Assay is root; `None`: `postgres`, else `nobody`.
+    pub run_as: Option<String>,
+}
+
+/// Where a server's settings start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// The server's own.
+    Default,
+    /// For order entry on solid-state storage.
+    Tuned,
+}
+
+/// How strictly a server keeps transactions apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each statement has a picture of its own; rows that are about to be changed are locked.
+    ReadCommitted,
+    /// One picture for a transaction.
+    RepeatableRead,
+    /// As if one ran after the other.
+    Serializable,
+}
+
+/// SQLite's settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sqlite {
+    /// Bytes of a page.
+    pub page: Bytes,
+    /// Page caches of all connections together: half for the one that writes, the rest for those that read.
+    pub cache: Bytes,
+    /// How transactions become durable.
+    pub journal: Journal,
+    /// When it syncs.
+    pub synchronous: Synchronous,
+    /// Pages in the log after which a commit also runs a checkpoint.
+    pub wal_autocheckpoint: u32,
+}
+
+/// How SQLite's transactions become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// A write-ahead log.
+    Wal,
+    /// A rollback journal, deleted at each commit.
+    Delete,
+}
+
+/// When SQLite syncs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Synchronous {
+    /// With a log only at checkpoints: the last commits may go with the power.
+    Normal,
+    /// At each commit.
+    Full,
+    /// At each commit, and the deletion of a rollback journal too.
+    Extra,
+}
+
+/// Order entry, derived from the published description of TPC-C.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tpcc {
+    /// Users at work at the same time; several: a load curve, each step as long as the phase says, in this order.
+    pub users: Vec<u32>,
+    /// Warehouses, the same in all phases: the company is loaded once a trial.
+    pub warehouses: u32,
+    /// Items and customers of each warehouse.
+    pub company: Company,
+    /// Where users work.
+    pub home: Home,
+    /// Users type and think as the description says; otherwise they never pause.
+    pub think_time: bool,
+    /// Open arrival: transactions a second of all users together; `None`: closed.
+    pub rate: Option<f64>,
+}
+
+/// How much each warehouse has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// As described: 100,000 items, 30,000 customers.
+    Full,
+    /// A fiftieth of it, for tests of the tool.
+    Reduced,
+}
+
+/// Which warehouse a user works at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// His own, as described.
+    Fixed,
+    /// Any, drawn anew for each transaction.
+    Any,
+}
+
+/// Bulk loads of one table, each into an empty database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bulk {
+    /// Rows of each load, in the order run.
+    pub rows: Vec<u64>,
+    /// Rows of a commit.
+    pub commit_every: u64,
+}
+
+impl Tpcc {
+    /// The most users that are at work at the same time.
+    pub fn users_most(&self) -> u32 {
+        self.users.iter().copied().max().unwrap_or(1)
+    }
+}
+
+impl Engine {
+    /// The word of a study file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Engine::Pages => "pages",
+            Engine::Postgres(_) => "postgres",
+            Engine::Sqlite(_) => "sqlite",
+        }
+    }
+
+    /// Whether it takes SQL.
+    pub fn is_sql(&self) -> bool {
+        !matches!(self, Engine::Pages)
+    }
+}

@@ -1,0 +1,251 @@
+//! Contradictions between engines, stacks and phases.
+//!
+//! Takes the study as written and as meant; gives findings. Prevents: a phase that an engine can't do, found when its stack has
+//! been built and loaded; and a setting of an engine that no stack has.
+
+use super::{kind_place, place};
+use crate::engines::{Company, Engine, Tpcc};
+use crate::error::{Findings, Span};
+use crate::space;
+use crate::study::{Access, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study};
+use crate::units::Bytes;
+use crate::written::{OF_PAGES, OF_POSTGRES, OF_SQLITE, WrittenPhase, WrittenStack, WrittenStudy};
+
+/// All of them.
+pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    for (w, one) in written.stacks.iter().zip(&study.stacks) {
+        stack(w, one, study, findings);
+    }
+    foreign(written, study, findings);
+    for (w, phase) in written.phases.iter().zip(&study.phases) {
+        let before = findings.len();
+        for stack in &study.stacks {
+            fits(w, phase, stack, findings);
+            // What is wrong on one stack is wrong on the next in the same words.
+            if findings.len() > before {
+                break;
+            }
+        }
+    }
+    room(written, study, findings);
+}
+
+/// Whether any stack has the page engine.
+pub(super) fn has_pages(study: &Study) -> bool {
+    study.stacks.is_empty() || study.stacks.iter().any(|stack| stack.engine == Engine::Pages)
+}
+
+fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings) {
+    let span = w.database.engine.as_ref().map_or_else(|| kind_place(w), |at| &at.span);
+    match (&stack.engine, &stack.kind) {
+        (Engine::Pages | Engine::Sqlite(_), StackKind::Server { .. }) => {
+            let cure = "remove `engine`, or write engine = \"postgres\"";
+            findings.add(span, "a server that is there already is PostgreSQL", cure);
+        }
+        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Raw | StackKind::Model(_))
+        | (Engine::Postgres(_), StackKind::Diskgroup { .. }) => {
+            let what = if stack.engine.word() == "postgres" {
+                "PostgreSQL"
+            } else {
+                "SQLite"
+            };
+            let message = format!("{what} can't work on a stack of kind \"{}\"", super::word(&stack.kind));
+            let cure = match what {
+                "SQLite" => "use a file system or a disk group; or database = { engine = \"pages\" } on this stack",
+                _ => {
+                    "a server needs a file system: ext4, xfs, btrfs or directory; or database = { engine = \"sqlite\" } on a disk group"
+                }
+            };
+            findings.add(span, message, cure);
+        }
+        _ => {}
+    }
+    if !stack.engine.is_sql() {
+        return;
+    }
+    if let (Engine::Sqlite(_), Some(redo)) = (&stack.engine, &w.redo)
+        && redo.value.is_some()
+    {
+        let cure = "remove `redo` from this stack: SQLite keeps its log beside the database";
+        findings.add(&redo.span, "SQLite has no redo log that could lie elsewhere", cure);
+    }
+    if stack.inject != crate::study::Inject::default() {
+        let span = place(&w.late, place(&w.error_at, &w.span));
+        let cure = "remove `inject`: it is planted into the page engine's I/O";
+        findings.add(span, "a database in SQL can't be given a planted disadvantage", cure);
+    }
+    if let (Engine::Postgres(postgres), Access::Direct) = (&stack.engine, stack.access)
+        && postgres.version.is_some_and(|version| version < 16)
+    {
+        let cure = "write version = 16 or newer in its `database`, or access = \"buffered\"";
+        findings.add(place(&w.access, &w.span), "PostgreSQL 15 has no direct I/O", cure);
+    }
+    if let Some(budget) = study.memory_budget {
+        let cache = match &stack.engine {
+            Engine::Postgres(postgres) => postgres.cache,
+            Engine::Sqlite(sqlite) => sqlite.cache,
+            Engine::Pages => Bytes(0),
+        };
+        if cache >= budget {
+            let span = place(&w.database.cache, &w.span);
+            let message = format!("a cache of {cache} leaves nothing of the memory budget of {budget}");
+            findings.add(span, message, "lower `cache`, or raise `budget` in [memory]");
+        }
+    }
+}
+
+/// Keys of an engine that no stack has, or another than the stack's own.
+fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let home = written.database.span.as_ref().unwrap_or(&written.header.span);
+    let used = |word: &str| study.stacks.iter().any(|stack| stack.engine.word() == word);
+    for (word, keys) in [("pages", OF_PAGES), ("postgres", OF_POSTGRES), ("sqlite", OF_SQLITE)] {
+        if used(word) || study.stacks.is_empty() {
+            continue;
+        }
+        for key in keys {
+            if written.said.contains(&("database".to_string(), (*key).to_string())) {
+                let message = format!("`{key}` in [database] is of the engine {word}, which no stack has");
+                findings.add(home, message, format!("remove it, or write engine = \"{word}\""));
+            }
+        }
+    }
+    for (w, stack) in written.stacks.iter().zip(&study.stacks) {
+        let section = format!("stack.{}", stack.name);
+        let own: &[&str] = match &stack.engine {
+            Engine::Pages => &[],
+            Engine::Postgres(_) => OF_POSTGRES,
+            Engine::Sqlite(_) => OF_SQLITE,
+        };
+        let others = OF_POSTGRES.iter().chain(OF_SQLITE).chain(&["page", "cache"]);
+        for key in others.filter(|key| !own.contains(key)) {
+            let shared = ["page", "cache"].contains(key);
+            if shared && stack.engine.is_sql() || !written.said.contains(&(section.clone(), format!("database.{key}")))
+            {
+                continue;
+            }
+            let word = stack.engine.word();
+            let message = format!("`{key}` in the `database` of this stack means nothing to the engine {word}");
+            let cure = match (shared, word) {
+                (true, _) => "write it in [database]: the page engine is the same on all stacks",
+                _ => "remove it, or name the engine that it belongs to",
+            };
+            findings.add(&w.span, message, cure);
+        }
+    }
+}
+
+fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, findings: &mut Findings) {
+    let span = place(&w.kind, &w.span);
+    match (&phase.kind, stack.engine.is_sql()) {
+        (PhaseKind::Tpcc(_) | PhaseKind::Bulk(_), false) => {
+            let message = format!("stack {:?} has the page engine, which knows no SQL", stack.name);
+            let cure =
+                "write engine = \"sqlite\" or engine = \"postgres\" in [database], or in the `database` of the stack";
+            findings.add(span, message, cure);
+        }
+        (PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_), true) => {
+            let message = format!(
+                "stack {:?} has the engine {}, which runs random, tpcc and bulk only",
+                stack.name,
+                stack.engine.word()
+            );
+            findings.add(
+                span,
+                message,
+                "put this phase into a study of the page engine: engine = \"pages\"",
+            );
+        }
+        (PhaseKind::Random(random), true) => plain(w, random, stack, findings),
+        _ => {}
+    }
+}
+
+/// Random work in SQL: what SLOB's other parameters ask for is the page engine's.
+fn plain(w: &WrittenPhase, random: &Random, stack: &Stack, findings: &mut Findings) {
+    let hot = w.hotspot.as_ref().and_then(|h| h.as_ref()).map(|h| h.span.clone());
+    let asked: [(&str, bool, Span); 5] = [
+        ("scan_pct", random.scan_pct > 0, place(&w.scan_pct, &w.span).clone()),
+        (
+            "outstanding",
+            random.outstanding > 1,
+            place(&w.outstanding, &w.span).clone(),
+        ),
+        (
+            "redo_stress",
+            random.redo_stress == RedoStress::Heavy,
+            place(&w.redo_stress, &w.span).clone(),
+        ),
+        (
+            "hotspot",
+            random.hotspot.is_some(),
+            hot.unwrap_or_else(|| w.span.clone()),
+        ),
+        (
+            "hot_schema_frequency",
+            random.hot_schema_frequency > 0,
+            place(&w.hot_schema_frequency, &w.span).clone(),
+        ),
+    ];
+    for (key, _, span) in asked.iter().filter(|(_, asked, _)| *asked) {
+        let message = format!("random work in SQL (stack {:?}) has no `{key}`", stack.name);
+        findings.add(span, message, "remove it, or use the page engine: engine = \"pages\"");
+    }
+}
+
+/// What the load and a bulk load take must fit into LUN files.
+fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    for (w, phase) in written.phases.iter().zip(&study.phases) {
+        let needed = match &phase.kind {
+            PhaseKind::Tpcc(tpcc) => company_bytes(tpcc),
+            PhaseKind::Bulk(bulk) => bulk
+                .rows
+                .iter()
+                .max()
+                .map_or(0, |rows| rows.saturating_mul(BULK_ROW_BYTES)),
+            _ => continue,
+        };
+        for stack in &study.stacks {
+            let Some(space) = space::usable(study, stack) else {
+                continue;
+            };
+            if needed > space / 20 * 19 {
+                let message = format!(
+                    "this phase needs about {}, and stack {:?} has {}",
+                    Bytes(needed >> 20 << 20),
+                    stack.name,
+                    Bytes(space)
+                );
+                let key = if matches!(phase.kind, PhaseKind::Tpcc(_)) {
+                    "warehouses"
+                } else {
+                    "rows"
+                };
+                let span = w
+                    .warehouses
+                    .as_ref()
+                    .map(|at| &at.span)
+                    .or(w.rows.as_ref().map(|at| &at.span));
+                findings.add(
+                    span.unwrap_or(&w.span),
+                    message,
+                    format!("lower `{key}`, or make the LUNs larger"),
+                );
+                break;
+            }
+        }
+    }
+}
+
+/// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little less than with
+/// PostgreSQL.
+pub(crate) const WAREHOUSE_BYTES: u64 = 80 << 20;
+pub(crate) const BULK_ROW_BYTES: u64 = 300;
+
+/// Bytes of a company.
+pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
+    let bytes = u64::from(tpcc.warehouses) * WAREHOUSE_BYTES;
+    match tpcc.company {
+        Company::Full => bytes,
+        Company::Reduced => bytes / 50,
+    }
+}
