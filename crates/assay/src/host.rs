@@ -2,6 +2,8 @@
 //!
 //! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
 
+use crate::device_models::DeviceModels;
+use crate::device_service::Service;
 use crate::grouped::Health;
 use crate::host_sides::Side;
 use crate::laid_out::DataFiles;
@@ -86,6 +88,8 @@ pub(crate) struct Host<'a> {
     writes: u64,
     /// Copies that the stack keeps of the data.
     copies: f64,
+    /// Modelled devices under the stack.
+    models: DeviceModels<'a>,
 }
 
 impl<'a> Host<'a> {
@@ -107,6 +111,7 @@ impl<'a> Host<'a> {
             files: None,
             writes: 0,
             copies: 1.0,
+            models: DeviceModels::new(Vec::new()),
         }
     }
 
@@ -126,6 +131,12 @@ impl<'a> Host<'a> {
     pub(crate) fn with_files(mut self, files: DataFiles, copies: u32) -> Host<'a> {
         self.files = Some(files);
         self.copies = f64::from(copies);
+        self
+    }
+
+    /// Counts what these modelled devices do.
+    pub(crate) fn with_models(mut self, services: Vec<&'a Service>) -> Host<'a> {
+        self.models = DeviceModels::new(services);
         self
     }
 
@@ -166,6 +177,7 @@ impl Host<'_> {
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
+        self.models.begin()?;
         self.began = Some((Snapshot::take(&all)?, watch));
         Ok(())
     }
@@ -193,6 +205,9 @@ impl Host<'_> {
         seen.measures
             .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
         seen.samples = samples(&watched, &self.devices);
+        let (modelled, late) = self.models.end()?;
+        seen.measures.extend(modelled);
+        seen.invalid = late;
         if !delta.lost.is_empty() {
             seen.invalid = Some(format!(
                 "{} went away or was made anew during the phase",

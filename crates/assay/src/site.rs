@@ -145,15 +145,14 @@ fn copied_to(study: &Study, name: &str) -> bool {
 pub(crate) fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {
     let ranked = study.phases.iter().filter(|p| p.ranked).count();
     let on_files = |set: &str| {
-        study
-            .luns
-            .iter()
-            .any(|s| s.name == set && matches!(s.source, plan::LunSource::Files { .. }))
+        let set = study.luns.iter().find(|s| s.name == set);
+        set.is_some_and(|s| matches!(s.source, plan::LunSource::Files { .. }))
     };
     let mut groups = std::collections::BTreeSet::new();
     let mut count = 0;
     for stack in stacks {
-        groups.insert(stack.data.as_deref().map(on_files));
+        let modelled = crate::host_site::on_models(study, stack);
+        groups.insert((stack.data.as_deref().map(on_files), modelled));
         count += 1;
     }
     let against = study.phases.iter().filter(|p| p.against.is_some()).count();
@@ -175,7 +174,11 @@ pub(crate) fn row(ordinal: usize, stack: &Stack, layers: &str, skipped: Option<l
         name: stack.name.clone(),
         kind: kind_word(&stack.kind).to_string(),
         layers: layers.to_string(),
-        group: format!("{} layers", layers.split('/').count()),
+        // What a model answers is never ranked with what a device did.
+        group: match layers.contains("modelled") {
+            true => format!("modelled devices, {} layers", layers.split('/').count()),
+            false => format!("{} layers", layers.split('/').count()),
+        },
         data_lun_set: stack.data.clone(),
         redo_lun_set: stack.redo.clone(),
         access: match stack.access {

@@ -4,6 +4,8 @@
 //! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that one file.
 //! Prevents: two readers of a study who understand it differently.
 
+mod cut;
+mod device;
 mod entries;
 mod error;
 mod estimate;
@@ -17,6 +19,8 @@ mod study;
 mod units;
 mod written;
 
+pub use cut::{DeviceFault, FaultKind, PowerCut};
+pub use device::{Device, DeviceModel, Parameter, Preset, Spec, Unit, presets, specs};
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};
 pub use schedule::{Block, block};

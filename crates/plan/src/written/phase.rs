@@ -3,6 +3,7 @@
 //! Takes the section; gives its keys, SLOB's own names included, with a finding for each key that does not belong to the
 //! kind. Prevents: a SLOB parameter that is accepted and then has no effect.
 
+use super::fault::{self, WrittenFault};
 use super::section::Section;
 use super::value::{At, PHASES_TO_COME, PhaseWord, Word};
 use crate::error::{Findings, Span};
@@ -53,6 +54,10 @@ pub(crate) struct WrittenPhase {
     /// An earlier phase that this one is held against, on the same stack.
     pub(crate) against: Option<At<String>>,
     pub(crate) hot_schema_frequency: Option<At<u64>>,
+    pub(crate) cuts: Option<At<u64>>,
+    pub(crate) earliest: Option<At<Duration>>,
+    pub(crate) latest: Option<At<Duration>>,
+    pub(crate) faults: Vec<WrittenFault>,
 }
 
 /// `hotspot = { size, offset, frequency }`.
@@ -105,6 +110,8 @@ const AGE: &[&str] = &[
     "outstanding",
 ];
 const AGAINST: &[&str] = &["against"];
+const POWER_CUT: &[&str] = &["cuts", "earliest", "latest"];
+const FAULTS: &[&str] = &["faults"];
 const REBALANCE: &[&str] = &["add", "drop", "power", "before", "after"];
 
 /// Keys of each kind; one that several have stands with each.
@@ -115,6 +122,12 @@ const KEYS: &[(PhaseWord, &[&str])] = &[
     (PhaseWord::Rebalance, REBALANCE),
     (PhaseWord::Rebalance, RANDOM),
     (PhaseWord::Age, AGE),
+    (PhaseWord::PowerCut, POWER_CUT),
+    (PhaseWord::PowerCut, RANDOM),
+    (PhaseWord::Random, FAULTS),
+    (PhaseWord::Scan, FAULTS),
+    (PhaseWord::Age, FAULTS),
+    (PhaseWord::Rebalance, FAULTS),
     (PhaseWord::Random, AGAINST),
     (PhaseWord::Scan, AGAINST),
     (PhaseWord::Age, AGAINST),
@@ -214,6 +227,10 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
         after_each: s.get("after_each", findings),
         against: s.get("against", findings),
         hot_schema_frequency: s.get("hot_schema_frequency", findings),
+        cuts: s.get("cuts", findings),
+        earliest: s.get("earliest", findings),
+        latest: s.get("latest", findings),
+        faults: fault::read(&mut s, findings),
         kind,
     };
     if let Some(kind) = &phase.kind {
@@ -230,7 +247,7 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
         && PHASES_TO_COME.contains(&word.as_ref())
     {
         let cure = format!(
-            "this version runs random, scan, age, copy and rebalance; {} come later",
+            "this version runs random, scan, age, copy, rebalance and power_cut; {} come later",
             PHASES_TO_COME.join(", ")
         );
         findings.add(
