@@ -59,6 +59,9 @@ pub(crate) enum Command {
     /// Disk groups by hand: make, fill, grow, check and mend them
     #[command(subcommand, subcommand_required = true, arg_required_else_help = true, after_help = dg::NAMING)]
     Dg(dg::Dg),
+    /// Serve a set of LUN files under a device model; started by `assay run`
+    #[command(hide = true)]
+    DeviceService,
     /// Print shell completions
     #[command(hide = true)]
     Completions {

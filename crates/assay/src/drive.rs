@@ -34,7 +34,12 @@ pub(crate) fn phase<P: Port + Send>(
             outcome: random(instance, work, phase.time, seed, cancel)?,
             user_scans: Vec::new(),
         }),
-        PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => {
+        PhaseKind::Age(_)
+        | PhaseKind::Copy(_)
+        | PhaseKind::Rebalance(_)
+        | PhaseKind::Tpcc(_)
+        | PhaseKind::Bulk(_)
+        | PhaseKind::PowerCut(_) => {
             unreachable!("{}: its own code drives it", phase.name)
         }
         PhaseKind::Scan(scan) => {
@@ -73,6 +78,7 @@ pub(crate) fn slice_ns(time: Option<Duration>) -> u64 {
     time.map_or(SLICE_NS_UNTIMED, |t| (t.0 / SLICES_PER_PHASE).max(SLICE_NS_MIN))
 }
 
+/// How the sessions of random work come.
 pub(crate) fn random_pacing(random: &Random, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
     let arrival = match random.rate {
         Some(rate_per_s) => Arrival::Open {
@@ -99,7 +105,8 @@ pub(crate) fn random_pacing(random: &Random, time: Option<Duration>, cancel: &Ar
     }
 }
 
-fn random_work(random: &Random) -> RandomWork {
+/// The plan's words in the engine's.
+pub(crate) fn random_work(random: &Random) -> RandomWork {
     RandomWork {
         update_pct: random.update_pct,
         scan_pct: random.scan_pct,

@@ -8,7 +8,8 @@ use crate::rebalance::{Change, HowFar, Moved, Regroup};
 use crate::sizes::Sizes;
 use anyhow::{Context, anyhow};
 use diskgroup::{
-    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, Redundancy, Step, Stripe, Uuid, Verify,
+    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Step, Stripe, Uuid,
+    Verify,
 };
 use pages::Files;
 use plan::{Inject, Rebalance, Stack, StackKind};
@@ -182,6 +183,59 @@ impl<P: Port> Grouped<P> {
                 make_file(&group, REDO, redo_bytes, Stripe::Fine)?;
                 grouped.redo = Some(group);
             }
+        }
+        Ok(grouped)
+    }
+
+    /// Opens the groups again after their LUNs lost their power, as an administrator would: journal replayed, copies settled.
+    pub(crate) fn reopen(
+        stack: &Stack,
+        built: &Built,
+        sizes: &Sizes,
+        open: &Open<'_, P>,
+    ) -> anyhow::Result<Grouped<P>> {
+        let asked = Asked::of(stack)?;
+        let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
+        let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
+        let redo_count = built.redo_group.map_or(0, |(_, disks)| disks);
+        let (data_devices, redo_devices) = built.devices.split_at(built.devices.len() - redo_count);
+        let owner = open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
+        let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
+        let names = |devices: &[PathBuf]| {
+            devices
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+        };
+        let named = |name: &str, names: Vec<String>| MountOptions {
+            group: Some(name.to_string()),
+            names,
+            ..MountOptions::default()
+        };
+        let (group, _) = Group::mount(
+            owner,
+            &MountOptions {
+                verify: Some(Arc::new(Pages {
+                    page_bytes: sizes.shape.page_bytes,
+                    from: data - sizes.shape.data_bytes(),
+                })),
+                ..named(GROUP, names(&built.devices))
+            },
+        )?;
+        let mut grouped = Grouped {
+            group,
+            redo: None,
+            disks: asked.disks("disk", data_devices, 0)?,
+            redo_disks: asked.disks("redo", redo_devices, 1)?,
+            files,
+            inject: stack.inject,
+            seed: seed_of(&built.uuid),
+        };
+        if built.redo_group.is_some() {
+            let owner = grouped.first_of_two(open, OWNER_MEMORY, OWNER_DEPTH)?;
+            // Over a port of the first group the disks of the second follow its one file.
+            let all = [vec![DATA.to_string()], names(redo_devices)].concat();
+            grouped.redo = Some(Group::mount(owner, &named(REDO_GROUP, all))?.0);
         }
         Ok(grouped)
     }

@@ -3,6 +3,8 @@
 //! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
 
 use crate::clients::Clients;
+use crate::device_models::DeviceModels;
+use crate::device_service::Service;
 use crate::grouped::Health;
 use crate::host_sides::Side;
 use crate::laid_out::DataFiles;
@@ -89,6 +91,8 @@ pub(crate) struct Host<'a> {
     copies: f64,
     /// Users that are played by this process, and the server that they speak to.
     clients: Option<Clients>,
+    /// Modelled devices under the stack.
+    models: DeviceModels<'a>,
 }
 
 impl<'a> Host<'a> {
@@ -111,6 +115,7 @@ impl<'a> Host<'a> {
             writes: 0,
             copies: 1.0,
             clients: None,
+            models: DeviceModels::new(Vec::new()),
         }
     }
 
@@ -136,6 +141,12 @@ impl<'a> Host<'a> {
     /// Counts the users apart, and the server that they speak to, if it is one.
     pub(crate) fn with_clients(mut self, server: Option<u32>) -> Host<'a> {
         self.clients = Some(Clients::of(server));
+        self
+    }
+
+    /// Counts what these modelled devices do.
+    pub(crate) fn with_models(mut self, services: Vec<&'a Service>) -> Host<'a> {
+        self.models = DeviceModels::new(services);
         self
     }
 
@@ -176,6 +187,7 @@ impl Host<'_> {
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
+        self.models.begin()?;
         self.began = Some((Snapshot::take(&all)?, watch));
         if let Some(clients) = &mut self.clients {
             clients.start();
@@ -185,7 +197,9 @@ impl Host<'_> {
 
     /// Time since the start in which the busiest of the nearest devices had a request in flight; `None` where none is seen.
     pub(crate) fn busy_ns(&self) -> anyhow::Result<Option<u64>> {
-        let Some((before, _)) = &self.began else { return Ok(None) };
+        let Some((before, _)) = &self.began else {
+            return Ok(None);
+        };
         let delta = Snapshot::take(&self.devices.all())?.since(before);
         let busy = |name: &String| Some(delta.devices.get(name)?.busy_ms * 1_000_000);
         Ok(self.devices.near.iter().filter_map(busy).max())
@@ -218,6 +232,9 @@ impl Host<'_> {
         seen.measures
             .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
         seen.samples = samples(&watched, &self.devices);
+        let (modelled, late) = self.models.end()?;
+        seen.measures.extend(modelled);
+        seen.invalid = late;
         if !delta.lost.is_empty() {
             seen.invalid = Some(format!(
                 "{} went away or was made anew during the phase",

@@ -1,6 +1,7 @@
 //! Studies on this host: what is prepared once, how one trial is built, and how everything is undone.
 
 use crate::ceiling::Ceiling;
+use crate::device_service;
 use crate::exit::Failure;
 use crate::host_trial::{Method, Prepared};
 use crate::lun_sets::{self, LunSets};
@@ -120,6 +121,7 @@ impl<'a> HostSite<'a> {
                 usable = Some(usable.map_or(room, |u| u.min(room)));
                 let left = stacks::teardown(built, &mut self.journal);
                 let mut left_after = self.journal.undo_to(mark);
+                self.luns.unserved();
                 left_after.extend(left);
                 undone(&left_after)?;
                 self.luns.used();
@@ -227,7 +229,12 @@ impl<'a> HostSite<'a> {
         let looped = stacks::is_root() || !matches!(stack.kind, StackKind::Diskgroup { .. });
         let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {
             let Some(set) = set else { return Ok(Vec::new()) };
-            self.luns.attach(set, looped, seed ^ salt, &mut self.journal, cancel)
+            let devices = self.luns.attach(set, looped, seed ^ salt, &mut self.journal, cancel)?;
+            if let (Some(limit), Some(service)) = (&self.limit, self.luns.service(set)) {
+                // Hardware has memory of its own; where it can't be told apart, it counts.
+                let _ = limit.exempt(service.pid());
+            }
+            Ok(devices)
         };
         Ok(Places {
             data: attach(&stack.data, 0)?,
@@ -322,6 +329,13 @@ fn has_pages(study: &Study) -> bool {
     study.stacks.iter().any(|stack| !stack.engine.is_sql())
 }
 
+/// Whether a stack stands on modelled LUNs.
+pub(crate) fn on_models(study: &Study, stack: &Stack) -> bool {
+    let of = |name: &String| study.luns.iter().find(|set| set.name == *name);
+    let mut sets = stack.data.iter().chain(&stack.redo).filter_map(of);
+    sets.any(|set| set.device.is_some())
+}
+
 /// For each stack, why it can't be built here.
 pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
     let probed = stacks::probe();
@@ -329,6 +343,9 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
         .stacks
         .iter()
         .map(|stack| {
+            if let Some((reason, cure)) = on_models(study, stack).then(device_service::unable).flatten() {
+                return Some(Skipped { reason, cure });
+            }
             let kind = site::kind_word(&stack.kind);
             let found = probed.iter().find(|p| p.kind == kind)?;
             if !found.able {

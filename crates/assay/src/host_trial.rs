@@ -58,11 +58,11 @@ pub(crate) struct Prepared {
 type Beside<'a> = (Vec<(String, String)>, &'a Health<'a>, Option<&'a dyn Regroup>);
 
 /// A trial under way.
-struct Trial<'a> {
-    site: &'a HostSite<'a>,
-    sizes: &'a Sizes,
-    turn: &'a Turn<'a>,
-    stands: &'a [Stand],
+pub(crate) struct Trial<'a> {
+    pub(crate) site: &'a HostSite<'a>,
+    pub(crate) sizes: &'a Sizes,
+    pub(crate) turn: &'a Turn<'a>,
+    pub(crate) stands: &'a [Stand],
     id: TrialId,
     first: bool,
 }
@@ -78,6 +78,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let first = !std::mem::replace(&mut site.described[turn.stack], true);
     if first {
         let layers = stands[0].built.layers.join("/");
+        let layers = site.luns.layers(stack, &layers);
         ledger.stack(&site::row(turn.stack, stack, &layers, None))?;
         for stand in &stands {
             result_file::facts(ledger, &stand.scope(), stand.built.facts.clone())?;
@@ -130,6 +131,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     drop(stands);
     // What the trial says comes first; what could not be undone is found again, and reported, at the end of the run.
     let left = site.journal.undo_to(mark);
+    site.luns.unserved();
     result.and_then(|()| undone(&left))
 }
 
@@ -144,6 +146,12 @@ impl Trial<'_> {
         let (mut at, mut first) = (0, 0);
         loop {
             let leg = self.leg(ledger, open, &mut opened[at], at, first)?;
+            if let Leg::Cut(ordinal) = leg {
+                self.stands[at].sync()?;
+                self.cut(ledger, open, &mut opened[at], at, ordinal)?;
+                first = ordinal + 1;
+                continue;
+            }
             let Leg::Copy(ordinal) = leg else { break };
             let Some(to) = self.copy(ledger, open, &mut opened, at, ordinal)? else {
                 break;
@@ -235,6 +243,7 @@ impl Trial<'_> {
         let apart = stand.places_apart();
         let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
         let host = Host::new(devices, places, mounts, budget, health).with_log(&apart[0], &apart[1]);
+        let host = host.with_models(self.site.luns.services_of(&stand.stack));
         let mut host = host.with_files(stand.data_files(sizes), stand.data_copies());
         let around = self.around();
         let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;
@@ -248,7 +257,7 @@ impl Trial<'_> {
         Ok(leg)
     }
 
-    fn around(&self) -> Around<'_> {
+    pub(crate) fn around(&self) -> Around<'_> {
         let mut fixed = site::fixed(self.sizes);
         let ceiling = self.site.prepared.ceiling;
         fixed.push((ledger::Measure::GeneratorCeilingIops, ceiling.read));

@@ -1,13 +1,13 @@
 //! A study's planted disadvantage: for checking the tool itself on a difference that is known.
 
 use plan::Inject;
-use targets::{Fault, FaultPort, FaultRule, Port};
+use targets::{Fault, FaultPort, FaultRule, Op, Port, When};
 
 const EIO: i32 = 5;
 
 /// Whether anything is planted at all.
 pub(crate) fn is_planted(inject: &Inject) -> bool {
-    inject.late > 0.0 || inject.error_at.is_some()
+    inject.late > 0.0 || inject.error_at.is_some() || inject.flush_lost
 }
 
 /// In words, for every report.
@@ -18,6 +18,9 @@ pub(crate) fn words(inject: &Inject) -> Option<String> {
     }
     if let Some(n) = inject.error_at {
         words.push(format!("I/O number {n} fails with EIO"));
+    }
+    if inject.flush_lost {
+        words.push("flushes are answered and not done".to_string());
     }
     (!words.is_empty()).then(|| words.join("; "))
 }
@@ -31,6 +34,13 @@ pub(crate) fn planted<P: Port>(port: P, inject: Inject, seed: u64) -> FaultPort<
     }
     if let Some(nth) = inject.error_at {
         rules.push(FaultRule::nth(Fault::Error(EIO), None, nth));
+    }
+    if inject.flush_lost {
+        rules.push(FaultRule {
+            fault: Fault::Lost,
+            op: Some(Op::Flush),
+            when: When::Always,
+        });
     }
     FaultPort::new(port, &rules, seed)
 }

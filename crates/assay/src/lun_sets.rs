@@ -3,10 +3,12 @@
 //! Every step is journalled before it is taken. Prevents: a device touched that the study did not name, and a LUN file
 //! that one stack leaves warm or sparse for the next.
 
+use crate::device_service::{self, Service};
+use crate::lun_power::Attached;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow, ensure};
 use luns::{DeviceFacts, LunError, LunFile};
-use plan::{LunSource, Study};
+use plan::{Device, DeviceModel, LunSource, Stack, Study};
 use stacks::{Journal, Undo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,12 @@ pub(crate) struct LunSets {
     pub(crate) facts: Vec<(String, Vec<(String, String)>)>,
     /// Files written since they were last used: they need no rewrite.
     fresh: bool,
+    /// Devices by calculation, by LUN set.
+    models: BTreeMap<String, Device>,
+    /// The processes that play them in this trial.
+    services: BTreeMap<String, Service>,
+    /// Loop devices on what they serve.
+    attached: BTreeMap<String, Vec<Attached>>,
 }
 
 /// Looks at every device the study names, by the rules of safety; touches nothing.
@@ -76,6 +84,9 @@ impl LunSets {
         let (mut written, began) = (0, Instant::now());
         check_room(study)?;
         for set in &study.luns {
+            if let Some(device) = &set.device {
+                sets.model(study, &set.name, device)?;
+            }
             let made = match &set.source {
                 LunSource::Files { count, size, dir } => {
                     let own = own_directory(dir, journal)?;
@@ -135,14 +146,15 @@ impl LunSets {
 
     /// Block devices of a set for one trial: files are written in full again and attached.
     pub(crate) fn attach(
-        &self,
+        &mut self,
         set: &str,
         looped: bool,
         seed: u64,
         journal: &mut Journal,
         cancel: &AtomicBool,
     ) -> anyhow::Result<Vec<PathBuf>> {
-        let mut devices = Vec::new();
+        let served = self.serve(set, seed, journal, cancel)?;
+        let (mut devices, mut all) = (Vec::new(), Vec::new());
         for (number, lun) in self
             .sets
             .get(set)
@@ -156,24 +168,39 @@ impl LunSets {
                     let path = &made.path;
                     // One that was cut would be written anew at its new size.
                     resized(made).map_or(Ok(()), Err)?;
-                    if !self.fresh {
+                    if !self.fresh && !served {
                         luns::rewrite(path, seed ^ number as u64, &mut |_| (), cancel)?.check()?;
                     }
+                    let lun = self.services.get(set).map(|service| service.lun(number));
+                    let path = lun.as_ref().unwrap_or(path);
                     if looped {
                         journal.before(Undo::DetachLoop { backing: path.clone() })?;
-                        devices.push(luns::attach(path)?.path);
+                        let device = luns::attach(path)?;
+                        let attached = Attached {
+                            lun: path.clone(),
+                            number: device.number,
+                            rotates: self.models.get(set).is_some_and(|m| m.model == DeviceModel::Hdd),
+                        };
+                        attached.say_rotational();
+                        all.push(attached);
+                        devices.push(device.path);
                     } else {
                         devices.push(path.clone());
                     }
                 }
             }
         }
+        self.attached.insert(set.to_string(), all);
         Ok(devices)
     }
 
     /// Adds to an error what was done to the LUN files of these sets from outside: the cause of what the layers above then said.
     pub(crate) fn blame(&self, error: anyhow::Error, sets: &[&String]) -> anyhow::Error {
         let sets = sets.iter().filter_map(|name| self.sets.get(*name));
+        let dead = self.services.values().find_map(Service::dead);
+        if let Some(dead) = dead {
+            return anyhow!("{dead}\n{}", crate::exit::chain(&error));
+        }
         let broken = sets.flatten().find_map(|lun| match lun {
             Lun::File(file) => resized(file),
             Lun::Device(_) => None,
@@ -181,6 +208,104 @@ impl LunSets {
         match broken {
             Some(broken) => anyhow!("{}\n{broken}", crate::exit::chain(&error)),
             None => error,
+        }
+    }
+
+    /// Remembers the model of a set, and says all of it in the result.
+    fn model(&mut self, study: &Study, set: &str, device: &Device) -> anyhow::Result<()> {
+        let mut device = device.clone();
+        let beside = study.file.parent().unwrap_or(Path::new(""));
+        device.histogram = device.histogram.map(|file| beside.join(file));
+        let mut facts = vec![("modelled device".to_string(), device.words())];
+        if let Some(class) = device.class() {
+            facts.push(("class".to_string(), class.what.to_string()));
+            facts.push(("source of the class".to_string(), class.source.to_string()));
+        }
+        for parameter in &device.parameters {
+            let from = if parameter.written { "the study" } else { "the class" };
+            let value = format!("{}, from {from}", parameter.to_string().trim_matches('"'));
+            facts.push((parameter.spec.name.to_string(), value));
+        }
+        if let Some(file) = &device.histogram {
+            facts.push(("histogram".to_string(), device_service::read_histogram(file)?));
+        }
+        facts.push((
+            "lost by a power cut until flushed".to_string(),
+            device.volatile.to_string(),
+        ));
+        self.facts.push((format!("lun:{set}"), facts));
+        self.models.insert(set.to_string(), device);
+        Ok(())
+    }
+
+    /// Starts the service of a modelled set, its files as new; whether there is one.
+    fn serve(&mut self, set: &str, seed: u64, journal: &mut Journal, cancel: &AtomicBool) -> anyhow::Result<bool> {
+        let Some(device) = self.models.get(set) else {
+            return Ok(false);
+        };
+        let luns = self.sets.get(set).context("a LUN set that the plan let through")?;
+        let mut files = Vec::new();
+        for (number, lun) in luns.iter().enumerate() {
+            let Lun::File(made) = lun else {
+                return Err(anyhow!("LUN set `{set}`: a model stands on files"));
+            };
+            resized(made).map_or(Ok(()), Err)?;
+            if !self.fresh {
+                luns::rewrite(&made.path, seed ^ number as u64, &mut |_| (), cancel)?.check()?;
+            }
+            files.push(made.path.clone());
+        }
+        let dir = files
+            .first()
+            .and_then(|file| file.parent())
+            .context("a LUN")?
+            .to_owned();
+        let service = Service::start(set, device, &files, &dir, seed, journal)?;
+        self.services.insert(set.to_string(), service);
+        Ok(true)
+    }
+
+    /// The process that plays the devices of a set.
+    pub(crate) fn service(&self, set: &str) -> Option<&Service> {
+        self.services.get(set)
+    }
+
+    /// Those under a stack, data first.
+    pub(crate) fn services_of(&self, stack: &Stack) -> Vec<&Service> {
+        let sets = stack.data.iter().chain(&stack.redo);
+        sets.filter_map(|set| self.service(set)).collect()
+    }
+
+    /// Loop devices under a stack, data first.
+    pub(crate) fn attached_of(&self, stack: &Stack) -> Vec<Attached> {
+        let sets = stack.data.iter().chain(&stack.redo);
+        sets.filter_map(|set| self.attached.get(set))
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// The services of a trial have been stopped by the journal.
+    pub(crate) fn unserved(&mut self) {
+        self.services.clear();
+        self.attached.clear();
+    }
+
+    /// The layers of a stack, the models among them named.
+    pub(crate) fn layers(&self, stack: &Stack, layers: &str) -> String {
+        let models: Vec<String> = stack
+            .data
+            .iter()
+            .chain(&stack.redo)
+            .filter_map(|set| Some(self.models.get(set)?.words()))
+            .collect();
+        match models.first() {
+            // The log may lie on another device than the data.
+            Some(first) if models.iter().all(|m| m == first) => {
+                layers.replace("loop/file", &format!("loop/modelled {first}/file"))
+            }
+            Some(_) => layers.replace("loop/file", &format!("loop/modelled {}/file", models.join(" and "))),
+            None => layers.to_string(),
         }
     }
 

@@ -1,11 +1,14 @@
 //! Assay: which storage stack to put a database on, what it costs, and whether to believe the answer.
 
+mod acknowledged;
 mod ageing;
 mod ceiling;
 mod cli;
 mod clients;
 mod commands;
 mod copying;
+mod device_models;
+mod device_service;
 mod drive;
 mod exit;
 mod full;
@@ -16,8 +19,10 @@ mod host_site;
 mod host_trial;
 mod inject;
 mod laid_out;
+mod lun_power;
 mod lun_sets;
 mod modelled;
+mod power_cut;
 mod progress;
 mod rebalance;
 mod record;

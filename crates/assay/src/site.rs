@@ -145,15 +145,14 @@ fn copied_to(study: &Study, name: &str) -> bool {
 pub(crate) fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {
     let ranked = study.phases.iter().filter(|p| p.ranked).count();
     let on_files = |set: &str| {
-        study
-            .luns
-            .iter()
-            .any(|s| s.name == set && matches!(s.source, plan::LunSource::Files { .. }))
+        let set = study.luns.iter().find(|s| s.name == set);
+        set.is_some_and(|s| matches!(s.source, plan::LunSource::Files { .. }))
     };
     let mut groups = std::collections::BTreeSet::new();
     let mut count = 0;
     for stack in stacks {
-        groups.insert((stack.data.as_deref().map(on_files), stack.engine.word()));
+        let modelled = crate::host_site::on_models(study, stack);
+        groups.insert((stack.data.as_deref().map(on_files), modelled, stack.engine.word()));
         count += 1;
     }
     let against = study.phases.iter().filter(|p| p.against.is_some()).count();
@@ -169,10 +168,17 @@ pub(crate) fn fixed(sizes: &Sizes) -> Vec<(ledger::Measure, f64)> {
 }
 
 /// Stacks of one group are ranked against each other: as many layers under them, the same database on them.
-fn group(stack: &Stack, layers: usize) -> String {
+fn group(stack: &Stack, layers: &str) -> String {
+    // What a model answers is never ranked with what a device did.
+    let modelled = if layers.contains("modelled") {
+        "modelled devices, "
+    } else {
+        ""
+    };
+    let count = layers.split('/').count();
     match &stack.engine {
-        plan::Engine::Pages => format!("{layers} layers"),
-        engine => format!("{layers} layers, {}", engine.word()),
+        plan::Engine::Pages => format!("{modelled}{count} layers"),
+        engine => format!("{modelled}{count} layers, {}", engine.word()),
     }
 }
 
@@ -183,7 +189,7 @@ pub(crate) fn row(ordinal: usize, stack: &Stack, layers: &str, skipped: Option<l
         name: stack.name.clone(),
         kind: kind_word(&stack.kind).to_string(),
         layers: layers.to_string(),
-        group: group(stack, layers.split('/').count()),
+        group: group(stack, layers),
         data_lun_set: stack.data.clone(),
         redo_lun_set: stack.redo.clone(),
         access: match stack.access {

@@ -63,6 +63,7 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
             PhaseKind::Scan(scan) => (scan.parallel, scan.degree),
             PhaseKind::Age(age) => (age.sessions, age.outstanding),
             PhaseKind::Rebalance(rebalance) => (rebalance.work.sessions, rebalance.work.outstanding),
+            PhaseKind::PowerCut(cut) => (cut.work.sessions, cut.work.outstanding),
             // A copy has ports of its own.
             PhaseKind::Copy(_) => (1, 1),
             // In SQL.

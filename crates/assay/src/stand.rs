@@ -294,6 +294,14 @@ impl Stand {
         }
     }
 
+    /// Everything written so far is on its devices.
+    pub(crate) fn sync(&self) -> anyhow::Result<()> {
+        for mount in &self.built.mounts {
+            observers::syncfs(mount)?;
+        }
+        Ok(())
+    }
+
     /// Tells the result file about its devices.
     pub(crate) fn describe(&self, ledger: &mut Ledger, devices: &Devices) -> anyhow::Result<()> {
         let mut facts = vec![

@@ -37,6 +37,8 @@ pub(crate) enum Leg {
     Done,
     /// The phase of this number is a copy: the instance must be closed and opened elsewhere.
     Copy(usize),
+    /// The phase of this number cuts the power: the instance must be closed, and is opened again after each cut.
+    Cut(usize),
     /// The stack has no space left: no phase can follow.
     Full,
 }
@@ -63,6 +65,11 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
         signals::check(around.turn.cancel)?;
         if let plan::PhaseKind::Copy(_) = &phase.kind {
             return Ok(Leg::Copy(ordinal));
+        }
+        if let plan::PhaseKind::PowerCut(_) = &phase.kind {
+            // What came before is as it would be on a machine that has run for a while.
+            instance.checkpoint()?;
+            return Ok(Leg::Cut(ordinal));
         }
         let after = around.recorded(ledger, phase, ordinal, || {
             one(instance, surroundings, around, phase, ordinal, regroup)
@@ -321,6 +328,7 @@ fn kind(phase: &Phase) -> PhaseKind {
         plan::PhaseKind::Tpcc(tpcc) if tpcc.rate.is_some() => PhaseKind::TpccOpen,
         plan::PhaseKind::Tpcc(_) => PhaseKind::Tpcc,
         plan::PhaseKind::Bulk(_) => PhaseKind::Bulk,
+        plan::PhaseKind::PowerCut(_) => PhaseKind::PowerCut,
     }
 }
 
@@ -332,7 +340,7 @@ fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
         plan::PhaseKind::Scan(_) => counters.multiblock_read_bytes.min(data),
         plan::PhaseKind::Copy(_) | plan::PhaseKind::Age(_) => data,
         plan::PhaseKind::Tpcc(_) | plan::PhaseKind::Bulk(_) => 0,
-        plan::PhaseKind::Random(_) | plan::PhaseKind::Rebalance(_) => {
+        plan::PhaseKind::Random(_) | plan::PhaseKind::Rebalance(_) | plan::PhaseKind::PowerCut(_) => {
             let pages = shape.pages() as f64;
             let distinct = pages * -(-(counters.logical_reads as f64) / pages).exp_m1();
             (distinct * f64::from(shape.page_bytes)) as u64

@@ -131,6 +131,35 @@ measures! {
     DatabaseRoundTrips, "database.round_trips", "trips", "batches of statements that the users sent to the server, each answered once";
     DatabaseStatements, "database.statements", "statements", "statements of transactions that the users sent, begin and end of transactions not counted";
     DatabaseTempBytes, "database.temp_bytes", "bytes", "bytes that the database wrote to temporary files";
+    CutsMade, "cuts.made", "cuts", "power cuts of the phase";
+    CutsUnflushed, "cuts.unflushed", "cuts", "cuts among them that found unflushed writes";
+    CutsLosing, "cuts.losing", "cuts", "cuts after which something acknowledged was missing, half there or older than before";
+    CutsNotUp, "cuts.not_up", "cuts", "cuts after which the stack or the database could not be brought up";
+    CutsAcknowledged, "cuts.acknowledged", "transactions", "transactions acknowledged before the cuts, each looked up after its cut";
+    CutsLost, "cuts.lost", "transactions", "acknowledged transactions that were not there whole after their cut";
+    CutsHalf, "cuts.half", "transactions", "transactions, acknowledged or not, of which a part was there after a cut";
+    CutsOlder, "cuts.older", "pages", "pages that were older after a cut than before the work it ended";
+    CutsUnflushedBytes, "cuts.unflushed_bytes", "bytes", "bytes that lay unflushed at the cuts";
+    CutsLostBytes, "cuts.lost_bytes", "bytes", "bytes among them that the cuts lost";
+    CutsUpNs, "cuts.up_ns", "ns", "time from the cuts until everything was up, recovered and looked up";
+    ModelReads, "model.reads", "requests", "reads that modelled devices under the stack served, by the model's own count";
+    ModelReadBytes, "model.read_bytes", "bytes", "bytes of the reads that modelled devices served";
+    ModelWrites, "model.writes", "requests", "writes that modelled devices served";
+    ModelWriteBytes, "model.write_bytes", "bytes", "bytes of the writes that modelled devices served";
+    ModelFlushes, "model.flushes", "flushes", "flushes that arrived at modelled devices";
+    ModelSeeks, "model.seeks", "seeks", "movements of a modelled disk's arm to another track";
+    ModelSeekNs, "model.seek_ns", "ns", "device time of those movements";
+    ModelRotationNs, "model.rotation_ns", "ns", "device time that modelled disks waited for a sector to come round";
+    ModelCacheHits, "model.cache_hits", "requests", "reads served by a cache inside a modelled device";
+    ModelCacheMisses, "model.cache_misses", "requests", "reads that no cache inside a modelled device served";
+    ModelDestagedBytes, "model.destaged_bytes", "bytes", "bytes that went from a modelled write cache to where they stay";
+    ModelHeldNs, "model.held_ns", "ns", "time that requests were held back by a modelled limit on rate, summed over requests";
+    ModelMovedBytes, "model.moved_bytes", "bytes", "bytes that modelled flash devices moved inside to make room";
+    ModelBusyNs, "model.busy_ns", "ns", "device time in which modelled devices had at least one request, summed over devices";
+    ModelUnflushedBytes, "model.unflushed_bytes", "bytes", "bytes that lay unflushed in modelled volatile caches when the phase ended";
+    ModelLate, "model.late", "requests", "answers that came more than 500 us after the model's time";
+    ModelDelayNs, "model.delay_ns", "ns", "time that answers came after the model's, summed over requests";
+    ModelServiceNs, "model.service_ns", "ns", "time that the model took for its requests, waiting included, summed over requests";
     WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
 }
 

@@ -191,11 +191,13 @@ pub enum PhaseKind {
     Tpcc,
     /// Order entry on a schedule. Primary metric: p99 of response of all transactions.
     TpccOpen,
+    /// Random work whose LUNs lose their power, again and again: what was acknowledged is looked up afterwards.
+    PowerCut,
 }
 
 impl PhaseKind {
     /// All kinds.
-    pub const ALL: [PhaseKind; 10] = [
+    pub const ALL: [PhaseKind; 11] = [
         PhaseKind::Load,
         PhaseKind::Random,
         PhaseKind::Open,
@@ -206,6 +208,7 @@ impl PhaseKind {
         PhaseKind::Rebalance,
         PhaseKind::Tpcc,
         PhaseKind::TpccOpen,
+        PhaseKind::PowerCut,
     ];
 
     /// The word in the file.
@@ -221,6 +224,7 @@ impl PhaseKind {
             PhaseKind::Rebalance => "rebalance",
             PhaseKind::Tpcc => "tpcc",
             PhaseKind::TpccOpen => "tpcc open",
+            PhaseKind::PowerCut => "power_cut",
         }
     }
 }

@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         place: PathBuf::from(place),
         model: model(&name, &bytes),
         volatile_bytes: 0,
+        cached: false,
         threads: 4,
     })?;
     println!("{}", served.path(0).display());

@@ -40,6 +40,15 @@ pub struct LoopDevice {
 /// A file system then lays itself out as it would on that disk: with smaller sectors XFS would write 512-byte log sectors
 /// that the disk must read, change and write back, and a redo log would be padded to other sizes on ext4 than on btrfs.
 pub fn attach(path: &Path) -> Result<LoopDevice, LunError> {
+    attach_to(path, None)
+}
+
+/// The same, to loop device `number`, which was detached a moment ago: what stood on it finds it under its name.
+pub fn attach_as(path: &Path, number: u32) -> Result<LoopDevice, LunError> {
+    attach_to(path, Some(number))
+}
+
+fn attach_to(path: &Path, wanted: Option<u32>) -> Result<LoopDevice, LunError> {
     let path = &std::fs::canonicalize(path).map_err(|e| LunError::path("find", path, e, "make the LUN file first"))?;
     let backing = open(path, OFlags::RDWR | OFlags::DIRECT)?;
     let stat = rustix::fs::fstat(&backing).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
@@ -59,7 +68,7 @@ pub fn attach(path: &Path) -> Result<LoopDevice, LunError> {
             bytes: stat.st_size as u64,
         });
     }
-    let number = bind(path, &backing, block)?;
+    let number = bind(path, &backing, block, wanted)?;
     finish(path, number)
 }
 
@@ -171,12 +180,15 @@ fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, LunError> {
 }
 
 /// Finds a free loop device and takes it; whoever else takes it in between, the next one is tried.
-fn bind(path: &Path, backing: &OwnedFd, block: u32) -> Result<u32, LunError> {
+fn bind(path: &Path, backing: &OwnedFd, block: u32, wanted: Option<u32>) -> Result<u32, LunError> {
     let control_path = Path::new("/dev/loop-control");
     let control = open(control_path, OFlags::RDWR)?;
     for _ in 0..ATTEMPTS {
-        let number = kernel::free_loop_number(&control)
-            .map_err(|e| LunError::path("find a free loop device with", control_path, e, "run as root"))?;
+        let free = || {
+            kernel::free_loop_number(&control)
+                .map_err(|e| LunError::path("find a free loop device with", control_path, e, "run as root"))
+        };
+        let number = wanted.map_or_else(free, Ok)?;
         let device_path = device_path(number);
         make_node(number, &device_path);
         let device = match open(&device_path, OFlags::RDWR) {
@@ -190,7 +202,12 @@ fn bind(path: &Path, backing: &OwnedFd, block: u32) -> Result<u32, LunError> {
         };
         match kernel::configure_loop(&device, backing, block, path.as_os_str().as_bytes()) {
             Ok(()) => return Ok(number),
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => continue,
+            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
+                if wanted.is_some() {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                continue;
+            }
             Err(e) => {
                 let cure = "Linux 5.8 or later is needed, and a file system that gives direct I/O";
                 return Err(LunError::path("attach", path, e, cure));

@@ -47,6 +47,7 @@ impl Bench {
             place,
             model: model.map(|m| Box::new(m) as _),
             volatile_bytes,
+            cached: false,
             threads: 2,
         })
         .unwrap();
@@ -222,6 +223,7 @@ fn a_place_that_is_missing_or_a_lun_that_is_none_is_refused() {
         place: place.to_path_buf(),
         model: None,
         volatile_bytes: 0,
+        cached: false,
         threads: 1,
     };
     let missing = dir.path().join("missing");

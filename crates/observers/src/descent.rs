@@ -13,6 +13,8 @@ use crate::{Backing, DeviceName, Level, Lineage, Place, Root};
 
 /// Chains longer than this are a loop of links, not storage.
 const DEPTH_MOST: usize = 16;
+/// Source of the mounts of modelled LUNs (`luns::serve`).
+const MODELLED: &str = "assay-luns";
 
 /// A descent under way.
 pub(crate) struct Walk<'a> {
@@ -179,6 +181,13 @@ impl<'a> Walk<'a> {
         match topology::below(self.root, &name) {
             Below::Devices(names) => names.into_iter().for_each(|below| self.device(below, depth + 1)),
             Below::File(path) => match (self.root.look)(&path) {
+                // What is counted at a device by calculation is what the stack did to it; the file below is how it is played.
+                Ok(place) if self.is_modelled(&place) => {
+                    self.lowest_device(
+                        name.clone(),
+                        format!("{name} is a modelled device, served through FUSE"),
+                    );
+                }
                 Ok(place) => self.place(&place, depth + 1),
                 Err(error) => {
                     self.lowest_device(
@@ -193,6 +202,11 @@ impl<'a> Walk<'a> {
             }
             Below::Nothing => self.lowest_device(name.clone(), topology::hint(self.root, &name)),
         }
+    }
+
+    /// Whether a file is one of those that room `luns` serves.
+    fn is_modelled(&self, place: &Place) -> bool {
+        mountinfo::covering(&self.mounts, &place.canonical).is_some_and(|mount| mount.source == MODELLED)
     }
 
     fn lowest_device(&mut self, name: DeviceName, note: String) {

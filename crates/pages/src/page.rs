@@ -41,6 +41,13 @@ pub struct PageHeader {
     pub database: u64,
 }
 
+impl PageHeader {
+    /// The header of a page that was read and verified (`Instance::read_page`).
+    pub fn of(bytes: &[u8]) -> PageHeader {
+        header(bytes)
+    }
+}
+
 /// What is wrong with bytes that should be a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mismatch {

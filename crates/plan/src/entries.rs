@@ -5,6 +5,8 @@
 
 mod engines;
 
+use crate::cut::{DeviceFault, FaultKind};
+use crate::device::Device;
 use crate::study::{
     CopyTarget, Database, LunSource, Model, Phase, PhaseKind, Random, Resolved, Scale, Stack, StackKind, Study,
 };
@@ -93,6 +95,7 @@ fn parts(study: &Study) -> Vec<Part> {
                 vec![("devices", list(paths)), ("overwrite", list(overwrite))]
             }
         };
+        let keys = [keys, set.device.as_ref().map(device_keys).unwrap_or_default()].concat();
         let header = format!("[luns.{}]", quoted(&set.name));
         parts.push(Part {
             header,
@@ -240,6 +243,9 @@ fn stack_keys(stack: &Stack) -> Keys {
             .map_or_else(|| quoted("none"), |nth| nth.to_string()),
     ));
     keys.extend(engines::of_stack(&stack.engine));
+    if stack.inject.flush_lost {
+        keys.push(("inject.flush_lost", "true".to_string()));
+    }
     keys
 }
 
@@ -262,6 +268,44 @@ fn group_keys(kind: &StackKind) -> Keys {
     keys.extend(failure_groups.map(|groups| ("failure_groups", groups.to_string())));
     keys.push(("reserve", reserve.to_string()));
     keys
+}
+
+fn device_keys(device: &Device) -> Keys {
+    let mut keys = vec![("model", quoted(device.model.word()))];
+    if !device.preset.is_empty() {
+        keys.push(("preset", quoted(device.preset)));
+    }
+    let file = device
+        .histogram
+        .as_ref()
+        .map(|file| ("parameters.histogram", path(file)));
+    keys.extend(file);
+    keys.extend(device.parameters.iter().map(|p| (p.spec.key, p.to_string())));
+    keys.push(("volatile", quoted(device.volatile)));
+    keys
+}
+
+/// A fault as an inline table.
+fn fault(fault: &DeviceFault) -> String {
+    let mut keys = vec![
+        ("kind", quoted(fault.kind.word())),
+        ("luns", quoted(&fault.luns)),
+        ("lun", fault.lun.to_string()),
+        ("after", quoted(fault.after)),
+    ];
+    keys.extend(fault.time.map(|time| ("time", quoted(time))));
+    match fault.kind {
+        FaultKind::Error { offset, length } | FaultKind::Corrupt { offset, length } => {
+            keys.extend([("offset", quoted(offset)), ("length", quoted(length))]);
+        }
+        FaultKind::Slow { by } => keys.push(("by", quoted(by))),
+        FaultKind::Vanish => {}
+    }
+    let all: Vec<String> = keys
+        .into_iter()
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    format!("{{ {} }}", all.join(", "))
 }
 
 fn model_keys(model: &Model) -> Keys {
@@ -306,6 +350,7 @@ fn phase_keys(phase: &Phase) -> Keys {
         PhaseKind::Rebalance(_) => "rebalance",
         PhaseKind::Tpcc(_) => "tpcc",
         PhaseKind::Bulk(_) => "bulk",
+        PhaseKind::PowerCut(_) => "power_cut",
     };
     let mut keys = vec![("name", quoted(&phase.name)), ("kind", quoted(kind))];
     if matches!(
@@ -316,6 +361,10 @@ fn phase_keys(phase: &Phase) -> Keys {
     }
     keys.push(("ranked", phase.ranked.to_string()));
     keys.extend(phase.against.as_ref().map(|name| ("against", quoted(name))));
+    if !phase.faults.is_empty() {
+        let faults: Vec<String> = phase.faults.iter().map(fault).collect();
+        keys.push(("faults", format!("[{}]", faults.join(", "))));
+    }
     match &phase.kind {
         PhaseKind::Random(random) => keys.extend(random_keys(random)),
         PhaseKind::Scan(scan) => keys.extend([
@@ -343,6 +392,14 @@ fn phase_keys(phase: &Phase) -> Keys {
                 ("outstanding", copy.outstanding.to_string()),
                 ("verify", copy.verify.to_string()),
             ]);
+        }
+        PhaseKind::PowerCut(cut) => {
+            keys.extend([
+                ("cuts", cut.cuts.to_string()),
+                ("earliest", quoted(cut.earliest)),
+                ("latest", quoted(cut.latest)),
+            ]);
+            keys.extend(random_keys(&cut.work));
         }
         PhaseKind::Rebalance(rebalance) => {
             let disks = |luns: &[u32]| strings(luns.iter().map(|lun| format!("disk{lun}")));

@@ -4,6 +4,8 @@
 //! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that one file.
 //! Prevents: two readers of a study who understand it differently.
 
+mod cut;
+mod device;
 mod engines;
 mod entries;
 mod error;
@@ -18,6 +20,8 @@ mod study;
 mod units;
 mod written;
 
+pub use cut::{DeviceFault, FaultKind, PowerCut};
+pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
 pub use engines::*;
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};

@@ -111,6 +111,8 @@ pub struct LunSet {
     pub name: String,
     /// Files or devices.
     pub source: LunSource,
+    /// A device by calculation between the files and the stacks; `None`: the files are what they are.
+    pub device: Option<crate::device::Device>,
 }
 
 /// What a LUN set is made of.
@@ -278,6 +280,8 @@ pub struct Inject {
     pub late: f64,
     /// Errno returned for the nth I/O of a phase (1-based), if any: a read or write fails with EIO.
     pub error_at: Option<u64>,
+    /// Flushes are answered and not done: a control for power cuts.
+    pub flush_lost: bool,
 }
 
 /// The page engine's parameters.
@@ -340,6 +344,8 @@ pub struct Phase {
     pub ranked: bool,
     /// An earlier phase that this one is held against on the same stack: aged against fresh.
     pub against: Option<String>,
+    /// What goes wrong with modelled LUNs meanwhile.
+    pub faults: Vec<crate::cut::DeviceFault>,
 }
 
 /// Kinds of phase that this version runs.
@@ -359,6 +365,8 @@ pub enum PhaseKind {
     Tpcc(Tpcc),
     /// Rows into an empty table in SQL.
     Bulk(Bulk),
+    /// Random work whose LUNs lose their power in the middle, again and again.
+    PowerCut(crate::cut::PowerCut),
 }
 
 /// An ageing: updates that take every page of every schema in turn, in an order that is random in each pass.

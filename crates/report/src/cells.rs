@@ -40,9 +40,12 @@ impl Metric {
             PhaseKind::Scan => Metric::BytesPerSecond,
             PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
             PhaseKind::Tpcc => Metric::NewOrdersPerMinute,
-            PhaseKind::Load | PhaseKind::Age | PhaseKind::Bulk | PhaseKind::Copy | PhaseKind::Rebalance => {
-                Metric::ElapsedSeconds
-            }
+            PhaseKind::Load
+            | PhaseKind::Age
+            | PhaseKind::Bulk
+            | PhaseKind::Copy
+            | PhaseKind::Rebalance
+            | PhaseKind::PowerCut => Metric::ElapsedSeconds,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::device;
 use crate::error::StackError;
 use crate::filesystem::{Recipe, recipe};
 use crate::journal::{Journal, Mark, NotUndone};
+use crate::revive::Made;
 use crate::undo::{Undo, resolve};
 use plan::{BtrfsProfile, Redundancy, Stack, StackKind};
 use std::path::{Path, PathBuf};
@@ -55,6 +56,8 @@ pub struct Built {
     pub redo_group: Option<([u8; 16], usize)>,
     /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off.
     pub usable_bytes: u64,
+    /// Its file systems, data first.
+    pub(crate) made: Vec<Made>,
     mark: Mark,
 }
 
@@ -186,6 +189,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
         uuid: [0; 16],
         redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
+        made: Vec::new(),
         mark,
     })
 }
@@ -208,6 +212,7 @@ fn server(url: &str, mark: Mark) -> Built {
         uuid: [0; 16],
         redo_group: None,
         usable_bytes: u64::MAX,
+        made: Vec::new(),
         mark,
     }
 }
@@ -233,6 +238,7 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
         uuid: [0; 16],
         redo_group: None,
         usable_bytes,
+        made: Vec::new(),
         mark,
     })
 }
@@ -285,6 +291,7 @@ fn disk_group(
         uuid,
         redo_group,
         usable_bytes: usable_bytes / copies,
+        made: Vec::new(),
         mark,
     })
 }
@@ -311,12 +318,14 @@ fn file_systems(
     let work_dir = &std::fs::canonicalize(work_dir)
         .map_err(|e| StackError::path("find", work_dir, e, "make the directory, or name another one"))?;
     let data_place = work_dir.join(own_name(journal, stack, "-data"));
-    let data = one_file_system(stack, &places.data, &data_place, &places.marker, journal)?;
+    let (data, first) = one_file_system(stack, &places.data, &data_place, &places.marker, journal)?;
+    let mut made = vec![first];
     let mut facts = data.facts;
     let mut mounts = vec![data_place.clone()];
     if !places.redo.is_empty() {
         let place = work_dir.join(own_name(journal, stack, "-redo"));
-        let redo = one_file_system(stack, &places.redo, &place, &places.marker, journal)?;
+        let (redo, second) = one_file_system(stack, &places.redo, &place, &places.marker, journal)?;
+        made.push(second);
         facts.extend(
             redo.facts
                 .into_iter()
@@ -337,6 +346,7 @@ fn file_systems(
         uuid: [0; 16],
         redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
+        made,
         mark,
     })
 }
@@ -348,7 +358,7 @@ fn one_file_system(
     place: &Path,
     marker: &str,
     journal: &mut Journal,
-) -> Result<Recipe, StackError> {
+) -> Result<(Recipe, Made), StackError> {
     let uuid = device::uuid(journal.run_id(), journal.mark().0, &devices[0]);
     let mut recipe = recipe(&stack.kind, devices, &uuid).expect("only kinds with a file system come here");
     for path in devices {
@@ -358,7 +368,12 @@ fn one_file_system(
     make_dir(place, false, journal)?;
     journal.before(Undo::Unmount { path: place.to_owned() })?;
     recipe.mount(&devices[0], place)?;
-    Ok(recipe)
+    let made = Made {
+        uuid,
+        devices: devices.to_vec(),
+        place: place.to_owned(),
+    };
+    Ok((recipe, made))
 }
 
 fn layers(top: &str, devices: &[PathBuf]) -> Vec<String> {

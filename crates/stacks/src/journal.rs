@@ -240,6 +240,12 @@ impl Journal {
     fn undo_where(&mut self, wanted: impl Fn(u64) -> bool) -> Vec<NotUndone> {
         let mut failed = Vec::new();
         let mut kept = Vec::new();
+        // What stands on LUNs that nobody serves any more can't be taken down before their requests are failed.
+        for (_, undo) in self.open.iter().filter(|(number, _)| wanted(*number)) {
+            if let Undo::StopServing { dir, place } = undo {
+                crate::serving::wake_or_kill(dir, place);
+            }
+        }
         while let Some((number, undo)) = self.open.pop() {
             if !wanted(number) {
                 kept.push((number, undo));

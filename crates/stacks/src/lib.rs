@@ -15,6 +15,8 @@ mod memory;
 mod mounts;
 mod probe;
 mod process;
+mod revive;
+mod serving;
 mod tool;
 mod undo;
 
@@ -24,4 +26,5 @@ pub use error::StackError;
 pub use journal::{Journal, Mark, NotUndone, state_dir};
 pub use memory::{Enforcement, MemoryLimit, drop_caches, memory_limit};
 pub use probe::{Buildable, is_root, probe};
+pub use revive::{make_anew, power_off, power_on};
 pub use undo::Undo;

@@ -30,6 +30,8 @@ pub struct MemoryLimit {
     pub path: PathBuf,
     /// Bytes.
     pub bytes: u64,
+    /// Directory of the group that the process came from.
+    from: PathBuf,
 }
 
 /// Puts process `pid` into a control group of its own with at most `bytes` of memory, page cache included. Undone (moved
@@ -40,6 +42,7 @@ pub fn memory_limit(bytes: u64, pid: u32, journal: &mut Journal) -> Result<Memor
             version: Enforcement::NotEnforced(why),
             path: PathBuf::new(),
             bytes,
+            from: PathBuf::new(),
         })
     };
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
@@ -92,7 +95,12 @@ fn enter(
         Version::One => Enforcement::V1,
         Version::Two => Enforcement::V2,
     };
-    Ok(Ok(MemoryLimit { version, path, bytes }))
+    Ok(Ok(MemoryLimit {
+        version,
+        path,
+        bytes,
+        from: hierarchy.own.clone(),
+    }))
 }
 
 impl MemoryLimit {
@@ -102,6 +110,15 @@ impl MemoryLimit {
             Enforcement::V2 => Some(Version::Two),
             Enforcement::NotEnforced(_) => None,
         }
+    }
+
+    /// Takes a process that plays hardware out of the budget, back to where the run came from. No-op when not enforced.
+    pub fn exempt(&self, pid: u32) -> Result<(), StackError> {
+        if self.version().is_none() {
+            return Ok(());
+        }
+        cgroup::admit(&self.from, pid)
+            .map_err(|e| StackError::path("move a process to", &self.from, e, "run without a memory budget"))
     }
 
     /// Raises or lowers the limit; page cache above it is given up at once. No-op when not enforced.

@@ -4,7 +4,7 @@
 //! another process after a kill. So each is *idempotent* (done already, or never needed: fine), checks for itself that
 //! nothing still stands on what it removes, and removes nothing that Assay did not make.
 
-use crate::{cgroup, device, mounts, process, tool};
+use crate::{cgroup, device, mounts, process, serving, tool};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -70,6 +70,13 @@ pub enum Undo {
         /// The data directory, which Assay made.
         data: PathBuf,
     },
+    /// Unmount served LUN files and end the process that serves them.
+    StopServing {
+        /// The directory that it works in, which Assay made.
+        dir: PathBuf,
+        /// The mount point.
+        place: PathBuf,
+    },
 }
 
 impl fmt::Display for Undo {
@@ -83,6 +90,7 @@ impl fmt::Display for Undo {
             Undo::MoveToCgroup { pid, group, .. } => write!(f, "move process {pid} to {}", group.display()),
             Undo::RemoveCgroup { path } => write!(f, "remove control group {}", path.display()),
             Undo::StopServer { data } => write!(f, "stop the server in {}", data.display()),
+            Undo::StopServing { place, .. } => write!(f, "stop serving LUNs at {}", place.display()),
         }
     }
 }
@@ -109,6 +117,10 @@ impl Undo {
                 backing: resolve(&backing),
             },
             Undo::StopServer { data } => Undo::StopServer { data: resolve(&data) },
+            Undo::StopServing { dir, place } => Undo::StopServing {
+                dir: resolve(&dir),
+                place: resolve(&place),
+            },
             other => other,
         }
     }
@@ -134,6 +146,7 @@ impl Undo {
             }
             Undo::RemoveCgroup { path } => cgroup::remove(path, PATIENCE),
             Undo::StopServer { data } => stop_server(data),
+            Undo::StopServing { dir, place } => serving::stop(dir, place),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod calibrate;
 mod check;
 mod clean;
+mod device_service;
 mod dg;
 mod engines;
 mod import;
@@ -31,6 +32,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Calibrate(flags) => calibrate::calibrate(flags),
         Command::Clean(flags) => clean::clean(flags),
         Command::Dg(command) => dg::dispatch(command),
+        Command::DeviceService => device_service::serve(),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut cli::definition(), "assay", &mut script);

@@ -4,13 +4,17 @@
 //! that, as soon as it is done; that is counted. Prevents: a model that the machine could not keep up with, and nobody told.
 
 use crate::model::{Answer, Ask, Counters, DeviceModel};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use targets::{Nanos, monotonic_ns};
 
 /// An answer that comes this much later than the model's time is late.
 pub const LATE_NS: u64 = 500_000;
+
+/// The last of a wait is not slept: a sleeper is woken that much too late.
+const SPIN: Duration = Duration::from_micros(60);
 
 /// How well the service kept up with its model.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -23,6 +27,8 @@ pub struct Punctuality {
     pub delay_ns: u64,
     /// The longest, in nanoseconds.
     pub delay_ns_max: u64,
+    /// Sum of what the model took for the same requests, in nanoseconds.
+    pub modelled_ns: u64,
 }
 
 /// What is called at the time.
@@ -38,6 +44,10 @@ struct State {
     model: Box<dyn DeviceModel>,
     next_id: u64,
     halves: HashMap<u64, Half>,
+    /// When each request came, and how much longer than the model it takes.
+    came: HashMap<u64, (Nanos, u64)>,
+    /// Answers of the model that a slow LUN holds back.
+    held: BinaryHeap<Reverse<(Nanos, u64)>>,
     punctuality: Punctuality,
     stopping: bool,
     base: Nanos,
@@ -55,6 +65,8 @@ impl Clockwork {
             model,
             next_id: 0,
             halves: HashMap::new(),
+            came: HashMap::new(),
+            held: BinaryHeap::new(),
             punctuality: Punctuality::default(),
             stopping: false,
             base: monotonic_ns(),
@@ -68,16 +80,17 @@ impl Clockwork {
         self.state.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request has arrived: gives the name to end it by.
-    pub(super) fn arrived(&self, ask: Ask) -> u64 {
+    /// A request has arrived that takes `slower_ns` longer than the model says: gives the name to end it by.
+    pub(super) fn arrived(&self, ask: Ask, slower_ns: u64) -> u64 {
         let mut state = self.lock();
         let id = state.next_id;
         state.next_id += 1;
         let now = monotonic_ns() - state.base;
-        let before = state.model.next();
+        let before = state.next();
         let replies = state.advance(now);
+        state.came.insert(id, (now, slower_ns));
         state.model.submit(now, Ask { id, ..ask });
-        if state.model.next() != before {
+        if state.next() != before {
             self.state.1.notify_one();
         }
         drop(state);
@@ -110,18 +123,23 @@ impl Clockwork {
                 state = self.lock();
                 continue;
             }
-            let wait = state
-                .model
-                .next()
-                .map(|at| Duration::from_nanos(at.saturating_sub(now)));
-            state = match wait {
+            let wait = state.next().map(|at| Duration::from_nanos(at.saturating_sub(now)));
+            state = match wait.map(|wait| wait.checked_sub(SPIN).ok_or(wait)) {
                 None => self.state.1.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(wait) => {
+                Some(Ok(sleep)) => {
                     self.state
                         .1
-                        .wait_timeout(state, wait)
+                        .wait_timeout(state, sleep)
                         .unwrap_or_else(PoisonError::into_inner)
                         .0
+                }
+                Some(Err(rest)) => {
+                    drop(state);
+                    let end = monotonic_ns() + rest.as_nanos() as u64;
+                    while monotonic_ns() < end {
+                        std::hint::spin_loop();
+                    }
+                    self.lock()
                 }
             };
         }
@@ -155,10 +173,28 @@ impl Half {
 }
 
 impl State {
+    /// When something happens next.
+    fn next(&self) -> Option<Nanos> {
+        let held = self.held.peek().map(|Reverse((at, _))| *at);
+        self.model.next().into_iter().chain(held).min()
+    }
+
     /// Moves the model on; the replies to call for it.
     fn advance(&mut self, now: Nanos) -> Vec<Reply> {
         let mut done: Vec<Answer> = Vec::new();
         self.model.advance(now, &mut done);
+        done.retain(|answer| {
+            let (came, slower_ns) = self.came.remove(&answer.id).unwrap_or((answer.at, 0));
+            self.punctuality.modelled_ns += answer.at.saturating_sub(came) + slower_ns;
+            if slower_ns > 0 {
+                self.held.push(Reverse((answer.at + slower_ns, answer.id)));
+            }
+            slower_ns == 0
+        });
+        while let Some(Reverse((at, id))) = self.held.peek().copied().filter(|held| held.0.0 <= now) {
+            self.held.pop();
+            done.push(Answer { at, id });
+        }
         let mut replies = Vec::new();
         for answer in done {
             match self.halves.remove(&answer.id) {

@@ -4,6 +4,7 @@
 //! stack and its device, and a flush that ends here.
 
 use super::clockwork::{Clockwork, Reply};
+use super::faults::Faults;
 use super::unflushed::{Piece, SECTOR_BYTES, Unflushed};
 use crate::error::LunError;
 use crate::model::{Ask, Command};
@@ -39,13 +40,17 @@ struct Lun {
     path: PathBuf,
     fd: OwnedFd,
     bytes: u64,
+    /// What its own cache holds: a flush of one LUN is none of another.
+    unflushed: Mutex<Unflushed>,
 }
 
 /// The LUN files, and what lies over them.
 pub(super) struct Files {
     luns: Vec<Lun>,
     volatile_bytes: u64,
-    unflushed: Mutex<Unflushed>,
+    /// Through the page cache: times are the model's, whatever the disk below does.
+    cached: bool,
+    pub(super) faults: Faults,
     buffers: Mutex<Vec<Memory>>,
     dead: AtomicBool,
     flushes: AtomicU64,
@@ -56,7 +61,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Files {
-    pub(super) fn open(paths: &[PathBuf], volatile_bytes: u64) -> Result<Files, LunError> {
+    pub(super) fn open(paths: &[PathBuf], volatile_bytes: u64, cached: bool) -> Result<Files, LunError> {
+        let way = if cached { OFlags::empty() } else { OFlags::DIRECT };
         let open = |path: &PathBuf| {
             let refused = |e: rustix::io::Errno| {
                 LunError::path(
@@ -66,8 +72,7 @@ impl Files {
                     "make the LUN file first, on a file system with direct I/O",
                 )
             };
-            let fd = rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())
-                .map_err(refused)?;
+            let fd = rustix::fs::open(path, OFlags::RDWR | way | OFlags::CLOEXEC, Mode::empty()).map_err(refused)?;
             let bytes = rustix::fs::fstat(&fd).map_err(refused)?.st_size as u64;
             if bytes == 0 || !bytes.is_multiple_of(BLOCK) {
                 return Err(LunError::BadSize {
@@ -79,12 +84,14 @@ impl Files {
                 path: path.clone(),
                 fd,
                 bytes,
+                unflushed: Mutex::default(),
             })
         };
         Ok(Files {
             luns: paths.iter().map(open).collect::<Result<_, _>>()?,
             volatile_bytes,
-            unflushed: Mutex::default(),
+            cached,
+            faults: Faults::default(),
             buffers: Mutex::default(),
             dead: AtomicBool::new(false),
             flushes: AtomicU64::new(0),
@@ -96,7 +103,7 @@ impl Files {
     }
 
     pub(super) fn unflushed_bytes(&self) -> u64 {
-        locked(&self.unflushed).bytes()
+        self.luns.iter().map(|lun| locked(&lun.unflushed).bytes()).sum()
     }
 
     fn buffer(&self) -> Result<Memory, Errno> {
@@ -106,6 +113,15 @@ impl Files {
 
     fn give_back(&self, buffer: Memory) {
         locked(&self.buffers).push(buffer);
+    }
+
+    /// A LUN that is there, and a range of it that can be used.
+    fn usable(&self, lun: u16, offset: u64, len: usize) -> Result<(), Errno> {
+        self.alive()?;
+        match self.faults.fails(lun, offset, len as u64) {
+            true => Err(Errno::EIO),
+            false => Ok(()),
+        }
     }
 
     fn alive(&self) -> Result<(), Errno> {
@@ -118,13 +134,13 @@ impl Files {
 
     /// Reads into a buffer; where in it the bytes asked for begin.
     fn read(&self, lun: u16, offset: u64, len: usize, buffer: &mut Memory) -> Result<usize, Errno> {
-        self.alive()?;
+        self.usable(lun, offset, len)?;
         let of = &self.luns[usize::from(lun)];
         let from = offset / BLOCK * BLOCK;
         let end = (offset + len as u64).next_multiple_of(BLOCK);
         let span = buffer.bytes_mut(0, (end - from) as usize);
         // Held over the read below: what is flushed meanwhile would be in neither.
-        let unflushed = (self.volatile_bytes > 0).then(|| locked(&self.unflushed));
+        let unflushed = (self.volatile_bytes > 0).then(|| locked(&of.unflushed));
         let mut have = 0;
         while have < span.len() {
             match rustix::io::pread(&of.fd, &mut span[have..], from + have as u64) {
@@ -137,18 +153,19 @@ impl Files {
         if let Some(unflushed) = unflushed {
             unflushed.lay_over(lun, from, span);
         }
+        self.faults.spoil(lun, from, span);
         Ok((offset - from) as usize)
     }
 
     fn write(&self, lun: u16, offset: u64, data: &[u8]) -> Result<(), Errno> {
-        self.alive()?;
+        self.usable(lun, offset, data.len())?;
         if !offset.is_multiple_of(SECTOR_BYTES) || !(data.len() as u64).is_multiple_of(SECTOR_BYTES) {
             return Err(Errno::EINVAL);
         }
         if self.volatile_bytes == 0 {
             return self.store(lun, offset, data);
         }
-        let mut unflushed = locked(&self.unflushed);
+        let mut unflushed = locked(&self.luns[usize::from(lun)].unflushed);
         if unflushed.bytes() + data.len() as u64 > self.volatile_bytes {
             self.store_all(unflushed.take_all())?;
         }
@@ -193,13 +210,18 @@ impl Files {
     }
 
     fn flush(&self, lun: u16) -> Result<(), Errno> {
-        self.alive()?;
+        self.usable(lun, 0, 0)?;
         self.flushes.fetch_add(1, Ordering::Relaxed);
+        let of = &self.luns[usize::from(lun)];
         if self.volatile_bytes > 0 {
-            let mut unflushed = locked(&self.unflushed);
+            let mut unflushed = locked(&of.unflushed);
+            // Again, under the lock: a flush that comes after the cut finds nothing to do, and must not say that it was done.
+            self.alive()?;
             return self.store_all(unflushed.take_all());
         }
-        let of = &self.luns[usize::from(lun)];
+        if self.cached {
+            return Ok(());
+        }
         rustix::fs::fdatasync(&of.fd).map_err(|e| Errno::from_i32(e.raw_os_error()))
     }
 
@@ -209,15 +231,26 @@ impl Files {
         LunError::path(what, &path, source, "look at the disk below (`dmesg`)")
     }
 
-    pub(super) fn cut_power(&self, seed: u64) -> Result<(u64, u64), LunError> {
-        let mut unflushed = locked(&self.unflushed);
+    /// From now on every request is an error.
+    pub(super) fn stop_power(&self) {
+        // Under all the locks: no request is half-way between its look at the power and what it does.
+        let all: Vec<_> = self.luns.iter().map(|lun| locked(&lun.unflushed)).collect();
         self.dead.store(true, Ordering::Release);
-        let held = unflushed.bytes();
-        let kept = unflushed.cut(seed);
-        let bytes: u64 = kept.iter().map(|p| p.bytes.len() as u64).sum();
-        self.store_all(kept)
-            .map_err(|e| self.failed("write what a power cut left to", e))?;
-        Ok((held, held - bytes))
+        drop(all);
+    }
+
+    /// What lay unflushed when the power stopped is lost in part, by `seed`. Bytes that lay there, and bytes lost.
+    pub(super) fn lose(&self, seed: u64) -> Result<(u64, u64), LunError> {
+        let (mut held, mut left) = (0, 0);
+        for (nth, lun) in self.luns.iter().enumerate() {
+            let mut unflushed = locked(&lun.unflushed);
+            held += unflushed.bytes();
+            let kept = unflushed.cut(seed ^ (nth as u64) << 32);
+            left += kept.iter().map(|p| p.bytes.len() as u64).sum::<u64>();
+            self.store_all(kept)
+                .map_err(|e| self.failed("write what a power cut left to", e))?;
+        }
+        Ok((held, held - left))
     }
 
     pub(super) fn restore_power(&self) {
@@ -226,20 +259,23 @@ impl Files {
 
     /// What was not flushed is written: the device is taken away in order.
     pub(super) fn write_back(&self) -> Result<(), LunError> {
-        let rest = locked(&self.unflushed).take_all();
-        self.store_all(rest)
-            .map_err(|e| self.failed("write back what lay in the cache to", e))
+        for lun in &self.luns {
+            let rest = locked(&lun.unflushed).take_all();
+            self.store_all(rest)
+                .map_err(|e| self.failed("write back what lay in the cache to", e))?;
+        }
+        Ok(())
     }
 }
 
 /// What the kernel talks to.
 pub(super) struct Window {
     files: Arc<Files>,
-    clockwork: Option<Clockwork>,
+    clockwork: Clockwork,
 }
 
 impl Window {
-    pub(super) fn new(files: Arc<Files>, clockwork: Option<Clockwork>) -> Window {
+    pub(super) fn new(files: Arc<Files>, clockwork: Clockwork) -> Window {
         Window { files, clockwork }
     }
 
@@ -282,14 +318,16 @@ impl Window {
             offset,
             len: len as u32,
         };
-        self.clockwork.as_ref().map(|clockwork| clockwork.arrived(ask))
+        // Without power nothing takes time.
+        self.files.alive().ok()?;
+        Some(self.clockwork.arrived(ask, self.files.faults.slower_ns(lun)))
     }
 
     /// Answers a request whose work is done.
     fn answer(&self, id: Option<u64>, reply: Reply) {
-        match (&self.clockwork, id) {
-            (Some(clockwork), Some(id)) => clockwork.worked(id, reply),
-            _ => reply(),
+        match id {
+            Some(id) => self.clockwork.worked(id, reply),
+            None => reply(),
         }
     }
 }

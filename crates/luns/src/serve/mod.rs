@@ -6,14 +6,16 @@
 //! served from memory, or that goes on after its power is gone.
 
 mod clockwork;
+mod faults;
 mod files;
 mod unflushed;
 
 pub use clockwork::{LATE_NS, Punctuality};
+pub use faults::{LunFault, Wrong};
 pub use unflushed::{Piece, SECTOR_BYTES, Unflushed};
 
 use crate::error::LunError;
-use crate::model::{Counters, DeviceModel};
+use crate::model::{Counters, DeviceModel, Prompt};
 use clockwork::Clockwork;
 use files::Files;
 use fuser::{BackgroundSession, Config, MountOption, Session};
@@ -31,6 +33,8 @@ pub struct ServeOptions {
     pub model: Option<Box<dyn DeviceModel>>,
     /// Writes that may lie unflushed, in bytes; 0: every write goes to the LUN file before it is answered.
     pub volatile_bytes: u64,
+    /// Move data through the page cache: right where a model says how long everything takes, wrong where the disk below is to be seen.
+    pub cached: bool,
     /// Threads that take requests.
     pub threads: usize,
 }
@@ -38,7 +42,8 @@ pub struct ServeOptions {
 /// Served LUN files; unmounted when dropped or [`Served::stop`]ped.
 pub struct Served {
     session: Option<BackgroundSession>,
-    clockwork: Option<(Clockwork, JoinHandle<()>)>,
+    clockwork: Clockwork,
+    runner: Option<JoinHandle<()>>,
     files: Arc<Files>,
     place: PathBuf,
 }
@@ -46,13 +51,15 @@ pub struct Served {
 impl Served {
     /// Mounts and serves. Needs root and `/dev/fuse`.
     pub fn start(options: ServeOptions) -> Result<Served, LunError> {
-        let files = Arc::new(Files::open(&options.luns, options.volatile_bytes)?);
-        let clockwork = options.model.map(|model| {
-            let clockwork = Clockwork::new(model);
-            let runner = clockwork.clone();
-            (clockwork, std::thread::spawn(move || runner.run()))
+        let files = Arc::new(Files::open(&options.luns, options.volatile_bytes, options.cached)?);
+        let clockwork = Clockwork::new(options.model.unwrap_or_else(|| Box::new(Prompt::default())));
+        let running = clockwork.clone();
+        let runner = std::thread::spawn(move || {
+            // Else the kernel wakes up to 50 us late on purpose, to save power.
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+            running.run();
         });
-        let window = files::Window::new(files.clone(), clockwork.as_ref().map(|c| c.0.clone()));
+        let window = files::Window::new(files.clone(), clockwork.clone());
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName("assay-luns".into()),
@@ -67,6 +74,7 @@ impl Served {
         let mut served = Served {
             session: None,
             clockwork,
+            runner: Some(runner),
             files,
             place: options.place.clone(),
         };
@@ -86,12 +94,12 @@ impl Served {
 
     /// What the model did.
     pub fn counters(&self) -> Counters {
-        self.clockwork.as_ref().map(|c| c.0.counters()).unwrap_or_default()
+        self.clockwork.counters()
     }
 
     /// How well the service kept up with its model.
     pub fn punctuality(&self) -> Punctuality {
-        self.clockwork.as_ref().map(|c| c.0.punctuality()).unwrap_or_default()
+        self.clockwork.punctuality()
     }
 
     /// Flushes that arrived.
@@ -107,7 +115,30 @@ impl Served {
     /// The power fails: from now on every request is an error, and of what was not flushed an arbitrary part, by `seed`, is in
     /// the LUN files. Gives the bytes that were unflushed and those of them that are lost.
     pub fn cut_power(&self, seed: u64) -> Result<(u64, u64), LunError> {
-        self.files.cut_power(seed)
+        self.stop_power();
+        self.lose(seed)
+    }
+
+    /// The first half of [`Served::cut_power`], so that several services can lose their power at one moment.
+    pub fn stop_power(&self) {
+        self.files.stop_power();
+    }
+
+    /// The second half.
+    pub fn lose(&self, seed: u64) -> Result<(u64, u64), LunError> {
+        self.files.lose(seed)
+    }
+
+    /// From now on these faults hold, and no others.
+    pub fn set_faults(&self, faults: Vec<LunFault>) {
+        self.files.faults.set(faults);
+    }
+
+    /// Serves until somebody else unmounts the place.
+    pub fn wait(&mut self) {
+        if let Some(session) = self.session.take() {
+            let _ = session.join();
+        }
     }
 
     /// The power is back: requests are served again.
@@ -129,11 +160,9 @@ impl Served {
 impl Drop for Served {
     fn drop(&mut self) {
         // Answers that are held back would keep the unmount waiting.
-        if let Some((clockwork, _)) = &self.clockwork {
-            clockwork.stop();
-        }
+        self.clockwork.stop();
         drop(self.session.take());
-        if let Some((_, thread)) = self.clockwork.take() {
+        if let Some(thread) = self.runner.take() {
             let _ = thread.join();
         }
     }

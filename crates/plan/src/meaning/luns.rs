@@ -3,7 +3,7 @@
 //! Takes the sets as written; gives [`LunSet`]s. Prevents: a device that serves in two sets, and a LUN whose size no
 //! block device can have.
 
-use super::{MIB, Settle};
+use super::{MIB, Settle, devices};
 use crate::error::Span;
 use crate::study::{LunSet, LunSource};
 use crate::units::Bytes;
@@ -41,10 +41,11 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Lu
                     dir: PathBuf::from(dir),
                 }
             }
-            Some(WrittenSource::Devices { paths, overwrite }) => devices(paths, overwrite, &name, &mut seen, settle),
+            Some(WrittenSource::Devices { paths, overwrite }) => real(paths, overwrite, &name, &mut seen, settle),
             None => continue,
         };
-        sets.push(LunSet { name, source });
+        let device = devices::resolve(&set.device, written, &source, settle);
+        sets.push(LunSet { name, source, device });
     }
     sets
 }
@@ -73,7 +74,7 @@ fn lun_size(written: &Option<At<Bytes>>, settle: &mut Settle<'_>) -> Bytes {
     Bytes(size)
 }
 
-fn devices(
+fn real(
     paths: &At<Vec<String>>,
     overwrite: &Option<At<Overwrite>>,
     name: &str,

@@ -4,7 +4,9 @@
 //! and found impossible an hour later, when LUNs have been written.
 
 pub(crate) mod checks;
+mod cuts;
 mod database;
+mod devices;
 mod engines;
 mod luns;
 mod moves;
@@ -34,7 +36,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         .as_ref()
         .and_then(|at| at.value)
         .map(|budget| Bytes(settle.scaled(budget.0)));
-    let phases = phases::resolve(written, &mut settle);
+    let phases = phases::resolve(written, &luns, &mut settle);
     let mut study = Study {
         question: settle.question(&header.question),
         published: settle.published(&header.published),
@@ -64,6 +66,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
     study.database = database::resolve(written, &study, &mut settle);
     study.stands_for = published::resolve(written, &study, settle.findings);
     checks::all(written, &study, settle.findings);
+    cuts::check(written, &study, settle.findings);
     study.resolved = crate::entries::resolved(&study, &written.said);
     study
 }

@@ -3,14 +3,14 @@
 //! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never ends, and
 //! parameters that contradict each other.
 
-use super::{MIB, MINUTE, Settle, moves, or, sql};
+use super::{MIB, MINUTE, Settle, cuts, moves, or, sql};
 use crate::error::Span;
 use crate::passes::PASSES_MAX;
-use crate::study::{Age, Hotspot, Phase, PhaseKind, Random, RedoStress, Scan};
+use crate::study::{Age, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
 use crate::units::{Bytes, Duration};
 use crate::written::{At, FlatHotspot, PhaseWord, WrittenHotspot, WrittenPhase, WrittenStudy, nearest};
 
-pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Phase> {
+pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Settle<'_>) -> Vec<Phase> {
     settle.unique(written.phases.iter().map(|phase| &phase.name), "phase");
     let schemas = written.database.schemas.as_ref().map_or(64, |at| at.value);
     let loaded = sql::Loaded::of(written, settle);
@@ -36,23 +36,15 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
                 (PhaseKind::Tpcc(tpcc), Some(Duration(MINUTE)))
             }
             PhaseWord::Bulk => (PhaseKind::Bulk(sql::bulk(phase, settle)), None),
+            PhaseWord::PowerCut => {
+                let work = random(phase, settle);
+                (PhaseKind::PowerCut(cuts::power_cut(phase, work, settle)), None)
+            }
         };
         let time = or(&phase.time, usual, &phase.span);
         check_time(&time, &kind, settle);
-        // A rebalance is to be quick and to be gentle, and one is had at the cost of the other: there is no better.
-        let rankable = !matches!(kind, PhaseKind::Rebalance(_));
-        // A load curve is to be seen whole; its steps are not a dozen questions.
-        let usual = rankable && !matches!(&kind, PhaseKind::Tpcc(tpcc) if tpcc.users.len() > 1);
-        let ranked = or(&phase.ranked, usual, &phase.span);
-        if ranked.value && !rankable {
-            let cure = "remove it: compare the latencies and the time of the rebalances yourself";
-            settle.findings.add(
-                &ranked.span,
-                "a rebalance cannot be ranked: it is to be quick and to be gentle",
-                cure,
-            );
-        }
-        let ranked = ranked.value;
+        let faults = cuts::faults(phase, luns, settle);
+        let ranked = ranked(phase, &kind, !faults.is_empty(), settle);
         let against = against(phase, &kind, &phases, settle);
         phases.push(Phase {
             name,
@@ -60,13 +52,44 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Ph
             time: time.value,
             ranked,
             against,
+            faults,
         });
     }
     phases
 }
 
+/// Compared between stacks unless the study says no; where it cannot be, or hardly makes sense, unless it says yes.
+fn ranked(phase: &WrittenPhase, kind: &PhaseKind, broken: bool, settle: &mut Settle<'_>) -> bool {
+    let (message, cure) = match kind {
+        // One is had at the cost of the other: there is no better.
+        PhaseKind::Rebalance(_) => (
+            "a rebalance cannot be ranked: it is to be quick and to be gentle",
+            "remove it: compare the latencies and the time of the rebalances yourself",
+        ),
+        PhaseKind::PowerCut(_) => (
+            "power cuts cannot be ranked: what was acknowledged is there, or it is not",
+            "remove it: the report says for each stack what was kept and what was lost",
+        ),
+        kind => {
+            // A load curve is to be seen whole; its steps are not a dozen questions.
+            let curve = matches!(kind, PhaseKind::Tpcc(tpcc) if tpcc.users.len() > 1);
+            return or(&phase.ranked, !broken && !curve, &phase.span).value;
+        }
+    };
+    if let Some(at) = phase.ranked.as_ref().filter(|at| at.value) {
+        settle.findings.add(&at.span, message, cure);
+    }
+    false
+}
+
 fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle<'_>) {
     match (time.value, kind) {
+        (Some(_), PhaseKind::PowerCut(_)) => {
+            let cure = "remove `time`: say between which times of work the cut comes, by `earliest` and `latest`";
+            settle
+                .findings
+                .add(&time.span, "the work of this phase ends with the power", cure);
+        }
         (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Bulk(_)) => {
             let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, a rebalance `after` the last extent, a bulk load with the last row";
             settle
@@ -113,9 +136,15 @@ fn percent(written: &Option<At<u64>>, key: &str, usual: u32, home: &Span, settle
 fn random(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Random {
     let home = &phase.span;
     let scan_pct = percent(&phase.scan_pct, "scan_pct", 0, home, settle);
+    let cut = phase.kind.as_ref().is_some_and(|at| at.value == PhaseWord::PowerCut);
+    // SLOB's default, as far as the scans leave room for it; what loses its power should have something to lose.
+    let usual = if cut && scan_pct == 0 {
+        100
+    } else {
+        25.min(100 - scan_pct)
+    };
     let random = Random {
-        // SLOB's default, as far as the scans leave room for it.
-        update_pct: percent(&phase.update_pct, "update_pct", 25.min(100 - scan_pct), home, settle),
+        update_pct: percent(&phase.update_pct, "update_pct", usual, home, settle),
         scan_pct,
         scan_table_size: or(&phase.scan_table_size, Bytes(MIB), home).value,
         sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536, home),

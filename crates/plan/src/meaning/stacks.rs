@@ -290,6 +290,7 @@ fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
     Inject {
         late: late.value.0,
         error_at,
+        flush_lost: stack.flush_lost.as_ref().is_some_and(|at| at.value),
     }
 }
 

@@ -4,14 +4,18 @@
 //! no judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be told from what the
 //! user said.
 
+mod device;
 mod engine;
+mod fault;
 mod phase;
 mod published;
 mod section;
 mod stack;
 mod value;
 
+pub(crate) use device::WrittenDevice;
 pub(crate) use engine::{OF_PAGES, OF_POSTGRES, OF_SQLITE, WrittenEngine};
+pub(crate) use fault::FaultWord;
 pub(crate) use phase::{FlatHotspot, WrittenHotspot, WrittenPhase};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
@@ -56,6 +60,7 @@ pub(crate) struct WrittenHeader {
 pub(crate) struct WrittenLuns {
     pub(crate) name: At<String>,
     pub(crate) source: Option<WrittenSource>,
+    pub(crate) device: WrittenDevice,
 }
 
 /// What a LUN set is made of, as written.
@@ -253,8 +258,10 @@ fn read_luns(root: &mut Section<'_>, findings: &mut Findings) -> Vec<WrittenLuns
             findings.add(&span, format!("`luns.{}` is not a LUN set", name.escape_debug()), cure);
             continue;
         };
+        let mut table = table;
         sets.push(WrittenLuns {
             name: At { value: name, span },
+            device: device::read(&mut table, findings),
             source: read_source(table, findings),
         });
     }
@@ -268,10 +275,7 @@ fn read_source(mut s: Section<'_>, findings: &mut Findings) -> Option<WrittenSou
     let overwrite = s.get::<Overwrite>("overwrite", findings);
     let (files, devices) = (s.has("files"), s.has("devices"));
     let mut source = None;
-    if let Some((key, _)) = s.raw("model") {
-        let cure = "leave `model` out; a simulated device is a stack of kind \"model\"";
-        findings.add(&key, "modelled LUNs (`model`) come later", cure);
-    } else if files && devices {
+    if files && devices {
         s.raw("devices");
         findings.add(
             &span,

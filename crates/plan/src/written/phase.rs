@@ -3,6 +3,7 @@
 //! Takes the section; gives its keys, SLOB's own names included, with a finding for each key that does not belong to the
 //! kind. Prevents: a SLOB parameter that is accepted and then has no effect.
 
+use super::fault::{self, WrittenFault};
 use super::section::Section;
 use super::value::{At, Numbers, PHASES_TO_COME, PhaseWord, Word};
 use crate::engines::{Company, Home};
@@ -60,6 +61,10 @@ pub(crate) struct WrittenPhase {
     pub(crate) think_time: Option<At<bool>>,
     pub(crate) rows: Option<At<Numbers>>,
     pub(crate) commit_every: Option<At<u64>>,
+    pub(crate) cuts: Option<At<u64>>,
+    pub(crate) earliest: Option<At<Duration>>,
+    pub(crate) latest: Option<At<Duration>>,
+    pub(crate) faults: Vec<WrittenFault>,
 }
 
 /// `hotspot = { size, offset, frequency }`.
@@ -114,6 +119,8 @@ const AGE: &[&str] = &[
 const TPCC: &[&str] = &["users", "warehouses", "company", "home", "think_time", "rate"];
 const BULK: &[&str] = &["rows", "commit_every"];
 const AGAINST: &[&str] = &["against"];
+const POWER_CUT: &[&str] = &["cuts", "earliest", "latest"];
+const FAULTS: &[&str] = &["faults"];
 const REBALANCE: &[&str] = &["add", "drop", "power", "before", "after"];
 
 /// Keys of each kind; one that several have stands with each.
@@ -128,6 +135,12 @@ const KEYS: &[(PhaseWord, &[&str])] = &[
     (PhaseWord::Bulk, BULK),
     (PhaseWord::Tpcc, AGAINST),
     (PhaseWord::Bulk, AGAINST),
+    (PhaseWord::PowerCut, POWER_CUT),
+    (PhaseWord::PowerCut, RANDOM),
+    (PhaseWord::Random, FAULTS),
+    (PhaseWord::Scan, FAULTS),
+    (PhaseWord::Age, FAULTS),
+    (PhaseWord::Rebalance, FAULTS),
     (PhaseWord::Random, AGAINST),
     (PhaseWord::Scan, AGAINST),
     (PhaseWord::Age, AGAINST),
@@ -233,6 +246,10 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
         think_time: s.get("think_time", findings),
         rows: s.get("rows", findings),
         commit_every: s.get("commit_every", findings),
+        cuts: s.get("cuts", findings),
+        earliest: s.get("earliest", findings),
+        latest: s.get("latest", findings),
+        faults: fault::read(&mut s, findings),
         kind,
     };
     if let Some(kind) = &phase.kind {
@@ -249,7 +266,7 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
         && PHASES_TO_COME.contains(&word.as_ref())
     {
         let cure = format!(
-            "this version runs random, scan, age, copy, rebalance, tpcc and bulk; {} come later",
+            "this version runs random, scan, age, copy, rebalance, tpcc, bulk and power_cut; {} come later",
             PHASES_TO_COME.join(", ")
         );
         findings.add(

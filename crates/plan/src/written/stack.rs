@@ -33,6 +33,7 @@ pub(crate) struct WrittenStack {
     pub(crate) mkfs_options: Option<At<Options>>,
     pub(crate) late: Option<At<Share>>,
     pub(crate) error_at: Option<At<Option<u64>>>,
+    pub(crate) flush_lost: Option<At<bool>>,
     pub(crate) model: WrittenModel,
     /// Where it differs from `[database]`.
     pub(crate) database: WrittenEngine,
@@ -118,6 +119,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
     if let Some(mut inject) = s.table("inject", "inject = { late = \"20%\" }", findings) {
         stack.late = inject.get("late", findings);
         stack.error_at = inject.get_or("error_at", "none", findings);
+        stack.flush_lost = inject.get("flush_lost", findings);
         inject.finish(&[], findings);
     }
     if let Some(kind) = &kind {

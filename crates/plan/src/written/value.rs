@@ -3,6 +3,8 @@
 //! Takes a value as parsed; gives the typed value or a [`Refusal`] that says what it should have been. Prevents: a
 //! number accepted without its unit, and a type error that does not show how the value is written.
 
+use super::fault::FaultWord;
+use crate::device::DeviceModel;
 use crate::engines::{Company, Home, Isolation, Journal, Preset, Synchronous};
 use crate::error::Span;
 use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Redundancy, Scale, Stripe, TornPages};
@@ -378,11 +380,18 @@ pub(crate) enum PhaseWord {
     Rebalance,
     Tpcc,
     Bulk,
+    PowerCut,
 }
 
 words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => PhaseWord::Scan,
     "age" => PhaseWord::Age, "copy" => PhaseWord::Copy, "rebalance" => PhaseWord::Rebalance,
-    "tpcc" => PhaseWord::Tpcc, "bulk" => PhaseWord::Bulk);
+    "tpcc" => PhaseWord::Tpcc, "bulk" => PhaseWord::Bulk,
+    "power_cut" => PhaseWord::PowerCut);
+
+words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
+    "array" => DeviceModel::Array, "volume" => DeviceModel::Volume, "ssd" => DeviceModel::Ssd, "custom" => DeviceModel::Custom);
+words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => FaultWord::Slow,
+    "error" => FaultWord::Error, "corrupt" => FaultWord::Corrupt);
 
 /// Words known to the design of the language, not to this version.
 pub(crate) const STACKS_TO_COME: &[&str] = &["zfs", "lvm", "md", "nfs"];

@@ -143,7 +143,14 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, findings: &mut Findings)
                 "write engine = \"sqlite\" or engine = \"postgres\" in [database], or in the `database` of the stack";
             findings.add(span, message, cure);
         }
-        (PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_), true) => {
+        (
+            PhaseKind::Scan(_)
+            | PhaseKind::Age(_)
+            | PhaseKind::Copy(_)
+            | PhaseKind::Rebalance(_)
+            | PhaseKind::PowerCut(_),
+            true,
+        ) => {
             let message = format!(
                 "stack {:?} has the engine {}, which runs random, tpcc and bulk only",
                 stack.name,

@@ -136,6 +136,7 @@ pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Fin
         let random = match &phase.kind {
             PhaseKind::Random(random) => random,
             PhaseKind::Rebalance(rebalance) => &rebalance.work,
+            PhaseKind::PowerCut(cut) => &cut.work,
             PhaseKind::Age(age) => {
                 if schema == Some(0) {
                     no_pages(written, study, 1, findings);

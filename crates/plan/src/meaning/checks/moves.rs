@@ -25,7 +25,8 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
                 | PhaseKind::Scan(_)
                 | PhaseKind::Age(_)
                 | PhaseKind::Tpcc(_)
-                | PhaseKind::Bulk(_) => {}
+                | PhaseKind::Bulk(_)
+                | PhaseKind::PowerCut(_) => {}
             }
             // What is wrong on one stack is wrong on the next in the same words.
             if findings.len() > before {

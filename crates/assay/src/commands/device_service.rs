@@ -1,0 +1,141 @@
+//! The process that serves a set of LUN files under a device model: `assay device-service`, started by `assay run`, never by people.
+//!
+//! Takes orders as JSON on standard input, one a line, and answers each with one line on standard output. The first order says what
+//! to serve. When the orders end it goes on serving until its mount is taken away: whoever cleans up after a killed run needs the
+//! LUNs to answer. Prevents: a device that dies with the run it was made for, and leaves everything above it waiting.
+
+use crate::exit::Failure;
+use anyhow::{Context, anyhow};
+use luns::serve::{LunFault, ServeOptions, Served, Wrong};
+use serde_json::{Value, json};
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+
+/// Threads that move data: what a queue of the model finds served at a time below it.
+const THREADS: usize = 8;
+
+pub(crate) fn serve() -> Result<(), Failure> {
+    // The kernel may reclaim memory by writing to a LUN that we serve: our own allocations must not wait for that.
+    let _ = rustix::process::configure_io_flusher_behavior(true);
+    // It plays hardware, and hardware does not wait for a turn.
+    let _ = rustix::process::setpriority_process(None, -20);
+    let mut lines = std::io::stdin().lock().lines();
+    let Some(Ok(first)) = lines.next() else {
+        return Err(Failure::Usage(anyhow!(
+            "`assay device-service` is started by `assay run`\n  give a LUN set a `model` in a study"
+        )));
+    };
+    let started = read(&first).and_then(|order| start(&order));
+    let mut served = match started {
+        Ok(served) => {
+            say(&json!({ "ready": true }))?;
+            served
+        }
+        Err(error) => {
+            say(&json!({ "error": format!("{error:#}") }))?;
+            return Err(Failure::Run(error));
+        }
+    };
+    for line in lines {
+        let Ok(line) = line else { break };
+        let answer = read(&line).and_then(|order| obey(&served, &order));
+        let answer = answer.unwrap_or_else(|error| json!({ "error": format!("{error:#}") }));
+        // Nobody listens any more: as at the end of the orders.
+        if say(&answer).is_err() {
+            break;
+        }
+    }
+    served.wait();
+    Ok(())
+}
+
+fn read(line: &str) -> anyhow::Result<Value> {
+    serde_json::from_str(line).context("an order that is no JSON")
+}
+
+fn say(answer: &Value) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{answer}").and_then(|()| out.flush()).context("answer")
+}
+
+fn number(order: &Value, key: &str) -> u64 {
+    order[key].as_u64().unwrap_or(0)
+}
+
+fn start(order: &Value) -> anyhow::Result<Served> {
+    let text = |key: &str| order[key].as_str().unwrap_or_default();
+    let luns: Vec<PathBuf> = order["luns"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(PathBuf::from)
+        .collect();
+    let sizes = luns
+        .iter()
+        .map(|lun| Ok(std::fs::metadata(lun).with_context(|| lun.display().to_string())?.len()))
+        .collect::<anyhow::Result<Vec<u64>>>()?;
+    let parameters = &order["parameters"];
+    let value = |name: &str| parameters[name].as_f64().unwrap_or(0.0);
+    let model = luns::model::named(text("model"), &value, text("histogram"), &sizes, number(order, "seed"))?;
+    let place = PathBuf::from(text("place"));
+    Ok(Served::start(ServeOptions {
+        luns,
+        place,
+        model: Some(model),
+        volatile_bytes: number(order, "volatile"),
+        cached: text("model") != "plain",
+        threads: THREADS,
+    })?)
+}
+
+fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
+    Ok(match order["do"].as_str().unwrap_or_default() {
+        "count" => counted(served),
+        "stop power" => {
+            served.stop_power();
+            json!({ "ok": true })
+        }
+        "lose" => {
+            let (held, lost) = served.lose(number(order, "seed"))?;
+            json!({ "held": held, "lost": lost })
+        }
+        "restore power" => {
+            served.restore_power();
+            json!({ "ok": true })
+        }
+        "faults" => {
+            let faults = order["faults"].as_array().into_iter().flatten();
+            served.set_faults(faults.map(fault).collect::<anyhow::Result<Vec<_>>>()?);
+            json!({ "ok": true })
+        }
+        other => anyhow::bail!("no order is called {other:?}"),
+    })
+}
+
+fn fault(order: &Value) -> anyhow::Result<LunFault> {
+    let (from, bytes) = (number(order, "offset"), number(order, "length"));
+    let wrong = match order["kind"].as_str().unwrap_or_default() {
+        "error" => Wrong::Error(from, bytes),
+        "corrupt" => Wrong::Corrupt(from, bytes),
+        "vanish" => Wrong::Vanished,
+        "slow" => Wrong::Slow(number(order, "by_ns")),
+        other => anyhow::bail!("no fault is called {other:?}"),
+    };
+    Ok(LunFault {
+        lun: u16::try_from(number(order, "lun")).context("a LUN's number")?,
+        wrong,
+    })
+}
+
+fn counted(served: &Served) -> Value {
+    let (c, p) = (served.counters(), served.punctuality());
+    json!({
+        "reads": c.reads, "read_bytes": c.read_bytes, "writes": c.writes, "write_bytes": c.write_bytes,
+        "flushes": c.flushes, "seeks": c.seeks, "seek_ns": c.seek_ns, "rotation_ns": c.rotation_ns,
+        "cache_hits": c.cache_hits, "cache_misses": c.cache_misses, "destaged_bytes": c.destaged_bytes,
+        "held_ns": c.held_ns, "moved_bytes": c.moved_bytes, "busy_ns": c.busy_ns,
+        "unflushed_bytes": served.unflushed_bytes().max(c.unflushed_bytes),
+        "answered": p.answered, "late": p.late, "delay_ns": p.delay_ns, "modelled_ns": p.modelled_ns,
+    })
+}

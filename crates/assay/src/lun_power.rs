@@ -1,0 +1,77 @@
+//! The power of modelled LUNs: cut at one moment under a whole stack, and back again with what survived.
+//!
+//! Takes the LUN sets of a trial; gives loop devices under the same names. Prevents: a page cache of a block device that remembers after
+//! the cut what its LUN has lost.
+
+use crate::device_service::Service;
+use crate::lun_sets::LunSets;
+use anyhow::Context;
+use plan::Stack;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// A served LUN and the number of its loop device.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    pub(crate) lun: PathBuf,
+    pub(crate) number: u32,
+    /// It says of itself that it turns.
+    pub(crate) rotates: bool,
+}
+
+impl Attached {
+    /// As a disk says of itself; file systems look at it. A kernel that won't hear it goes without.
+    pub(crate) fn say_rotational(&self) {
+        if self.rotates {
+            let says = format!("/sys/block/loop{}/queue/rotational", self.number);
+            let _ = std::fs::write(says, "1");
+        }
+    }
+}
+
+/// The LUNs of a stack that can lose their power.
+pub(crate) struct Power<'a> {
+    services: Vec<&'a Service>,
+    attached: Vec<Attached>,
+}
+
+impl<'a> Power<'a> {
+    pub(crate) fn of(luns: &'a LunSets, stack: &Stack) -> Power<'a> {
+        Power {
+            services: luns.services_of(stack),
+            attached: luns.attached_of(stack),
+        }
+    }
+
+    /// From now on every request fails.
+    pub(crate) fn stop(&self) -> anyhow::Result<()> {
+        for service in &self.services {
+            service.ask(&json!({ "do": "stop power" }))?;
+        }
+        Ok(())
+    }
+
+    /// Loop devices are let go: nothing that stood on them may be left.
+    pub(crate) fn detach(&self) -> anyhow::Result<()> {
+        for attached in &self.attached {
+            luns::detach(attached.number)?;
+        }
+        Ok(())
+    }
+
+    /// What was not flushed is lost in part, by `seed`; then the LUNs are there again. Bytes that were unflushed, and bytes lost.
+    pub(crate) fn lose_and_restore(&self, seed: u64) -> anyhow::Result<(u64, u64)> {
+        let (mut held, mut lost) = (0, 0);
+        for (nth, service) in self.services.iter().enumerate() {
+            let answer = service.ask(&json!({ "do": "lose", "seed": seed ^ (nth as u64) << 16 }))?;
+            held += answer["held"].as_u64().context("bytes")?;
+            lost += answer["lost"].as_u64().context("bytes")?;
+            service.ask(&json!({ "do": "restore power" }))?;
+        }
+        for attached in &self.attached {
+            luns::attach_as(&attached.lun, attached.number)?;
+            attached.say_rotational();
+        }
+        Ok((held, lost))
+    }
+}

@@ -1,0 +1,383 @@
+//! A phase of kind `power_cut`: work, a cut at a moment that the seed chooses, everything taken down hard, what survived brought up as
+//! an administrator would, and every acknowledgement looked up. Again and again.
+//!
+//! Takes the stack of a trial and how ports are opened on it; gives counts and the list of what was lost. Prevents: durability that is
+//! believed because nobody pulled the plug.
+
+use crate::acknowledged::{Found, Log, Logged, survey};
+use crate::drive;
+use crate::grouped::{Grouped, Open};
+use crate::host_trial::Trial;
+use crate::lun_power::Power;
+use crate::signals;
+use crate::stand::{Opened, Stand};
+use crate::surroundings::Seen;
+use crate::trial::Done;
+use anyhow::Context;
+use ledger::{Ledger, Measure};
+use pages::{Files, Instance, PagesError};
+use plan::{Phase, PowerCut};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use targets::Port;
+
+/// One cut and what came of it.
+struct Cut {
+    after: Duration,
+    held_bytes: u64,
+    lost_bytes: u64,
+    acknowledged: u64,
+    up_ns: u64,
+    /// `Err`: it could not be brought up, and why.
+    found: Result<Found, String>,
+}
+
+/// What the cuts of a phase come to.
+#[derive(Default)]
+struct Sum {
+    cuts: Vec<Cut>,
+}
+
+/// What a stack is left as by a cut.
+enum Left {
+    /// Up, with these versions of the pages.
+    Up(Vec<u64>),
+    /// Destroyed.
+    Down,
+}
+
+impl Trial<'_> {
+    /// Runs the phase and records it.
+    pub(crate) fn cut<P: Port + Send>(
+        &self,
+        ledger: &mut Ledger,
+        open: &Open<'_, P>,
+        opened: &mut Opened<P>,
+        at: usize,
+        ordinal: usize,
+    ) -> anyhow::Result<()> {
+        let phase: &Phase = &self.site.study.phases[ordinal];
+        let plan::PhaseKind::PowerCut(cut) = &phase.kind else {
+            anyhow::bail!("{} is no power cut", phase.name)
+        };
+        let around = self.around();
+        let began = Instant::now();
+        around.recorded(ledger, phase, ordinal, || {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.turn.block.seed ^ (ordinal as u64 + 1) << 40);
+            let mut sum = Sum::default();
+            let mut before = None;
+            for nth in 0..cut.cuts {
+                signals::check(self.turn.cancel)?;
+                around.doing(phase, &format!(" · cut {} of {}", nth + 1, cut.cuts));
+                let (done, left) = self.one_cut(open, opened, &self.stands[at], cut, before.take(), &mut rng)?;
+                sum.cuts.push(done);
+                match left {
+                    Left::Up(versions) => before = Some(versions),
+                    Left::Down => self.make_anew(open, opened, &self.stands[at])?,
+                }
+            }
+            Ok(sum.done(began.elapsed()))
+        })?;
+        Ok(())
+    }
+
+    /// Work, cut, down, up, look.
+    fn one_cut<P: Port + Send>(
+        &self,
+        open: &Open<'_, P>,
+        opened: &mut Opened<P>,
+        stand: &Stand,
+        cut: &PowerCut,
+        before: Option<Vec<u64>>,
+        rng: &mut Xoshiro256PlusPlus,
+    ) -> anyhow::Result<(Cut, Left)> {
+        let window = cut.latest.0 - cut.earliest.0;
+        let after = Duration::from_nanos(cut.earliest.0 + rng.next_u64() % (window + 1));
+        let (work_seed, loss_seed) = (rng.next_u64(), rng.next_u64());
+        let power = Power::of(&self.site.luns, &stand.stack);
+        let settings = self.sizes.settings;
+        let worked = self.on_ports(open, opened, stand, &mut |mut ports| {
+            let work = Work {
+                files: &stand.files(),
+                settings,
+                cut,
+                after,
+                seed: work_seed,
+                before: before.clone(),
+            };
+            work.until_the_cut(&mut ports, &power)
+        })?;
+        // Gone without a word, as a process is whose machine has no power.
+        opened.group = None;
+        let down = Instant::now();
+        stacks::power_off(&stand.built)?;
+        power.detach()?;
+        let (held_bytes, lost_bytes) = power.lose_and_restore(loss_seed)?;
+        let mut found = None;
+        let up = self.bring_up(open, opened, stand).and_then(|()| {
+            self.on_ports(open, opened, stand, &mut |mut ports| {
+                let versions = ports.look(&stand.files(), settings)?;
+                found = Some(versions);
+                Ok((Vec::new(), Vec::new()))
+            })
+        });
+        let pages = self.sizes.shape.pages_per_schema;
+        let (found, left) = match (up, found) {
+            (Ok(_), Some(versions)) => (
+                Ok(Found::of(&worked.0, &worked.1, &versions, pages)),
+                Left::Up(versions),
+            ),
+            (Err(error), _) => (Err(crate::exit::chain(&error)), Left::Down),
+            (Ok(_), None) => anyhow::bail!("a look that saw nothing"),
+        };
+        let cut = Cut {
+            after,
+            held_bytes,
+            lost_bytes,
+            acknowledged: Found::acknowledged(&worked.0),
+            up_ns: down.elapsed().as_nanos() as u64,
+            found,
+        };
+        Ok((cut, left))
+    }
+
+    /// Mounts, or opens the group again.
+    fn bring_up<P: Port + Send>(
+        &self,
+        open: &Open<'_, P>,
+        opened: &mut Opened<P>,
+        stand: &Stand,
+    ) -> anyhow::Result<()> {
+        stacks::power_on(&stand.stack, &stand.built)?;
+        if stand.is_grouped() {
+            opened.group = Some(Grouped::reopen(&stand.stack, &stand.built, self.sizes, open)?);
+        }
+        Ok(())
+    }
+
+    /// After a cut that nothing survived: the stack and the database again from the beginning.
+    fn make_anew<P: Port + Send>(
+        &self,
+        open: &Open<'_, P>,
+        opened: &mut Opened<P>,
+        stand: &Stand,
+    ) -> anyhow::Result<()> {
+        opened.group = None;
+        stacks::power_off(&stand.built)?;
+        stacks::make_anew(&stand.stack, &stand.built, luns::MARKER, &self.site.journal)?;
+        opened.prepare(stand, self.sizes, open)?;
+        let (shape, settings) = (self.sizes.shape, self.sizes.settings);
+        self.on_ports(open, opened, stand, &mut |mut ports| {
+            ports.load(&stand.files(), shape, settings)?;
+            Ok((Vec::new(), Vec::new()))
+        })?;
+        Ok(())
+    }
+
+    /// Opens a port for each worker, of the sort that the stack has, and hands them over.
+    fn on_ports<P: Port + Send>(
+        &self,
+        open: &Open<'_, P>,
+        opened: &Opened<P>,
+        stand: &Stand,
+        with: &mut dyn FnMut(Ports<'_>) -> anyhow::Result<Worked>,
+    ) -> anyhow::Result<Worked> {
+        let (sizes, workers) = (self.sizes, self.site.study.workers);
+        let (memory, depth) = (sizes.memory_bytes(), sizes.depth(stand.built.data.len()));
+        match &opened.group {
+            Some(group) if group.has_two() => {
+                let ports = (0..workers).map(|_| group.port_of_two(open, memory, depth));
+                let mut all = Some(ports.collect::<anyhow::Result<Vec<_>>>()?);
+                with(Ports(&mut all))
+            }
+            Some(group) => {
+                let ports = (0..workers).map(|_| group.port(open, memory, depth));
+                let mut all = Some(ports.collect::<anyhow::Result<Vec<_>>>()?);
+                with(Ports(&mut all))
+            }
+            None => {
+                let ports = (0..workers).map(|_| Ok(stand.plain_port(open, sizes, memory, depth)?));
+                let mut all = Some(ports.collect::<anyhow::Result<Vec<_>>>()?);
+                with(Ports(&mut all))
+            }
+        }
+    }
+}
+
+/// Logs of all workers, and the versions before the work.
+type Worked = (Vec<Log>, Vec<u64>);
+
+/// Ports of one sort or another.
+struct Ports<'a>(&'a mut dyn Acts);
+
+impl Ports<'_> {
+    fn look(&mut self, files: &Files, settings: pages::Settings) -> anyhow::Result<Vec<u64>> {
+        self.0.look(files, settings)
+    }
+
+    fn load(&mut self, files: &Files, shape: pages::Shape, settings: pages::Settings) -> anyhow::Result<()> {
+        self.0.load(files, shape, settings)
+    }
+}
+
+/// What is done with ports, each time with all of them, which are gone afterwards.
+trait Acts {
+    /// Opens the database, recovers it, reads everything.
+    fn look(&mut self, files: &Files, settings: pages::Settings) -> anyhow::Result<Vec<u64>>;
+    /// Loads a new one.
+    fn load(&mut self, files: &Files, shape: pages::Shape, settings: pages::Settings) -> anyhow::Result<()>;
+    /// Works until the power fails.
+    fn work(&mut self, work: &Work<'_>, power: &Power<'_>) -> anyhow::Result<Worked>;
+}
+
+impl<Q: Port + Send> Acts for Option<Vec<Q>> {
+    fn look(&mut self, files: &Files, settings: pages::Settings) -> anyhow::Result<Vec<u64>> {
+        let ports = self.take().context("ports are used once")?;
+        let (mut instance, _) = Instance::open(ports, files, settings)?;
+        Ok(survey(&mut instance)?)
+    }
+
+    fn load(&mut self, files: &Files, shape: pages::Shape, settings: pages::Settings) -> anyhow::Result<()> {
+        let ports = self.take().context("ports are used once")?;
+        let mut instance = Instance::create(ports, files, shape, settings, &mut |_, _| ())?;
+        Ok(instance.checkpoint()?)
+    }
+
+    fn work(&mut self, work: &Work<'_>, power: &Power<'_>) -> anyhow::Result<Worked> {
+        let ports = self.take().context("ports are used once")?;
+        let (mut instance, _) = Instance::open(ports, work.files, work.settings)?;
+        let before = match &work.before {
+            Some(versions) => versions.clone(),
+            None => survey(&mut instance)?,
+        };
+        let mut logs: Vec<Log> = (0..work.settings.workers).map(|_| Log::default()).collect();
+        let cut = AtomicBool::new(false);
+        let stop = Arc::new(AtomicBool::new(false));
+        let pacing = drive::random_pacing(&work.cut.work, None, &stop);
+        let driven: Result<(), anyhow::Error> = std::thread::scope(|scope| {
+            let timer = scope.spawn(|| {
+                std::thread::sleep(work.after);
+                cut.store(true, Ordering::SeqCst);
+                let stopped = power.stop();
+                // Work that needs no storage would go on.
+                stop.store(true, Ordering::SeqCst);
+                stopped
+            });
+            let driven = drive_logged(&mut instance, work, &mut logs, &pacing);
+            let stopped = timer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            match driven {
+                Err(error) if !cut.load(Ordering::SeqCst) => Err(error.into()),
+                _ => stopped,
+            }
+        });
+        driven?;
+        Ok((logs, before))
+    }
+}
+
+fn drive_logged<Q: Port + Send>(
+    instance: &mut Instance<Q>,
+    work: &Work<'_>,
+    logs: &mut [Log],
+    pacing: &workloads::Pacing,
+) -> Result<(), PagesError> {
+    let operations = instance.random(&drive::random_work(&work.cut.work), work.seed)?;
+    let mut logged: Vec<Logged<'_, '_, Q>> = operations
+        .into_iter()
+        .zip(logs)
+        .map(|(operation, log)| Logged::new(operation, log))
+        .collect();
+    drive::drive_all(&mut logged, pacing, work.seed).map(drop)
+}
+
+/// The work of one cut.
+struct Work<'a> {
+    files: &'a Files,
+    settings: pages::Settings,
+    cut: &'a PowerCut,
+    after: Duration,
+    seed: u64,
+    before: Option<Vec<u64>>,
+}
+
+impl Work<'_> {
+    fn until_the_cut(&self, ports: &mut Ports<'_>, power: &Power<'_>) -> anyhow::Result<Worked> {
+        ports.0.work(self, power)
+    }
+}
+
+impl Sum {
+    fn done(&self, elapsed: Duration) -> Done {
+        let total = |of: fn(&Cut) -> u64| self.cuts.iter().map(of).sum::<u64>() as f64;
+        let found = |of: fn(&Found) -> u64| move |cut: &Cut| cut.found.as_ref().map_or(0, of);
+        let sum = |of: fn(&Found) -> u64| self.cuts.iter().map(found(of)).sum::<u64>() as f64;
+        // Where nothing came up, everything that was acknowledged since is gone.
+        let down = |cut: &&Cut| cut.found.is_err();
+        let gone: u64 = self.cuts.iter().filter(down).map(|cut| cut.acknowledged).sum();
+        let losing = self.cuts.iter().filter(|cut| cut.is_loss()).count();
+        let hit = self.cuts.iter().filter(|cut| cut.held_bytes > 0).count();
+        let mut seen = Seen::default();
+        for (nth, cut) in self.cuts.iter().enumerate().filter(|(_, cut)| cut.is_loss()) {
+            seen.notes.push(cut.words(nth + 1));
+        }
+        let acknowledged = total(|cut| cut.acknowledged);
+        if losing == 0 {
+            let kept = format!(
+                "{} power cuts: kept all {acknowledged} acknowledged transactions",
+                self.cuts.len()
+            );
+            seen.remarks.push(kept);
+        }
+        Done {
+            driven: None,
+            counters: None,
+            elapsed_ns: elapsed.as_nanos() as u64,
+            drain_ns: 0,
+            measures: vec![
+                (Measure::CutsMade, self.cuts.len() as f64),
+                (Measure::CutsUnflushed, hit as f64),
+                (Measure::CutsLosing, losing as f64),
+                (Measure::CutsNotUp, self.cuts.iter().filter(down).count() as f64),
+                (Measure::CutsAcknowledged, acknowledged),
+                (Measure::CutsLost, sum(|found| found.lost) + gone as f64),
+                (Measure::CutsHalf, sum(|found| found.half)),
+                (Measure::CutsOlder, sum(|found| found.older)),
+                (Measure::CutsUnflushedBytes, total(|cut| cut.held_bytes)),
+                (Measure::CutsLostBytes, total(|cut| cut.lost_bytes)),
+                (Measure::CutsUpNs, total(|cut| cut.up_ns)),
+            ],
+            seen,
+            full: None,
+            order_entry: None,
+            bulk_loads: Vec::new(),
+        }
+    }
+}
+
+impl Cut {
+    fn is_loss(&self) -> bool {
+        self.found.as_ref().map_or(true, Found::is_loss)
+    }
+
+    fn words(&self, nth: usize) -> String {
+        let seconds = self.after.as_secs_f64();
+        let what = match &self.found {
+            Err(why) => format!("not brought up: {why}"),
+            Ok(found) => {
+                let mut what = format!(
+                    "{} of {} acknowledged transactions lost, {} half there, {} pages older than before",
+                    found.lost, found.acknowledged, found.half, found.older
+                );
+                for example in &found.examples {
+                    what.push_str("; ");
+                    what.push_str(example);
+                }
+                what
+            }
+        };
+        format!("power cut {nth}, after {seconds:.3} s of work, DATA LOST: {what}")
+    }
+}

@@ -1,0 +1,159 @@
+//! Studies on modelled LUNs: what a run says of them, and that nothing is left behind when the process that plays the devices is killed
+//! under load, or the run itself. Needs root, loop devices and /dev/fuse.
+#![allow(clippy::print_stderr)] // why a test is skipped
+
+mod rig;
+
+use ledger::{Ledger, Measure};
+use rig::{Rig, Running};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn study(dir: &Path, model: &str, time: &str) -> String {
+    format!(
+        r#"
+[study]
+name = "modelled"
+time_limit = "20m"
+blocks = 4
+[luns.data]
+files = {{ count = 1, size = "96MiB", dir = "{}" }}
+{model}
+[[stack]]
+name = "ext4"
+kind = "ext4"
+data = "data"
+[[stack]]
+name = "group"
+kind = "diskgroup"
+data = "data"
+[database]
+cache = "4MiB"
+schemas = 4
+scale = "16MiB"
+redo_size = "4MiB"
+checkpoint = "200ms"
+[[phase]]
+name = "work"
+kind = "random"
+update_pct = 50
+sessions = 4
+work_unit = 4
+time = "{time}"
+"#,
+        dir.display()
+    )
+}
+
+const VOLUME: &str = "preset = \"gp3\"\nparameters = { iops = 500, read_median = \"1ms\" }";
+
+fn able() -> Option<Rig> {
+    if !Path::new("/dev/fuse").exists() {
+        eprintln!("skipped: needs /dev/fuse");
+        return None;
+    }
+    Rig::new(&["mkfs.ext4"])
+}
+
+/// Processes that serve LUNs of this rig.
+fn services(rig: &Rig) -> Vec<i32> {
+    let here = rig.path("");
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    entries
+        .filter(|e| {
+            std::fs::read_link(e.path().join("cwd"))
+                .is_ok_and(|cwd| cwd.starts_with(&here) && cwd.extension().is_some_and(|end| end == "device"))
+        })
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// Waits until the first phase of a trial is at work: the loads are over when the device has been written to for a while.
+fn under_load(rig: &Rig, running: &mut Running) -> i32 {
+    let began = Instant::now();
+    loop {
+        let found = services(rig);
+        if let Some(pid) = found.first() {
+            assert!(
+                running.let_run(Duration::from_millis(1500)),
+                "it ended before it worked"
+            );
+            return *pid;
+        }
+        assert!(running.let_run(Duration::from_millis(5)), "it ended before it served");
+        assert!(began.elapsed() < rig::PATIENCE, "nothing was served");
+    }
+}
+
+#[test]
+fn a_modelled_study_says_what_was_modelled_and_counts_it() {
+    let Some(rig) = able() else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("m", &study(&rig.work(), VOLUME, "300ms")), rig.result("m"));
+    let ran = rig.run(&study, &result, &[]);
+    ran.expect(0, &[]);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("modelled volume (gp3)"), "{said}");
+    assert!(services(&rig).is_empty());
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let facts = ledger.facts().expect("facts");
+    let fact = |key: &str| {
+        let found = facts.iter().find(|f| f.scope == "lun:data" && f.key == key);
+        found.unwrap_or_else(|| panic!("no {key}: {facts:?}")).value.clone()
+    };
+    assert_eq!(fact("iops"), "500, from the study");
+    assert_eq!(fact("iops_credit"), "150, from the class");
+    assert!(fact("source of the class").contains("Amazon"));
+    let stacks = ledger.stacks().expect("stacks");
+    assert!(stacks.iter().all(|s| s.group.starts_with("modelled")), "{stacks:?}");
+    let measures = ledger.measures().expect("measures");
+    for phase in ledger.phases().expect("phases") {
+        let own = |row: &&ledger::OfPhase<(Measure, f64)>| row.phase == phase.id;
+        let of = |wanted: Measure| {
+            measures
+                .iter()
+                .filter(own)
+                .find(|row| row.row.0 == wanted)
+                .map(|row| row.row.1)
+        };
+        let (model, near) = (of(Measure::ModelWriteBytes), of(Measure::NearWriteBytes));
+        let (model, near) = (model.expect("the model's count"), near.expect("the kernel's count"));
+        assert!(model > 0.0 && (model / near - 1.0).abs() < 0.05, "{model} and {near}");
+        assert!(of(Measure::ModelFlushes).is_some_and(|n| n > 0.0), "flushes arrive");
+    }
+}
+
+#[test]
+fn a_device_killed_under_load_ends_the_run_with_its_reason_and_leaves_nothing() {
+    let Some(rig) = able() else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("k", &study(&rig.work(), VOLUME, "60s")), rig.result("k"));
+    let mut running = Running::start(rig.run_command(&study, &result, &[]));
+    let pid = under_load(&rig, &mut running);
+    kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL).expect("killed");
+    let ran = running.wait();
+    ran.expect(3, &["the process that served LUN set `data` is gone"]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    assert!(services(&rig).is_empty());
+}
+
+#[test]
+fn a_killed_run_is_cleaned_up_with_its_devices() {
+    let Some(rig) = able() else { return };
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("r", &study(&rig.work(), VOLUME, "60s")), rig.result("r"));
+    let mut running = Running::start(rig.run_command(&study, &result, &[]));
+    under_load(&rig, &mut running);
+    running.signal(Signal::KILL);
+    running.wait();
+    assert!(
+        !services(&rig).is_empty(),
+        "its device lives on: what stands on it must come down"
+    );
+    let cleaned = rig.assay(&["clean"]).output().expect("cleaned");
+    assert!(cleaned.status.success(), "{cleaned:?}");
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    assert!(services(&rig).is_empty());
+}

@@ -1,0 +1,118 @@
+//! Modelled devices of LUN sets: which model, which class, every parameter.
+//!
+//! Takes what is written of a device; gives a [`Device`] with all values said. Prevents: a disk whose inner edge is faster than its
+//! outer one, found by a panic an hour later.
+
+use super::Settle;
+use crate::device::{Device, DeviceModel, Parameter, presets, specs, usual};
+use crate::error::Span;
+use crate::study::LunSource;
+use crate::units::Bytes;
+use crate::written::{At, PhaseWord, WrittenDevice, WrittenStudy};
+use std::path::PathBuf;
+
+/// What a power cut may lose where the study does not say it.
+const VOLATILE: u64 = 32 << 20;
+/// More would be held in memory by the process that plays the device.
+const VOLATILE_MAX: u64 = 1 << 30;
+
+pub(super) fn resolve(
+    written: &WrittenDevice,
+    study: &WrittenStudy,
+    source: &LunSource,
+    settle: &mut Settle<'_>,
+) -> Option<Device> {
+    let span = written.span()?.clone();
+    if let LunSource::Devices { .. } = source {
+        let cure = "make the set of files, or remove what is said of a model: a real device has times of its own";
+        settle
+            .findings
+            .add(&span, "a model stands on LUN files, not on devices", cure);
+    }
+    let preset = written.preset.as_ref().map(|at| at.value);
+    let class = |name: &str| presets().iter().find(|p| p.name == name);
+    let model = match (&written.model, preset.and_then(class)) {
+        (Some(at), _) => at.value,
+        (None, Some(class)) => class.model,
+        (None, None) => DeviceModel::Plain,
+    };
+    let preset = preset.unwrap_or(usual(model));
+    let said = |name: &str| written.parameters.iter().find(|(spec, _)| spec.name == name);
+    let parameters: Vec<Parameter> = specs(model)
+        .iter()
+        .enumerate()
+        .map(|(nth, spec)| Parameter {
+            spec,
+            value: said(spec.name)
+                .map_or_else(|| class(preset).map_or(spec.low, |c| c.values[nth]), |(_, at)| at.value),
+            written: said(spec.name).is_some(),
+        })
+        .collect();
+    if model == DeviceModel::Custom && written.histogram.is_none() {
+        let cure = "name the file of latencies: parameters = { histogram = \"latencies.txt\" }";
+        settle
+            .findings
+            .add(&span, "a device of model \"custom\" says no histogram", cure);
+    }
+    let cuts = study
+        .phases
+        .iter()
+        .any(|phase| phase.kind.as_ref().is_some_and(|at| at.value == PhaseWord::PowerCut));
+    let device = Device {
+        model,
+        preset,
+        parameters,
+        histogram: written.histogram.as_ref().map(|at| PathBuf::from(&at.value)),
+        volatile: volatile(&written.volatile, cuts, settle),
+    };
+    agree(&device, written, &span, settle);
+    Some(device)
+}
+
+fn volatile(written: &Option<At<Bytes>>, cuts: bool, settle: &mut Settle<'_>) -> Bytes {
+    let Some(at) = written else {
+        return Bytes(if cuts { VOLATILE } else { 0 });
+    };
+    if at.value.0 > VOLATILE_MAX {
+        let cure = "write at most 1GiB: it is held in memory beside the stack: volatile = \"32MiB\"";
+        settle
+            .findings
+            .add(&at.span, format!("`volatile` cannot be {}", at.value), cure);
+    }
+    at.value
+}
+
+/// Pairs of parameters of which one may not be above the other.
+const ORDER: &[(&str, &str)] = &[
+    ("inner_rate", "outer_rate"),
+    ("seek_track", "seek_average"),
+    ("seek_average", "seek_full"),
+    ("read_median", "read_p99"),
+    ("write_median", "write_p99"),
+    ("hit_median", "hit_p99"),
+    ("miss_median", "miss_p99"),
+    ("unit", "page"),
+    ("unit", "buffer"),
+    ("page", "block"),
+];
+
+fn agree(device: &Device, written: &WrittenDevice, home: &Span, settle: &mut Settle<'_>) {
+    let find = |name: &str| device.parameters.iter().find(|p| p.spec.name == name);
+    for (low, high) in ORDER {
+        let (Some(low), Some(high)) = (find(low), find(high)) else {
+            continue;
+        };
+        if low.value > high.value {
+            let at = written
+                .parameters
+                .iter()
+                .find(|(spec, _)| spec.name == low.spec.name || spec.name == high.spec.name);
+            let message = format!(
+                "`{}` is {low}, above `{}`, which is {high}",
+                low.spec.name, high.spec.name
+            );
+            let cure = format!("lower `{}` or raise `{}`", low.spec.name, high.spec.name);
+            settle.findings.add(at.map_or(home, |(_, at)| &at.span), message, cure);
+        }
+    }
+}
