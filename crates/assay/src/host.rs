@@ -185,7 +185,9 @@ impl Host<'_> {
 
     /// Time since the start in which the busiest of the nearest devices had a request in flight; `None` where none is seen.
     pub(crate) fn busy_ns(&self) -> anyhow::Result<Option<u64>> {
-        let Some((before, _)) = &self.began else { return Ok(None) };
+        let Some((before, _)) = &self.began else {
+            return Ok(None);
+        };
         let delta = Snapshot::take(&self.devices.all())?.since(before);
         let busy = |name: &String| Some(delta.devices.get(name)?.busy_ms * 1_000_000);
         Ok(self.devices.near.iter().filter_map(busy).max())
