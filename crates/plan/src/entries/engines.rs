@@ -16,9 +16,7 @@ pub(super) fn database(study: &Study, all: Keys) -> Keys {
         .any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
     // The cache is what stacks that name none of their own take.
     let meant = |key: &str| key == "cache" || random && key == "scale";
-    all.into_iter()
-        .filter(|(key, _)| paged || meant(key))
-        .collect()
+    all.into_iter().filter(|(key, _)| paged || meant(key)).collect()
 }
 
 /// Of a stack.
