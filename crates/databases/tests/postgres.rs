@@ -559,7 +559,11 @@ fn a_full_file_system_stops_the_load_and_says_so() {
     let error = load(server.address(), &Scale::full(2).unwrap(), LOAD_SEED, 1, 2)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("No space left on device"), "{error}");
+    // Where one block of 4 KiB was left the server says that it wrote half of one of its own, with the same code.
+    assert!(
+        error.contains("No space left on device") || error.contains("53100"),
+        "{error}"
+    );
     assert!(
         error.contains("larger LUNs") || error.contains("the phase is void"),
         "{error}"
