@@ -3,9 +3,11 @@
 //! Takes an open ledger, gives an [`Analysis`]; the same file gives the same analysis on any machine at any time. Its types
 //! are what `--json` prints. Prevents: a run and a report that judge differently, and forms that compute on their own.
 
+use crate::bulk::{BulkRatio, ratios};
 use crate::cells::{Cell, Metric, cell};
 use crate::changes::{Change, changes, of_stacks};
 use crate::checks::{Check, checks};
+use crate::databases::{DatabaseOfStack, databases};
 use crate::differences::differences;
 use crate::history::{Book, PhaseHead};
 use crate::imported::{ImportedPhase, imported};
@@ -50,6 +52,10 @@ pub struct Analysis {
     pub changes: Vec<Change>,
     /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
     pub not_tested: Vec<NotTested>,
+    /// Real databases, by stack.
+    pub databases: Vec<DatabaseOfStack>,
+    /// Bulk loads against the base's, by row count, with plain 95 % intervals: not tested; the phase's verdict is on its whole time.
+    pub bulk_ratios: Vec<BulkRatio>,
     /// How the data files lay after the load and after each phase that wrote.
     pub layouts: Vec<Layout>,
     /// Of the devices' I/O, what could not be told apart, in words.
@@ -350,6 +356,8 @@ impl Analysis {
             go_on: ranking.decision.go_on.into(),
             not_tested: not_tested(&book, &of_stacks(&ranking.pairs), &ranking.dropped)?,
             changes,
+            databases: databases(&book),
+            bulk_ratios: ratios(&book, &ranking.dropped),
             layouts: layouts(&book),
             not_told_apart: Vec::new(),
             memory: memory(&book),

@@ -57,7 +57,12 @@ impl At<'_> {
             self.populations(),
             self.stalled(),
         ];
-        found.into_iter().flatten().collect()
+        let mut found: Vec<Check> = found.into_iter().flatten().collect();
+        for (subject, status, figure, threshold, advice) in self.cell.orders.iter().flat_map(crate::order_checks::found)
+        {
+            found.extend(self.check(subject, status, figure, threshold, advice));
+        }
+        found
     }
 
     fn check(&self, subject: &str, status: Status, figure: String, threshold: String, advice: &str) -> Option<Check> {
@@ -123,7 +128,12 @@ impl At<'_> {
     }
 
     fn steady(&self) -> Option<Check> {
-        if !matches!(self.kind, PhaseKind::Random | PhaseKind::Open) {
+        let is_steady = matches!(
+            self.kind,
+            PhaseKind::Random | PhaseKind::Open | PhaseKind::Tpcc | PhaseKind::TpccOpen
+        );
+        // A load curve goes in steps on purpose.
+        if !is_steady || self.cell.load_curve.is_some() {
             return None;
         }
         let found: Vec<stats::Steady> = self
@@ -331,7 +341,7 @@ impl At<'_> {
 
     fn stalled(&self) -> Option<Check> {
         // Three windows with a pause between them, the middle one slower on purpose.
-        if self.kind == PhaseKind::Rebalance {
+        if self.kind == PhaseKind::Rebalance || self.cell.load_curve.is_some() {
             return None;
         }
         let found: Vec<_> = self.runs.iter().filter_map(|run| stalls(&run.slices)).collect();

@@ -3,11 +3,14 @@
 //! Takes what was seen in each block, gives a [`Cell`]: figures with their range. All rates are from phase totals, drain
 //! included. Prevents: a rate that leaves out the time until the data was really on the device.
 
+use crate::bulk::{BulkFigures, bulk};
 use crate::figures::{Figure, over};
 use crate::history::{Book, PhaseHead, Seen};
 use crate::inflation::Inflation;
 use crate::latency::{Latency, latencies, response_p99};
+use crate::load_curve::LoadCurve;
 use crate::moves::{CopyFigures, RebalanceFigures};
+use crate::orders::OrderFigures;
 use crate::over_time::rate_over_time;
 use crate::provenance::{Provenance, READS_ASKED, WRITES_ASKED};
 use crate::ran_out::overwritten_share;
@@ -165,6 +168,12 @@ pub struct Cell {
     pub copy: Option<CopyFigures>,
     /// What was moved and what the work beside it felt (rebalance phases).
     pub rebalance: Option<RebalanceFigures>,
+    /// Transactions, conditions, waits and cost (phases of order entry).
+    pub orders: Option<OrderFigures>,
+    /// Throughput and response by users (order entry in steps).
+    pub load_curve: Option<LoadCurve>,
+    /// Time, space and growth by row count (bulk loads).
+    pub bulk: Vec<BulkFigures>,
 }
 
 /// The cell of a stack in a phase; `None` when no valid run of it is there.
@@ -206,6 +215,9 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
         provenance: Provenance::of(&runs),
         copy: CopyFigures::of(&runs),
         rebalance: RebalanceFigures::of(&runs),
+        orders: OrderFigures::of(&runs)?,
+        load_curve: LoadCurve::of(&runs, book.study.margin)?,
+        bulk: bulk(&runs)?,
     }))
 }
 

@@ -4,10 +4,11 @@
 //! is. Prevents: a comparison whose configuration was never disclosed.
 
 use crate::analysis::{Difference, FactOfStack};
+use crate::databases::of_stack;
 use crate::history::Book;
 use crate::rank::takes_part;
 use ledger::Stack;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// (what differs, what is the same), over the stacks that took part.
 pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
@@ -16,7 +17,8 @@ pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
         .iter()
         .filter(|stack| takes_part(book, stack).is_ok())
         .collect();
-    let known: Vec<Vec<(String, String)>> = stacks.iter().map(|stack| facts_of(book, stack)).collect();
+    let mut known: Vec<Vec<(String, String)>> = stacks.iter().map(|stack| facts_of(book, stack)).collect();
+    add_settings_that_differ(book, &stacks, &mut known);
     // The order of the first mention, so that kind and layers come first.
     let mut names: Vec<&String> = Vec::new();
     for (name, _) in known.iter().flatten() {
@@ -49,6 +51,35 @@ pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
     differ.sort_by_key(|difference: &Difference| importance(&difference.fact));
     (differ, equal)
 }
+
+/// Settings of databases, where they are not the same: there are hundreds that are.
+fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(String, String)>]) {
+    let settings: Vec<BTreeMap<String, String>> = stacks
+        .iter()
+        .map(|stack| of_stack(book, &stack.name).map_or_else(Vec::new, |database| database.settings))
+        .map(|settings| settings.into_iter().map(|one| (one.name, one.value)).collect())
+        .collect();
+    let names: BTreeSet<&String> = settings.iter().flat_map(BTreeMap::keys).collect();
+    for name in names.into_iter().filter(|name| !OF_THE_PLACE.contains(&name.as_str())) {
+        let values: Vec<Option<&String>> = settings.iter().map(|of| of.get(name)).collect();
+        if values.windows(2).any(|pair| pair[0] != pair[1]) {
+            for (facts, value) in known.iter_mut().zip(values) {
+                facts.extend(value.map(|value| (format!("database setting {name}"), value.clone())));
+            }
+        }
+    }
+}
+
+/// Settings that say where a server lies: they differ with the place and with nothing else.
+const OF_THE_PLACE: [&str; 7] = [
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "log_directory",
+    "unix_socket_directories",
+];
 
 /// What may decide the result comes first.
 fn importance(fact: &str) -> usize {
@@ -87,6 +118,10 @@ fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
     ];
     let injected = stack.injected.clone().unwrap_or_else(|| "none".into());
     facts.push(("planted disadvantage".to_string(), injected));
+    if let Some(database) = of_stack(book, &stack.name) {
+        facts.push(("database".to_string(), database.words()));
+        facts.push(("database's way to storage".to_string(), database.access));
+    }
     let prefix = format!("stack.{}.", stack.name);
     for setting in &book.settings {
         match setting.key.strip_prefix(&prefix) {

@@ -4,10 +4,10 @@
 //! or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
 
 use ledger::{
-    HistogramRow, Ledger, LedgerError, Look, Measure, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Slice, Stack, Study,
-    Trial, TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, HistogramRow, Ledger, LedgerError, Look, Measure, OrderEntry, PhaseId, PhaseKind,
+    PhaseRun, PhaseStatus, Slice, Stack, Study, Trial, TrialStatus, UserScan,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// One finished phase with all that was seen in it.
@@ -19,6 +19,10 @@ pub(crate) struct Seen {
     pub histograms: Vec<HistogramRow>,
     pub slices: Vec<Slice>,
     pub scans: Vec<UserScan>,
+    pub orders: Option<OrderEntry>,
+    pub bulk: Vec<BulkLoadRow>,
+    /// Service of all its operations, summed, as far as that was asked for.
+    pub service_ns: Cell<Option<f64>>,
     /// p99 of service by class, as far as a histogram was unpacked: that costs more than all else of a report.
     pub service_p99_ns: RefCell<BTreeMap<String, Option<f64>>>,
 }
@@ -76,6 +80,7 @@ pub(crate) struct Book {
     pub extents: Vec<ledger::ExtentRow>,
     pub layouts: Vec<ledger::FileLayoutRow>,
     pub imported: Vec<ledger::ImportedText>,
+    pub databases: Vec<DatabaseRow>,
 }
 
 impl Book {
@@ -122,6 +127,7 @@ impl Book {
             extents: ledger.extents()?,
             layouts: ledger.layouts()?,
             imported: ledger.imported()?,
+            databases: ledger.databases()?,
         })
     }
 
@@ -168,6 +174,9 @@ fn phases(ledger: &Ledger) -> Result<BTreeMap<PhaseId, (ledger::TrialId, Seen)>,
             service_p99_ns: RefCell::default(),
             slices: Vec::new(),
             scans: Vec::new(),
+            orders: None,
+            bulk: Vec::new(),
+            service_ns: Cell::default(),
         };
         seen.insert(phase.id, (fresh.run.trial, fresh));
     }
@@ -184,6 +193,16 @@ fn phases(ledger: &Ledger) -> Result<BTreeMap<PhaseId, (ledger::TrialId, Seen)>,
     for slice in ledger.slices()? {
         if let Some((_, phase)) = seen.get_mut(&slice.phase) {
             phase.slices.push(slice.row);
+        }
+    }
+    for orders in ledger.order_entries()? {
+        if let Some((_, phase)) = seen.get_mut(&orders.phase) {
+            phase.orders = Some(orders.row);
+        }
+    }
+    for load in ledger.bulk_loads()? {
+        if let Some((_, phase)) = seen.get_mut(&load.phase) {
+            phase.bulk.push(load.row);
         }
     }
     for scan in ledger.user_scans()? {

@@ -9,11 +9,13 @@
 //! the machine it was measured on.
 
 mod analysis;
+mod bulk;
 mod cell_checks;
 mod cells;
 mod changes;
 mod checks;
 mod contrast;
+mod databases;
 mod differences;
 mod doubts;
 mod figures;
@@ -25,9 +27,12 @@ mod inflation;
 mod json;
 mod latency;
 mod layouts;
+mod load_curve;
 mod markdown;
 mod memory;
 mod moves;
+mod order_checks;
+mod orders;
 mod others;
 mod over_time;
 mod page;
@@ -40,6 +45,7 @@ mod spark;
 mod stalls;
 mod table;
 mod terminal;
+mod terminal_databases;
 mod terminal_findings;
 mod terminal_imported;
 mod terminal_storage;
@@ -50,9 +56,11 @@ pub use analysis::{
     Analysis, Comparison, Difference, DroppedBlock, FactOfStack, GoOn, LookTaken, PhaseReport, ReportError, StackHead,
     StopReason, StudyHead, Unranked, Verdict,
 };
+pub use bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
 pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
 pub use changes::Change;
 pub use checks::{Check, Status};
+pub use databases::{DatabaseOfStack, DatabaseSetting};
 pub use figures::Figure;
 pub use html::html;
 pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
@@ -60,9 +68,13 @@ pub use inflation::{Inflated, Inflation};
 pub use json::{SCHEMA_VERSION, json, schema};
 pub use latency::Latency;
 pub use layouts::{Layout, LayoutMoment, LayoutPicture};
+pub use load_curve::{LoadCurve, SaturationPoint, StepFigures};
 pub use markdown::markdown;
 pub use memory::MemoryOfStack;
 pub use moves::{CopyFigures, RebalanceFigures, SideFigures, Window};
+pub use orders::{
+    Conditions, CostPerNewOrder, OrderFigures, Percentiles, STORAGE_SHARE_MIN, TransactionFigures, WaitFigures,
+};
 pub use others::NotTested;
 pub use provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,

@@ -171,7 +171,8 @@ fn base_objection(book: &Book, base: &str, phase: &PhaseHead) -> Option<String> 
     Some(format!("its base {base} cannot be ranked: {objection}"))
 }
 
-/// Why a stack cannot be ranked in a phase: it had no space left by then, or a cache answered.
+/// Why a stack cannot be ranked in a phase: it had no space left by then, its database broke a condition or was busy with other things
+/// than storage, or a cache answered.
 fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
     if let Some((place, ran_out)) = ran_out::first(book, stack) {
         let at = &book.phases[place].name;
@@ -182,7 +183,10 @@ fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
             return Some(format!("it ran out of space in {at}"));
         }
     }
-    provenance(book, stack, phase).objection()
+    let seen: Vec<_> = book.valid(stack, &phase.name).into_iter().map(|(_, run)| run).collect();
+    // A distribution that can't be read fails the report where its cell is made.
+    let of_orders = crate::orders::objection(&seen).ok().flatten();
+    of_orders.or_else(|| provenance(book, stack, phase).objection())
 }
 
 /// Phases that are held against an earlier one, on each stack that took part.

@@ -6,6 +6,7 @@
 use crate::analysis::{Analysis, GoOn};
 use crate::contrast::{contrast, same};
 use crate::page::{Page, paint, paint_bold, plain};
+use crate::terminal_databases::{database_tables, databases};
 use crate::terminal_findings::{changes, doubts, left_out, others, verdicts};
 use crate::terminal_imported::{imported_alone, imported_beside};
 use crate::terminal_storage::{layouts, memory};
@@ -45,8 +46,10 @@ pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     };
     question(&mut page, analysis);
     differences(&mut page, analysis);
+    databases(&mut page, analysis);
     for phase in &analysis.phases {
         phase_tables(&mut page, phase);
+        database_tables(&mut page, analysis, phase);
         imported_beside(&mut page, analysis, &phase.name);
     }
     imported_alone(&mut page, analysis);

@@ -53,7 +53,10 @@ pub(crate) fn phase_tables(page: &mut Page, phase: &PhaseReport) {
             page.put(line, plain());
         }
     }
-    latency_table(page, phase);
+    // Order entry has a table of its own, with both stamps.
+    if phase.cells.iter().all(|cell| cell.orders.is_none()) {
+        latency_table(page, phase);
+    }
     for cell in &phase.cells {
         for line in moves::lines(cell) {
             page.say(&format!("  {line}"), 4, plain());

@@ -51,6 +51,9 @@ fn whole() -> Scene {
         (PhaseKind::Scan, "aged scan".into()),
         (PhaseKind::Copy, "copy away".into()),
         (PhaseKind::Rebalance, "a disk joins".into()),
+        (PhaseKind::Tpcc, "order entry".into()),
+        (PhaseKind::Tpcc, "load curve".into()),
+        (PhaseKind::Bulk, "bulk load".into()),
     ];
     beside(&mut scene, "50 % update");
     scene
@@ -189,7 +192,7 @@ fn time_lines_follow_their_controls() {
     let dir = tempfile::tempdir().unwrap();
     browser.open(&written(&whole().film(), dir.path()), 1280, 900);
     let phases = browser.evaluate("[...document.querySelectorAll('#phase option')].map((one) => one.value)");
-    assert_eq!(phases, json!(["all", "0", "1", "2", "3", "4", "5"]));
+    assert_eq!(phases, json!(["all", "0", "1", "2", "3", "4", "5", "6", "7", "8"]));
     for phase in phases.as_array().unwrap() {
         for block in ["0", "5"] {
             browser.evaluate(&format!(

@@ -6,6 +6,7 @@
 //! Prevents: a server that outlives us, a password in a message, and a client whose own work hides the server's.
 
 mod address;
+mod bulk;
 mod check;
 mod connection;
 mod copy;
@@ -25,6 +26,7 @@ mod terminals;
 mod wire;
 
 pub use address::{Address, Host};
+pub use bulk::BulkConnection;
 pub use check::{Broken, check};
 pub use connection::{Connection, TextRows};
 pub use counters::ServerCounters;

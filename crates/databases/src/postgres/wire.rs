@@ -108,6 +108,26 @@ pub(super) fn call_numbers(out: &mut Vec<u8>, number: u8, values: &[i64]) {
     out.extend_from_slice(EXECUTE);
 }
 
+/// Bind and Execute of a statement that takes numbers of eight bytes, then texts.
+pub(super) fn call_mixed(out: &mut Vec<u8>, number: u8, numbers: &[i64], texts: &[&str]) {
+    message(out, Some(b'B'), |out| {
+        out.push(0);
+        name(out, number);
+        out.extend_from_slice(&[0, 1, 0, 1]);
+        out.extend_from_slice(&((numbers.len() + texts.len()) as u16).to_be_bytes());
+        for value in numbers {
+            out.extend_from_slice(&8u32.to_be_bytes());
+            out.extend_from_slice(&value.to_be_bytes());
+        }
+        for text in texts {
+            out.extend_from_slice(&(text.len() as u32).to_be_bytes());
+            out.extend_from_slice(text.as_bytes());
+        }
+        out.extend_from_slice(&[0, 1, 0, 1]);
+    });
+    out.extend_from_slice(EXECUTE);
+}
+
 /// Execute of the unnamed portal, all rows.
 const EXECUTE: &[u8] = &[b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
 

@@ -12,7 +12,7 @@ use crate::changes::Change;
 use crate::format::ratio;
 
 /// Tells its chart from those of the phases, which are numbered from 0.
-const NUMBER: usize = 1_000_000;
+const NUMBER: usize = 1_000_001;
 
 pub(super) fn chart(body: &mut Markup, source: &Source<'_>) {
     let analysis = source.analysis;

@@ -5,8 +5,11 @@
 //! their numbers stand beside them; time lines are drawn by an embedded library. Prevents: a page that sends anything
 //! anywhere (its policy allows no request, and no script but our own two), and a chart without its numbers.
 
+mod bulk;
 mod changes;
 mod cost;
+mod curves;
+mod databases;
 mod differences;
 mod disclosure;
 mod elsewhere;
@@ -90,6 +93,7 @@ pub fn html(ledger: &Ledger, analysis: &Analysis) -> Result<String, ReportError>
         ratios::section(&source),
         work::section(&source),
         spread::section(&source)?,
+        databases::section(&source),
         timelines::section(&source)?,
         moves::section(&source),
         cost::section(&source),

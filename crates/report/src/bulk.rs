@@ -1,0 +1,202 @@
+//! Bulk loads: time, rate and space at each row count, the growth of the files, and ratios between stacks per row count.
+//!
+//! Takes the runs of one stack in one phase, gives a [`BulkFigures`] per row count; over all stacks the ratios, as in the comparison that
+//! loaded in decades. Prevents: one total in which the largest load hides all others, and a size without what it is the size of.
+
+use crate::analysis::DroppedBlock;
+use crate::figures::{Figure, over};
+use crate::history::{Book, Seen};
+use crate::rank::base_of;
+use ledger::{BulkLoadRow, LedgerError, Stamp, decode_histogram};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::{Orientation, log_ratio, ratio_interval};
+use std::collections::BTreeSet;
+
+/// What one thing in the database takes.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SpaceFigure {
+    /// "table", "index" or "other".
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub bytes: Option<Figure>,
+}
+
+/// The size of the files after so many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct GrowthPoint {
+    /// Rows committed.
+    pub rows: u64,
+    /// Seconds since the load began.
+    pub at_s: f64,
+    /// Bytes of all files of the database.
+    pub bytes: u64,
+}
+
+/// One row count on one stack.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BulkFigures {
+    /// Rows.
+    pub rows: u64,
+    /// Seconds from the first insert until everything was home.
+    pub seconds: Option<Figure>,
+    /// Of them, bringing everything home after the last commit.
+    pub settle_seconds: Option<Figure>,
+    /// Rows a second, over all of it.
+    pub rows_per_s: Option<Figure>,
+    /// Service of a commit: half were faster, in nanoseconds.
+    pub commit_ns_p50: Option<Figure>,
+    /// 99 % were faster.
+    pub commit_ns_p99: Option<Figure>,
+    /// Space by table and index.
+    pub space: Vec<SpaceFigure>,
+    /// Bytes of all files at the end.
+    pub file_bytes: Option<Figure>,
+    /// Times that the files grew.
+    pub growth_steps: Option<Figure>,
+    /// Growth in one block, thinned to at most 256 points.
+    pub growth: Vec<GrowthPoint>,
+}
+
+/// Points of growth that are kept for a picture.
+const POINTS_MAX: usize = 256;
+
+/// A stack against its base at one row count: shown, not tested.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BulkRatio {
+    /// The phase.
+    pub phase: String,
+    /// Rows.
+    pub rows: u64,
+    /// The stack.
+    pub stack: String,
+    /// The base.
+    pub base: String,
+    /// Speed relative to the base: the base's time over its own; above 1 is faster.
+    pub ratio: f64,
+    /// Lower end of the plain 95 % interval; `null` below two blocks.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Blocks in it.
+    pub n: u32,
+}
+
+/// Row counts of one stack in one phase, smallest first.
+pub(crate) fn bulk(runs: &[&Seen]) -> Result<Vec<BulkFigures>, LedgerError> {
+    let counts: BTreeSet<u64> = runs.iter().flat_map(|run| &run.bulk).map(|load| load.rows).collect();
+    counts.into_iter().map(|rows| figures(rows, runs)).collect()
+}
+
+fn of_rows(run: &Seen, rows: u64) -> Option<&BulkLoadRow> {
+    run.bulk.iter().find(|load| load.rows == rows)
+}
+
+fn seconds(load: &BulkLoadRow) -> f64 {
+    load.elapsed_ns as f64 / 1e9
+}
+
+fn figures(rows: u64, runs: &[&Seen]) -> Result<BulkFigures, LedgerError> {
+    let loads: Vec<&BulkLoadRow> = runs.iter().filter_map(|run| of_rows(run, rows)).collect();
+    let figure = |value: &dyn Fn(&BulkLoadRow) -> Option<f64>| Figure::of(loads.iter().map(|load| value(load)));
+    let mut names: Vec<(String, String)> = Vec::new();
+    for one in loads.iter().flat_map(|load| &load.space) {
+        let name = (one.kind.clone(), one.name.clone());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let space = names.into_iter().map(|(kind, name)| SpaceFigure {
+        bytes: figure(&|load| {
+            let mut all = load.space.iter();
+            all.find(|one| one.kind == kind && one.name == name)
+                .map(|one| one.bytes as f64)
+        }),
+        kind,
+        name,
+    });
+    let space = space.collect();
+    let mut commits: [Vec<Option<f64>>; 2] = Default::default();
+    for row in loads
+        .iter()
+        .flat_map(|load| &load.histograms)
+        .filter(|row| row.stamp == Stamp::Service)
+    {
+        let histogram = decode_histogram(&row.blob)?;
+        for (values, q) in commits.iter_mut().zip([0.5, 0.99]) {
+            values.push((!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64));
+        }
+    }
+    let [p50, p99] = commits.map(Figure::of);
+    Ok(BulkFigures {
+        rows,
+        seconds: figure(&|load| Some(seconds(load))),
+        settle_seconds: figure(&|load| Some(load.settle_ns as f64 / 1e9)),
+        rows_per_s: figure(&|load| over(Some(load.rows as f64), Some(seconds(load)))),
+        commit_ns_p50: p50,
+        commit_ns_p99: p99,
+        space,
+        file_bytes: figure(&|load| load.growth.last().map(|last| last.bytes as f64)),
+        growth_steps: figure(&|load| (!load.growth.is_empty()).then_some(load.growth.len() as f64)),
+        growth: loads.first().map(|load| thinned(load)).unwrap_or_default(),
+    })
+}
+
+/// The first of evenly spread points, and the last.
+fn thinned(load: &BulkLoadRow) -> Vec<GrowthPoint> {
+    let count = load.growth.len();
+    let every = count.div_ceil(POINTS_MAX - 1).max(1);
+    let kept = load.growth.iter().enumerate();
+    kept.filter(|(nth, _)| nth % every == 0 || nth + 1 == count)
+        .map(|(_, one)| GrowthPoint {
+            rows: one.rows,
+            at_s: one.at_ns as f64 / 1e9,
+            bytes: one.bytes,
+        })
+        .collect()
+}
+
+/// Ratios per row count, phase by phase, stack by stack, smallest count first.
+pub(crate) fn ratios(book: &Book, dropped: &[DroppedBlock]) -> Vec<BulkRatio> {
+    let mut found = Vec::new();
+    for phase in &book.phases {
+        for stack in &book.stacks {
+            let Some(base) = base_of(book, stack) else { continue };
+            let (own, of_base) = (book.valid(&stack.name, &phase.name), book.valid(base, &phase.name));
+            let counts: BTreeSet<u64> = own
+                .iter()
+                .flat_map(|(_, run)| &run.bulk)
+                .map(|load| load.rows)
+                .collect();
+            for rows in counts {
+                let counted = own
+                    .iter()
+                    .filter(|(block, _)| dropped.iter().all(|one| one.block != *block));
+                let ys: Vec<f64> = counted
+                    .filter_map(|(block, run)| {
+                        let (_, base) = of_base.iter().find(|(other, _)| other == block)?;
+                        let (own, base) = (of_rows(run, rows)?, of_rows(base, rows)?);
+                        log_ratio(seconds(own), seconds(base), Orientation::LowerIsBetter)
+                    })
+                    .collect();
+                if ys.is_empty() {
+                    continue;
+                }
+                let interval = ratio_interval(&ys, 0.95);
+                found.push(BulkRatio {
+                    phase: phase.name.clone(),
+                    rows,
+                    stack: stack.name.clone(),
+                    base: base.into(),
+                    ratio: stats::mean(&ys).exp(),
+                    low: crate::analysis::finite(interval.map(|found| found.low)),
+                    high: crate::analysis::finite(interval.map(|found| found.high)),
+                    n: ys.len() as u32,
+                });
+            }
+        }
+    }
+    found
+}

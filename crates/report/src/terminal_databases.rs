@@ -1,0 +1,407 @@
+//! Real databases in a terminal: order entry, its cost, load curves, bulk loads and how their files grew.
+//!
+//! Takes a phase and the analysis, puts tables on the page. Prevents: new orders per minute without the responses that were paid for them, and
+//! a name for them that belongs to an audited benchmark.
+
+use crate::analysis::{Analysis, PhaseReport};
+use crate::bulk::{BulkFigures, BulkRatio};
+use crate::cells::Cell;
+use crate::figures::Figure;
+use crate::format::{bytes, nanoseconds, number, percent, ratio};
+use crate::layouts::whole;
+use crate::load_curve::METHOD;
+use crate::orders::{Conditions, OrderFigures, STORAGE_SHARE_MIN, TransactionFigures};
+use crate::page::{Page, plain};
+use crate::spark::spark;
+use crate::table::{Column, table};
+use crate::text::{clipped, escaped};
+
+/// Said wherever order entry is shown.
+pub(crate) const DERIVED: &str = "Order entry is derived from the published description of TPC-C. It is no TPC result and can't be compared with \
+     one: nothing is audited, and the metric is new orders committed per minute.";
+
+const NAMES_MAX: usize = 20;
+const SPARK_MAX: usize = 40;
+
+/// What the databases of a phase have to say.
+pub(crate) fn database_tables(page: &mut Page, analysis: &Analysis, phase: &PhaseReport) {
+    orders(page, phase);
+    curves(page, phase);
+    bulk(page, analysis, phase);
+}
+
+/// Which databases ran, before any number.
+pub(crate) fn databases(page: &mut Page, analysis: &Analysis) {
+    let mut said: Vec<String> = Vec::new();
+    for one in &analysis.databases {
+        let seen = if one.managed { "" } else { ", seen from outside only" };
+        let words = format!("  {}: {} by {}{seen}", one.stack, one.words(), one.access);
+        said.push(words);
+        if !one.changed.is_empty() {
+            said.push(format!(
+                "  {}: settings changed between blocks: {}",
+                one.stack,
+                one.changed.join(", ")
+            ));
+        }
+    }
+    if said.is_empty() && !has_orders(analysis) {
+        return;
+    }
+    page.title("Databases");
+    for words in said {
+        page.say(&words, 4, plain());
+    }
+    if has_orders(analysis) {
+        page.say(&format!("  {DERIVED}"), 2, plain());
+    }
+}
+
+/// Order entry was run.
+pub(crate) fn has_orders(analysis: &Analysis) -> bool {
+    let mut cells = analysis.phases.iter().flat_map(|phase| &phase.cells);
+    cells.any(|cell| cell.orders.is_some())
+}
+
+fn put(page: &mut Page, names: &[String], columns: Vec<Option<Column>>) {
+    let columns: Vec<Column> = columns.into_iter().flatten().collect();
+    for line in table(names, &columns, page.width) {
+        page.put(line, plain());
+    }
+}
+
+fn column_of<R>(
+    rows: &[R],
+    title: &'static str,
+    unit: &'static str,
+    cell: impl Fn(&R) -> Option<String>,
+) -> Option<Column> {
+    Column::new(title, unit, rows.iter().map(cell).collect())
+}
+
+/// As everywhere: the median, marked where the blocks lie far apart.
+fn shown(figure: Option<Figure>, form: impl Fn(f64) -> String) -> Option<String> {
+    let figure = figure?;
+    let loose = if figure.is_loose() && figure.median != 0.0 {
+        "~"
+    } else {
+        ""
+    };
+    Some(format!("{loose}{}", form(figure.median)))
+}
+
+fn named<'a>(stacks: impl Iterator<Item = &'a str>) -> Vec<String> {
+    stacks.map(|name| clipped(&escaped(name), NAMES_MAX)).collect()
+}
+
+fn orders(page: &mut Page, phase: &PhaseReport) {
+    let rows: Vec<(&Cell, &OrderFigures)> = phase
+        .cells
+        .iter()
+        .filter_map(|cell| Some((cell, cell.orders.as_ref()?)))
+        .collect();
+    let Some((_, first)) = rows.first() else { return };
+    page.say(&format!("  {}", first.words()), 2, plain());
+    let names = named(rows.iter().map(|(cell, _)| cell.stack.as_str()));
+    // Of a load curve the steps tell it; all of them together are nobody's response.
+    if phase.cells.iter().all(|cell| cell.load_curve.is_none()) {
+        rates(page, &rows, &names);
+        transactions(page, &rows);
+    }
+    cost(page, &rows, &names);
+    for (cell, orders) in &rows {
+        for line in doubts(&cell.stack, orders) {
+            page.say(&format!("  {line}"), 4, plain());
+        }
+    }
+}
+
+fn rates(page: &mut Page, rows: &[(&Cell, &OrderFigures)], names: &[String]) {
+    let column = |title, unit, cell: &dyn Fn(&OrderFigures) -> Option<String>| {
+        column_of(rows, title, unit, |(_, orders)| cell(orders))
+    };
+    let wait = |orders: &OrderFigures, pick: fn(&crate::orders::WaitFigures) -> Option<Figure>| {
+        orders.waits.first().and_then(pick)
+    };
+    put(
+        page,
+        names,
+        vec![
+            column("new orders", "/min, no drain", &|orders| {
+                shown(orders.new_orders_per_minute, number)
+            }),
+            column("storage", "of service", &|orders| {
+                shown(orders.storage_share, |share| format!("<={}", percent(share)))
+            }),
+            column("lock wait", "of service", &|orders| {
+                shown(wait(orders, |one| one.share_of_service), percent)
+            }),
+            column("lock wait", "mean", &|orders| {
+                shown(wait(orders, |one| one.mean_ns), nanoseconds)
+            }),
+            column("lock wait", "p99", &|orders| {
+                shown(wait(orders, |one| one.p99_ns), nanoseconds)
+            }),
+            column("server", "memory", &|orders| {
+                shown(orders.memory_server_bytes_peak, bytes)
+            }),
+        ],
+    );
+}
+
+fn transactions(page: &mut Page, rows: &[(&Cell, &OrderFigures)]) {
+    let rows: Vec<(&str, &TransactionFigures)> = rows
+        .iter()
+        .flat_map(|(cell, orders)| orders.transactions.iter().map(|one| (cell.stack.as_str(), one)))
+        .collect();
+    let names = named(rows.iter().map(|(stack, _)| *stack));
+    let column = |title, unit, cell: &dyn Fn(&TransactionFigures) -> Option<String>| {
+        column_of(&rows, title, unit, |(_, one)| cell(one))
+    };
+    put(
+        page,
+        &names,
+        vec![
+            column("transaction", "", &|one| Some(one.class.clone())),
+            column("share", "", &|one| shown(one.share, percent)),
+            column("service", "p50", &|one| shown(one.service.p50_ns, nanoseconds)),
+            column("service", "p90", &|one| shown(one.service.p90_ns, nanoseconds)),
+            column("response", "p50", &|one| shown(one.response.p50_ns, nanoseconds)),
+            column("response", "p90", &|one| shown(one.response.p90_ns, nanoseconds)),
+            column("limit", "p90", &|one| {
+                let word = if one.within_limit? { "" } else { " OVER" };
+                Some(format!(
+                    "{}{word}",
+                    nanoseconds(one.limit_ns?).replace(".00", "").replace(".0 ", " ")
+                ))
+            }),
+        ],
+    );
+    put(
+        page,
+        &names,
+        vec![
+            column("transaction", "", &|one| Some(one.class.clone())),
+            column("response", "p99", &|one| shown(one.response.p99_ns, nanoseconds)),
+            column("service", "p99", &|one| shown(one.service.p99_ns, nanoseconds)),
+            column("rolled", "back", &|one| shown(one.rolled_back_share, percent)),
+            column("refused", "/1000", &|one| {
+                shown(one.refused_per_transaction, |per| number(per * 1000.0))
+            }),
+        ],
+    );
+}
+
+fn cost(page: &mut Page, rows: &[(&Cell, &OrderFigures)], names: &[String]) {
+    let column = |title, unit, pick: fn(&crate::orders::CostPerNewOrder) -> Option<Figure>, form: fn(f64) -> String| {
+        column_of(rows, title, unit, |(_, orders)| shown(pick(&orders.cost), form))
+    };
+    let columns = vec![
+        column("device", "read", |cost| cost.device_read_bytes, bytes),
+        column("device", "written", |cost| cost.device_written_bytes, bytes),
+        column("CPU", "us", |cost| cost.cpu_us, number),
+        column("user", "us", |cost| cost.cpu_user_us, number),
+        column("system", "us", |cost| cost.cpu_system_us, number),
+        column("server", "us", |cost| cost.cpu_server_us, number),
+        column("kernel thr.", "us", |cost| cost.cpu_kernel_us, number),
+        column("client", "us", |cost| cost.cpu_client_us, number),
+    ];
+    if columns.iter().any(Option::is_some) {
+        page.say("  per new order, the whole mix charged to it:", 2, plain());
+        put(page, names, columns);
+    }
+}
+
+/// Conditions, limits and the storage's share in words.
+pub(crate) fn doubts(stack: &str, orders: &OrderFigures) -> Vec<String> {
+    let mut said = vec![format!("{stack}: {}", conditions(&orders.conditions))];
+    for one in orders.over_limit() {
+        said.push(format!(
+            "{stack}: the 90th percentile of {} is over its limit of {}",
+            one.class,
+            nanoseconds(one.limit_ns.unwrap_or(0.0))
+        ));
+    }
+    if let (Some(share), Some(by)) = (orders.storage_share, &orders.storage_told_by)
+        && share.median < STORAGE_SHARE_MIN
+    {
+        said.push(format!(
+            "{stack}: storage is at most {} of the service without waits for locks (told by {by}): not ranked as a storage result",
+            percent(share.median)
+        ));
+    }
+    said
+}
+
+/// "all 12 consistency conditions hold before and after".
+fn conditions(of: &Conditions) -> String {
+    if !of.broken.is_empty() {
+        return format!("{}; no figure of it counts", of.broken.join("; "));
+    }
+    let asked: Vec<String> = [
+        (of.asked_before, "before"),
+        (of.asked_after, "after"),
+        (of.asked_after_crash, "after crashes"),
+    ]
+    .iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, moment)| format!("{count} {moment}"))
+    .collect();
+    if asked.is_empty() {
+        "no consistency condition was asked".into()
+    } else {
+        format!("consistency conditions asked, and all hold: {}", asked.join(", "))
+    }
+}
+
+fn curves(page: &mut Page, phase: &PhaseReport) {
+    let mut rows = Vec::new();
+    for cell in &phase.cells {
+        let steps = cell.load_curve.iter().flat_map(|curve| &curve.steps);
+        rows.extend(steps.map(|step| (cell.stack.as_str(), step)));
+    }
+    if rows.is_empty() {
+        return;
+    }
+    page.say("  load curve:", 2, plain());
+    let names = named(rows.iter().map(|(stack, _)| *stack));
+    let most = rows
+        .iter()
+        .filter_map(|(_, step)| step.new_orders_per_minute)
+        .map(|one| one.median)
+        .fold(0.0, f64::max);
+    put(
+        page,
+        &names,
+        vec![
+            column_of(&rows, "users", "", |(_, step)| Some(whole(f64::from(step.users)))),
+            column_of(&rows, "new orders", "/min", |(_, step)| {
+                shown(step.new_orders_per_minute, number)
+            }),
+            column_of(&rows, "of the", "highest", |(_, step)| {
+                let share = step.new_orders_per_minute?.median / most;
+                Some(
+                    "#".repeat((share * 12.0).round() as usize).to_string()
+                        + &".".repeat(12 - (share * 12.0).round() as usize),
+                )
+            }),
+            column_of(&rows, "response", "p50", |(_, step)| {
+                shown(step.response_ns_p50, nanoseconds)
+            }),
+            column_of(&rows, "response", "p90", |(_, step)| {
+                shown(step.response_ns_p90, nanoseconds)
+            }),
+            column_of(&rows, "response", "p99", |(_, step)| {
+                shown(step.response_ns_p99, nanoseconds)
+            }),
+        ],
+    );
+    for cell in &phase.cells {
+        if let Some(point) = cell.load_curve.as_ref().and_then(|curve| curve.saturation.as_ref()) {
+            page.say(&format!("  {}: {}", cell.stack, point.words), 4, plain());
+        }
+    }
+    page.say(&format!("  {METHOD}"), 2, plain());
+}
+
+fn bulk(page: &mut Page, analysis: &Analysis, phase: &PhaseReport) {
+    let rows: Vec<(&str, &BulkFigures)> = phase
+        .cells
+        .iter()
+        .flat_map(|cell| cell.bulk.iter().map(|load| (cell.stack.as_str(), load)))
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    let against = |stack: &str, load: &BulkFigures| -> Option<&BulkRatio> {
+        let mut all = analysis.bulk_ratios.iter();
+        all.find(|one| one.phase == phase.name && one.stack == stack && one.rows == load.rows)
+    };
+    let names = named(rows.iter().map(|(stack, _)| *stack));
+    let column = |title, unit, cell: &dyn Fn(&BulkFigures) -> Option<String>| {
+        column_of(&rows, title, unit, |(_, load)| cell(load))
+    };
+    put(
+        page,
+        &names,
+        vec![
+            column("rows", "", &|load| Some(whole(load.rows as f64))),
+            column("time", "s", &|load| shown(load.seconds, number)),
+            column("home", "s", &|load| shown(load.settle_seconds, number)),
+            column("rows", "/s", &|load| shown(load.rows_per_s, number)),
+            column_of(&rows, "speed", "to base", |(stack, load)| {
+                Some(ratio(against(stack, load)?.ratio))
+            }),
+            column_of(&rows, "interval", "95 %", |(stack, load)| {
+                let one = against(stack, load)?;
+                Some(format!("{} to {}", ratio(one.low?), ratio(one.high?)))
+            }),
+            column("commit", "p99", &|load| shown(load.commit_ns_p99, nanoseconds)),
+        ],
+    );
+    space(page, &rows);
+    growth(page, &rows);
+}
+
+fn space(page: &mut Page, rows: &[(&str, &BulkFigures)]) {
+    let rows: Vec<(&str, &BulkFigures, &crate::bulk::SpaceFigure)> = largest(rows)
+        .into_iter()
+        .flat_map(|(stack, load)| load.space.iter().map(move |one| (stack, load, one)))
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.say("  space after the largest load:", 2, plain());
+    let names = named(rows.iter().map(|(stack, ..)| *stack));
+    put(
+        page,
+        &names,
+        vec![
+            column_of(&rows, "what", "", |(.., one)| Some(one.kind.clone())),
+            column_of(&rows, "name", "", |(.., one)| Some(clipped(&escaped(&one.name), 24))),
+            column_of(&rows, "rows", "", |(_, load, _)| Some(whole(load.rows as f64))),
+            column_of(&rows, "size", "", |(.., one)| shown(one.bytes, bytes)),
+            column_of(&rows, "bytes", "/row", |(_, load, one)| {
+                shown(one.bytes, |size| number(size / load.rows as f64))
+            }),
+        ],
+    );
+}
+
+/// The largest row count of each stack.
+fn largest<'a>(rows: &[(&'a str, &'a BulkFigures)]) -> Vec<(&'a str, &'a BulkFigures)> {
+    let last = |(nth, row): (usize, &(&'a str, &'a BulkFigures))| {
+        rows.get(nth + 1).is_none_or(|next| next.0 != row.0).then_some(*row)
+    };
+    rows.iter().enumerate().filter_map(last).collect()
+}
+
+/// The size of the files after equal numbers of rows.
+fn by_rows(load: &BulkFigures) -> Vec<f64> {
+    let after = |nth: usize| {
+        let rows = load.rows * (nth as u64 + 1) / SPARK_MAX as u64;
+        let at = load.growth.iter().take_while(|one| one.rows <= rows).last();
+        at.or(load.growth.first()).map(|one| one.bytes as f64)
+    };
+    (0..SPARK_MAX).filter_map(after).collect()
+}
+
+fn growth(page: &mut Page, rows: &[(&str, &BulkFigures)]) {
+    for (stack, load) in largest(rows) {
+        let (Some(steps), Some(size)) = (load.growth_steps, load.file_bytes) else {
+            continue;
+        };
+        let sizes = by_rows(load);
+        let drawn = spark(&sizes, SPARK_MAX, page.utf8).map_or(String::new(), |drawn| format!(" {drawn}"));
+        page.say(
+            &format!(
+                "  {stack}: files grew in {} steps to {} at {} rows{drawn}",
+                whole(steps.median),
+                bytes(size.median),
+                whole(load.rows as f64)
+            ),
+            4,
+            plain(),
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! Real databases in a report: order entry, cost, load curves, bulk loads, in every form.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod fixture;
+
+use fixture::{Scene, actor, scene};
+use ledger::PhaseKind;
+use report::{Analysis, Metric, Status, Style, Verdict, json, markdown, schema, terminal};
+
+fn served() -> Scene {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.7)]);
+    scene.blocks = 6;
+    scene.phases = vec![
+        (PhaseKind::Tpcc, "order entry".into()),
+        (PhaseKind::Tpcc, "load curve".into()),
+        (PhaseKind::Bulk, "bulk load".into()),
+    ];
+    scene
+}
+
+fn shown(analysis: &Analysis) -> String {
+    let style = Style {
+        utf8: true,
+        ..Style::default()
+    };
+    terminal(analysis, &style)
+}
+
+fn near(found: f64, wanted: f64, share: f64) -> bool {
+    (found / wanted - 1.0).abs() <= share
+}
+
+#[test]
+fn order_entry_counts_what_was_committed_and_charges_the_drain() {
+    let analysis = served().film().analysis();
+    let phase = &analysis.phases[0];
+    assert_eq!(phase.metric, Metric::NewOrdersPerMinute);
+    let cell = &phase.cells[0];
+    let orders = cell.orders.as_ref().unwrap();
+    // 40,000 transactions, 45 % new orders, 1 % of them rolled back, 20 s of work and half a second of drain.
+    let committed = 40_000.0 * 0.45 * 0.99;
+    assert!(near(
+        orders.new_orders_per_minute.unwrap().median,
+        committed * 3.0,
+        0.01
+    ));
+    assert!(near(cell.primary.unwrap().median, committed * 60.0 / 20.5, 0.01));
+    let classes: Vec<&str> = orders.transactions.iter().map(|one| one.class.as_str()).collect();
+    assert_eq!(
+        classes,
+        ["new order", "payment", "order status", "delivery", "stock level"]
+    );
+    let first = &orders.transactions[0];
+    assert!(near(first.share.unwrap().median, 0.45, 0.01));
+    assert!(near(first.rolled_back_share.unwrap().median, 0.01, 0.02));
+    assert!(first.response.p90_ns.unwrap().median > first.service.p90_ns.unwrap().median);
+    assert_eq!((first.limit_ns, first.within_limit), (Some(5e9), Some(true)));
+    assert_eq!(
+        (orders.conditions.asked_before, orders.conditions.asked_after),
+        (72, 72)
+    );
+    // Busy with the whole mix, charged to new orders.
+    assert!(near(
+        orders.cost.cpu_server_us.unwrap().median,
+        310.0 / 0.45 / 0.99,
+        0.01
+    ));
+    assert!(orders.cost.device_written_bytes.is_some() && orders.storage_share.is_none());
+    let verdict = analysis
+        .comparisons
+        .iter()
+        .find(|one| one.phase == "order entry")
+        .unwrap();
+    assert_eq!(verdict.verdict, Verdict::Worse);
+    assert!(near(verdict.ratio.unwrap(), 0.7, 0.02));
+}
+
+#[test]
+fn what_was_not_storage_is_not_ranked_as_storage() {
+    let mut scene = served();
+    scene.actors[0].storage = Some(0.6);
+    scene.actors[1].storage = Some(0.12);
+    let analysis = scene.film().analysis();
+    let of = |stack: usize| {
+        analysis.phases[0].cells[stack]
+            .orders
+            .as_ref()
+            .unwrap()
+            .storage_share
+            .unwrap()
+    };
+    // Waits for locks, a tenth of the service, are taken off.
+    assert!(
+        near(of(0).median, 0.6, 0.001) && near(of(1).median, 0.12, 0.001),
+        "{:?}",
+        (of(0), of(1))
+    );
+    let why = analysis
+        .unranked
+        .iter()
+        .find(|one| one.stack == "btrfs" && one.phase.as_deref() == Some("order entry"));
+    assert!(why.unwrap().reason.contains("processors and locks"), "{why:?}");
+    assert!(!analysis.comparisons.iter().any(|one| one.phase == "order entry"));
+    assert!(shown(&analysis).contains("not ranked as a storage result"));
+}
+
+#[test]
+fn a_broken_condition_takes_the_figures_away() {
+    let mut scene = served();
+    scene.actors[1].breaks = Some(8);
+    let analysis = scene.film().analysis();
+    let why = analysis
+        .unranked
+        .iter()
+        .find(|one| one.stack == "btrfs" && one.phase.as_deref() == Some("order entry"));
+    assert!(why.unwrap().reason.contains("condition 8"), "{why:?}");
+    let check = analysis
+        .checks
+        .iter()
+        .find(|one| one.subject == "consistency" && one.stack.as_deref() == Some("btrfs"));
+    assert_eq!(check.unwrap().status, Status::Invalid);
+    let text = shown(&analysis);
+    assert!(text.contains("no figure of it counts"), "{text}");
+    assert!(text.contains("ext4: consistency conditions asked, and all hold: 72 before, 72 after"));
+}
+
+#[test]
+fn the_load_curve_says_where_users_no_longer_help() {
+    let analysis = served().film().analysis();
+    let curve = analysis.phases[1].cells[0].load_curve.as_ref().unwrap();
+    let users: Vec<u32> = curve.steps.iter().map(|step| step.users).collect();
+    assert_eq!(users, [1, 2, 4, 8, 16, 32]);
+    let point = curve.saturation.as_ref().unwrap();
+    assert_eq!((point.users, point.best_users, point.reached), (8, 16, true));
+    assert_eq!((point.users_low, point.users_high), (Some(8), Some(8)));
+    assert!(analysis.phases[0].cells[0].load_curve.is_none());
+}
+
+#[test]
+fn bulk_loads_are_compared_per_row_count() {
+    let analysis = served().film().analysis();
+    let loads = &analysis.phases[2].cells[1].bulk;
+    assert_eq!(
+        loads.iter().map(|load| load.rows).collect::<Vec<_>>(),
+        [10_000, 100_000, 1_000_000]
+    );
+    assert!(near(loads[2].rows_per_s.unwrap().median, 35_000.0, 0.01));
+    assert_eq!(loads[2].space[1].name, "bulk_pk");
+    assert_eq!(loads[2].space[1].bytes.unwrap().median, 31e6);
+    assert_eq!(loads[2].growth.len(), 40);
+    assert_eq!(analysis.bulk_ratios.len(), 3);
+    for one in &analysis.bulk_ratios {
+        assert!(
+            near(one.ratio, 0.7, 0.02) && one.low.unwrap() < one.ratio && one.n == 6,
+            "{one:?}"
+        );
+    }
+}
+
+#[test]
+fn settings_that_differ_stand_before_the_numbers() {
+    let analysis = served().film().analysis();
+    assert_eq!(analysis.databases.len(), 2);
+    let differ: Vec<&str> = analysis.differences.iter().map(|one| one.fact.as_str()).collect();
+    assert!(differ.contains(&"database setting full_page_writes"), "{differ:?}");
+    assert!(
+        !differ
+            .iter()
+            .any(|fact| fact.contains("data_directory") || fact.contains("fsync"))
+    );
+}
+
+#[test]
+fn every_form_says_it_and_none_calls_it_by_another_name() {
+    let film = served().film();
+    let analysis = film.analysis();
+    let text = shown(&analysis);
+    // However the lines are broken.
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for wanted in [
+        "new orders",
+        "no TPC result",
+        "per new order",
+        "load curve:",
+        "more than 8 users help by no more than 5 %",
+        "bulk_pk",
+        "files grew in 40 steps",
+        "PostgreSQL 15.18 by page cache",
+    ] {
+        assert!(joined.contains(wanted), "{wanted} in {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let page = report::html(&film.ledger, &analysis).unwrap();
+    for wanted in ["id=databases", "no TPC result", "class=curve", "bulk_pk"] {
+        assert!(page.contains(wanted), "{wanted}");
+    }
+    let value = json(&analysis);
+    assert!(jsonschema::validator_for(&schema()).unwrap().is_valid(&value));
+    assert_eq!(value["report"]["phases"][2]["cells"][0]["bulk"][0]["rows"], 10_000);
+    let short = markdown(&analysis);
+    assert!(short.contains("new orders/min"), "{short}");
+    for form in [text, page, value.to_string(), short] {
+        let lower = form.to_lowercase();
+        assert!(!lower.contains("tpmc") && !lower.contains("tpm-c"));
+    }
+}
+
+#[test]
+fn a_file_without_databases_is_read_as_before() {
+    let analysis = scene(vec![actor("ext4", 1.0)]).film().analysis();
+    assert!(analysis.databases.is_empty() && analysis.bulk_ratios.is_empty());
+    assert!(!shown(&analysis).contains("Databases"));
+}
