@@ -28,7 +28,7 @@ pub(crate) fn part(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport) 
     }
     body.raw("<h3>");
     body.text(&phase.name);
-    body.raw("<span class=aside>bulk load, a commit every 100 rows</span></h3>");
+    body.raw("<span class=aside>bulk load</span></h3>");
     let columns: Vec<Column<'_, Row<'_>>> = vec![
         column("rows", "", |row: &Row<'_>| Shown::Text(whole(row.1.rows as f64))),
         column("time", "s, until all is home", |row: &Row<'_>| {
