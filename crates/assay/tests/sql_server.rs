@@ -99,7 +99,8 @@ fn wait_for_phase(dir: &Path) -> Vec<u32> {
 fn postgres_runs_its_phases_and_leaves_nothing() {
     let Some(rig) = rig() else { return };
     let phases = orders("400ms")
-        + "[[phase]]\nname = \"random\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 4\nwork_unit = 4\ntime = \"200ms\"\n";
+        + "[[phase]]\nname = \"random\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 4\nwork_unit = 4\ntime = \"200ms\"\n\
+           [[phase]]\nname = \"bulk\"\nkind = \"bulk\"\nrows = [150, 400]\n";
     let path = rig.study("server", &study(&rig.work(), 256, &phases));
     let (before, result) = (rig.belongings(&[]), rig.result("server"));
     rig.run(&path, &result, &[]).expect(0, &[]);

@@ -8,11 +8,11 @@ use super::{Counted, Orders, Sql, Trial, Worked};
 use crate::host_site::HostSite;
 use crate::record::unix_ns;
 use anyhow::{Context, ensure};
-use databases::bulk::BulkResult;
+use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::Scale;
 use databases::postgres::{
-    self, Address, Cluster, Connection, Install, Isolation, Phase, PostgresError, RunAs, ScatteredSpec, Server,
-    ServerCounters, Settings,
+    self, Address, BulkConnection, Cluster, Connection, Install, Isolation, Phase, PostgresError, RunAs, ScatteredSpec,
+    Server, ServerCounters, Settings,
 };
 use plan::{Access, PhaseKind, Postgres, Preset, Random, StackKind, Study};
 use stacks::Undo;
@@ -354,8 +354,17 @@ impl Sql for Managed {
     }
 
     fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64) -> anyhow::Result<BulkResult> {
-        let _ = (rows, commit_every, slice_ns, BULK);
-        anyhow::bail!("bulk loads on PostgreSQL are not in this version\n  use engine = \"sqlite\"")
+        let server = self.address.database.clone();
+        self.count(&server)?;
+        self.drop_database(BULK)?;
+        let address = self.create(BULK)?;
+        let data = self.server.as_ref().map(|server| server.facts().data.clone());
+        let loaded = Connection::open(&address, &[]).and_then(|connection| {
+            let database = BulkConnection::new(connection, data.as_deref(), (unix_ns() / 1000) as i64);
+            let mut load = BulkLoad::new(database, rows)?.committing_every(commit_every);
+            load.run(slice_ns)
+        });
+        self.blame(loaded)
     }
 
     fn settle(&mut self) -> anyhow::Result<()> {

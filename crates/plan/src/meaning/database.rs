@@ -34,7 +34,14 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
     let usual = stand_in();
     let cache = w.engine.cache.as_ref().map(|at| at.value);
     let paged = study.stacks.iter().any(|stack| stack.engine == Engine::Pages);
-    let page = page(&w.engine.page, paged, home, settle);
+    if !paged && !study.stacks.is_empty() {
+        // Keys of the same name are another engine's, and no value of the page engine's counts but the size of the data.
+        return Database {
+            scale: scale(&w.scale, study, settle),
+            ..usual
+        };
+    }
+    let page = page(&w.engine.page, home, settle);
     Database {
         page,
         cache: match cache {
@@ -62,7 +69,7 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
     }
 }
 
-fn page(written: &Option<At<Bytes>>, paged: bool, home: &Span, settle: &mut Settle<'_>) -> Bytes {
+fn page(written: &Option<At<Bytes>>, home: &Span, settle: &mut Settle<'_>) -> Bytes {
     let at = or(written, Bytes(8 << 10), home);
     // Another engine has looked at its own page, and may take others.
     if !paged && at.value.0.is_power_of_two()

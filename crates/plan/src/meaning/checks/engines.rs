@@ -86,9 +86,13 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             Engine::Sqlite(sqlite) => sqlite.cache,
             Engine::Pages => Bytes(0),
         };
-        if cache >= budget {
+        // Beside its caches the tool itself needs some; a full group's processes are killed, not slowed.
+        if cache.0.saturating_add(BESIDE_CACHE_BYTES) > budget.0 {
             let span = place(&w.database.cache, &w.span);
-            let message = format!("a cache of {cache} leaves nothing of the memory budget of {budget}");
+            let message = format!(
+                "a cache of {cache} leaves less than {} of the memory budget of {budget} for everything else",
+                Bytes(BESIDE_CACHE_BYTES)
+            );
             findings.add(span, message, "lower `cache`, or raise `budget` in [memory]");
         }
     }
@@ -242,6 +246,9 @@ fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
         }
     }
 }
+
+/// What the tool itself, connections and users need beside the database's cache, at least.
+const BESIDE_CACHE_BYTES: u64 = 48 << 20;
 
 /// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little less than with
 /// PostgreSQL.
