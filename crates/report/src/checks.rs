@@ -71,6 +71,7 @@ pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
                 kind: head.kind,
                 runs,
             };
+            found.extend(crate::cuts::check(&cell.stack, &report.name, &at.runs));
             found.extend(at.all());
         }
         for stack in &book.stacks {
@@ -101,6 +102,19 @@ fn of_study(book: &Book, analysis: &Analysis) -> Vec<Check> {
         ));
     }
     for stack in &book.stacks {
+        if let Some(device) = stack
+            .layers
+            .split('/')
+            .find_map(|layer| layer.strip_prefix("modelled "))
+        {
+            found.push(whole(
+                "modelled device",
+                Some(&stack.name),
+                Status::Note,
+                format!("stands on LUNs that behave as {device} by calculation"),
+                "take it as a statement about that model; it is never ranked with a stack on real devices",
+            ));
+        }
         if let Some(injected) = &stack.injected {
             found.push(whole(
                 "planted disadvantage",

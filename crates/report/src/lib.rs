@@ -14,6 +14,7 @@ mod cells;
 mod changes;
 mod checks;
 mod contrast;
+mod cuts;
 mod differences;
 mod doubts;
 mod figures;
