@@ -239,9 +239,7 @@ impl Trial<'_> {
             stand.describe(ledger, &devices)?;
         }
         self.site.drop_caches()?;
-        for service in self.site.luns.services_of(&stand.stack) {
-            service.ask(&serde_json::json!({ "do": "warm" }))?;
-        }
+        self.site.luns.warm(&stand.stack)?;
         let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
         let apart = stand.places_apart();
         let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];

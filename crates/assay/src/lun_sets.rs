@@ -294,6 +294,14 @@ impl LunSets {
             .collect()
     }
 
+    /// What models play from memory lies there again, after caches were dropped.
+    pub(crate) fn warm(&self, stack: &Stack) -> anyhow::Result<()> {
+        for service in self.services_of(stack) {
+            service.ask(&serde_json::json!({ "do": "warm" }))?;
+        }
+        Ok(())
+    }
+
     /// The services of a trial have been stopped by the journal.
     pub(crate) fn unserved(&mut self) {
         self.services.clear();

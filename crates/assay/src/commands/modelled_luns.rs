@@ -58,7 +58,7 @@ pub(super) fn classes() -> String {
 
 /// The same as JSON.
 pub(super) fn classes_as_json() -> Vec<Value> {
-    let of = |preset: &plan::Preset| {
+    let of = |preset: &plan::DevicePreset| {
         let specs = plan::specs(preset.model).iter().zip(preset.values);
         let parameters: serde_json::Map<String, Value> = specs
             .map(|(spec, value)| (spec.name.to_string(), json!(value)))
