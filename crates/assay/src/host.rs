@@ -3,6 +3,7 @@
 //! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
 
 use crate::clients::Clients;
+use crate::device_faults::DeviceFaults;
 use crate::device_models::DeviceModels;
 use crate::device_service::Service;
 use crate::grouped::Health;
@@ -93,6 +94,8 @@ pub(crate) struct Host<'a> {
     clients: Option<Clients>,
     /// Modelled devices under the stack.
     models: DeviceModels<'a>,
+    /// What goes wrong with them.
+    faults: DeviceFaults,
 }
 
 impl<'a> Host<'a> {
@@ -116,6 +119,7 @@ impl<'a> Host<'a> {
             copies: 1.0,
             clients: None,
             models: DeviceModels::new(Vec::new()),
+            faults: DeviceFaults::default(),
         }
     }
 
@@ -145,8 +149,9 @@ impl<'a> Host<'a> {
     }
 
     /// Counts what these modelled devices do.
-    pub(crate) fn with_models(mut self, services: Vec<&'a Service>) -> Host<'a> {
+    pub(crate) fn with_models(mut self, services: Vec<&'a Service>, faults: DeviceFaults) -> Host<'a> {
         self.models = DeviceModels::new(services);
+        self.faults = faults;
         self
     }
 
@@ -157,6 +162,10 @@ impl<'a> Host<'a> {
 }
 
 impl<P: Port> Surroundings<P> for Host<'_> {
+    fn expect(&mut self, phase: &plan::Phase) {
+        self.faults.expect(&phase.faults);
+    }
+
     fn begin(&mut self, instance: &mut Instance<P>) -> anyhow::Result<()> {
         self.writes = instance.counters().data_writes;
         self.start()
@@ -192,6 +201,7 @@ impl Host<'_> {
         if let Some(clients) = &mut self.clients {
             clients.start();
         }
+        self.faults.begin();
         Ok(())
     }
 
@@ -221,6 +231,7 @@ impl Host<'_> {
         let watched = watch.stop();
         let of_clients = self.clients.as_mut().map(|clients| clients.stop(&delta));
         let mut seen = Seen::default();
+        seen.remarks.extend(self.faults.end());
         seen.measures.extend(self.devices_of(&delta));
         seen.measures.extend(self.sides.iter().flat_map(|side| side.of(&delta)));
         match of_clients {

@@ -239,11 +239,15 @@ impl Trial<'_> {
             stand.describe(ledger, &devices)?;
         }
         self.site.drop_caches()?;
+        self.site.luns.warm(&stand.stack)?;
         let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
         let apart = stand.places_apart();
         let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
         let host = Host::new(devices, places, mounts, budget, health).with_log(&apart[0], &apart[1]);
-        let host = host.with_models(self.site.luns.services_of(&stand.stack));
+        let host = host.with_models(
+            self.site.luns.services_of(&stand.stack),
+            self.site.luns.faults_of(&stand.stack),
+        );
         let mut host = host.with_files(stand.data_files(sizes), stand.data_copies());
         let around = self.around();
         let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;

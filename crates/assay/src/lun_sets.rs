@@ -3,6 +3,7 @@
 //! Every step is journalled before it is taken. Prevents: a device touched that the study did not name, and a LUN file
 //! that one stack leaves warm or sparse for the next.
 
+use crate::device_faults::DeviceFaults;
 use crate::device_service::{self, Service};
 use crate::lun_power::Attached;
 use crate::progress::Progress;
@@ -12,6 +13,7 @@ use plan::{Device, DeviceModel, LunSource, Stack, Study};
 use stacks::{Journal, Undo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -37,7 +39,7 @@ pub(crate) struct LunSets {
     /// Devices by calculation, by LUN set.
     models: BTreeMap<String, Device>,
     /// The processes that play them in this trial.
-    services: BTreeMap<String, Service>,
+    services: BTreeMap<String, Arc<Service>>,
     /// Loop devices on what they serve.
     attached: BTreeMap<String, Vec<Attached>>,
 }
@@ -197,7 +199,7 @@ impl LunSets {
     /// Adds to an error what was done to the LUN files of these sets from outside: the cause of what the layers above then said.
     pub(crate) fn blame(&self, error: anyhow::Error, sets: &[&String]) -> anyhow::Error {
         let sets = sets.iter().filter_map(|name| self.sets.get(*name));
-        let dead = self.services.values().find_map(Service::dead);
+        let dead = self.services.values().find_map(|service| service.dead());
         if let Some(dead) = dead {
             return anyhow!("{dead}\n{}", crate::exit::chain(&error));
         }
@@ -261,13 +263,20 @@ impl LunSets {
             .context("a LUN")?
             .to_owned();
         let service = Service::start(set, device, &files, &dir, seed, journal)?;
-        self.services.insert(set.to_string(), service);
+        self.services.insert(set.to_string(), Arc::new(service));
         Ok(true)
     }
 
     /// The process that plays the devices of a set.
     pub(crate) fn service(&self, set: &str) -> Option<&Service> {
-        self.services.get(set)
+        self.services.get(set).map(Arc::as_ref)
+    }
+
+    /// By the set they serve: what can go wrong under a stack.
+    pub(crate) fn faults_of(&self, stack: &Stack) -> DeviceFaults {
+        let sets = stack.data.iter().chain(&stack.redo);
+        let found = sets.filter_map(|set| Some((set.clone(), Arc::clone(self.services.get(set)?))));
+        DeviceFaults::on(found.collect())
     }
 
     /// Those under a stack, data first.
@@ -283,6 +292,14 @@ impl LunSets {
             .flatten()
             .cloned()
             .collect()
+    }
+
+    /// What models play from memory lies there again, after caches were dropped.
+    pub(crate) fn warm(&self, stack: &Stack) -> anyhow::Result<()> {
+        for service in self.services_of(stack) {
+            service.ask(&serde_json::json!({ "do": "warm" }))?;
+        }
+        Ok(())
     }
 
     /// The services of a trial have been stopped by the journal.

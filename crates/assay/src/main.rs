@@ -7,6 +7,7 @@ mod cli;
 mod clients;
 mod commands;
 mod copying;
+mod device_faults;
 mod device_models;
 mod device_service;
 mod drive;

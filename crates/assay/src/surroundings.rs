@@ -23,6 +23,11 @@ pub(crate) struct Seen {
 
 /// Begins and ends the observation of a phase.
 pub(crate) trait Surroundings<P: Port> {
+    /// Which phase comes next.
+    fn expect(&mut self, phase: &plan::Phase) {
+        let _ = phase;
+    }
+
     /// Just before the first operation.
     fn begin(&mut self, instance: &mut Instance<P>) -> anyhow::Result<()>;
 

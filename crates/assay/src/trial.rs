@@ -244,6 +244,7 @@ fn one<P: Port + Send, S: Surroundings<P>>(
 ) -> anyhow::Result<Done> {
     let before = instance.counters();
     instance.count_overwritten();
+    surroundings.expect(phase);
     surroundings.begin(instance)?;
     let began = clock(instance);
     let mut told = Told::default();

@@ -157,3 +157,74 @@ fn a_killed_run_is_cleaned_up_with_its_devices() {
     assert_eq!(rig.belongings(&[]), before, "something is left");
     assert!(services(&rig).is_empty());
 }
+
+#[test]
+fn faults_of_a_phase_happen_and_are_told() {
+    let Some(rig) = able() else { return };
+    let before = rig.belongings(&[]);
+    let work = "kind = \"random\"\nupdate_pct = 25\nsessions = 4\nwork_unit = 4\ntime = \"600ms\"\n";
+    let text = format!(
+        r#"
+[study]
+name = "faults"
+time_limit = "20m"
+blocks = 4
+[luns.data]
+files = {{ count = 3, size = "80MiB", dir = "{}" }}
+model = "plain"
+[[stack]]
+name = "mirrored"
+kind = "diskgroup"
+data = "data"
+redundancy = "normal"
+[database]
+cache = "4MiB"
+schemas = 16
+scale = "32MiB"
+redo_size = "8MiB"
+checkpoint = "200ms"
+[[phase]]
+name = "whole"
+{work}
+[[phase]]
+name = "slow"
+{work}
+faults = [{{ kind = "slow", luns = "data", lun = 0, by = "40ms", time = "10s" }}]
+[[phase]]
+name = "gone"
+{work}
+faults = [{{ kind = "vanish", luns = "data", lun = 1, after = "200ms" }}]
+"#,
+        rig.work().display()
+    );
+    let (study, result) = (rig.study("f", &text), rig.result("f"));
+    let ran = rig.run(&study, &result, &[]);
+    ran.expect(0, &["INVALID", "the disk group lost disk1"]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let measures = ledger.measures().expect("measures");
+    let phases = ledger.phases().expect("phases");
+    let operations = |name: &str| -> f64 {
+        let own: Vec<_> = phases.iter().filter(|p| p.run.name == name).map(|p| p.id).collect();
+        let rows = measures.iter().filter(|row| own.contains(&row.phase));
+        rows.filter(|row| row.row.0 == Measure::EngineOperations)
+            .map(|row| row.row.1)
+            .sum()
+    };
+    let (whole, slow) = (operations("whole"), operations("slow"));
+    assert!(
+        slow < whole / 3.0,
+        "{slow} operations on a slow LUN, {whole} on a whole one"
+    );
+    for phase in &phases {
+        let invalid = matches!(&phase.run.status, ledger::PhaseStatus::Invalid(why) if why.contains("lost disk1"));
+        assert_eq!(invalid, phase.run.name == "gone", "{:?}", phase.run);
+    }
+    let events = ledger.events().expect("events");
+    let told = |words: &str| events.iter().filter(|e| e.text.contains(words)).count();
+    assert_eq!(
+        told("planted: LUN 0 of data takes 40ms longer for each request after 0s, for 10s"),
+        4
+    );
+    assert_eq!(told("planted: LUN 1 of data goes away after 200ms, for good"), 4);
+}

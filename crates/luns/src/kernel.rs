@@ -48,6 +48,18 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
+/// Lets the calling thread, and those it starts, go before all that is not of this kind: what plays a device must not wait for a turn.
+pub(crate) fn before_all_others() -> io::Result<()> {
+    // SAFETY: the structure is plain numbers, and one of zeros is a valid one.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 10;
+    // SAFETY: 0 names the calling thread; the structure outlives the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The number of a loop device that was free a moment ago; the kernel makes a new one when all are taken.
 pub(crate) fn free_loop_number(control: impl AsFd) -> io::Result<u32> {
     // SAFETY: this request takes no argument and returns a number.

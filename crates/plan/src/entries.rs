@@ -341,8 +341,8 @@ fn database(database: &Database) -> Keys {
     ]
 }
 
-fn phase_keys(phase: &Phase) -> Keys {
-    let kind = match phase.kind {
+fn phase_word(kind: &PhaseKind) -> &'static str {
+    match kind {
         PhaseKind::Random(_) => "random",
         PhaseKind::Scan(_) => "scan",
         PhaseKind::Age(_) => "age",
@@ -351,8 +351,11 @@ fn phase_keys(phase: &Phase) -> Keys {
         PhaseKind::Tpcc(_) => "tpcc",
         PhaseKind::Bulk(_) => "bulk",
         PhaseKind::PowerCut(_) => "power_cut",
-    };
-    let mut keys = vec![("name", quoted(&phase.name)), ("kind", quoted(kind))];
+    }
+}
+
+fn phase_keys(phase: &Phase) -> Keys {
+    let mut keys = vec![("name", quoted(&phase.name)), ("kind", quoted(phase_word(&phase.kind)))];
     if matches!(
         phase.kind,
         PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_)

@@ -55,6 +55,23 @@ pub struct Check {
     pub advice: String,
 }
 
+/// A stack on LUNs that behave as another device.
+fn on_a_model(stack: &ledger::Stack) -> Option<Check> {
+    let device = stack
+        .layers
+        .split('/')
+        .find_map(|layer| layer.strip_prefix("modelled "))?;
+    Some(Check {
+        subject: "modelled device".into(),
+        stack: Some(stack.name.clone()),
+        phase: None,
+        status: Status::Note,
+        figure: format!("stands on LUNs that behave as {device} by calculation"),
+        threshold: "none".into(),
+        advice: "take it as a statement about that model; it is never ranked with a stack on real devices".into(),
+    })
+}
+
 /// All checks, study first, then by phase and stack.
 pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
     let mut found = of_study(book, analysis);
@@ -71,6 +88,7 @@ pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
                 kind: head.kind,
                 runs,
             };
+            found.extend(crate::cuts::check(&cell.stack, &report.name, &at.runs));
             found.extend(at.all());
         }
         for stack in &book.stacks {
@@ -101,6 +119,7 @@ fn of_study(book: &Book, analysis: &Analysis) -> Vec<Check> {
         ));
     }
     for stack in &book.stacks {
+        found.extend(on_a_model(stack));
         if let Some(injected) = &stack.injected {
             found.push(whole(
                 "planted disadvantage",

@@ -15,6 +15,7 @@ mod cells;
 mod changes;
 mod checks;
 mod contrast;
+mod cuts;
 mod databases;
 mod differences;
 mod doubts;

@@ -1,6 +1,6 @@
 //! `assay check`: what a study would do, before it does anything.
 
-use super::{engines, print, print_json, proportions, run};
+use super::{engines, modelled_luns, print, print_json, proportions, run};
 use crate::cli;
 use crate::exit::Failure;
 use plan::{LunSource, Scale, StackKind, Study};
@@ -131,6 +131,7 @@ impl Facts {
         }
         text.push_str(&proportions::words(study, &proportions::rows(study, blocks)));
         slob(&mut text, study);
+        text.push_str(&modelled_luns::words(study));
         self.touches(&mut text);
         text.push_str("\nNothing was touched.\n");
         text

@@ -14,11 +14,11 @@ use std::path::PathBuf;
 /// Threads that move data: what a queue of the model finds served at a time below it.
 const THREADS: usize = 8;
 
+/// More than this would not stay in memory on an ordinary machine.
+const WARM_BYTES_MAX: u64 = 4 << 30;
+
 pub(crate) fn serve() -> Result<(), Failure> {
-    // The kernel may reclaim memory by writing to a LUN that we serve: our own allocations must not wait for that.
-    let _ = rustix::process::configure_io_flusher_behavior(true);
-    // It plays hardware, and hardware does not wait for a turn.
-    let _ = rustix::process::setpriority_process(None, -20);
+    luns::serve::become_hardware();
     let mut lines = std::io::stdin().lock().lines();
     let Some(Ok(first)) = lines.next() else {
         return Err(Failure::Usage(anyhow!(
@@ -92,6 +92,10 @@ fn start(order: &Value) -> anyhow::Result<Served> {
 fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
     Ok(match order["do"].as_str().unwrap_or_default() {
         "count" => counted(served),
+        "warm" => {
+            served.warm(WARM_BYTES_MAX);
+            json!({ "ok": true })
+        }
         "stop power" => {
             served.stop_power();
             json!({ "ok": true })

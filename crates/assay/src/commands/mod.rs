@@ -7,6 +7,7 @@ mod device_service;
 mod dg;
 mod engines;
 mod import;
+mod modelled_luns;
 mod page_file;
 mod proportions;
 mod published;

@@ -1,6 +1,6 @@
 //! `assay stacks`: which stacks this machine can build, and the cure for those it cannot.
 
-use super::{print, print_json};
+use super::{modelled_luns, print, print_json};
 use crate::cli;
 use crate::exit::Failure;
 use serde_json::json;
@@ -17,7 +17,7 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
                 })
             })
             .collect();
-        return print_json(&json!({ "schema": 1, "stacks": rows }));
+        return print_json(&json!({ "schema": 1, "stacks": rows, "devices": modelled_luns::classes_as_json() }));
     }
     let mut text = String::new();
     for b in &probed {
@@ -36,5 +36,6 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
         "{:<10} {:<4} simulated in virtual time: never ranked with real stacks",
         "model", "yes"
     );
+    text.push_str(&modelled_luns::classes());
     print(&text)
 }

@@ -197,6 +197,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
             asked = Some(sql.broken(scale)?);
         }
         site.drop_caches()?;
+        site.luns.warm(&stand.stack)?;
         let health = || None;
         let host = Host::new(
             devices.clone(),
@@ -205,6 +206,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
             site.prepared.budget,
             &health,
         );
+        let host = host.with_models(site.luns.services_of(&stand.stack), site.luns.faults_of(&stand.stack));
         let mut host = host.with_clients(server);
         let mut work = phase::Work {
             trial,

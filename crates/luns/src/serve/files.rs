@@ -98,6 +98,21 @@ impl Files {
         })
     }
 
+    /// Reads everything once, so that it lies in the page cache; nothing where that is not used, or where it would not stay there.
+    pub(super) fn warm(&self, most_bytes: u64) {
+        let all: u64 = self.luns.iter().map(|lun| lun.bytes).sum();
+        if !self.cached || all > most_bytes {
+            return;
+        }
+        let mut piece = vec![0; 1 << 20];
+        for lun in &self.luns {
+            let mut at = 0;
+            while let Ok(read @ 1..) = rustix::io::pread(&lun.fd, &mut piece, at) {
+                at += read as u64;
+            }
+        }
+    }
+
     pub(super) fn flushes(&self) -> u64 {
         self.flushes.load(Ordering::Relaxed)
     }

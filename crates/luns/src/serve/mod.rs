@@ -23,6 +23,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+/// Makes a process fit to play hardware: call it on the first thread, before anything else is started.
+pub fn become_hardware() {
+    // The kernel may reclaim memory by writing to a LUN that we serve: our own allocations must not wait for that.
+    let _ = rustix::process::configure_io_flusher_behavior(true);
+    // Hardware does not wait for a turn. Where the one is not given (a control group without real time), the other is.
+    if crate::kernel::before_all_others().is_err() {
+        let _ = rustix::process::setpriority_process(None, -20);
+    }
+}
+
 /// What is served.
 pub struct ServeOptions {
     /// LUN files, written in full.
@@ -90,6 +100,12 @@ impl Served {
     /// The directory it is mounted on.
     pub fn place(&self) -> &Path {
         &self.place
+    }
+
+    /// Reads LUN files of at most so many bytes, all together, into the page cache where that is used: what the model calls a
+    /// millisecond must not wait for the disk below.
+    pub fn warm(&self, most_bytes: u64) {
+        self.files.warm(most_bytes);
     }
 
     /// What the model did.

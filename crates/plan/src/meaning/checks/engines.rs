@@ -140,6 +140,10 @@ fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
 
 fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, findings: &mut Findings) {
     let span = place(&w.kind, &w.span);
+    if let Some(fault) = w.faults.first().filter(|_| stack.engine.is_sql()) {
+        let cure = "put this phase into a study of the page engine: engine = \"pages\"";
+        findings.add(&fault.span, "faults are planted under the page engine only", cure);
+    }
     match (&phase.kind, stack.engine.is_sql()) {
         (PhaseKind::Tpcc(_) | PhaseKind::Bulk(_), false) => {
             let message = format!("stack {:?} has the page engine, which knows no SQL", stack.name);

@@ -22,6 +22,7 @@ pub(super) fn workers(written: &WrittenStudy, study: &Study, findings: &mut Find
         let hot = match &phase.kind {
             PhaseKind::Random(random) => random.hot_schema_frequency,
             PhaseKind::Rebalance(rebalance) => rebalance.work.hot_schema_frequency,
+            PhaseKind::PowerCut(cut) => cut.work.hot_schema_frequency,
             _ => 0,
         };
         if hot > 0 && workers > 1 {

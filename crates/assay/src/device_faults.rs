@@ -1,0 +1,122 @@
+//! What a study plants in modelled LUNs while a phase runs: at its time, for its time.
+//!
+//! Takes the faults of a phase and the services of the stack's LUN sets; a thread of its own sets and takes them back. Prevents: a
+//! fault that outlives its phase because the phase ended early, and one that is planted and nowhere told.
+
+use crate::device_service::Service;
+use plan::{DeviceFault, FaultKind};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How exactly times are kept.
+const STEP: Duration = Duration::from_millis(2);
+
+/// Faults of the trial's phases, one phase after the other.
+#[derive(Default)]
+pub(crate) struct DeviceFaults {
+    services: BTreeMap<String, Arc<Service>>,
+    /// Those that hold now; one for good stays until the trial ends.
+    standing: Arc<Mutex<Vec<DeviceFault>>>,
+    coming: Vec<DeviceFault>,
+    running: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+}
+
+impl DeviceFaults {
+    pub(crate) fn on(services: BTreeMap<String, Arc<Service>>) -> DeviceFaults {
+        DeviceFaults {
+            services,
+            standing: Arc::default(),
+            coming: Vec::new(),
+            running: None,
+        }
+    }
+
+    /// The faults of the phase that is about to begin.
+    pub(crate) fn expect(&mut self, faults: &[DeviceFault]) {
+        // Of a set that this stack does not stand on nothing can go wrong here.
+        let here = faults.iter().filter(|fault| self.services.contains_key(&fault.luns));
+        self.coming = here.cloned().collect();
+    }
+
+    /// The phase begins.
+    pub(crate) fn begin(&mut self) {
+        if self.coming.is_empty() {
+            return;
+        }
+        let mut events: Vec<(u64, bool, DeviceFault)> = Vec::new();
+        for fault in &self.coming {
+            events.push((fault.after.0, true, fault.clone()));
+            if let Some(time) = fault.time {
+                events.push((fault.after.0.saturating_add(time.0), false, fault.clone()));
+            }
+        }
+        events.sort_by_key(|(at, begins, _)| (*at, *begins));
+        let (services, standing) = (self.services.clone(), Arc::clone(&self.standing));
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let began = Instant::now();
+        let thread = std::thread::spawn(move || {
+            for (at, begins, fault) in events {
+                while began.elapsed() < Duration::from_nanos(at) {
+                    if stopped.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    std::thread::sleep(STEP);
+                }
+                let mut all = standing.lock().unwrap_or_else(PoisonError::into_inner);
+                all.retain(|other| begins || *other != fault);
+                if begins {
+                    all.push(fault);
+                }
+                tell(&services, &all);
+            }
+        });
+        self.running = Some((stop, thread));
+    }
+
+    /// The phase is over: what was to last a time ends. Gives what was planted, in words.
+    pub(crate) fn end(&mut self) -> Vec<String> {
+        let Some((stop, thread)) = self.running.take() else {
+            return Vec::new();
+        };
+        stop.store(true, Ordering::Relaxed);
+        let _ = thread.join();
+        let mut all = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|fault| fault.time.is_none());
+        tell(&self.services, &all);
+        self.coming.iter().map(|fault| format!("planted: {fault}")).collect()
+    }
+}
+
+impl Drop for DeviceFaults {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.running.take() {
+            stop.store(true, Ordering::Relaxed);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Tells each service all that holds on its LUNs. One that is gone is found elsewhere.
+fn tell(services: &BTreeMap<String, Arc<Service>>, standing: &[DeviceFault]) {
+    for (set, service) in services {
+        let own = standing.iter().filter(|fault| fault.luns == *set).map(order);
+        let _ = service.ask(&json!({ "do": "faults", "faults": own.collect::<Vec<_>>() }));
+    }
+}
+
+fn order(fault: &DeviceFault) -> Value {
+    let (offset, length, by) = match fault.kind {
+        FaultKind::Error { offset, length } | FaultKind::Corrupt { offset, length } => {
+            // No length: to the end.
+            (offset.0, if length.0 == 0 { u64::MAX } else { length.0 }, 0)
+        }
+        FaultKind::Slow { by } => (0, 0, by.0),
+        FaultKind::Vanish => (0, 0, 0),
+    };
+    json!({ "lun": fault.lun, "kind": fault.kind.word(), "offset": offset, "length": length, "by_ns": by })
+}
