@@ -114,7 +114,12 @@ fn taken(library: &Library, paths: &[&PathBuf], overwrite: bool) -> Result<Vec<s
         // A device that is opened so cannot be mounted, formatted or wiped by others meanwhile.
         let exclusive = if is_device { libc::O_EXCL } else { 0 };
         let mut options = std::fs::OpenOptions::new();
-        let file = options.read(true).write(true).custom_flags(exclusive).open(path).map_err(failed)?;
+        let file = options
+            .read(true)
+            .write(true)
+            .custom_flags(exclusive)
+            .open(path)
+            .map_err(failed)?;
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let what = format!("{} is in use by another process that runs OpenZFS", path.display());
             return Err(Refused::new(
