@@ -93,14 +93,31 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
             .map(|row| row.row.1)
             .collect()
     };
-    for measure in [Measure::ArcHits, Measure::ArcBytes, Measure::ZilCommits, Measure::TxgsSynced, Measure::LunUsedBytes] {
+    for measure in [
+        Measure::ArcHits,
+        Measure::ArcBytes,
+        Measure::ZilCommits,
+        Measure::TxgsSynced,
+        Measure::LunUsedBytes,
+    ] {
         let found = of("update", measure);
-        assert!(found.len() == 4 && found.iter().all(|value| *value > 0.0), "{}: {found:?}", measure.name());
+        assert!(
+            found.len() == 4 && found.iter().all(|value| *value > 0.0),
+            "{}: {found:?}",
+            measure.name()
+        );
     }
-    assert!(of("age", Measure::ArcMaxBytes).iter().all(|bytes| *bytes == (64 << 20) as f64));
+    assert!(
+        of("age", Measure::ArcMaxBytes)
+            .iter()
+            .all(|bytes| *bytes == (64 << 20) as f64)
+    );
     let fact = |key: &str| {
         let facts = ledger.facts().unwrap();
-        facts.into_iter().find(|fact| fact.scope == "stack:zfs" && fact.key == key).map(|fact| fact.value)
+        facts
+            .into_iter()
+            .find(|fact| fact.scope == "stack:zfs" && fact.key == key)
+            .map(|fact| fact.value)
     };
     assert!(fact("way to OpenZFS").is_some_and(|way| way.starts_with("userspace")));
     assert!(fact("OpenZFS").is_some_and(|version| version.starts_with("2.1.")));
@@ -134,14 +151,20 @@ fn a_killed_run_leaves_no_process_of_openzfs() {
                 break pid;
             }
         }
-        assert!(began.elapsed() < Duration::from_secs(90), "no process of OpenZFS was started");
+        assert!(
+            began.elapsed() < Duration::from_secs(90),
+            "no process of OpenZFS was started"
+        );
         std::thread::sleep(Duration::from_millis(20));
     };
     run.kill().unwrap();
     run.wait().unwrap();
     let killed = Instant::now();
     while std::path::Path::new(&format!("/proc/{server}")).exists() {
-        assert!(killed.elapsed() < Duration::from_secs(60), "process {server} outlives the run");
+        assert!(
+            killed.elapsed() < Duration::from_secs(60),
+            "process {server} outlives the run"
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
     bench.expect(0, &["clean"]);

@@ -18,7 +18,7 @@ pub(super) fn resolve(
     settle: &mut Settle<'_>,
 ) -> Vec<Stack> {
     settle.unique(written.stacks.iter().map(|stack| &stack.name), "stack");
-    let page = or(&written.database.page, Bytes(8 << 10), &written.header.span).value;
+    let page = or(&written.database.engine.page, Bytes(8 << 10), &written.header.span).value;
     let mut stacks = Vec::new();
     for stack in &written.stacks {
         let Some(kind) = &stack.kind else { continue };
