@@ -18,7 +18,7 @@ blocks = 4
 time_limit = "20m"
 seed = 5
 [luns.data]
-files = { count = 2, size = "128MiB", dir = "." }
+files = { count = 1, size = "128MiB", dir = "." }
 [[stack]]
 name = "group"
 kind = "diskgroup"
@@ -55,6 +55,15 @@ kind = "scan"
 users = 8
 "#;
 
+/// Tests that attach loop devices take turns.
+fn turn() -> std::fs::File {
+    let lock = "/tmp/assay-loop-tests.lock";
+    let made = || std::fs::OpenOptions::new().create(true).append(true).open(lock);
+    let turn = std::fs::File::open(lock).or_else(|_| made()).unwrap();
+    turn.lock().unwrap();
+    turn
+}
+
 fn has_openzfs() -> bool {
     let found = zpool::probe(&Launch::of(env!("CARGO_BIN_EXE_assay").as_ref()));
     if let Err(error) = &found {
@@ -75,6 +84,7 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
     if !has_openzfs() {
         return;
     }
+    let _turn = turn();
     let bench = Bench::new();
     bench.write("study.toml", STUDY);
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
@@ -128,6 +138,7 @@ fn a_killed_run_leaves_no_process_of_openzfs() {
     if !has_openzfs() {
         return;
     }
+    let _turn = turn();
     let bench = Bench::new();
     bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
     let mut run = Command::new(env!("CARGO_BIN_EXE_assay"))
