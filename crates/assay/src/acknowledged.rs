@@ -129,7 +129,7 @@ impl Found {
                 all.acknowledged += u64::from(*acknowledged);
                 all.lost += u64::from(*acknowledged && !whole);
                 all.half += u64::from(present > 0 && !whole);
-                if (*acknowledged && !whole) || (present > 0 && !whole) {
+                if !whole && (*acknowledged || present > 0) {
                     all.example(|| {
                         let said = if *acknowledged { "acknowledged" } else { "not acknowledged" };
                         let (first, of) = (transaction.changes.first(), transaction.changes.len());

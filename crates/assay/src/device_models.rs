@@ -61,7 +61,7 @@ impl<'a> DeviceModels<'a> {
     }
 
     /// After it: what the models did, and why the phase can't count, if so.
-    pub(crate) fn end(&self) -> anyhow::Result<(Vec<(Measure, f64)>, Option<String>)> {
+    pub(crate) fn end(&self) -> anyhow::Result<Modelled> {
         if self.services.is_empty() {
             return Ok((Vec::new(), None));
         }
@@ -80,6 +80,9 @@ impl<'a> DeviceModels<'a> {
         ))
     }
 }
+
+/// What models did in a phase, and why the phase can't count, if so.
+pub(crate) type Modelled = (Vec<(Measure, f64)>, Option<String>);
 
 /// Too late to be the device that was asked for.
 fn late(answered: f64, delay_ns: f64, modelled_ns: f64) -> Option<String> {

@@ -9,6 +9,7 @@ use crate::device_service::Service;
 use crate::grouped::Health;
 use crate::host_sides::Side;
 use crate::laid_out::DataFiles;
+use crate::pooled;
 use crate::surroundings::{Seen, Surroundings};
 use anyhow::Context;
 use ledger::{FileLayout, Measure, Sample};
@@ -17,6 +18,7 @@ use pages::Instance;
 use std::path::PathBuf;
 use std::time::Duration;
 use targets::Port;
+use zpool::{Counted, Zpool};
 
 /// Longest wait for devices to come to rest after a phase. On a shared disk others may keep it busy for ever.
 const REST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -96,6 +98,8 @@ pub(crate) struct Host<'a> {
     models: DeviceModels<'a>,
     /// What goes wrong with them.
     faults: DeviceFaults,
+    /// Processes that run pools of the stack, with what they had counted before the phase.
+    pools: Vec<(&'a Zpool, Counted)>,
 }
 
 impl<'a> Host<'a> {
@@ -120,6 +124,7 @@ impl<'a> Host<'a> {
             clients: None,
             models: DeviceModels::new(Vec::new()),
             faults: DeviceFaults::default(),
+            pools: Vec::new(),
         }
     }
 
@@ -132,6 +137,12 @@ impl<'a> Host<'a> {
     /// Counts the devices of the data and those of the redo log apart, if they are apart.
     pub(crate) fn with_log(mut self, data: &Devices, log: &Devices) -> Host<'a> {
         self.sides = Side::both((data, Side::DATA), (log, Side::LOG));
+        self
+    }
+
+    /// Counts what these pools do, and ends a phase only when they have written it.
+    pub(crate) fn with_pools(mut self, pools: impl IntoIterator<Item = &'a Zpool>) -> Host<'a> {
+        self.pools = pools.into_iter().map(|pool| (pool, Counted::default())).collect();
         self
     }
 
@@ -194,6 +205,9 @@ impl<P: Port> Surroundings<P> for Host<'_> {
 impl Host<'_> {
     /// Just before the first request.
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
+        for (pool, before) in &mut self.pools {
+            *before = pool.count()?;
+        }
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.models.begin()?;
@@ -217,6 +231,9 @@ impl Host<'_> {
 
     /// Syncs and waits for rest; gives the time that was spent only on proving it.
     pub(crate) fn rest(&mut self) -> anyhow::Result<u64> {
+        for (pool, _) in &self.pools {
+            pool.sync()?;
+        }
         for place in &self.sync {
             observers::syncfs(place)?;
         }
@@ -242,6 +259,10 @@ impl Host<'_> {
         seen.measures.extend(memory_of(&delta, &watched, self.budget));
         seen.measures
             .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
+        for (pool, before) in &self.pools {
+            seen.measures.extend(pooled::measures(before, &pool.count()?));
+            self.add_process(pool, &mut seen.measures);
+        }
         seen.samples = samples(&watched, &self.devices);
         let (modelled, late) = self.models.end()?;
         seen.measures.extend(modelled);
@@ -267,6 +288,21 @@ impl Host<'_> {
 }
 
 impl Host<'_> {
+    /// The memory of a pool's process; where no group counts it with ours, it is added to the whole.
+    fn add_process(&self, pool: &Zpool, measures: &mut Vec<(Measure, f64)>) {
+        let Some(bytes) = pooled::resident_bytes(pool) else {
+            return;
+        };
+        measures.push((Measure::PoolProcessBytes, bytes as f64));
+        let enforced = self.budget.is_some_and(|(_, how)| how > 0);
+        let total = measures
+            .iter_mut()
+            .find(|(measure, _)| *measure == Measure::MemoryTotalBytesPeak);
+        if let Some((_, total)) = total.filter(|_| !enforced) {
+            *total += bytes as f64;
+        }
+    }
+
     fn devices_of(&self, delta: &Delta) -> Vec<(Measure, f64)> {
         use Measure as M;
         let near = (

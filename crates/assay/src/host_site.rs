@@ -226,7 +226,7 @@ impl<'a> HostSite<'a> {
     /// Block devices for one trial of a stack, which names its LUN sets.
     pub(crate) fn places(&mut self, stack: &Stack, seed: u64, cancel: &AtomicBool) -> anyhow::Result<Places> {
         // A disk group does with files what it does with devices, so an ordinary user can have one.
-        let looped = stacks::is_root() || !matches!(stack.kind, StackKind::Diskgroup { .. });
+        let looped = stacks::is_root() || !matches!(stack.kind, StackKind::Diskgroup { .. } | StackKind::Zfs(_));
         let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {
             let Some(set) = set else { return Ok(Vec::new()) };
             let devices = self.luns.attach(set, looped, seed ^ salt, &mut self.journal, cancel)?;
@@ -338,7 +338,7 @@ pub(crate) fn on_models(study: &Study, stack: &Stack) -> bool {
 
 /// For each stack, why it can't be built here.
 pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
-    let probed = stacks::probe();
+    let probed = crate::pooled::probe();
     study
         .stacks
         .iter()

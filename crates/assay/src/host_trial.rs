@@ -8,6 +8,7 @@ use crate::grouped::{Changing, Health, Open};
 use crate::host::{Devices, Host};
 use crate::host_site::{HostSite, undone};
 use crate::inject;
+use crate::pooled::Pooled;
 use crate::rebalance::Regroup;
 use crate::result_file;
 use crate::site::{self, Turn};
@@ -54,8 +55,24 @@ pub(crate) struct Prepared {
     pub(crate) facts: Vec<(String, String)>,
 }
 
-/// What goes with ports: facts to disclose, what tells of losses, what can be rebalanced.
-type Beside<'a> = (Vec<(String, String)>, &'a Health<'a>, Option<&'a dyn Regroup>);
+/// What goes with ports: facts to disclose, what tells of losses, what can be rebalanced, what runs the pool.
+struct Beside<'a> {
+    facts: Vec<(String, String)>,
+    health: &'a Health<'a>,
+    regroup: Option<&'a dyn Regroup>,
+    pool: Option<&'a Pooled>,
+}
+
+impl Beside<'_> {
+    fn nothing() -> Beside<'static> {
+        Beside {
+            facts: Vec::new(),
+            health: &|| None,
+            regroup: None,
+            pool: None,
+        }
+    }
+}
 
 /// A trial under way.
 pub(crate) struct Trial<'a> {
@@ -141,6 +158,7 @@ impl Trial<'_> {
         let mut opened: Vec<Opened<P>> = Vec::new();
         opened.resize_with(self.stands.len(), || Opened {
             group: None,
+            pool: None,
             used: false,
         });
         let (mut at, mut first) = (0, 0);
@@ -179,11 +197,18 @@ impl Trial<'_> {
         opened.used = true;
         let depth = sizes.depth(stand.built.data.len());
         let memory = sizes.memory_bytes();
-        let driven = match &opened.group {
-            Some(group) => {
+        let pool = opened.pool.as_ref();
+        let driven = match (&opened.group, pool) {
+            (_, Some(pool)) => self.drive_pooled(ledger, stand, pool, (memory, depth), first),
+            (Some(group), None) => {
                 let regroup = Changing { grouped: group, open };
                 let health = || group.lost();
-                let with: Beside<'_> = (group.facts(), &health, Some(&regroup));
+                let with = Beside {
+                    facts: group.facts(),
+                    health: &health,
+                    regroup: Some(&regroup),
+                    pool: None,
+                };
                 if group.has_two() {
                     let ports = (0..workers).map(|_| group.port_of_two(open, memory, depth));
                     self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, with)
@@ -192,14 +217,38 @@ impl Trial<'_> {
                     self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, with)
                 }
             }
-            None => {
+            (None, None) => {
                 let ports = (0..workers)
                     .map(|_| Ok(stand.plain_port(open, sizes, memory, depth)?))
                     .collect::<anyhow::Result<Vec<_>>>()?;
-                self.drive_ports(ledger, stand, ports, first, (Vec::new(), &|| None, None))
+                self.drive_ports(ledger, stand, ports, first, Beside::nothing())
             }
         };
         driven.map_err(|error| name_files(error, &[stand]))
+    }
+
+    /// The same on a pool.
+    fn drive_pooled(
+        &self,
+        ledger: &mut Ledger,
+        stand: &Stand,
+        pool: &Pooled,
+        (memory, depth): (u64, usize),
+        first: usize,
+    ) -> anyhow::Result<Leg> {
+        let beside = Beside {
+            facts: pool.facts()?,
+            pool: Some(pool),
+            ..Beside::nothing()
+        };
+        let inject = stand.stack.inject;
+        let seed = self.turn.block.seed;
+        let ports = (0..self.site.study.workers).map(|_| pool.port(memory, depth));
+        if inject::is_planted(&inject) {
+            let ports = ports.map(|port| Ok(inject::planted(port?, inject, seed)));
+            return self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, beside);
+        }
+        self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, beside)
     }
 
     /// Loads the database, or opens what was copied here, and runs phases.
@@ -209,7 +258,7 @@ impl Trial<'_> {
         stand: &Stand,
         ports: Vec<P>,
         first: usize,
-        (facts, health, regroup): Beside<'_>,
+        beside: Beside<'_>,
     ) -> anyhow::Result<Leg> {
         let (sizes, turn, files) = (self.sizes, self.turn, stand.files());
         let loads = first == 0;
@@ -222,7 +271,7 @@ impl Trial<'_> {
         };
         if self.first && loads {
             result_file::facts(ledger, &stand.scope(), stand.granted()?)?;
-            result_file::facts(ledger, &stand.scope(), facts)?;
+            result_file::facts(ledger, &stand.scope(), beside.facts)?;
         }
         if loads {
             record_extents(&mut instance, &files, self.id, ledger, "loaded")?;
@@ -243,14 +292,15 @@ impl Trial<'_> {
         let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
         let apart = stand.places_apart();
         let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
-        let host = Host::new(devices, places, mounts, budget, health).with_log(&apart[0], &apart[1]);
+        let host = Host::new(devices, places, mounts, budget, beside.health).with_log(&apart[0], &apart[1]);
         let host = host.with_models(
             self.site.luns.services_of(&stand.stack),
             self.site.luns.faults_of(&stand.stack),
         );
+        let host = host.with_pools(beside.pool.map(Pooled::zpool));
         let mut host = host.with_files(stand.data_files(sizes), stand.data_copies());
         let around = self.around();
-        let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;
+        let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, beside.regroup)?;
         if let Leg::Done | Leg::Full = leg {
             let asked = record_extents(&mut instance, &files, self.id, ledger, "at the end");
             // A full file system may refuse even to say where its files lie.
@@ -299,8 +349,11 @@ impl Trial<'_> {
         if self.first && !opened[to].used {
             result_file::facts(ledger, &target.scope(), target.granted()?)?;
             target.describe(ledger, &devices[1])?;
-            let facts = opened[to].group.as_ref().map(|group| group.facts());
-            result_file::facts(ledger, &target.scope(), facts.unwrap_or_default())?;
+            let mut facts = opened[to].group.as_ref().map(|group| group.facts()).unwrap_or_default();
+            if let Some(pool) = &opened[to].pool {
+                facts.extend(pool.facts()?);
+            }
+            result_file::facts(ledger, &target.scope(), facts)?;
         }
         let way = Way {
             phase,
@@ -319,6 +372,11 @@ impl Trial<'_> {
         let budget = self.site.prepared.budget;
         let host = Host::new(both, target.places(), mounts, budget, &health);
         let host = host.with_sides(&devices[0], &devices[1]);
+        let host = host.with_pools(
+            [from, to]
+                .into_iter()
+                .filter_map(|nth| opened[nth].pool.as_ref().map(Pooled::zpool)),
+        );
         let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
         let around = self.around();
         let done = around.recorded(ledger, phase, ordinal, || {

@@ -23,6 +23,7 @@ mod laid_out;
 mod lun_power;
 mod lun_sets;
 mod modelled;
+mod pooled;
 mod power_cut;
 mod progress;
 mod rebalance;

@@ -211,6 +211,7 @@ pub(crate) fn kind_word(kind: &StackKind) -> &'static str {
         StackKind::Btrfs { .. } => "btrfs",
         StackKind::Diskgroup { .. } => "diskgroup",
         StackKind::Server { .. } => "server",
+        StackKind::Zfs(_) => "zfs",
         StackKind::Model(_) => "model",
     }
 }

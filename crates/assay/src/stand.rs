@@ -8,6 +8,7 @@ use crate::grouped::{self, Grouped, Open};
 use crate::host::Devices;
 use crate::host_site::HostSite;
 use crate::laid_out::DataFiles;
+use crate::pooled::Pooled;
 use crate::result_file;
 use crate::site::Turn;
 use crate::sizes::Sizes;
@@ -19,6 +20,7 @@ use plan::{CopyTarget, PhaseKind, Stack, Study};
 use stacks::{Built, Place};
 use std::path::{Path, PathBuf};
 use targets::{Access, FileId, OpenSpec, Port, TargetError, Way};
+use zpool::ZpoolPort;
 
 /// A stack that stands, before the engine has opened anything on it.
 pub(crate) struct Stand {
@@ -151,7 +153,7 @@ impl Stand {
 
     /// The engine's files, by their number in a port on this stand.
     pub(crate) fn files(&self) -> Files {
-        if self.built.redo_group.is_some() {
+        if self.built.redo_group.is_some() && !Pooled::is(&self.stack) {
             return grouped::files_of_two();
         }
         let data = self.built.data.len() as u16;
@@ -248,12 +250,19 @@ impl Stand {
                 Redundancy::Normal => 2,
                 Redundancy::High => 3,
             },
+            StackKind::Zfs(zfs) if zfs.vdevs == plan::Vdevs::Mirror => self.lun_count(),
             StackKind::Btrfs {
                 profile: BtrfsProfile::Raid1,
                 ..
             } => 2,
             _ => 1,
         }
+    }
+
+    /// LUNs of the data.
+    fn lun_count(&self) -> u32 {
+        let redo = self.built.redo_group.map_or(0, |(_, luns)| luns);
+        (self.built.devices.len() - redo) as u32
     }
 
     /// The data files, to see how they lie.
@@ -264,6 +273,10 @@ impl Stand {
 
     /// What the kernel really gave on the data and the redo log.
     pub(crate) fn granted(&self) -> anyhow::Result<Vec<(String, String)>> {
+        if Pooled::is(&self.stack) {
+            // The probe writes what it read, and nobody may write under a pool. The pool's own facts say how it goes.
+            return Ok(Vec::new());
+        }
         let mut facts = Vec::new();
         let redo_disks = self
             .built
@@ -349,13 +362,18 @@ pub(crate) fn path_of(place: &Place) -> &Path {
 /// What the engine has open on a stand: its group, if it is one, and whether a database is or was there.
 pub(crate) struct Opened<P: Port> {
     pub(crate) group: Option<Grouped<P>>,
+    pub(crate) pool: Option<Pooled>,
     pub(crate) used: bool,
 }
 
 impl<P: Port> Opened<P> {
     /// Makes the group of a stand that is one and has none yet.
     pub(crate) fn prepare(&mut self, stand: &Stand, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<()> {
-        if stand.is_grouped() && self.group.is_none() {
+        if Pooled::is(&stand.stack) {
+            if self.pool.is_none() {
+                self.pool = Some(Pooled::make(&stand.stack, &stand.built, sizes)?);
+            }
+        } else if stand.is_grouped() && self.group.is_none() {
             self.group = Some(Grouped::make(&stand.stack, &stand.built, sizes, open)?);
         }
         Ok(())
@@ -370,6 +388,9 @@ impl<P: Port> Opened<P> {
         memory: u64,
         depth: usize,
     ) -> anyhow::Result<Either<P>> {
+        if let Some(pool) = &self.pool {
+            return Ok(Either::Pooled(Box::new(pool.port(memory, depth)?)));
+        }
         Ok(match &self.group {
             Some(group) if group.has_two() => Either::OfTwo(Box::new(group.port_of_two(open, memory, depth)?)),
             Some(group) => Either::Grouped(Box::new(group.port(open, memory, depth)?)),
@@ -383,6 +404,7 @@ pub(crate) enum Either<P: Port> {
     Plain(P),
     Grouped(Box<GroupPort<P>>),
     OfTwo(Box<GroupPort<GroupPort<P>>>),
+    Pooled(Box<ZpoolPort>),
 }
 
 impl<P: Port> Either<P> {
@@ -391,6 +413,7 @@ impl<P: Port> Either<P> {
             Either::Plain(port) => port,
             Either::Grouped(port) => port.as_mut(),
             Either::OfTwo(port) => port.as_mut(),
+            Either::Pooled(port) => port.as_mut(),
         }
     }
 }

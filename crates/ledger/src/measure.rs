@@ -160,6 +160,18 @@ measures! {
     ModelLate, "model.late", "requests", "answers that came more than 500 us after the model's time";
     ModelDelayNs, "model.delay_ns", "ns", "time that answers came after the model's, summed over requests";
     ModelServiceNs, "model.service_ns", "ns", "time that the model took for its requests, waiting included, summed over requests";
+    ArcBytes, "arc.bytes", "bytes", "size of OpenZFS's adaptive replacement cache after the phase";
+    ArcMaxBytes, "arc.max_bytes", "bytes", "size that the adaptive replacement cache may have";
+    ArcHits, "arc.hits", "accesses", "accesses of all kinds that the adaptive replacement cache had, metadata and read-ahead included";
+    ArcMisses, "arc.misses", "accesses", "accesses of all kinds that the adaptive replacement cache had not";
+    ArcDataHits, "arc.data_hits", "accesses", "accesses to data asked for that the adaptive replacement cache had";
+    ArcDataMisses, "arc.data_misses", "accesses", "accesses to data asked for that the adaptive replacement cache had not";
+    ArcEvictedBytes, "arc.evicted_bytes", "bytes", "bytes that the adaptive replacement cache threw out";
+    ZilCommits, "zil.commits", "commits", "commits of OpenZFS's intent logs";
+    ZilBytes, "zil.bytes", "bytes", "bytes of records written to OpenZFS's intent logs";
+    TxgsSynced, "txg.synced", "groups", "transaction groups that OpenZFS wrote, of all pools of the stack together";
+    PoolFragmentationPercent, "pool.fragmentation", "percent", "fragmentation of the free space of the data's pool, as OpenZFS tells it";
+    PoolProcessBytes, "pool.process_bytes", "bytes", "resident memory of the process that runs OpenZFS, at the end of the phase";
     WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
 }
 

@@ -197,7 +197,7 @@ fn stack_keys(stack: &Stack) -> Keys {
     }
     let own_way = matches!(
         stack.kind,
-        StackKind::Model(_) | StackKind::Diskgroup { .. } | StackKind::Server { .. }
+        StackKind::Model(_) | StackKind::Diskgroup { .. } | StackKind::Server { .. } | StackKind::Zfs(_)
     );
     if !own_way {
         keys.push(("access", word(&stack.access)));
@@ -232,6 +232,7 @@ fn stack_keys(stack: &Stack) -> Keys {
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
         StackKind::Diskgroup { .. } => keys.extend(group_keys(&stack.kind)),
+        StackKind::Zfs(zfs) => keys.extend(zfs_keys(zfs, stack.redo.is_some())),
         StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => {}
     }
     keys.push(("inject.late", quoted(Share(stack.inject.late))));
@@ -306,6 +307,26 @@ fn fault(fault: &DeviceFault) -> String {
         .map(|(key, value)| format!("{key} = {value}"))
         .collect();
     format!("{{ {} }}", all.join(", "))
+}
+
+fn zfs_keys(zfs: &crate::zfs::Zfs, has_redo: bool) -> Keys {
+    let mut keys: Keys = zfs.via.iter().map(|via| ("via", word(via))).collect();
+    keys.extend([
+        ("preset", word(&zfs.preset)),
+        ("vdevs", word(&zfs.vdevs)),
+        ("ashift", zfs.ashift.to_string()),
+        ("recordsize", quoted(zfs.recordsize)),
+        ("compression", quoted(&zfs.compression)),
+        ("checksum", quoted(&zfs.checksum)),
+        ("primarycache", quoted(&zfs.primarycache)),
+        ("logbias", quoted(&zfs.logbias)),
+        ("sync", quoted(&zfs.sync)),
+        ("prefetch", zfs.prefetch.to_string()),
+        ("arc_max", quoted(zfs.arc_max)),
+    ]);
+    keys.extend(zfs.arc_min.map(|bytes| ("arc_min", quoted(bytes))));
+    keys.extend(has_redo.then(|| ("redo_as", word(&zfs.redo_as))));
+    keys
 }
 
 fn model_keys(model: &Model) -> Keys {

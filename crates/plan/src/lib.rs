@@ -19,6 +19,7 @@ mod space;
 mod study;
 mod units;
 mod written;
+mod zfs;
 
 pub use cut::{DeviceFault, FaultKind, PowerCut};
 pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
@@ -26,8 +27,10 @@ pub use engines::*;
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};
 pub use schedule::{Block, block};
+pub use space::zfs_room;
 pub use study::*;
 pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
+pub use zfs::{RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
 
 use error::Findings;
 use std::path::Path;

@@ -5,6 +5,7 @@
 
 use crate::meaning::checks::engines;
 use crate::study::{BtrfsProfile, Database, LunSource, PhaseKind, Redundancy, Scale, Stack, StackKind, Study};
+use crate::zfs::Vdevs;
 
 /// Bytes of a LUN set; `None` for devices and for sets that do not exist.
 pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
@@ -33,6 +34,10 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
         let luns = luns(study, stack.data.as_ref()?)? as u64;
         bytes = bytes / luns.max(1) * luns.saturating_sub(u64::from(reserve));
     }
+    if let StackKind::Zfs(zfs) = &stack.kind {
+        let luns = luns(study, stack.data.as_ref()?)? as u64;
+        return Some(zfs_room(zfs, bytes, luns.max(1)));
+    }
     match stack.kind {
         StackKind::Btrfs {
             profile: BtrfsProfile::Raid1,
@@ -47,6 +52,22 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
             ..
         } => Some(bytes / 3),
         _ => Some(bytes),
+    }
+}
+
+/// What a pool leaves for data: copies or parity, and the 1/32 that OpenZFS keeps for itself. Parity of records of a few sectors
+/// is not one LUN of several but half: with one parity sector for each row of data, and allocations in pairs, a record of `n`
+/// sectors takes `n + ceil(n / (luns - 1))` rounded up to an even number.
+pub fn zfs_room(zfs: &crate::zfs::Zfs, bytes: u64, luns: u64) -> u64 {
+    let kept = bytes / 32 * 31;
+    match zfs.vdevs {
+        Vdevs::Stripe => kept,
+        Vdevs::Mirror => kept / luns,
+        Vdevs::Raidz1 => {
+            let sectors = zfs.recordsize.0.div_ceil(1 << zfs.ashift).max(1);
+            let taken = (sectors + sectors.div_ceil((luns - 1).max(1))).next_multiple_of(2);
+            (kept as f64 * sectors as f64 / taken as f64) as u64
+        }
     }
 }
 

@@ -219,6 +219,8 @@ pub enum StackKind {
         /// Where it is, without a password.
         url: String,
     },
+    /// A pool of OpenZFS on LUNs.
+    Zfs(crate::zfs::Zfs),
     /// A simulated device in virtual time.
     Model(Model),
 }

@@ -31,7 +31,7 @@ pub enum Place {
     File(PathBuf),
     /// A whole block device.
     Device(PathBuf),
-    /// A file of the disk group that is to be made on the stack's devices.
+    /// A file of the disk group, or of the pool in user space, that is to be made on the stack's devices.
     Grouped(String),
 }
 
@@ -50,15 +50,16 @@ pub struct Built {
     pub layers: Vec<String>,
     /// Everything that shapes the result: (what, value), keys of the redo file system opened by "redo ".
     pub facts: Vec<(String, String)>,
-    /// UUID that the stack was journalled under: a disk group must be made with it, or its disks are not wiped.
+    /// UUID that the stack was journalled under: a disk group must be made with it, and a pool with the name made of it
+    /// ([`pool_name`](crate::pool_name)), or its disks are not wiped.
     pub uuid: [u8; 16],
-    /// A disk group of its own for the redo log: its UUID, and how many of the devices are its, the last ones.
+    /// A disk group or pool of its own for the redo log: its UUID, and how many of the devices are its, the last ones.
     pub redo_group: Option<([u8; 16], usize)>,
     /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off.
     pub usable_bytes: u64,
     /// Its file systems, data first.
     pub(crate) made: Vec<Made>,
-    mark: Mark,
+    pub(crate) mark: Mark,
 }
 
 /// Builds `stack` on `places`, with mount points in `work_dir` (which exists).
@@ -75,6 +76,7 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Path, journal: &mut Jour
             reserve,
             ..
         } => disk_group(places, *redundancy, au.0, *reserve as usize, mark, journal),
+        StackKind::Zfs(zfs) => crate::pool::pool(zfs, places, mark, journal),
         _ => file_systems(stack, places, work_dir, mark, journal),
     };
     built.inspect_err(|_| {
@@ -98,7 +100,7 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
     };
     for place in places.data.iter().chain(&places.redo) {
         // A disk group works on LUN files as well: those are made new for it and removed with the run.
-        let file = matches!(stack.kind, StackKind::Diskgroup { .. }) && place.is_file();
+        let file = matches!(stack.kind, StackKind::Diskgroup { .. } | StackKind::Zfs(_)) && place.is_file();
         if !device::is_block(place) && !file {
             return refuse(
                 &format!("{} is not a block device", place.display()),
@@ -297,7 +299,13 @@ fn disk_group(
 }
 
 /// Clears a device for its new owner, by whose UUID it will be wiped.
-fn claim(path: &Path, owner: &str, uuid: [u8; 16], marker: &str, journal: &mut Journal) -> Result<(), StackError> {
+pub(crate) fn claim(
+    path: &Path,
+    owner: &str,
+    uuid: [u8; 16],
+    marker: &str,
+    journal: &mut Journal,
+) -> Result<(), StackError> {
     journal.before(Undo::WipeSignature {
         device: path.to_owned(),
         filesystem: owner.to_owned(),
@@ -376,7 +384,7 @@ fn one_file_system(
     Ok((recipe, made))
 }
 
-fn layers(top: &str, devices: &[PathBuf]) -> Vec<String> {
+pub(crate) fn layers(top: &str, devices: &[PathBuf]) -> Vec<String> {
     let below: &[&str] = if devices.iter().all(|d| device::is_loop(d)) {
         &["loop", "file"]
     } else if devices.iter().all(|d| d.is_file()) {

@@ -72,6 +72,9 @@ pub(crate) fn release(path: &Path, kind: &str, uuid: &[u8; 16], marker: &str, ru
 
 /// Whether the file system of that kind and UUID lies on the device.
 pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool> {
+    if kind == "zfs" {
+        return holds_pool(path, &crate::pool::pool_name(uuid));
+    }
     let Some((magic_at, magic, uuid_at)) = superblock(kind) else {
         return Ok(false);
     };
@@ -82,6 +85,14 @@ pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool
     let mut id = [0u8; 16];
     file.read_exact_at(&mut id, uuid_at)?;
     Ok(found == magic && id == *uuid)
+}
+
+/// Whether the first label of a pool stands on the device that has this name: a list of names and values from 16 to 128 KiB.
+fn holds_pool(path: &Path, name: &str) -> io::Result<bool> {
+    let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+    let mut list = vec![0u8; 112 << 10];
+    file.read_exact_at(&mut list, 16 << 10)?;
+    Ok(list.windows(name.len()).any(|window| window == name.as_bytes()))
 }
 
 fn exclusive(path: &Path, patience: Duration) -> io::Result<File> {

@@ -76,6 +76,7 @@ pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> 
         | StackKind::Raw
         | StackKind::Diskgroup { .. }
         | StackKind::Server { .. }
+        | StackKind::Zfs(_)
         | StackKind::Model(_) => {
             return None;
         }

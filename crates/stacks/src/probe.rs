@@ -41,7 +41,8 @@ pub fn probe() -> Vec<Buildable> {
     found.extend([("ext4", "mkfs.ext4"), ("xfs", "mkfs.xfs"), ("btrfs", "mkfs.btrfs")].map(|(k, t)| file_system(k, t)));
     found.push(disk_group());
     found.push(yes("server", "a PostgreSQL server that is there already"));
-    found.extend(["lvm", "md", "zfs", "nfs"].map(|kind| Buildable {
+    found.push(zfs());
+    found.extend(["lvm", "md", "nfs"].map(|kind| Buildable {
         able: false,
         cure: "wait for a later version".to_owned(),
         ..yes(kind, "not in this version")
@@ -82,6 +83,17 @@ fn disk_group() -> Buildable {
         able: true,
         reason: "LUNs given whole to the engine; not Oracle ASM: no instance of its own, one host, its own format"
             .to_owned(),
+        cure: String::new(),
+        tool_version: String::new(),
+    }
+}
+
+/// Whether the library is here is found by who can load it.
+fn zfs() -> Buildable {
+    Buildable {
+        kind: "zfs",
+        able: true,
+        reason: "OpenZFS's library in a process of its own, on whole LUNs; not the kernel's module".to_owned(),
         cure: String::new(),
         tool_version: String::new(),
     }

@@ -44,7 +44,7 @@ pub enum Undo {
     WipeSignature {
         /// The device.
         device: PathBuf,
-        /// `ext4`, `xfs`, `btrfs` or `diskgroup`.
+        /// `ext4`, `xfs`, `btrfs`, `diskgroup` or `zfs`.
         filesystem: String,
         /// The UUID given to mkfs; another content is left alone.
         uuid: [u8; 16],

@@ -22,6 +22,8 @@ pub struct Tuning {
     pub direct: bool,
     /// Seconds after which a transaction group is closed at the latest; `None`: the library's own 5.
     pub txg_timeout_s: Option<u32>,
+    /// Most bytes of changes that are not on the devices yet; `None`: the library's own tenth of the machine's memory.
+    pub dirty_max_bytes: Option<u64>,
 }
 
 impl Tuning {
@@ -36,6 +38,7 @@ impl Tuning {
             prefetch: true,
             direct: true,
             txg_timeout_s: None,
+            dirty_max_bytes: None,
         }
     }
 }

@@ -141,7 +141,8 @@ impl Server {
             && library.set("zfs_flags", 0i32)
             && library.set("zfs_prefetch_disable", i32::from(!tuning.prefetch))
             && library.set("zfs_txg_timeout", tuning.txg_timeout_s.unwrap_or(5) as i32)
-            && library.set("spa_config_path", nowhere);
+            && library.set("spa_config_path", nowhere)
+            && tuning.dirty_max_bytes.is_none_or(|bytes| library.set("zfs_dirty_data_max", bytes));
         if !known {
             return Err(Refused::new(
                 "the library lacks one of its parameters",

@@ -38,7 +38,7 @@ impl Facts {
     fn of(study: &Study) -> Facts {
         let estimate = plan::estimate(study, LOAD_RATE);
         let blocks = estimate.blocks(study);
-        let probed = stacks::probe();
+        let probed = crate::pooled::probe();
         let mut skipped = Vec::new();
         for stack in &study.stacks {
             let kind = crate::site::kind_word(&stack.kind);
@@ -323,6 +323,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
             StackKind::Server { .. } => {
                 creates.push(format!("databases named assay_* on the server of stack {}", stack.name))
             }
+            StackKind::Zfs(_) => creates.push(format!("a pool of OpenZFS for stack {}", stack.name)),
             StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
             _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
         }

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::fmt::Write;
 
 pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
-    let probed = ::stacks::probe();
+    let probed = crate::pooled::probe();
     if flags.json {
         let rows: Vec<_> = probed
             .iter()

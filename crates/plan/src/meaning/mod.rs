@@ -14,6 +14,7 @@ mod phases;
 mod published;
 mod sql;
 mod stacks;
+mod zfs;
 
 pub(crate) use stacks::word as stack_word;
 

@@ -18,6 +18,7 @@ pub(super) fn resolve(
     settle: &mut Settle<'_>,
 ) -> Vec<Stack> {
     settle.unique(written.stacks.iter().map(|stack| &stack.name), "stack");
+    let page = or(&written.database.engine.page, Bytes(8 << 10), &written.header.span).value;
     let mut stacks = Vec::new();
     for stack in &written.stacks {
         let Some(kind) = &stack.kind else { continue };
@@ -29,7 +30,7 @@ pub(super) fn resolve(
         };
         stacks.push(Stack {
             name: settle.name(&stack.name, "stack"),
-            kind: kind_of(stack, kind.value, luns, settle),
+            kind: kind_of(stack, kind.value, luns, page, settle),
             data: stack.data.as_ref().map(|at| at.value.clone()),
             redo: stack.redo.as_ref().and_then(|at| at.value.clone()),
             access: or(&stack.access, usual, &stack.span).value,
@@ -51,7 +52,7 @@ fn width(luns: &[LunSet], name: &Option<At<String>>) -> Option<usize> {
     })
 }
 
-fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], settle: &mut Settle<'_>) -> StackKind {
+fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, settle: &mut Settle<'_>) -> StackKind {
     let mount_options = options(&stack.mount_options, word, "mount_options", settle);
     let mkfs_options = options(&stack.mkfs_options, word, "mkfs_options", settle);
     match word {
@@ -86,6 +87,7 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], settle: &mut 
         StackWord::Server => StackKind::Server {
             url: engines::url(stack, settle),
         },
+        StackWord::Zfs => StackKind::Zfs(super::zfs::zfs(stack, page, settle)),
         StackWord::Model => StackKind::Model(model(&stack.model, &stack.span, settle)),
     }
 }
@@ -304,6 +306,7 @@ pub(crate) fn word(kind: &StackKind) -> &'static str {
         StackKind::Btrfs { .. } => StackWord::Btrfs.word(),
         StackKind::Diskgroup { .. } => StackWord::Diskgroup.word(),
         StackKind::Server { .. } => StackWord::Server.word(),
+        StackKind::Zfs(_) => StackWord::Zfs.word(),
         StackKind::Model(_) => StackWord::Model.word(),
     }
 }

@@ -12,6 +12,7 @@ mod published;
 mod section;
 mod stack;
 mod value;
+mod zfs;
 
 pub(crate) use device::WrittenDevice;
 pub(crate) use engine::{OF_PAGES, OF_POSTGRES, OF_SQLITE, WrittenEngine};

@@ -6,6 +6,7 @@
 use super::engine::{self, WrittenEngine};
 use super::section::Section;
 use super::value::{At, Options, STACKS_TO_COME, StackWord, Word};
+use super::zfs::{self, WrittenZfs};
 use crate::error::{Findings, Span};
 use crate::study::{Access, BtrfsProfile, Redundancy, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
@@ -38,6 +39,7 @@ pub(crate) struct WrittenStack {
     /// Where it differs from `[database]`.
     pub(crate) database: WrittenEngine,
     pub(crate) url: Option<At<String>>,
+    pub(crate) zfs: WrittenZfs,
 }
 
 /// The keys of a simulated device.
@@ -52,14 +54,14 @@ pub(crate) struct WrittenModel {
     pub(crate) cached: Option<At<Share>>,
 }
 
-use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Server, Xfs};
+use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Server, Xfs, Zfs};
 
 /// Keys that belong to some kinds only.
 const BELONGS: &[(&str, &[StackWord])] = &[
     ("path", &[Directory]),
     ("url", &[Server]),
-    ("data", &[Raw, Ext4, Xfs, Btrfs, Diskgroup]),
-    ("redo", &[Raw, Ext4, Xfs, Btrfs, Diskgroup]),
+    ("data", &[Raw, Ext4, Xfs, Btrfs, Diskgroup, Zfs]),
+    ("redo", &[Raw, Ext4, Xfs, Btrfs, Diskgroup, Zfs]),
     ("access", &[Directory, Raw, Ext4, Xfs, Btrfs]),
     ("profile", &[Btrfs]),
     ("compress", &[Btrfs]),
@@ -78,6 +80,21 @@ const BELONGS: &[(&str, &[StackWord])] = &[
     ("flush", &[Model]),
     ("transfer", &[Model]),
     ("cached", &[Model]),
+    ("via", &[Zfs]),
+    ("preset", &[Zfs]),
+    ("vdevs", &[Zfs]),
+    ("ashift", &[Zfs]),
+    ("recordsize", &[Zfs]),
+    ("compression", &[Zfs]),
+    ("checksum", &[Zfs]),
+    ("primarycache", &[Zfs]),
+    ("logbias", &[Zfs]),
+    ("sync", &[Zfs]),
+    ("atime", &[Zfs]),
+    ("prefetch", &[Zfs]),
+    ("arc_max", &[Zfs]),
+    ("arc_min", &[Zfs]),
+    ("redo_as", &[Zfs]),
 ];
 
 pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack {
@@ -110,6 +127,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
             cached: s.get("cached", findings),
         },
         url: s.get("url", findings),
+        zfs: zfs::read(&mut s, findings),
         ..WrittenStack::default()
     };
     if let Some(mut database) = s.table("database", "database = { engine = \"sqlite\" }", findings) {
@@ -137,7 +155,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
-    let built = "this version builds directory, raw, ext4, xfs, btrfs, diskgroup, server and model";
+    let built = "this version builds directory, raw, ext4, xfs, btrfs, diskgroup, zfs, server and model";
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
         && STACKS_TO_COME.contains(&word.as_ref())
@@ -168,6 +186,7 @@ fn foreign(s: &Section<'_>, kind: StackWord, findings: &mut Findings) {
                 "remove it: a directory stack is a mounted place as it is; say `path`".to_string()
             }
             ("access", Diskgroup) => "remove it: a disk group does its own direct I/O".to_string(),
+            ("access", Zfs) => "remove it: OpenZFS has its own cache; say `primarycache`".to_string(),
             ("data" | "redo", Model) => "remove it: a model stack simulates its device; say `size`".to_string(),
             _ => format!("remove it: it belongs to stacks of kind {}", owners.join(", ")),
         };
@@ -190,7 +209,7 @@ fn missing(stack: &WrittenStack, s: &Section<'_>, kind: StackWord, findings: &mu
             let cure = "say where it is: url = \"postgres://USER@HOST:PORT/DATABASE\"";
             findings.add(&stack.span, "a stack of kind \"server\" says no `url`", cure);
         }
-        Raw | Ext4 | Xfs | Btrfs | Diskgroup if !s.has("data") => {
+        Raw | Ext4 | Xfs | Btrfs | Diskgroup | Zfs if !s.has("data") => {
             let message = format!(
                 "a stack of kind \"{}\" says no `data`: it stands on no LUN set",
                 kind.word()

@@ -9,6 +9,7 @@ use crate::engines::{Company, Home, Isolation, Journal, Preset, Synchronous};
 use crate::error::Span;
 use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Redundancy, Scale, Stripe, TornPages};
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
+use crate::zfs::{RedoAs, Vdevs, ZfsPreset, ZfsWay};
 use toml::de::DeValue;
 
 /// A value and where it stands.
@@ -344,6 +345,13 @@ words!(Company, "a size of company", "full" => Company::Full, "reduced" => Compa
 words!(Home, "where a user works", "fixed" => Home::Fixed, "any" => Home::Any);
 words!(RedoStress, "a degree of redo stress", "lite" => RedoStress::Lite, "heavy" => RedoStress::Heavy);
 
+words!(ZfsWay, "a way to OpenZFS",
+    "userspace" => ZfsWay::Userspace, "kernel" => ZfsWay::Kernel, "fuse" => ZfsWay::Fuse);
+words!(ZfsPreset, "a preset", "default" => ZfsPreset::Default, "tuned" => ZfsPreset::Tuned);
+words!(Vdevs, "a way to keep data on vdevs",
+    "stripe" => Vdevs::Stripe, "mirror" => Vdevs::Mirror, "raidz1" => Vdevs::Raidz1);
+words!(RedoAs, "a use of redo LUNs", "pool" => RedoAs::Pool, "log" => RedoAs::Log);
+
 /// `kind` of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StackWord {
@@ -354,12 +362,13 @@ pub(crate) enum StackWord {
     Btrfs,
     Diskgroup,
     Server,
+    Zfs,
     Model,
 }
 
 words!(StackWord, "a kind of stack",
     "directory" => StackWord::Directory, "raw" => StackWord::Raw, "ext4" => StackWord::Ext4, "xfs" => StackWord::Xfs,
-    "btrfs" => StackWord::Btrfs, "diskgroup" => StackWord::Diskgroup,
+    "btrfs" => StackWord::Btrfs, "diskgroup" => StackWord::Diskgroup, "zfs" => StackWord::Zfs,
     "server" => StackWord::Server, "model" => StackWord::Model);
 
 /// `engine` of a database.
@@ -394,6 +403,6 @@ words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => Fa
     "error" => FaultWord::Error, "corrupt" => FaultWord::Corrupt);
 
 /// Words known to the design of the language, not to this version.
-pub(crate) const STACKS_TO_COME: &[&str] = &["zfs", "lvm", "md", "nfs"];
+pub(crate) const STACKS_TO_COME: &[&str] = &["lvm", "md", "nfs"];
 /// As above, of phases.
 pub(crate) const PHASES_TO_COME: &[&str] = &["load", "redo", "tpch", "files"];

@@ -1,6 +1,6 @@
 //! A pool: made, imported, exported, destroyed; its files; what it counts.
 //!
-//! Devices are locked (`flock`) for as long as their pool is open here and looked at for other pools' labels before a pool is made on
+//! Devices are locked (`flock`, and `O_EXCL` where they are block devices) for as long as their pool is open here and looked at for other pools' labels before a pool is made on
 //! them. Prevents: two processes that open the same pool, and a pool made over somebody else's.
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use rustix::fs::FlockOperation;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -110,9 +110,14 @@ fn taken(library: &Library, paths: &[&PathBuf], overwrite: bool) -> Result<Vec<s
                 "name a device or file that exists and may be written",
             )
         };
-        let file = std::fs::OpenOptions::new()
+        let is_device = std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device());
+        // A device that is opened so cannot be mounted, formatted or wiped by others meanwhile.
+        let exclusive = if is_device { libc::O_EXCL } else { 0 };
+        let mut options = std::fs::OpenOptions::new();
+        let file = options
             .read(true)
             .write(true)
+            .custom_flags(exclusive)
             .open(path)
             .map_err(failed)?;
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {

@@ -19,7 +19,7 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
     let redo_span = w.redo.as_ref().map(|at| &at.span);
     let redo = known(stack.redo.as_deref(), redo_span, study, findings);
     if let Some(set) = data {
-        width(w, stack, set, findings);
+        width(w, stack, set, study, findings);
         smallest(stack, set, place(&w.data, &w.span), findings);
     }
     if let (Some(set), Some(span)) = (redo, redo_span) {
@@ -37,7 +37,7 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
         } else if let StackKind::Diskgroup { .. } = stack.kind {
             copies_fit(w, stack, set, 0, span, findings);
             smallest(stack, set, span, findings);
-        } else if count(set) > 1 {
+        } else if count(set) > 1 && !matches!(stack.kind, StackKind::Zfs(_)) {
             let message = format!("the redo log takes one LUN, and {:?} has {}", set.name, count(set));
             findings.add(span, message, "name a LUN set of one file or device");
         } else {
@@ -98,7 +98,7 @@ fn count(set: &LunSet) -> usize {
 }
 
 /// How many LUNs a kind can take.
-fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, findings: &mut Findings) {
+fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, study: &Study, findings: &mut Findings) {
     let luns = count(set);
     let span = place(&w.data, &w.span);
     match &stack.kind {
@@ -128,6 +128,7 @@ fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, findings: &mut Findings)
             findings.add(place(&w.profile, span), message, cure);
         }
         StackKind::Diskgroup { reserve, .. } => copies_fit(w, stack, set, *reserve as usize, span, findings),
+        StackKind::Zfs(zfs) => crate::meaning::zfs::fits(w, zfs, study, luns, findings),
         _ => {}
     }
 }
@@ -186,6 +187,8 @@ fn smallest(stack: &Stack, set: &LunSet, span: &crate::error::Span, findings: &m
         StackKind::Btrfs { .. } => 128,
         // Headers, journal and tables take some allocation units of each disk.
         StackKind::Diskgroup { au, .. } => ((32 * au.0) >> 20).max(64),
+        // OpenZFS takes no device under 64 MiB, and keeps labels and slop space of a larger one.
+        StackKind::Zfs(_) => 128,
         _ => 1,
     };
     if size.0 < least << 20 {

@@ -42,7 +42,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             let cure = "remove `engine`, or write engine = \"postgres\"";
             findings.add(span, "a server that is there already is PostgreSQL", cure);
         }
-        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Raw | StackKind::Model(_))
+        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Raw | StackKind::Zfs(_) | StackKind::Model(_))
         | (Engine::Postgres(_), StackKind::Diskgroup { .. }) => {
             let what = if stack.engine.word() == "postgres" {
                 "PostgreSQL"

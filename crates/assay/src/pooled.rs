@@ -1,0 +1,219 @@
+//! A stack of kind `zfs`: its pools in the process that runs OpenZFS, the engine's two files in them, and what the pools count.
+//!
+//! Takes what was made ready on the LUNs, gives ports and figures. A new process for each trial: no trial begins with the cache of
+//! another. Prevents: a pool under a name that the undo journal does not know, and a phase that ends while the pool still writes.
+
+use crate::sizes::Sizes;
+use anyhow::Context;
+use ledger::Measure;
+use plan::{RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset};
+use stacks::{Buildable, Built};
+use std::path::PathBuf;
+use zpool::{Counted, FileName, FileSpec, Launch, PoolSpec, Redundancy, Tuning, Zpool, ZpoolPort};
+
+const DATA: &str = "data";
+const REDO: &str = "redo";
+const REDO_RECORD: u32 = 128 << 10;
+/// Dirty data that OpenZFS may hold before it makes writers wait is a tenth of the machine's memory, of which a stack has only its
+/// budget: as much of the cache, in and above which dirty data lies.
+const DIRTY_SHARE: u64 = 4;
+const DIRTY_LEAST: u64 = 64 << 20;
+
+/// The pools of a stack, open.
+pub(crate) struct Pooled {
+    zpool: Zpool,
+    data: FileName,
+    redo: FileName,
+    tuned: Tuning,
+    preset: ZfsPreset,
+}
+
+/// Which stacks this machine can build, OpenZFS's library looked for.
+pub(crate) fn probe() -> Vec<Buildable> {
+    let mut found = stacks::probe();
+    if let Some(zfs) = found.iter_mut().find(|row| row.kind == "zfs") {
+        match Launch::itself().and_then(|launch| zpool::probe(&launch)) {
+            Ok(version) => zfs.tool_version = format!("libzpool {version}"),
+            Err(error) => {
+                let said = error.to_string();
+                let (reason, cure) = said.split_once('\n').unwrap_or((&said, "see the message"));
+                zfs.able = false;
+                zfs.reason = reason.trim().to_string();
+                zfs.cure = cure.trim().to_string();
+            }
+        }
+    }
+    found
+}
+
+impl Pooled {
+    /// Whether a stack is one.
+    pub(crate) fn is(stack: &Stack) -> bool {
+        matches!(stack.kind, StackKind::Zfs(_))
+    }
+
+    /// Starts the process, makes the pools and the engine's files in them.
+    pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes) -> anyhow::Result<Pooled> {
+        let StackKind::Zfs(zfs) = &stack.kind else {
+            anyhow::bail!("{} is no pool", stack.name)
+        };
+        let tuned = Tuning {
+            arc_min_bytes: zfs.arc_min.map(|bytes| bytes.0),
+            prefetch: zfs.prefetch,
+            dirty_max_bytes: Some((zfs.arc_max.0 / DIRTY_SHARE).max(DIRTY_LEAST)),
+            ..Tuning::new(zfs.arc_max.0)
+        };
+        let zpool = Zpool::start(&Launch::itself()?, &tuned)?;
+        let redo_luns = built.redo_group.map_or(0, |(_, luns)| luns);
+        let (data_luns, redo_luns) = built.devices.split_at(built.devices.len() - redo_luns);
+        let name = stacks::pool_name(&built.uuid);
+        let (log, own) = match zfs.redo_as {
+            RedoAs::Log => (redo_luns.to_vec(), &[][..]),
+            RedoAs::Pool => (Vec::new(), redo_luns),
+        };
+        zpool.create(&pool(zfs, &name, data_luns, log, zfs.vdevs))?;
+        let mut redo_pool = name.clone();
+        if let (Some((uuid, _)), false) = (built.redo_group, own.is_empty()) {
+            redo_pool = stacks::pool_name(&uuid);
+            zpool.create(&pool(zfs, &redo_pool, own, Vec::new(), Vdevs::Stripe))?;
+        }
+        let (data, redo) = (FileName::new(&name, DATA), FileName::new(&redo_pool, REDO));
+        let record = u32::try_from(zfs.recordsize.0).context("a record size")?;
+        let bytes = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
+        zpool.create_file(&file(zfs, &data, bytes, record, &zfs.logbias))?;
+        let bytes = pages::redo_file_bytes(&sizes.settings);
+        zpool.create_file(&file(zfs, &redo, bytes, REDO_RECORD, "latency"))?;
+        Ok(Pooled {
+            zpool,
+            data,
+            redo,
+            tuned,
+            preset: zfs.preset,
+        })
+    }
+
+    /// A port on the data (file 0) and the redo log (file 1).
+    pub(crate) fn port(&self, memory: u64, depth: usize) -> anyhow::Result<ZpoolPort> {
+        Ok(self
+            .zpool
+            .open(&[self.data.clone(), self.redo.clone()], memory, depth)?)
+    }
+
+    pub(crate) fn zpool(&self) -> &Zpool {
+        &self.zpool
+    }
+
+    /// What the study does not say.
+    pub(crate) fn facts(&self) -> anyhow::Result<Vec<(String, String)>> {
+        let mut facts = vec![
+            ("OpenZFS".to_string(), self.zpool.version()),
+            (
+                "redo recordsize".to_string(),
+                plan::Bytes(u64::from(REDO_RECORD)).to_string(),
+            ),
+            ("redo logbias".to_string(), "latency".to_string()),
+            (
+                "data and redo go".to_string(),
+                "through the ARC; devices are opened with O_DIRECT".to_string(),
+            ),
+        ];
+        if self.preset == ZfsPreset::Tuned {
+            let whose = "OpenZFS documentation, Workload Tuning, databases with a cache of their own".to_string();
+            facts.push(("tuned as advised by".to_string(), whose));
+        }
+        if let Some(bytes) = self.tuned.dirty_max_bytes {
+            facts.push(("dirty data at most".to_string(), plan::Bytes(bytes).to_string()));
+        }
+        if let Some(arc) = self.zpool.count()?.arc {
+            facts.push(("ARC minimum".to_string(), plan::Bytes(arc.min_bytes).to_string()));
+            facts.push(("ARC maximum".to_string(), plan::Bytes(arc.max_bytes).to_string()));
+        }
+        Ok(facts)
+    }
+}
+
+fn pool(zfs: &Zfs, name: &str, data: &[PathBuf], log: Vec<PathBuf>, vdevs: Vdevs) -> PoolSpec {
+    PoolSpec {
+        name: name.to_string(),
+        data: data.to_vec(),
+        log,
+        redundancy: match vdevs {
+            Vdevs::Stripe => Redundancy::Stripe,
+            Vdevs::Mirror => Redundancy::Mirror,
+            Vdevs::Raidz1 => Redundancy::Raidz1,
+        },
+        ashift: zfs.ashift as u8,
+        // The LUNs were claimed before; what an earlier trial left on a file is its own.
+        overwrite: true,
+    }
+}
+
+fn file(zfs: &Zfs, name: &FileName, bytes: u64, record_bytes: u32, logbias: &str) -> FileSpec {
+    let properties = [
+        ("compression", zfs.compression.as_str()),
+        ("checksum", &zfs.checksum),
+        ("primarycache", &zfs.primarycache),
+        ("logbias", logbias),
+        ("sync", &zfs.sync),
+    ];
+    FileSpec {
+        name: name.clone(),
+        bytes,
+        record_bytes,
+        properties: properties
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .to_vec(),
+    }
+}
+
+/// Resident bytes of the process that runs OpenZFS.
+pub(crate) fn resident_bytes(zpool: &Zpool) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", zpool.pid())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .map(|kib| kib << 10)
+}
+
+/// What a phase did to the cache, the logs and the pools.
+pub(crate) fn measures(before: &Counted, after: &Counted) -> Vec<(Measure, f64)> {
+    let mut measures = Vec::new();
+    if let (Some(old), Some(new)) = (before.arc, after.arc) {
+        let since = |of: fn(&zpool::ArcCounts) -> u64| of(&new).saturating_sub(of(&old)) as f64;
+        measures.extend([
+            (Measure::ArcBytes, new.size_bytes as f64),
+            (Measure::ArcMaxBytes, new.max_bytes as f64),
+            (Measure::ArcHits, since(|arc| arc.hits)),
+            (Measure::ArcMisses, since(|arc| arc.misses)),
+            (Measure::ArcDataHits, since(|arc| arc.demand_data_hits)),
+            (Measure::ArcDataMisses, since(|arc| arc.demand_data_misses)),
+            (Measure::ArcEvictedBytes, since(|arc| arc.evicted_bytes)),
+        ]);
+    }
+    let zil = |name: &str| after.zil(name).saturating_sub(before.zil(name)) as f64;
+    measures.push((Measure::ZilCommits, zil("zil_commit_count")));
+    let bytes = zil("zil_itx_metaslab_normal_bytes") + zil("zil_itx_metaslab_slog_bytes");
+    measures.push((Measure::ZilBytes, bytes));
+    let txg = |counted: &Counted| counted.pools.iter().map(|pool| pool.synced_txg).sum::<u64>();
+    measures.push((Measure::TxgsSynced, txg(after).saturating_sub(txg(before)) as f64));
+    let used: u64 = after.pools.iter().map(|pool| pool.allocated_bytes).sum();
+    measures.push((Measure::LunUsedBytes, used as f64));
+    let data = |file: &&zpool::FileCounts| file.name.ends_with(&format!("/{DATA}"));
+    if let Some(file) = after.files.iter().find(data) {
+        measures.push((
+            Measure::DataCompressionRatio,
+            file.compress_ratio_percent as f64 / 100.0,
+        ));
+        let pool = after
+            .pools
+            .iter()
+            .find(|pool| file.name.starts_with(&format!("{}/", pool.name)));
+        if let Some(percent) = pool.and_then(|pool| pool.fragmentation_percent) {
+            measures.push((Measure::PoolFragmentationPercent, percent as f64));
+        }
+    }
+    measures
+}

@@ -1,0 +1,182 @@
+//! A study with pools of OpenZFS in user space, through the program: phases, facts, counters; and nothing left after a kill.
+//!
+//! Prevents: a pool or a process of OpenZFS that outlives its run.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
+
+mod bench;
+
+use bench::Bench;
+use ledger::{Ledger, Measure, PhaseStatus};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use zpool::Launch;
+
+const STUDY: &str = r#"
+[study]
+name = "pools"
+blocks = 4
+time_limit = "20m"
+seed = 5
+[luns.data]
+files = { count = 1, size = "128MiB", dir = "." }
+[[stack]]
+name = "group"
+kind = "diskgroup"
+data = "data"
+[[stack]]
+name = "zfs"
+kind = "zfs"
+via = "userspace"
+recordsize = "8KiB"
+compression = "lz4"
+arc_max = "64MiB"
+data = "data"
+[database]
+cache = "4MiB"
+schemas = 8
+scale = "16MiB"
+redo_size = "8MiB"
+checkpoint = "200ms"
+[[phase]]
+name = "update"
+kind = "random"
+update_pct = 50
+sessions = 8
+work_unit = 4
+time = "200ms"
+[[phase]]
+name = "age"
+kind = "age"
+sessions = 8
+work_unit = 8
+[[phase]]
+name = "scan"
+kind = "scan"
+users = 8
+"#;
+
+/// Tests that attach loop devices take turns.
+fn turn() -> std::fs::File {
+    let lock = "/tmp/assay-loop-tests.lock";
+    let made = || std::fs::OpenOptions::new().create(true).append(true).open(lock);
+    let turn = std::fs::File::open(lock).or_else(|_| made()).unwrap();
+    turn.lock().unwrap();
+    turn
+}
+
+fn has_openzfs() -> bool {
+    let found = zpool::probe(&Launch::of(env!("CARGO_BIN_EXE_assay").as_ref()));
+    if let Err(error) = &found {
+        eprintln!("SKIPPED: {error}");
+    }
+    found.is_ok()
+}
+
+/// Processes of this program's server.
+fn servers(of: u32) -> Vec<String> {
+    let children = format!("/proc/{of}/task/{of}/children");
+    let text = std::fs::read_to_string(children).unwrap_or_default();
+    text.split_whitespace().map(str::to_string).collect()
+}
+
+#[test]
+fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
+    if !has_openzfs() {
+        return;
+    }
+    let _turn = turn();
+    let bench = Bench::new();
+    bench.write("study.toml", STUDY);
+    bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
+    let ledger = Ledger::open(bench.path("out.assay")).unwrap();
+    let phases = ledger.phases().unwrap();
+    assert_eq!(phases.len(), 4 * 2 * 3);
+    assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
+    let trials = ledger.trials().unwrap();
+    let measures = ledger.measures().unwrap();
+    let of = |name: &str, measure: Measure| -> Vec<f64> {
+        let here = |id| phases.iter().find(|phase| phase.id == id && phase.run.name == name);
+        let on_zfs = |id| trials.iter().any(|trial| trial.id == id && trial.stack == "zfs");
+        measures
+            .iter()
+            .filter(|row| row.row.0 == measure && here(row.phase).is_some_and(|phase| on_zfs(phase.run.trial)))
+            .map(|row| row.row.1)
+            .collect()
+    };
+    for measure in [
+        Measure::ArcHits,
+        Measure::ArcBytes,
+        Measure::ZilCommits,
+        Measure::TxgsSynced,
+        Measure::LunUsedBytes,
+    ] {
+        let found = of("update", measure);
+        assert!(
+            found.len() == 4 && found.iter().all(|value| *value > 0.0),
+            "{}: {found:?}",
+            measure.name()
+        );
+    }
+    assert!(
+        of("age", Measure::ArcMaxBytes)
+            .iter()
+            .all(|bytes| *bytes == (64 << 20) as f64)
+    );
+    let fact = |key: &str| {
+        let facts = ledger.facts().unwrap();
+        facts
+            .into_iter()
+            .find(|fact| fact.scope == "stack:zfs" && fact.key == key)
+            .map(|fact| fact.value)
+    };
+    assert!(fact("way to OpenZFS").is_some_and(|way| way.starts_with("userspace")));
+    assert!(fact("OpenZFS").is_some_and(|version| version.starts_with("2.1.")));
+}
+
+#[test]
+fn a_killed_run_leaves_no_process_of_openzfs() {
+    if !has_openzfs() {
+        return;
+    }
+    let _turn = turn();
+    let bench = Bench::new();
+    bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
+    let mut run = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .args(["run", "study.toml", "--quiet", "-o", "out.assay"])
+        .current_dir(bench.path("."))
+        .env("ASSAY_STATE_DIR", bench.path("state"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    let server = loop {
+        let serving = |pid: &String| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("serve-openzfs")
+        };
+        // The first is the probe's, which ends at once: wait for one that is there for a while.
+        if let Some(pid) = servers(run.id()).into_iter().find(serving) {
+            std::thread::sleep(Duration::from_millis(1500));
+            if serving(&pid) {
+                break pid;
+            }
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(90),
+            "no process of OpenZFS was started"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let killed = Instant::now();
+    while std::path::Path::new(&format!("/proc/{server}")).exists() {
+        assert!(
+            killed.elapsed() < Duration::from_secs(60),
+            "process {server} outlives the run"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    bench.expect(0, &["clean"]);
+}
