@@ -14,9 +14,10 @@ pub(super) fn database(study: &Study, all: Keys) -> Keys {
         .phases
         .iter()
         .any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
-    // The cache is what stacks that name none of their own take.
-    let meant = |key: &str| key == "cache" || random && key == "scale";
-    all.into_iter().filter(|(key, _)| paged || meant(key)).collect()
+    // What stacks take from here stands with each of them.
+    all.into_iter()
+        .filter(|(key, _)| paged || random && *key == "scale")
+        .collect()
 }
 
 /// Of a stack.
