@@ -71,8 +71,7 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
 
 fn page(written: &Option<At<Bytes>>, home: &Span, settle: &mut Settle<'_>) -> Bytes {
     let at = or(written, Bytes(8 << 10), home);
-    if at.value.0.is_power_of_two() && (2 << 10..=32 << 10).contains(&at.value.0)
-    {
+    if at.value.0.is_power_of_two() && (2 << 10..=32 << 10).contains(&at.value.0) {
         return at.value;
     }
     settle.findings.add(
