@@ -7,11 +7,10 @@
 #[path = "postgres/place.rs"]
 mod place;
 
-use databases::bulk::{BulkDatabase, BulkLoad, ROWS_PER_COMMIT};
 use databases::order_entry::{CONDITIONS, Home, Scale, mix, nopm, within_limits};
 use databases::postgres::{
-    Address, BulkConnection, Connection, Isolation, Phase, PostgresError, Preset, Scattered, ScatteredSpec,
-    ServerCounters, Settings, Terminals, TerminalsSpec, check, create, load, load_scattered, run_phase,
+    Address, Connection, Isolation, Phase, PostgresError, Preset, Scattered, ScatteredSpec, ServerCounters, Settings,
+    Terminals, TerminalsSpec, check, create, load, load_scattered, run_phase,
 };
 use place::{Place, is_alive};
 use std::time::{Duration, Instant};
@@ -552,71 +551,6 @@ fn passwords_are_asked_for_and_never_told() {
 }
 
 #[test]
-fn bulk_loads_fill_table_and_keys_and_the_files_grow_in_steps() {
-    let Some(place) = Place::new() else { return };
-    let server = place.server(4);
-    let counts: &[u64] = if place::is_full() {
-        &[10_000, 100_000]
-    } else {
-        &[10_000]
-    };
-    for rows in counts {
-        let address = create(
-            server.address(),
-            &format!("bulk_{}", if *rows == 10_000 { "a" } else { "b" }),
-        )
-        .unwrap();
-        let connection = Connection::open(&address, &[]).unwrap();
-        let database = BulkConnection::new(connection, Some(&server.facts().data), 7);
-        let mut load = BulkLoad::new(database, *rows).unwrap();
-        let result = load.run(SECOND / 10).unwrap();
-        assert_eq!((result.rows, result.outcome.count()), (*rows, rows / ROWS_PER_COMMIT));
-        assert!(result.settle_ns < result.elapsed_ns);
-        // A row is 240 bytes and its head; a key of two numbers of eight bytes 16 and its own.
-        let per_row = |bytes: u64| bytes / rows;
-        assert!(
-            (240..320).contains(&per_row(result.space.table_bytes)),
-            "{:?}",
-            result.space
-        );
-        for key in [result.space.primary_key_bytes, result.space.unique_key_bytes] {
-            assert!((24..60).contains(&per_row(key)), "{:?}", result.space);
-        }
-        assert!(result.growth.len() > 20, "{} steps", result.growth.len());
-        assert!(
-            result
-                .growth
-                .windows(2)
-                .all(|two| two[0].rows <= two[1].rows && two[0].at_ns <= two[1].at_ns)
-        );
-        let (first, last) = (result.growth[0], *result.growth.last().unwrap());
-        let whole = result.space.table_bytes + result.space.primary_key_bytes + result.space.unique_key_bytes;
-        assert!(
-            last.bytes >= whole && last.bytes - first.bytes >= whole / 2,
-            "{first:?} {last:?}"
-        );
-        let mut database = load.into_database();
-        let held = database
-            .connection()
-            .number("SELECT count(*) FROM bulk WHERE c1 = c2 AND c2 = c3 AND c3 = c4 AND c5 = 7");
-        assert_eq!(held.unwrap(), *rows as i64);
-        // A row that is there already is refused, and the connection can be used again.
-        assert!(
-            database
-                .insert_and_commit(0, 1)
-                .unwrap_err()
-                .to_string()
-                .contains("23505")
-        );
-        assert_eq!(
-            database.connection().number("SELECT count(*) FROM bulk").unwrap(),
-            *rows as i64
-        );
-    }
-    server.stop().unwrap();
-}
-
-#[test]
 fn a_full_file_system_stops_the_load_and_says_so() {
     let Some(place) = Place::small_file_system(160) else {
         return;
@@ -625,7 +559,7 @@ fn a_full_file_system_stops_the_load_and_says_so() {
     let error = load(server.address(), &Scale::full(2).unwrap(), LOAD_SEED, 1, 2)
         .unwrap_err()
         .to_string();
-    // Where one block of 4 KiB was left the server says that it wrote half of one of its own, with the same code.
+    // A server may also say that it wrote less than a block of its own, with the same code.
     assert!(
         error.contains("No space left on device") || error.contains("53100"),
         "{error}"
