@@ -31,7 +31,7 @@ seed = 3
 files = {{ count = 1, size = "304MiB", dir = "{dir}" }}
 model = "plain"
 [luns.redo]
-files = {{ count = 1, size = "304MiB", dir = "{dir}" }}
+files = {{ count = 1, size = "16MiB", dir = "{dir}" }}
 model = "plain"
 {stacks}
 [database]
@@ -55,7 +55,8 @@ work_unit = 4
 }
 
 fn stack(name: &str, kind: &str, more: &str) -> String {
-    let redo = if kind == "btrfs" { "" } else { "redo = \"redo\"\n" };
+    // Only where there is no file system to hold the log: what is written anew for each trial takes most of the time.
+    let redo = if kind == "raw" { "redo = \"redo\"\n" } else { "" };
     format!("[[stack]]\nname = \"{name}\"\nkind = \"{kind}\"\ndata = \"data\"\n{redo}{more}\n")
 }
 
@@ -143,6 +144,7 @@ fn an_engine_without_flushes_and_file_systems_without_barriers_are_found_out() {
         stack("no flush", "xfs", "inject = { flush_lost = true }"),
         stack("ext4 without", "ext4", "mount_options = [\"nobarrier\"]"),
         stack("btrfs without", "btrfs", "mount_options = [\"nobarrier\"]"),
+        stack("raw without flush", "raw", "inject = { flush_lost = true }"),
     ]
     .concat();
     let Some((sums, events, said)) = run(&rig, &stacks) else {

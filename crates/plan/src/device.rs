@@ -64,7 +64,7 @@ impl DeviceModel {
 }
 
 /// One parameter of a model.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// What it is.
     pub spec: &'static Spec,
@@ -164,6 +164,13 @@ impl Device {
             "" => self.model.word().to_string(),
             preset => format!("{} ({preset})", self.model.word()),
         }
+    }
+}
+
+/// The same device, whoever said so.
+impl PartialEq for Parameter {
+    fn eq(&self, other: &Parameter) -> bool {
+        self.spec == other.spec && self.value == other.value
     }
 }
 

@@ -181,8 +181,9 @@ impl Files {
             return self.store(lun, offset, data);
         }
         let mut unflushed = locked(&self.luns[usize::from(lun)].unflushed);
-        if unflushed.bytes() + data.len() as u64 > self.volatile_bytes {
-            self.store_all(unflushed.take_all())?;
+        let over = (unflushed.bytes() + data.len() as u64).saturating_sub(self.volatile_bytes);
+        if over > 0 {
+            self.store_all(unflushed.take_oldest(over))?;
         }
         // Again, under the lock: what comes after the cut must not be kept.
         self.alive()?;

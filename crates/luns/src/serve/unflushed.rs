@@ -5,7 +5,7 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What is lost or kept as a whole.
 pub const SECTOR_BYTES: u64 = 512;
@@ -30,7 +30,9 @@ pub struct Piece {
 /// Writes that no flush has covered.
 #[derive(Default)]
 pub struct Unflushed {
-    writes: Vec<Write>,
+    writes: VecDeque<Write>,
+    /// Writes that were handed over from the front before.
+    gone: usize,
     /// The write that each sector of a LUN has its newest content from.
     newest: BTreeMap<(u16, u64), usize>,
     held: u64,
@@ -43,13 +45,13 @@ impl Unflushed {
             offset.is_multiple_of(SECTOR_BYTES) && (bytes.len() as u64).is_multiple_of(SECTOR_BYTES),
             "whole sectors"
         );
-        let nth = self.writes.len();
+        let nth = self.gone + self.writes.len();
         let first = offset / SECTOR_BYTES;
         for sector in first..first + bytes.len() as u64 / SECTOR_BYTES {
             self.newest.insert((lun, sector), nth);
         }
         self.held += bytes.len() as u64;
-        self.writes.push(Write {
+        self.writes.push_back(Write {
             lun,
             offset,
             bytes: bytes.to_vec(),
@@ -61,7 +63,7 @@ impl Unflushed {
         let first = offset / SECTOR_BYTES;
         let end = (offset + read.len() as u64).div_ceil(SECTOR_BYTES);
         for ((_, sector), nth) in self.newest.range((lun, first)..(lun, end)) {
-            let write = &self.writes[*nth];
+            let write = &self.writes[*nth - self.gone];
             let from = (sector * SECTOR_BYTES - write.offset) as usize;
             let at = (sector * SECTOR_BYTES).saturating_sub(offset) as usize;
             let len = (SECTOR_BYTES as usize).min(read.len() - at);
@@ -74,10 +76,36 @@ impl Unflushed {
         self.held
     }
 
+    /// Takes out the oldest writes, at least so many bytes if there are as many: room for new ones. The rest stays unflushed.
+    pub fn take_oldest(&mut self, bytes: u64) -> Vec<Piece> {
+        let mut taken = Vec::new();
+        let mut freed = 0;
+        while freed < bytes
+            && let Some(write) = self.writes.pop_front()
+        {
+            let first = write.offset / SECTOR_BYTES;
+            for sector in first..first + write.bytes.len() as u64 / SECTOR_BYTES {
+                if self.newest.get(&(write.lun, sector)) == Some(&self.gone) {
+                    self.newest.remove(&(write.lun, sector));
+                }
+            }
+            self.gone += 1;
+            freed += write.bytes.len() as u64;
+            taken.push(Piece {
+                lun: write.lun,
+                offset: write.offset,
+                bytes: write.bytes,
+            });
+        }
+        self.held -= freed;
+        taken
+    }
+
     /// Takes out everything, in the order in which it was written: a flush.
     pub fn take_all(&mut self) -> Vec<Piece> {
         self.newest.clear();
         self.held = 0;
+        self.gone = 0;
         let piece = |w: Write| Piece {
             lun: w.lun,
             offset: w.offset,
@@ -130,6 +158,23 @@ mod tests {
         cache.lay_over(0, 1000 + 24, &mut part);
         assert_eq!((part[0], part[511], part[512]), (2, 2, 1));
         assert_eq!(cache.bytes(), 3072);
+    }
+
+    #[test]
+    fn a_full_cache_gives_up_its_oldest_and_keeps_the_rest_unflushed() {
+        let mut cache = Unflushed::default();
+        cache.write(0, 0, &[1; 1024]);
+        cache.write(0, 512, &[2; 1024]);
+        cache.write(0, 4096, &[3; 512]);
+        let oldest = cache.take_oldest(600);
+        assert_eq!((oldest.len(), oldest[0].bytes[0], cache.bytes()), (1, 1, 1536));
+        let mut read = vec![9; 4608];
+        cache.lay_over(0, 0, &mut read);
+        let seen: Vec<u8> = read.chunks(512).map(|s| s[0]).collect();
+        assert_eq!(seen, [9, 2, 2, 9, 9, 9, 9, 9, 3], "the first sector is below by now");
+        cache.write(0, 0, &[4; 512]);
+        assert_eq!(cache.take_all().len(), 3);
+        assert_eq!(cache.take_oldest(100).len(), 0);
     }
 
     #[test]
