@@ -374,11 +374,11 @@ impl At<'_> {
             stats::two_populations(&seconds)
         })?;
         let figure = format!(
-            "{} scans took about {} s and {} about {} s",
+            "{} scans took about {} and {} about {}",
             split.low.count,
-            number(split.low.mean),
+            nanoseconds(split.low.mean * 1e9),
             split.high.count,
-            number(split.high.mean)
+            nanoseconds(split.high.mean * 1e9)
         );
         let advice = "do not average them: find what half of the scans met";
         self.check(

@@ -29,7 +29,7 @@ pub(crate) fn contrast(analysis: &Analysis) -> Vec<String> {
         match groups.as_slice() {
             [] => {}
             [(value, stacks)] if !everywhere => {
-                let text = format!("{} {value}", difference.fact);
+                let text = format!("{} {value}", label(&difference.fact));
                 match only.iter_mut().find(|(of, _)| of == stacks) {
                     Some((_, texts)) => texts.push(text),
                     None => only.push((stacks.clone(), vec![text])),
@@ -60,11 +60,11 @@ pub(crate) fn contrast(analysis: &Analysis) -> Vec<String> {
 
 /// The names of what is the same on all, without what says nothing.
 pub(crate) fn same(analysis: &Analysis) -> Option<String> {
-    let names: Vec<&str> = analysis
+    let names: Vec<String> = analysis
         .equal
         .iter()
-        .map(String::as_str)
         .filter(|name| !name.starts_with("inject.") && !name.starts_with("note "))
+        .map(|name| label(name))
         .collect();
     (!names.is_empty()).then(|| format!("The same on all: {}.", names.join(", ")))
 }
@@ -147,7 +147,15 @@ pub(crate) fn title(one: &Difference, all: &[Difference]) -> String {
         .and_then(|rest| all.iter().find(|other| other.fact.strip_prefix("redo ") == Some(rest)));
     match redo {
         Some(redo) if grouped(redo) == grouped(one) => one.fact.replacen("data ", "data and redo ", 1),
-        _ => one.fact.clone(),
+        _ => label(&one.fact),
+    }
+}
+
+/// A fact in words: a key of a table of the study is read without its dot.
+fn label(fact: &str) -> String {
+    match fact.strip_prefix("database.") {
+        Some(key) => format!("database {key}"),
+        None => fact.to_owned(),
     }
 }
 

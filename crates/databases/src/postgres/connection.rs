@@ -16,6 +16,14 @@ const READ_BYTES: usize = 64 << 10;
 /// Lines of the server's log that are quoted.
 const LOG_LINES: usize = 6;
 
+/// What a line of the log says that is the cause of the lines after it.
+const CAUSES: [&str; 4] = [
+    "PANIC",
+    "No space left",
+    "was terminated by signal",
+    "exited with exit code",
+];
+
 /// A stream of either kind.
 #[derive(Debug)]
 pub(super) enum Stream {
@@ -352,10 +360,10 @@ pub(super) fn log_end(log: &std::path::Path) -> String {
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let end = lines.len().saturating_sub(LOG_LINES);
-    // What began it may have been followed by many a word of others.
+    // What began it may have been followed by many a word of others, of the server's own recovery among them.
     let began = lines[..end]
         .iter()
-        .rposition(|l| l.contains("PANIC") || l.contains("No space left"));
+        .rposition(|line| CAUSES.iter().any(|cause| line.contains(cause)));
     let last: Vec<&str> = began
         .map(|at| lines[at])
         .into_iter()
@@ -378,5 +386,27 @@ fn shortened(sql: &str) -> String {
     match sql.char_indices().nth(60) {
         Some((at, _)) => format!("{}...", &sql[..at]),
         None => sql.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_of_an_end_is_told_however_much_the_server_says_after_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut log = vec!["LOG:  database system is ready to accept connections".to_owned()];
+        log.push("LOG:  server process (PID 7) was terminated by signal 9: Killed".into());
+        log.extend((0..2 * LOG_LINES).map(|nth| format!("LOG:  recovery, step {nth}")));
+        std::fs::write(file.path(), log.join("\n")).unwrap();
+        let told = log_end(file.path());
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines.len(), LOG_LINES + 1, "{told}");
+        assert!(lines[0].contains("signal 9"), "{told}");
+        assert!(lines[LOG_LINES].ends_with("step 11"), "{told}");
+        // The cause among the last lines is told once.
+        std::fs::write(file.path(), log[..3].join("\n")).unwrap();
+        assert_eq!(log_end(file.path()).matches("signal 9").count(), 1);
     }
 }
