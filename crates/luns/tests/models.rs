@@ -173,6 +173,34 @@ fn two_scans_at_a_time_cost_a_disk_most_of_its_rate() {
 }
 
 #[test]
+fn a_scan_does_not_hold_up_others_for_ever() {
+    // Two reads of the scan in flight, so that the next one is always there; then a write far away, and in turn a flush.
+    let asks = |others: u64| {
+        move |nth: u64| match nth {
+            2 => write(90 * GIB, 8192),
+            3 if others == 2 => flush(),
+            _ => read((nth - if nth > 2 { others } else { 0 }) * 131_072, 131_072),
+        }
+    };
+    // The last of the others, each without and with a write cache that would answer for it.
+    for (cache, others) in [(0, 1), (64 << 20, 2)] {
+        let parameters = HddParameters {
+            write_cache_bytes: cache,
+            ..disk()
+        };
+        let mut hdd = Hdd::new(parameters, 100 * GIB);
+        let seen = closed(&mut hdd, 2 + others as usize, 6_000, 0, asks(others));
+        let at = seen.order.iter().position(|answer| answer.id == 1 + others);
+        let latency = at.map(|at| seen.latencies[at]);
+        assert!(
+            latency.is_some_and(|ns| ns < 1_200_000_000),
+            "{latency:?} ns beside a scan of {} s",
+            seen.ended_at / 1_000_000_000
+        );
+    }
+}
+
+#[test]
 fn a_write_cache_answers_at_once_and_a_flush_waits_for_all_before_it() {
     let cached = HddParameters {
         write_cache_bytes: 64 * MIB,

@@ -138,9 +138,17 @@ impl Hdd {
         near.min_by_key(|(_, ns)| *ns)
     }
 
+    /// Whether a sequence must be broken off for others: a scan with two reads in flight has its next one always here.
+    fn someone_has_waited_too_long(&self, now: Nanos) -> bool {
+        let held_up = !self.flushes.is_empty() || !self.roomless.is_empty();
+        let cached = self.cached.front().filter(|_| held_up);
+        let mut oldest = [self.queue.front(), cached].into_iter().flatten();
+        oldest.any(|job| now.saturating_sub(job.came) > PATIENCE_NS)
+    }
+
     /// Takes the next job for a head that is free.
     fn choose(&mut self, now: Nanos) -> Option<Job> {
-        if let Some((end, _)) = self.head.stream
+        if let Some((end, _)) = self.head.stream.filter(|_| !self.someone_has_waited_too_long(now))
             && let Some(nth) = self
                 .queue
                 .iter()

@@ -123,14 +123,21 @@ impl Unflushed {
                 0 => kept.push(piece),
                 1 => {}
                 _ => {
+                    // Sectors side by side are one piece: each piece is a write to the file below.
+                    let mut run_to = None;
                     for (nth, sector) in piece.bytes.chunks(SECTOR_BYTES as usize).enumerate() {
-                        if rng.next_u64().is_multiple_of(2) {
-                            kept.push(Piece {
+                        if !rng.next_u64().is_multiple_of(2) {
+                            continue;
+                        }
+                        match kept.last_mut().filter(|_| run_to == Some(nth)) {
+                            Some(run) => run.bytes.extend_from_slice(sector),
+                            None => kept.push(Piece {
                                 lun: piece.lun,
                                 offset: piece.offset + nth as u64 * SECTOR_BYTES,
                                 bytes: sector.to_vec(),
-                            });
+                            }),
                         }
+                        run_to = Some(nth + 1);
                     }
                 }
             }
