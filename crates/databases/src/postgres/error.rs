@@ -189,6 +189,7 @@ pub(super) fn cure_of(code: &str) -> &'static str {
         "3D000" => "make the database, or name another one in the url",
         "42501" => "the user lacks the right: let him own the database",
         "42P01" => "the tables are not there: load the database first",
+        "42P04" => "a run that was killed left it, or another one uses it: if it is Assay's, DROP DATABASE it",
         "42P07" => "the tables are there already: use an empty database",
         "57P01" | "57P02" | "57P03" => "the server goes down or comes up: see its log",
         "58030" | "XX001" | "XX002" => {

@@ -133,9 +133,10 @@ impl Scattered {
                     .map(|n| (n, SQL[usize::from(n)].to_owned(), two))
                     .into_iter(),
             )?;
-            let broke = connection.broken("the socket can't be made to not wait");
             let stream = connection.into_stream();
-            stream.set_nonblocking().map_err(|_| broke)?;
+            // Asked for only then: it waits for the end of the server's log.
+            let broke = |_| broken(address, "the socket can't be made to not wait");
+            stream.set_nonblocking().map_err(broke)?;
             epoll::add(
                 &epoll,
                 &stream,

@@ -279,9 +279,10 @@ fn connect(address: &Address, spec: &TerminalsSpec, number: u32) -> Result<Sessi
         .into_iter()
         .map(|(number, sql)| (number, sql.to_owned(), &[][..]));
     connection.prepare(of_transactions.chain(controls))?;
-    let broke = connection.broken("the socket can't be made to not wait");
     let stream = connection.into_stream();
-    stream.set_nonblocking().map_err(|_| broke)?;
+    // Asked for only then: it waits for the end of the server's log.
+    let broke = |_| broken(address, "the socket can't be made to not wait");
+    stream.set_nonblocking().map_err(broke)?;
     let terminal = Terminal::new(spec.scale, spec.home, spec.load_seed, spec.run_seed, number);
     // A place holder: the first start chooses anew. Drawn from a copy, so that nothing of the deck is lost.
     let transaction = Transaction::choose(&mut terminal.clone(), 0);
