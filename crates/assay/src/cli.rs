@@ -201,10 +201,13 @@ pub(crate) struct Stacks {
 #[derive(Args, Debug)]
 pub(crate) struct Calibrate {
     /// Simulate the verdict procedure: how often it is wrong, how often it sees a true difference
-    #[arg(long)]
+    #[arg(long, group = "simulated")]
     pub(crate) procedure: bool,
-    /// Simulated studies per scenario
-    #[arg(long, default_value_t = 200_000, value_name = "N", requires = "procedure")]
+    /// The same on this machine's own noise: a result file of two stacks that are alike (see studies/twins.toml)
+    #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
+    pub(crate) twins: Option<PathBuf>,
+    /// Studies to simulate, per scenario
+    #[arg(long, default_value_t = 200_000, value_name = "N", requires = "simulated", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
     /// Seconds per measurement of the ceiling
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]

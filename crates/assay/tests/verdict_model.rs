@@ -112,6 +112,54 @@ fn identical_stacks_are_never_called_different() {
     );
 }
 
+/// What the machine's own noise makes of the procedure: from recorded blocks of twins, and from nothing else.
+#[test]
+fn the_noise_of_twins_says_how_often_a_verdict_is_wrong_and_what_is_found() {
+    let bench = Bench::new();
+    let study = |blocks: u32, stacks: &[(&str, &str)]| {
+        model_study(5, blocks, stacks).replace("blocks =", "margin = \"0.1%\"\nblocks =")
+    };
+    let run = |name: &str, text: &str| {
+        bench.write("study.toml", text);
+        bench.expect(0, &["run", "study.toml", "--quiet", "--output", name]);
+    };
+    run("twins.assay", &study(24, &[("one", ""), ("other", "")]));
+    let ask = ["calibrate", "--twins", "twins.assay", "--studies", "2000"];
+    let told = bench.expect(0, &[&ask[..], &["--json"]].concat()).json();
+    assert_eq!(told["blocks_recorded"], 24);
+    let designs = told["designs"].as_array().expect("designs");
+    assert_eq!(designs.len(), 4);
+    let found = |design: &Value, phase: usize| design["smallest_found"][phase].as_f64().expect("found");
+    for (nth, phase) in told["phases"].as_array().expect("phases").iter().enumerate() {
+        let spread = phase["spread"].as_f64().expect("a spread");
+        assert!(spread > 0.0 && spread < 0.2, "{phase}");
+        // More blocks find less, and none finds what lies below the error of its own mean.
+        assert!(found(&designs[3], nth) < found(&designs[0], nth), "{told}");
+        assert!(found(&designs[3], nth).ln() > spread / 12f64.sqrt(), "{told}");
+    }
+    for design in designs {
+        let rate = &design["false_verdicts"];
+        assert!(rate["share"].as_f64().expect("a share") < 0.08, "{told}");
+        assert_eq!(rate["of"], 2000);
+    }
+    let words = bench.expect(0, &ask);
+    assert!(words.stdout.contains("24 blocks are 2 studies of 12"), "{words}");
+    assert!(words.stdout.lines().all(|line| line.chars().count() <= 80), "{words}");
+    // What is no pair of twins.
+    let refused = |name: &str, why: &str| {
+        bench.run(&["calibrate", "--twins", name]).failed_with(2, &[name, why]);
+    };
+    run("late.assay", &study(4, &[("one", ""), ("other", LATE)]));
+    refused("late.assay", "not alike: planted disadvantage");
+    run("three.assay", &study(4, &[("one", ""), ("two", ""), ("three", "")]));
+    refused("three.assay", "3 stacks were measured, not two");
+    run("short.assay", &study(4, &[("one", ""), ("other", "")]));
+    refused("short.assay", "with more `blocks`");
+    bench
+        .run(&["calibrate", "--studies", "5"])
+        .failed_with(2, &["--procedure"]);
+}
+
 #[test]
 fn a_stack_served_by_a_cache_is_labelled_and_not_ranked() {
     let (bench, schema) = (Bench::new(), schema());

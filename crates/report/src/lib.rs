@@ -52,6 +52,7 @@ mod terminal_imported;
 mod terminal_storage;
 mod terminal_tables;
 mod text;
+mod twins;
 
 pub use analysis::{
     Analysis, Comparison, Difference, DroppedBlock, FactOfStack, GoOn, LookTaken, PhaseReport, ReportError, StackHead,
@@ -82,3 +83,4 @@ pub use provenance::{
 };
 pub use ran_out::RanOut;
 pub use terminal::{Style, terminal};
+pub use twins::{Twins, TwinsError, twins};

@@ -30,6 +30,8 @@ pub(crate) struct Ranking {
     pub unranked: Vec<Unranked>,
     pub dropped: Vec<DroppedBlock>,
     pub decision: Decision,
+    /// What was decided on, in the order of the pairs.
+    pub histories: Vec<History>,
 }
 
 /// The base of a stack: the first stack of its group that could be run; `None` for the base itself and for stacks that
@@ -109,6 +111,7 @@ pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
         unranked,
         dropped,
         decision,
+        histories,
     })
 }
 

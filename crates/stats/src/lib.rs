@@ -22,7 +22,9 @@ pub use detectable::detectable;
 pub use normal::{normal_quantile, normal_upper_tail};
 pub use populations::{Group, Split, two_populations};
 pub use saturation::{LoadStep, Saturation, saturation};
-pub use simulate::{Calibration, Noise, Rate, Rule, Scenario, SimulationResult, calibrate_procedure, simulate};
+pub use simulate::{
+    Calibration, Noise, Rate, Rule, Scenario, SimulationResult, TwinBlocks, calibrate_procedure, simulate,
+};
 pub use steady::{Steady, WINDOW as STEADY_WINDOW, steady};
 pub use student::{t_cdf, t_quantile, t_upper_quantile, t_upper_tail};
 pub use summary::{Interval, Orientation, geometric_mean, interval, log_ratio, mean, median, ratio_interval, sd};

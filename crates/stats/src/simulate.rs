@@ -6,7 +6,7 @@
 //!
 //! Prevents: an error rate that is believed because a formula says so.
 
-use crate::decide::{History, Verdict, decide_by};
+use crate::decide::{Decision, Estimate, History, Verdict, decide_by};
 use crate::design::{Design, LookRule};
 use crate::normal::normal_quantile;
 use crate::student::t_upper_quantile;
@@ -15,11 +15,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 mod calibrate;
 mod noise;
+mod recorded;
 
 pub use calibrate::{Calibration, calibrate_procedure};
 pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use noise::normals;
+pub use recorded::TwinBlocks;
 
 /// A world to draw studies from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,21 +133,7 @@ pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -
     for _ in 0..studies {
         draw.study(&mut histories);
         let decision = decide_by(design, &rules, &histories);
-        tally.blocks += u64::from(decision.blocks_valid);
-        tally.missed += u64::from(
-            decision
-                .looks
-                .iter()
-                .flat_map(|look| &look.results)
-                .any(|(_, estimate)| truth < estimate.low.ln() || truth > estimate.high.ln()),
-        );
-        let is_false = |verdict| is_false(verdict, truth, design.margin);
-        tally.false_verdicts += u64::from(decision.comparisons.iter().any(|judged| is_false(judged.verdict)));
-        match decision.comparisons[0].verdict {
-            Verdict::NotEnoughData => tally.undecided += 1,
-            Verdict::Equivalent => tally.equivalent += 1,
-            verdict => tally.detected += u64::from(!is_false(verdict)),
-        }
+        tally.count(&decision, truth, design.margin);
     }
     tally.result(studies)
 }
@@ -171,6 +159,21 @@ struct Tally {
 }
 
 impl Tally {
+    /// A study of stacks whose true log ratio is `truth`.
+    fn count(&mut self, decision: &Decision, truth: f64, margin: f64) {
+        self.blocks += u64::from(decision.blocks_valid);
+        let results = || decision.looks.iter().flat_map(|look| &look.results);
+        let misses = |estimate: &Estimate| truth < estimate.low.ln() || truth > estimate.high.ln();
+        self.missed += u64::from(results().any(|(_, estimate)| misses(estimate)));
+        let is_false = |verdict| is_false(verdict, truth, margin);
+        self.false_verdicts += u64::from(decision.comparisons.iter().any(|judged| is_false(judged.verdict)));
+        match decision.comparisons[0].verdict {
+            Verdict::NotEnoughData => self.undecided += 1,
+            Verdict::Equivalent => self.equivalent += 1,
+            verdict => self.detected += u64::from(!is_false(verdict)),
+        }
+    }
+
     fn result(&self, studies: u64) -> SimulationResult {
         let rate = |count| Rate::new(count, studies);
         SimulationResult {

@@ -20,6 +20,9 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
     if flags.procedure {
         return procedure(flags);
     }
+    if let Some(file) = &flags.twins {
+        return super::twins::twins(file, flags);
+    }
     if !(flags.seconds > 0.0 && flags.seconds <= 600.0) {
         return Err(Failure::Usage(anyhow!(
             "--seconds {}: give more than 0 and at most 600",
@@ -193,9 +196,12 @@ fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
     )))
 }
 
+/// A share of studies with its interval.
+pub(super) fn rate(of: &stats::Rate) -> Value {
+    json!({ "share": of.share(), "low": of.low, "high": of.high, "count": of.count, "of": of.of })
+}
+
 fn simulated(row: &stats::Calibration) -> Value {
-    let rate =
-        |r: &stats::Rate| json!({ "share": r.share(), "low": r.low, "high": r.high, "count": r.count, "of": r.of });
     json!({
         "name": row.name,
         "blocks": row.design.blocks,

@@ -15,6 +15,7 @@ mod quick;
 mod report;
 mod run;
 mod stacks;
+mod twins;
 
 use crate::cli::{self, Command};
 use crate::exit::Failure;

@@ -18,6 +18,10 @@ const INSERT: u8 = 0;
 const BEGIN: u8 = 1;
 const COMMIT: u8 = 2;
 
+/// Rows that are sent before an answer is read, at most. The server answers each, and with enough answers unread it stops reading
+/// what is sent: both would wait for ever.
+const ROWS_PER_MESSAGE: u64 = 1000;
+
 /// The table and its indexes, as [`CREATE_SQL`] names them.
 const RELATIONS: [&str; 3] = ["bulk", "bulk_pk", "bulk_uk"];
 
@@ -170,15 +174,25 @@ impl BulkDatabase for BulkConnection {
 
     fn insert_and_commit(&mut self, from: u64, to: u64) -> Result<(), PostgresError> {
         let (padded, varying, time_us) = (self.padded.clone(), self.varying.clone(), self.time_us);
-        let out = self.connection.out();
-        wire::control(out, BEGIN);
-        for row in from..to {
-            wire::call_mixed(out, INSERT, &[row as i64 + 1, time_us], &[&padded, &varying]);
+        let mut at = from;
+        while at < to {
+            let end = to.min(at + ROWS_PER_MESSAGE);
+            let out = self.connection.out();
+            if at == from {
+                wire::control(out, BEGIN);
+            }
+            for row in at..end {
+                wire::call_mixed(out, INSERT, &[row as i64 + 1, time_us], &[&padded, &varying]);
+            }
+            if end == to {
+                wire::control(out, COMMIT);
+            }
+            wire::sync(out);
+            self.connection.send()?;
+            self.answered(&format!("insert rows {at} to {end} of the bulk load"))?;
+            at = end;
         }
-        wire::control(out, COMMIT);
-        wire::sync(out);
-        self.connection.send()?;
-        self.answered(&format!("insert rows {from} to {to} of the bulk load"))
+        Ok(())
     }
 
     fn settle(&mut self) -> Result<(), PostgresError> {

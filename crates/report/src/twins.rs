@@ -1,0 +1,146 @@
+//! Blocks of a study whose two stacks are alike: what a machine's own noise is made of.
+//!
+//! Takes a result file, gives the block ratios of each ranked phase, unjudged. Prevents: an error rate worked out from stacks that
+//! were not the same thing, where every true verdict would count as a false one.
+
+use crate::differences::differences;
+use crate::history::Book;
+use crate::rank::{self, takes_part};
+use ledger::Ledger;
+use stats::TwinBlocks;
+
+/// Facts that name a place or a device: two stacks that are alike still lie apart.
+const OF_THE_PLACE: [&str; 2] = ["nearest devices", "lowest visible devices"];
+
+/// A study of two stacks that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Twins {
+    /// Name of the study.
+    pub study: String,
+    /// Base and twin.
+    pub stacks: [String; 2],
+    /// Layers of both.
+    pub layers: String,
+    /// Ranked phases.
+    pub phases: Vec<String>,
+    /// Their ratios, block by block.
+    pub blocks: TwinBlocks,
+    /// Blocks that count nowhere, for a reason that the study's own report says.
+    pub dropped: u32,
+    /// Wall time of a block, ns: the median.
+    pub block_ns: u64,
+    /// Differences inside it count as equal.
+    pub margin: f64,
+}
+
+/// Why a file says nothing of twins.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TwinsError {
+    /// The result file can't be read as one.
+    #[error(transparent)]
+    Ledger(#[from] ledger::LedgerError),
+    /// Another number of stacks.
+    #[error("{found} stacks were measured, not two\n  give a result of two stacks that are alike but for their names")]
+    Count {
+        /// How many.
+        found: usize,
+    },
+    /// They are not the same thing.
+    #[error(
+        "the stacks are not alike: {fact} is {one} on {first} and {other} on {second}\n  make them alike but for their names"
+    )]
+    Unlike {
+        /// What differs.
+        fact: String,
+        /// The base.
+        first: String,
+        /// Its value.
+        one: String,
+        /// The other stack.
+        second: String,
+        /// Its value.
+        other: String,
+    },
+    /// Nothing that could be judged.
+    #[error(
+        "no block has a figure of every ranked phase on both stacks\n  look at the study's own report: `assay report` says what is not ranked, and why"
+    )]
+    Nothing,
+}
+
+/// The blocks of a study of twins.
+///
+/// # Errors
+/// See [`TwinsError`].
+pub fn twins(ledger: &Ledger) -> Result<Twins, TwinsError> {
+    let book = Book::read(ledger)?;
+    let stacks: Vec<_> = book
+        .stacks
+        .iter()
+        .filter(|stack| takes_part(&book, stack).is_ok())
+        .collect();
+    let [first, second] = stacks[..] else {
+        return Err(TwinsError::Count { found: stacks.len() });
+    };
+    must_be_alike(&book)?;
+    let ranking = rank::rank(&book)?;
+    let compared: Vec<usize> = (0..ranking.pairs.len())
+        .filter(|nth| ranking.pairs[*nth].before.is_none())
+        .collect();
+    let block = |nth: usize| {
+        let y = |pair: &usize| ranking.histories[*pair].ys.get(nth).copied().flatten();
+        compared.iter().map(y).collect::<Option<Vec<f64>>>()
+    };
+    let blocks: Vec<Vec<f64>> = (0..book.blocks() as usize).filter_map(block).collect();
+    Ok(Twins {
+        study: book.study.name.clone(),
+        stacks: [first.name.clone(), second.name.clone()],
+        layers: first.layers.clone(),
+        phases: compared
+            .iter()
+            .map(|nth| ranking.pairs[*nth].phase.name.clone())
+            .collect(),
+        blocks: TwinBlocks::new(blocks).ok_or(TwinsError::Nothing)?,
+        dropped: ranking.dropped.len() as u32,
+        block_ns: block_ns(&book),
+        margin: book.study.margin,
+    })
+}
+
+fn must_be_alike(book: &Book) -> Result<(), TwinsError> {
+    let is_place = |value: &str| value.trim_matches('"').starts_with('/');
+    for difference in differences(book).0 {
+        let values = &difference.values;
+        let places = values.iter().all(|of| of.value.as_deref().is_none_or(is_place));
+        if places || OF_THE_PLACE.contains(&difference.fact.as_str()) {
+            continue;
+        }
+        let value = |nth: usize| values[nth].value.clone().unwrap_or_else(|| "nothing".to_string());
+        return Err(TwinsError::Unlike {
+            fact: difference.fact.clone(),
+            first: values[0].stack.clone(),
+            one: value(0),
+            second: values[1].stack.clone(),
+            other: value(1),
+        });
+    }
+    Ok(())
+}
+
+/// From the begin of a block's first trial to the end of its last; the median of all blocks.
+fn block_ns(book: &Book) -> u64 {
+    let length = |block: u32| {
+        let trials = || {
+            book.ran
+                .iter()
+                .filter(|((of, _), _)| *of == block)
+                .map(|(_, ran)| &ran.trial)
+        };
+        let began = trials().map(|trial| trial.began_unix_ns).min()?;
+        let ended = trials().filter_map(|trial| trial.ended_unix_ns).max()?;
+        Some(ended.saturating_sub(began) as f64)
+    };
+    let all: Vec<f64> = (0..book.blocks()).filter_map(length).collect();
+    stats::median(&all) as u64
+}

@@ -1,0 +1,162 @@
+//! The procedure on a machine's own noise: studies of twins made from blocks that were recorded, judged by [`decide`](crate::decide)'s own code.
+//!
+//! Takes, for each recorded block, ln(twin / base) in every phase; gives how often a study of such blocks errs, and the smallest
+//! difference it finds. A study is a run of neighbouring blocks from a random begin (so that what lasts for several blocks stays in
+//! it), and in each block it is drawn anew which of the two is called the base: whatever made one of them faster is then as often
+//! the other's, and any verdict but *equivalent* is false. Prevents: an error rate that holds on a computer's random numbers
+//! and not on this machine.
+
+use super::{Random, SimulationResult, Tally};
+use crate::decide::{History, decide_by};
+use crate::design::Design;
+use rand_core::{Rng, SeedableRng};
+
+/// Share of studies that must find a difference.
+const POWER: f64 = 0.9;
+
+/// Studies that say whether a difference is found.
+const STUDIES_OF_POWER: u64 = 2_000;
+
+/// Largest ratio that is looked for.
+const RATIO_MAX: f64 = 10.0;
+
+/// Blocks of two stacks that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TwinBlocks {
+    /// ln(twin / base): a row for each block in the order of running, in it one figure for each phase.
+    ys: Vec<Vec<f64>>,
+}
+
+impl TwinBlocks {
+    /// `None` of no block, of blocks of no phase, of blocks with different numbers of phases, and of figures that are no numbers.
+    pub fn new(ys: Vec<Vec<f64>>) -> Option<Self> {
+        let phases = ys.first()?.len();
+        let fits = |block: &Vec<f64>| block.len() == phases && block.iter().all(|y| y.is_finite());
+        (phases > 0 && ys.iter().all(fits)).then_some(TwinBlocks { ys })
+    }
+
+    /// Blocks recorded.
+    pub fn blocks(&self) -> usize {
+        self.ys.len()
+    }
+
+    /// Phases in each.
+    pub fn phases(&self) -> usize {
+        self.ys[0].len()
+    }
+
+    /// Spread of a phase's block ratios with the names drawn anew in each: the root of the mean square of ln(twin / base).
+    pub fn spread(&self, phase: usize) -> f64 {
+        let sum: f64 = self.ys.iter().map(|block| block[phase] * block[phase]).sum();
+        (sum / self.ys.len() as f64).sqrt()
+    }
+
+    /// Draws `studies` studies in which the twin is better by `true_ratio` in every phase, and judges them. *Detected* counts
+    /// for the phase of that number. One seed gives one result.
+    pub fn simulate(
+        &self,
+        design: &Design,
+        true_ratio: f64,
+        phase: usize,
+        studies: u64,
+        seed: u64,
+    ) -> SimulationResult {
+        let rules = design.looks();
+        let truth = true_ratio.ln();
+        // The phase that is asked for comes first, for that is the one that is tallied.
+        let order: Vec<usize> = (0..self.phases()).map(|nth| (phase + nth) % self.phases()).collect();
+        let mut histories: Vec<History> = order
+            .iter()
+            .map(|_| History {
+                stack: String::new(),
+                phase: String::new(),
+                ys: vec![None; design.blocks as usize],
+            })
+            .collect();
+        let mut random = Random::seed_from_u64(seed);
+        let mut tally = Tally::default();
+        for _ in 0..studies {
+            let begin = (random.next_u64() % self.ys.len() as u64) as usize;
+            for nth in 0..design.blocks as usize {
+                let block = &self.ys[(begin + nth) % self.ys.len()];
+                let sign = if random.next_u64() >> 63 == 0 { 1.0 } else { -1.0 };
+                for (history, phase) in histories.iter_mut().zip(&order) {
+                    history.ys[nth] = Some(sign * block[*phase] + truth);
+                }
+            }
+            let decision = decide_by(design, &rules, &histories);
+            tally.count(&decision, truth, design.margin);
+        }
+        tally.result(studies)
+    }
+
+    /// The smallest ratio above 1 that nine of ten studies call *better* in that phase; `None` when even tenfold is not found so often.
+    pub fn smallest_found(&self, design: &Design, phase: usize, seed: u64) -> Option<f64> {
+        let found = |ratio: f64| {
+            let result = self.simulate(design, ratio, phase, STUDIES_OF_POWER, seed);
+            result.detected.share() >= POWER
+        };
+        if !found(RATIO_MAX) {
+            return None;
+        }
+        // Halved until it is known to a thousandth of its logarithm.
+        let (mut low, mut high) = (0.0, RATIO_MAX.ln());
+        while high - low > 1e-3 * high.max(0.05) {
+            let middle = f64::midpoint(low, high);
+            if found(middle.exp()) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Some(high.exp())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::detectable::detectable;
+
+    /// Normal figures, of a twin that is better by `offset` in truth.
+    fn normal(blocks: usize, phases: usize, sd: f64, offset: f64) -> TwinBlocks {
+        let mut random = Random::seed_from_u64(7);
+        let mut draw = || {
+            let open = ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+            offset + sd * crate::normal::normal_quantile(open)
+        };
+        let ys = (0..blocks).map(|_| (0..phases).map(|_| draw()).collect()).collect();
+        TwinBlocks::new(ys).expect("blocks")
+    }
+
+    #[test]
+    fn twins_are_seldom_told_apart_whatever_else_sets_them_apart() {
+        let design = Design::new(12, 2, 0.0);
+        for offset in [0.0, 0.02] {
+            let result = normal(200, 2, 0.03, offset).simulate(&design, 1.0, 0, 20_000, 1);
+            assert!(result.false_verdicts.high < 0.055, "{offset}: {result:?}");
+            assert!(result.false_verdicts.low > 0.001, "{offset}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_found_is_what_theory_says_of_normal_noise() {
+        let design = Design::new(12, 1, 0.0);
+        let twins = normal(400, 1, 0.03, 0.0);
+        let theory = detectable(&design, twins.spread(0)).ln();
+        let found = twins.smallest_found(&design, 0, 3).expect("found").ln();
+        assert!((found / theory - 1.0).abs() < 0.08, "{found} {theory}");
+    }
+
+    #[test]
+    fn noise_without_bound_finds_nothing_and_bad_blocks_are_refused() {
+        let wild = TwinBlocks::new((0..50).map(|n| vec![if n % 2 == 0 { 9.0 } else { -8.0 }]).collect());
+        assert_eq!(
+            wild.expect("blocks").smallest_found(&Design::new(4, 1, 0.0), 0, 1),
+            None
+        );
+        assert_eq!(TwinBlocks::new(Vec::new()), None);
+        assert_eq!(TwinBlocks::new(vec![vec![0.1], vec![]]), None);
+        assert_eq!(TwinBlocks::new(vec![vec![f64::NAN]]), None);
+    }
+}
