@@ -102,7 +102,7 @@ fn data(twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> Value {
 fn text(twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> String {
     let blocks = twins.blocks.blocks();
     let mut text = format!(
-        "{}: {} against {}, both {}\n{blocks} blocks of {:.1} s count, {} were dropped; equivalent means within {:.0} %\n\n",
+        "{}: {} against {}, both {}\n{blocks} blocks of {:.1} s count, {} were dropped; equivalent means within {:.1} %\n\n",
         twins.study,
         twins.stacks[1],
         twins.stacks[0],
