@@ -15,21 +15,24 @@ use std::time::{Duration, Instant};
 /// How exactly times are kept.
 const STEP: Duration = Duration::from_millis(2);
 
+/// Faults that hold now; one for good stays until the trial ends, whoever observes it by then.
+pub(crate) type Standing = Arc<Mutex<Vec<DeviceFault>>>;
+
 /// Faults of the trial's phases, one phase after the other.
 #[derive(Default)]
 pub(crate) struct DeviceFaults {
     services: BTreeMap<String, Arc<Service>>,
-    /// Those that hold now; one for good stays until the trial ends.
-    standing: Arc<Mutex<Vec<DeviceFault>>>,
+    standing: Standing,
     coming: Vec<DeviceFault>,
     running: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
 impl DeviceFaults {
-    pub(crate) fn on(services: BTreeMap<String, Arc<Service>>) -> DeviceFaults {
+    /// On these services, of which something may be wrong already.
+    pub(crate) fn on(services: BTreeMap<String, Arc<Service>>, standing: Standing) -> DeviceFaults {
         DeviceFaults {
             services,
-            standing: Arc::default(),
+            standing,
             coming: Vec::new(),
             running: None,
         }

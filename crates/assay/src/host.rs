@@ -190,7 +190,7 @@ impl<P: Port> Surroundings<P> for Host<'_> {
         self.rest()
     }
 
-    fn end(&mut self, instance: &mut Instance<P>) -> anyhow::Result<Seen> {
+    fn end(&mut self, instance: &mut Instance<P>, full: bool) -> anyhow::Result<Seen> {
         let mut seen = self.stop()?;
         // The engine writes, or the stack itself does: a rebalance moves what nobody writes.
         let beside = seen
@@ -200,7 +200,13 @@ impl<P: Port> Surroundings<P> for Host<'_> {
         let wrote =
             instance.counters().data_writes > self.writes || beside.is_some_and(|(_, bytes)| *bytes >= MOVED_BYTES);
         if let Some(port) = instance.ports_mut().next().filter(|_| wrote) {
-            seen.layouts = self.layouts(port)?;
+            match self.layouts(port) {
+                // A full file system may refuse even to say where its files lie; that it is full is the result.
+                Err(error) if full => seen
+                    .notes
+                    .push(format!("how the data lie could not be told: {error:#}")),
+                told => seen.layouts = told?,
+            }
         }
         Ok(seen)
     }
@@ -223,14 +229,17 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Time since the start in which the busiest of the nearest devices had a request in flight; `None` where none is seen.
-    pub(crate) fn busy_ns(&self) -> anyhow::Result<Option<u64>> {
+    /// At most so long have so many users together waited for the nearest devices since the start; `None` where none is seen.
+    pub(crate) fn waited_ns_most(&self, users: u32) -> anyhow::Result<Option<u64>> {
         let Some((before, _)) = &self.began else {
             return Ok(None);
         };
         let delta = Snapshot::take(&self.devices.all())?.since(before);
-        let busy = |name: &String| Some(delta.devices.get(name)?.busy_ms * 1_000_000);
-        Ok(self.devices.near.iter().filter_map(busy).max())
+        let near: Option<Vec<_>> = self.devices.near.iter().map(|name| delta.devices.get(name)).collect();
+        Ok(near.filter(|near| !near.is_empty()).map(|near| {
+            let ms = near.iter().map(|device| (device.weighted_ms, device.busy_ms));
+            waited_ms_most(ms, users) * 1_000_000
+        }))
     }
 
     /// Syncs and waits for rest; gives the time that was spent only on proving it.
@@ -266,12 +275,20 @@ impl Host<'_> {
         seen.remarks.extend(self.faults.end());
         seen.measures.extend(self.devices_of(&delta));
         seen.measures.extend(self.sides.iter().flat_map(|side| side.of(&delta)));
+        let server_bytes = of_clients
+            .iter()
+            .flatten()
+            .find(|(measure, _)| *measure == Measure::MemoryServerBytesPeak)
+            .map(|(_, bytes)| *bytes);
         match of_clients {
             Some(measures) => seen.measures.extend(measures),
             None => seen.measures.push((Measure::StackDataCopies, self.copies)),
         }
         seen.measures.extend(host_of(&delta, &watched));
         seen.measures.extend(memory_of(&delta, &watched, self.budget));
+        if let Some(bytes) = server_bytes {
+            self.add_to_total(bytes, &mut seen.measures);
+        }
         seen.measures
             .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
         for (pool, before) in &self.pools {
@@ -303,18 +320,23 @@ impl Host<'_> {
 }
 
 impl Host<'_> {
-    /// The memory of a pool's process; where no group counts it with ours, it is added to the whole.
+    /// The memory of a pool's process.
     fn add_process(&self, pool: &Zpool, measures: &mut Vec<(Measure, f64)>) {
         let Some(bytes) = pooled::resident_bytes(pool) else {
             return;
         };
         measures.push((Measure::PoolProcessBytes, bytes as f64));
+        self.add_to_total(bytes as f64, measures);
+    }
+
+    /// Memory of another process of the stack's: where no group counts it with ours, it is added to the whole.
+    fn add_to_total(&self, bytes: f64, measures: &mut [(Measure, f64)]) {
         let enforced = self.budget.is_some_and(|(_, how)| how > 0);
         let total = measures
             .iter_mut()
             .find(|(measure, _)| *measure == Measure::MemoryTotalBytesPeak);
         if let Some((_, total)) = total.filter(|_| !enforced) {
-            *total += bytes as f64;
+            *total += bytes;
         }
     }
 
@@ -363,6 +385,14 @@ impl Host<'_> {
         }
         measures
     }
+}
+
+/// The longest that `users` can have waited for devices, of which each had requests for so many milliseconds, summed over the requests,
+/// and at least one of them for so many. A wait lasts no longer than the requests that are waited for, and nobody waits while no device
+/// has anything to do: the first counts what the kernel writes behind everybody's back too, and the second keeps that within reason.
+fn waited_ms_most(devices: impl Iterator<Item = (u64, u64)>, users: u32) -> u64 {
+    let (requests, busy) = devices.fold((0, 0), |(a, b), (weighted, busy)| (a + weighted, b + busy));
+    requests.min(busy.saturating_mul(u64::from(users)))
 }
 
 /// Bytes in use on the stack's own file systems.
@@ -487,4 +517,20 @@ fn samples(watched: &Watched, devices: &Devices) -> Vec<Sample> {
         add("memory.own_bytes", sample.rss_bytes.map(|b| b as f64));
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::waited_ms_most;
+
+    /// Eight users who do nothing but wait for two devices wait eight times as long as either is busy; one user who waits alone is not
+    /// charged for what is written behind his back.
+    #[test]
+    fn users_wait_for_all_their_requests_and_only_while_a_device_is_busy() {
+        let one = |requests, busy, users| waited_ms_most([(requests, busy)].into_iter(), users);
+        assert_eq!(one(8000, 1000, 8), 8000);
+        assert_eq!(one(400, 390, 8), 400, "one request at a time");
+        assert_eq!(one(30_000, 50, 1), 50, "a burst of writeback");
+        assert_eq!(waited_ms_most([(4000, 1000), (4000, 1000)].into_iter(), 8), 8000);
+    }
 }

@@ -19,6 +19,8 @@ use std::sync::atomic::AtomicBool;
 
 /// Memory the tool itself needs beside cache and maps of the engine. It counts against the budget, on every stack alike.
 const TOOL_BYTES: u64 = 40 << 20;
+/// The study's fact of how large the table of random work in SQL is.
+const RANDOM_BYTES: &str = "bytes of random work";
 /// Rate assumed where nothing was written before the first block.
 const NOMINAL_FILL_RATE: u64 = 500 << 20;
 
@@ -245,8 +247,16 @@ impl<'a> HostSite<'a> {
 
     /// What is known of a study without the page engine.
     fn describe_sql(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        let begun = ledger.facts()?.iter().any(|fact| fact.scope == "study");
-        if !begun {
+        let stored = ledger.facts()?;
+        let of_study = |fact: &&Fact| fact.scope == "study";
+        if let Some(fact) = stored.iter().filter(of_study).find(|fact| fact.key == RANDOM_BYTES) {
+            // A resumed study keeps the size it began with, whatever room there is now.
+            self.prepared.data_bytes = Some(fact.value.parse().context("bytes of random work in the result file")?);
+        }
+        if !stored.iter().any(|fact| fact.scope == "study") {
+            let size = self.prepared.data_bytes.map(|bytes| bytes.to_string());
+            let size = size.map(|bytes| (RANDOM_BYTES.to_string(), bytes));
+            result_file::facts(ledger, "study", size.into_iter().collect())?;
             result_file::facts(ledger, "study", std::mem::take(&mut self.prepared.facts))?;
             for (scope, facts) in std::mem::take(&mut self.luns.facts) {
                 result_file::facts(ledger, &scope, facts)?;
@@ -391,6 +401,7 @@ impl Site for HostSite<'_> {
             let mut sizes = sizes;
             sizes.shape.pages_per_schema = fact.value.parse().context("pages per schema in the result file")?;
             self.prepared.sizes = Some(sizes);
+            self.prepared.data_bytes = Some(sizes.shape.data_bytes());
             let method = ledger.study()?.io_method;
             self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
         } else {

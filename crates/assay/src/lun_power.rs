@@ -20,11 +20,10 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// As a disk says of itself; file systems look at it. A kernel that won't hear it goes without.
+    /// As a disk says of itself.
     pub(crate) fn say_rotational(&self) {
         if self.rotates {
-            let says = format!("/sys/block/loop{}/queue/rotational", self.number);
-            let _ = std::fs::write(says, "1");
+            luns::say_rotational(self.number);
         }
     }
 }

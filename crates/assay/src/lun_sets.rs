@@ -3,7 +3,7 @@
 //! Every step is journalled before it is taken. Prevents: a device touched that the study did not name, and a LUN file
 //! that one stack leaves warm or sparse for the next.
 
-use crate::device_faults::DeviceFaults;
+use crate::device_faults::{DeviceFaults, Standing};
 use crate::device_service::{self, Service};
 use crate::lun_power::Attached;
 use crate::progress::Progress;
@@ -42,6 +42,8 @@ pub(crate) struct LunSets {
     services: BTreeMap<String, Arc<Service>>,
     /// Loop devices on what they serve.
     attached: BTreeMap<String, Vec<Attached>>,
+    /// What is wrong with them in this trial, wherever the database is by now.
+    standing: Standing,
 }
 
 /// Looks at every device the study names, by the rules of safety; touches nothing.
@@ -276,7 +278,7 @@ impl LunSets {
     pub(crate) fn faults_of(&self, stack: &Stack) -> DeviceFaults {
         let sets = stack.data.iter().chain(&stack.redo);
         let found = sets.filter_map(|set| Some((set.clone(), Arc::clone(self.services.get(set)?))));
-        DeviceFaults::on(found.collect())
+        DeviceFaults::on(found.collect(), Arc::clone(&self.standing))
     }
 
     /// Those under a stack, data first.
@@ -306,24 +308,13 @@ impl LunSets {
     pub(crate) fn unserved(&mut self) {
         self.services.clear();
         self.attached.clear();
+        self.standing = Standing::default();
     }
 
     /// The layers of a stack, the models among them named.
     pub(crate) fn layers(&self, stack: &Stack, layers: &str) -> String {
-        let models: Vec<String> = stack
-            .data
-            .iter()
-            .chain(&stack.redo)
-            .filter_map(|set| Some(self.models.get(set)?.words()))
-            .collect();
-        match models.first() {
-            // The log may lie on another device than the data.
-            Some(first) if models.iter().all(|m| m == first) => {
-                layers.replace("loop/file", &format!("loop/modelled {first}/file"))
-            }
-            Some(_) => layers.replace("loop/file", &format!("loop/modelled {}/file", models.join(" and "))),
-            None => layers.to_string(),
-        }
+        let words = |set: &Option<String>| Some(self.models.get(set.as_ref()?)?.words());
+        layers_on(layers, words(&stack.data), words(&stack.redo), stack.redo.is_some())
     }
 
     /// From now on files are written anew before they are attached.
@@ -337,6 +328,25 @@ impl LunSets {
             Lun::File(file) => file.path.as_path(),
             Lun::Device(path) => path.as_path(),
         })
+    }
+}
+
+/// The layers of a stack with the models of its data and of its log, as a layer of its own also where the data lie on something real:
+/// by that it is known, and never ranked with what stands on none.
+fn layers_on(layers: &str, data: Option<String>, log: Option<String>, log_apart: bool) -> String {
+    let model = match (data, log) {
+        (None, None) => return layers.to_string(),
+        (Some(data), Some(log)) if data == log => data,
+        // The log may lie on another device than the data.
+        (Some(data), Some(log)) => format!("{data} and {log}"),
+        (Some(data), None) if log_apart => format!("{data} for the data"),
+        (Some(data), None) => data,
+        (None, Some(log)) => format!("{log} for the log"),
+    };
+    if layers.contains("loop/file") {
+        layers.replace("loop/file", &format!("loop/modelled {model}/file"))
+    } else {
+        format!("{layers}/modelled {model}")
     }
 }
 
@@ -384,4 +394,23 @@ pub(crate) fn own_directory(dir: &Path, journal: &mut Journal) -> anyhow::Result
         })?;
     }
     Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::layers_on;
+
+    #[test]
+    fn a_stack_is_known_by_its_model_wherever_that_is() {
+        let hdd = || Some("a disk".to_string());
+        let all = |data, log, apart| layers_on("ext4/loop/file", data, log, apart);
+        assert_eq!(all(None, None, true), "ext4/loop/file");
+        assert_eq!(all(hdd(), None, false), "ext4/loop/modelled a disk/file");
+        assert_eq!(all(hdd(), hdd(), true), "ext4/loop/modelled a disk/file");
+        assert_eq!(all(None, hdd(), true), "ext4/loop/modelled a disk for the log/file");
+        assert_eq!(
+            layers_on("ext4/device", None, hdd(), true),
+            "ext4/device/modelled a disk for the log"
+        );
+    }
 }

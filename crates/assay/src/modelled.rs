@@ -203,7 +203,7 @@ impl Surroundings<Modelled> for ModelSurroundings {
         Ok(0)
     }
 
-    fn end(&mut self, instance: &mut Instance<Modelled>) -> anyhow::Result<Seen> {
+    fn end(&mut self, instance: &mut Instance<Modelled>, _: bool) -> anyhow::Result<Seen> {
         let measures = devices(moved(instance) - self.began);
         Ok(Seen {
             measures,

@@ -166,16 +166,9 @@ fn file(zfs: &Zfs, name: &FileName, bytes: u64, record_bytes: u32, logbias: &str
     }
 }
 
-/// Resident bytes of the process that runs OpenZFS.
+/// Memory of the process that runs OpenZFS.
 pub(crate) fn resident_bytes(zpool: &Zpool) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", zpool.pid())).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()
-        .map(|kib| kib << 10)
+    observers::family_memory(zpool.pid())
 }
 
 /// What a phase did to the cache, the logs and the pools.

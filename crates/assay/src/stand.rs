@@ -202,8 +202,12 @@ impl Stand {
         places.map(|place| path_of(place).to_path_buf()).collect()
     }
 
-    /// The places of the data and those of the redo log, as devices or as files on them.
+    /// The places of the data and those of the redo log, as devices or as files on them. A log device of a pool holds the pool's intent
+    /// log, and the engine's redo log lies with the data: then both have all places, and nothing is apart.
     pub(crate) fn places_apart(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        if matches!(&self.stack.kind, plan::StackKind::Zfs(zfs) if zfs.redo_as == plan::RedoAs::Log) {
+            return (self.built.devices.clone(), self.built.devices.clone());
+        }
         if let Place::Grouped(_) = self.built.redo {
             let redo = self.built.redo_group.map_or(0, |(_, disks)| disks);
             let (data, log) = self.built.devices.split_at(self.built.devices.len() - redo);

@@ -35,6 +35,6 @@ pub(crate) trait Surroundings<P: Port> {
     /// nanoseconds, that was spent only on proving the rest and is not charged to the phase.
     fn settle(&mut self, instance: &mut Instance<P>) -> anyhow::Result<u64>;
 
-    /// What was seen since the beginning.
-    fn end(&mut self, instance: &mut Instance<P>) -> anyhow::Result<Seen>;
+    /// What was seen since the beginning; `full`: the stack has no space left, and may refuse to be looked at.
+    fn end(&mut self, instance: &mut Instance<P>, full: bool) -> anyhow::Result<Seen>;
 }

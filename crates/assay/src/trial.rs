@@ -262,7 +262,7 @@ fn one<P: Port + Send, S: Surroundings<P>>(
         }
         Err(error) => return Err(error),
     };
-    let mut seen = surroundings.end(instance)?;
+    let mut seen = surroundings.end(instance, full.is_some())?;
     seen.samples.extend(told.samples);
     seen.invalid = seen.invalid.or(told.invalid);
     let counters = instance.counters() - before;

@@ -159,6 +159,26 @@ fn a_server_that_dies_or_has_no_room_is_an_error_with_its_log() {
     assert_eq!(rig.belongings(&[]), before);
 }
 
+/// The server that has no space for its log dies of it; the study goes on all the same.
+#[test]
+fn a_server_that_fills_its_stack_in_a_phase_is_a_result() {
+    let Some(rig) = rig() else { return };
+    let phases = "[[phase]]\nname = \"bulk\"\nkind = \"bulk\"\nrows = [300000]\n\
+                  [[phase]]\nname = \"after\"\nkind = \"bulk\"\nrows = [100]\n";
+    let path = rig.study("fills", &study(&rig.work(), 104, phases));
+    let (before, result) = (rig.belongings(&[]), rig.result("fills"));
+    rig.run(&path, &result, &[]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before);
+    assert!(servers_under(&rig.path("")).is_empty());
+    let ledger = Ledger::open(&result).expect("opens");
+    let phases = ledger.phases().expect("phases");
+    assert_eq!(phases.len(), 4, "{phases:?}");
+    for phase in phases {
+        let full = PhaseStatus::Failed("ran out of space".to_string());
+        assert_eq!((phase.run.name.as_str(), phase.run.status), ("bulk", full));
+    }
+}
+
 #[test]
 fn a_killed_run_leaves_no_server_once_it_is_cleaned_up() {
     let Some(rig) = rig() else { return };

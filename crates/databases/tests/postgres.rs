@@ -117,6 +117,16 @@ fn what_can_not_be_started_says_why() {
     assert!(place.private_dirs().is_empty());
 }
 
+/// New blocks are written by whoever needs them, which is counted with the next checkpoint.
+fn sessions_have_written(asking: &mut Connection, before: &ServerCounters) {
+    asking.run("CHECKPOINT").unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    while ServerCounters::read(asking).unwrap().since(before).backend_blocks == 0 {
+        assert!(Instant::now() < end, "sessions have written nothing");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn users_work_and_the_conditions_hold() {
     let Some(place) = Place::new() else { return };
@@ -157,6 +167,7 @@ fn users_work_and_the_conditions_hold() {
         "{after:?} {done}"
     );
     assert!(after.rollbacks >= ran.counts.rolled_back && after.wal_bytes > 0 && after.blocks_hit > done);
+    sessions_have_written(&mut asking, &before);
 
     let mut open = phase(scale, 20, 2 * SECOND);
     open.pacing.arrival = Arrival::Open {

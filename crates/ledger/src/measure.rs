@@ -87,7 +87,7 @@ measures! {
     MemoryCacheBytesPeak, "memory.cache_bytes_peak", "bytes", "page cache at its highest, of the phase's memory group where there is one, else of the host";
     MemoryOwnBytesPeak, "memory.own_bytes_peak", "bytes", "resident memory of the tool's own process at its highest, buffer cache included";
     MemoryDirtyPeak, "memory.dirty_peak", "bytes", "dirty page cache of the host at its highest";
-    MemoryTotalBytesPeak, "memory.total_bytes_peak", "bytes", "what the memory budget is compared with, at its highest: the tool's own memory and the page cache it caused";
+    MemoryTotalBytesPeak, "memory.total_bytes_peak", "bytes", "what the memory budget is compared with, at its highest: memory of the tool's own process, of a database server or pool that it started, and the page cache they caused";
     MemoryBudgetBytes, "memory.budget_bytes", "bytes", "memory budget of the stack";
     MemoryBudgetEnforced, "memory.budget_enforced", "code", "0: not enforced, 1: by a cgroup v1 limit, 2: by a cgroup v2 limit";
     PsiCpuSomeNs, "psi.cpu_some_ns", "ns", "time in which some task waited for a processor";

@@ -2,68 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod rows;
+
 use ledger::*;
 use std::path::{Path, PathBuf};
 
 fn fresh(dir: &Path) -> (PathBuf, Ledger, TrialId) {
     let path = dir.join("sql.assay");
-    let study = Study {
-        name: "sql".into(),
-        question: String::new(),
-        text: "[study]\n".into(),
-        seed: 1,
-        margin: 0.05,
-        time_limit_ns: 1,
-        blocks_planned: 4,
-        comparisons: 1,
-        alpha: 0.05,
-        io_method: "ring".into(),
-        published: None,
-        tool_version: "0".into(),
-        run_id: "r".into(),
-        created_unix_ns: 0,
-        modelled: false,
-    };
-    let mut ledger = Ledger::create(&path, &study).unwrap();
-    let stack = Stack {
-        ordinal: 0,
-        name: "ext4".into(),
-        kind: "ext4".into(),
-        layers: "ext4/loop/file".into(),
-        group: "3".into(),
-        data_lun_set: None,
-        redo_lun_set: None,
-        access: "buffered".into(),
-        injected: None,
-        skipped: None,
-    };
-    ledger.stack(&stack).unwrap();
-    let trial = NewTrial {
-        block: 0,
-        position: 0,
-        stack: "ext4".into(),
-        seed: 1,
-        host: "h".into(),
-        instance: "1".into(),
-        lun_set: "data".into(),
-        began_unix_ns: 1,
-    };
-    let trial = ledger.begin_trial(&trial).unwrap();
+    let mut ledger = Ledger::create(&path, &rows::study()).unwrap();
+    ledger.stack(&rows::stack(0, "ext4")).unwrap();
+    let trial = ledger.begin_trial(&rows::new_trial(0, "ext4")).unwrap();
     (path, ledger, trial)
 }
 
 fn run(trial: TrialId, ordinal: u32, kind: PhaseKind) -> PhaseRun {
-    PhaseRun {
-        trial,
-        ordinal,
-        name: format!("phase {ordinal}"),
-        kind,
-        ranked: true,
-        began_unix_ns: 10,
-        elapsed_ns: 60_000_000_000,
-        drain_ns: 2_000_000_000,
-        status: PhaseStatus::Valid,
-    }
+    rows::run(trial, ordinal, &format!("phase {ordinal}"), kind)
 }
 
 fn postgres() -> Database {

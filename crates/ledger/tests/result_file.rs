@@ -3,70 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod rows;
+
 use ledger::*;
+use rows::{new_trial, run, stack, study};
 use std::path::{Path, PathBuf};
 
-fn study() -> Study {
-    Study {
-        name: "overwrite-vs-cow".into(),
-        question: "What does copy-on-write cost?".into(),
-        text: "[study]\nname = \"overwrite-vs-cow\"\n".into(),
-        seed: u64::MAX - 1,
-        margin: 0.05,
-        time_limit_ns: 600_000_000_000,
-        blocks_planned: 12,
-        comparisons: 6,
-        alpha: 0.05,
-        io_method: "ring".into(),
-        published: None,
-        tool_version: "0.1.0".into(),
-        run_id: "r1".into(),
-        created_unix_ns: 1_700_000_000_000_000_000,
-        modelled: false,
-    }
-}
-
-fn stack(ordinal: u32, name: &str) -> Stack {
-    Stack {
-        ordinal,
-        name: name.into(),
-        kind: "ext4".into(),
-        layers: "ext4/loop/file".into(),
-        group: "3".into(),
-        data_lun_set: Some("data".into()),
-        redo_lun_set: None,
-        access: "direct".into(),
-        injected: None,
-        skipped: None,
-    }
-}
-
-fn new_trial(block: u32, stack: &str) -> NewTrial {
-    NewTrial {
-        block,
-        position: 0,
-        stack: stack.into(),
-        seed: 1 << 63,
-        host: "h1".into(),
-        instance: "1".into(),
-        lun_set: "data".into(),
-        began_unix_ns: 5,
-    }
-}
-
 fn record(trial: TrialId, ordinal: u32, name: &str) -> PhaseRecord {
-    let run = PhaseRun {
-        trial,
-        ordinal,
-        name: name.into(),
-        kind: PhaseKind::Random,
-        ranked: true,
-        began_unix_ns: 10,
-        elapsed_ns: 60_000_000_000,
-        drain_ns: 1_000_000_000,
-        status: PhaseStatus::Valid,
-    };
-    let mut record = PhaseRecord::new(run);
+    let mut record = PhaseRecord::new(run(trial, ordinal, name, PhaseKind::Random));
     record.measures = vec![(Measure::EngineOperations, 1000.0), (Measure::CpuIdleShare, 0.25)];
     let mut histogram = hdrhistogram::Histogram::<u64>::new(3).unwrap();
     histogram.record_n(150_000, 1000).unwrap();

@@ -48,6 +48,11 @@ pub fn attach_as(path: &Path, number: u32) -> Result<LoopDevice, LunError> {
     attach_to(path, Some(number))
 }
 
+/// Lets a loop device say of itself that it turns, as a disk does; file systems look at it. A kernel that won't hear it goes without.
+pub fn say_rotational(number: u32) {
+    let _ = std::fs::write(format!("/sys/block/loop{number}/queue/rotational"), "1");
+}
+
 fn attach_to(path: &Path, wanted: Option<u32>) -> Result<LoopDevice, LunError> {
     let path = &std::fs::canonicalize(path).map_err(|e| LunError::path("find", path, e, "make the LUN file first"))?;
     let backing = open(path, OFlags::RDWR | OFlags::DIRECT)?;

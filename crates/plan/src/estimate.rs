@@ -18,9 +18,9 @@ const USUAL_BLOCKS: u32 = 12;
 /// with ext4, XFS and btrfs on loop devices on two cores; an order of magnitude, not a promise.
 const HANDLING_NS: u64 = 1_500_000_000;
 
-/// Pages a second that an ageing changes. Assumed, from runs on two cores: a disk group did 23,000, btrfs 4,300.
-/// Taking a stack down after a power cut, bringing it up and reading everything.
+/// Taking a stack down after a power cut, bringing it up and reading everything. Assumed.
 const CUT_NS: u64 = 1_500_000_000;
+/// Pages a second that an ageing changes. Assumed, from runs on two cores: a disk group did 23,000, btrfs 4,300.
 const AGEING_PAGES_PER_S: u64 = 8000;
 
 /// What a study will take, as far as the file tells.
@@ -96,7 +96,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
             // Operations without a time: nobody knows how long; counted as nothing rather than as something made up.
             (None, PhaseKind::Random(_) | PhaseKind::Tpcc(_)) => 0,
             (None, PhaseKind::PowerCut(cut)) => {
-                let work = (cut.earliest.0 + cut.latest.0) / 2;
+                let work = cut.earliest.0.saturating_add(cut.latest.0) / 2;
                 u64::from(cut.cuts).saturating_mul(work.saturating_add(CUT_NS))
             }
         };

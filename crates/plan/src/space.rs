@@ -3,7 +3,7 @@
 //! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
 //! rooms that compute the size of the data differently.
 
-use crate::meaning::checks::engines;
+use crate::engines::{Company, Tpcc};
 use crate::study::{BtrfsProfile, Database, LunSource, PhaseKind, Redundancy, Scale, Stack, StackKind, Study};
 use crate::zfs::Vdevs;
 
@@ -110,16 +110,30 @@ pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     Some(database.pages_per_schema(asked) * u64::from(database.schemas) * database.page.0)
 }
 
+/// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little less than with
+/// PostgreSQL.
+const WAREHOUSE_BYTES: u64 = 80 << 20;
+pub(crate) const BULK_ROW_BYTES: u64 = 300;
+
+/// Bytes of a company.
+pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
+    let bytes = u64::from(tpcc.warehouses) * WAREHOUSE_BYTES;
+    match tpcc.company {
+        Company::Full => bytes,
+        Company::Reduced => bytes / 50,
+    }
+}
+
 /// Bytes that phases in SQL load: the company once, and the largest bulk load.
 fn sql_bytes(study: &Study) -> u64 {
     let of = |phase: &crate::study::Phase| match &phase.kind {
-        PhaseKind::Tpcc(tpcc) => (engines::company_bytes(tpcc), 0),
+        PhaseKind::Tpcc(tpcc) => (company_bytes(tpcc), 0),
         PhaseKind::Bulk(bulk) => (
             0,
             bulk.rows
                 .iter()
                 .max()
-                .map_or(0, |rows| rows.saturating_mul(engines::BULK_ROW_BYTES)),
+                .map_or(0, |rows| rows.saturating_mul(BULK_ROW_BYTES)),
         ),
         _ => (0, 0),
     };

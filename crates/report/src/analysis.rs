@@ -477,26 +477,8 @@ fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport, LedgerErro
 }
 
 fn comparisons(book: &Book, ranking: &Ranking) -> Vec<Comparison> {
-    let first_look = ranking.decision.looks.is_empty();
-    let blocks = ranking.decision.blocks_valid;
-    let planned = book.study.blocks_planned;
     let one = |(pair, judged): (&Pair, &Judged)| {
         let verdict = Verdict::from(judged.verdict);
-        let words = match judged.estimate {
-            Some(e) => format!(
-                "{}: {} ({} to {}) of {}, after {} blocks",
-                verdict.words(),
-                crate::format::ratio(e.ratio),
-                crate::format::ratio(e.low),
-                crate::format::ratio(e.high),
-                pair.base,
-                e.n
-            ),
-            None if first_look => {
-                format!("not enough data: no look is due yet, {blocks} of {planned} blocks count so far")
-            }
-            None => "not enough data".into(),
-        };
         Comparison {
             stack: pair.stack.clone(),
             base: pair.base.clone(),
@@ -509,7 +491,7 @@ fn comparisons(book: &Book, ranking: &Ranking) -> Vec<Comparison> {
             n: judged.estimate.map(|e| e.n),
             look: judged.look,
             alpha: judged.alpha,
-            words,
+            words: words(judged, &pair.base, ranking, book.study.blocks_planned),
         }
     };
     ranking
@@ -519,6 +501,25 @@ fn comparisons(book: &Book, ranking: &Ranking) -> Vec<Comparison> {
         .filter(|(pair, _)| pair.before.is_none())
         .map(one)
         .collect()
+}
+
+/// What may be said of a ratio to `of`.
+pub(crate) fn words(judged: &Judged, of: &str, ranking: &Ranking, planned: u32) -> String {
+    match judged.estimate {
+        Some(e) => format!(
+            "{}: {} ({} to {}) of {of}, after {} blocks",
+            Verdict::from(judged.verdict).words(),
+            crate::format::ratio(e.ratio),
+            crate::format::ratio(e.low),
+            crate::format::ratio(e.high),
+            e.n
+        ),
+        None if ranking.decision.looks.is_empty() => format!(
+            "not enough data: no look is due yet, {} of {planned} blocks count so far",
+            ranking.decision.blocks_valid
+        ),
+        None => "not enough data".into(),
+    }
 }
 
 /// An interval of two blocks at a tiny alpha can end beyond what a number holds; JSON has no word for that.

@@ -4,10 +4,10 @@
 //! loaded in decades. Prevents: one total in which the largest load hides all others, and a size without what it is the size of.
 
 use crate::analysis::DroppedBlock;
-use crate::figures::{Figure, over};
+use crate::figures::{Figure, over, quantiles};
 use crate::history::{Book, Seen};
 use crate::rank::base_of;
-use ledger::{BulkLoadRow, LedgerError, Stamp, decode_histogram};
+use ledger::{BulkLoadRow, LedgerError, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Orientation, log_ratio, ratio_interval};
@@ -118,18 +118,9 @@ fn figures(rows: u64, runs: &[&Seen]) -> Result<BulkFigures, LedgerError> {
         name,
     });
     let space = space.collect();
-    let mut commits: [Vec<Option<f64>>; 2] = Default::default();
-    for row in loads
-        .iter()
-        .flat_map(|load| &load.histograms)
-        .filter(|row| row.stamp == Stamp::Service)
-    {
-        let histogram = decode_histogram(&row.blob)?;
-        for (values, q) in commits.iter_mut().zip([0.5, 0.99]) {
-            values.push((!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64));
-        }
-    }
-    let [p50, p99] = commits.map(Figure::of);
+    let commits = loads.iter().flat_map(|load| &load.histograms);
+    let commits = commits.filter(|row| row.stamp == Stamp::Service).map(|row| &row.blob);
+    let [p50, p99] = quantiles(commits, [0.5, 0.99])?.map(|of| Figure::of(of.into_iter().map(Some)));
     Ok(BulkFigures {
         rows,
         seconds: figure(&|load| Some(seconds(load))),

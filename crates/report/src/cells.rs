@@ -152,7 +152,7 @@ pub struct Cell {
     pub cpu_us_per_megabyte: Option<Figure>,
     /// Idle share of the host's processors (1 is all idle).
     pub cpu_idle_share: Option<Figure>,
-    /// Memory at its highest, in bytes: own and page cache.
+    /// Memory at its highest, in bytes: own, a database server's and a pool's processes among it, and page cache.
     pub memory_bytes_peak: Option<Figure>,
     /// Memory budget in bytes, if there is one.
     pub memory_budget_bytes: Option<f64>,
@@ -187,6 +187,7 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
         primary.push(Metric::of(phase.kind).value(run)?);
     }
     let runs: Vec<&Seen> = seen.iter().map(|(_, run)| *run).collect();
+    let all: Vec<&Seen> = book.seen(stack, &phase.name).map(|(_, run)| run).collect();
     let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
     let moved = |run: &Seen| run.sum(&[Measure::LowReadBytes, Measure::LowWriteBytes]);
     let asked = |run: &Seen| run.sum(&[&READS_ASKED[..], &WRITES_ASKED[..]].concat());
@@ -215,7 +216,7 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
         provenance: Provenance::of(&runs),
         copy: CopyFigures::of(&runs),
         rebalance: RebalanceFigures::of(&runs),
-        orders: OrderFigures::of(&runs)?,
+        orders: OrderFigures::of(&runs, &all)?,
         load_curve: LoadCurve::of(&runs, book.study.margin)?,
         bulk: bulk(&runs)?,
     }))

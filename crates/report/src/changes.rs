@@ -3,7 +3,7 @@
 //! Takes the ranking, in which these pairs are judged together with those of two stacks and share the study's error; gives
 //! [`Change`]s. Prevents: two figures of one stack set beside each other and called a difference without an interval.
 
-use crate::analysis::{Verdict, finite};
+use crate::analysis::{Verdict, finite, words};
 use crate::cells::Metric;
 use crate::format::ratio;
 use crate::history::Book;
@@ -42,28 +42,11 @@ pub struct Change {
 
 /// Pairs of phases that stand after all pairs of stacks.
 pub(crate) fn changes(book: &Book, ranking: &Ranking) -> Vec<Change> {
-    let first_look = ranking.decision.looks.is_empty();
     let judged = ranking.pairs.iter().zip(&ranking.decision.comparisons);
     judged
         .filter_map(|(pair, judged)| Some((pair, pair.before.as_ref()?, judged)))
         .map(|(pair, before, judged)| {
             let verdict = Verdict::from(judged.verdict);
-            let words = match judged.estimate {
-                Some(e) => format!(
-                    "{}: {} ({} to {}) of {}, after {} blocks",
-                    verdict.words(),
-                    ratio(e.ratio),
-                    ratio(e.low),
-                    ratio(e.high),
-                    before.name,
-                    e.n
-                ),
-                None if first_look => format!(
-                    "not enough data: no look is due yet, {} of {} blocks count so far",
-                    ranking.decision.blocks_valid, book.study.blocks_planned
-                ),
-                None => "not enough data".into(),
-            };
             Change {
                 stack: pair.stack.clone(),
                 phase: pair.phase.name.clone(),
@@ -76,7 +59,7 @@ pub(crate) fn changes(book: &Book, ranking: &Ranking) -> Vec<Change> {
                 n: judged.estimate.map(|e| e.n),
                 look: judged.look,
                 alpha: judged.alpha,
-                words,
+                words: words(judged, &before.name, ranking, book.study.blocks_planned),
             }
         })
         .collect()

@@ -4,8 +4,8 @@
 //! report's last sentence, as any loss of data does.
 
 use crate::checks::{Check, Status};
-use crate::format::number;
 use crate::history::Seen;
+use crate::layouts::whole;
 use ledger::Measure;
 
 /// `None` where no power was cut.
@@ -20,20 +20,21 @@ pub(crate) fn check(stack: &str, phase: &str, runs: &[&Seen]) -> Option<Check> {
     let lost = losing > 0.0;
     let figure = if lost {
         format!(
-            "{} of {} acknowledged transactions lost, {} half there, in {} of {} power cuts ({} could not be brought up)",
-            number(sum(Measure::CutsLost)),
-            number(acknowledged),
-            number(sum(Measure::CutsHalf)),
-            number(losing),
-            number(cuts),
-            number(sum(Measure::CutsNotUp)),
+            "{} of {} acknowledged transactions lost, {} half there, {} pages older than before, in {} of {} power cuts ({} could not be brought up)",
+            whole(sum(Measure::CutsLost)),
+            whole(acknowledged),
+            whole(sum(Measure::CutsHalf)),
+            whole(sum(Measure::CutsOlder)),
+            whole(losing),
+            whole(cuts),
+            whole(sum(Measure::CutsNotUp)),
         )
     } else {
         format!(
             "{} power cuts, {} of them with writes unflushed: kept all {} acknowledged transactions",
-            number(cuts),
-            number(hit),
-            number(acknowledged)
+            whole(cuts),
+            whole(hit),
+            whole(acknowledged)
         )
     };
     Some(Check {

@@ -2,6 +2,7 @@
 //!
 //! Takes what each block gave, gives a [`Figure`]. Prevents: a bare number, and one wild block hidden in a mean.
 
+use ledger::{LedgerError, decode_histogram};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,11 +34,47 @@ impl Figure {
         })
     }
 
+    /// As its median in text, marked with `~` when the blocks lie far apart. Next to nothing is 0, however far its blocks are apart.
+    pub(crate) fn marked(&self, form: impl Fn(f64) -> String) -> String {
+        let text = form(self.median);
+        if text.parse::<f64>().is_ok_and(|value| value.abs() < 0.005) {
+            return "0".into();
+        }
+        if self.is_loose() && self.median != 0.0 {
+            format!("~{text}")
+        } else {
+            text
+        }
+    }
+
     /// True when the blocks lie further apart than 10 % of the median on either side.
     pub(crate) fn is_loose(&self) -> bool {
         let slack = self.median.abs() * 0.10;
         self.high - self.median > slack || self.median - self.low > slack
     }
+}
+
+/// The same for a cell of a table that may have none.
+pub(crate) fn marked(figure: Option<Figure>, form: impl Fn(f64) -> String) -> Option<String> {
+    figure.map(|figure| figure.marked(form))
+}
+
+/// Quantiles of each block's distribution, one list for each of `quantiles`; blocks in which nothing was counted have none.
+pub(crate) fn quantiles<'a, const N: usize>(
+    blobs: impl IntoIterator<Item = &'a Vec<u8>>,
+    quantiles: [f64; N],
+) -> Result<[Vec<f64>; N], LedgerError> {
+    let mut found = [const { Vec::new() }; N];
+    for blob in blobs {
+        let histogram = decode_histogram(blob)?;
+        if histogram.is_empty() {
+            continue;
+        }
+        for (values, q) in found.iter_mut().zip(quantiles) {
+            values.push(histogram.value_at_quantile(q) as f64);
+        }
+    }
+    Ok(found)
 }
 
 /// `above / below`, when both are there and the second is not zero.
@@ -57,6 +94,9 @@ mod tests {
         let figure = Figure::of([Some(3.0), None, Some(1.0), Some(2.0)]).unwrap();
         assert_eq!((figure.median, figure.low, figure.high, figure.n), (2.0, 1.0, 3.0, 3));
         assert!(figure.is_loose());
+        let text = |value: f64| format!("{value:.2}");
+        assert_eq!(figure.marked(text), "~2.00");
+        assert_eq!(Figure::of([Some(0.001), Some(0.004)]).unwrap().marked(text), "0");
         assert!(!Figure::of([Some(100.0), Some(105.0)]).unwrap().is_loose());
         assert_eq!(Figure::of([None, None]), None);
         assert_eq!(Figure::of([Some(f64::NAN)]), None);

@@ -49,7 +49,7 @@ pub struct Inflation {
     pub flushes_per_log_flush: Option<Figure>,
     /// Copies that the stack keeps of the data: so many bytes for each are redundancy, not inflation.
     pub data_copies: Option<f64>,
-    /// Bytes written to the data's devices beyond the engine's times the copies, per byte of the engine's: metadata, and
+    /// Bytes written to the data's devices beyond the engine's times the copies, per byte of the engine's: metadata, parity, and
     /// whatever else the stack writes; below zero where it compresses. `null` where the log is not apart.
     pub beyond_per_byte: Option<Figure>,
     /// Share of the engine's own written bytes that are copies against torn pages (doublewrite, page images in the log).
@@ -143,6 +143,7 @@ pub(crate) fn not_told(book: &Book, analysis: &Analysis) -> Vec<String> {
         }
         if wrote {
             words.extend(own_writes(&stack.kind, inflation.log_apart).map(String::from));
+            words.extend(parity(book, &stack.name).map(String::from));
         }
         if let Some(copies) = inflation.data_copies.filter(|copies| wrote && *copies > 1.0) {
             words.push(format!("{copies:.0} bytes for each byte of data are its copies"));
@@ -161,11 +162,28 @@ pub(crate) fn not_told(book: &Book, analysis: &Analysis) -> Vec<String> {
         .collect()
 }
 
+/// Redundancy that is no whole copy: how much of it a block needs depends on its size.
+fn parity(book: &Book, stack: &str) -> Option<&'static str> {
+    let key = format!("stack.{stack}.vdevs");
+    let said = book.settings.iter().find(|setting| setting.key == key)?;
+    said.value
+        .contains("raidz")
+        .then_some("parity is among what was written beyond the data, and is redundancy, not inflation")
+}
+
 /// What such a stack writes besides what it is given.
 fn own_writes(kind: &str, log_apart: bool) -> Option<&'static str> {
     match (kind, log_apart) {
         ("raw" | "model", _) => None,
         ("diskgroup", _) => Some("what the group writes of its own metadata is among the data's"),
+        // A log device of the pool holds the intent log; without one it lies among the rest.
+        ("zfs", true) => Some(
+            "metadata and whatever the pool logs before it writes (its intent log) are among the data's writes, and those of the \
+             log's pool among the log's",
+        ),
+        ("zfs", false) => {
+            Some("metadata and the pool's intent log, with what is logged before it is written, are in it too")
+        }
         ("ext4" | "xfs", true) => {
             Some("metadata and journal are among the data's writes, and those of the log's file system among the log's")
         }

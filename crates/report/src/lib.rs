@@ -33,6 +33,7 @@ mod markdown;
 mod memory;
 mod moves;
 mod order_checks;
+mod order_words;
 mod orders;
 mod others;
 mod over_time;

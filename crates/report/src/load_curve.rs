@@ -4,10 +4,10 @@
 //! peak quoted without the response that was paid for it, and "saturated" said of a curve that was still rising.
 
 use crate::cells::NEW_ORDER;
-use crate::figures::Figure;
+use crate::figures::{Figure, quantiles};
 use crate::history::Seen;
 use crate::orders::per_minute;
-use ledger::{LedgerError, LoadStep, Stamp, StepHistogram, decode_histogram};
+use ledger::{LedgerError, LoadStep, Stamp, StepHistogram};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -108,15 +108,9 @@ fn rate(step: &LoadStep) -> Option<f64> {
 }
 
 fn figures(users: u32, blocks: &[&LoadStep]) -> Result<StepFigures, LedgerError> {
-    let mut found: [Vec<Option<f64>>; 3] = Default::default();
-    for step in blocks {
-        let Some(row) = new_order(step) else { continue };
-        let histogram = decode_histogram(&row.blob)?;
-        for (values, q) in found.iter_mut().zip([0.5, 0.9, 0.99]) {
-            values.push((!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64));
-        }
-    }
-    let [p50, p90, p99] = found.map(Figure::of);
+    let rows = blocks.iter().filter_map(|step| new_order(step));
+    let found = quantiles(rows.map(|row| &row.blob), [0.5, 0.9, 0.99])?;
+    let [p50, p90, p99] = found.map(|of| Figure::of(of.into_iter().map(Some)));
     Ok(StepFigures {
         users,
         new_orders_per_minute: Figure::of(blocks.iter().map(|step| rate(step))),

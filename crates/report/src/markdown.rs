@@ -5,10 +5,12 @@
 use crate::analysis::{Analysis, PhaseReport};
 use crate::contrast::{contrast, same};
 use crate::doubts::merged;
+use crate::figures::marked;
 use crate::format::{bytes, number, percent};
 use crate::imported::SHOWN;
 use crate::layouts;
 use crate::moves;
+use crate::order_words::{DERIVED, doubts, has_orders};
 use crate::terminal_imported::shown;
 use crate::text::escaped;
 
@@ -43,11 +45,7 @@ pub fn markdown(analysis: &Analysis) -> String {
     }
     changes(&mut out, analysis);
     ran_out(&mut out, analysis);
-    for phase in analysis.phases.iter().filter(|phase| !phase.cells.is_empty()) {
-        table(&mut out, phase);
-        imported(&mut out, analysis, &phase.name);
-    }
-    alone(&mut out, analysis);
+    phases(&mut out, analysis);
     storage(&mut out, analysis);
     if let Some(published) = &analysis.published {
         out.push_str("### What others published\n\n");
@@ -82,6 +80,18 @@ pub fn markdown(analysis: &Analysis) -> String {
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+/// A table for each phase, and what was imported beside it.
+fn phases(out: &mut String, analysis: &Analysis) {
+    if has_orders(analysis) {
+        out.push_str(&format!("{}\n\n", plain(DERIVED)));
+    }
+    for phase in analysis.phases.iter().filter(|phase| !phase.cells.is_empty()) {
+        table(out, phase);
+        imported(out, analysis, &phase.name);
+    }
+    alone(out, analysis);
 }
 
 /// Stacks that had no space left.
@@ -158,13 +168,29 @@ fn table(out: &mut String, phase: &PhaseReport) {
         ))
     };
     let lines = phase.cells.iter().filter_map(overwritten);
-    let lines: Vec<String> = lines.chain(phase.cells.iter().flat_map(moves::lines)).collect();
+    let lines = lines.chain(phase.cells.iter().flat_map(moves::lines));
+    let lines: Vec<String> = lines.chain(order_entry(phase)).collect();
     for line in &lines {
         out.push_str(&format!("- {}\n", plain(line)));
     }
     if !lines.is_empty() {
         out.push('\n');
     }
+}
+
+/// What order entry was, what its figures are worth, and where more users no longer help.
+fn order_entry(phase: &PhaseReport) -> Vec<String> {
+    let mut said = Vec::new();
+    for cell in &phase.cells {
+        let Some(orders) = &cell.orders else { continue };
+        if said.is_empty() {
+            said.push(orders.words());
+        }
+        said.extend(doubts(&cell.stack, orders));
+        let point = cell.load_curve.as_ref().and_then(|curve| curve.saturation.as_ref());
+        said.extend(point.map(|point| format!("{}: {}", cell.stack, point.words)));
+    }
+    said
 }
 
 /// Files of more stacks or moments than these are left to the JSON form.
@@ -181,7 +207,7 @@ fn storage(out: &mut String, analysis: &Analysis) {
         .take(ROWS_MAX)
         .map(|(one, moment)| {
             let text = |figure: Option<crate::Figure>, form: fn(f64) -> String| {
-                figure.map_or("-".into(), |figure| form(figure.median))
+                marked(figure, form).unwrap_or_else(|| "-".into())
             };
             format!(
                 "| {} | {} | {} | {} | {} | {} |\n",
@@ -195,7 +221,7 @@ fn storage(out: &mut String, analysis: &Analysis) {
         })
         .collect();
     if !rows.is_empty() {
-        out.push_str("### How the data files lie\n\n| stack | after | extents | mean extent | neighbours lost | pieces per read |\n");
+        out.push_str("### How the data files lie (medians, ~ where blocks lie more than 10 % off)\n\n| stack | after | extents | mean extent | neighbours lost | pieces per read |\n");
         out.push_str("| --- | --- | --- | --- | --- | --- |\n");
         out.push_str(&rows.concat());
         out.push('\n');
@@ -223,8 +249,8 @@ fn inflation(out: &mut String, analysis: &Analysis) {
             let one = &cell.inflation;
             let both = |sort: Option<crate::Inflated>| {
                 sort.map_or("-".into(), |sort| {
-                    let (requests, bytes) = (sort.requests_per_request.median, sort.bytes_per_byte.median);
-                    format!("{}, {}", number(requests), number(bytes))
+                    let (requests, bytes) = (sort.requests_per_request, sort.bytes_per_byte);
+                    format!("{}, {}", requests.marked(number), bytes.marked(number))
                 })
             };
             let together = one.writes.filter(|_| !one.log_apart);
@@ -242,7 +268,7 @@ fn inflation(out: &mut String, analysis: &Analysis) {
     if rows.is_empty() {
         return;
     }
-    out.push_str("### I/O inflation (requests, bytes at the nearest devices for each of the engine's)\n\n");
+    out.push_str("### I/O inflation (requests, bytes at the nearest devices for each of the engine's; ~ where blocks lie more than 10 % off)\n\n");
     out.push_str(
         "| phase | stack | reads | data writes | log writes | all writes |\n| --- | --- | --- | --- | --- | --- |\n",
     );

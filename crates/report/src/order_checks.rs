@@ -5,7 +5,7 @@
 
 use crate::checks::Status;
 use crate::format::{nanoseconds, percent};
-use crate::orders::{OrderFigures, STORAGE_SHARE_MIN};
+use crate::orders::{OrderFigures, STORAGE_SHARE_MIN, is_too_small};
 
 /// Subject, status, figure, threshold, advice.
 pub(crate) type Found = (&'static str, Status, String, String, &'static str);
@@ -84,7 +84,7 @@ fn company(orders: &OrderFigures) -> Option<Found> {
 
 fn storage(orders: &OrderFigures) -> Option<Found> {
     let share = orders.storage_share?;
-    let status = if share.median < STORAGE_SHARE_MIN {
+    let status = if is_too_small(share) {
         Status::Suspect
     } else {
         Status::Valid

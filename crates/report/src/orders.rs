@@ -5,7 +5,7 @@
 //! back in the rate, a rate quoted without the users who waited too long for it, and processors and locks ranked as storage.
 
 use crate::cells::{NEW_ORDER, new_orders};
-use crate::figures::{Figure, over};
+use crate::figures::{Figure, over, quantiles};
 use crate::history::Seen;
 use ledger::{HistogramRow, LedgerError, Measure, OrderEntry, Stamp, decode_histogram};
 use schemars::JsonSchema;
@@ -45,7 +45,8 @@ pub struct TransactionFigures {
     pub response: Percentiles,
     /// The longest allowed 90th percentile of response, in nanoseconds.
     pub limit_ns: Option<f64>,
-    /// The limit was kept in every block; `null` where there is no limit or nothing ended.
+    /// The limit was kept in every block; `null` where there is no limit or nothing ended, and for a load curve: all its steps together
+    /// are nobody's response.
     pub within_limit: Option<bool>,
 }
 
@@ -121,7 +122,8 @@ pub struct OrderFigures {
     pub conditions: Conditions,
     /// Waits for locks.
     pub waits: Vec<WaitFigures>,
-    /// Share of the service time, waits for locks taken off, that was spent in storage calls: an upper bound of the device's share.
+    /// Share of the service time, waits for locks taken off, that was spent in storage calls: an upper bound of the device's share. Its
+    /// median over the blocks decides whether the phase is ranked.
     pub storage_share: Option<Figure>,
     /// Who told the time in storage calls.
     pub storage_told_by: Option<String>,
@@ -132,8 +134,9 @@ pub struct OrderFigures {
 }
 
 impl OrderFigures {
-    /// Of the runs of one stack in one phase; `None` where none is of order entry.
-    pub(crate) fn of(runs: &[&Seen]) -> Result<Option<OrderFigures>, LedgerError> {
+    /// Of the runs of one stack in one phase that count; `None` where none is of order entry. Conditions are those of `all` runs: one that
+    /// is broken makes its run invalid.
+    pub(crate) fn of(runs: &[&Seen], all: &[&Seen]) -> Result<Option<OrderFigures>, LedgerError> {
         let Some(first) = runs.iter().find_map(|run| run.orders.as_ref()) else {
             return Ok(None);
         };
@@ -141,10 +144,6 @@ impl OrderFigures {
         let mut transactions = Vec::new();
         for class in CLASSES {
             transactions.extend(transaction(class, runs)?);
-        }
-        let mut shares = Vec::new();
-        for run in runs {
-            shares.push(storage_share(run)?);
         }
         Ok(Some(OrderFigures {
             users: first.users,
@@ -156,9 +155,9 @@ impl OrderFigures {
             home: first.home.clone(),
             new_orders_per_minute: figure(&|run| per_minute(new_orders(run)?, run.run.elapsed_ns)),
             transactions,
-            conditions: Conditions::of(runs),
+            conditions: Conditions::of(all),
             waits: waits(runs, first)?,
-            storage_share: Figure::of(shares),
+            storage_share: storage_share(runs)?,
             storage_told_by: first.storage_told_by.clone(),
             cost: CostPerNewOrder::of(&figure),
             memory_server_bytes_peak: figure(&|run| run.get(Measure::MemoryServerBytesPeak)),
@@ -248,31 +247,35 @@ fn broken(one: &ledger::ConditionRow) -> String {
     )
 }
 
-/// Why a stack cannot be ranked in a phase of order entry: a condition is broken, or storage had too small a part in it.
-pub(crate) fn objection(seen: &[&Seen]) -> Result<Option<String>, LedgerError> {
-    let rows = seen.iter().filter_map(|run| run.orders.as_ref());
+/// Why a stack cannot be ranked in a phase of order entry: a condition is broken in some run, or storage had too small a part in those
+/// that count.
+pub(crate) fn objection(valid: &[&Seen], all: &[&Seen]) -> Result<Option<String>, LedgerError> {
+    let rows = all.iter().filter_map(|run| run.orders.as_ref());
     if let Some(row) = rows.flat_map(|orders| &orders.conditions).find(|row| row.found > 0) {
         return Ok(Some(broken(row)));
     }
-    let mut sums = (0.0, 0.0);
-    for run in seen {
-        if let Some((storage, service)) = storage_and_service(run)? {
-            sums = (sums.0 + storage, sums.1 + service);
-        }
-    }
-    Ok(over(Some(sums.0), Some(sums.1))
-        .filter(|share| *share < STORAGE_SHARE_MIN)
-        .map(|share| {
-            format!(
-                "storage was at most {:.0} % of its service time without waits for locks, less than {:.0} %: processors and locks were measured",
-                share * 100.0,
-                STORAGE_SHARE_MIN * 100.0
-            )
-        }))
+    Ok(storage_share(valid)?.filter(|share| is_too_small(*share)).map(|share| {
+        format!(
+            "storage was at most {:.0} % of its service time without waits for locks, less than {:.0} %: processors and locks were measured",
+            share.median * 100.0,
+            STORAGE_SHARE_MIN * 100.0
+        )
+    }))
 }
 
-fn storage_share(run: &Seen) -> Result<Option<f64>, LedgerError> {
-    Ok(storage_and_service(run)?.and_then(|(storage, service)| over(Some(storage), Some(service))))
+/// The one rule by which storage had too small a part for its speed to be what was measured.
+pub(crate) fn is_too_small(share: Figure) -> bool {
+    share.median < STORAGE_SHARE_MIN
+}
+
+fn storage_share(runs: &[&Seen]) -> Result<Option<Figure>, LedgerError> {
+    let mut shares = Vec::new();
+    for run in runs {
+        let told = storage_and_service(run)?;
+        // Devices do what the kernel asks too, so that more may be told than there was to wait.
+        shares.push(told.and_then(|(storage, service)| over(Some(storage.min(service)), Some(service))));
+    }
+    Ok(Figure::of(shares))
 }
 
 /// Nanoseconds in storage calls, and nanoseconds of service without waits for locks. A wait for a lock is another's service, in which
@@ -317,6 +320,10 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
     let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
     let count = |run: &Seen| row(run, Stamp::Response).map(|row| row.count as f64);
     let limit_ns = runs.iter().find_map(|run| told(run)).map(|row| row.limit_ns as f64);
+    let stepped = runs
+        .iter()
+        .filter_map(|run| run.orders.as_ref())
+        .any(|orders| !orders.steps.is_empty());
     Ok(Some(TransactionFigures {
         class: class.into(),
         share: figure(&|run| {
@@ -339,7 +346,9 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
         service,
         response,
         limit_ns,
-        within_limit: limit_ns.map(|limit| p90s.iter().all(|p90| *p90 <= limit)),
+        within_limit: limit_ns
+            .filter(|_| !stepped)
+            .map(|limit| p90s.iter().all(|p90| *p90 <= limit)),
     }))
 }
 
@@ -348,27 +357,11 @@ fn percentiles(
     runs: &[&Seen],
     row: impl Fn(&Seen) -> Option<HistogramRow>,
 ) -> Result<(Percentiles, Vec<f64>), LedgerError> {
-    let mut found: [Vec<Option<f64>>; 3] = Default::default();
-    for run in runs {
-        let Some(row) = row(run) else { continue };
-        let histogram = decode_histogram(&row.blob)?;
-        if histogram.is_empty() {
-            continue;
-        }
-        for (values, q) in found.iter_mut().zip([0.5, 0.9, 0.99]) {
-            values.push(Some(histogram.value_at_quantile(q) as f64));
-        }
-    }
-    let p90s = found[1].iter().flatten().copied().collect();
-    let [p50, p90, p99] = found.map(Figure::of);
-    Ok((
-        Percentiles {
-            p50_ns: p50,
-            p90_ns: p90,
-            p99_ns: p99,
-        },
-        p90s,
-    ))
+    let rows: Vec<HistogramRow> = runs.iter().filter_map(|run| row(run)).collect();
+    let found = quantiles(rows.iter().map(|row| &row.blob), [0.5, 0.9, 0.99])?;
+    let p90s = found[1].clone();
+    let [p50_ns, p90_ns, p99_ns] = found.map(|of| Figure::of(of.into_iter().map(Some)));
+    Ok((Percentiles { p50_ns, p90_ns, p99_ns }, p90s))
 }
 
 fn waits(runs: &[&Seen], first: &OrderEntry) -> Result<Vec<WaitFigures>, LedgerError> {

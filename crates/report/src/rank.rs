@@ -132,7 +132,7 @@ fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
             continue;
         }
         if let Some(first) = first.filter(|first| first.group != stack.group) {
-            let reason = format!("another number of layers than {} ({})", first.name, first.layers);
+            let reason = apart(stack, first);
             unranked.push(Unranked {
                 stack: stack.name.clone(),
                 phase: None,
@@ -159,6 +159,38 @@ fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
         }
     }
     (pairs, unranked)
+}
+
+/// What tells the groups of two stacks apart: the database, modelled devices, the number of layers.
+fn apart(stack: &Stack, first: &Stack) -> String {
+    let is_model = |part: &&str| part.starts_with("modelled");
+    let is_count = |part: &&str| part.ends_with("layers") || part.parse::<u32>().is_ok();
+    let part = |of: &'_ Stack, is: &dyn Fn(&&str) -> bool| of.group.split(", ").find(is).map(str::to_string);
+    let engine = |of: &Stack| {
+        let of = part(of, &|part| !is_model(part) && !is_count(part));
+        of.unwrap_or_else(|| "the page engine".into())
+    };
+    let mut said = Vec::new();
+    if engine(stack) != engine(first) {
+        said.push(format!(
+            "another database ({}) than {} ({})",
+            engine(stack),
+            first.name,
+            engine(first)
+        ));
+    }
+    match (part(stack, &is_model), part(first, &is_model)) {
+        (Some(_), None) => said.push(format!("on a modelled device, and {} on a real one", first.name)),
+        (None, Some(_)) => said.push(format!("on a real device, and {} on a modelled one", first.name)),
+        _ => {}
+    }
+    if said.is_empty() || part(stack, &is_count) != part(first, &is_count) {
+        said.push(format!(
+            "another number of layers than {} ({})",
+            first.name, first.layers
+        ));
+    }
+    said.join("; ")
 }
 
 fn unfit(stack: &str, phase: &PhaseHead, reason: String) -> Unranked {
@@ -188,7 +220,8 @@ fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
     }
     let seen: Vec<_> = book.valid(stack, &phase.name).into_iter().map(|(_, run)| run).collect();
     // A distribution that can't be read fails the report where its cell is made.
-    let of_orders = crate::orders::objection(&seen).ok().flatten();
+    let all: Vec<_> = book.seen(stack, &phase.name).map(|(_, run)| run).collect();
+    let of_orders = crate::orders::objection(&seen, &all).ok().flatten();
     of_orders.or_else(|| provenance(book, stack, phase).objection())
 }
 

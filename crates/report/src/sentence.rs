@@ -15,7 +15,9 @@ pub(crate) fn sentence(analysis: &Analysis) -> String {
     let mut said = if analysis.comparisons.is_empty() {
         let mut clauses: Vec<String> = changes::clause(&analysis.changes).into_iter().collect();
         clauses.extend(ran_out(analysis));
-        if clauses.is_empty() {
+        if clauses.is_empty() && !analysis.changes.is_empty() {
+            unchanged_so_far(analysis)
+        } else if clauses.is_empty() {
             nothing_ranked(analysis)
         } else {
             fitted(&clauses)
@@ -87,17 +89,33 @@ fn nothing_ranked(analysis: &Analysis) -> String {
     }
 }
 
+/// Before the first look.
+fn no_look(analysis: &Analysis) -> String {
+    let study = &analysis.study;
+    let tail = match analysis.go_on {
+        GoOn::Stop(StopReason::TooManyDropped) => "too many blocks had to be dropped",
+        _ => "let the study go on (`assay run --resume`)",
+    };
+    format!(
+        "Not enough data yet: {} of {} planned blocks count, and none of the looks was due; {tail}",
+        study.blocks_valid, study.blocks_planned
+    )
+}
+
+/// Nothing but phases against earlier ones, and of none of them may anything be said.
+fn unchanged_so_far(analysis: &Analysis) -> String {
+    if analysis.looks.is_empty() {
+        return no_look(analysis);
+    }
+    format!(
+        "Not enough data to say what changed from phase to phase: {}",
+        more(analysis)
+    )
+}
+
 fn ranked(analysis: &Analysis) -> String {
     if analysis.looks.is_empty() {
-        let study = &analysis.study;
-        let tail = match analysis.go_on {
-            GoOn::Stop(StopReason::TooManyDropped) => "too many blocks had to be dropped",
-            _ => "let the study go on (`assay run --resume`)",
-        };
-        return format!(
-            "Not enough data yet: {} of {} planned blocks count, and none of the looks was due; {tail}",
-            study.blocks_valid, study.blocks_planned
-        );
+        return no_look(analysis);
     }
     let mut groups: Vec<Group<'_>> = Vec::new();
     for one in &analysis.comparisons {

@@ -6,19 +6,16 @@
 use crate::analysis::{Analysis, PhaseReport};
 use crate::bulk::{BulkFigures, BulkRatio};
 use crate::cells::Cell;
-use crate::figures::Figure;
+use crate::figures::{Figure, marked};
 use crate::format::{bytes, nanoseconds, number, percent, ratio};
 use crate::layouts::whole;
 use crate::load_curve::METHOD;
-use crate::orders::{Conditions, OrderFigures, STORAGE_SHARE_MIN, TransactionFigures};
+use crate::order_words::{DERIVED, doubts, has_orders};
+use crate::orders::{OrderFigures, TransactionFigures};
 use crate::page::{Page, plain};
 use crate::spark::spark;
 use crate::table::{Column, table};
 use crate::text::{clipped, escaped};
-
-/// Said wherever order entry is shown.
-pub(crate) const DERIVED: &str = "Order entry is derived from the published description of TPC-C. It is no TPC result and can't be compared with \
-     one: nothing is audited, and the metric is new orders committed per minute.";
 
 const NAMES_MAX: usize = 20;
 const SPARK_MAX: usize = 40;
@@ -57,12 +54,6 @@ pub(crate) fn databases(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// Order entry was run.
-pub(crate) fn has_orders(analysis: &Analysis) -> bool {
-    let mut cells = analysis.phases.iter().flat_map(|phase| &phase.cells);
-    cells.any(|cell| cell.orders.is_some())
-}
-
 fn put(page: &mut Page, names: &[String], columns: Vec<Option<Column>>) {
     let columns: Vec<Column> = columns.into_iter().flatten().collect();
     for line in table(names, &columns, page.width) {
@@ -77,17 +68,6 @@ fn column_of<R>(
     cell: impl Fn(&R) -> Option<String>,
 ) -> Option<Column> {
     Column::new(title, unit, rows.iter().map(cell).collect())
-}
-
-/// As everywhere: the median, marked where the blocks lie far apart.
-fn shown(figure: Option<Figure>, form: impl Fn(f64) -> String) -> Option<String> {
-    let figure = figure?;
-    let loose = if figure.is_loose() && figure.median != 0.0 {
-        "~"
-    } else {
-        ""
-    };
-    Some(format!("{loose}{}", form(figure.median)))
 }
 
 fn named<'a>(stacks: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -128,22 +108,22 @@ fn rates(page: &mut Page, rows: &[(&Cell, &OrderFigures)], names: &[String]) {
         names,
         vec![
             column("new orders", "/min, no drain", &|orders| {
-                shown(orders.new_orders_per_minute, number)
+                marked(orders.new_orders_per_minute, number)
             }),
             column("storage", "of service", &|orders| {
-                shown(orders.storage_share, |share| format!("<={}", percent(share)))
+                marked(orders.storage_share, |share| format!("<={}", percent(share)))
             }),
             column("lock wait", "of service", &|orders| {
-                shown(wait(orders, |one| one.share_of_service), percent)
+                marked(wait(orders, |one| one.share_of_service), percent)
             }),
             column("lock wait", "mean", &|orders| {
-                shown(wait(orders, |one| one.mean_ns), nanoseconds)
+                marked(wait(orders, |one| one.mean_ns), nanoseconds)
             }),
             column("lock wait", "p99", &|orders| {
-                shown(wait(orders, |one| one.p99_ns), nanoseconds)
+                marked(wait(orders, |one| one.p99_ns), nanoseconds)
             }),
             column("server", "memory", &|orders| {
-                shown(orders.memory_server_bytes_peak, bytes)
+                marked(orders.memory_server_bytes_peak, bytes)
             }),
         ],
     );
@@ -163,11 +143,11 @@ fn transactions(page: &mut Page, rows: &[(&Cell, &OrderFigures)]) {
         &names,
         vec![
             column("transaction", "", &|one| Some(one.class.clone())),
-            column("share", "", &|one| shown(one.share, percent)),
-            column("service", "p50", &|one| shown(one.service.p50_ns, nanoseconds)),
-            column("service", "p90", &|one| shown(one.service.p90_ns, nanoseconds)),
-            column("response", "p50", &|one| shown(one.response.p50_ns, nanoseconds)),
-            column("response", "p90", &|one| shown(one.response.p90_ns, nanoseconds)),
+            column("share", "", &|one| marked(one.share, percent)),
+            column("service", "p50", &|one| marked(one.service.p50_ns, nanoseconds)),
+            column("service", "p90", &|one| marked(one.service.p90_ns, nanoseconds)),
+            column("response", "p50", &|one| marked(one.response.p50_ns, nanoseconds)),
+            column("response", "p90", &|one| marked(one.response.p90_ns, nanoseconds)),
             column("limit", "p90", &|one| {
                 let word = if one.within_limit? { "" } else { " OVER" };
                 Some(format!(
@@ -182,11 +162,11 @@ fn transactions(page: &mut Page, rows: &[(&Cell, &OrderFigures)]) {
         &names,
         vec![
             column("transaction", "", &|one| Some(one.class.clone())),
-            column("response", "p99", &|one| shown(one.response.p99_ns, nanoseconds)),
-            column("service", "p99", &|one| shown(one.service.p99_ns, nanoseconds)),
-            column("rolled", "back", &|one| shown(one.rolled_back_share, percent)),
+            column("response", "p99", &|one| marked(one.response.p99_ns, nanoseconds)),
+            column("service", "p99", &|one| marked(one.service.p99_ns, nanoseconds)),
+            column("rolled", "back", &|one| marked(one.rolled_back_share, percent)),
             column("refused", "/1000", &|one| {
-                shown(one.refused_per_transaction, |per| number(per * 1000.0))
+                marked(one.refused_per_transaction, |per| number(per * 1000.0))
             }),
         ],
     );
@@ -194,7 +174,7 @@ fn transactions(page: &mut Page, rows: &[(&Cell, &OrderFigures)]) {
 
 fn cost(page: &mut Page, rows: &[(&Cell, &OrderFigures)], names: &[String]) {
     let column = |title, unit, pick: fn(&crate::orders::CostPerNewOrder) -> Option<Figure>, form: fn(f64) -> String| {
-        column_of(rows, title, unit, |(_, orders)| shown(pick(&orders.cost), form))
+        column_of(rows, title, unit, |(_, orders)| marked(pick(&orders.cost), form))
     };
     let columns = vec![
         column("device", "read", |cost| cost.device_read_bytes, bytes),
@@ -209,48 +189,6 @@ fn cost(page: &mut Page, rows: &[(&Cell, &OrderFigures)], names: &[String]) {
     if columns.iter().any(Option::is_some) {
         page.say("  per new order, the whole mix charged to it:", 2, plain());
         put(page, names, columns);
-    }
-}
-
-/// Conditions, limits and the storage's share in words.
-pub(crate) fn doubts(stack: &str, orders: &OrderFigures) -> Vec<String> {
-    let mut said = vec![format!("{stack}: {}", conditions(&orders.conditions))];
-    for one in orders.over_limit() {
-        said.push(format!(
-            "{stack}: the 90th percentile of {} is over its limit of {}",
-            one.class,
-            nanoseconds(one.limit_ns.unwrap_or(0.0))
-        ));
-    }
-    if let (Some(share), Some(by)) = (orders.storage_share, &orders.storage_told_by)
-        && share.median < STORAGE_SHARE_MIN
-    {
-        said.push(format!(
-            "{stack}: storage is at most {} of the service without waits for locks (told by {by}): not ranked as a storage result",
-            percent(share.median)
-        ));
-    }
-    said
-}
-
-/// "all 12 consistency conditions hold before and after".
-fn conditions(of: &Conditions) -> String {
-    if !of.broken.is_empty() {
-        return format!("{}; no figure of it counts", of.broken.join("; "));
-    }
-    let asked: Vec<String> = [
-        (of.asked_before, "before"),
-        (of.asked_after, "after"),
-        (of.asked_after_crash, "after crashes"),
-    ]
-    .iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, moment)| format!("{count} {moment}"))
-    .collect();
-    if asked.is_empty() {
-        "no consistency condition was asked".into()
-    } else {
-        format!("consistency conditions asked, and all hold: {}", asked.join(", "))
     }
 }
 
@@ -276,7 +214,7 @@ fn curves(page: &mut Page, phase: &PhaseReport) {
         vec![
             column_of(&rows, "users", "", |(_, step)| Some(whole(f64::from(step.users)))),
             column_of(&rows, "new orders", "/min", |(_, step)| {
-                shown(step.new_orders_per_minute, number)
+                marked(step.new_orders_per_minute, number)
             }),
             column_of(&rows, "of the", "highest", |(_, step)| {
                 let share = step.new_orders_per_minute?.median / most;
@@ -286,13 +224,13 @@ fn curves(page: &mut Page, phase: &PhaseReport) {
                 )
             }),
             column_of(&rows, "response", "p50", |(_, step)| {
-                shown(step.response_ns_p50, nanoseconds)
+                marked(step.response_ns_p50, nanoseconds)
             }),
             column_of(&rows, "response", "p90", |(_, step)| {
-                shown(step.response_ns_p90, nanoseconds)
+                marked(step.response_ns_p90, nanoseconds)
             }),
             column_of(&rows, "response", "p99", |(_, step)| {
-                shown(step.response_ns_p99, nanoseconds)
+                marked(step.response_ns_p99, nanoseconds)
             }),
         ],
     );
@@ -326,17 +264,24 @@ fn bulk(page: &mut Page, analysis: &Analysis, phase: &PhaseReport) {
         &names,
         vec![
             column("rows", "", &|load| Some(whole(load.rows as f64))),
-            column("time", "s", &|load| shown(load.seconds, number)),
-            column("home", "s", &|load| shown(load.settle_seconds, number)),
-            column("rows", "/s", &|load| shown(load.rows_per_s, number)),
+            column("time", "s", &|load| marked(load.seconds, number)),
+            column("home", "s", &|load| marked(load.settle_seconds, number)),
+            column("rows", "/s", &|load| marked(load.rows_per_s, number)),
             column_of(&rows, "speed", "to base", |(stack, load)| {
                 Some(ratio(against(stack, load)?.ratio))
             }),
             column_of(&rows, "interval", "95 %", |(stack, load)| {
                 let one = against(stack, load)?;
-                Some(format!("{} to {}", ratio(one.low?), ratio(one.high?)))
+                // One block has no interval; one end may lie beyond what a number holds.
+                (one.low.is_some() || one.high.is_some()).then(|| {
+                    let (low, high) = (
+                        one.low.map_or("0".into(), ratio),
+                        one.high.map_or("unbounded".into(), ratio),
+                    );
+                    format!("{low} to {high}")
+                })
             }),
-            column("commit", "p99", &|load| shown(load.commit_ns_p99, nanoseconds)),
+            column("commit", "p99", &|load| marked(load.commit_ns_p99, nanoseconds)),
         ],
     );
     space(page, &rows);
@@ -360,9 +305,9 @@ fn space(page: &mut Page, rows: &[(&str, &BulkFigures)]) {
             column_of(&rows, "what", "", |(.., one)| Some(one.kind.clone())),
             column_of(&rows, "name", "", |(.., one)| Some(clipped(&escaped(&one.name), 24))),
             column_of(&rows, "rows", "", |(_, load, _)| Some(whole(load.rows as f64))),
-            column_of(&rows, "size", "", |(.., one)| shown(one.bytes, bytes)),
+            column_of(&rows, "size", "", |(.., one)| marked(one.bytes, bytes)),
             column_of(&rows, "bytes", "/row", |(_, load, one)| {
-                shown(one.bytes, |size| number(size / load.rows as f64))
+                marked(one.bytes, |size| number(size / load.rows as f64))
             }),
         ],
     );

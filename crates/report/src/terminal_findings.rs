@@ -41,16 +41,22 @@ pub(crate) fn verdicts(page: &mut Page, analysis: &Analysis) {
         texts("verdict", &rows, |one| Some(one.verdict.words().into())),
     ];
     let columns: Vec<Column> = columns.into_iter().flatten().collect();
+    let verdicts: Vec<Verdict> = rows.iter().map(|one| one.verdict).collect();
+    painted(page, &names, &columns, &verdicts);
+    chances(page, analysis);
+}
+
+/// A table whose rows end in their verdicts.
+fn painted(page: &mut Page, names: &[String], columns: &[Column], verdicts: &[Verdict]) {
     // Two lines of headings stand above the rows of each part of the table.
-    for (index, line) in table(&names, &columns, page.width).into_iter().enumerate() {
-        let place = index % (rows.len() + 2);
-        match place.checked_sub(2).map(|row| rows[row].verdict) {
+    for (index, line) in table(names, columns, page.width).into_iter().enumerate() {
+        let place = index % (verdicts.len() + 2);
+        match place.checked_sub(2).map(|row| verdicts[row]) {
             Some(verdict) => page.put_ending(&line, verdict.words(), verdict_paint(verdict)),
             None if line.is_empty() => {}
             None => page.put(line, plain()),
         }
     }
-    chances(page, analysis);
 }
 
 fn chances(page: &mut Page, analysis: &Analysis) {
@@ -90,13 +96,8 @@ pub(crate) fn changes(page: &mut Page, analysis: &Analysis) {
             texts("verdict", &rows, |one| Some(one.verdict.words().into())),
         ];
         let columns: Vec<Column> = columns.into_iter().flatten().collect();
-        for (index, line) in table(&names, &columns, page.width).into_iter().enumerate() {
-            match (index % (rows.len() + 2)).checked_sub(2).map(|row| rows[row].verdict) {
-                Some(verdict) => page.put_ending(&line, verdict.words(), verdict_paint(verdict)),
-                None if line.is_empty() => {}
-                None => page.put(line, plain()),
-            }
-        }
+        let verdicts: Vec<Verdict> = rows.iter().map(|one| one.verdict).collect();
+        painted(page, &names, &columns, &verdicts);
     }
     if !pairs.is_empty() && analysis.comparisons.is_empty() {
         chances(page, analysis);

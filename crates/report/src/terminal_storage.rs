@@ -5,6 +5,7 @@
 //! always the middle).
 
 use crate::analysis::{Analysis, PhaseReport};
+use crate::figures::marked;
 use crate::format::{bytes, number, percent};
 use crate::layouts::{Layout, LayoutMoment, LayoutPicture, lost, place, whole};
 use crate::page::{Page, plain};
@@ -67,19 +68,14 @@ fn figures(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
         column("after", "", &|moment| {
             Some(clipped(&escaped(moment.words()), NAMES_MAX))
         }),
-        column("extents", "", &|moment| Some(whole(moment.extents?.median))),
-        column("extent", "mean", &|moment| Some(bytes(moment.bytes_per_extent?.median))),
-        column("neighbours", "lost", &|moment| {
-            Some(lost(moment.adjacency_lost?.median))
-        }),
+        column("extents", "", &|moment| marked(moment.extents, whole)),
+        column("extent", "mean", &|moment| marked(moment.bytes_per_extent, bytes)),
+        column("neighbours", "lost", &|moment| marked(moment.adjacency_lost, lost)),
         column("stripes", "", &|moment| {
-            moment
-                .adjacency_striped
-                .filter(|_| striped)
-                .map(|share| percent(share.median))
+            marked(moment.adjacency_striped.filter(|_| striped), percent)
         }),
         column("pieces", "/read", &|moment| {
-            Some(number(moment.pieces_per_multiblock?.median))
+            marked(moment.pieces_per_multiblock, number)
         }),
     ]
     .into_iter()

@@ -5,7 +5,7 @@
 
 use crate::analysis::PhaseReport;
 use crate::cells::{Cell, Metric};
-use crate::figures::Figure;
+use crate::figures::{Figure, marked};
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::inflation::{Inflated, Inflation};
 use crate::moves;
@@ -70,16 +70,6 @@ fn same_blocks(phase: &PhaseReport) -> Option<u32> {
     phase.cells.iter().all(|cell| cell.blocks == first).then_some(first)
 }
 
-/// A figure as its median, marked when the blocks are far apart. Next to nothing is 0, however far its blocks are apart.
-fn shown(figure: Option<Figure>, form: impl Fn(f64) -> String) -> Option<String> {
-    let figure = figure?;
-    let text = form(figure.median);
-    if text.parse::<f64>().is_ok_and(|value| value.abs() < 0.005) {
-        return Some("0".into());
-    }
-    Some(if figure.is_loose() { format!("~{text}") } else { text })
-}
-
 fn column(
     phase: &PhaseReport,
     title: &'static str,
@@ -115,7 +105,7 @@ fn work_columns(phase: &PhaseReport, page: &Page) -> Vec<Column> {
         Some(format!("{} to {}", form(figure.low), form(figure.high)))
     };
     let engine =
-        |pick: fn(&Cell) -> Option<Figure>, form: fn(f64) -> String| move |cell: &Cell| shown(pick(cell), form);
+        |pick: fn(&Cell) -> Option<Figure>, form: fn(f64) -> String| move |cell: &Cell| marked(pick(cell), form);
     [
         column(phase, title, unit, |cell| {
             cell.primary.map(|figure| form(figure.median))
@@ -154,7 +144,7 @@ fn work_columns(phase: &PhaseReport, page: &Page) -> Vec<Column> {
 }
 
 fn device_columns(phase: &PhaseReport) -> Vec<Column> {
-    let low = |pick: fn(&Cell) -> Option<Figure>, form: fn(f64) -> String| move |cell: &Cell| shown(pick(cell), form);
+    let low = |pick: fn(&Cell) -> Option<Figure>, form: fn(f64) -> String| move |cell: &Cell| marked(pick(cell), form);
     let moved = match phase.metric {
         Metric::BytesPerSecond | Metric::ElapsedSeconds => None,
         _ => column(
@@ -194,7 +184,7 @@ fn inflation_columns(phase: &PhaseReport) -> Vec<Column> {
     type Pick = fn(&Inflation) -> Option<Inflated>;
     let both = |[requests, bytes]: [&'static str; 2], pick: Pick| {
         let of = |part: fn(&Inflated) -> Figure| {
-            move |cell: &Cell| shown(pick(&cell.inflation).map(|inflated| part(&inflated)), number)
+            move |cell: &Cell| marked(pick(&cell.inflation).map(|inflated| part(&inflated)), number)
         };
         [
             column(phase, requests, "/asked", of(|one| one.requests_per_request)),
@@ -213,9 +203,9 @@ fn inflation_columns(phase: &PhaseReport) -> Vec<Column> {
 fn cost_columns(phase: &PhaseReport) -> Vec<Column> {
     let cpu = match phase.metric {
         Metric::BytesPerSecond | Metric::ElapsedSeconds => {
-            column(phase, "CPU", "us/MB", |cell| shown(cell.cpu_us_per_megabyte, number))
+            column(phase, "CPU", "us/MB", |cell| marked(cell.cpu_us_per_megabyte, number))
         }
-        _ => column(phase, "CPU", "us/op", |cell| shown(cell.cpu_us_per_operation, number)),
+        _ => column(phase, "CPU", "us/op", |cell| marked(cell.cpu_us_per_operation, number)),
     };
     let memory = |cell: &Cell| {
         let peak = cell.memory_bytes_peak?;
@@ -228,7 +218,7 @@ fn cost_columns(phase: &PhaseReport) -> Vec<Column> {
         }),
         column(phase, "memory", "at most", memory),
         column(phase, "LUN bytes", "/data byte", |cell| {
-            shown(cell.lun_bytes_per_data_byte, number)
+            marked(cell.lun_bytes_per_data_byte, number)
         }),
         column(phase, "reads", "from", |cell| {
             Some(cell.provenance.reads.origin.word().into())
@@ -264,7 +254,7 @@ fn latency_table(page: &mut Page, phase: &PhaseReport) {
             title,
             unit,
             rows.iter()
-                .map(|(_, latency)| shown(of(latency), nanoseconds))
+                .map(|(_, latency)| marked(of(latency), nanoseconds))
                 .collect(),
         )
     };

@@ -228,3 +228,26 @@ fn a_change_stands_beside_the_published_one_as_tested() {
     assert!(ratio.measured.unwrap().tested);
     assert_eq!(ratio.agreement, Agreement::DirectionAndSize, "{}", ratio.says);
 }
+
+#[test]
+fn one_stack_whose_phases_cannot_be_told_apart_yet_is_not_said_to_have_nothing_to_compare() {
+    let mut scene = ages(vec![aged("btrfs", 1.0, 0.5)]);
+    scene.blocks = 2;
+    let early = scene.film().analysis().sentence;
+    assert!(early.starts_with("Not enough data yet: 2 of 12"), "{early}");
+    scene.blocks = 4;
+    scene.noise = 0.9;
+    let film = scene.film();
+    let analysis = film.analysis();
+    assert_eq!(
+        analysis.changes[0].verdict,
+        Verdict::NotEnoughData,
+        "{:?}",
+        analysis.changes
+    );
+    let wide = &analysis.sentence;
+    assert!(wide.contains("Not enough data to say what changed"), "{wide}");
+    // With no stack to compare with, the page still says how to read the chart and how sure it is.
+    let page = report::html(&film.ledger, &analysis).unwrap();
+    assert!(page.contains("Phase over the earlier one") && page.contains("count as equal"));
+}

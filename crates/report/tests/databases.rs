@@ -106,6 +106,45 @@ fn what_was_not_storage_is_not_ranked_as_storage() {
 }
 
 #[test]
+fn devices_that_were_busy_with_more_than_the_users_asked_are_all_of_the_service() {
+    let mut scene = served();
+    scene.actors[0].storage = Some(1.7);
+    let analysis = scene.film().analysis();
+    let share = analysis.phases[0].cells[0].orders.as_ref().unwrap().storage_share;
+    assert_eq!(share.unwrap().high, 1.0);
+}
+
+#[test]
+fn what_tells_two_groups_apart_is_said() {
+    let groups = [
+        "3 layers, postgres",
+        "3 layers, sqlite",
+        "modelled devices, 4 layers, postgres",
+        "3 layers",
+    ];
+    let mut scene = served();
+    scene.actors = groups.map(|group| actor(group.split(", ").last().unwrap(), 1.0)).into();
+    for (nth, (one, group)) in scene.actors.iter_mut().zip(groups).enumerate() {
+        one.stack.group = group.into();
+        one.stack.name = format!("s{nth}");
+    }
+    let analysis = scene.film().analysis();
+    let reason = |stack: &str| {
+        let of = analysis
+            .unranked
+            .iter()
+            .find(|one| one.stack == stack && one.phase.is_none());
+        of.unwrap().reason.clone()
+    };
+    assert_eq!(reason("s1"), "another database (sqlite) than s0 (postgres)");
+    assert_eq!(
+        reason("s2"),
+        "on a modelled device, and s0 on a real one; another number of layers than s0 (postgres/loop/file)"
+    );
+    assert_eq!(reason("s3"), "another database (the page engine) than s0 (postgres)");
+}
+
+#[test]
 fn a_broken_condition_takes_the_figures_away() {
     let mut scene = served();
     scene.actors[1].breaks = Some(8);
@@ -120,6 +159,11 @@ fn a_broken_condition_takes_the_figures_away() {
         .iter()
         .find(|one| one.subject == "consistency" && one.stack.as_deref() == Some("btrfs"));
     assert_eq!(check.unwrap().status, Status::Invalid);
+    // The run is in no figure, and its block still counts for the others.
+    let run = analysis.checks.iter().find(|one| one.subject == "phase status");
+    assert!(run.unwrap().figure.starts_with("block 1 invalid"), "{run:?}");
+    assert_eq!(analysis.phases[0].cells[1].blocks, 5);
+    assert!(analysis.dropped.is_empty(), "{:?}", analysis.dropped);
     let text = shown(&analysis);
     assert!(text.contains("no figure of it counts"), "{text}");
     assert!(text.contains("ext4: consistency conditions asked, and all hold: 72 before, 72 after"));
@@ -135,6 +179,15 @@ fn the_load_curve_says_where_users_no_longer_help() {
     assert_eq!((point.users, point.best_users, point.reached), (8, 16, true));
     assert_eq!((point.users_low, point.users_high), (Some(8), Some(8)));
     assert!(analysis.phases[0].cells[0].load_curve.is_none());
+    // Driven past its knee on purpose: all its steps together keep no limit, and break none.
+    let orders = analysis.phases[1].cells[0].orders.as_ref().unwrap();
+    assert!(orders.transactions.iter().all(|one| one.within_limit.is_none()));
+    let limits = analysis.checks.iter().filter(|one| one.subject == "response limits");
+    assert!(
+        limits
+            .into_iter()
+            .all(|one| one.phase.as_deref() == Some("order entry"))
+    );
 }
 
 #[test]
@@ -200,6 +253,13 @@ fn every_form_says_it_and_none_calls_it_by_another_name() {
     assert_eq!(value["report"]["phases"][2]["cells"][0]["bulk"][0]["rows"], 10_000);
     let short = markdown(&analysis);
     assert!(short.contains("new orders/min"), "{short}");
+    for wanted in [
+        "no TPC result",
+        "conditions asked, and all hold",
+        "more than 8 users help by no more",
+    ] {
+        assert!(short.contains(wanted), "{wanted} in {short}");
+    }
     for form in [text, page, value.to_string(), short] {
         let lower = form.to_lowercase();
         assert!(!lower.contains("tpmc") && !lower.contains("tpm-c"));

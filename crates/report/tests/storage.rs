@@ -131,3 +131,29 @@ fn a_file_without_layouts_is_read_as_before() {
     assert!(film.analysis().layouts.is_empty());
     assert!(!shown(&film.analysis()).contains("How the data files lie"));
 }
+
+#[test]
+fn parity_is_named_and_pages_that_went_back_are_counted() {
+    let mut pool = actor("pool", 1.0);
+    pool.stack.kind = "zfs".into();
+    let mut scene = scene(vec![pool]);
+    scene.settings = vec![ledger::Setting {
+        key: "stack.pool.vdevs".into(),
+        value: "\"raidz1\"".into(),
+        written: true,
+    }];
+    scene.extra = vec![
+        (Measure::CutsMade, 3.0),
+        (Measure::CutsLosing, 1.0),
+        (Measure::CutsOlder, 5.0),
+    ];
+    let analysis = scene.film().analysis();
+    let told = analysis.not_told_apart.join(" ");
+    assert!(told.contains("parity") && told.contains("intent log"), "{told}");
+    let loss = analysis.checks.iter().find(|one| one.subject == "data loss").unwrap();
+    assert!(
+        loss.figure
+            .contains("20 pages older than before, in 4 of 12 power cuts"),
+        "{loss:?}"
+    );
+}

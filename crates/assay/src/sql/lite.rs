@@ -106,10 +106,14 @@ impl Lite {
         })
     }
 
+    fn page_bytes(&self) -> u32 {
+        u32::try_from(self.settings.page.0).expect("the plan lets pages of at most 64 KiB through")
+    }
+
     /// Settings of a connection with so much cache.
     fn with_cache(&self, cache_bytes: u64) -> sqlite::Settings {
         sqlite::Settings {
-            page_bytes: u32::try_from(self.settings.page.0).unwrap_or(8192),
+            page_bytes: self.page_bytes(),
             cache_bytes,
             journal: match self.settings.journal {
                 Journal::Wal => sqlite::Journal::Wal,
@@ -379,8 +383,7 @@ impl Sql for Lite {
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked> {
         let parts = pacing.split(self.workers);
         let (writer, readers) = self.connect(SCATTERED, parts.len())?;
-        let page = u32::try_from(self.settings.page.0).unwrap_or(8192);
-        let shape = shape(rows, page, Some(work));
+        let shape = shape(rows, self.page_bytes(), Some(work));
         let worker =
             |(nth, reader)| sqlite::Scattered::new(reader, shape, writer.clone(), seed.wrapping_add(nth as u64));
         let mut workers: Vec<sqlite::Scattered> = readers.into_iter().enumerate().map(worker).collect();

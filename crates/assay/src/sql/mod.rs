@@ -135,7 +135,12 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
     let mut sql = stand_up(site, trial)?;
     let ran = phases(site, ledger, trial, sql.as_mut());
     match ran {
-        Ok(()) => sql.close(),
+        Ok(After::Next) => sql.close(),
+        // What has no space left may have died of it, or can't end in good order: that it is full is the result.
+        Ok(After::Full) => {
+            drop(sql);
+            Ok(())
+        }
         // What failed comes first; the undo journal stops what still runs.
         Err(error) => Err(error),
     }
@@ -157,7 +162,7 @@ fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dy
     })
 }
 
-fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<()> {
+fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<After> {
     let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
     ledger.database_of(trial.id, &sql.describe()?)?;
     let (block, name) = (turn.block.number + 1, &stand.name);
@@ -180,7 +185,11 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         stand.describe(ledger, &devices)?;
     }
     let (lost, server) = (sql.lost(), sql.server());
-    anyhow::ensure!(lost.is_none(), "{}", lost.unwrap_or_default());
+    anyhow::ensure!(
+        lost.is_none(),
+        "{name}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
+        lost.unwrap_or_default()
+    );
     let around = Around {
         study,
         sizes: None,
@@ -198,16 +207,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         }
         site.drop_caches()?;
         site.luns.warm(&stand.stack)?;
-        let health = || None;
-        let host = Host::new(
-            devices.clone(),
-            places.clone(),
-            stand.built.mounts.clone(),
-            site.prepared.budget,
-            &health,
-        );
-        let host = host.with_models(site.luns.services_of(&stand.stack), site.luns.faults_of(&stand.stack));
-        let mut host = host.with_clients(server);
+        let mut host = host(site, stand, (&devices, &places), server);
         let mut work = phase::Work {
             trial,
             around: &around,
@@ -221,10 +221,23 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         asked = work.after;
         if after == After::Full {
             turn.progress.advance((study.phases.len() - ordinal - 1) as u64);
-            break;
+            return Ok(After::Full);
         }
     }
-    Ok(())
+    Ok(After::Next)
+}
+
+/// What observes a phase; a database tells by itself what its stack has lost.
+fn host<'a>(
+    site: &'a HostSite<'_>,
+    stand: &Stand,
+    (devices, places): (&Devices, &[PathBuf]),
+    server: Option<u32>,
+) -> Host<'a> {
+    let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
+    let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &|| None);
+    let host = host.with_models(site.luns.services_of(&stand.stack), site.luns.faults_of(&stand.stack));
+    host.with_clients(server)
 }
 
 /// Measures that are the same in all phases of the trial.

@@ -34,12 +34,19 @@ struct Acted {
     bulk: Vec<ledger::BulkLoadRow>,
 }
 
+impl Acted {
+    /// The most that worked at once.
+    fn users(&self) -> u32 {
+        self.worked.iter().map(|(users, _)| *users).max().unwrap_or(1)
+    }
+}
+
 impl Work<'_> {
     pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
         sql.begin_count()?;
         host.start()?;
         let mut acted = self.act(sql)?;
-        let busy_ns = host.busy_ns()?;
+        let waited_ns_most = host.waited_ns_most(acted.users())?;
         sql.settle().context("checkpoint")?;
         let proof_ns = host.rest().context("drain")?;
         let now = targets::monotonic_ns();
@@ -51,7 +58,7 @@ impl Work<'_> {
         let elapsed_ns = acted.outcome.elapsed_ns;
         let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
         let storage = match &self.phase.kind {
-            PhaseKind::Tpcc(_) => rows::storage(&counted, &self.trial.stand.stack.engine, busy_ns),
+            PhaseKind::Tpcc(_) => rows::storage(&counted, &self.trial.stand.stack.engine, waited_ns_most),
             _ => None,
         };
         let mut measures = rows::counted(&counted);

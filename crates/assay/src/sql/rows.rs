@@ -41,13 +41,13 @@ pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
         .collect()
 }
 
-/// Time in storage, and who told it: the database, or for one that works in this process, and waits for what it asks, the devices.
-/// A server also writes behind its users' backs, so that its devices' time says nothing about them.
-pub(super) fn storage(counted: &Counted, engine: &Engine, busy_ns: Option<u64>) -> Option<(f64, String)> {
+/// Time in storage of all users together, and who told it: the database, or for one that works in this process, and waits for what it
+/// asks, the devices: no more than that. A server also writes behind its users' backs, so that its devices' time says nothing about them.
+pub(super) fn storage(counted: &Counted, engine: &Engine, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
     match (counted.storage_ns, engine) {
         (Some(ns), _) => Some((ns as f64, "the VFS below SQLite".to_string())),
-        (None, Engine::Sqlite(_)) => busy_ns.map(|ns| {
-            let who = "the nearest device: time with a request in flight";
+        (None, Engine::Sqlite(_)) => waited_ns_most.map(|ns| {
+            let who = "the nearest devices: the time of their requests, summed";
             (ns as f64, who.to_string())
         }),
         _ => None,

@@ -178,8 +178,16 @@ impl Managed {
 
     /// A cancel flag of the work's own, which follows the run's: what the work stops for is not the end of the run.
     fn followed<T>(&self, work: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
+        /// Set when the work is over, also by a panic: the scope would wait for ever for a thread that is never told.
+        struct Over<'a>(&'a AtomicBool);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
         let (own, over) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
         std::thread::scope(|scope| {
+            let _over = Over(&over);
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
                     if self.cancel.load(Ordering::Relaxed) {
@@ -188,9 +196,7 @@ impl Managed {
                     std::thread::sleep(Duration::from_millis(20));
                 }
             });
-            let done = work(&own);
-            over.store(true, Ordering::Relaxed);
-            done
+            work(&own)
         })
     }
 }
@@ -395,7 +401,7 @@ impl Sql for Managed {
             logical_reads: told(since.blocks_read + since.blocks_hit),
             reads: told(since.blocks_read),
             read_bytes: told(since.blocks_read * BLOCK),
-            write_bytes: Some((since.checkpoint_blocks + since.cleaned_blocks) * BLOCK),
+            write_bytes: Some((since.checkpoint_blocks + since.cleaned_blocks + since.backend_blocks) * BLOCK),
             log_bytes: Some(since.wal_bytes),
             commits: told(since.commits),
             checkpoints: Some(since.checkpoints),

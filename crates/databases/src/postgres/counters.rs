@@ -1,7 +1,7 @@
 //! What the server itself counts, before and after a phase.
 //!
-//! From `pg_stat_database` (of the connection's database), `pg_stat_bgwriter` or, from version 17, `pg_stat_checkpointer`, and
-//! `pg_stat_wal`. A session reports its counts with a delay while it is open, and all of them when it closes: read after the
+//! From `pg_stat_database` (of the connection's database), `pg_stat_bgwriter` or, from version 17, `pg_stat_checkpointer` and
+//! `pg_stat_io`, and `pg_stat_wal`. A session reports its counts with a delay while it is open, and all of them when it closes: read after the
 //! phase's sessions are closed. Prevents: reads of the server's cache taken for reads of the storage. What the server calls a
 //! read may have been served by the page cache of the kernel: only the device knows.
 
@@ -29,6 +29,9 @@ pub struct ServerCounters {
     pub checkpoint_blocks: u64,
     /// Blocks written by the background writer.
     pub cleaned_blocks: u64,
+    /// Blocks that all others wrote or added to a relation: a session that finds no clean buffer, a bulk load, vacuum. Of all
+    /// databases.
+    pub backend_blocks: u64,
     /// Records of the write-ahead log.
     pub wal_records: u64,
     /// Full-page images in it.
@@ -43,7 +46,8 @@ impl ServerCounters {
     /// # Errors
     /// No answer.
     pub fn read(connection: &mut Connection) -> Result<Self, PostgresError> {
-        let checkpoints = match connection.version()? {
+        let version = connection.version()?;
+        let checkpoints = match version {
             170_000.. => "SELECT num_timed + num_requested, buffers_written FROM pg_stat_checkpointer",
             _ => "SELECT checkpoints_timed + checkpoints_req, buffers_checkpoint FROM pg_stat_bgwriter",
         };
@@ -54,6 +58,7 @@ impl ServerCounters {
         )?;
         let [checkpoints, checkpoint_blocks] = numbers(connection, checkpoints)?;
         let [cleaned_blocks] = numbers(connection, "SELECT buffers_clean FROM pg_stat_bgwriter")?;
+        let [backend_blocks] = numbers(connection, backends(version))?;
         let [wal_records, wal_full_pages, wal_bytes] = numbers(
             connection,
             "SELECT wal_records, wal_fpi, CAST(wal_bytes AS bigint) FROM pg_stat_wal",
@@ -68,6 +73,7 @@ impl ServerCounters {
             checkpoints,
             checkpoint_blocks,
             cleaned_blocks,
+            backend_blocks,
             wal_records,
             wal_full_pages,
             wal_bytes,
@@ -88,10 +94,27 @@ impl ServerCounters {
             checkpoints: less(self.checkpoints, before.checkpoints),
             checkpoint_blocks: less(self.checkpoint_blocks, before.checkpoint_blocks),
             cleaned_blocks: less(self.cleaned_blocks, before.cleaned_blocks),
+            backend_blocks: less(self.backend_blocks, before.backend_blocks),
             wal_records: less(self.wal_records, before.wal_records),
             wal_full_pages: less(self.wal_full_pages, before.wal_full_pages),
             wal_bytes: less(self.wal_bytes, before.wal_bytes),
         }
+    }
+}
+
+/// Blocks written by whoever is neither the checkpointer nor the background writer. Up to version 16 a column counts them, new blocks
+/// among them; then `pg_stat_io` does, from 18 on in bytes, because one write may hold several blocks.
+fn backends(version: u32) -> &'static str {
+    match version {
+        180_000.. => {
+            "SELECT CAST(COALESCE(SUM(COALESCE(write_bytes, 0) + COALESCE(extend_bytes, 0)), 0) / current_setting('block_size')::int AS bigint) \
+             FROM pg_stat_io WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')"
+        }
+        170_000.. => {
+            "SELECT CAST(COALESCE(SUM(COALESCE(writes, 0) + COALESCE(extends, 0)), 0) AS bigint) \
+             FROM pg_stat_io WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')"
+        }
+        _ => "SELECT buffers_backend FROM pg_stat_bgwriter",
     }
 }
 

@@ -4,7 +4,8 @@
 
 use super::Source;
 use super::curves::{Across, Chart, Series, plot};
-use super::figure_cells::{Column, Shown, column, framed, ranged, shown, stack_name, table};
+use super::databases::heading;
+use super::figure_cells::{Column, Shown, column, ranged, shown, stack_table};
 use super::forest::{Forest, Interval};
 use super::markup::Markup;
 use crate::analysis::PhaseReport;
@@ -26,9 +27,7 @@ pub(crate) fn part(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport) 
     if rows.is_empty() {
         return;
     }
-    body.raw("<h3>");
-    body.text(&phase.name);
-    body.raw("<span class=aside>bulk load</span></h3>");
+    heading(body, &phase.name, "bulk load");
     let columns: Vec<Column<'_, Row<'_>>> = vec![
         column("rows", "", |row: &Row<'_>| Shown::Text(whole(row.1.rows as f64))),
         column("time", "s, until all is home", |row: &Row<'_>| {
@@ -45,15 +44,7 @@ pub(crate) fn part(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport) 
         column("files grew", "times", |row: &Row<'_>| shown(row.1.growth_steps, whole)),
     ];
     let caption = format!("Bulk load by row count: {}", phase.name);
-    table(
-        body,
-        &framed(source, &caption, "Stack"),
-        &rows,
-        &columns,
-        |page, row| {
-            stack_name(page, &source.mark(row.0), row.0);
-        },
-    );
+    stack_table(body, source, &caption, &rows, &columns, |row| row.0);
     ratios(body, source, phase);
     space(body, source, phase, &rows);
     growth(body, source, phase);
@@ -93,15 +84,7 @@ fn ratios(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
         column("blocks", "", |row: &&BulkRatio| Shown::Text(row.n.to_string())),
     ];
     let caption = format!("Speed of the bulk load, stack over base, by row count: {}", phase.name);
-    table(
-        body,
-        &framed(source, &caption, "Stack"),
-        &rows,
-        &columns,
-        |page, row| {
-            stack_name(page, &source.mark(&row.stack), &row.stack);
-        },
-    );
+    stack_table(body, source, &caption, &rows, &columns, |row| row.stack.as_str());
     body.raw("<p class=\"quiet\">The base's time over the stack's, block by block; above 1 is faster. Plain 95 % intervals, not tested: the verdict above is on the time of all row counts together.</p>");
 }
 
@@ -125,15 +108,7 @@ fn space(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport, rows: &[Ro
     ];
     body.raw("<details><summary>Space by table and index</summary>");
     let caption = format!("Space by table and index: {}", phase.name);
-    table(
-        body,
-        &framed(source, &caption, "Stack"),
-        &rows,
-        &columns,
-        |page, row| {
-            stack_name(page, &source.mark(row.0), row.0);
-        },
-    );
+    stack_table(body, source, &caption, &rows, &columns, |row| row.0);
     body.raw("</details>");
 }
 
@@ -187,14 +162,6 @@ fn growth(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
         column("files", "bytes", |row: &Of<'_>| Shown::Text(bytes(row.1.bytes as f64))),
     ];
     let caption = format!("Growth of the files: {}", phase.name);
-    table(
-        body,
-        &framed(source, &caption, "Stack"),
-        &rows,
-        &columns,
-        |page, row| {
-            stack_name(page, &source.mark(row.0), row.0);
-        },
-    );
+    stack_table(body, source, &caption, &rows, &columns, |row| row.0);
     body.raw("</details>");
 }

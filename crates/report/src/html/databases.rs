@@ -4,7 +4,7 @@
 //! responses that were paid for them, and without what they cost.
 
 use super::curves::{Across, Chart, Series, plot};
-use super::figure_cells::{Column, Shown, column, framed, ranged, shown, stack_name, table};
+use super::figure_cells::{Column, Shown, column, ranged, shown, stack_table};
 use super::markup::Markup;
 use super::scale::LogScale;
 use super::{Section, Source};
@@ -14,8 +14,8 @@ use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::layouts::whole;
 use crate::load_curve::{METHOD, StepFigures};
+use crate::order_words::{DERIVED, doubts, has_orders};
 use crate::orders::{CostPerNewOrder, OrderFigures, TransactionFigures};
-use crate::terminal_databases::{DERIVED, doubts, has_orders};
 
 pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
     let mut body = Markup::new();
@@ -63,15 +63,7 @@ fn which(body: &mut Markup, source: &Source<'_>) {
         })
         .of_words(),
     ];
-    table(
-        body,
-        &framed(source, "Databases", "Stack"),
-        rows,
-        &columns,
-        |page, one| {
-            stack_name(page, &source.mark(&one.stack), &one.stack);
-        },
-    );
+    stack_table(body, source, "Databases", rows, &columns, |one| &one.stack);
     settings(body, rows);
 }
 
@@ -167,12 +159,11 @@ fn rates(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport, rows: &[Ro
         }),
     ];
     let caption = format!("New orders per minute: {}", phase.name);
-    table(body, &framed(source, &caption, "Stack"), rows, &columns, |page, row| {
-        stack_name(page, &source.mark(row.0), row.0);
-    });
+    stack_table(body, source, &caption, rows, &columns, |row| row.0);
 }
 
-fn heading(body: &mut Markup, name: &str, about: &str) {
+/// A part of the section, with what it is about.
+pub(super) fn heading(body: &mut Markup, name: &str, about: &str) {
     body.raw("<h3>");
     body.text(name);
     body.element("span", &[("class", "aside")], about);
@@ -215,15 +206,7 @@ fn transactions(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport, row
         shown(row.1.refused_per_transaction, |per| number(per * 1000.0))
     }));
     let caption = format!("Transactions: {}", phase.name);
-    table(
-        body,
-        &framed(source, &caption, "Stack"),
-        &rows,
-        &columns,
-        |page, row| {
-            stack_name(page, &source.mark(row.0), row.0);
-        },
-    );
+    stack_table(body, source, &caption, &rows, &columns, |row| row.0);
 }
 
 fn cost(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport, rows: &[Row<'_>]) {
@@ -253,9 +236,7 @@ fn cost(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport, rows: &[Row
         shown(row.1.memory_server_bytes_peak, bytes)
     }));
     let caption = format!("Cost per new order, the whole mix charged to it: {}", phase.name);
-    table(body, &framed(source, &caption, "Stack"), rows, &columns, |page, row| {
-        stack_name(page, &source.mark(row.0), row.0);
-    });
+    stack_table(body, source, &caption, rows, &columns, |row| row.0);
 }
 
 fn curve(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
@@ -303,15 +284,7 @@ fn curve(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport) {
         }),
     ];
     let caption = format!("Load curve: {}", phase.name);
-    table(
-        body,
-        &framed(source, &caption, "Stack"),
-        &rows,
-        &columns,
-        |page, row| {
-            stack_name(page, &source.mark(row.0), row.0);
-        },
-    );
+    stack_table(body, source, &caption, &rows, &columns, |row| row.0);
     body.raw("<ul>");
     for cell in &phase.cells {
         if let Some(point) = cell.load_curve.as_ref().and_then(|curve| curve.saturation.as_ref()) {

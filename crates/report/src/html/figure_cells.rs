@@ -211,6 +211,20 @@ fn cell(page: &mut Markup, shown: &Shown, words: bool, lean: bool) {
 }
 
 /// Name of a stack with the mark in which it is drawn.
+/// A table with a stack at the head of each row.
+pub(crate) fn stack_table<R>(
+    page: &mut Markup,
+    source: &Source<'_>,
+    caption: &str,
+    rows: &[R],
+    columns: &[Column<'_, R>],
+    stack: impl Fn(&R) -> &str,
+) {
+    table(page, &framed(source, caption, "Stack"), rows, columns, |page, row| {
+        stack_name(page, &source.mark(stack(row)), stack(row));
+    });
+}
+
 pub(crate) fn stack_name(page: &mut Markup, mark: &str, name: &str) {
     page.open("span", &[("class", &format!("k {mark}"))]);
     page.text(name);

@@ -56,8 +56,8 @@ pub(crate) fn part(body: &mut Markup, source: &Source<'_>) {
         },
     );
     body.raw(
-        "<p class=\"quiet\">Bar: the engine's own memory and the page cache it caused, the inner line the engine's buffer cache. Tall \
-         line: the size of the data. Dashed: the budget. What a device or an array has of its own is unknown.</p>",
+        "<p class=\"quiet\">Bar: the engine's own memory (a database server's and a pool's processes among it) and the page cache it caused; the inner line: \
+         the engine's buffer cache. Tall line: the size of the data. Dashed: the budget. What a device or an array has of its own is unknown.</p>",
     );
 }
 

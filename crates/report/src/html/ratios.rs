@@ -15,34 +15,67 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
     let mut body = Markup::new();
     if !analysis.comparisons.is_empty() {
         chart(&mut body, source);
-        body.element(
-            "p",
-            &[("class", "quiet")],
-            &format!(
-                "Stack over base, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric mean of \
-                 the blocks; line: interval. The chance that any verdict here is false is at most {}, all comparisons and looks together. \
-                 Shaded: differences inside {} count as equal.",
-                percent(analysis.study.alpha),
-                percent(analysis.study.margin)
-            ),
-        );
+        about(&mut body, source, "Stack over base");
     }
     super::changes::chart(&mut body, source);
+    if analysis.comparisons.is_empty() && !analysis.changes.is_empty() {
+        about(&mut body, source, "Phase over the earlier one");
+    }
     left_out(&mut body, source);
     Section::new("ratios", "Verdicts", body)
 }
 
-fn interval(one: &Comparison) -> Option<Interval> {
+/// How the chart is to be read, and how sure it is.
+fn about(body: &mut Markup, source: &Source<'_>, what: &str) {
+    let study = &source.analysis.study;
+    body.element(
+        "p",
+        &[("class", "quiet")],
+        &format!(
+            "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric mean of \
+             the blocks; line: interval. The chance that any verdict here is false is at most {}, all comparisons and looks together. \
+             Shaded: differences inside {} count as equal.",
+            percent(study.alpha),
+            percent(study.margin)
+        ),
+    );
+}
+
+/// A ratio that was judged, as a row of a chart.
+pub(super) struct Row<'a> {
+    pub(super) stack: &'a str,
+    pub(super) interval: Option<Interval>,
+    pub(super) n: Option<u32>,
+    pub(super) verdict: Verdict,
+}
+
+/// `None` before the first look.
+pub(super) fn interval(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<Interval> {
     Some(Interval {
-        ratio: one.ratio?,
-        low: one.low,
-        high: one.high,
+        ratio: ratio?,
+        low,
+        high,
     })
+}
+
+impl<'a> From<&'a Comparison> for Row<'a> {
+    fn from(one: &'a Comparison) -> Row<'a> {
+        Row {
+            stack: &one.stack,
+            interval: interval(one.ratio, one.low, one.high),
+            n: one.n,
+            verdict: one.verdict,
+        }
+    }
 }
 
 fn chart(body: &mut Markup, source: &Source<'_>) {
     let analysis = source.analysis;
-    let intervals: Vec<Interval> = analysis.comparisons.iter().filter_map(interval).collect();
+    let intervals: Vec<Interval> = analysis
+        .comparisons
+        .iter()
+        .filter_map(|one| Row::from(one).interval)
+        .collect();
     let forest = Forest::over(&intervals, analysis.study.margin, 0);
     body.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Ratios to the base\"><table class=\"forests\" data-chart=\"ratios\"><caption class=\"sr\">Ratios to the base</caption><thead><tr><th scope=\"col\">Phase, stack</th><th scope=\"col\" class=\"chart\"><span class=\"sr\">Chart</span>");
     body.add(&forest.axis());
@@ -69,20 +102,20 @@ fn chart(body: &mut Markup, source: &Source<'_>) {
         );
         body.raw("</th></tr>");
         for one in rows {
-            row(body, source, &forest, one);
+            row(body, source, &forest, &one.into());
         }
         body.raw("</tbody>");
     }
     body.raw("</table></div>");
 }
 
-fn row(body: &mut Markup, source: &Source<'_>, forest: &Forest, one: &Comparison) {
+pub(super) fn row(body: &mut Markup, source: &Source<'_>, forest: &Forest, one: &Row<'_>) {
     body.raw("<tr><th scope=row>");
-    stack_name(body, &source.mark(&one.stack), &one.stack);
-    match interval(one) {
+    stack_name(body, &source.mark(one.stack), one.stack);
+    match &one.interval {
         Some(interval) => {
             body.raw("<td class=chart>");
-            body.add(&forest.row(&interval, verdict_class(one.verdict)));
+            body.add(&forest.row(interval, verdict_class(one.verdict)));
             body.raw("<td>");
             body.text(&ratio(interval.ratio));
             body.element("i", &[], &interval.words());
@@ -96,7 +129,7 @@ fn row(body: &mut Markup, source: &Source<'_>, forest: &Forest, one: &Comparison
     body.text(one.verdict.words());
 }
 
-pub(super) fn verdict_class(verdict: Verdict) -> &'static str {
+fn verdict_class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "better",
         Verdict::Worse => "worse",

@@ -4,7 +4,7 @@
 //! been built and loaded; and a setting of an engine that no stack has.
 
 use super::{kind_place, place};
-use crate::engines::{Company, Engine, Tpcc};
+use crate::engines::Engine;
 use crate::error::{Findings, Span};
 use crate::space;
 use crate::study::{Access, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study};
@@ -211,12 +211,12 @@ fn plain(w: &WrittenPhase, random: &Random, stack: &Stack, findings: &mut Findin
 fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     for (w, phase) in written.phases.iter().zip(&study.phases) {
         let needed = match &phase.kind {
-            PhaseKind::Tpcc(tpcc) => company_bytes(tpcc),
+            PhaseKind::Tpcc(tpcc) => space::company_bytes(tpcc),
             PhaseKind::Bulk(bulk) => bulk
                 .rows
                 .iter()
                 .max()
-                .map_or(0, |rows| rows.saturating_mul(BULK_ROW_BYTES)),
+                .map_or(0, |rows| rows.saturating_mul(space::BULK_ROW_BYTES)),
             _ => continue,
         };
         for stack in &study.stacks {
@@ -253,17 +253,3 @@ fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
 
 /// What the tool itself, connections and users need beside the database's cache, at least.
 const BESIDE_CACHE_BYTES: u64 = 48 << 20;
-
-/// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little less than with
-/// PostgreSQL.
-pub(crate) const WAREHOUSE_BYTES: u64 = 80 << 20;
-pub(crate) const BULK_ROW_BYTES: u64 = 300;
-
-/// Bytes of a company.
-pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
-    let bytes = u64::from(tpcc.warehouses) * WAREHOUSE_BYTES;
-    match tpcc.company {
-        Company::Full => bytes,
-        Company::Reduced => bytes / 50,
-    }
-}
