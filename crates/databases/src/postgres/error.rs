@@ -190,9 +190,6 @@ pub(super) fn cure_of(code: &str) -> &'static str {
         "42501" => {
             "the user lacks the right: to make a database he needs CREATEDB, in one that is there he has to own it"
         }
-        "42P04" => {
-            "a run that was killed may have left it: if nothing in it is yours, DROP DATABASE the one that is named"
-        }
         "42P01" => "the tables are not there: load the database first",
         "42P04" => "a run that was killed left it, or another one uses it: if it is Assay's, DROP DATABASE it",
         "42P07" => "the tables are there already: use an empty database",
