@@ -1,16 +1,29 @@
-//! SQLite from the study file to the result file, as anyone: order entry with its conditions, a load curve, bulk loads, random
-//! work; through the page cache, past it, and on a disk group of files.
+//! SQLite from the study file to the result file, as anyone: order entry with its conditions, a load curve, an open schedule, users who
+//! think, bulk loads, random work; through the page cache, past it, and on a disk group of files.
 //!
-//! Prevents: a phase in SQL whose rows are not in the result file, and a database that is left behind.
+//! Root works on a file system of the test's own: a phase ends when the devices of its file system rest, and on one that others write to
+//! that takes as long as they please. Prevents: a phase in SQL whose rows are not in the result file, and a database that is
+//! left behind.
 
 mod bench;
+mod rig;
 
 use bench::Bench;
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Stamp};
-use std::path::Path;
+use rig::Rig;
+use std::path::{Path, PathBuf};
 
-fn study(dir: &Path) -> String {
-    let dir = dir.display();
+/// A place for databases that nobody else writes to, where we may make one.
+fn quiet_place(bench: &Bench) -> (Option<Rig>, PathBuf) {
+    let Some(mut rig) = Rig::new(&["mkfs.ext4", "losetup", "mount"]) else {
+        return (None, bench.path(""));
+    };
+    let place = rig.small_file_system("quiet", 320);
+    (Some(rig), place)
+}
+
+fn study(dir: &Path, place: &Path) -> String {
+    let (dir, place) = (dir.display(), place.display());
     format!(
         r#"
 [study]
@@ -23,11 +36,11 @@ files = {{ count = 2, size = "96MiB", dir = "{dir}" }}
 [[stack]]
 name = "direct"
 kind = "directory"
-path = "{dir}"
+path = "{place}"
 [[stack]]
 name = "buffered"
 kind = "directory"
-path = "{dir}"
+path = "{place}"
 access = "buffered"
 database = {{ journal = "delete", cache = "2MiB" }}
 [[stack]]
@@ -63,7 +76,8 @@ time = "100ms"
 #[test]
 fn sqlite_runs_all_its_phases_on_every_way_to_storage() {
     let bench = Bench::new();
-    bench.write("sql.toml", &study(&bench.path("")));
+    let (rig, place) = quiet_place(&bench);
+    bench.write("sql.toml", &study(&bench.path(""), &place));
     let ran = bench.expect(0, &["check", "sql.toml"]);
     assert!(ran.stdout.contains("a disk group for stack group"), "{ran}");
     let before = bench.listing();
@@ -71,6 +85,14 @@ fn sqlite_runs_all_its_phases_on_every_way_to_storage() {
     let mut left: Vec<_> = bench.listing().difference(&before).cloned().collect();
     left.retain(|(path, _)| !path.ends_with("sql.assay") && !path.ends_with("state"));
     assert!(left.is_empty(), "{left:?}");
+    if rig.is_some() {
+        let left: Vec<_> = std::fs::read_dir(&place)
+            .expect("listed")
+            .flatten()
+            .map(|one| one.file_name())
+            .collect();
+        assert_eq!(left, ["lost+found"]);
+    }
 
     let ledger = Ledger::open(bench.path("sql.assay")).expect("opens");
     let phases = ledger.phases().expect("phases");
@@ -149,6 +171,72 @@ fn orders(ledger: &Ledger) {
     }
     // A disk that others keep busy may stop a short step altogether, not all of them.
     assert!(new_orders > 100, "{new_orders}");
+}
+
+#[test]
+fn schedules_and_think_time_are_in_the_result() {
+    let bench = Bench::new();
+    let (_rig, place) = quiet_place(&bench);
+    let study = |phases: &str| {
+        let place = place.display();
+        format!(
+            "[study]\nname = \"due\"\nblocks = 4\nworkers = 2\n[[stack]]\nname = \"here\"\nkind = \"directory\"\npath = \"{place}\"\n\
+             access = \"buffered\"\n[database]\nengine = \"sqlite\"\ncache = \"4MiB\"\n{phases}"
+        )
+    };
+    let phase = |name: &str, more: &str| {
+        format!(
+            "[[phase]]\nname = \"{name}\"\nkind = \"tpcc\"\nwarehouses = 1\ncompany = \"reduced\"\nusers = 6\n{more}\n"
+        )
+    };
+    let phases =
+        phase("on schedule", "rate = 100\ntime = \"300ms\"") + &phase("people", "think_time = true\ntime = \"300ms\"");
+    bench.write("due.toml", &study(&phases));
+    bench.expect(0, &["run", "due.toml", "--output", "due.assay"]);
+    let ledger = Ledger::open(bench.path("due.assay")).expect("opens");
+    let measures = ledger.measures().expect("measures");
+    let histograms = ledger.histograms().expect("histograms");
+    for (phase, entry) in ledger
+        .phases()
+        .expect("phases")
+        .iter()
+        .zip(ledger.order_entries().expect("order entries"))
+    {
+        assert_eq!((&phase.run.status, phase.id), (&PhaseStatus::Valid, entry.phase));
+        let of_phase = histograms.iter().filter(|row| row.phase == phase.id);
+        let count = |stamp| -> u64 {
+            of_phase
+                .clone()
+                .filter(|row| row.row.stamp == stamp)
+                .map(|row| row.row.count)
+                .sum()
+        };
+        let (service, response) = (count(Stamp::Service), count(Stamp::Response));
+        assert_eq!(service, response);
+        let unsent = measures
+            .iter()
+            .find(|row| row.phase == phase.id && row.row.0 == Measure::EngineUnsent);
+        if phase.run.name == "on schedule" {
+            assert_eq!((entry.row.arrival.as_str(), entry.row.pauses), ("open", false));
+            // 30 due in 300 ms, give or take four times the root of them; sent or not, none is lost.
+            let due = response as f64 + unsent.map_or(0.0, |row| row.row.1);
+            assert!((due - 30.0).abs() < 22.0, "{due} due");
+            assert_eq!(phase.run.kind, PhaseKind::TpccOpen);
+        } else {
+            // Nobody types his second transaction in less than two seconds.
+            assert_eq!(
+                (entry.row.arrival.as_str(), entry.row.pauses, response),
+                ("closed", true, 6)
+            );
+        }
+    }
+    let said = bench.expect(0, &["report", "due.assay"]).stdout;
+    assert!(said.contains("think"), "{said}");
+    bench.write(
+        "both.toml",
+        &study(&phase("both", "rate = 100\nthink_time = true\ntime = \"300ms\"")),
+    );
+    bench.expect(2, &["check", "both.toml"]);
 }
 
 #[test]

@@ -69,6 +69,12 @@ fn servers_under(dir: &Path) -> Vec<u32> {
         .collect()
 }
 
+/// Numbers come round again: the lowest need not be the first.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
+
 fn private_dirs(pid: u32) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(std::env::temp_dir()).expect("listed").flatten();
     let mine = format!("assay-pg-{pid}-");
@@ -101,7 +107,7 @@ fn postgres_runs_its_phases_and_leaves_nothing() {
     let phases = orders("400ms")
         + "[[phase]]\nname = \"random\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 4\nwork_unit = 4\ntime = \"200ms\"\n\
            [[phase]]\nname = \"bulk\"\nkind = \"bulk\"\nrows = [150, 400]\n";
-    let path = rig.study("server", &study(&rig.work(), 256, &phases));
+    let path = rig.study("server", &study(&rig.work(), 192, &phases));
     let (before, result) = (rig.belongings(&[]), rig.result("server"));
     rig.run(&path, &result, &[]).expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before);
@@ -139,13 +145,15 @@ fn postgres_runs_its_phases_and_leaves_nothing() {
 #[test]
 fn a_server_that_dies_or_has_no_room_is_an_error_with_its_log() {
     let Some(rig) = rig() else { return };
-    let path = rig.study("dies", &study(&rig.work(), 256, &orders("60s")));
+    let path = rig.study("dies", &study(&rig.work(), 192, &orders("60s")));
     let before = rig.belongings(&[]);
     let running = Running::start(rig.run_command(&path, &rig.result("dies"), &[]));
     let pid = running.pid();
     let found = wait_for_phase(&rig.path(""));
-    // The one that started the others has the lowest number of them, or its children would have none.
-    let parent = found.iter().min().copied().expect("a server");
+    let parent = found
+        .iter()
+        .find(|pid| parent_of(**pid).is_none_or(|parent| !found.contains(&parent)));
+    let parent = parent.copied().expect("a server");
     let parent = Pid::from_raw(i32::try_from(parent).expect("a process")).expect("a process");
     rustix::process::kill_process(parent, Signal::KILL).expect("killed");
     let ran = running.wait();
@@ -186,7 +194,7 @@ fn a_server_that_fills_its_stack_in_a_phase_is_a_result() {
 #[test]
 fn a_killed_run_leaves_no_server_once_it_is_cleaned_up() {
     let Some(rig) = rig() else { return };
-    let path = rig.study("killed", &study(&rig.work(), 256, &orders("60s")));
+    let path = rig.study("killed", &study(&rig.work(), 192, &orders("60s")));
     let before = rig.belongings(&[]);
     let running = Running::start(rig.run_command(&path, &rig.result("killed"), &[]));
     let pid = running.pid();

@@ -153,7 +153,8 @@ pub struct SpaceRow {
     pub bytes: u64,
 }
 
-/// The files of a database had this size first after so many rows.
+/// A look at the files of a database found them of this size, and not of the size that the look before had found. They are looked at
+/// after every commit, but no more than a thousand times a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrowthRow {
     /// Rows committed.

@@ -52,8 +52,13 @@ pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
     (differ, equal)
 }
 
-/// Settings of databases, where they are not the same: there are hundreds that are.
+/// Settings of databases, where they are not the same on all stacks of one engine: there are hundreds that are, and what one
+/// engine can be told and another can't is no choice of anybody's.
 fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(String, String)>]) {
+    let engines: Vec<Option<String>> = stacks
+        .iter()
+        .map(|stack| of_stack(book, &stack.name).map(|database| database.engine))
+        .collect();
     let settings: Vec<BTreeMap<String, String>> = stacks
         .iter()
         .map(|stack| of_stack(book, &stack.name).map_or_else(Vec::new, |database| database.settings))
@@ -62,7 +67,9 @@ fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(St
     let names: BTreeSet<&String> = settings.iter().flat_map(BTreeMap::keys).collect();
     for name in names.into_iter().filter(|name| !OF_THE_PLACE.contains(&name.as_str())) {
         let values: Vec<Option<&String>> = settings.iter().map(|of| of.get(name)).collect();
-        if values.windows(2).any(|pair| pair[0] != pair[1]) {
+        let of_engines: BTreeSet<(&Option<String>, &Option<&String>)> = engines.iter().zip(&values).collect();
+        let differs = |engine: &&Option<String>| of_engines.iter().filter(|(of, _)| *of == *engine).count() > 1;
+        if engines.iter().any(|engine| engine.is_some() && differs(&engine)) {
             for (facts, value) in known.iter_mut().zip(values) {
                 facts.extend(value.map(|value| (format!("database setting {name}"), value.clone())));
             }

@@ -120,6 +120,10 @@ fn figures(users: u32, blocks: &[&LoadStep]) -> Result<StepFigures, LedgerError>
     })
 }
 
+fn people(users: u32) -> String {
+    format!("{users} user{}", if users == 1 { "" } else { "s" })
+}
+
 fn point(found: &stats::Saturation, margin: f64, blocks: usize) -> SaturationPoint {
     let margin = crate::format::percent(margin);
     let doubt = match (found.users_low, found.users_high) {
@@ -130,14 +134,18 @@ fn point(found: &stats::Saturation, margin: f64, blocks: usize) -> SaturationPoi
     };
     let words = if found.reached {
         format!(
-            "more than {} users help by no more than {margin}{doubt} (best: {} users)",
-            found.users, found.best_users
+            "more than {} help by no more than {margin}{doubt} (best: {})",
+            people(found.users),
+            people(found.best_users)
         )
     } else {
         format!(
-            "the end of the rise was not seen: {} users are within {margin} of the best step{doubt}, and no step with more users shows that they \
+            "the end of the rise was not seen: {} within {margin} of the best step{doubt}, and no step with more users shows that they \
              no longer help",
-            found.users
+            match found.users {
+                1 => "1 user is".to_string(),
+                users => format!("{users} users are"),
+            }
         )
     };
     SaturationPoint {

@@ -35,6 +35,8 @@ pub enum Origin {
     Unknown,
     /// Nearly nothing was asked (under 1 MiB, or under 1 % of the phase's bytes).
     None,
+    /// The engine does not say what it asked.
+    Untold,
 }
 
 impl Origin {
@@ -46,6 +48,7 @@ impl Origin {
             Origin::Cache => "cache",
             Origin::Unknown => "unknown",
             Origin::None => "none",
+            Origin::Untold => "untold",
         }
     }
 }
@@ -79,17 +82,21 @@ impl Provenance {
             let found: Vec<f64> = seen.iter().filter_map(|phase| phase.sum(measures)).collect();
             (!found.is_empty()).then(|| found.iter().sum::<f64>())
         };
-        let read = total(&READS_ASKED).unwrap_or(0.0);
-        let written = total(&WRITES_ASKED).unwrap_or(0.0);
-        let floor = ASKED_BYTES_MIN.max(ASKED_SHARE_MIN * (read + written));
+        let (read, written) = (total(&READS_ASKED), total(&WRITES_ASKED));
+        let all = read.unwrap_or(0.0) + written.unwrap_or(0.0);
+        let floor = ASKED_BYTES_MIN.max(ASKED_SHARE_MIN * all);
         // A stack that compresses moves fewer bytes than it was given, and no cache took the rest.
         let squeezed = seen
             .iter()
             .filter_map(|phase| phase.get(Measure::DataCompressionRatio))
             .fold(1.0, f64::max);
-        let direction = |asked: f64, near, low: Option<f64>| Direction {
-            origin: label(asked, asked / squeezed, floor, low),
-            asked_bytes: asked,
+        let direction = |asked: Option<f64>, near, low: Option<f64>| Direction {
+            origin: match asked {
+                Some(asked) => label(asked, asked / squeezed, floor, low),
+                None if seen.is_empty() => Origin::None,
+                None => Origin::Untold,
+            },
+            asked_bytes: asked.unwrap_or(0.0),
             near_bytes: near,
             low_bytes: low,
         };
@@ -108,7 +115,7 @@ impl Provenance {
         let directions = [("reads", self.reads), ("writes", self.writes)];
         for (name, direction) in directions {
             match direction.origin {
-                Origin::Device | Origin::None => {}
+                Origin::Device | Origin::None | Origin::Untold => {}
                 Origin::Unknown => return Some(format!("no device is visible below its {name}")),
                 Origin::Cache => {
                     return Some(format!(
@@ -124,7 +131,10 @@ impl Provenance {
                 }
             }
         }
-        let idle = directions.iter().all(|(_, direction)| direction.origin == Origin::None);
+        let nothing = [Origin::None, Origin::Untold];
+        let idle = directions
+            .iter()
+            .all(|(_, direction)| nothing.contains(&direction.origin));
         idle.then(|| "it asked storage for next to nothing".to_string())
     }
 }

@@ -340,7 +340,7 @@ fn growth(page: &mut Page, rows: &[(&str, &BulkFigures)]) {
         let drawn = spark(&sizes, SPARK_MAX, page.utf8).map_or(String::new(), |drawn| format!(" {drawn}"));
         page.say(
             &format!(
-                "  {stack}: files grew in {} steps to {} at {} rows{drawn}",
+                "  {stack}: files seen to grow {} times, to {} at {} rows{drawn}",
                 whole(steps.median),
                 bytes(size.median),
                 whole(load.rows as f64)

@@ -238,7 +238,7 @@ fn every_form_says_it_and_none_calls_it_by_another_name() {
         "load curve:",
         "more than 8 users help by no more than 5 %",
         "bulk_pk",
-        "files grew in 40 steps",
+        "files seen to grow 40 times",
         "PostgreSQL 15.18 by page cache",
     ] {
         assert!(joined.contains(wanted), "{wanted} in {text}");

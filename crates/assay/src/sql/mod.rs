@@ -98,6 +98,10 @@ pub(crate) trait Sql {
     fn lost(&self) -> Option<String> {
         None
     }
+    /// After a failure: takes away what no undo of ours does; gives in words what had to be left.
+    fn give_up(&mut self) -> Option<String> {
+        None
+    }
     /// Ends it in good order.
     fn close(self: Box<Self>) -> anyhow::Result<()>;
 }
@@ -137,12 +141,15 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
     match ran {
         Ok(After::Next) => sql.close(),
         // What has no space left may have died of it, or can't end in good order: that it is full is the result.
-        Ok(After::Full) => {
-            drop(sql);
-            Ok(())
-        }
+        Ok(After::Full) => match sql.give_up() {
+            Some(left) => Err(anyhow::anyhow!(left)),
+            None => Ok(()),
+        },
         // What failed comes first; the undo journal stops what still runs.
-        Err(error) => Err(error),
+        Err(error) => Err(match sql.give_up() {
+            Some(left) => error.context(left),
+            None => error,
+        }),
     }
 }
 

@@ -20,13 +20,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use workloads::Pacing;
 
 const ORDERS: &str = "assay_orders";
 const SCATTERED: &str = "assay_scattered";
 const BULK: &str = "assay_bulk";
 const BLOCK: u64 = 8192;
+/// How long a server that is not ours may take to come up again before its databases are left to its owner.
+const GIVE_UP_PATIENCE: Duration = Duration::from_secs(15);
 
 /// A server in a trial.
 pub(super) struct Managed {
@@ -427,6 +429,30 @@ impl Sql for Managed {
 
     fn places(&self) -> Vec<PathBuf> {
         self.places.clone()
+    }
+
+    /// A server that is not ours may be on its way up again after what ended the run.
+    fn give_up(&mut self) -> Option<String> {
+        if self.server.is_some() {
+            return None;
+        }
+        let begin = Instant::now();
+        loop {
+            for name in self.made.clone() {
+                let _ = self.drop_database(name);
+            }
+            if self.made.is_empty() {
+                return None;
+            }
+            if begin.elapsed() > GIVE_UP_PATIENCE {
+                let names = self.made.join(", ");
+                return Some(format!(
+                    "{} is left with what Assay made there, to be removed by DROP DATABASE: {names}",
+                    self.address
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 
     fn close(mut self: Box<Self>) -> anyhow::Result<()> {

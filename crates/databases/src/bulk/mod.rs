@@ -18,6 +18,9 @@ pub const ROWS_FIRST: u64 = 10_000;
 pub const PADDED_BYTES: usize = 100;
 /// Bytes of the column of varying length, in every row.
 pub const VARYING_BYTES: usize = 73;
+/// Looks at the size of the files in one load, at most: after every commit, or every thousandth of the rows where those are fewer.
+/// A look costs system calls, or a question to the server, and each can become a row of the result.
+pub const LOOKS_MAX: u64 = 1000;
 /// Name of the table.
 pub const TABLE: &str = "bulk";
 /// The table. Both keys are said in it, so that they are there while rows come.
@@ -91,7 +94,7 @@ pub trait BulkDatabase {
     fn space(&mut self) -> Result<Space, Self::Error>;
 }
 
-/// The files had this size first after so many rows.
+/// A look at the files found them of this size, and not of the size that the look before had found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Growth {
     /// Rows committed.
@@ -108,6 +111,8 @@ pub struct BulkLoad<D> {
     rows: u64,
     next: u64,
     per_commit: u64,
+    /// Rows after which the files are looked at next.
+    look_at: u64,
     began: Nanos,
     growth: Vec<Growth>,
 }
@@ -125,7 +130,7 @@ pub struct BulkResult {
     pub outcome: Outcome,
     /// Space taken.
     pub space: Space,
-    /// The files, in the steps in which they grew; the last entry is the end.
+    /// The files as they grew, as far as [`LOOKS_MAX`] looks tell; the last entry is the end, when everything is home.
     pub growth: Vec<Growth>,
 }
 
@@ -149,7 +154,8 @@ impl<D: BulkDatabase> BulkLoad<D> {
             rows,
             next: 0,
             per_commit: ROWS_PER_COMMIT,
-            growth: Vec::with_capacity(1024),
+            look_at: 0,
+            growth: Vec::with_capacity(LOOKS_MAX as usize + 1),
         })
     }
 
@@ -231,7 +237,10 @@ impl<D: BulkDatabase> Operation for BulkLoad<D> {
             units: to - self.next,
         });
         self.next = to;
-        self.note_growth()?;
+        if self.next >= self.look_at {
+            self.note_growth()?;
+            self.look_at = self.next + self.rows.div_ceil(LOOKS_MAX);
+        }
         Ok(Started::Running)
     }
 
@@ -244,6 +253,58 @@ impl<D: BulkDatabase> Operation for BulkLoad<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every commit makes its files longer; bringing home makes them shorter.
+    struct Growing {
+        bytes: u64,
+        looks: u64,
+    }
+
+    impl BulkDatabase for Growing {
+        type Error = std::convert::Infallible;
+        fn now(&self) -> Nanos {
+            targets::monotonic_ns()
+        }
+        fn create(&mut self) -> Result<(), Self::Error> {
+            Ok(())
+        }
+        fn insert_and_commit(&mut self, from: u64, to: u64) -> Result<(), Self::Error> {
+            self.bytes += (to - from) * 200;
+            Ok(())
+        }
+        fn settle(&mut self) -> Result<(), Self::Error> {
+            self.bytes -= 5;
+            Ok(())
+        }
+        fn file_bytes(&mut self) -> Result<u64, Self::Error> {
+            self.looks += 1;
+            Ok(self.bytes)
+        }
+        fn space(&mut self) -> Result<Space, Self::Error> {
+            Ok(Space::default())
+        }
+    }
+
+    fn grown(rows: u64) -> (Vec<Growth>, u64) {
+        let mut load = BulkLoad::new(Growing { bytes: 0, looks: 0 }, rows).unwrap();
+        let growth = load.run(0).unwrap().growth;
+        (growth, load.into_database().looks)
+    }
+
+    #[test]
+    fn files_are_looked_at_after_every_commit_but_no_more_than_a_thousand_times() {
+        let (growth, looks) = grown(10_000);
+        assert_eq!((growth.len(), looks), (101, 101), "a hundred commits and the end");
+        for rows in [100_000, 1_000_000, 1_234_567, 10_000_000] {
+            let (growth, looks) = grown(rows);
+            assert!((900..=LOOKS_MAX + 1).contains(&looks), "{looks} of {rows} rows");
+            assert_eq!(growth.len() as u64, looks);
+            let apart = growth.windows(2).map(|two| two[1].rows - two[0].rows);
+            assert!(apart.max().unwrap() <= rows / 1000 + 200, "evenly spread");
+            let last = growth.last().unwrap();
+            assert_eq!((last.rows, last.bytes), (rows, rows * 200 - 5), "the end is kept");
+        }
+    }
 
     #[test]
     fn a_series_is_in_decades_and_ends_where_it_is_told() {

@@ -2,7 +2,7 @@
 //!
 //! Takes a [`Connection`] to an empty database; one statement a row, as everywhere, and the hundred of a commit sent in one go with their
 //! `BEGIN` and `COMMIT`, so that the client's waits are no part of what is measured. Sizes by table and index come from the server; the
-//! growth of the files, looked at after every commit, from the files themselves where the server is ours, because asking the server
+//! growth of the files from the files themselves where the server is ours, because asking the server
 //! would cost more than the commit. Prevents: a load whose time is that of round trips, and a growth that leaves out the log.
 
 use super::connection::Connection;

@@ -11,8 +11,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 const READ_BYTES: usize = 64 << 10;
+/// Longest wait for each answer while logging in: what listens there may be no server at all.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
 /// Lines of the server's log that are quoted.
 const LOG_LINES: usize = 6;
 
@@ -46,6 +49,13 @@ impl Stream {
         }
     }
 
+    fn wait_at_most(&self, time: Option<Duration>) -> std::io::Result<()> {
+        match self {
+            Stream::Unix(s) => s.set_read_timeout(time),
+            Stream::Tcp(s) => s.set_read_timeout(time),
+        }
+    }
+
     pub(super) fn set_nonblocking(&self) -> std::io::Result<()> {
         match self {
             Stream::Unix(s) => s.set_nonblocking(true),
@@ -72,6 +82,7 @@ pub struct Connection {
     incoming: Vec<u8>,
     at: usize,
     out: Vec<u8>,
+    logged_in: bool,
 }
 
 /// Rows as text; a cell may be empty.
@@ -108,8 +119,12 @@ impl Connection {
             incoming: Vec::new(),
             at: 0,
             out: Vec::new(),
+            logged_in: false,
         };
+        connection.stream.wait_at_most(Some(LOGIN_PATIENCE)).map_err(failed)?;
         connection.log_in(options)?;
+        connection.stream.wait_at_most(None).map_err(failed)?;
+        connection.logged_in = true;
         Ok(connection)
     }
 
@@ -131,7 +146,10 @@ impl Connection {
                 b'R' => self.authenticate(&body, &mut scram)?,
                 b'Z' => return Ok(()),
                 b'S' | b'K' | b'N' | b'v' => {}
-                b'E' => return Err(self.refused("log in", wire::failure(&body))),
+                b'E' => {
+                    let during = format!("log in at {}", self.address);
+                    return Err(self.refused(&during, wire::failure(&body)));
+                }
                 tag => return Err(unexpected("log in", tag)),
             }
         }
@@ -293,6 +311,9 @@ impl Connection {
                 Ok(0) => return Err(self.broken("the server closed the connection")),
                 Ok(_) => {}
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if !self.logged_in && matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Err(self.broken(&format!("no answer within {} s", LOGIN_PATIENCE.as_secs())));
+                }
                 Err(e) => return Err(self.broken(&e.to_string())),
             }
         }
@@ -304,6 +325,10 @@ impl Connection {
     }
 
     pub(super) fn broken(&self, what: &str) -> PostgresError {
+        if !self.logged_in && self.address.log.is_none() {
+            let cure = "is it PostgreSQL that listens there? if it is, see its log";
+            return self.gone(format!("while logging in: {what}"), cure);
+        }
         broken(&self.address, what)
     }
 

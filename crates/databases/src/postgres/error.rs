@@ -187,7 +187,9 @@ pub(super) fn cure_of(code: &str) -> &'static str {
         "53300" => "the server has no room for more sessions: raise max_connections, or use fewer users",
         "28P01" | "28000" => "check user and password, and the server's pg_hba.conf",
         "3D000" => "make the database, or name another one in the url",
-        "42501" => "the user lacks the right: let him own the database",
+        "42501" => {
+            "the user lacks the right: to make a database he needs CREATEDB, in one that is there he has to own it"
+        }
         "42P01" => "the tables are not there: load the database first",
         "42P04" => "a run that was killed left it, or another one uses it: if it is Assay's, DROP DATABASE it",
         "42P07" => "the tables are there already: use an empty database",

@@ -39,6 +39,8 @@ pub enum SqliteError {
     Failed {
         /// The first failure.
         why: String,
+        /// It was a lack of room.
+        full: bool,
     },
     /// The volume cannot grow.
     #[error("no room for {bytes} bytes of the SQLite file `{file}`: {why}\n  use a larger LUN set, or fewer rows")]
@@ -99,8 +101,18 @@ impl SqliteError {
     pub fn is_full(&self) -> bool {
         match self {
             SqliteError::Full { .. } => true,
+            // Files of a file system grow as holes: that there is no room shows when they are written.
+            SqliteError::Io { fault, .. } => is_full(*fault),
+            SqliteError::Failed { full, .. } => *full,
             SqliteError::Sql { source, .. } => source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
             _ => false,
         }
     }
+}
+
+fn is_full(fault: targets::IoFault) -> bool {
+    let errnos = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT];
+    errnos
+        .iter()
+        .any(|errno| fault == targets::IoFault::Errno(errno.raw_os_error()))
 }

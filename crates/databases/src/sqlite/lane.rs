@@ -37,7 +37,8 @@ pub(crate) struct Lane<P> {
     free: Vec<usize>,
     /// How the read, flush or head under way ended.
     ended: Option<Result<(), IoFault>>,
-    broken: Option<String>,
+    /// The first write that failed, in words, and whether for lack of room.
+    broken: Option<(String, bool)>,
 }
 
 fn down(offset: u64) -> u64 {
@@ -98,14 +99,19 @@ impl<P: Port> Lane<P> {
     /// An error once a write has failed.
     pub(crate) fn check(&self) -> Result<(), SqliteError> {
         match &self.broken {
-            Some(why) => Err(SqliteError::Failed { why: why.clone() }),
+            Some((why, full)) => Err(SqliteError::Failed {
+                why: why.clone(),
+                full: *full,
+            }),
             None => Ok(()),
         }
     }
 
     pub(crate) fn break_off(&mut self, why: &SqliteError) {
-        self.broken
-            .get_or_insert_with(|| why.to_string().lines().next().unwrap_or_default().to_string());
+        self.broken.get_or_insert_with(|| {
+            let words = why.to_string().lines().next().unwrap_or_default().to_string();
+            (words, why.is_full())
+        });
     }
 
     /// Fills `to` from byte `offset` of a file, which is at least so long.

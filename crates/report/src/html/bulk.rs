@@ -41,7 +41,9 @@ pub(crate) fn part(body: &mut Markup, source: &Source<'_>, phase: &PhaseReport) 
         column("commit", "p50", |row: &Row<'_>| shown(row.1.commit_ns_p50, nanoseconds)),
         column("commit", "p99", |row: &Row<'_>| shown(row.1.commit_ns_p99, nanoseconds)),
         column("files", "at the end", |row: &Row<'_>| shown(row.1.file_bytes, bytes)),
-        column("files grew", "times", |row: &Row<'_>| shown(row.1.growth_steps, whole)),
+        column("files seen", "to grow, times", |row: &Row<'_>| {
+            shown(row.1.growth_steps, whole)
+        }),
     ];
     let caption = format!("Bulk load by row count: {}", phase.name);
     stack_table(body, source, &caption, &rows, &columns, |row| row.0);

@@ -1,0 +1,298 @@
+//! What goes wrong between a study and a database in SQL: a server that lets nobody in, that is no server, that is cut down or
+//! has its databases left from before; a file system that fills up in a load.
+//!
+//! Each must end with its code, say what failed and the cure, and leave nothing. The servers are the test's own, behind sockets in a
+//! directory of its own. Skipped, with the reason printed, without PostgreSQL. Prevents: a password in a message or a result, and a
+//! database left on somebody's server.
+#![allow(clippy::print_stderr)] // why a test is skipped
+
+mod bench;
+mod rig;
+
+use bench::{Bench, Running};
+use databases::postgres::{Address, Cluster, Connection, RunAs, Server, Settings, choose};
+use ledger::{Ledger, PhaseStatus};
+use rig::Rig;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const PASSWORD: &str = "s3cret-of-joe";
+
+/// A server that is there already, for who knows a password.
+struct Theirs {
+    server: Server,
+    // Gone after the server.
+    _dir: tempfile::TempDir,
+}
+
+impl Theirs {
+    fn new() -> Option<Theirs> {
+        let install = match choose(None) {
+            Ok(install) => install,
+            Err(missing) => {
+                assert!(std::env::var_os("CI").is_none(), "{missing}");
+                eprintln!("skipped: {missing}");
+                return None;
+            }
+        };
+        let memory = Path::new("/dev/shm");
+        let place = if memory.is_dir() { memory } else { Path::new("/var/tmp") };
+        let dir = tempfile::Builder::new()
+            .prefix("apg-")
+            .tempdir_in(place)
+            .expect("a directory");
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("opened");
+        let run_as = RunAs::choose(None).expect("a user");
+        let cluster = Cluster::create(install, &dir.path().join("data"), run_as, &["--no-sync"]).expect("made");
+        let server = cluster.start(&Settings::default(), dir.path()).expect("started");
+        let theirs = Theirs { server, _dir: dir };
+        for sql in [
+            format!("CREATE ROLE joe LOGIN CREATEDB PASSWORD '{PASSWORD}'"),
+            format!("CREATE ROLE ann LOGIN PASSWORD '{PASSWORD}'"),
+            "CREATE DATABASE joe OWNER joe".to_string(),
+        ] {
+            theirs.root(&sql);
+        }
+        let rules = "local all assay trust\nlocal all all scram-sha-256\n";
+        std::fs::write(cluster.data().join("pg_hba.conf"), rules).expect("written");
+        theirs.root("SELECT pg_reload_conf()");
+        let begin = Instant::now();
+        while Connection::open(&theirs.address("joe", "joe"), &[]).is_ok() {
+            assert!(begin.elapsed() < rig::PATIENCE, "the rules were not read");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(theirs)
+    }
+
+    fn url(&self, user: &str, database: &str) -> String {
+        let dir = self.server.facts().private.display().to_string();
+        format!("postgres://{user}@/{database}?host={dir}")
+    }
+
+    fn address(&self, user: &str, database: &str) -> Address {
+        Address::parse(&self.url(user, database)).expect("a url")
+    }
+
+    fn root(&self, sql: &str) -> Vec<String> {
+        let mut connection = Connection::open(self.server.address(), &[]).expect("connected");
+        let rows = connection.run(sql).expect("done");
+        rows.into_iter().flatten().flatten().collect()
+    }
+
+    /// Databases of Assay's on it.
+    fn left(&self) -> Vec<String> {
+        self.root("SELECT datname FROM pg_database WHERE datname LIKE 'assay%'")
+    }
+}
+
+fn study(url: &str, time: &str) -> String {
+    format!(
+        "[study]\nname = \"there\"\nblocks = 4\n[[stack]]\nname = \"there\"\nkind = \"server\"\nurl = \"{url}\"\n\
+         [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 2\nwarehouses = 1\ncompany = \"reduced\"\ntime = \"{time}\"\n"
+    )
+}
+
+fn start(bench: &Bench, url: &str, time: &str, password: Option<&str>) -> Running {
+    bench.write("there.toml", &study(url, time));
+    let result = bench.path("there.assay");
+    let _ = std::fs::remove_file(&result);
+    let mut command = bench.command(&["run", "there.toml", "--output", "there.assay"]);
+    command.env_remove("PGPASSWORD");
+    if let Some(password) = password {
+        command.env("PGPASSWORD", password);
+    }
+    Running::start(command)
+}
+
+#[test]
+fn a_server_that_lets_nobody_in_is_told_with_its_cure() {
+    let Some(theirs) = Theirs::new() else { return };
+    let bench = Bench::new();
+    let refused = |user: &str, database: &str, password: Option<&str>, words: &[&str]| {
+        let ran = start(&bench, &theirs.url(user, database), "100ms", password).wait();
+        assert_eq!(ran.code(), 3, "{ran}");
+        for word in words {
+            assert!(ran.stderr.contains(word), "not said: {word}\n{ran}");
+        }
+        assert!(password.is_none_or(|secret| !ran.stderr.contains(secret)), "{ran}");
+        assert_eq!(theirs.left(), Vec::<String>::new());
+    };
+    let own = Some(PASSWORD);
+    refused(
+        "joe",
+        "joe",
+        Some("wr0ng-one"),
+        &["log in at postgres://joe@", "28P01", "check user and password"],
+    );
+    refused("joe", "joe", None, &["wants a password", "set PGPASSWORD"]);
+    refused(
+        "joe",
+        "nonesuch",
+        own,
+        &["3D000", "make the database, or name another one"],
+    );
+    refused(
+        "ann",
+        "joe",
+        own,
+        &["make the database assay_orders", "42501", "CREATEDB"],
+    );
+    // What a run before left, or somebody else's: it is not gone over.
+    theirs.root("CREATE DATABASE assay_orders OWNER joe");
+    let ran = start(&bench, &theirs.url("joe", "joe"), "100ms", own).wait();
+    assert_eq!(ran.code(), 3, "{ran}");
+    assert!(
+        ran.stderr.contains("42P04") && ran.stderr.contains("DROP DATABASE"),
+        "{ran}"
+    );
+    assert_eq!(theirs.left(), ["assay_orders"]);
+    theirs.root("DROP DATABASE assay_orders");
+    // With everything right it runs, leaves nothing, and keeps the password to itself.
+    let ran = start(&bench, &theirs.url("joe", "joe"), "100ms", own).wait();
+    assert_eq!(ran.code(), 0, "{ran}");
+    assert_eq!(theirs.left(), Vec::<String>::new());
+    let bytes = std::fs::read(bench.path("there.assay")).expect("read");
+    assert!(!bytes.windows(PASSWORD.len()).any(|piece| piece == PASSWORD.as_bytes()));
+    let ledger = Ledger::open(bench.path("there.assay")).expect("opens");
+    let phases = ledger.phases().expect("phases");
+    assert!(
+        phases.len() == 4 && phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid),
+        "{phases:?}"
+    );
+    assert!(
+        ledger
+            .databases()
+            .expect("databases")
+            .iter()
+            .all(|row| !row.database.managed)
+    );
+    theirs.server.stop().expect("stopped");
+}
+
+#[test]
+fn a_session_cut_off_in_a_phase_fails_it_and_leaves_no_database() {
+    let Some(theirs) = Theirs::new() else { return };
+    let bench = Bench::new();
+    let running = start(&bench, &theirs.url("joe", "joe"), "60s", Some(PASSWORD));
+    // The users are at work once there is an order that was not loaded: 60 of each district are.
+    let mut inside = theirs.server.address().clone();
+    "assay_orders".clone_into(&mut inside.database);
+    let new_orders = || -> Option<i64> {
+        let mut connection = Connection::open(&inside, &[]).ok()?;
+        connection.number("SELECT count(*) FROM orders WHERE o_id > 60").ok()
+    };
+    let begin = Instant::now();
+    while new_orders().unwrap_or(0) == 0 {
+        assert!(begin.elapsed() < rig::PATIENCE, "no phase came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let sessions = "SELECT pid FROM pg_stat_activity WHERE datname = 'assay_orders' AND usename = 'joe'";
+    let victim = theirs.root(sessions).into_iter().next().expect("a session");
+    let pid = rustix::process::Pid::from_raw(victim.parse().expect("a number")).expect("a process");
+    // The server takes all its sessions down, and comes up again.
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
+    let ran = running.wait();
+    assert_eq!(ran.code(), 3, "{ran}");
+    assert!(
+        ran.stderr.contains("phase `orders`") && ran.stderr.contains("see the server's log"),
+        "{ran}"
+    );
+    assert_eq!(theirs.left(), Vec::<String>::new());
+    theirs.server.stop().expect("stopped");
+}
+
+#[test]
+fn what_listens_and_is_no_server_is_told() {
+    let bench = Bench::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let port = listener.local_addr().expect("an address").port();
+    let answers: [&[u8]; 2] = [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().expect("somebody came");
+                let _ = stream.read(&mut [0; 512]);
+                let _ = stream.write_all(answer);
+            }
+        });
+        for _ in answers {
+            let ran = start(&bench, &format!("postgres://joe@127.0.0.1:{port}/joe"), "100ms", None).wait();
+            assert_eq!(ran.code(), 3, "{ran}");
+            assert!(ran.stderr.contains("is it PostgreSQL that listens there?"), "{ran}");
+        }
+    });
+}
+
+fn small(dir: &Path, lun_mib: u64, database: &str, phase: &str) -> String {
+    format!(
+        "[study]\nname = \"small\"\nblocks = 4\n[luns.data]\nfiles = {{ size = \"{lun_mib}MiB\", dir = \"{}\" }}\n\
+         [[stack]]\nname = \"ext4\"\nkind = \"ext4\"\ndata = \"data\"\n[database]\n{database}\n[[phase]]\nname = \"work\"\n{phase}\n",
+        dir.display()
+    )
+}
+
+fn private_dirs(pid: u32) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(std::env::temp_dir()).expect("listed").flatten();
+    let mine = format!("assay-pg-{pid}-");
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| path.to_string_lossy().contains(&mine)).collect()
+}
+
+#[test]
+fn a_file_system_that_fills_up_in_a_load_is_told_and_nothing_is_left() {
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
+    std::fs::set_permissions(rig.path(""), PermissionsExt::from_mode(0o711)).expect("opened");
+    let before = rig.belongings(&[]);
+    let postgres =
+        "engine = \"postgres\"\ncache = \"16MiB\"\nsettings = { max_wal_size = \"32MB\", min_wal_size = \"32MB\" }";
+    let sqlite = "engine = \"sqlite\"\ncache = \"4MiB\"";
+    let servers = std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full");
+    // Both pass the look at sizes before the run, which knows rows and neither logs nor the steps in which files grow.
+    for (name, lun_mib, database, rows) in [("postgres", 100, postgres, 100_000), ("sqlite", 52, sqlite, 150_000)] {
+        // A server in each of four blocks takes its time.
+        if name == "postgres" && !servers {
+            continue;
+        }
+        let bulk = format!("kind = \"bulk\"\nrows = [{rows}]");
+        let path = rig.study(name, &small(&rig.work(), lun_mib, database, &bulk));
+        let running = rig::Running::start(rig.run_command(&path, &rig.result(name), &[]));
+        let pid = running.pid();
+        // It is a result, of each block, and no failure of the run.
+        running
+            .wait()
+            .expect(0, &["ext4, work: ran out of space; the run goes on"]);
+        assert_eq!(rig.belongings(&[pid]), before);
+        assert!(private_dirs(pid).is_empty());
+        let phases = Ledger::open(rig.result(name)).expect("opens").phases().expect("phases");
+        assert_eq!(phases.len(), 4, "{phases:?}");
+        let full = |phase: &PhaseStatus| matches!(phase, PhaseStatus::Failed(why) if why.contains("ran out of space"));
+        assert!(phases.iter().all(|phase| full(&phase.run.status)), "{phases:?}");
+    }
+}
+
+#[test]
+fn a_place_for_the_socket_that_cannot_be_is_told_before_anything_is_made() {
+    if choose(None).is_err() {
+        eprintln!("skipped: no PostgreSQL");
+        return;
+    }
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
+    std::fs::set_permissions(rig.path(""), PermissionsExt::from_mode(0o711)).expect("opened");
+    let deep = rig.path("results").join("d".repeat(90));
+    std::fs::create_dir(&deep).expect("made");
+    let database = "engine = \"postgres\"\ncache = \"16MiB\"";
+    let path = rig.study(
+        "deep",
+        &small(&rig.work(), 128, database, "kind = \"bulk\"\nrows = [100]"),
+    );
+    let before = rig.belongings(&[]);
+    let mut command = rig.run_command(&path, &rig.result("deep"), &[]);
+    command.env("TMPDIR", &deep);
+    rig::Running::start(command)
+        .wait()
+        .expect(3, &["the kernel takes 107", "set TMPDIR to a shorter directory"]);
+    assert_eq!(rig.belongings(&[]), before);
+    assert_eq!(std::fs::read_dir(&deep).expect("listed").count(), 0);
+}
