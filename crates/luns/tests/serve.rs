@@ -12,6 +12,8 @@ use targets::Memory;
 
 const MIB: u64 = 1 << 20;
 const DIRECT: i32 = 0o40000;
+/// O_DSYNC: block devices make FUA of it.
+const SYNCHRONOUS: i32 = 0o10000;
 
 /// A LUN file that is served, and a loop device on it; both are taken down however the test ends.
 struct Bench {
@@ -139,6 +141,50 @@ fn what_is_written_is_read_and_lies_in_the_lun_file() {
     drop(file);
     bench.down();
     assert_eq!(bench.below(7 * 8192, 8192), [1; 8192]);
+}
+
+#[test]
+fn a_write_with_fua_is_below_when_it_is_done() {
+    let Some(mut bench) = Bench::new(None, 64 * MIB) else {
+        return;
+    };
+    let queue = |key: &str| {
+        let number = bench.number.unwrap();
+        let told = std::fs::read_to_string(format!("/sys/block/loop{number}/queue/{key}")).unwrap();
+        told.trim().to_string()
+    };
+    // The device says that it has a cache and takes no FUA: the kernel makes a write and a flush of it.
+    assert_eq!(
+        (queue("write_cache").as_str(), queue("fua").as_str()),
+        ("write back", "0")
+    );
+    let plain = bench.open();
+    write(&plain, 3, 7);
+    assert_eq!(
+        bench.served().unflushed_bytes(),
+        8192,
+        "a write alone lies in the cache"
+    );
+    let through = OpenOptions::new()
+        .write(true)
+        .custom_flags(DIRECT | SYNCHRONOUS)
+        .open(&bench.device)
+        .unwrap();
+    let before = bench.served().flushes();
+    write(&through, 5, 9);
+    assert_eq!(
+        bench.served().flushes(),
+        before + 1,
+        "the kernel sends a flush after it"
+    );
+    assert_eq!(bench.served().unflushed_bytes(), 0);
+    assert_eq!(bench.below(5 * 8192, 8192), [9; 8192]);
+    let (_, lost) = bench.served().cut_power(11).unwrap();
+    assert_eq!(lost, 0);
+    bench.served().restore_power();
+    assert_eq!(read(&plain, 5), 9);
+    drop((plain, through));
+    bench.down();
 }
 
 #[test]

@@ -56,6 +56,30 @@ pub(super) struct Files {
     flushes: AtomicU64,
 }
 
+impl Lun {
+    /// Writes pieces, thousands of single sectors among them, through the page cache and brings them home: by direct I/O each sector
+    /// would be a block read and written. Nothing else may use the file meanwhile.
+    fn put(&self, pieces: &[Piece]) -> Result<(), Errno> {
+        let failed = |e: rustix::io::Errno| Errno::from_i32(e.raw_os_error());
+        let fd = rustix::fs::open(&self.path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        for piece in pieces {
+            let mut have = 0;
+            while have < piece.bytes.len() {
+                match rustix::io::pwrite(&fd, &piece.bytes[have..], piece.offset + have as u64) {
+                    Ok(0) => return Err(Errno::EIO),
+                    Ok(n) => have += n,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(e) => return Err(failed(e)),
+                }
+            }
+        }
+        rustix::fs::fdatasync(&fd).map_err(failed)?;
+        // A file that is read past the page cache must leave nothing there.
+        let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed);
+        Ok(())
+    }
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -231,9 +255,16 @@ impl Files {
         let of = &self.luns[usize::from(lun)];
         if self.volatile_bytes > 0 {
             let mut unflushed = locked(&of.unflushed);
-            // Again, under the lock: a flush that comes after the cut finds nothing to do, and must not say that it was done.
-            self.alive()?;
-            return self.store_all(unflushed.take_all());
+            // The power may fail in the middle: what was written by then is kept, the rest is still to be lost, and nobody is told
+            // that it was done.
+            loop {
+                self.alive()?;
+                let oldest = unflushed.take_oldest(1);
+                if oldest.is_empty() {
+                    return Ok(());
+                }
+                self.store_all(oldest)?;
+            }
         }
         if self.cached {
             return Ok(());
@@ -249,10 +280,11 @@ impl Files {
 
     /// From now on every request is an error.
     pub(super) fn stop_power(&self) {
-        // Under all the locks: no request is half-way between its look at the power and what it does.
-        let all: Vec<_> = self.luns.iter().map(|lun| locked(&lun.unflushed)).collect();
         self.dead.store(true, Ordering::Release);
-        drop(all);
+        // Whoever holds a lock looked at the power before: when all locks were had once, nobody does.
+        for lun in &self.luns {
+            drop(locked(&lun.unflushed));
+        }
     }
 
     /// What lay unflushed when the power stopped is lost in part, by `seed`. Bytes that lay there, and bytes lost.
@@ -263,7 +295,7 @@ impl Files {
             held += unflushed.bytes();
             let kept = unflushed.cut(seed ^ (nth as u64) << 32);
             left += kept.iter().map(|p| p.bytes.len() as u64).sum::<u64>();
-            self.store_all(kept)
+            lun.put(&kept)
                 .map_err(|e| self.failed("write what a power cut left to", e))?;
         }
         Ok((held, held - left))

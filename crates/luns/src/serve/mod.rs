@@ -150,10 +150,13 @@ impl Served {
         self.files.faults.set(faults);
     }
 
-    /// Serves until somebody else unmounts the place.
-    pub fn wait(&mut self) {
-        if let Some(session) = self.session.take() {
-            let _ = session.join();
+    /// What waits, on a thread of its own, until somebody else has unmounted the place.
+    pub fn until_unmounted(&mut self) -> impl FnOnce() + Send + 'static {
+        let session = self.session.take();
+        move || {
+            if let Some(session) = session {
+                let _ = session.join();
+            }
         }
     }
 
