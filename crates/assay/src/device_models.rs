@@ -75,6 +75,13 @@ impl<'a> DeviceModels<'a> {
         let mut measures: Vec<(Measure, f64)> = COUNTED.iter().map(|(measure, key)| (*measure, since(key))).collect();
         let unflushed = now.iter().map(|value| of(value, "unflushed_bytes")).sum();
         measures.push((Measure::ModelUnflushedBytes, unflushed));
+        for (measure, key) in [
+            (Measure::ModelKeptBytes, "kept_bytes"),
+            (Measure::ModelPhysicalBytes, "physical_bytes"),
+        ] {
+            let told: Vec<f64> = now.iter().filter_map(|value| value[key].as_f64()).collect();
+            measures.extend((!told.is_empty()).then(|| (measure, told.iter().sum())));
+        }
         Ok((
             measures,
             late(since("answered"), since("delay_ns"), since("modelled_ns")),

@@ -39,6 +39,10 @@ pub struct ModelledDevices {
     pub held_back_s: Option<Figure>,
     /// Bytes that lay unflushed when the phase ended.
     pub unflushed_bytes: Option<Figure>,
+    /// Bytes of written blocks at the end, where the device reduces.
+    pub kept_bytes: Option<Figure>,
+    /// Bytes that inline reduction keeps for them.
+    pub physical_bytes: Option<Figure>,
     /// Seconds of device time with at least one request, summed over devices.
     pub busy_s: Option<Figure>,
     /// Microseconds that an answer came after the model's time, on average.
@@ -85,6 +89,8 @@ fn of(phase: &str, stack: &str, runs: &[&Seen]) -> ModelledDevices {
         moved_bytes: some(&[M::ModelMovedBytes]),
         held_back_s: seconds(M::ModelHeldNs),
         unflushed_bytes: sum(&[M::ModelUnflushedBytes]),
+        kept_bytes: sum(&[M::ModelKeptBytes]),
+        physical_bytes: sum(&[M::ModelPhysicalBytes]),
         busy_s: seconds(M::ModelBusyNs),
         // Without times of its own a device cannot be late.
         late_us_mean: figure(&late_us).filter(|_| runs.iter().any(|run| run.get(M::ModelServiceNs) > Some(0.0))),
@@ -96,7 +102,7 @@ pub(crate) const TITLE: &str = "What modelled devices did, totals of a phase (me
 
 /// Columns of all forms: title, unit, what is in them.
 pub(crate) type Column = (&'static str, &'static str, fn(&ModelledDevices) -> Option<String>);
-pub(crate) const COLUMNS: [Column; 13] = [
+pub(crate) const COLUMNS: [Column; 15] = [
     ("requests", "model", |one| shown(one.requests, number)),
     ("requests", "kernel", |one| shown(one.kernel_requests, number)),
     ("bytes", "model", |one| shown(one.bytes, bytes)),
@@ -108,6 +114,8 @@ pub(crate) const COLUMNS: [Column; 13] = [
     ("moved", "inside", |one| shown(one.moved_bytes, bytes)),
     ("held", "back s", |one| shown(one.held_back_s, number)),
     ("unflushed", "at end", |one| shown(one.unflushed_bytes, bytes)),
+    ("written", "blocks", |one| shown(one.kept_bytes, bytes)),
+    ("reduced", "to", |one| shown(one.physical_bytes, bytes)),
     ("busy", "s", |one| shown(one.busy_s, number)),
     ("late", "us", |one| shown(one.late_us_mean, number)),
 ];

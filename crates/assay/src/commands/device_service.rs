@@ -15,6 +15,9 @@ use std::sync::mpsc::channel;
 /// Threads that move data: what a queue of the model finds served at a time below it.
 const THREADS: usize = 8;
 
+/// Blocks of inline reduction.
+const REDUCTION_BLOCK: u32 = 8192;
+
 /// More than this would not stay in memory on an ordinary machine.
 const WARM_BYTES_MAX: u64 = 4 << 30;
 
@@ -102,6 +105,7 @@ fn start(order: &Value) -> anyhow::Result<Served> {
         model: Some(model),
         volatile_bytes: number(order, "volatile"),
         cached: text("model") != "plain",
+        reduction_block_bytes: if value("reduction") > 0.0 { REDUCTION_BLOCK } else { 0 },
         threads: THREADS,
     })?)
 }
@@ -152,7 +156,9 @@ fn fault(order: &Value) -> anyhow::Result<LunFault> {
 
 fn counted(served: &Served) -> Value {
     let (c, p) = (served.counters(), served.punctuality());
+    let (kept, physical) = served.reduced_bytes().unzip();
     json!({
+        "kept_bytes": kept, "physical_bytes": physical,
         "reads": c.reads, "read_bytes": c.read_bytes, "writes": c.writes, "write_bytes": c.write_bytes,
         "flushes": c.flushes, "seeks": c.seeks, "seek_ns": c.seek_ns, "rotation_ns": c.rotation_ns,
         "cache_hits": c.cache_hits, "cache_misses": c.cache_misses, "destaged_bytes": c.destaged_bytes,

@@ -5,6 +5,7 @@
 
 use super::clockwork::{Clockwork, Reply};
 use super::faults::Faults;
+use super::reduction::Reduction;
 use super::unflushed::{Piece, SECTOR_BYTES, Unflushed};
 use crate::error::LunError;
 use crate::model::{Ask, Command};
@@ -51,6 +52,7 @@ pub(super) struct Files {
     /// Through the page cache: times are the model's, whatever the disk below does.
     cached: bool,
     pub(super) faults: Faults,
+    reduction: Option<Mutex<Reduction>>,
     buffers: Mutex<Vec<Memory>>,
     dead: AtomicBool,
     flushes: AtomicU64,
@@ -116,10 +118,46 @@ impl Files {
             volatile_bytes,
             cached,
             faults: Faults::default(),
+            reduction: None,
             buffers: Mutex::default(),
             dead: AtomicBool::new(false),
             flushes: AtomicU64::new(0),
         })
+    }
+
+    /// Counts what inline reduction keeps.
+    pub(super) fn with_reduction(mut self, block_bytes: u32) -> Files {
+        self.reduction = (block_bytes > 0).then(|| Mutex::new(Reduction::new(block_bytes)));
+        self
+    }
+
+    pub(super) fn reduced_bytes(&self) -> Option<(u64, u64)> {
+        let reduction = locked(self.reduction.as_ref()?);
+        Some((reduction.logical_bytes(), reduction.physical_bytes()))
+    }
+
+    /// Looks at the blocks that a write has changed; `around` holds what was written, from `from` on, and what lies about it.
+    fn reduce(&self, lun: u16, from: u64, around: &[u8], changed: std::ops::Range<u64>) -> Result<(), Errno> {
+        let Some(reduction) = &self.reduction else {
+            return Ok(());
+        };
+        let mut reduction = locked(reduction);
+        let size = reduction.block_bytes();
+        let mut block = vec![0; size as usize];
+        for nth in changed.start / size..changed.end.div_ceil(size) {
+            let at = nth * size;
+            let inside = at
+                .checked_sub(from)
+                .and_then(|skip| around.get(skip as usize..(skip + size) as usize));
+            if let Some(content) = inside {
+                reduction.write(lun, nth, content);
+                continue;
+            }
+            let read = rustix::io::pread(&self.luns[usize::from(lun)].fd, &mut block[..], at);
+            let read = read.map_err(|e| Errno::from_i32(e.raw_os_error()))?;
+            reduction.write(lun, nth, &block[..read]);
+        }
+        Ok(())
     }
 
     /// Reads everything once, so that it lies in the page cache; nothing where that is not used, or where it would not stay there.
@@ -238,8 +276,10 @@ impl Files {
                 Err(e) => return Err(failed(e)),
             }
         }
+        let changed = offset..offset + data.len() as u64;
+        let reduced = self.reduce(lun, from, buffer.bytes(0, end - from), changed);
         self.give_back(buffer);
-        Ok(())
+        reduced
     }
 
     fn store_all(&self, pieces: Vec<Piece>) -> Result<(), Errno> {
