@@ -92,6 +92,14 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     ran.expect(0, &[]);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("behave as volume (gp3)"), "{said}");
+    // The model's own count beside the kernel's, in each form.
+    let table = "What modelled devices did";
+    assert!(said.contains(table), "{said}");
+    let shown = rig
+        .assay(&["report", result.to_str().expect("text"), "--markdown"])
+        .output();
+    let shown = String::from_utf8(shown.expect("a report").stdout).expect("text");
+    assert!(shown.contains(table) && shown.contains("| requests model |"), "{shown}");
     assert!(services(&rig).is_empty());
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");
@@ -182,6 +190,10 @@ checkpoint = "200ms"
 name = "whole"
 {work}
 [[phase]]
+name = "wrong"
+{work}
+faults = [{{ kind = "corrupt", luns = "data", lun = 0, offset = "8MiB", time = "10s" }}]
+[[phase]]
 name = "slow"
 {work}
 faults = [{{ kind = "slow", luns = "data", lun = 0, by = "40ms", time = "10s" }}]
@@ -222,6 +234,7 @@ fn faults_of_a_phase_happen_and_are_told() {
         operations > 0.0 && slowed_ns >= 4.0 * 40e6,
         "{operations} operations, {slowed_ns} ns"
     );
+    // A mirror serves what the other disk has; only who has lost a disk does not count.
     for phase in &phases {
         let invalid = matches!(&phase.run.status, ledger::PhaseStatus::Invalid(why) if why.contains("lost disk1"));
         assert_eq!(invalid, phase.run.name == "gone", "{:?}", phase.run);
@@ -232,7 +245,26 @@ fn faults_of_a_phase_happen_and_are_told() {
         told("planted: LUN 0 of data takes 40ms longer for each request after 0s, for 10s"),
         4
     );
+    assert_eq!(
+        told("planted: LUN 0 of data silently reads wrong bytes from 8MiB on after 0s, for 10s"),
+        4
+    );
     assert_eq!(told("planted: LUN 1 of data goes away after 100ms, for good"), 4);
+}
+
+#[test]
+fn wrong_bytes_and_errors_under_a_file_system_end_the_run_in_their_own_words() {
+    let Some(rig) = able() else { return };
+    let before = rig.belongings(&[]);
+    for (kind, words) in [("corrupt", "data loss in file 0"), ("error", "os error 5")] {
+        let fault = format!(
+            "faults = [{{ kind = \"{kind}\", luns = \"data\", lun = 0, offset = \"8MiB\", time = \"10s\" }}]\n"
+        );
+        let text = study(&rig.work(), "model = \"plain\"", "2s").replace("32MiB", "64MiB") + &fault;
+        let (study, result) = (rig.study(kind, &text), rig.result(kind));
+        rig.run(&study, &result, &[]).expect(3, &[words]);
+        assert_eq!(rig.belongings(&[]), before, "something is left");
+    }
 }
 
 #[test]

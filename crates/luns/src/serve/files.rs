@@ -277,7 +277,7 @@ impl Files {
             }
         }
         let changed = offset..offset + data.len() as u64;
-        let reduced = self.reduce(lun, from, buffer.bytes(0, end - from), changed);
+        let reduced = self.reduce(lun, from, buffer.bytes(0, (end - from) as usize), changed);
         self.give_back(buffer);
         reduced
     }
