@@ -212,7 +212,8 @@ fn sql_stack(name: &str, kind: &str, more: &str) -> String {
 }
 
 const SQLITE: &str = "access = \"buffered\"\ndatabase = { engine = \"sqlite\" }";
-const SQLITE_LAZY: &str = "access = \"buffered\"\ndatabase = { engine = \"sqlite\", synchronous = \"normal\", wal_autocheckpoint = 100000 }";
+const SQLITE_LAZY: &str =
+    "access = \"buffered\"\ndatabase = { engine = \"sqlite\", synchronous = \"normal\", wal_autocheckpoint = 100000 }";
 const POSTGRES: &str = "access = \"buffered\"\ndatabase = { engine = \"postgres\", cache = \"16MiB\" }";
 const POSTGRES_LAZY: &str = "access = \"buffered\"\ndatabase = { engine = \"postgres\", cache = \"16MiB\", \
     settings = { synchronous_commit = \"off\", wal_writer_delay = \"10s\" } }";
