@@ -154,7 +154,7 @@ impl Found {
         all
     }
 
-    fn example(&mut self, say: impl FnOnce() -> String) {
+    pub(crate) fn example(&mut self, say: impl FnOnce() -> String) {
         if self.examples.len() < SHOWN {
             self.examples.push(say());
         }

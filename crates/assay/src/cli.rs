@@ -62,6 +62,9 @@ pub(crate) enum Command {
     /// Serve a set of LUN files under a device model; started by `assay run`
     #[command(hide = true)]
     DeviceService,
+    /// Work with SQLite on storage that loses its power; started by `assay run`
+    #[command(hide = true)]
+    SqliteSessions,
     /// Print shell completions
     #[command(hide = true)]
     Completions {

@@ -7,7 +7,8 @@ use crate::device_service::Service;
 use ledger::Measure;
 use serde_json::{Value, json};
 
-/// Answers may be so much later than the model's, as a share of what it takes, all together.
+/// Answers may be so much later than the model's, as a share of the time that they took, all together: with one request at a time the
+/// rate would be too low by this share.
 const LATE_SHARE: f64 = 0.03;
 /// Of fewer requests nothing is said.
 const REQUESTS_MIN: f64 = 100.0;
@@ -74,6 +75,13 @@ impl<'a> DeviceModels<'a> {
         let mut measures: Vec<(Measure, f64)> = COUNTED.iter().map(|(measure, key)| (*measure, since(key))).collect();
         let unflushed = now.iter().map(|value| of(value, "unflushed_bytes")).sum();
         measures.push((Measure::ModelUnflushedBytes, unflushed));
+        for (measure, key) in [
+            (Measure::ModelKeptBytes, "kept_bytes"),
+            (Measure::ModelPhysicalBytes, "physical_bytes"),
+        ] {
+            let told: Vec<f64> = now.iter().filter_map(|value| value[key].as_f64()).collect();
+            measures.extend((!told.is_empty()).then(|| (measure, told.iter().sum())));
+        }
         Ok((
             measures,
             late(since("answered"), since("delay_ns"), since("modelled_ns")),
@@ -86,7 +94,7 @@ pub(crate) type Modelled = (Vec<(Measure, f64)>, Option<String>);
 
 /// Too late to be the device that was asked for.
 fn late(answered: f64, delay_ns: f64, modelled_ns: f64) -> Option<String> {
-    let too_late = answered >= REQUESTS_MIN && modelled_ns > 0.0 && delay_ns > LATE_SHARE * modelled_ns;
+    let too_late = answered >= REQUESTS_MIN && modelled_ns > 0.0 && delay_ns > LATE_SHARE * (modelled_ns + delay_ns);
     too_late.then(|| {
         format!(
             "the model cannot keep up: answers came {:.0} us late on average, {:.0} % of the {:.0} us that the model takes",

@@ -13,18 +13,20 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// Longest wait for an answer.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(15);
+/// How often it is asked whether it is there.
+const PULSE: Duration = Duration::from_millis(500);
 
 /// A serving process.
 #[derive(Debug)]
 pub(crate) struct Service {
     set: String,
     place: PathBuf,
-    line: Mutex<Line>,
+    line: Arc<Mutex<Line>>,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,8 @@ struct Line {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<String>,
+    /// Why we ended it.
+    why: Option<String>,
 }
 
 impl Service {
@@ -76,16 +80,18 @@ impl Service {
         let service = Service {
             set: set.to_string(),
             place,
-            line: Mutex::new(Line {
+            line: Arc::new(Mutex::new(Line {
                 to: child.stdin.take(),
                 child,
                 from,
-            }),
+                why: None,
+            })),
         };
         service.ask(&json!({
             "place": service.place, "luns": luns, "model": device.model.word(), "parameters": parameters,
             "histogram": histogram, "volatile": device.volatile.0, "seed": seed,
         }))?;
+        watch(Arc::downgrade(&service.line));
         Ok(service)
     }
 
@@ -105,7 +111,6 @@ impl Service {
         let answer = line.ask(order);
         let gone = || format!("LUN set `{}` is not served any more", self.set);
         let Some(text) = answer else {
-            let _ = line.child.kill();
             return Err(anyhow!("{}: {}", gone(), line.ended()));
         };
         let answer: Value = serde_json::from_str(&text).with_context(gone)?;
@@ -132,12 +137,25 @@ impl Service {
 impl Line {
     fn ask(&mut self, order: &Value) -> Option<String> {
         let to = self.to.as_mut()?;
-        writeln!(to, "{order}").and_then(|()| to.flush()).ok()?;
-        self.from.recv_timeout(ANSWER).ok()
+        let sent = writeln!(to, "{order}").and_then(|()| to.flush());
+        let answer = sent.ok().and_then(|()| self.from.recv_timeout(ANSWER).ok());
+        if answer.is_none() {
+            if matches!(self.child.try_wait(), Ok(None)) {
+                self.why = Some(format!("it did not answer for {} s and was ended", ANSWER.as_secs()));
+            }
+            // The kernel then fails what waits for it.
+            let _ = self.child.kill();
+            self.to = None;
+        }
+        answer
     }
 
     fn ended(&mut self) -> String {
         match self.child.wait() {
+            Ok(_) if self.why.is_some() => format!(
+                "{}\n  see what holds the machine up (`top`, `dmesg`), and run again",
+                self.why.clone().unwrap_or_default()
+            ),
             Ok(status) => format!("{status}\n  see the kernel log (dmesg) for who ended it, and run again"),
             Err(error) => error.to_string(),
         }
@@ -148,11 +166,26 @@ impl Drop for Service {
     /// By now the journal has unmounted what it served, and it has ended by itself; else it is ended here, and the kernel fails what
     /// still waits for it.
     fn drop(&mut self) {
-        let line = self.line.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         line.to = None;
         let _ = line.child.kill();
         let _ = line.child.wait();
     }
+}
+
+/// Asks again and again, so that a process that hangs is ended although nobody but the kernel waits for it.
+fn watch(line: Weak<Mutex<Line>>) {
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(PULSE);
+            let Some(line) = line.upgrade() else { return };
+            // Whoever has it asks already.
+            let Ok(mut line) = line.try_lock() else { continue };
+            if line.to.is_none() || line.ask(&json!({ "do": "live" })).is_none() {
+                return;
+            }
+        }
+    });
 }
 
 fn lines(from: impl std::io::Read + Send + 'static) -> Receiver<String> {

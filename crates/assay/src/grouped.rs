@@ -334,6 +334,21 @@ pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<Psy
     Ok((group, files))
 }
 
+/// The same group again, from its disks: for another process, when this one has closed it.
+pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
+    let files: Vec<OpenSpec> = devices
+        .iter()
+        .map(|path| OpenSpec::writing(path, Access::Direct))
+        .collect();
+    let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
+    let options = MountOptions {
+        group: Some(GROUP.to_string()),
+        names: devices.iter().map(|path| path.display().to_string()).collect(),
+        ..MountOptions::default()
+    };
+    Ok((Group::mount(owner, &options)?.0, files))
+}
+
 fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -> anyhow::Result<()> {
     group.create_file(&FileSpec {
         name: name.to_string(),

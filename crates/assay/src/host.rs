@@ -68,6 +68,16 @@ impl Devices {
         Ok(devices)
     }
 
+    /// Bytes that the nearest devices hold; `None` where one does not tell.
+    fn bytes(&self) -> Option<u64> {
+        let sectors = self.near.iter().map(|name| {
+            let told = std::fs::read_to_string(format!("/sys/class/block/{name}/size")).ok()?;
+            told.trim().parse::<u64>().ok()
+        });
+        let sectors: Vec<u64> = sectors.collect::<Option<Vec<u64>>>()?;
+        (!self.hidden && !sectors.is_empty()).then(|| sectors.iter().sum::<u64>() * 512)
+    }
+
     fn all(&self) -> Vec<String> {
         let mut all: Vec<String> = self.near.iter().chain(&self.low).cloned().collect();
         all.sort();
@@ -285,7 +295,8 @@ impl Host<'_> {
             None => seen.measures.push((Measure::StackDataCopies, self.copies)),
         }
         seen.measures.extend(host_of(&delta, &watched));
-        seen.measures.extend(memory_of(&delta, &watched, self.budget));
+        seen.measures
+            .extend(memory_of(&delta, &watched, self.budget, self.devices.bytes()));
         if let Some(bytes) = server_bytes {
             self.add_to_total(bytes, &mut seen.measures);
         }
@@ -440,7 +451,7 @@ fn host_of(delta: &Delta, watched: &Watched) -> Vec<(Measure, f64)> {
 }
 
 /// Memory at its highest, sampled; the group's own figures where a budget is enforced, the host's elsewhere.
-fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>) -> Vec<(Measure, f64)> {
+fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>, held: Option<u64>) -> Vec<(Measure, f64)> {
     let most = |of: fn(&observers::Sample) -> Option<u64>| watched.samples.iter().filter_map(of).max();
     let enforced = budget.is_some_and(|(_, how)| how > 0);
     let rss = most(|s| s.rss_bytes);
@@ -455,11 +466,12 @@ fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>) -> Vec
     let total = if enforced {
         most(|s| s.cgroup_bytes)
     } else {
-        // Not bounded, so nobody but this run is charged: what the page cache grew by since the phase began.
+        // Nobody is charged by itself: what the host's page cache grew by since the phase began, at most what the stack's devices
+        // hold. What others read meanwhile is in it.
         let before = delta.memory.0.and_then(|m| m.page_cache_bytes());
         rss.zip(host_cache)
             .zip(before)
-            .map(|((rss, cache), before)| rss + cache.saturating_sub(before))
+            .map(|((rss, cache), before)| rss + cache.saturating_sub(before).min(held.unwrap_or(u64::MAX)))
     };
     let mut measures = Vec::new();
     let mut add = |measure, value: Option<u64>| measures.extend(value.map(|v| (measure, v as f64)));

@@ -1,6 +1,6 @@
 //! The power of modelled LUNs: cut at one moment under a whole stack, and back again with what survived.
 //!
-//! Takes the LUN sets of a trial; gives loop devices under the same names. Prevents: a page cache of a block device that remembers after
+//! Takes the LUN sets of a trial; gives them back with what survived. Prevents: a page cache of a block device that remembers after
 //! the cut what its LUN has lost.
 
 use crate::device_service::Service;
@@ -8,37 +8,18 @@ use crate::lun_sets::LunSets;
 use anyhow::Context;
 use plan::Stack;
 use serde_json::json;
-use std::path::PathBuf;
-
-/// A served LUN and the number of its loop device.
-#[derive(Clone, Debug)]
-pub(crate) struct Attached {
-    pub(crate) lun: PathBuf,
-    pub(crate) number: u32,
-    /// It says of itself that it turns.
-    pub(crate) rotates: bool,
-}
-
-impl Attached {
-    /// As a disk says of itself.
-    pub(crate) fn say_rotational(&self) {
-        if self.rotates {
-            luns::say_rotational(self.number);
-        }
-    }
-}
 
 /// The LUNs of a stack that can lose their power.
 pub(crate) struct Power<'a> {
     services: Vec<&'a Service>,
-    attached: Vec<Attached>,
+    loops: Vec<u32>,
 }
 
 impl<'a> Power<'a> {
     pub(crate) fn of(luns: &'a LunSets, stack: &Stack) -> Power<'a> {
         Power {
             services: luns.services_of(stack),
-            attached: luns.attached_of(stack),
+            loops: luns.loops_of(stack),
         }
     }
 
@@ -50,10 +31,10 @@ impl<'a> Power<'a> {
         Ok(())
     }
 
-    /// Loop devices are let go: nothing that stood on them may be left.
-    pub(crate) fn detach(&self) -> anyhow::Result<()> {
-        for attached in &self.attached {
-            luns::detach(attached.number)?;
+    /// The kernel forgets what it holds of the LUNs: nothing that stood on them may be left.
+    pub(crate) fn forget(&self) -> anyhow::Result<()> {
+        for number in &self.loops {
+            luns::forget(*number)?;
         }
         Ok(())
     }
@@ -66,10 +47,6 @@ impl<'a> Power<'a> {
             held += answer["held"].as_u64().context("bytes")?;
             lost += answer["lost"].as_u64().context("bytes")?;
             service.ask(&json!({ "do": "restore power" }))?;
-        }
-        for attached in &self.attached {
-            luns::attach_as(&attached.lun, attached.number)?;
-            attached.say_rotational();
         }
         Ok((held, lost))
     }

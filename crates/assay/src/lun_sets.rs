@@ -5,7 +5,6 @@
 
 use crate::device_faults::{DeviceFaults, Standing};
 use crate::device_service::{self, Service};
-use crate::lun_power::Attached;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow, ensure};
 use luns::{DeviceFacts, LunError, LunFile};
@@ -41,7 +40,7 @@ pub(crate) struct LunSets {
     /// The processes that play them in this trial.
     services: BTreeMap<String, Arc<Service>>,
     /// Loop devices on what they serve.
-    attached: BTreeMap<String, Vec<Attached>>,
+    attached: BTreeMap<String, Vec<u32>>,
     /// What is wrong with them in this trial, wherever the database is by now.
     standing: Standing,
 }
@@ -180,13 +179,10 @@ impl LunSets {
                     if looped {
                         journal.before(Undo::DetachLoop { backing: path.clone() })?;
                         let device = luns::attach(path)?;
-                        let attached = Attached {
-                            lun: path.clone(),
-                            number: device.number,
-                            rotates: self.models.get(set).is_some_and(|m| m.model == DeviceModel::Hdd),
-                        };
-                        attached.say_rotational();
-                        all.push(attached);
+                        if self.models.get(set).is_some_and(|m| m.model == DeviceModel::Hdd) {
+                            luns::say_rotational(device.number);
+                        }
+                        all.push(device.number);
                         devices.push(device.path);
                     } else {
                         devices.push(path.clone());
@@ -287,12 +283,12 @@ impl LunSets {
         sets.filter_map(|set| self.service(set)).collect()
     }
 
-    /// Loop devices under a stack, data first.
-    pub(crate) fn attached_of(&self, stack: &Stack) -> Vec<Attached> {
+    /// Numbers of the loop devices under a stack, data first.
+    pub(crate) fn loops_of(&self, stack: &Stack) -> Vec<u32> {
         let sets = stack.data.iter().chain(&stack.redo);
         sets.filter_map(|set| self.attached.get(set))
             .flatten()
-            .cloned()
+            .copied()
             .collect()
     }
 

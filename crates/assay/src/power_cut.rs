@@ -25,20 +25,20 @@ use std::time::{Duration, Instant};
 use targets::Port;
 
 /// One cut and what came of it.
-struct Cut {
-    after: Duration,
-    held_bytes: u64,
-    lost_bytes: u64,
-    acknowledged: u64,
-    up_ns: u64,
+pub(crate) struct Cut {
+    pub(crate) after: Duration,
+    pub(crate) held_bytes: u64,
+    pub(crate) lost_bytes: u64,
+    pub(crate) acknowledged: u64,
+    pub(crate) up_ns: u64,
     /// `Err`: it could not be brought up, and why.
-    found: Result<Found, String>,
+    pub(crate) found: Result<Found, String>,
 }
 
 /// What the cuts of a phase come to.
 #[derive(Default)]
-struct Sum {
-    cuts: Vec<Cut>,
+pub(crate) struct Sum {
+    pub(crate) cuts: Vec<Cut>,
 }
 
 /// What a stack is left as by a cut.
@@ -114,7 +114,7 @@ impl Trial<'_> {
         opened.group = None;
         let down = Instant::now();
         stacks::power_off(&stand.built)?;
-        power.detach()?;
+        power.forget()?;
         let (held_bytes, lost_bytes) = power.lose_and_restore(loss_seed)?;
         let mut found = None;
         let up = self.bring_up(open, opened, stand).and_then(|()| {
@@ -310,7 +310,7 @@ impl Work<'_> {
 }
 
 impl Sum {
-    fn done(&self, elapsed: Duration) -> Done {
+    pub(crate) fn done(&self, elapsed: Duration) -> Done {
         let total = |of: fn(&Cut) -> u64| self.cuts.iter().map(of).sum::<u64>() as f64;
         let found = |of: fn(&Found) -> u64| move |cut: &Cut| cut.found.as_ref().map_or(0, of);
         let sum = |of: fn(&Found) -> u64| self.cuts.iter().map(found(of)).sum::<u64>() as f64;

@@ -12,20 +12,29 @@ use std::path::Path;
 /// Four blocks, the fewest that a study has.
 const BLOCKS: u32 = 4;
 
-fn cuts() -> u32 {
-    match std::env::var("ASSAY_TEST_SIZE").as_deref() {
-        Ok("full") => 200 / BLOCKS,
-        _ => 1,
-    }
+fn is_full() -> bool {
+    std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
 }
+
+fn cuts() -> u32 {
+    if is_full() { 200 / BLOCKS } else { 1 }
+}
+
+/// LUN sets by size: the smallest that each file system takes, for what is written anew for each trial takes most of the time.
+const SETS: [(&str, u32); 3] = [("small", 32), ("middle", 128), ("large", 304)];
 
 fn study(dir: &Path, stacks: &str) -> String {
     let dir = dir.display();
-    let large = if stacks.contains("\"large\"") {
-        format!("[luns.large]\nfiles = {{ size = \"304MiB\", dir = \"{dir}\" }}\nmodel = \"plain\"\n")
-    } else {
-        String::new()
-    };
+    let mut sets = String::new();
+    for (name, mib) in SETS {
+        for part in ["data", "redo"] {
+            let set = format!("{name}-{part}");
+            if stacks.contains(&format!("\"{set}\"")) {
+                sets +=
+                    &format!("[luns.{set}]\nfiles = {{ size = \"{mib}MiB\", dir = \"{dir}\" }}\nmodel = \"plain\"\n");
+            }
+        }
+    }
     format!(
         r#"
 [study]
@@ -33,17 +42,13 @@ name = "cuts"
 time_limit = "4h"
 blocks = {BLOCKS}
 seed = 3
-[luns.data]
-files = {{ count = 1, size = "128MiB", dir = "{dir}" }}
-model = "plain"
-{large}[luns.redo]
-files = {{ count = 1, size = "16MiB", dir = "{dir}" }}
-model = "plain"
+io = "ring"
+{sets}
 {stacks}
 [database]
-cache = "4MiB"
+cache = "2MiB"
 schemas = 8
-scale = "8MiB"
+scale = "6MiB"
 redo_size = "4MiB"
 checkpoint = "100ms"
 [[phase]]
@@ -59,20 +64,22 @@ work_unit = 4
     )
 }
 
+/// The redo log has a LUN of its own, so that its flushes leave pages unflushed.
 fn stack(name: &str, kind: &str, more: &str) -> String {
-    // Only where there is no file system to hold the log: what is written anew for each trial takes most of the time.
-    let redo = if kind == "raw" { "redo = \"redo\"\n" } else { "" };
-    // The smallest that mkfs.xfs takes.
-    let data = if kind == "xfs" { "large" } else { "data" };
-    format!("[[stack]]\nname = \"{name}\"\nkind = \"{kind}\"\ndata = \"{data}\"\n{redo}{more}\n")
+    let set = match kind {
+        "xfs" => "large",
+        "btrfs" | "diskgroup" => "middle",
+        _ => "small",
+    };
+    format!("[[stack]]\nname = \"{name}\"\nkind = \"{kind}\"\ndata = \"{set}-data\"\nredo = \"{set}-redo\"\n{more}\n")
 }
 
 /// Sums of the cuts' measures by stack.
 type Sums = BTreeMap<String, BTreeMap<Measure, f64>>;
 
-fn run(rig: &Rig, stacks: &str) -> Option<(Sums, Vec<ledger::Event>, String)> {
+fn run(rig: &Rig, study: &str) -> Option<(Sums, Vec<ledger::Event>, String)> {
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("cuts", &study(&rig.work(), stacks)), rig.result("cuts"));
+    let (study, result) = (rig.study("cuts", study), rig.result("cuts"));
     let ran = rig.run(&study, &result, &[]);
     ran.expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
@@ -101,24 +108,19 @@ fn able() -> Option<Rig> {
 #[test]
 fn what_is_acknowledged_survives_the_power_on_every_stack() {
     let Some(rig) = able() else { return };
-    let stacks = [
-        stack("ext4", "ext4", ""),
-        stack("xfs", "xfs", ""),
-        stack("btrfs", "btrfs", ""),
-        stack("raw", "raw", ""),
-        stack("group", "diskgroup", ""),
-    ]
-    .concat();
-    let Some((sums, events, said)) = run(&rig, &stacks) else {
+    let mut stacks = stack("ext4", "ext4", "");
+    if is_full() {
+        for kind in ["xfs", "btrfs", "raw", "diskgroup"] {
+            stacks += &stack(kind, kind, "");
+        }
+    }
+    let Some((sums, events, said)) = run(&rig, &study(&rig.work(), &stacks)) else {
         return;
     };
-    assert_eq!(sums.len(), 5);
+    assert_eq!(sums.len(), if is_full() { 5 } else { 1 });
     for (stack, of) in &sums {
         assert_eq!(of[&Measure::CutsMade], f64::from(BLOCKS * cuts()), "{stack}");
-        assert!(
-            of[&Measure::CutsAcknowledged] > 20.0,
-            "{stack}: too little to lose: {of:?}"
-        );
+        assert!(of[&Measure::CutsAcknowledged] > 0.0, "{stack}: nothing to lose: {of:?}");
         let lost = [
             Measure::CutsLosing,
             Measure::CutsLost,
@@ -136,9 +138,10 @@ fn what_is_acknowledged_survives_the_power_on_every_stack() {
             of[&Measure::CutsAcknowledged]
         );
     }
-    // The cuts must have had something to lose, or they prove nothing.
-    let hit: f64 = sums.values().map(|of| of[&Measure::CutsLostBytes]).sum();
-    assert!(hit > 0.0, "no cut lost a byte: {sums:?}");
+    // The cuts must have had something to lose, or they prove nothing. Of a few it is luck whether one hits a write.
+    for (stack, of) in sums.iter().filter(|_| is_full()) {
+        assert!(of[&Measure::CutsLostBytes] > 0.0, "{stack}: no cut lost a byte: {of:?}");
+    }
     assert!(events.iter().any(|e| e.text.contains("kept all")), "{events:?}");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("kept all"), "{said}");
@@ -147,14 +150,13 @@ fn what_is_acknowledged_survives_the_power_on_every_stack() {
 #[test]
 fn an_engine_without_flushes_and_file_systems_without_barriers_are_found_out() {
     let Some(rig) = able() else { return };
-    // One of each sort by default.
     let mut stacks = stack("ext4 without", "ext4", "mount_options = [\"nobarrier\"]");
-    stacks += &stack("raw without flush", "raw", "inject = { flush_lost = true }");
-    if cuts() > 1 {
+    if is_full() {
+        stacks += &stack("raw without flush", "raw", "inject = { flush_lost = true }");
         stacks += &stack("no flush", "xfs", "inject = { flush_lost = true }");
         stacks += &stack("btrfs without", "btrfs", "mount_options = [\"nobarrier\"]");
     }
-    let Some((sums, events, said)) = run(&rig, &stacks) else {
+    let Some((sums, events, said)) = run(&rig, &study(&rig.work(), &stacks)) else {
         return;
     };
     for (stack, of) in &sums {
@@ -172,4 +174,92 @@ fn an_engine_without_flushes_and_file_systems_without_barriers_are_found_out() {
     let lost = |e: &&ledger::Event| e.severity == Severity::Warning && e.text.contains("DATA LOST");
     assert!(events.iter().filter(lost).count() > 0);
     assert!(said.contains("LOST DATA"), "{said}");
+}
+
+/// Databases in SQL: cuts on each stack, fifty or a hundredth of the page engine's.
+fn in_sql(dir: &Path, stacks: &str) -> String {
+    let cuts = if is_full() { 13 } else { 1 };
+    let dir = dir.display();
+    let mut sets = String::new();
+    for (name, mib) in [("sql", 160), ("large", 304)] {
+        if stacks.contains(&format!("\"{name}\"")) {
+            sets += &format!("[luns.{name}]\nfiles = {{ size = \"{mib}MiB\", dir = \"{dir}\" }}\nmodel = \"plain\"\n");
+        }
+    }
+    format!(
+        r#"
+[study]
+name = "cuts"
+time_limit = "4h"
+blocks = {BLOCKS}
+seed = 5
+{sets}
+{stacks}
+[[phase]]
+name = "cuts"
+kind = "power_cut"
+cuts = {cuts}
+earliest = "100ms"
+latest = "400ms"
+sessions = 4
+"#
+    )
+}
+
+fn sql_stack(name: &str, kind: &str, more: &str) -> String {
+    let set = if kind == "xfs" { "large" } else { "sql" };
+    format!("[[stack]]\nname = \"{name}\"\nkind = \"{kind}\"\ndata = \"{set}\"\n{more}\n")
+}
+
+const SQLITE: &str = "access = \"buffered\"\ndatabase = { engine = \"sqlite\" }";
+const SQLITE_LAZY: &str =
+    "access = \"buffered\"\ndatabase = { engine = \"sqlite\", synchronous = \"normal\", wal_autocheckpoint = 100000 }";
+const POSTGRES: &str = "access = \"buffered\"\ndatabase = { engine = \"postgres\", cache = \"16MiB\" }";
+const POSTGRES_LAZY: &str = "access = \"buffered\"\ndatabase = { engine = \"postgres\", cache = \"16MiB\", \
+    settings = { synchronous_commit = \"off\", wal_writer_delay = \"10s\" } }";
+
+fn kept_and_lost(stacks: &str) {
+    let Some(rig) = able() else { return };
+    let Some((sums, events, _)) = run(&rig, &in_sql(&rig.work(), stacks)) else {
+        return;
+    };
+    let told: Vec<&str> = events.iter().map(|e| e.text.as_str()).collect();
+    for (stack, of) in &sums {
+        let (made, losing) = (of[&Measure::CutsMade], of[&Measure::CutsLosing]);
+        let (hit, acknowledged) = (of[&Measure::CutsUnflushed], of[&Measure::CutsAcknowledged]);
+        let half = of[&Measure::CutsHalf];
+        eprintln!(
+            "{stack}: {made} cuts, {hit} hit, {losing} lost data, {acknowledged} acknowledged, {half} half there"
+        );
+        assert!(acknowledged > 0.0, "{stack}: nothing to lose: {of:?}");
+        if stack.contains("lazy") {
+            assert!(losing >= 0.95 * made, "{stack}: {losing} of {made} cuts\n{told:#?}");
+        } else {
+            assert_eq!(losing, 0.0, "{stack}: {of:?}\n{told:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_sqlite_acknowledged_survives_the_power() {
+    let mut stacks = sql_stack("ext4", "ext4", SQLITE) + &sql_stack("ext4 lazy", "ext4", SQLITE_LAZY);
+    if is_full() {
+        stacks += &sql_stack("xfs", "xfs", SQLITE);
+        stacks += &sql_stack("btrfs", "btrfs", SQLITE);
+        stacks += &sql_stack("direct", "ext4", "database = { engine = \"sqlite\" }");
+        stacks += &sql_stack("group", "diskgroup", "database = { engine = \"sqlite\" }");
+    }
+    kept_and_lost(&stacks);
+}
+
+#[test]
+fn what_postgres_acknowledged_survives_the_power() {
+    if !is_full() {
+        eprintln!("skipped: ASSAY_TEST_SIZE=full runs it; SQLite goes the same way");
+        return;
+    }
+    let mut stacks = sql_stack("ext4", "ext4", POSTGRES) + &sql_stack("ext4 lazy", "ext4", POSTGRES_LAZY);
+    stacks += &sql_stack("xfs", "xfs", POSTGRES);
+    stacks += &sql_stack("btrfs", "btrfs", POSTGRES);
+    kept_and_lost(&stacks);
 }

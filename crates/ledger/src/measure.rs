@@ -157,6 +157,8 @@ measures! {
     ModelMovedBytes, "model.moved_bytes", "bytes", "bytes that modelled flash devices moved inside to make room";
     ModelBusyNs, "model.busy_ns", "ns", "device time in which modelled devices had at least one request, summed over devices";
     ModelUnflushedBytes, "model.unflushed_bytes", "bytes", "bytes that lay unflushed in modelled volatile caches when the phase ended";
+    ModelKeptBytes, "model.kept_bytes", "bytes", "bytes of the blocks of modelled devices with inline reduction that were written by the end of the phase";
+    ModelPhysicalBytes, "model.physical_bytes", "bytes", "bytes that inline reduction keeps for those blocks: each content once, compressed";
     ModelLate, "model.late", "requests", "answers that came more than 500 us after the model's time";
     ModelDelayNs, "model.delay_ns", "ns", "time that answers came after the model's, summed over requests";
     ModelServiceNs, "model.service_ns", "ns", "time that the model took for its requests, waiting included, summed over requests";

@@ -11,6 +11,7 @@ use targets::Extent;
 const LOOP_CTL_GET_FREE: u64 = 0x4C82;
 const LOOP_CONFIGURE: u64 = 0x4C0A;
 const LOOP_CLR_FD: u64 = 0x4C01;
+const BLKFLSBUF: u64 = 0x1261;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 const FS_IOC_FIEMAP: u64 = 0xC020_660B;
@@ -55,6 +56,15 @@ pub(crate) fn before_all_others() -> io::Result<()> {
     parameters.sched_priority = 10;
     // SAFETY: 0 names the calling thread; the structure outlives the call.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Drops what the page cache holds of a block device.
+pub(crate) fn drop_buffers(device: impl AsFd) -> io::Result<()> {
+    // SAFETY: this request takes no argument.
+    match unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF as _, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -40,20 +40,6 @@ pub struct LoopDevice {
 /// A file system then lays itself out as it would on that disk: with smaller sectors XFS would write 512-byte log sectors
 /// that the disk must read, change and write back, and a redo log would be padded to other sizes on ext4 than on btrfs.
 pub fn attach(path: &Path) -> Result<LoopDevice, LunError> {
-    attach_to(path, None)
-}
-
-/// The same, to loop device `number`, which was detached a moment ago: what stood on it finds it under its name.
-pub fn attach_as(path: &Path, number: u32) -> Result<LoopDevice, LunError> {
-    attach_to(path, Some(number))
-}
-
-/// Lets a loop device say of itself that it turns, as a disk does; file systems look at it. A kernel that won't hear it goes without.
-pub fn say_rotational(number: u32) {
-    let _ = std::fs::write(format!("/sys/block/loop{number}/queue/rotational"), "1");
-}
-
-fn attach_to(path: &Path, wanted: Option<u32>) -> Result<LoopDevice, LunError> {
     let path = &std::fs::canonicalize(path).map_err(|e| LunError::path("find", path, e, "make the LUN file first"))?;
     let backing = open(path, OFlags::RDWR | OFlags::DIRECT)?;
     let stat = rustix::fs::fstat(&backing).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
@@ -73,8 +59,13 @@ fn attach_to(path: &Path, wanted: Option<u32>) -> Result<LoopDevice, LunError> {
             bytes: stat.st_size as u64,
         });
     }
-    let number = bind(path, &backing, block, wanted)?;
+    let number = bind(path, &backing, block)?;
     finish(path, number)
+}
+
+/// Lets a loop device say of itself that it turns, as a disk does; file systems look at it. A kernel that won't hear it goes without.
+pub fn say_rotational(number: u32) {
+    let _ = std::fs::write(format!("/sys/block/loop{number}/queue/rotational"), "1");
 }
 
 /// Detaches loop device `number` and waits until it is free. Free already: fine. Never leaves it to be freed "later".
@@ -112,6 +103,32 @@ pub fn detach(number: u32) -> Result<(), LunError> {
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(())
+}
+
+/// What the page cache holds of loop device `number` is gone, written or not: its LUN has no power. It stays attached: whoever else
+/// looks for a free device could take the number meanwhile. Waits until nobody else has it for itself.
+///
+/// # Errors
+/// Somebody does not let it go.
+pub fn forget(number: u32) -> Result<(), LunError> {
+    let path = device_path(number);
+    let start = Instant::now();
+    let device = loop {
+        match rustix::fs::open(&path, OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(device) => break device,
+            Err(Errno::BUSY) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+            Err(Errno::BUSY) => {
+                return Err(LunError::InUse {
+                    device: path,
+                    by: String::new(),
+                });
+            }
+            Err(e) => return Err(LunError::path("open", &path, e, "run `assay clean`")),
+        }
+    };
+    // What was not written fails here, and is told to us rather than to the next who opens the device.
+    let _ = rustix::fs::fsync(&device);
+    kernel::drop_buffers(&device).map_err(|e| LunError::path("drop what is cached of", &path, e, "run as root"))
 }
 
 /// Loop devices that hold this file, also when the file was deleted meanwhile.
@@ -185,15 +202,12 @@ fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, LunError> {
 }
 
 /// Finds a free loop device and takes it; whoever else takes it in between, the next one is tried.
-fn bind(path: &Path, backing: &OwnedFd, block: u32, wanted: Option<u32>) -> Result<u32, LunError> {
+fn bind(path: &Path, backing: &OwnedFd, block: u32) -> Result<u32, LunError> {
     let control_path = Path::new("/dev/loop-control");
     let control = open(control_path, OFlags::RDWR)?;
     for _ in 0..ATTEMPTS {
-        let free = || {
-            kernel::free_loop_number(&control)
-                .map_err(|e| LunError::path("find a free loop device with", control_path, e, "run as root"))
-        };
-        let number = wanted.map_or_else(free, Ok)?;
+        let number = kernel::free_loop_number(&control)
+            .map_err(|e| LunError::path("find a free loop device with", control_path, e, "run as root"))?;
         let device_path = device_path(number);
         make_node(number, &device_path);
         let device = match open(&device_path, OFlags::RDWR) {
@@ -207,12 +221,7 @@ fn bind(path: &Path, backing: &OwnedFd, block: u32, wanted: Option<u32>) -> Resu
         };
         match kernel::configure_loop(&device, backing, block, path.as_os_str().as_bytes()) {
             Ok(()) => return Ok(number),
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
-                if wanted.is_some() {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                continue;
-            }
+            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => continue,
             Err(e) => {
                 let cure = "Linux 5.8 or later is needed, and a file system that gives direct I/O";
                 return Err(LunError::path("attach", path, e, cure));

@@ -12,6 +12,8 @@ use targets::Memory;
 
 const MIB: u64 = 1 << 20;
 const DIRECT: i32 = 0o40000;
+/// O_DSYNC: block devices make FUA of it.
+const SYNCHRONOUS: i32 = 0o10000;
 
 /// A LUN file that is served, and a loop device on it; both are taken down however the test ends.
 struct Bench {
@@ -24,6 +26,10 @@ struct Bench {
 
 impl Bench {
     fn new(model: Option<Volume>, volatile_bytes: u64) -> Option<Bench> {
+        Bench::reducing(model, volatile_bytes, 0)
+    }
+
+    fn reducing(model: Option<Volume>, volatile_bytes: u64, reduction_block_bytes: u32) -> Option<Bench> {
         let able = rustix::process::geteuid().is_root()
             && Path::new("/dev/loop-control").exists()
             && Path::new("/dev/fuse").exists();
@@ -47,7 +53,8 @@ impl Bench {
             place,
             model: model.map(|m| Box::new(m) as _),
             volatile_bytes,
-            cached: false,
+            cached: reduction_block_bytes > 0,
+            reduction_block_bytes,
             threads: 2,
         })
         .unwrap();
@@ -142,6 +149,84 @@ fn what_is_written_is_read_and_lies_in_the_lun_file() {
 }
 
 #[test]
+fn a_write_with_fua_is_below_when_it_is_done() {
+    let Some(mut bench) = Bench::new(None, 64 * MIB) else {
+        return;
+    };
+    let queue = |key: &str| {
+        let number = bench.number.unwrap();
+        let told = std::fs::read_to_string(format!("/sys/block/loop{number}/queue/{key}")).unwrap();
+        told.trim().to_string()
+    };
+    // The device says that it has a cache and takes no FUA: the kernel makes a write and a flush of it.
+    assert_eq!(
+        (queue("write_cache").as_str(), queue("fua").as_str()),
+        ("write back", "0")
+    );
+    let plain = bench.open();
+    write(&plain, 3, 7);
+    assert_eq!(
+        bench.served().unflushed_bytes(),
+        8192,
+        "a write alone lies in the cache"
+    );
+    let through = OpenOptions::new()
+        .write(true)
+        .custom_flags(DIRECT | SYNCHRONOUS)
+        .open(&bench.device)
+        .unwrap();
+    let before = bench.served().flushes();
+    write(&through, 5, 9);
+    assert_eq!(
+        bench.served().flushes(),
+        before + 1,
+        "the kernel sends a flush after it"
+    );
+    assert_eq!(bench.served().unflushed_bytes(), 0);
+    assert_eq!(bench.below(5 * 8192, 8192), [9; 8192]);
+    let (_, lost) = bench.served().cut_power(11).unwrap();
+    assert_eq!(lost, 0);
+    bench.served().restore_power();
+    assert_eq!(read(&plain, 5), 9);
+    drop((plain, through));
+    bench.down();
+}
+
+#[test]
+fn what_an_array_would_keep_is_counted_by_content() {
+    let Some(mut bench) = Bench::reducing(None, 0, 8192) else {
+        return;
+    };
+    let file = bench.open();
+    assert_eq!(
+        bench.served().reduced_bytes(),
+        Some((0, 0)),
+        "what was there before is not ours"
+    );
+    // A page of one byte compresses to a sector; eight contents, each in ten places.
+    for nth in 0..80 {
+        write(&file, nth, (nth % 8) as u8);
+    }
+    assert_eq!(bench.served().reduced_bytes(), Some((80 * 8192, 8 * 512)));
+    // Half of a block is written: the other half is what lies there.
+    let mut half = Memory::new(4096, false).unwrap();
+    half.bytes_mut(0, 4096).fill(0);
+    file.write_all_at(half.bytes(0, 4096), 8192).unwrap();
+    let (kept, physical) = bench.served().reduced_bytes().unwrap();
+    assert_eq!(
+        (kept, physical),
+        (80 * 8192, 9 * 512),
+        "one more content, no more blocks"
+    );
+    for nth in 0..80 {
+        write(&file, nth, 3);
+    }
+    assert_eq!(bench.served().reduced_bytes(), Some((80 * 8192, 512)));
+    drop(file);
+    bench.down();
+}
+
+#[test]
 fn a_power_cut_keeps_what_was_flushed_and_loses_of_the_rest() {
     let Some(mut bench) = Bench::new(None, 64 * MIB) else {
         return;
@@ -224,6 +309,7 @@ fn a_place_that_is_missing_or_a_lun_that_is_none_is_refused() {
         model: None,
         volatile_bytes: 0,
         cached: false,
+        reduction_block_bytes: 0,
         threads: 1,
     };
     let missing = dir.path().join("missing");

@@ -254,6 +254,7 @@ const ARRAY: &[Spec] = specs! {
     "lun_iops", Count, 0, 1e8, "limit on requests a second of each LUN; 0: none";
     "lun_rate", ByteRate, 0, 1e12, "limit on bytes a second of each LUN; 0: none";
     "port_rate", ByteRate, 0, 1e12, "limit on bytes a second of the port that all LUNs share; 0: none";
+    "reduction", Flag, 0, 1, "blocks of 8 KiB are kept once and compressed: physical bytes are counted; no time is taken for it";
 };
 
 const SSD: &[Spec] = specs! {
@@ -401,6 +402,7 @@ const PRESETS: &[DevicePreset] = &[
             0.0,
             0.0,
             800e6,
+            0.0,
         ],
     },
     DevicePreset {
@@ -422,6 +424,7 @@ const PRESETS: &[DevicePreset] = &[
             0.0,
             0.0,
             1e9,
+            0.0,
         ],
     },
 ];

@@ -14,6 +14,7 @@ use crate::imported::{ImportedPhase, imported};
 use crate::inflation::not_told;
 use crate::layouts::{Layout, layouts};
 use crate::memory::{MemoryOfStack, memory};
+use crate::modelled::{ModelledDevices, modelled};
 use crate::others::{NotTested, not_tested};
 use crate::published::{Published, published};
 use crate::ran_out::{RanOut, in_phase};
@@ -60,6 +61,8 @@ pub struct Analysis {
     pub layouts: Vec<Layout>,
     /// Of the devices' I/O, what could not be told apart, in words.
     pub not_told_apart: Vec<String>,
+    /// What modelled devices counted, beside the kernel's count.
+    pub modelled: Vec<ModelledDevices>,
     /// Memory at its highest against the data.
     pub memory: Vec<MemoryOfStack>,
     /// What another tool measured elsewhere: shown beside, never ranked.
@@ -360,6 +363,7 @@ impl Analysis {
             bulk_ratios: ratios(&book, &ranking.dropped),
             layouts: layouts(&book),
             not_told_apart: Vec::new(),
+            modelled: modelled(&book),
             memory: memory(&book),
             unranked: ranking.unranked,
             dropped: ranking.dropped,

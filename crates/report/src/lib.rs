@@ -31,6 +31,7 @@ mod layouts;
 mod load_curve;
 mod markdown;
 mod memory;
+mod modelled;
 mod moves;
 mod order_checks;
 mod order_words;
@@ -74,6 +75,7 @@ pub use layouts::{Layout, LayoutMoment, LayoutPicture};
 pub use load_curve::{LoadCurve, SaturationPoint, StepFigures};
 pub use markdown::markdown;
 pub use memory::MemoryOfStack;
+pub use modelled::ModelledDevices;
 pub use moves::{CopyFigures, RebalanceFigures, SideFigures, Window};
 pub use orders::{
     Conditions, CostPerNewOrder, OrderFigures, Percentiles, STORAGE_SHARE_MIN, TransactionFigures, WaitFigures,

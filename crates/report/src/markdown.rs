@@ -227,6 +227,7 @@ fn storage(out: &mut String, analysis: &Analysis) {
         out.push('\n');
     }
     inflation(out, analysis);
+    modelled(out, analysis);
     let memory = analysis.memory.iter().filter_map(|one| {
         Some(format!(
             "- memory of {}: at most {}, {} of the data\n",
@@ -278,6 +279,31 @@ fn inflation(out: &mut String, analysis: &Analysis) {
         out.push_str(&format!("\n- not told apart: {}", plain(line)));
     }
     out.push_str("\n\n");
+}
+
+/// What modelled devices counted; columns in which nobody has anything are left out.
+fn modelled(out: &mut String, analysis: &Analysis) {
+    let rows = &analysis.modelled;
+    let columns = crate::modelled::COLUMNS.into_iter();
+    let columns: Vec<_> = columns
+        .filter(|(_, _, cell)| rows.iter().any(|one| cell(one).is_some()))
+        .collect();
+    if columns.is_empty() {
+        return;
+    }
+    out.push_str(&format!("### {}\n\n| phase | stack |", crate::modelled::TITLE));
+    for (title, unit, _) in &columns {
+        out.push_str(&format!(" {} |", format!("{title} {unit}").trim_end()));
+    }
+    out.push_str(&format!("\n| --- | --- |{}\n", " --- |".repeat(columns.len())));
+    for one in rows.iter().take(ROWS_MAX) {
+        out.push_str(&format!("| {} | {} |", plain(&one.phase), plain(&one.stack)));
+        for (_, _, cell) in &columns {
+            out.push_str(&format!(" {} |", cell(one).unwrap_or_else(|| "-".into())));
+        }
+        out.push('\n');
+    }
+    out.push('\n');
 }
 
 /// What was imported for phases that were not measured.

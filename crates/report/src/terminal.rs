@@ -9,7 +9,7 @@ use crate::page::{Page, paint, paint_bold, plain};
 use crate::terminal_databases::{database_tables, databases};
 use crate::terminal_findings::{changes, doubts, left_out, others, verdicts};
 use crate::terminal_imported::{imported_alone, imported_beside};
-use crate::terminal_storage::{layouts, memory};
+use crate::terminal_storage::{layouts, memory, modelled};
 use crate::terminal_tables::phase_tables;
 use anstyle::AnsiColor;
 
@@ -56,6 +56,7 @@ pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     legend(&mut page, analysis);
     not_told_apart(&mut page, analysis);
     layouts(&mut page, analysis);
+    modelled(&mut page, analysis);
     memory(&mut page, analysis);
     verdicts(&mut page, analysis);
     changes(&mut page, analysis);

@@ -18,6 +18,8 @@ const MOMENTS_MAX: usize = 5;
 const STRIP_MAX: usize = 56;
 const STRIP_MIN: usize = 16;
 const NAMES_MAX: usize = 16;
+/// Of a phase and a stack.
+const PAIRS_MAX: usize = 28;
 
 /// How often the data files are broken into pieces, before and after.
 pub(crate) fn layouts(page: &mut Page, analysis: &Analysis) {
@@ -217,6 +219,23 @@ fn counts(page: &mut Page, one: &Layout, alone: bool) {
         4,
         plain(),
     );
+}
+
+/// What modelled devices counted, a line a phase and stack.
+pub(crate) fn modelled(page: &mut Page, analysis: &Analysis) {
+    if analysis.modelled.is_empty() {
+        return;
+    }
+    page.title(crate::modelled::TITLE);
+    let name = |one: &crate::ModelledDevices| clipped(&escaped(&format!("{}: {}", one.phase, one.stack)), PAIRS_MAX);
+    let names: Vec<String> = analysis.modelled.iter().map(name).collect();
+    let columns: Vec<Column> = crate::modelled::COLUMNS
+        .into_iter()
+        .filter_map(|(title, unit, cell)| Column::new(title, unit, analysis.modelled.iter().map(cell).collect()))
+        .collect();
+    for line in table(&names, &columns, page.width) {
+        page.put(line, plain());
+    }
 }
 
 /// Memory at its highest, a line a stack.

@@ -8,18 +8,22 @@ use crate::exit::Failure;
 use anyhow::{Context, anyhow};
 use luns::serve::{LunFault, ServeOptions, Served, Wrong};
 use serde_json::{Value, json};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
+use std::sync::mpsc::channel;
 
 /// Threads that move data: what a queue of the model finds served at a time below it.
 const THREADS: usize = 8;
+
+/// Blocks of inline reduction.
+const REDUCTION_BLOCK: u32 = 8192;
 
 /// More than this would not stay in memory on an ordinary machine.
 const WARM_BYTES_MAX: u64 = 4 << 30;
 
 pub(crate) fn serve() -> Result<(), Failure> {
     luns::serve::become_hardware();
-    let mut lines = std::io::stdin().lock().lines();
+    let mut lines = BufReader::new(std::io::stdin()).lines();
     let Some(Ok(first)) = lines.next() else {
         return Err(Failure::Usage(anyhow!(
             "`assay device-service` is started by `assay run`\n  give a LUN set a `model` in a study"
@@ -36,17 +40,33 @@ pub(crate) fn serve() -> Result<(), Failure> {
             return Err(Failure::Run(error));
         }
     };
-    for line in lines {
-        let Ok(line) = line else { break };
-        let answer = read(&line).and_then(|order| obey(&served, &order));
-        let answer = answer.unwrap_or_else(|error| json!({ "error": format!("{error:#}") }));
-        // Nobody listens any more: as at the end of the orders.
-        if say(&answer).is_err() {
-            break;
+    let (tell, told) = channel();
+    let until_unmounted = served.until_unmounted();
+    let over = tell.clone();
+    std::thread::spawn(move || {
+        until_unmounted();
+        let _ = over.send(Said::Unmounted);
+    });
+    std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            if tell.send(Said::Order(line)).is_err() {
+                break;
+            }
         }
+    });
+    // Whoever takes the mount away waits for the end of this process, whether or not its orders have ended.
+    while let Ok(Said::Order(line)) = told.recv() {
+        let answer = read(&line).and_then(|order| obey(&served, &order));
+        // Nobody listens any more: as at the end of the orders.
+        let _ = say(&answer.unwrap_or_else(|error| json!({ "error": format!("{error:#}") })));
     }
-    served.wait();
     Ok(())
+}
+
+/// What the service waits for.
+enum Said {
+    Order(String),
+    Unmounted,
 }
 
 fn read(line: &str) -> anyhow::Result<Value> {
@@ -85,12 +105,14 @@ fn start(order: &Value) -> anyhow::Result<Served> {
         model: Some(model),
         volatile_bytes: number(order, "volatile"),
         cached: text("model") != "plain",
+        reduction_block_bytes: if value("reduction") > 0.0 { REDUCTION_BLOCK } else { 0 },
         threads: THREADS,
     })?)
 }
 
 fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
     Ok(match order["do"].as_str().unwrap_or_default() {
+        "live" => json!({ "ok": true }),
         "count" => counted(served),
         "warm" => {
             served.warm(WARM_BYTES_MAX);
@@ -134,7 +156,9 @@ fn fault(order: &Value) -> anyhow::Result<LunFault> {
 
 fn counted(served: &Served) -> Value {
     let (c, p) = (served.counters(), served.punctuality());
+    let (kept, physical) = served.reduced_bytes().unzip();
     json!({
+        "kept_bytes": kept, "physical_bytes": physical,
         "reads": c.reads, "read_bytes": c.read_bytes, "writes": c.writes, "write_bytes": c.write_bytes,
         "flushes": c.flushes, "seeks": c.seeks, "seek_ns": c.seek_ns, "rotation_ns": c.rotation_ns,
         "cache_hits": c.cache_hits, "cache_misses": c.cache_misses, "destaged_bytes": c.destaged_bytes,

@@ -14,6 +14,7 @@ mod published;
 mod quick;
 mod report;
 mod run;
+mod sqlite_sessions;
 mod stacks;
 mod twins;
 
@@ -35,6 +36,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Clean(flags) => clean::clean(flags),
         Command::Dg(command) => dg::dispatch(command),
         Command::DeviceService => device_service::serve(),
+        Command::SqliteSessions => sqlite_sessions::serve(),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut cli::definition(), "assay", &mut script);

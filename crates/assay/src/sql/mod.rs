@@ -3,6 +3,10 @@
 //! Takes a stack that stands; gives rows of the ledger. One story for SQLite and PostgreSQL: what differs is behind [`Sql`].
 //! Prevents: two databases measured in two ways, and a figure of a database that breaks its own conditions.
 
+mod cut_lite;
+mod cut_server;
+mod cuts;
+pub(crate) mod kept;
 mod lite;
 mod phase;
 mod rows;
@@ -136,6 +140,9 @@ pub(crate) struct Trial<'a> {
 
 /// Runs one trial.
 pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>) -> anyhow::Result<()> {
+    if cuts::asked(trial) {
+        return cuts::run(site, ledger, trial);
+    }
     let mut sql = stand_up(site, trial)?;
     let ran = phases(site, ledger, trial, sql.as_mut());
     match ran {

@@ -204,7 +204,7 @@ impl Managed {
 }
 
 /// Where socket and log lie: beside other temporary files, so that the stack carries nothing but the database.
-fn private_dir(trial: &Trial<'_>) -> PathBuf {
+pub(super) fn private_dir(trial: &Trial<'_>) -> PathBuf {
     let id = trial.id.0;
     std::env::temp_dir().join(format!("assay-pg-{}-{id}", std::process::id()))
 }
@@ -229,7 +229,7 @@ pub(crate) fn choose(asked: &Postgres, access: Access) -> anyhow::Result<Install
 }
 
 /// Settings that the study asks for.
-fn settings(asked: &Postgres, study: &Study, access: Access) -> Settings {
+pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Settings {
     let sessions = study.phases.iter().map(|phase| match &phase.kind {
         PhaseKind::Tpcc(tpcc) => tpcc.users_most(),
         PhaseKind::Random(random) => random.sessions,

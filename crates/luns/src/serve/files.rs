@@ -5,6 +5,7 @@
 
 use super::clockwork::{Clockwork, Reply};
 use super::faults::Faults;
+use super::reduction::Reduction;
 use super::unflushed::{Piece, SECTOR_BYTES, Unflushed};
 use crate::error::LunError;
 use crate::model::{Ask, Command};
@@ -51,9 +52,34 @@ pub(super) struct Files {
     /// Through the page cache: times are the model's, whatever the disk below does.
     cached: bool,
     pub(super) faults: Faults,
+    reduction: Option<Mutex<Reduction>>,
     buffers: Mutex<Vec<Memory>>,
     dead: AtomicBool,
     flushes: AtomicU64,
+}
+
+impl Lun {
+    /// Writes pieces, thousands of single sectors among them, through the page cache and brings them home: by direct I/O each sector
+    /// would be a block read and written. Nothing else may use the file meanwhile.
+    fn put(&self, pieces: &[Piece]) -> Result<(), Errno> {
+        let failed = |e: rustix::io::Errno| Errno::from_i32(e.raw_os_error());
+        let fd = rustix::fs::open(&self.path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        for piece in pieces {
+            let mut have = 0;
+            while have < piece.bytes.len() {
+                match rustix::io::pwrite(&fd, &piece.bytes[have..], piece.offset + have as u64) {
+                    Ok(0) => return Err(Errno::EIO),
+                    Ok(n) => have += n,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(e) => return Err(failed(e)),
+                }
+            }
+        }
+        rustix::fs::fdatasync(&fd).map_err(failed)?;
+        // A file that is read past the page cache must leave nothing there.
+        let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed);
+        Ok(())
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,10 +118,46 @@ impl Files {
             volatile_bytes,
             cached,
             faults: Faults::default(),
+            reduction: None,
             buffers: Mutex::default(),
             dead: AtomicBool::new(false),
             flushes: AtomicU64::new(0),
         })
+    }
+
+    /// Counts what inline reduction keeps.
+    pub(super) fn with_reduction(mut self, block_bytes: u32) -> Files {
+        self.reduction = (block_bytes > 0).then(|| Mutex::new(Reduction::new(block_bytes)));
+        self
+    }
+
+    pub(super) fn reduced_bytes(&self) -> Option<(u64, u64)> {
+        let reduction = locked(self.reduction.as_ref()?);
+        Some((reduction.logical_bytes(), reduction.physical_bytes()))
+    }
+
+    /// Looks at the blocks that a write has changed; `around` holds what was written, from `from` on, and what lies about it.
+    fn reduce(&self, lun: u16, from: u64, around: &[u8], changed: std::ops::Range<u64>) -> Result<(), Errno> {
+        let Some(reduction) = &self.reduction else {
+            return Ok(());
+        };
+        let mut reduction = locked(reduction);
+        let size = reduction.block_bytes();
+        let mut block = vec![0; size as usize];
+        for nth in changed.start / size..changed.end.div_ceil(size) {
+            let at = nth * size;
+            let inside = at
+                .checked_sub(from)
+                .and_then(|skip| around.get(skip as usize..(skip + size) as usize));
+            if let Some(content) = inside {
+                reduction.write(lun, nth, content);
+                continue;
+            }
+            let read = rustix::io::pread(&self.luns[usize::from(lun)].fd, &mut block[..], at);
+            let read = read.map_err(|e| Errno::from_i32(e.raw_os_error()))?;
+            reduction.write(lun, nth, &block[..read]);
+        }
+        Ok(())
     }
 
     /// Reads everything once, so that it lies in the page cache; nothing where that is not used, or where it would not stay there.
@@ -214,8 +276,10 @@ impl Files {
                 Err(e) => return Err(failed(e)),
             }
         }
+        let changed = offset..offset + data.len() as u64;
+        let reduced = self.reduce(lun, from, buffer.bytes(0, (end - from) as usize), changed);
         self.give_back(buffer);
-        Ok(())
+        reduced
     }
 
     fn store_all(&self, pieces: Vec<Piece>) -> Result<(), Errno> {
@@ -231,9 +295,16 @@ impl Files {
         let of = &self.luns[usize::from(lun)];
         if self.volatile_bytes > 0 {
             let mut unflushed = locked(&of.unflushed);
-            // Again, under the lock: a flush that comes after the cut finds nothing to do, and must not say that it was done.
-            self.alive()?;
-            return self.store_all(unflushed.take_all());
+            // The power may fail in the middle: what was written by then is kept, the rest is still to be lost, and nobody is told
+            // that it was done.
+            loop {
+                self.alive()?;
+                let oldest = unflushed.take_oldest(1);
+                if oldest.is_empty() {
+                    return Ok(());
+                }
+                self.store_all(oldest)?;
+            }
         }
         if self.cached {
             return Ok(());
@@ -249,10 +320,11 @@ impl Files {
 
     /// From now on every request is an error.
     pub(super) fn stop_power(&self) {
-        // Under all the locks: no request is half-way between its look at the power and what it does.
-        let all: Vec<_> = self.luns.iter().map(|lun| locked(&lun.unflushed)).collect();
         self.dead.store(true, Ordering::Release);
-        drop(all);
+        // Whoever holds a lock looked at the power before: when all locks were had once, nobody does.
+        for lun in &self.luns {
+            drop(locked(&lun.unflushed));
+        }
     }
 
     /// What lay unflushed when the power stopped is lost in part, by `seed`. Bytes that lay there, and bytes lost.
@@ -263,7 +335,7 @@ impl Files {
             held += unflushed.bytes();
             let kept = unflushed.cut(seed ^ (nth as u64) << 32);
             left += kept.iter().map(|p| p.bytes.len() as u64).sum::<u64>();
-            self.store_all(kept)
+            lun.put(&kept)
                 .map_err(|e| self.failed("write what a power cut left to", e))?;
         }
         Ok((held, held - left))

@@ -8,10 +8,12 @@
 mod clockwork;
 mod faults;
 mod files;
+mod reduction;
 mod unflushed;
 
 pub use clockwork::{LATE_NS, Punctuality};
 pub use faults::{LunFault, Wrong};
+pub use reduction::Reduction;
 pub use unflushed::{Piece, SECTOR_BYTES, Unflushed};
 
 use crate::error::LunError;
@@ -45,6 +47,8 @@ pub struct ServeOptions {
     pub volatile_bytes: u64,
     /// Move data through the page cache: right where a model says how long everything takes, wrong where the disk below is to be seen.
     pub cached: bool,
+    /// Count what an array with inline reduction would keep, by blocks of so many bytes; 0: not.
+    pub reduction_block_bytes: u32,
     /// Threads that take requests.
     pub threads: usize,
 }
@@ -61,7 +65,8 @@ pub struct Served {
 impl Served {
     /// Mounts and serves. Needs root and `/dev/fuse`.
     pub fn start(options: ServeOptions) -> Result<Served, LunError> {
-        let files = Arc::new(Files::open(&options.luns, options.volatile_bytes, options.cached)?);
+        let files = Files::open(&options.luns, options.volatile_bytes, options.cached)?;
+        let files = Arc::new(files.with_reduction(options.reduction_block_bytes));
         let clockwork = Clockwork::new(options.model.unwrap_or_else(|| Box::new(Prompt::default())));
         let running = clockwork.clone();
         let runner = std::thread::spawn(move || {
@@ -123,6 +128,11 @@ impl Served {
         self.files.flushes()
     }
 
+    /// Bytes of the blocks that were written, and bytes that inline reduction keeps for them; `None` where it is not counted.
+    pub fn reduced_bytes(&self) -> Option<(u64, u64)> {
+        self.files.reduced_bytes()
+    }
+
     /// Bytes written and not flushed.
     pub fn unflushed_bytes(&self) -> u64 {
         self.files.unflushed_bytes()
@@ -150,10 +160,13 @@ impl Served {
         self.files.faults.set(faults);
     }
 
-    /// Serves until somebody else unmounts the place.
-    pub fn wait(&mut self) {
-        if let Some(session) = self.session.take() {
-            let _ = session.join();
+    /// What waits, on a thread of its own, until somebody else has unmounted the place.
+    pub fn until_unmounted(&mut self) -> impl FnOnce() + Send + 'static {
+        let session = self.session.take();
+        move || {
+            if let Some(session) = session {
+                let _ = session.join();
+            }
         }
     }
 

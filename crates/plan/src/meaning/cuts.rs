@@ -5,7 +5,7 @@
 
 use super::{Settle, or};
 use crate::cut::{DeviceFault, FaultKind, PowerCut};
-use crate::error::Findings;
+use crate::error::{Findings, Span};
 use crate::study::{LunSet, LunSource, PhaseKind, Random, StackKind, Study};
 use crate::units::{Bytes, Duration};
 use crate::written::{FaultWord, WrittenPhase, WrittenStudy};
@@ -94,6 +94,45 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
         });
     }
     faults
+}
+
+/// Under a database in SQL sessions write rows that can be looked up: SLOB's parameters have no meaning there.
+pub(super) fn in_sql(phase: &WrittenPhase, study: &Study, findings: &mut Findings) {
+    let span = |at: Option<&Span>| at.cloned();
+    let asked = [
+        ("update_pct", span(phase.update_pct.as_ref().map(|at| &at.span))),
+        ("scan_pct", span(phase.scan_pct.as_ref().map(|at| &at.span))),
+        ("work_unit", span(phase.work_unit.as_ref().map(|at| &at.span))),
+        ("redo_stress", span(phase.redo_stress.as_ref().map(|at| &at.span))),
+        ("outstanding", span(phase.outstanding.as_ref().map(|at| &at.span))),
+        (
+            "think_tm_frequency",
+            span(phase.think_tm_frequency.as_ref().map(|at| &at.span)),
+        ),
+        (
+            "hot_schema_frequency",
+            span(phase.hot_schema_frequency.as_ref().map(|at| &at.span)),
+        ),
+        ("rate", span(phase.rate.as_ref().map(|at| &at.span))),
+    ];
+    for (key, at) in asked {
+        if let Some(at) = at {
+            let message = format!("a power cut under a database in SQL has no `{key}`: each session writes rows");
+            findings.add(
+                &at,
+                message,
+                "remove it; `sessions`, `cuts`, `earliest` and `latest` remain",
+            );
+        }
+    }
+    let other = |kind: &PhaseKind| !matches!(kind, PhaseKind::PowerCut(_));
+    if study.phases.iter().any(|phase| other(&phase.kind)) {
+        findings.add(
+            &phase.span,
+            "a study of a database in SQL cuts the power or measures, not both",
+            "make two studies of it",
+        );
+    }
 }
 
 /// A power cut needs LUNs that can lose their power under every stack.

@@ -48,6 +48,7 @@ pub(crate) fn section(source: &Source<'_>) -> Option<Section> {
         body.raw("</p>");
     }
     super::inflated::part(&mut body, source);
+    super::modelled::part(&mut body, source);
     super::memory::part(&mut body, source);
     Section::new("cost", "Cost", body)
 }

@@ -20,6 +20,7 @@ mod inflated;
 mod lying;
 mod markup;
 mod memory;
+mod modelled;
 mod moves;
 mod policy;
 mod ratios;

@@ -20,7 +20,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
     for (w, phase) in written.phases.iter().zip(&study.phases) {
         let before = findings.len();
         for stack in &study.stacks {
-            fits(w, phase, stack, findings);
+            fits(w, phase, stack, study, findings);
             // What is wrong on one stack is wrong on the next in the same words.
             if findings.len() > before {
                 break;
@@ -138,7 +138,7 @@ fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     }
 }
 
-fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, findings: &mut Findings) {
+fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings: &mut Findings) {
     let span = place(&w.kind, &w.span);
     if let Some(fault) = w.faults.first().filter(|_| stack.engine.is_sql()) {
         let cure = "put this phase into a study of the page engine: engine = \"pages\"";
@@ -151,16 +151,9 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, findings: &mut Findings)
                 "write engine = \"sqlite\" or engine = \"postgres\" in [database], or in the `database` of the stack";
             findings.add(span, message, cure);
         }
-        (
-            PhaseKind::Scan(_)
-            | PhaseKind::Age(_)
-            | PhaseKind::Copy(_)
-            | PhaseKind::Rebalance(_)
-            | PhaseKind::PowerCut(_),
-            true,
-        ) => {
+        (PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_), true) => {
             let message = format!(
-                "stack {:?} has the engine {}, which runs random, tpcc and bulk only",
+                "stack {:?} has the engine {}, which runs random, tpcc, bulk and power_cut only",
                 stack.name,
                 stack.engine.word()
             );
@@ -171,6 +164,7 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, findings: &mut Findings)
             );
         }
         (PhaseKind::Random(random), true) => plain(w, random, stack, findings),
+        (PhaseKind::PowerCut(_), true) => crate::meaning::cuts::in_sql(w, study, findings),
         _ => {}
     }
 }

@@ -1,0 +1,213 @@
+//! SQLite on a stack that loses its power: it works in a process of its own, which is killed with the power.
+//!
+//! Takes a place on the stack; gives acknowledgements as that process tells them. Prevents: a page cache, a mapped file or a lock of
+//! this process that outlives the cut (SQLite maps its log's index, and whoever touches a page that can't be had any more is killed).
+
+use super::Trial;
+use super::cuts::{self, Cuttable, Stop};
+use super::kept::Kept;
+use crate::grouped;
+use anyhow::{Context, anyhow, ensure};
+use databases::sqlite::Role;
+use diskgroup::{FileSpec, Stripe};
+use plan::{Access, Journal, Sqlite, Synchronous};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+const NAME: &str = "kept";
+
+/// A database and how its process is told of it.
+pub(super) struct CutLite<'a> {
+    trial: &'a Trial<'a>,
+    order: Value,
+    sessions: u32,
+    child: Option<Child>,
+}
+
+impl<'a> CutLite<'a> {
+    pub(super) fn make(settings: &Sqlite, trial: &'a Trial<'a>) -> anyhow::Result<CutLite<'a>> {
+        let stand = trial.stand;
+        let mut order = json!({
+            "page": settings.page.0,
+            "cache": settings.cache.0,
+            "wal": settings.journal == Journal::Wal,
+            "synchronous": match settings.synchronous {
+                Synchronous::Normal => 1,
+                Synchronous::Full => 2,
+                Synchronous::Extra => 3,
+            },
+            "autocheckpoint": settings.wal_autocheckpoint,
+            "number": trial.turn.block.seed,
+        });
+        if stand.is_grouped() {
+            order["group"] = json!(stand.built.devices);
+        } else {
+            order["path"] = json!(stand.directory()?.join(NAME));
+            order["direct"] = json!(stand.stack.access == Access::Direct);
+        }
+        let mut made = CutLite {
+            trial,
+            order,
+            sessions: cuts::sessions(trial),
+            child: None,
+        };
+        made.make_anew()?;
+        Ok(made)
+    }
+
+    /// Starts a process that does this with the database.
+    fn start(&mut self, act: &str, first: &[u64]) -> anyhow::Result<BufReader<ChildStdout>> {
+        let mut order = self.order.clone();
+        order["do"] = json!(act);
+        order["first"] = json!(first);
+        let program = std::env::current_exe().context("find the program itself")?;
+        let mut child = Command::new(program)
+            .arg("sqlite-sessions")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("start the process that works with SQLite")?;
+        let (to, from) = (child.stdin.take(), child.stdout.take());
+        self.child = Some(child);
+        writeln!(to.context("its orders")?, "{order}").context("tell it what to do")?;
+        Ok(BufReader::new(from.context("its answers")?))
+    }
+
+    /// The same to its end; gives its lines.
+    fn ask(&mut self, act: &str) -> anyhow::Result<Vec<Value>> {
+        let from = self.start(act, &[])?;
+        let lines: Vec<Value> = from
+            .lines()
+            .map(|line| Ok(serde_json::from_str(&line?)?))
+            .collect::<anyhow::Result<_>>()?;
+        let ended = self.child.take().context("a process")?.wait()?;
+        if let Some(error) = lines.iter().find_map(|line| line["error"].as_str()) {
+            return Err(anyhow!("{error}"));
+        }
+        ensure!(ended.success(), "the process that works with SQLite ended: {ended}");
+        Ok(lines)
+    }
+}
+
+impl Cuttable for CutLite<'_> {
+    fn describe(&mut self) -> anyhow::Result<ledger::Database> {
+        let lines = self.ask("describe")?;
+        let facts = lines
+            .first()
+            .and_then(Value::as_object)
+            .context("what SQLite says of itself")?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let shown = facts
+            .iter()
+            .filter(|(key, _)| *key != "sqlite version" && *key != "sqlite files by");
+        let access = match (self.trial.stand.is_grouped(), self.trial.stand.stack.access) {
+            (true, _) => "disk group",
+            (false, Access::Direct) => "direct file",
+            (false, Access::Buffered) => "page cache",
+        };
+        Ok(ledger::Database {
+            engine: "sqlite".to_string(),
+            version: facts.get("sqlite version").map(text).unwrap_or_default(),
+            access: access.to_string(),
+            managed: true,
+            settings: shown
+                .map(|(key, value)| ledger::DatabaseSetting {
+                    name: key.trim_start_matches("sqlite ").to_string(),
+                    value: text(value),
+                    source: "assay".to_string(),
+                })
+                .collect(),
+        })
+    }
+
+    fn work(&mut self, first: &[u64], after: Duration, stop: &Stop<'_>) -> anyhow::Result<Vec<u64>> {
+        let from = self.start("work", first)?;
+        let last = Mutex::new(first.iter().map(|number| number - 1).collect::<Vec<u64>>());
+        let (cut, error) = (AtomicBool::new(false), Mutex::new(None));
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                for line in from.lines().map_while(Result::ok) {
+                    // What comes after the cut was said by a machine without power.
+                    if cut.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let mut words = line.split(' ').map(str::parse::<u64>);
+                    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                    match (words.next(), words.next()) {
+                        (Some(Ok(session)), Some(Ok(number))) => last[session as usize] = number,
+                        _ => *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(line),
+                    }
+                }
+            });
+            std::thread::sleep(after);
+            cut.store(true, Ordering::SeqCst);
+            let stopped = stop();
+            self.fall();
+            let _ = reader.join();
+            stopped
+        })?;
+        match error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(anyhow!("SQLite stopped before the power did: {error}")),
+            None => Ok(last.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    fn rise(&mut self) -> anyhow::Result<()> {
+        let lines = self.ask("check")?;
+        let said = lines
+            .first()
+            .and_then(|line| line["integrity"].as_str())
+            .unwrap_or("nothing");
+        ensure!(said == "ok", "SQLite's own check of the database says: {said}");
+        Ok(())
+    }
+
+    fn kept(&mut self) -> anyhow::Result<Kept> {
+        let mut kept = Kept::of(self.sessions);
+        for row in self.ask("look")? {
+            let number = |at: usize| row[at].as_u64().context("a number of a row");
+            let body = row[3].as_str().context("the text of a row")?;
+            kept.take(number(0)? as usize, number(1)? as u32, number(2)?, body);
+        }
+        Ok(kept)
+    }
+
+    fn fall(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn make_anew(&mut self) -> anyhow::Result<()> {
+        let stand = self.trial.stand;
+        if stand.is_grouped() {
+            let (group, _) = grouped::for_sql(&stand.stack, &stand.built)?;
+            for role in Role::ALL {
+                group.create_file(&FileSpec {
+                    name: format!("{NAME}{}", role.suffix()),
+                    size: 1 << 20,
+                    redundancy: None,
+                    stripe: Stripe::Coarse,
+                })?;
+            }
+            group.close()?;
+        }
+        self.ask("make").map(drop)
+    }
+
+    fn close(self: Box<Self>) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for CutLite<'_> {
+    fn drop(&mut self) {
+        self.fall();
+    }
+}
