@@ -23,11 +23,20 @@ struct Bench {
     launch: Launch,
 }
 
+/// Said aloud; where `./test` found the library installed, a test without it is a failure.
+fn skipped(error: &zpool::ZpoolError) {
+    assert!(
+        std::env::var_os("ASSAY_TEST_OPENZFS").is_none(),
+        "OpenZFS is installed: {error}"
+    );
+    eprintln!("SKIPPED: {error}");
+}
+
 impl Bench {
     fn new() -> Option<Bench> {
         let launch = Launch::of(env!("CARGO_BIN_EXE_assay").as_ref());
         if let Err(error) = zpool::probe(&launch) {
-            eprintln!("SKIPPED: {error}");
+            skipped(&error);
             return None;
         }
         let dir = tempfile::Builder::new()

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod bench;
+mod rig;
 
 use bench::Bench;
 use ledger::{Ledger, Measure, PhaseStatus};
@@ -55,18 +56,14 @@ kind = "scan"
 users = 8
 "#;
 
-/// Tests that attach loop devices take turns.
-fn turn() -> std::fs::File {
-    let lock = "/tmp/assay-loop-tests.lock";
-    let made = || std::fs::OpenOptions::new().create(true).append(true).open(lock);
-    let turn = std::fs::File::open(lock).or_else(|_| made()).unwrap();
-    turn.lock().unwrap();
-    turn
-}
-
 fn has_openzfs() -> bool {
     let found = zpool::probe(&Launch::of(env!("CARGO_BIN_EXE_assay").as_ref()));
     if let Err(error) = &found {
+        // Where `./test` found it installed, a test without it is a failure.
+        assert!(
+            std::env::var_os("ASSAY_TEST_OPENZFS").is_none(),
+            "OpenZFS is installed: {error}"
+        );
         eprintln!("SKIPPED: {error}");
     }
     found.is_ok()
@@ -84,7 +81,7 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
     if !has_openzfs() {
         return;
     }
-    let _turn = turn();
+    let _turn = rig::turn();
     let bench = Bench::new();
     bench.write("study.toml", STUDY);
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
@@ -138,7 +135,7 @@ fn a_killed_run_leaves_no_process_of_openzfs() {
     if !has_openzfs() {
         return;
     }
-    let _turn = turn();
+    let _turn = rig::turn();
     let bench = Bench::new();
     bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
     let mut run = Command::new(env!("CARGO_BIN_EXE_assay"))
