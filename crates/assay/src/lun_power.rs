@@ -9,6 +9,7 @@ use anyhow::Context;
 use plan::Stack;
 use serde_json::json;
 use std::path::PathBuf;
+use zpool::Zpool;
 
 /// A served LUN and the number of its loop device.
 #[derive(Clone, Debug)]
@@ -32,13 +33,16 @@ impl Attached {
 pub(crate) struct Power<'a> {
     services: Vec<&'a Service>,
     attached: Vec<Attached>,
+    /// The process of the pool on them, which has the power of the same machine.
+    process: Option<Zpool>,
 }
 
 impl<'a> Power<'a> {
-    pub(crate) fn of(luns: &'a LunSets, stack: &Stack) -> Power<'a> {
+    pub(crate) fn of(luns: &'a LunSets, stack: &Stack, process: Option<&Zpool>) -> Power<'a> {
         Power {
             services: luns.services_of(stack),
             attached: luns.attached_of(stack),
+            process: process.cloned(),
         }
     }
 
@@ -46,6 +50,10 @@ impl<'a> Power<'a> {
     pub(crate) fn stop(&self) -> anyhow::Result<()> {
         for service in &self.services {
             service.ask(&json!({ "do": "stop power" }))?;
+        }
+        // After the LUNs: whatever it could still answer, it could not have stored.
+        if let Some(process) = &self.process {
+            process.kill();
         }
         Ok(())
     }

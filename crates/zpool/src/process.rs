@@ -343,10 +343,10 @@ pub fn probe(launch: &Launch) -> Result<String, ZpoolError> {
     Ok(Zpool::start(launch, &Tuning::new(Tuning::ARC_LEAST))?.version())
 }
 
-/// The argument with which a program that is lab and server in one is told to be the server.
-const SERVE: &str = "serve-openzfs";
-
 impl Launch {
+    /// The argument with which a program that is lab and server in one is told to be the server.
+    pub const SERVE: &str = "serve-openzfs";
+
     /// This very program once more, which must look at [`Launch::asked_for`] before anything else.
     ///
     /// # Errors
@@ -359,10 +359,18 @@ impl Launch {
         Ok(Launch::of(&path))
     }
 
+    /// The same in a directory, which an undo journal can know before there is a process.
+    pub fn in_directory(self, directory: &Path) -> Launch {
+        Launch {
+            directory: Some(directory.to_path_buf()),
+            ..self
+        }
+    }
+
     /// A program that looks at [`Launch::asked_for`].
     pub fn of(path: &Path) -> Launch {
         Launch {
-            arguments: vec![SERVE.into()],
+            arguments: vec![Launch::SERVE.into()],
             ..Launch::program(path)
         }
     }
@@ -370,7 +378,7 @@ impl Launch {
     /// Whether this process was started to be the server.
     pub fn asked_for() -> bool {
         let mut arguments = std::env::args_os().skip(1);
-        arguments.next().is_some_and(|first| first == SERVE) && arguments.next().is_none()
+        arguments.next().is_some_and(|first| first == Launch::SERVE) && arguments.next().is_none()
     }
 
     /// A program without arguments.
