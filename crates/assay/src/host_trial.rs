@@ -166,6 +166,9 @@ impl Trial<'_> {
             let leg = self.leg(ledger, open, &mut opened[at], at, first)?;
             if let Leg::Cut(ordinal) = leg {
                 self.stands[at].sync()?;
+                if let Some(pool) = &opened[at].pool {
+                    pool.zpool().sync()?;
+                }
                 self.cut(ledger, open, &mut opened[at], at, ordinal)?;
                 first = ordinal + 1;
                 continue;

@@ -8,18 +8,22 @@ use crate::lun_sets::LunSets;
 use anyhow::Context;
 use plan::Stack;
 use serde_json::json;
+use zpool::Zpool;
 
 /// The LUNs of a stack that can lose their power.
 pub(crate) struct Power<'a> {
     services: Vec<&'a Service>,
     loops: Vec<u32>,
+    /// The process of the pool on them, which has the power of the same machine.
+    process: Option<Zpool>,
 }
 
 impl<'a> Power<'a> {
-    pub(crate) fn of(luns: &'a LunSets, stack: &Stack) -> Power<'a> {
+    pub(crate) fn of(luns: &'a LunSets, stack: &Stack, process: Option<&Zpool>) -> Power<'a> {
         Power {
             services: luns.services_of(stack),
             loops: luns.loops_of(stack),
+            process: process.cloned(),
         }
     }
 
@@ -27,6 +31,10 @@ impl<'a> Power<'a> {
     pub(crate) fn stop(&self) -> anyhow::Result<()> {
         for service in &self.services {
             service.ask(&json!({ "do": "stop power" }))?;
+        }
+        // After the LUNs: whatever it could still answer, it could not have stored.
+        if let Some(process) = &self.process {
+            process.kill();
         }
         Ok(())
     }

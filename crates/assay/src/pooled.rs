@@ -7,8 +7,8 @@ use crate::sizes::Sizes;
 use anyhow::Context;
 use ledger::Measure;
 use plan::{RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset};
-use stacks::{Buildable, Built};
-use std::path::PathBuf;
+use stacks::{Buildable, Built, Journal, Undo};
+use std::path::{Path, PathBuf};
 use zpool::{Counted, FileName, FileSpec, Launch, PoolSpec, Redundancy, Tuning, Zpool, ZpoolPort};
 
 const DATA: &str = "data";
@@ -52,32 +52,39 @@ impl Pooled {
         matches!(stack.kind, StackKind::Zfs(_))
     }
 
-    /// Starts the process, makes the pools and the engine's files in them.
-    pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes) -> anyhow::Result<Pooled> {
-        let StackKind::Zfs(zfs) = &stack.kind else {
-            anyhow::bail!("{} is no pool", stack.name)
-        };
-        let tuned = Tuning {
-            arc_min_bytes: zfs.arc_min.map(|bytes| bytes.0),
-            prefetch: zfs.prefetch,
-            dirty_max_bytes: Some((zfs.arc_max.0 / DIRTY_SHARE).max(DIRTY_LEAST)),
-            ..Tuning::new(zfs.arc_max.0)
-        };
-        let zpool = Zpool::start(&Launch::itself()?, &tuned)?;
-        let redo_luns = built.redo_group.map_or(0, |(_, luns)| luns);
-        let (data_luns, redo_luns) = built.devices.split_at(built.devices.len() - redo_luns);
-        let name = stacks::pool_name(&built.uuid);
-        let (log, own) = match zfs.redo_as {
-            RedoAs::Log => (redo_luns.to_vec(), &[][..]),
-            RedoAs::Pool => (Vec::new(), redo_luns),
-        };
-        zpool.create(&pool(zfs, &name, data_luns, log, zfs.vdevs))?;
-        let mut redo_pool = name.clone();
-        if let (Some((uuid, _)), false) = (built.redo_group, own.is_empty()) {
-            redo_pool = stacks::pool_name(&uuid);
-            zpool.create(&pool(zfs, &redo_pool, own, Vec::new(), Vdevs::Stripe))?;
+    /// Makes the directory that the process of a pool's stack will work in, by which it is found when its run was killed; both are
+    /// journalled. `None` for other stacks.
+    pub(crate) fn workplace(
+        stack: &Stack,
+        built: &Built,
+        work_dir: &Path,
+        journal: &mut Journal,
+    ) -> anyhow::Result<Option<PathBuf>> {
+        if !Pooled::is(stack) {
+            return Ok(None);
         }
-        let (data, redo) = (FileName::new(&name, DATA), FileName::new(&redo_pool, REDO));
+        let dir = work_dir.join(format!("{}.openzfs", stacks::pool_name(&built.uuid)));
+        journal.before(Undo::RemoveDir {
+            path: dir.clone(),
+            contents: false,
+        })?;
+        std::fs::create_dir(&dir).with_context(|| format!("make {}", dir.display()))?;
+        journal.before(Undo::StopService {
+            dir: dir.clone(),
+            service: Launch::SERVE.to_string(),
+        })?;
+        Ok(Some(dir))
+    }
+
+    /// Starts the process in its directory, makes the pools and the engine's files in them.
+    pub(crate) fn make(stack: &Stack, built: &Built, workplace: &Path, sizes: &Sizes) -> anyhow::Result<Pooled> {
+        let (zfs, luns) = (Pooled::asked(stack)?, PoolLuns::of(stack, built)?);
+        let (zpool, tuned) = start(zfs, workplace)?;
+        zpool.create(&pool(zfs, &luns.name, &luns.data, luns.log.clone(), zfs.vdevs))?;
+        if let Some((name, own)) = &luns.redo {
+            zpool.create(&pool(zfs, name, own, Vec::new(), Vdevs::Stripe))?;
+        }
+        let (data, redo) = luns.files();
         let record = u32::try_from(zfs.recordsize.0).context("a record size")?;
         let bytes = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
         zpool.create_file(&file(zfs, &data, bytes, record, &zfs.logbias))?;
@@ -90,6 +97,31 @@ impl Pooled {
             tuned,
             preset: zfs.preset,
         })
+    }
+
+    /// Starts a process and imports the pools that are on the LUNs, as after a crash: their intent logs are replayed.
+    pub(crate) fn import(stack: &Stack, built: &Built, workplace: &Path) -> anyhow::Result<Pooled> {
+        let (zfs, luns) = (Pooled::asked(stack)?, PoolLuns::of(stack, built)?);
+        let (zpool, tuned) = start(zfs, workplace)?;
+        zpool.import(&luns.name, &[&luns.data[..], &luns.log].concat())?;
+        if let Some((name, own)) = &luns.redo {
+            zpool.import(name, own)?;
+        }
+        let (data, redo) = luns.files();
+        Ok(Pooled {
+            zpool,
+            data,
+            redo,
+            tuned,
+            preset: zfs.preset,
+        })
+    }
+
+    fn asked(stack: &Stack) -> anyhow::Result<&Zfs> {
+        match &stack.kind {
+            StackKind::Zfs(zfs) => Ok(zfs),
+            _ => anyhow::bail!("{} is no pool", stack.name),
+        }
     }
 
     /// A port on the data (file 0) and the redo log (file 1).
@@ -130,6 +162,49 @@ impl Pooled {
         }
         Ok(facts)
     }
+}
+
+/// Which LUNs belong to which pool.
+struct PoolLuns {
+    name: String,
+    data: Vec<PathBuf>,
+    log: Vec<PathBuf>,
+    /// The redo log's own pool.
+    redo: Option<(String, Vec<PathBuf>)>,
+}
+
+impl PoolLuns {
+    fn of(stack: &Stack, built: &Built) -> anyhow::Result<PoolLuns> {
+        let redo_luns = built.redo_group.map_or(0, |(_, luns)| luns);
+        let (data, redo_luns) = built.devices.split_at(built.devices.len() - redo_luns);
+        let name = stacks::pool_name(&built.uuid);
+        let (log, own) = match Pooled::asked(stack)?.redo_as {
+            RedoAs::Log => (redo_luns.to_vec(), &[][..]),
+            RedoAs::Pool => (Vec::new(), redo_luns),
+        };
+        let redo = built.redo_group.filter(|_| !own.is_empty());
+        let redo = redo.map(|(uuid, _)| (stacks::pool_name(&uuid), own.to_vec()));
+        let data = data.to_vec();
+        Ok(PoolLuns { name, data, log, redo })
+    }
+
+    /// The engine's files: data, and redo log.
+    fn files(&self) -> (FileName, FileName) {
+        let redo_pool = self.redo.as_ref().map_or(&self.name, |(name, _)| name);
+        (FileName::new(&self.name, DATA), FileName::new(redo_pool, REDO))
+    }
+}
+
+/// Starts the process as the study wants it.
+fn start(zfs: &Zfs, workplace: &Path) -> anyhow::Result<(Zpool, Tuning)> {
+    let tuned = Tuning {
+        arc_min_bytes: zfs.arc_min.map(|bytes| bytes.0),
+        prefetch: zfs.prefetch,
+        dirty_max_bytes: Some((zfs.arc_max.0 / DIRTY_SHARE).max(DIRTY_LEAST)),
+        ..Tuning::new(zfs.arc_max.0)
+    };
+    let launch = Launch::itself()?.in_directory(workplace);
+    Ok((Zpool::start(&launch, &tuned)?, tuned))
 }
 
 fn pool(zfs: &Zfs, name: &str, data: &[PathBuf], log: Vec<PathBuf>, vdevs: Vdevs) -> PoolSpec {

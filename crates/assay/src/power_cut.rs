@@ -6,9 +6,11 @@
 
 use crate::acknowledged::{Found, Log, Logged, survey};
 use crate::drive;
-use crate::grouped::{Grouped, Open};
+use crate::grouped::Open;
 use crate::host_trial::Trial;
+use crate::inject;
 use crate::lun_power::Power;
+use crate::pooled::Pooled;
 use crate::signals;
 use crate::stand::{Opened, Stand};
 use crate::surroundings::Seen;
@@ -97,7 +99,7 @@ impl Trial<'_> {
         let window = cut.latest.0 - cut.earliest.0;
         let after = Duration::from_nanos(cut.earliest.0 + rng.next_u64() % (window + 1));
         let (work_seed, loss_seed) = (rng.next_u64(), rng.next_u64());
-        let power = Power::of(&self.site.luns, &stand.stack);
+        let power = Power::of(&self.site.luns, &stand.stack, opened.pool.as_ref().map(Pooled::zpool));
         let settings = self.sizes.settings;
         let worked = self.on_ports(open, opened, stand, &mut |mut ports| {
             let work = Work {
@@ -110,8 +112,7 @@ impl Trial<'_> {
             };
             work.until_the_cut(&mut ports, &power)
         })?;
-        // Gone without a word, as a process is whose machine has no power.
-        opened.group = None;
+        opened.lose();
         let down = Instant::now();
         stacks::power_off(&stand.built)?;
         power.forget()?;
@@ -144,7 +145,7 @@ impl Trial<'_> {
         Ok((cut, left))
     }
 
-    /// Mounts, or opens the group again.
+    /// Mounts, or opens the group or the pool again.
     fn bring_up<P: Port + Send>(
         &self,
         open: &Open<'_, P>,
@@ -152,10 +153,7 @@ impl Trial<'_> {
         stand: &Stand,
     ) -> anyhow::Result<()> {
         stacks::power_on(&stand.stack, &stand.built)?;
-        if stand.is_grouped() {
-            opened.group = Some(Grouped::reopen(&stand.stack, &stand.built, self.sizes, open)?);
-        }
-        Ok(())
+        opened.reopen(stand, self.sizes, open)
     }
 
     /// After a cut that nothing survived: the stack and the database again from the beginning.
@@ -165,7 +163,7 @@ impl Trial<'_> {
         opened: &mut Opened<P>,
         stand: &Stand,
     ) -> anyhow::Result<()> {
-        opened.group = None;
+        opened.lose();
         stacks::power_off(&stand.built)?;
         stacks::make_anew(&stand.stack, &stand.built, luns::MARKER, &self.site.journal)?;
         opened.prepare(stand, self.sizes, open)?;
@@ -187,6 +185,12 @@ impl Trial<'_> {
     ) -> anyhow::Result<Worked> {
         let (sizes, workers) = (self.sizes, self.site.study.workers);
         let (memory, depth) = (sizes.memory_bytes(), sizes.depth(stand.built.data.len()));
+        if let Some(pool) = &opened.pool {
+            let (inject, seed) = (stand.stack.inject, self.turn.block.seed);
+            let ports = (0..workers).map(|_| Ok(inject::planted(pool.port(memory, depth)?, inject, seed)));
+            let mut all = Some(ports.collect::<anyhow::Result<Vec<_>>>()?);
+            return with(Ports(&mut all));
+        }
         match &opened.group {
             Some(group) if group.has_two() => {
                 let ports = (0..workers).map(|_| group.port_of_two(open, memory, depth));

@@ -29,6 +29,8 @@ pub(crate) struct Stand {
     /// Name in the study.
     pub(crate) name: String,
     pub(crate) built: Built,
+    /// Where the process of its pool works, if it is one.
+    workplace: Option<PathBuf>,
     /// What a phase must say to copy to it; `None` for home.
     key: Option<Key>,
 }
@@ -114,10 +116,12 @@ pub(crate) fn build(site: &mut HostSite<'_>, turn: &Turn<'_>) -> anyhow::Result<
     for (nth, (stack, name, key)) in wanted(site.study, turn)?.into_iter().enumerate() {
         let places = site.places(&stack, turn.block.seed ^ ((nth as u64) << 40), turn.cancel)?;
         let built = stacks::build(&stack, &places, &site.work_dir, &mut site.journal)?;
+        let workplace = Pooled::workplace(&stack, &built, &site.work_dir, &mut site.journal)?;
         stands.push(Stand {
             stack,
             name,
             built,
+            workplace,
             key,
         });
     }
@@ -373,14 +377,32 @@ pub(crate) struct Opened<P: Port> {
 impl<P: Port> Opened<P> {
     /// Makes the group of a stand that is one and has none yet.
     pub(crate) fn prepare(&mut self, stand: &Stand, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<()> {
-        if Pooled::is(&stand.stack) {
+        if let Some(workplace) = &stand.workplace {
             if self.pool.is_none() {
-                self.pool = Some(Pooled::make(&stand.stack, &stand.built, sizes)?);
+                self.pool = Some(Pooled::make(&stand.stack, &stand.built, workplace, sizes)?);
             }
         } else if stand.is_grouped() && self.group.is_none() {
             self.group = Some(Grouped::make(&stand.stack, &stand.built, sizes, open)?);
         }
         Ok(())
+    }
+
+    /// Opens what was made on the stand before the power failed: its pool or its group.
+    pub(crate) fn reopen(&mut self, stand: &Stand, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<()> {
+        if let Some(workplace) = &stand.workplace {
+            self.pool = Some(Pooled::import(&stand.stack, &stand.built, workplace)?);
+        } else if stand.is_grouped() {
+            self.group = Some(Grouped::reopen(&stand.stack, &stand.built, sizes, open)?);
+        }
+        Ok(())
+    }
+
+    /// Gone without a word, as a process is whose machine has no power.
+    pub(crate) fn lose(&mut self) {
+        self.group = None;
+        if let Some(pool) = self.pool.take() {
+            pool.zpool().kill();
+        }
     }
 
     /// One port on the stand's files, of either sort.

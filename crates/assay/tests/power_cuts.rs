@@ -68,18 +68,24 @@ work_unit = 4
 fn stack(name: &str, kind: &str, more: &str) -> String {
     let set = match kind {
         "xfs" => "large",
-        "btrfs" | "diskgroup" => "middle",
+        "btrfs" | "diskgroup" | "zfs" => "middle",
         _ => "small",
     };
-    format!("[[stack]]\nname = \"{name}\"\nkind = \"{kind}\"\ndata = \"{set}-data\"\nredo = \"{set}-redo\"\n{more}\n")
+    // A pool has its intent log among its data.
+    let redo = if kind == "zfs" {
+        String::new()
+    } else {
+        format!("redo = \"{set}-redo\"\n")
+    };
+    format!("[[stack]]\nname = \"{name}\"\nkind = \"{kind}\"\ndata = \"{set}-data\"\n{redo}{more}\n")
 }
 
 /// Sums of the cuts' measures by stack.
 type Sums = BTreeMap<String, BTreeMap<Measure, f64>>;
 
-fn run(rig: &Rig, study: &str) -> Option<(Sums, Vec<ledger::Event>, String)> {
+fn run(rig: &Rig, text: &str) -> Option<(Sums, Vec<ledger::Event>, String)> {
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("cuts", study), rig.result("cuts"));
+    let (study, result) = (rig.study("cuts", text), rig.result("cuts"));
     let ran = rig.run(&study, &result, &[]);
     ran.expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
@@ -262,4 +268,54 @@ fn what_postgres_acknowledged_survives_the_power() {
     stacks += &sql_stack("xfs", "xfs", POSTGRES);
     stacks += &sql_stack("btrfs", "btrfs", POSTGRES);
     kept_and_lost(&stacks);
+}
+
+#[test]
+fn a_pool_keeps_what_is_acknowledged_and_one_without_sync_is_found_out() {
+    let Some(rig) = able().filter(|_| rig::has_openzfs()) else {
+        return;
+    };
+    let pool = |name, more| stack(name, "zfs", &format!("arc_max = \"64MiB\"\n{more}"));
+    let stacks = [pool("pool", ""), pool("no sync", "sync = \"disabled\"\n")].concat();
+    // So little is written that no transaction group is closed for its size in the time of a cut: without sync all of it is lost.
+    let text =
+        study(&rig.work(), &stacks).replace("checkpoint = \"100ms\"", "checkpoint = \"10s\"\ntorn_pages = \"none\"");
+    assert!(text.contains("torn_pages"), "the study has another checkpoint by now");
+    let Some((sums, events, _)) = run(&rig, &text) else {
+        return;
+    };
+    for (stack, of) in &sums {
+        let [made, acknowledged, losing, lost, not_up, held_bytes] = [
+            Measure::CutsMade,
+            Measure::CutsAcknowledged,
+            Measure::CutsLosing,
+            Measure::CutsLost,
+            Measure::CutsNotUp,
+            Measure::CutsUnflushedBytes,
+        ]
+        .map(|measure| of[&measure]);
+        eprintln!(
+            "{stack}: {made} cuts, {losing} losing, {not_up} not up; {acknowledged} acknowledged, {lost} of them lost; \
+             {held_bytes} bytes unflushed, {} of them lost",
+            of[&Measure::CutsLostBytes]
+        );
+        assert_eq!(made, f64::from(BLOCKS * cuts()), "{stack}");
+        assert!(acknowledged > 20.0, "{stack}: too little to lose: {of:?}");
+    }
+    let told: Vec<&str> = events.iter().map(|e| e.text.as_str()).collect();
+    let kept = &sums["pool"];
+    for measure in [
+        Measure::CutsLosing,
+        Measure::CutsLost,
+        Measure::CutsHalf,
+        Measure::CutsOlder,
+    ] {
+        assert_eq!(kept[&measure], 0.0, "{}: {told:#?}", measure.name());
+    }
+    // Without sync an acknowledgement waits for nothing: every cut hits writes that lie in the process's memory.
+    let control = &sums["no sync"];
+    assert!(
+        control[&Measure::CutsLosing] >= 0.95 * control[&Measure::CutsMade],
+        "{control:?}\n{told:#?}"
+    );
 }

@@ -72,9 +72,13 @@ pub fn say_rotational(number: u32) {
 pub fn detach(number: u32) -> Result<(), LunError> {
     let path = device_path(number);
     let start = Instant::now();
-    while backing_of(number).is_some() {
+    // The moment it is free, somebody else may have taken it: what he attached is not ours to detach.
+    let ours = backing_of(number);
+    while ours.is_some() && backing_of(number) == ours {
         // Asked for exclusively first: the kernel would accept the detach of a mounted device and do it at the unmount.
         match rustix::fs::open(&path, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
+            // Held exclusively nobody attaches anything to it: what it has now stays until it is cleared.
+            Ok(_) if backing_of(number) != ours => return Ok(()),
             Ok(device) => match kernel::clear_loop(&device) {
                 Ok(()) => {}
                 Err(e) if e.raw_os_error() == Some(libc::ENXIO) => return Ok(()),
@@ -91,7 +95,7 @@ pub fn detach(number: u32) -> Result<(), LunError> {
             Err(Errno::NXIO | Errno::NOENT) => return Ok(()),
             Err(e) => return Err(LunError::path("open", &path, e, "run `assay clean`")),
         }
-        if backing_of(number).is_none() {
+        if backing_of(number) != ours {
             break;
         }
         if start.elapsed() > PATIENCE {

@@ -74,11 +74,19 @@ pub(crate) fn mount(device: &Path, place: &Path, kind: &str, options: &[String])
 
 /// Unmounts everything at `place`; waits while it is busy. Not mounted: fine.
 pub(crate) fn unmount(place: &Path) -> std::io::Result<()> {
+    unmount_forgiving(place, &[])
+}
+
+/// The same, and also tried again after these errors: a file system whose device is gone says what it could not write, and is gone
+/// all the same at the next look.
+pub(crate) fn unmount_forgiving(place: &Path, forgiven: &[Errno]) -> std::io::Result<()> {
     let start = Instant::now();
     while at(place)?.is_some() {
         match rustix::mount::unmount(place, UnmountFlags::NOFOLLOW) {
             Ok(()) => {}
-            Err(Errno::BUSY) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
+            Err(e) if (e == Errno::BUSY || forgiven.contains(&e)) && start.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             Err(e) => return Err(e.into()),
         }
     }

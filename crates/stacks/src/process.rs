@@ -1,4 +1,15 @@
-//! Processes known by more than their number: a number is used again, a number with its start time is not.
+//! Processes known by more than their number: a number is used again, a number with its start time is not; and processes that a run
+//! started, known by the directory that they work in and by what they are.
+//!
+//! Prevents: a signal to somebody's shell, which happens to be in the directory.
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Longest wait for processes to end.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Start time of a process in clock ticks since boot (`/proc/<pid>/stat`, field 22), or `None` when there is none.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
@@ -12,19 +23,118 @@ pub(crate) fn is_alive(pid: u32, started: u64) -> bool {
     start_of(pid) == Some(started)
 }
 
-/// Processes whose working directory is this one, as far as they may be looked at. One that has ended and that nobody has waited
+/// What a process is, beside where it works.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Who<'a> {
+    /// One of a PostgreSQL server, by its program.
+    Postgres,
+    /// Assay itself, started by itself for this service: the first argument.
+    Ours(&'a str),
+}
+
+impl Who<'_> {
+    fn is(self, pid: &str) -> bool {
+        match self {
+            Who::Postgres => std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| {
+                // A program that was replaced meanwhile, by an upgrade say, is shown so.
+                let name = exe.file_name().map(|name| name.to_string_lossy().into_owned());
+                name.is_some_and(|name| name.strip_suffix(" (deleted)").unwrap_or(&name) == "postgres")
+            }),
+            Who::Ours(service) => std::fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(service.as_bytes())),
+        }
+    }
+
+    fn works_in(self, pid: &str, dir: &Path) -> bool {
+        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir) && self.is(pid)
+    }
+}
+
+/// Such processes whose working directory is this one, as far as they may be looked at. One that has ended and that nobody has waited
 /// for has none.
-pub(crate) fn working_in(dir: &std::path::Path) -> Vec<u32> {
+pub(crate) fn working_in(dir: &Path, who: Who<'_>) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter(|e| std::fs::read_link(e.path().join("cwd")).is_ok_and(|cwd| cwd == dir))
-        .filter_map(|e| e.file_name().to_str()?.parse().ok())
-        .collect()
+    let numbers = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    numbers.filter(|pid| who.works_in(&pid.to_string(), dir)).collect()
+}
+
+/// Signals all such processes.
+pub(crate) fn signal_all_in(dir: &Path, who: Who<'_>, signal: Signal) {
+    for number in working_in(dir, who) {
+        let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else {
+            continue;
+        };
+        // Held first and looked at again: what has the number now is what gets the signal.
+        if let Ok(held) = pidfd_open(pid, PidfdFlags::empty())
+            && who.works_in(&number.to_string(), dir)
+        {
+            // One that is gone meanwhile is none of ours any more.
+            let _ = pidfd_send_signal(held, signal);
+        }
+    }
+}
+
+/// Waits until no such process is left; each signal is sent, again and again, from its time on until the next one's.
+pub(crate) fn end_all_in(dir: &Path, who: Who<'_>, signals: &[(Duration, Signal)]) -> io::Result<()> {
+    let begin = Instant::now();
+    loop {
+        let left = working_in(dir, who);
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begin.elapsed() > PATIENCE {
+            let why = format!("processes {left:?} still work there");
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+        }
+        if let Some((_, signal)) = signals.iter().rev().find(|(from, _)| begin.elapsed() >= *from) {
+            signal_all_in(dir, who, *signal);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Processes for the tests of this room.
+#[cfg(test)]
+pub(crate) mod stand_ins {
+    use std::path::Path;
+    use std::process::{Child, Command};
+    use std::time::Duration;
+
+    /// Sleeps in the directory: a stranger.
+    pub(crate) fn stranger(dir: &Path) -> Child {
+        let spawned = Command::new("sleep").arg("60").current_dir(dir).spawn();
+        spawned.expect("a child")
+    }
+
+    /// Sleeps in the directory under the name of the server's program.
+    pub(crate) fn postgres(dir: &Path, programs: &Path) -> Child {
+        let program = programs.join("postgres");
+        std::fs::copy("/bin/sleep", &program).expect("a copy");
+        let mut command = Command::new(&program);
+        loop {
+            match command.arg("60").current_dir(dir).spawn() {
+                // Another thread of the tests was starting a process while the copy was open for writing.
+                Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(Duration::from_millis(5));
+                    command = Command::new(&program);
+                }
+                spawned => return spawned.expect("a child"),
+            }
+        }
+    }
+
+    /// Sleeps in the directory with this word for its first argument.
+    pub(crate) fn ours(dir: &Path, service: &str) -> Child {
+        std::fs::write(dir.join(service), "while :; do sleep 0.1; done\n").expect("a script");
+        let spawned = Command::new("sh").arg(service).current_dir(dir).spawn();
+        spawned.expect("a child")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::undo::Undo;
 
     #[test]
     fn this_process_is_alive_and_another_start_time_is_another_process() {
@@ -36,16 +146,40 @@ mod tests {
     }
 
     #[test]
-    fn who_works_in_a_directory_is_found_and_stopped() {
+    fn a_server_in_its_directory_is_stopped_and_a_stranger_there_is_let_live() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let programs = tempfile::tempdir().expect("a directory");
+        let path = std::fs::canonicalize(dir.path()).expect("its path");
+        let undo = Undo::StopServer { data: path.clone() };
+        undo.take("none").expect("nobody there is fine");
+        let mut stranger = stand_ins::stranger(&path);
+        let mut server = stand_ins::postgres(&path, programs.path());
+        assert_eq!(working_in(&path, Who::Postgres), [server.id()]);
+        undo.take("none").expect("it ends");
+        let status = server.wait().expect("its end");
+        assert!(!status.success() && working_in(&path, Who::Postgres).is_empty());
+        assert!(stranger.try_wait().expect("a look").is_none(), "a stranger was killed");
+        stranger.kill().expect("it ends");
+        stranger.wait().expect("its end");
+    }
+
+    #[test]
+    fn a_service_of_ours_may_end_by_itself_and_is_ended_when_it_does_not() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = std::fs::canonicalize(dir.path()).expect("its path");
-        let undo = crate::undo::Undo::StopServer { data: path.clone() };
-        undo.take("none").expect("nobody there is fine");
-        let spawned = std::process::Command::new("sleep").arg("60").current_dir(&path).spawn();
-        let mut child = spawned.expect("a child");
-        assert_eq!(working_in(&path), [child.id()]);
-        undo.take("none").expect("it ends");
-        let status = child.wait().expect("its end");
-        assert!(!status.success() && working_in(&path).is_empty());
+        let mut stranger = stand_ins::stranger(&path);
+        let mut service = stand_ins::ours(&path, "serve-nothing");
+        let who = Who::Ours("serve-nothing");
+        while working_in(&path, who).is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let first = (Duration::from_millis(200), Signal::KILL);
+        let began = Instant::now();
+        end_all_in(&path, who, &[first]).expect("it ends");
+        assert!(began.elapsed() >= first.0, "it had no time of its own");
+        assert!(!service.wait().expect("its end").success());
+        assert!(stranger.try_wait().expect("a look").is_none(), "a stranger was killed");
+        stranger.kill().expect("it ends");
+        stranger.wait().expect("its end");
     }
 }

@@ -11,11 +11,7 @@ use crate::journal::Journal;
 use crate::mounts;
 use plan::Stack;
 use rustix::io::Errno;
-use rustix::mount::UnmountFlags;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A file system of a stack, to make and mount it again.
 #[derive(Clone, Debug)]
@@ -30,20 +26,10 @@ pub(crate) struct Made {
 /// # Errors
 /// A mount that stays: something still has a file open on it.
 pub fn power_off(built: &Built) -> Result<(), StackError> {
-    let begin = Instant::now();
     for made in built.made.iter().rev() {
-        let place = &made.place;
         let cure = "end what uses it, and run `assay clean`";
-        let failed = |e: std::io::Error| StackError::path("unmount after the power cut", place, e, cure);
-        while mounts::at(place).map_err(failed)?.is_some() {
-            match rustix::mount::unmount(place, UnmountFlags::NOFOLLOW) {
-                Ok(()) => {}
-                Err(Errno::BUSY) if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
-                // The file system says what it could not write, and is gone all the same at the next look.
-                Err(Errno::IO) if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
-                Err(e) => return Err(failed(e.into())),
-            }
-        }
+        mounts::unmount_forgiving(&made.place, &[Errno::IO])
+            .map_err(|e| StackError::path("unmount after the power cut", &made.place, e, cure))?;
     }
     Ok(())
 }

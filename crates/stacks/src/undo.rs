@@ -4,15 +4,15 @@
 //! another process after a kill. So each is *idempotent* (done already, or never needed: fine), checks for itself that
 //! nothing still stands on what it removes, and removes nothing that Assay did not make.
 
+use crate::process::{PATIENCE, Who};
 use crate::{cgroup, device, mounts, process, serving, tool};
 use rustix::io::Errno;
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-const PATIENCE: Duration = Duration::from_secs(15);
 
 /// One step's way back. Paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub enum Undo {
         /// The directory of the group.
         path: PathBuf,
     },
-    /// End every process of the database server that works in this directory.
+    /// End every process of the database server that works in this directory. A stranger who stands there is none.
     StopServer {
         /// The data directory, which Assay made.
         data: PathBuf,
@@ -76,6 +76,13 @@ pub enum Undo {
         dir: PathBuf,
         /// The mount point.
         place: PathBuf,
+    },
+    /// End what Assay started of itself for a service in this directory; it ends by itself when its run has gone, but takes its time.
+    StopService {
+        /// The directory that it works in, which Assay made.
+        dir: PathBuf,
+        /// The first argument that it was started with.
+        service: String,
     },
 }
 
@@ -91,6 +98,7 @@ impl fmt::Display for Undo {
             Undo::RemoveCgroup { path } => write!(f, "remove control group {}", path.display()),
             Undo::StopServer { data } => write!(f, "stop the server in {}", data.display()),
             Undo::StopServing { place, .. } => write!(f, "stop serving LUNs at {}", place.display()),
+            Undo::StopService { dir, service } => write!(f, "stop {service} in {}", dir.display()),
         }
     }
 }
@@ -121,6 +129,10 @@ impl Undo {
                 dir: resolve(&dir),
                 place: resolve(&place),
             },
+            Undo::StopService { dir, service } => Undo::StopService {
+                dir: resolve(&dir),
+                service,
+            },
             other => other,
         }
     }
@@ -145,37 +157,16 @@ impl Undo {
                 Ok(())
             }
             Undo::RemoveCgroup { path } => cgroup::remove(path, PATIENCE),
-            Undo::StopServer { data } => stop_server(data),
+            // SIGQUIT makes it end at once; what is still there after half of our patience is killed.
+            Undo::StopServer { data } => {
+                let signals = [(Duration::ZERO, Signal::QUIT), (PATIENCE / 2, Signal::KILL)];
+                process::end_all_in(data, Who::Postgres, &signals)
+            }
             Undo::StopServing { dir, place } => serving::stop(dir, place),
-        }
-    }
-}
-
-/// The processes of a server all work in its data directory, and nobody else has a reason to. SIGQUIT makes it end at once;
-/// what is still there after half of our patience is killed.
-fn stop_server(data: &Path) -> io::Result<()> {
-    use rustix::process::{Pid, Signal, kill_process};
-    let begin = Instant::now();
-    loop {
-        let left = process::working_in(data);
-        if left.is_empty() {
-            return Ok(());
-        }
-        if begin.elapsed() > PATIENCE {
-            let why = format!("processes {left:?} still work there");
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
-        }
-        let signal = match begin.elapsed() < PATIENCE / 2 {
-            true => Signal::QUIT,
-            false => Signal::KILL,
-        };
-        for pid in left {
-            if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-                // One that is gone meanwhile is none of ours any more.
-                let _ = kill_process(pid, signal);
+            Undo::StopService { dir, service } => {
+                process::end_all_in(dir, Who::Ours(service), &[(PATIENCE / 3, Signal::KILL)])
             }
         }
-        std::thread::sleep(Duration::from_millis(100));
     }
 }
 

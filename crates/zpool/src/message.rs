@@ -24,6 +24,8 @@ pub struct Tuning {
     pub txg_timeout_s: Option<u32>,
     /// Most bytes of changes that are not on the devices yet; `None`: the library's own tenth of the machine's memory.
     pub dirty_max_bytes: Option<u64>,
+    /// Seconds that pools may take to be exported after the lab has gone; then the process ends without.
+    pub export_s: u32,
 }
 
 impl Tuning {
@@ -39,6 +41,7 @@ impl Tuning {
             direct: true,
             txg_timeout_s: None,
             dirty_max_bytes: None,
+            export_s: 120,
         }
     }
 }
@@ -125,6 +128,8 @@ pub enum FaultDone {
     Error(i32),
     /// Not done, and said to be done (a read gives zeros).
     Lost,
+    /// Neither done nor answered, for ever.
+    Held,
 }
 
 /// A fault of the device layer.

@@ -264,6 +264,6 @@ impl Port for ZpoolPort {
 impl Drop for ZpoolPort {
     fn drop(&mut self) {
         // The server's threads end what was submitted; a server that has gone has no threads.
-        let _ = self.process.ask(&Ask::ClosePort(self.id), &[]);
+        self.process.close_port(self.id);
     }
 }

@@ -11,6 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,12 @@ use targets::Extent;
 
 /// How long the process may take to export its pools before it is killed.
 const END_TIME: Duration = Duration::from_secs(130);
+/// How long it may take to answer. Importing a pool after a crash, or writing what is dirty to a slow device, are minutes.
+const ANSWER_TIME: Duration = Duration::from_secs(600);
+/// How long it may take to close a port, whose requests end first.
+const CLOSE_TIME: Duration = Duration::from_secs(120);
+/// How long a killed process is waited for. One that waits for a device goes only when the device answers.
+const KILL_TIME: Duration = Duration::from_secs(30);
 /// Bytes of its last words that are kept.
 const LAST_WORDS: usize = 4096;
 
@@ -31,6 +38,10 @@ pub struct Launch {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// The directory that it works in, by which it can be found again; `None`: ours.
+    pub directory: Option<PathBuf>,
+    /// How long it may take to answer a question before it is taken for dead, and killed.
+    pub answer_time: Duration,
 }
 
 /// The process, and its pools. Dropped when the last port and handle are: then pools are exported and the process ends.
@@ -44,6 +55,7 @@ pub(crate) struct Inner {
     pid: u32,
     said: OwnedFd,
     version: Mutex<String>,
+    answer_time: Duration,
 }
 
 fn call(what: &'static str) -> impl Fn(rustix::io::Errno) -> ZpoolError {
@@ -66,7 +78,11 @@ impl Zpool {
             source,
         };
         let stderr = said.try_clone().map_err(started)?;
-        let child = Command::new(&launch.program)
+        let mut command = Command::new(&launch.program);
+        if let Some(directory) = &launch.directory {
+            command.current_dir(directory);
+        }
+        let child = command
             .args(&launch.arguments)
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
@@ -88,6 +104,7 @@ impl Zpool {
             pid,
             said,
             version: Mutex::default(),
+            answer_time: launch.answer_time,
         }));
         if let Answer::Started { version } = zpool.0.ask(&Ask::Start(tuning.clone()), &[])? {
             *zpool.0.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
@@ -187,11 +204,9 @@ impl Zpool {
         self.0.done(&Ask::Freeze(pool.to_string()))
     }
 
-    /// Kills the process (SIGKILL) and waits for its end: the power cut of its pools. For tests of recovery.
+    /// Kills the process (SIGKILL) and waits for its end: the power cut of its pools.
     pub fn kill(&self) {
-        let mut child = self.0.lock_child();
-        let _ = child.kill();
-        let _ = child.wait();
+        self.0.kill();
     }
 }
 
@@ -200,20 +215,50 @@ impl Inner {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Kills the process; its exit status in words, when it comes in time.
+    fn kill(&self) -> Option<String> {
+        let _ = self.lock_child().kill();
+        self.waited(KILL_TIME)
+    }
+
     /// Asks one question.
     pub(crate) fn ask(&self, ask: &Ask, fds: &[BorrowedFd<'_>]) -> Result<Answer, ZpoolError> {
+        self.ask_within(ask, fds, self.answer_time)
+    }
+
+    /// Closes a port, after what was submitted to it has ended.
+    pub(crate) fn close_port(&self, id: u64) {
+        let _ = self.ask_within(&Ask::ClosePort(id), &[], CLOSE_TIME.min(self.answer_time));
+    }
+
+    fn ask_within(&self, ask: &Ask, fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Answer, ZpoolError> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = control.as_ref().and_then(|socket| {
-            wire::send(socket, ask, fds).ok()?;
-            wire::receive::<Answer>(socket).ok()?
+        let answer = control.as_ref().map(|socket| {
+            socket.set_read_timeout(Some(limit))?;
+            wire::send(socket, ask, fds)?;
+            wire::receive::<Answer>(socket)
         });
         match answer {
-            Some((Answer::Refused(refused), _)) => Err(refused.into()),
-            Some((answer, _)) => Ok(answer),
-            None => {
+            Some(Ok(Some((Answer::Refused(refused), _)))) => Err(refused.into()),
+            Some(Ok(Some((answer, _)))) => Ok(answer),
+            broken => {
                 // Whatever comes now would answer another question.
                 *control = None;
-                Err(self.gone())
+                let late = |e: &std::io::Error| matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+                if !matches!(broken, Some(Err(e)) if late(&e)) {
+                    return Err(self.gone());
+                }
+                let ended = self.kill();
+                Err(ZpoolError::Gone {
+                    how: format!(
+                        "it did not answer within {} s: {}",
+                        limit.as_secs(),
+                        ended
+                            .as_deref()
+                            .unwrap_or("not even to a kill; a device does not answer")
+                    ),
+                    said: self.last_words(),
+                })
             }
         }
     }
@@ -285,9 +330,7 @@ impl Drop for Inner {
         // The process exports its pools and ends when its socket closes.
         self.control.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if self.waited(END_TIME).is_none() {
-            let mut child = self.lock_child();
-            let _ = child.kill();
-            let _ = child.wait();
+            self.kill();
         }
     }
 }
@@ -300,10 +343,10 @@ pub fn probe(launch: &Launch) -> Result<String, ZpoolError> {
     Ok(Zpool::start(launch, &Tuning::new(Tuning::ARC_LEAST))?.version())
 }
 
-/// The argument with which a program that is lab and server in one is told to be the server.
-const SERVE: &str = "serve-openzfs";
-
 impl Launch {
+    /// The argument with which a program that is lab and server in one is told to be the server.
+    pub const SERVE: &str = "serve-openzfs";
+
     /// This very program once more, which must look at [`Launch::asked_for`] before anything else.
     ///
     /// # Errors
@@ -316,18 +359,26 @@ impl Launch {
         Ok(Launch::of(&path))
     }
 
+    /// The same in a directory, which an undo journal can know before there is a process.
+    pub fn in_directory(self, directory: &Path) -> Launch {
+        Launch {
+            directory: Some(directory.to_path_buf()),
+            ..self
+        }
+    }
+
     /// A program that looks at [`Launch::asked_for`].
     pub fn of(path: &Path) -> Launch {
         Launch {
-            program: path.to_path_buf(),
-            arguments: vec![SERVE.into()],
+            arguments: vec![Launch::SERVE.into()],
+            ..Launch::program(path)
         }
     }
 
     /// Whether this process was started to be the server.
     pub fn asked_for() -> bool {
         let mut arguments = std::env::args_os().skip(1);
-        arguments.next().is_some_and(|first| first == SERVE) && arguments.next().is_none()
+        arguments.next().is_some_and(|first| first == Launch::SERVE) && arguments.next().is_none()
     }
 
     /// A program without arguments.
@@ -335,6 +386,8 @@ impl Launch {
         Launch {
             program: path.to_path_buf(),
             arguments: Vec::new(),
+            directory: None,
+            answer_time: ANSWER_TIME,
         }
     }
 }

@@ -142,16 +142,17 @@ impl Rings {
     pub(crate) fn submit(&self, entry: &Entry) {
         let tail = self.word(Word::Submitted);
         let position = tail.load(Ordering::Relaxed);
-        let [first, offset, at, _] = self.request(position);
+        let [first, offset, at, file] = self.request(position);
         let op = match entry.op {
             Op::Read => 0,
             Op::Write => 1,
             Op::Flush => 2u64,
         };
-        let packed = op << 56 | u64::from(entry.file.0) << 48 & 0x00ff_0000_0000_0000 | u64::from(entry.slot) << 32;
+        let packed = op << 56 | u64::from(entry.slot) << 32;
         first.store(packed | u64::from(entry.len), Ordering::Relaxed);
         offset.store(entry.offset, Ordering::Relaxed);
         at.store(entry.at, Ordering::Relaxed);
+        file.store(u64::from(entry.file.0), Ordering::Relaxed);
         tail.store(position.wrapping_add(1), Ordering::Release);
     }
 
@@ -255,25 +256,26 @@ impl Rings {
     /// Ends the server's threads, after what was submitted.
     pub(crate) fn stop(&self) {
         self.word(Word::Stop).store(1, Ordering::SeqCst);
-        // A thread that is just about to sleep looks once more; one that slept between is woken by the next round.
-        for _ in 0..3 {
+        // Who says from now on that he will sleep sees the word above. Who said it before may have looked before too, and lie down at
+        // any later time, for ever: so they are woken until none is left, however long the kernel keeps one from running.
+        loop {
             let _ = futex::wake(self.word(Word::Submitted), futex::Flags::empty(), i32::MAX as u32);
             if self.word(Word::Sleepers).load(Ordering::SeqCst) == 0 {
-                break;
+                return;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
-fn unpack([first, offset, at, _]: [u64; 4]) -> Entry {
+fn unpack([first, offset, at, file]: [u64; 4]) -> Entry {
     Entry {
         op: match first >> 56 {
             0 => Op::Read,
             1 => Op::Write,
             _ => Op::Flush,
         },
-        file: FileId((first >> 48 & 0xff) as u16),
+        file: FileId(file as u16),
         slot: (first >> 32) as u16,
         len: first as u32,
         offset,
@@ -291,7 +293,12 @@ impl Drop for Rings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use rand_core::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+    use rustix::fd::OwnedFd;
+    use std::sync::{Arc, Barrier};
+    use std::thread::JoinHandle;
 
     fn rings(depth: u32, memory: u64) -> Arc<Rings> {
         let shape = PortShape { memory, depth };
@@ -303,7 +310,8 @@ mod tests {
     fn entry(slot: u16) -> Entry {
         Entry {
             op: Op::Write,
-            file: FileId(3),
+            // More files than a byte can number.
+            file: FileId(300),
             slot,
             len: 8192,
             offset: 1 << 40 | u64::from(slot),
@@ -324,26 +332,44 @@ mod tests {
         assert!(rings.place(8192, 1).is_none() && rings.place(u64::MAX, 2).is_none() && rings.place(0, 8192).is_some());
     }
 
+    /// Threads that do what is submitted until the rings stop, and ring the bell where they must.
+    fn workers(rings: &Arc<Rings>, bell: &Arc<OwnedFd>) -> Vec<JoinHandle<()>> {
+        let work = |_| {
+            let (rings, bell) = (Arc::clone(rings), Arc::clone(bell));
+            std::thread::spawn(move || {
+                while let Some(taken) = rings.take() {
+                    if rings.complete(taken.slot, Err(IoFault::Errno(i32::from(taken.slot) + 1))) {
+                        rustix::io::write(&*bell, &1u64.to_ne_bytes()).unwrap();
+                    }
+                }
+            })
+        };
+        (0..4).map(work).collect()
+    }
+
+    /// Sleeps as a port does; a bell that does not ring within ten seconds was lost.
+    fn sleep(bell: &OwnedFd) {
+        let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
+        let rang = poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&limit)).unwrap();
+        assert_eq!(rang, 1, "what was waited for has ended, and nobody rang");
+        rustix::io::read(bell, &mut [0; 8]).unwrap();
+    }
+
     #[test]
-    fn many_threads_lose_and_double_nothing() {
+    fn many_threads_lose_and_double_nothing_and_wake_who_sleeps() {
         const DEPTH: u32 = 16;
         const ROUNDS: u32 = 20_000;
         let rings = rings(DEPTH, 4096);
-        let threads: Vec<_> = (0..4)
-            .map(|_| {
-                let rings = Arc::clone(&rings);
-                std::thread::spawn(move || {
-                    while let Some(taken) = rings.take() {
-                        rings.complete(taken.slot, Err(IoFault::Errno(i32::from(taken.slot) + 1)));
-                    }
-                })
-            })
-            .collect();
+        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let threads = workers(&rings, &bell);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(20);
         let (mut free, mut collected): (Vec<u16>, u32) = ((0..DEPTH as u16).collect(), 0);
-        let mut submitted = 0;
+        let (mut submitted, mut slept) = (0, 0);
         while collected < ROUNDS {
+            let batch = 1 + random.next_u32() % DEPTH;
             let mut fresh = 0;
             while submitted < ROUNDS
+                && fresh < batch
                 && let Some(slot) = free.pop()
             {
                 rings.submit(&entry(slot));
@@ -351,15 +377,49 @@ mod tests {
                 fresh += 1;
             }
             rings.kick(fresh);
-            while let Some((slot, result)) = rings.collect(collected) {
-                assert_eq!(result, Err(IoFault::Errno(i32::from(slot) + 1)));
-                assert!(!free.contains(&slot), "slot {slot} came back twice");
-                free.push(slot);
-                collected += 1;
+            let wanted = 1 + random.next_u32() % (submitted - collected);
+            let until = collected.wrapping_add(wanted);
+            loop {
+                rings.will_wait(until);
+                while let Some((slot, result)) = rings.collect(collected) {
+                    assert_eq!(result, Err(IoFault::Errno(i32::from(slot) + 1)));
+                    assert!(!free.contains(&slot), "slot {slot} came back twice");
+                    free.push(slot);
+                    collected += 1;
+                }
+                if collected >= until {
+                    break;
+                }
+                sleep(&bell);
+                slept += 1;
             }
+            rings.is_awake();
         }
+        assert!(slept > 0, "the collector never slept, so nobody had to wake it");
         rings.stop();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(rings.collect(collected), None);
+    }
+
+    #[test]
+    fn a_thread_that_lies_down_late_is_woken_by_the_stop() {
+        let rings = rings(4, 4096);
+        let looked = Arc::new(Barrier::new(2));
+        let (sleeper, at) = (Arc::clone(&rings), Arc::clone(&looked));
+        // As `take` does it, with the kernel taking the processor away between the look and the sleep.
+        let late = std::thread::spawn(move || {
+            let tail = sleeper.word(Word::Submitted);
+            sleeper.word(Word::Sleepers).fetch_add(1, Ordering::SeqCst);
+            assert_eq!(sleeper.word(Word::Stop).load(Ordering::SeqCst), 0);
+            at.wait();
+            std::thread::sleep(Duration::from_millis(100));
+            let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
+            let woken = futex::wait(tail, futex::Flags::empty(), 0, Some(&limit));
+            sleeper.word(Word::Sleepers).fetch_sub(1, Ordering::SeqCst);
+            woken
+        });
+        looked.wait();
+        rings.stop();
+        assert_eq!(late.join().unwrap(), Ok(()), "it would have slept for ever");
     }
 }

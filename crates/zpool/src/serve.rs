@@ -1,8 +1,8 @@
 //! The server process: answers on the control socket, one question after another, until the other side closes it.
 //!
-//! When the socket closes, whether in good order or because the lab was killed, ports end, pools are exported and the process ends.
-//! A pool that stops because a device failed ends the process at once: nothing of it could be answered any more. Prevents: a pool
-//! that outlives the run, and a lab that waits for ever.
+//! When the socket closes, whether in good order or because the lab was killed, ports end, pools are exported and the process ends;
+//! in a bounded time, whatever it was doing. A pool that stops because a device failed ends the process at once: nothing of it could
+//! be answered any more. Prevents: a pool that outlives the run, and a lab that waits for ever.
 #![allow(unsafe_code)]
 
 use crate::error::Refused;
@@ -13,25 +13,33 @@ use crate::openzfs::pool::Pool;
 use crate::openzfs::{counters, device, layout, patch};
 use crate::serving::Serving;
 use crate::{rings, wire};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Read and write, in the library's numbers.
 const READ_WRITE: i32 = 3;
 /// The least minimum of the cache that the library takes: two of its largest blocks.
 const ARC_MIN_LEAST: u64 = 33 << 20;
-/// How long pools may take to be exported after the other side has gone.
-const EXPORT_TIME: Duration = Duration::from_secs(120);
 /// Exit codes besides 0.
 const STOPPED: i32 = 70;
+/// How often the thread that watches pools looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// So many looks without any device at work, after one has failed: the question is not answered any more. However slow devices are,
+/// one of them is at work while OpenZFS waits for it.
+const STILL: u32 = 30;
 
 /// Pools that a thread looks after. A pool is taken out before it is closed.
 static WATCHED: Mutex<Vec<(String, usize)>> = Mutex::new(Vec::new());
+/// See [`Tuning::export_s`].
+static EXPORT_S: AtomicU32 = AtomicU32::new(120);
+/// The question that is being answered: its number, and how many device operations had failed before it.
+static ASKED: Mutex<Option<(u64, u64)>> = Mutex::new(None);
 
 struct Server {
     library: &'static Library,
@@ -69,8 +77,12 @@ fn say(what: &str) {
 }
 
 fn run(socket: &UnixStream) -> std::io::Result<()> {
+    end_after(socket)?;
     let mut server: Option<Server> = None;
+    let mut number = 0;
     while let Some((ask, fds)) = wire::receive::<Ask>(socket)? {
+        number += 1;
+        asked(Some((number, device::failed())));
         let answer = match (&mut server, ask) {
             (None, Ask::Start(tuning)) => Server::start(tuning).map(|started| {
                 let version = started.library.version.clone();
@@ -82,32 +94,92 @@ fn run(socket: &UnixStream) -> std::io::Result<()> {
             }
             (Some(server), ask) => server.answer(ask, fds),
         };
+        asked(None);
         wire::send(socket, &answer.unwrap_or_else(Answer::Refused), &[])?;
     }
-    std::thread::spawn(|| {
-        std::thread::sleep(EXPORT_TIME);
-        say("the pools could not be exported in time");
-        std::process::exit(STOPPED);
-    });
+    asked(Some((number + 1, device::failed())));
     if let Some(server) = server {
         server.end();
     }
     Ok(())
 }
 
-fn watch(library: &'static Library) {
+fn watched() -> MutexGuard<'static, Vec<(String, usize)>> {
+    WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn asked(question: Option<(u64, u64)>) {
+    *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = question;
+}
+
+/// Ends the process a while after the other side has gone, whatever keeps it: the thread that answers may be in the middle of a
+/// question, and sees the end of the socket only after it.
+fn end_after(socket: &UnixStream) -> std::io::Result<()> {
+    let socket = socket.try_clone()?;
     std::thread::spawn(move || {
         loop {
-            std::thread::sleep(Duration::from_millis(100));
-            let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-            for (name, pool) in watched.iter() {
+            // What it says is for the other thread; only its end is waited for.
+            let mut fds = [PollFd::new(&socket, PollFlags::RDHUP)];
+            let ended = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+            match poll(&mut fds, None) {
+                Ok(_) if fds[0].revents().intersects(ended) => break,
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        std::thread::sleep(Duration::from_secs(EXPORT_S.load(Ordering::Relaxed).into()));
+        stop_now("the pools could not be exported in time");
+    });
+    Ok(())
+}
+
+/// Ends the process without the library's own end, which would wait for its pools.
+fn stop_now(why: &str) -> ! {
+    say(why);
+    // SAFETY: runs nothing of this process any more.
+    unsafe { libc::_exit(STOPPED) }
+}
+
+/// Whether a question hangs on a device that failed: a pool that is only being made, found or closed is in nobody's list.
+#[derive(Default)]
+struct Stillness {
+    /// The number of the question, and how many operations of devices had ended.
+    at: (u64, u64),
+    looks: u32,
+}
+
+impl Stillness {
+    fn look(&mut self) -> bool {
+        let asked = *ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some((number, failed)), Some(ended)) = (asked, device::at_rest()) else {
+            self.looks = 0;
+            return false;
+        };
+        if (number, ended) != self.at || device::failed() == failed {
+            *self = Stillness {
+                at: (number, ended),
+                looks: 0,
+            };
+        }
+        self.looks += 1;
+        self.looks > STILL && device::failed() != failed
+    }
+}
+
+fn watch(library: &'static Library) {
+    std::thread::spawn(move || {
+        let mut stillness = Stillness::default();
+        loop {
+            std::thread::sleep(LOOK);
+            if stillness.look() {
+                stop_now("a device failed, and OpenZFS waits for it");
+            }
+            for (name, pool) in watched().iter() {
                 // SAFETY: a pool is taken out of the list, under its lock, before it is closed.
                 if unsafe { (library.call.spa_suspended)(*pool as Opaque) } != 0 {
-                    say(&format!(
+                    stop_now(&format!(
                         "pool `{name}` has stopped: a device failed and no copy is left"
                     ));
-                    // SAFETY: ends the process without the library's own end, which would wait for the pool.
-                    unsafe { libc::_exit(STOPPED) };
                 }
             }
         }
@@ -132,6 +204,7 @@ impl Server {
                 "let the minimum be 33 MiB or more, and less than the maximum",
             ));
         }
+        EXPORT_S.store(tuning.export_s, Ordering::Relaxed);
         let library: &'static Library = Box::leak(Box::new(Library::load()?));
         patch::replace(library, &device::ours())?;
         let nowhere = c"/nonexistent/zpool.cache".as_ptr();
@@ -226,8 +299,7 @@ impl Server {
 
     /// A pool is open from now on.
     fn take(&mut self, name: String, pool: Pool) {
-        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-        watched.push((name.clone(), pool.address()));
+        watched().push((name.clone(), pool.address()));
         self.pools.insert(name, pool);
     }
 
@@ -242,10 +314,9 @@ impl Server {
         {
             self.idle(&file)?;
         }
-        WATCHED
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|(watched, _)| watched != name);
+        // What is not written yet is written while the pool is watched.
+        self.pool(name)?.sync();
+        watched().retain(|(watched, _)| watched != name);
         self.pools.remove(name).ok_or_else(|| no_pool(name))
     }
 
@@ -316,14 +387,19 @@ impl Server {
     /// Closes everything in good order.
     fn end(mut self) {
         self.ports.clear();
-        WATCHED.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        for (name, pool) in self.pools {
-            // One that failed would not be exported for ever.
-            if pool.is_suspended() {
-                say(&format!("pool `{name}` has stopped and is left as it is"));
-            } else if let Err(error) = pool.export() {
+        let (stopped, sound): (Vec<_>, Vec<_>) = self.pools.into_iter().partition(|(_, pool)| pool.is_suspended());
+        watched().retain(|(name, _)| sound.iter().any(|(sound, _)| sound == name));
+        for (name, pool) in sound {
+            // What is not written yet is written while the pool is watched.
+            pool.sync();
+            watched().retain(|(watched, _)| *watched != name);
+            if let Err(error) = pool.export() {
                 say(&error.to_string());
             }
+        }
+        if let Some((name, _)) = stopped.first() {
+            // The library's own end would wait for it for ever.
+            stop_now(&format!("pool `{name}` has stopped and is left as it is"));
         }
         // SAFETY: nothing of the library is in use any more.
         unsafe { (self.library.call.kernel_fini)() };

@@ -129,7 +129,7 @@ fn all(
         around.doing(phase, &format!(" · cut {} of {}", nth + 1, cut.cuts));
         let window = cut.latest.0 - cut.earliest.0;
         let after = Duration::from_nanos(cut.earliest.0 + rng.next_u64() % (window + 1));
-        let power = Power::of(&site.luns, &stand.stack);
+        let power = Power::of(&site.luns, &stand.stack, None);
         let first: Vec<u64> = before
             .next(&last)
             .into_iter()

@@ -49,6 +49,31 @@ pub(crate) struct Running {
     readers: Vec<std::thread::JoinHandle<String>>,
 }
 
+/// Whether OpenZFS can be loaded here; said aloud where it cannot.
+pub(crate) fn has_openzfs() -> bool {
+    let found = zpool::probe(&zpool::Launch::of(env!("CARGO_BIN_EXE_assay").as_ref()));
+    if let Err(error) = &found {
+        // Where `./test` found it installed, a test without it is a failure.
+        assert!(
+            std::env::var_os("ASSAY_TEST_OPENZFS").is_none(),
+            "OpenZFS is installed: {error}"
+        );
+        eprintln!("SKIPPED: {error}");
+    }
+    found.is_ok()
+}
+
+/// Tests that attach loop devices take turns.
+pub(crate) fn turn() -> File {
+    // Somebody else's file there can't be opened to write or create; a lock needs no more than reading.
+    let lock = "/tmp/assay-loop-tests.lock";
+    let turn = File::open(lock)
+        .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
+        .expect("a lock file");
+    turn.lock().expect("the turn");
+    turn
+}
+
 impl Rig {
     /// `None`, with the reason printed, without root or loop devices. A missing tool that `./test` installs is a failure
     /// under `CI=true`.
@@ -67,12 +92,7 @@ impl Rig {
                 return None;
             }
         }
-        // Somebody else's file there can't be opened to write or create; a lock needs no more than reading.
-        let lock = "/tmp/assay-loop-tests.lock";
-        let turn = File::open(lock)
-            .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
-            .expect("a lock file");
-        turn.lock().expect("the turn");
+        let turn = turn();
         // Not in /tmp, which may be memory: direct I/O needs a file system on a disk.
         let dir = tempfile::Builder::new()
             .prefix("assay-test-")

@@ -158,11 +158,6 @@ pub(super) fn check(written: &WrittenStudy, study: &Study, findings: &mut Findin
             );
             findings.add(&w.span, message, "use stacks on LUN sets that have a model");
         }
-        if matches!(stack.kind, StackKind::Zfs(_)) {
-            let message = format!("the power of stack {:?} cannot be cut in this version", stack.name);
-            let cure = "leave the stack out; that kills of its process lose nothing is tested apart (docs/zfs.md)";
-            findings.add(&w.span, message, cure);
-        }
         for name in stack.data.iter().chain(&stack.redo) {
             let Some(set) = study.luns.iter().find(|set| set.name == *name) else {
                 continue;

@@ -39,6 +39,10 @@ pub(crate) struct Device {
 static DEVICES: Mutex<Vec<Arc<Device>>> = Mutex::new(Vec::new());
 static FAULTS: Mutex<Vec<Planted>> = Mutex::new(Vec::new());
 static ARMED: AtomicBool = AtomicBool::new(false);
+/// Operations of devices that were begun, that ended, and that ended by failing, since the process began.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+static ENDED: AtomicU64 = AtomicU64::new(0);
+static FAILED: AtomicU64 = AtomicU64::new(0);
 
 struct Planted {
     fault: DeviceFault,
@@ -72,6 +76,17 @@ pub(crate) fn plant(fault: Option<DeviceFault>) {
         None => faults.clear(),
     }
     ARMED.store(!faults.is_empty(), Ordering::Release);
+}
+
+/// Operations of all devices that have ended, when none is under way.
+pub(crate) fn at_rest() -> Option<u64> {
+    let ended = ENDED.load(Ordering::SeqCst);
+    (BEGUN.load(Ordering::SeqCst) == ended).then_some(ended)
+}
+
+/// Operations of all devices that have failed.
+pub(crate) fn failed() -> u64 {
+    FAILED.load(Ordering::Relaxed)
 }
 
 /// What each device has done.
@@ -186,14 +201,15 @@ extern "C" fn pread(file: *mut Opened, into: *mut u8, bytes: usize, offset: i64,
         // SAFETY: the library gave `bytes` bytes there, or the aligned stand-in has as many.
         unsafe { libc::pread64(opened.fd, buffer.add(done).cast(), bytes - done, offset + done as i64) }
     };
+    let _under_way = opened.under_way();
     match fault(opened, DeviceOp::Read) {
-        Some(FaultDone::Error(errno)) => return errno,
+        Some(FaultDone::Error(errno)) => return opened.failed(errno),
         Some(FaultDone::Lost) => {
             // SAFETY: as above.
             unsafe { into.write_bytes(0, bytes) };
             return ended(bytes, bytes, left);
         }
-        None => {}
+        Some(FaultDone::Held) | None => {}
     }
     let moved = if opened.needs_copy(into, bytes) {
         aligned(bytes, |buffer| {
@@ -215,10 +231,11 @@ extern "C" fn pwrite(file: *mut Opened, from: *const u8, bytes: usize, offset: i
         // SAFETY: as for reads.
         unsafe { libc::pwrite64(opened.fd, buffer.add(done).cast(), bytes - done, offset + done as i64) }
     };
+    let _under_way = opened.under_way();
     match fault(opened, DeviceOp::Write) {
-        Some(FaultDone::Error(errno)) => return errno,
+        Some(FaultDone::Error(errno)) => return opened.failed(errno),
         Some(FaultDone::Lost) => return opened.finish(DeviceOp::Write, bytes, offset, Ok(bytes), left),
-        None => {}
+        Some(FaultDone::Held) | None => {}
     }
     let moved = if opened.needs_copy(from, bytes) {
         aligned(bytes, |buffer| {
@@ -235,12 +252,13 @@ extern "C" fn pwrite(file: *mut Opened, from: *const u8, bytes: usize, offset: i
 extern "C" fn fsync(file: *mut Opened, _flags: c_int) -> c_int {
     // SAFETY: an open file of ours.
     let opened = unsafe { &*file };
+    let _under_way = opened.under_way();
     match fault(opened, DeviceOp::Flush) {
-        Some(FaultDone::Error(errno)) => return errno,
+        Some(FaultDone::Error(errno)) => return opened.failed(errno),
         Some(FaultDone::Lost) => {}
         // SAFETY: an open descriptor.
-        None if unsafe { libc::fdatasync(opened.fd) } < 0 => return errno(),
-        None => {}
+        Some(FaultDone::Held) | None if unsafe { libc::fdatasync(opened.fd) } < 0 => return opened.failed(errno()),
+        Some(FaultDone::Held) | None => {}
     }
     if let Some(device) = &opened.device {
         device.counters.count(DeviceOp::Flush, 0, 0);
@@ -273,7 +291,20 @@ extern "C" fn pseudo_random(into: *mut u8, bytes: usize) -> c_int {
 
 fn fault(opened: &Opened, op: DeviceOp) -> Option<FaultDone> {
     let device = opened.device.as_ref()?;
-    ARMED.load(Ordering::Acquire).then(|| fault_of(device, op)).flatten()
+    let fault = ARMED.load(Ordering::Acquire).then(|| fault_of(device, op)).flatten();
+    while fault == Some(FaultDone::Held) {
+        std::thread::park();
+    }
+    fault
+}
+
+/// An operation of a device.
+struct UnderWay;
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        ENDED.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl Opened {
@@ -288,10 +319,23 @@ impl Opened {
         copied
     }
 
+    /// Counts an operation as under way for as long as what is given lives.
+    fn under_way(&self) -> Option<UnderWay> {
+        self.device.is_some().then(|| {
+            BEGUN.fetch_add(1, Ordering::SeqCst);
+            UnderWay
+        })
+    }
+
+    fn failed(&self, errno: c_int) -> c_int {
+        FAILED.fetch_add(u64::from(self.device.is_some()), Ordering::Relaxed);
+        errno
+    }
+
     fn finish(&self, op: DeviceOp, bytes: usize, offset: i64, moved: Result<usize, c_int>, left: *mut isize) -> c_int {
         let moved = match moved {
             Ok(moved) => moved,
-            Err(errno) => return errno,
+            Err(errno) => return self.failed(errno),
         };
         if let Some(device) = &self.device {
             device.counters.count(op, offset as u64, moved as u64);

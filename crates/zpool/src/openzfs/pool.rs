@@ -227,7 +227,13 @@ impl Pool {
         // SAFETY: lists of ours, which the library copies.
         let made = unsafe { (library.call.spa_create)(c(&spec.name).as_ptr(), root.raw(), props.raw(), no, no) };
         match made {
-            0 => Pool::open(library, &spec.name, !spec.log.is_empty(), locks),
+            0 => match Pool::open(library, &spec.name, !spec.log.is_empty(), locks) {
+                Ok(pool) => Ok(pool),
+                Err(error) => {
+                    close(library, &spec.name);
+                    Err(error)
+                }
+            },
             libc::EEXIST => {
                 let what = format!("a pool `{}` is open already", spec.name);
                 Err(Refused::errno(&what, made, "take another name, or export it first"))
@@ -291,14 +297,31 @@ impl Pool {
             0 => {}
             e => return Err(Refused::errno(&format!("import pool `{name}`"), e, CURE)),
         }
-        // SAFETY: the pool is open, and so are its devices.
-        let mut pool = Pool::open(library, name, false, locks)?;
-        // SAFETY: the open pool.
-        pool.has_log_device = unsafe { (library.call.spa_has_slogs)(pool.spa) } != 0;
-        for file in datasets(library, name)? {
-            pool.open_file(&file)?;
+        let mut pool = match Pool::open(library, name, false, locks) {
+            Ok(pool) => pool,
+            Err(error) => {
+                close(library, name);
+                return Err(error);
+            }
+        };
+        // A pool that stayed open would be nobody's: not watched, not exported, and its devices no longer locked.
+        match pool.open_files() {
+            Ok(()) => Ok(pool),
+            Err(error) => {
+                let _ = pool.export();
+                Err(error)
+            }
         }
-        Ok(pool)
+    }
+
+    /// Opens all its files; their logs are replayed.
+    fn open_files(&mut self) -> Result<(), Refused> {
+        // SAFETY: the open pool.
+        self.has_log_device = unsafe { (self.library.call.spa_has_slogs)(self.spa) } != 0;
+        for file in datasets(self.library, &self.name)? {
+            self.open_file(&file)?;
+        }
+        Ok(())
     }
 
     fn open(
@@ -427,6 +450,12 @@ impl Pool {
             synced_txg: unsafe { (self.library.call.spa_last_synced_txg)(self.spa) },
         }
     }
+}
+
+/// Closes a pool that nobody holds.
+fn close(library: &Library, name: &str) {
+    // SAFETY: a terminated string; a pool that is not open is an error, which changes nothing.
+    unsafe { (library.call.spa_export)(c(name).as_ptr(), std::ptr::null_mut(), 1, 0) };
 }
 
 unsafe extern "C" fn note_dataset(name: *const c_char, argument: Opaque) -> i32 {

@@ -17,12 +17,21 @@ pub(crate) struct Rig {
     pub(crate) launch: Launch,
 }
 
+/// Said aloud; where `./test` found the library installed, a test without it is a failure.
+fn skipped(error: &zpool::ZpoolError) {
+    assert!(
+        std::env::var_os("ASSAY_TEST_OPENZFS").is_none(),
+        "OpenZFS is installed: {error}"
+    );
+    eprintln!("SKIPPED: {error}");
+}
+
 impl Rig {
     /// Devices of 256 MiB; `None`, said aloud, where OpenZFS's library is not installed.
     pub(crate) fn new(devices: usize) -> Option<Rig> {
         let launch = Launch::program(env!("CARGO_BIN_EXE_assay-zpool").as_ref());
         if let Err(error) = zpool::probe(&launch) {
-            eprintln!("SKIPPED: {error}");
+            skipped(&error);
             return None;
         }
         let dir = tempfile::Builder::new()
