@@ -122,17 +122,19 @@ fn real_rate(dir: &Path, model: Box<dyn DeviceModel>, load: Load) -> (f64, f64) 
     )
 }
 
-fn models() -> Vec<(&'static str, fn() -> Box<dyn DeviceModel>, Load)> {
+type Make = fn() -> Box<dyn DeviceModel>;
+
+fn models() -> Vec<(&'static str, Make, Load)> {
     let load = |depth, len, random, seconds| Load {
         depth,
         len,
         random,
         seconds,
     };
-    let hdd: fn() -> Box<dyn DeviceModel> = || Box::new(Hdd::new(hdd_preset("hdd-7200").unwrap(), LUN_BYTES));
-    let volume: fn() -> Box<dyn DeviceModel> = || Box::new(Volume::new(volume_preset("gp3").unwrap(), 1));
+    let hdd: Make = || Box::new(Hdd::new(hdd_preset("hdd-7200").unwrap(), LUN_BYTES));
+    let volume: Make = || Box::new(Volume::new(volume_preset("gp3").unwrap(), 1));
     // Its cache holds nothing to speak of: reads come from the disks behind.
-    let array: fn() -> Box<dyn DeviceModel> = || {
+    let array: Make = || {
         let parameters = ArrayParameters {
             read_cache_bytes: MIB,
             ..array_preset("array-cached").unwrap()
