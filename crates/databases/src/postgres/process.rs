@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_dea
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -112,6 +112,19 @@ pub(super) fn children_of(pid: u32) -> Vec<u32> {
         .filter_map(|e| e.file_name().to_str()?.parse().ok())
         .filter(|child| stat_field(*child, 1) == Some(pid.into()))
         .collect()
+}
+
+/// Files of the server's dynamic shared memory that a process has in its memory; a process that is killed can't remove them.
+pub(super) fn shared_memory_of(pid: u32) -> Vec<PathBuf> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mut files: Vec<PathBuf> = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .filter(|path| path.starts_with("/dev/shm/PostgreSQL."))
+        .map(PathBuf::from)
+        .collect();
+    files.dedup();
+    files
 }
 
 /// Sends a signal to a process that may be gone.

@@ -330,6 +330,7 @@ impl Server {
 
     /// Kills it, all processes at once, as a loss of power would: nothing is written any more.
     pub fn crash(mut self) {
+        let shared = process::shared_memory_of(self.child.pid);
         let children = process::children_of(self.child.pid);
         let of: Vec<_> = children.iter().map(|pid| (*pid, process::start_of(*pid))).collect();
         process::signal(self.child.pid, Signal::KILL);
@@ -339,6 +340,10 @@ impl Server {
             }
         }
         self.child.wait(STOP_PATIENCE);
+        // A server that is started again would remove it; not every one is.
+        for file in shared {
+            let _ = std::fs::remove_file(file);
+        }
     }
 }
 
