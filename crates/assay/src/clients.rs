@@ -31,6 +31,11 @@ impl Clients {
         }
     }
 
+    /// The process that the server's others come from.
+    pub(crate) fn server(&self) -> Option<u32> {
+        self.server
+    }
+
     pub(crate) fn start(&mut self) {
         let Some(pid) = self.server else { return };
         self.began = FamilyCpu::of(pid);

@@ -2,6 +2,7 @@
 //!
 //! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
 
+use crate::beside::{self, Beside};
 use crate::clients::Clients;
 use crate::device_faults::DeviceFaults;
 use crate::device_models::DeviceModels;
@@ -95,7 +96,7 @@ pub(crate) struct Host<'a> {
     mounts: Vec<PathBuf>,
     /// 0 not enforced, 1 cgroup v1, 2 cgroup v2; with the budget.
     budget: Option<(u64, u8)>,
-    began: Option<(Snapshot, Watch)>,
+    began: Option<(Snapshot, Watch, Beside)>,
     /// What the stack has lost, if anything: such a phase does not count.
     health: &'a Health<'a>,
     /// Nearest devices that are counted apart too: source and target of a copy, data and log.
@@ -112,6 +113,8 @@ pub(crate) struct Host<'a> {
     models: DeviceModels<'a>,
     /// What goes wrong with them.
     faults: DeviceFaults,
+    /// Nearest devices of the data, to be held against each other.
+    data_devices: Vec<String>,
     /// Processes that run pools of the stack, with what they had counted before the phase.
     pools: Vec<(&'a Zpool, Counted)>,
 }
@@ -138,6 +141,7 @@ impl<'a> Host<'a> {
             clients: None,
             models: DeviceModels::new(Vec::new()),
             faults: DeviceFaults::default(),
+            data_devices: Vec::new(),
             pools: Vec::new(),
         }
     }
@@ -151,6 +155,7 @@ impl<'a> Host<'a> {
     /// Counts the devices of the data and those of the redo log apart, if they are apart.
     pub(crate) fn with_log(mut self, data: &Devices, log: &Devices) -> Host<'a> {
         self.sides = Side::both((data, Side::DATA), (log, Side::LOG));
+        self.data_devices.clone_from(&data.near);
         self
     }
 
@@ -231,7 +236,8 @@ impl Host<'_> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.models.begin()?;
-        self.began = Some((Snapshot::take(&all)?, watch));
+        let beside = Beside::begin(self.clients.as_ref().and_then(Clients::server));
+        self.began = Some((Snapshot::take(&all)?, watch, beside));
         if let Some(clients) = &mut self.clients {
             clients.start();
         }
@@ -241,7 +247,7 @@ impl Host<'_> {
 
     /// At most so long have so many users together waited for the nearest devices since the start; `None` where none is seen.
     pub(crate) fn waited_ns_most(&self, users: u32) -> anyhow::Result<Option<u64>> {
-        let Some((before, _)) = &self.began else {
+        let Some((before, ..)) = &self.began else {
             return Ok(None);
         };
         let delta = Snapshot::take(&self.devices.all())?.since(before);
@@ -277,7 +283,7 @@ impl Host<'_> {
 
     /// What was seen since the start.
     pub(crate) fn stop(&mut self) -> anyhow::Result<Seen> {
-        let (before, watch) = self.began.take().context("a phase ended that had not begun")?;
+        let (before, watch, beside) = self.began.take().context("a phase ended that had not begun")?;
         let delta = Snapshot::take(&self.devices.all())?.since(&before);
         let watched = watch.stop();
         let of_clients = self.clients.as_mut().map(|clients| clients.stop(&delta));
@@ -294,7 +300,12 @@ impl Host<'_> {
             Some(measures) => seen.measures.extend(measures),
             None => seen.measures.push((Measure::StackDataCopies, self.copies)),
         }
-        seen.measures.extend(host_of(&delta, &watched));
+        let (others, looking_ns) = beside.end(&delta);
+        seen.measures.extend(others);
+        let (unlike, remark) = beside::slowest_lun(&self.data_devices, &delta);
+        seen.measures.extend(unlike);
+        seen.remarks.extend(remark);
+        seen.measures.extend(host_of(&delta, &watched, looking_ns));
         seen.measures
             .extend(memory_of(&delta, &watched, self.budget, self.devices.bytes()));
         if let Some(bytes) = server_bytes {
@@ -417,7 +428,7 @@ fn used_bytes(mounts: &[PathBuf]) -> Option<u64> {
 }
 
 /// Processors, pressure, and what observing cost.
-fn host_of(delta: &Delta, watched: &Watched) -> Vec<(Measure, f64)> {
+fn host_of(delta: &Delta, watched: &Watched, looking_ns: u64) -> Vec<(Measure, f64)> {
     let mut measures = vec![
         (Measure::CpuBusyNs, delta.cpu.all.busy_ns() as f64),
         (
@@ -429,7 +440,10 @@ fn host_of(delta: &Delta, watched: &Watched) -> Vec<(Measure, f64)> {
             (delta.cpu.all.system_ns + delta.cpu.all.irq_ns + delta.cpu.all.softirq_ns) as f64,
         ),
         (Measure::CpuCores, delta.cpu.each.len() as f64),
-        (Measure::ObserverCpuNs, (watched.cost.cpu_ns + delta.cost_cpu_ns) as f64),
+        (
+            Measure::ObserverCpuNs,
+            (watched.cost.cpu_ns + delta.cost_cpu_ns + looking_ns) as f64,
+        ),
     ];
     let mut add = |measure, value: Option<f64>| measures.extend(value.map(|v| (measure, v)));
     add(Measure::CpuIdleShare, delta.cpu.idle_share());

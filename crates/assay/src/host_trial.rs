@@ -11,6 +11,7 @@ use crate::inject;
 use crate::pooled::Pooled;
 use crate::rebalance::Regroup;
 use crate::result_file;
+use crate::sampled;
 use crate::site::{self, Turn};
 use crate::sizes::Sizes;
 use crate::sql;
@@ -275,6 +276,9 @@ impl Trial<'_> {
         if self.first && loads {
             result_file::facts(ledger, &stand.scope(), stand.granted()?)?;
             result_file::facts(ledger, &stand.scope(), beside.facts)?;
+        }
+        if self.first && loads {
+            result_file::facts(ledger, &stand.scope(), sampled::facts(&mut instance, turn.block.seed)?)?;
         }
         if loads {
             record_extents(&mut instance, &files, self.id, ledger, "loaded")?;

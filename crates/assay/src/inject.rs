@@ -7,17 +7,34 @@ const EIO: i32 = 5;
 
 /// Whether anything is planted at all.
 pub(crate) fn is_planted(inject: &Inject) -> bool {
-    inject.late > 0.0 || inject.error_at.is_some() || inject.flush_lost
+    inject.late > 0.0
+        || inject.error_at.is_some()
+        || inject.flush_lost
+        || inject.short_at.is_some()
+        || inject.stall_at.is_some()
 }
 
 /// In words, for every report.
 pub(crate) fn words(inject: &Inject) -> Option<String> {
     let mut words = Vec::new();
     if inject.late > 0.0 {
-        words.push(format!("a device slowed down by {:.0} %", inject.late * 100.0));
+        let from = match inject.late_from {
+            0 => String::new(),
+            nth => format!(" from I/O number {nth} on"),
+        };
+        words.push(format!("a device slowed down by {:.0} %{from}", inject.late * 100.0));
     }
     if let Some(n) = inject.error_at {
         words.push(format!("I/O number {n} fails with EIO"));
+    }
+    if let Some(n) = inject.short_at {
+        words.push(format!("of I/O number {n} only a part is done"));
+    }
+    if let Some(n) = inject.stall_at {
+        words.push(format!(
+            "the device stands still for {} at I/O number {n}",
+            inject.stall
+        ));
     }
     if inject.flush_lost {
         words.push("flushes are answered and not done".to_string());
@@ -30,10 +47,20 @@ pub(crate) fn words(inject: &Inject) -> Option<String> {
 pub(crate) fn planted<P: Port>(port: P, inject: Inject, seed: u64) -> FaultPort<P> {
     let mut rules = Vec::new();
     if inject.late > 0.0 {
-        rules.push(FaultRule::always(Fault::Slow { share: inject.late }));
+        rules.push(FaultRule::nth(
+            Fault::Slow { share: inject.late },
+            None,
+            inject.late_from,
+        ));
     }
     if let Some(nth) = inject.error_at {
         rules.push(FaultRule::nth(Fault::Error(EIO), None, nth));
+    }
+    if let Some(nth) = inject.short_at {
+        rules.push(FaultRule::nth(Fault::Short, None, nth));
+    }
+    if let Some(nth) = inject.stall_at {
+        rules.push(FaultRule::nth(Fault::Stall { ns: inject.stall.0 }, None, nth));
     }
     if inject.flush_lost {
         rules.push(FaultRule {

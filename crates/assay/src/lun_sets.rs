@@ -128,6 +128,16 @@ impl LunSets {
     fn describe_devices(&mut self, set: &str, paths: &[PathBuf], devices: &BTreeMap<PathBuf, DeviceFacts>) {
         let known: Vec<DeviceFacts> = paths.iter().filter_map(|p| devices.get(p).cloned()).collect();
         for (number, facts) in known.iter().enumerate() {
+            // Before anything is written: how much of a file under a loop device is really there.
+            let name = facts
+                .path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let backing = observers::device_facts(&name).into_iter();
+            let backing: Vec<(String, String)> = backing.filter(|(key, _)| key.starts_with("loop backing")).collect();
+            self.facts.push((format!("lun:{set}:{number}"), backing));
             self.facts.push((
                 format!("lun:{set}:{number}"),
                 vec![

@@ -2,6 +2,7 @@
 
 mod acknowledged;
 mod ageing;
+mod beside;
 mod ceiling;
 mod cli;
 mod clients;
@@ -30,6 +31,7 @@ mod rebalance;
 mod record;
 mod result_file;
 mod run;
+mod sampled;
 mod signals;
 mod site;
 mod sizes;

@@ -71,6 +71,10 @@ impl ModelTrial<'_> {
             } else {
                 Instance::open(vec![port], &files(), sizes.settings)?.0
             };
+            if first == 0 && self.around.turn.block.number == 0 {
+                let facts = crate::sampled::facts(&mut instance, self.around.turn.block.seed)?;
+                crate::result_file::facts(ledger, &format!("stack:{}", self.around.stack), facts)?;
+            }
             let mut seen = ModelSurroundings::default();
             let leg = trial::phases(&mut instance, &mut seen, self.around, ledger, first, None)?;
             let Leg::Copy(ordinal) = leg else { return Ok(()) };

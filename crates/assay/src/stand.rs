@@ -18,6 +18,7 @@ use ledger::Ledger;
 use pages::Files;
 use plan::{CopyTarget, PhaseKind, Stack, Study};
 use stacks::{Built, Place};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use targets::{Access, FileId, OpenSpec, Port, TargetError, Way};
 use zpool::ZpoolPort;
@@ -329,6 +330,17 @@ impl Stand {
             ("nearest devices".to_string(), devices.near.join(", ")),
             ("lowest visible devices".to_string(), devices.low.join(", ")),
         ];
+        let said = |name: &String| {
+            let facts = observers::device_facts(name).into_iter();
+            facts
+                .filter(|(key, _)| key == "read ahead KiB")
+                .map(|(_, value)| value)
+                .next()
+        };
+        let ahead: BTreeSet<String> = devices.near.iter().filter_map(said).collect();
+        if !ahead.is_empty() {
+            facts.push(("read-ahead KiB".to_string(), Vec::from_iter(ahead).join(", ")));
+        }
         let notes = devices.notes.iter().enumerate();
         facts.extend(notes.map(|(i, note)| (format!("note {}", i + 1), note.clone())));
         result_file::facts(ledger, &self.scope(), facts)?;

@@ -334,17 +334,40 @@ fn kind(phase: &Phase) -> PhaseKind {
 }
 
 /// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number of distinct pages after that
-/// many uniform draws, n (1 - exp(-draws / n)) (the occupancy problem); a hot spot would touch fewer.
+/// many uniform draws from a range, n (1 - exp(-draws / n)) (the occupancy problem), range by range: hot spot, hot schema, the rest.
 fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
     let data = shape.data_bytes();
-    match &phase.kind {
-        plan::PhaseKind::Scan(_) => counters.multiblock_read_bytes.min(data),
-        plan::PhaseKind::Copy(_) | plan::PhaseKind::Age(_) => data,
-        plan::PhaseKind::Tpcc(_) | plan::PhaseKind::Bulk(_) => 0,
-        plan::PhaseKind::Random(_) | plan::PhaseKind::Rebalance(_) | plan::PhaseKind::PowerCut(_) => {
-            let pages = shape.pages() as f64;
-            let distinct = pages * -(-(counters.logical_reads as f64) / pages).exp_m1();
-            (distinct * f64::from(shape.page_bytes)) as u64
+    let random = match &phase.kind {
+        plan::PhaseKind::Scan(_) => return counters.multiblock_read_bytes.min(data),
+        plan::PhaseKind::Copy(_) | plan::PhaseKind::Age(_) => return data,
+        plan::PhaseKind::Tpcc(_) | plan::PhaseKind::Bulk(_) => return 0,
+        plan::PhaseKind::Random(random) => Some(random),
+        plan::PhaseKind::Rebalance(rebalance) => Some(&rebalance.work),
+        plan::PhaseKind::PowerCut(_) => None,
+    };
+    let (all, draws) = (shape.pages() as f64, counters.logical_reads as f64);
+    let one_in = |frequency: u32| {
+        if frequency == 0 {
+            0.0
+        } else {
+            1.0 / f64::from(frequency)
         }
-    }
+    };
+    let spot = random.and_then(|random| random.hotspot).map_or((0.0, 0.0), |spot| {
+        let pages = spot.size.0.div_ceil(u64::from(shape.page_bytes)) * u64::from(shape.schemas);
+        (one_in(spot.frequency), (pages as f64).min(all))
+    });
+    let schema = random.map_or(0.0, |random| one_in(random.hot_schema_frequency));
+    let rest = (1.0 - spot.0) * (1.0 - schema);
+    let ranges = [
+        spot,
+        ((1.0 - spot.0) * schema, f64::from(shape.pages_per_schema)),
+        (rest, all),
+    ];
+    let distinct = |(share, pages): (f64, f64)| match pages > 0.0 {
+        true => pages * -(-(draws * share) / pages).exp_m1(),
+        false => 0.0,
+    };
+    let pages = ranges.into_iter().map(distinct).sum::<f64>().min(all);
+    (pages * f64::from(shape.page_bytes)) as u64
 }

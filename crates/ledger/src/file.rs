@@ -119,7 +119,8 @@ impl Ledger {
             add_later(&transaction)?;
             transaction.execute_batch(
                 "UPDATE trial SET status = 'interrupted' WHERE status = 'running';
-                 UPDATE study SET ended_unix_ns = NULL, ended_reason = NULL;",
+                 UPDATE study SET ended_unix_ns = NULL, ended_reason = NULL;
+                 DELETE FROM seal;",
             )?;
             transaction.commit()
         });
@@ -145,7 +146,11 @@ impl Ledger {
         ledger.check()?;
         ledger.tune()?;
         let act = ledger.connection.transaction().and_then(|transaction| {
+            let unsealed = read_version(&transaction)?.1 < 5;
             add_later(&transaction)?;
+            if unsealed {
+                crate::seal::none(&transaction)?;
+            }
             transaction.commit()
         });
         act.map_err(|source| sorted(path, "add the tables of what is imported", source))?;

@@ -175,6 +175,17 @@ measures! {
     PoolFragmentationPercent, "pool.fragmentation", "percent", "fragmentation of the free space of the data's pool, as OpenZFS tells it";
     PoolProcessBytes, "pool.process_bytes", "bytes", "resident memory of the process that runs OpenZFS, at the end of the phase";
     WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
+    CpuStealShare, "cpu.steal_share", "share", "share of all processors' time that the hypervisor gave to others though it was wanted here";
+    CpuOthersShare, "cpu.others_share", "share", "share of all processors' time that went to neither the tool, its children, a database server, kernel threads nor interrupts";
+    CpuThrottledShare, "cpu.throttled_share", "share", "time that a limit on processor time held the tool's control group back, summed over processors, over the time observed";
+    CpuThermalThrottles, "cpu.thermal_throttles", "events", "how often a processor was slowed down for heat, as far as the kernel counts it";
+    OthersReadBytes, "others.read_bytes", "bytes", "bytes that other processes of the host read from block devices, whichever they were, as far as they may be seen: without root the user's own";
+    OthersWriteBytes, "others.write_bytes", "bytes", "bytes that other processes of the host sent to block devices or made dirty in the page cache";
+    ClockStepNs, "clock.step_ns", "ns", "how far the wall clock was set during the phase; durations are of a clock that is never set";
+    ClockSleptNs, "clock.slept_ns", "ns", "how long the host slept during the phase";
+    LunServiceNsSlowest, "lun.service_ns_slowest", "ns", "mean time of a request on the slowest nearest device of the data LUNs";
+    LunSlowest, "lun.slowest", "place", "which of the nearest devices of the data LUNs that was, by their names, from 0";
+    LunServiceNsFellows, "lun.service_ns_fellows", "ns", "median of that over the other devices of the set";
 }
 
 impl Measure {

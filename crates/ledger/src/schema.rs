@@ -9,14 +9,15 @@
 pub const APPLICATION_ID: i64 = 0x4153_5359;
 
 /// Version of the schema: version 2 added the tables of what was imported ([`crate::imported`]), version 3 that of how files lie
-/// ([`crate::file_layout`]), version 4 those of real databases ([`crate::sql_rows`]).
-pub const SCHEMA_VERSION: i64 = 4;
+/// ([`crate::file_layout`]), version 4 those of real databases ([`crate::sql_rows`]), version 5 the seal ([`crate::Seal`]).
+pub const SCHEMA_VERSION: i64 = 5;
 
 /// What later versions added; each statement does nothing where it is there already.
-pub(crate) const LATER: [&str; 3] = [
+pub(crate) const LATER: [&str; 4] = [
     crate::imported::TABLES,
     crate::file_layout::TABLE,
     crate::sql_tables::TABLES,
+    crate::seal::TABLE,
 ];
 
 /// Tables and views of version 1; those of later versions come on top ([`LATER`]).

@@ -179,7 +179,7 @@ impl Ledger {
                 "UPDATE study SET ended_unix_ns = ?1, ended_reason = ?2",
                 params![ending.at_unix_ns, ending.reason],
             )?;
-            Ok(())
+            crate::seal::put(connection)
         })
     }
 

@@ -164,7 +164,7 @@ fn own_dir(root: &Root) -> Option<(CgroupVersion, PathBuf, PathBuf)> {
 }
 
 /// In a container the mounted part may begin at the container's own group, which then is cut off the group's name.
-fn dir_of(root: &Root, mount: &Mount, group: &str) -> Option<(PathBuf, PathBuf)> {
+pub(crate) fn dir_of(root: &Root, mount: &Mount, group: &str) -> Option<(PathBuf, PathBuf)> {
     let group = Path::new(group);
     let inside = group
         .strip_prefix(&mount.root)

@@ -31,6 +31,14 @@ pub fn device_facts_in(root: &Root, device: &str) -> Vec<(String, String)> {
             .and_then(|n| n.checked_mul(crate::diskstats::SECTOR_BYTES))
             .map(|n| n.to_string()),
     );
+    let sectors = |name: &str| value(&own.join(name))?.parse::<u64>().ok();
+    facts.add(
+        "partition start bytes",
+        sectors("start")
+            .filter(|_| disk != device)
+            .and_then(|n| n.checked_mul(crate::diskstats::SECTOR_BYTES))
+            .map(|n| n.to_string()),
+    );
     facts.add("read only", value(&own.join("ro")));
     for (name, file) in [
         ("vendor", "device/vendor"),
@@ -49,6 +57,18 @@ pub fn device_facts_in(root: &Root, device: &str) -> Vec<(String, String)> {
     facts.add("array level", of("md/level"));
     facts.add("array chunk bytes", of("md/chunk_size"));
     facts.add("loop backing file", of("loop/backing_file"));
+    let backing =
+        of("loop/backing_file").and_then(|file| std::fs::metadata(root.place(std::path::Path::new(&file))).ok());
+    facts.add(
+        "loop backing bytes",
+        backing.as_ref().map(|found| found.len().to_string()),
+    );
+    let blocks = |found: &std::fs::Metadata| std::os::unix::fs::MetadataExt::blocks(found);
+    facts.add(
+        "loop backing allocated bytes",
+        backing.map(|found| (blocks(&found) * crate::diskstats::SECTOR_BYTES).to_string()),
+    );
+    facts.add("loop offset bytes", of("loop/offset"));
     facts.add("loop direct I/O", of("loop/dio"));
     facts.add("compression", of("comp_algorithm").map(|text| chosen(&text)));
     facts.add("scheduler", of("queue/scheduler").map(|text| chosen(&text)));

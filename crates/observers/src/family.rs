@@ -37,9 +37,14 @@ impl FamilyCpu {
 
     /// [`of`](Self::of) from a given root.
     pub fn of_in(root: &Root, pid: u32) -> Option<FamilyCpu> {
+        FamilyCpu::of_all_in(root, &family(root, pid)?)
+    }
+
+    /// Of these processes; `None` when there is none.
+    pub(crate) fn of_all_in(root: &Root, processes: &[u32]) -> Option<FamilyCpu> {
         let tick_ns = crate::cpu::tick_ns();
         let mut sum = FamilyCpu::default();
-        for one in family(root, pid)? {
+        for one in processes {
             let Some(stat) = root.proc_text(&format!("{one}/stat")) else {
                 continue;
             };
@@ -48,7 +53,7 @@ impl FamilyCpu {
             sum.system_ns = sum.system_ns.saturating_add(system.saturating_mul(tick_ns));
             sum.processes += 1;
         }
-        Some(sum)
+        (sum.processes > 0).then_some(sum)
     }
 }
 

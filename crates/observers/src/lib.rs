@@ -9,6 +9,7 @@
 //! reset taken for progress, kernel threads left out of the cost, and an observer whose own cost nobody knows.
 
 mod cgroup;
+mod clocks;
 mod cost_delta;
 mod cpu;
 mod delta;
@@ -24,6 +25,7 @@ mod kthreads;
 mod lineage;
 mod memory;
 mod mountinfo;
+mod neighbours;
 mod own;
 mod pressure;
 mod root;
@@ -36,6 +38,7 @@ mod watch;
 mod watch_sources;
 
 pub use cgroup::{Cgroup, CgroupVersion, Limit};
+pub use clocks::{ClockChange, Clocks};
 pub use cost_delta::{CpuDelta, KernelThreadsDelta, OwnDelta};
 pub use cpu::{CpuTimes, SystemCpu};
 pub use delta::Delta;
@@ -49,6 +52,7 @@ pub use idle::{IdleWait, quiet, quiet_in, syncfs, wait_idle, wait_idle_in};
 pub use kthreads::KernelThread;
 pub use lineage::{Backing, DeviceName, Level, Lineage, lineage, lineage_in};
 pub use memory::{Memory, VmCounters};
+pub use neighbours::{Neighbours, NeighboursDelta};
 pub use own::{OwnCounters, OwnIo};
 pub use pressure::{Pressure, Stall};
 pub use root::{Place, Root};

@@ -44,6 +44,7 @@ pub struct OwnIo {
 /// The parts of a `/proc/PID/stat` line that this room uses.
 pub(crate) struct TaskStat<'a> {
     pub(crate) name: &'a str,
+    pub(crate) parent: u64,
     pub(crate) flags: u64,
     pub(crate) faults_major: u64,
     pub(crate) user_ticks: u64,
@@ -72,6 +73,7 @@ pub(crate) fn parse_task(text: &str) -> Option<TaskStat<'_>> {
     }
     Some(TaskStat {
         name,
+        parent: field(4),
         flags: field(9),
         faults_major: field(12),
         user_ticks: field(14),

@@ -247,6 +247,21 @@ fn stack_keys(stack: &Stack) -> Keys {
     if stack.inject.flush_lost {
         keys.push(("inject.flush_lost", "true".to_string()));
     }
+    keys.extend(rare_faults(&stack.inject));
+    keys
+}
+
+/// Only where they are said: few studies have them.
+fn rare_faults(inject: &crate::study::Inject) -> Keys {
+    let mut keys = Vec::new();
+    if inject.late_from > 0 {
+        keys.push(("inject.late_from", inject.late_from.to_string()));
+    }
+    keys.extend(inject.short_at.map(|nth| ("inject.short_at", nth.to_string())));
+    if let Some(nth) = inject.stall_at {
+        keys.push(("inject.stall_at", nth.to_string()));
+        keys.push(("inject.stall", quoted(inject.stall)));
+    }
     keys
 }
 

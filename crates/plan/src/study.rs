@@ -284,6 +284,14 @@ pub struct Inject {
     pub error_at: Option<u64>,
     /// Flushes are answered and not done: a control for power cuts.
     pub flush_lost: bool,
+    /// The I/O of a trial (1-based, the load among them) from which on `late` holds; 0: from the first.
+    pub late_from: u64,
+    /// The I/O of a trial (1-based) of which only a part is done, if any.
+    pub short_at: Option<u64>,
+    /// The I/O of a trial (1-based) at which the device stands still, if any.
+    pub stall_at: Option<u64>,
+    /// For how long.
+    pub stall: Duration,
 }
 
 /// The page engine's parameters.

@@ -28,6 +28,9 @@ const FOREIGN_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 const UNSENT_SHARE_MAX: f64 = 0.01;
 /// More of one processor's time than this, and watching changes what is watched.
 const OBSERVER_SHARE_MAX: f64 = 0.02;
+/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or this.
+const STALLED_OPEN_MAX: f64 = 0.01;
+const STALLED_MAX: f64 = 0.05;
 /// Rounds of the steady-state rule: at least this long, so that a round is more than noise; at most so many.
 const ROUND_NS_MIN: u64 = 1_000_000_000;
 const ROUNDS_MAX: usize = 10;
@@ -41,7 +44,7 @@ pub(crate) struct At<'a> {
 }
 
 impl At<'_> {
-    pub(crate) fn all(&self) -> Vec<Check> {
+    pub(crate) fn all(&self, margin: f64) -> Vec<Check> {
         let found = [
             self.provenance(),
             self.pages(),
@@ -55,11 +58,18 @@ impl At<'_> {
             self.unsent(),
             self.observer(),
             self.populations(),
-            self.stalled(),
+            self.stalled(margin),
         ];
         let mut found: Vec<Check> = found.into_iter().flatten().collect();
-        for (subject, status, figure, threshold, advice) in self.cell.orders.iter().flat_map(crate::order_checks::found)
-        {
+        let more = self.cell.orders.iter().flat_map(crate::order_checks::found);
+        let more = more.chain(crate::beside_checks::found(&self.runs));
+        let curve = self.cell.load_curve.is_some();
+        let more = more.chain(
+            crate::rate_checks::found(self.kind, &self.runs)
+                .into_iter()
+                .filter(|_| !curve),
+        );
+        for (subject, status, figure, threshold, advice) in more {
             found.extend(self.check(subject, status, figure, threshold, advice));
         }
         found
@@ -339,7 +349,7 @@ impl At<'_> {
         )
     }
 
-    fn stalled(&self) -> Option<Check> {
+    fn stalled(&self, margin: f64) -> Option<Check> {
         // Three windows with a pause between them, the middle one slower on purpose.
         if self.kind == PhaseKind::Rebalance || self.cell.load_curve.is_some() {
             return None;
@@ -358,7 +368,15 @@ impl At<'_> {
                 self.runs.len(),
                 nanoseconds(longest_ns as f64)
             );
-            (Status::Note, text)
+            // Of the time of all blocks: from here on stalls alone can make the difference that a verdict speaks of.
+            let all_ns: f64 = self.runs.iter().map(|run| run.run.elapsed_ns as f64).sum();
+            let share = slices as f64 * first.slice_ns as f64 / all_ns.max(1.0);
+            let most = match self.kind {
+                PhaseKind::Open | PhaseKind::TpccOpen => STALLED_OPEN_MAX,
+                _ if margin > 0.0 => margin,
+                _ => STALLED_MAX,
+            };
+            (if share > most { Status::Suspect } else { Status::Note }, text)
         };
         let advice = "the rate is a mean over them: look at the slowest latencies too";
         self.check("stalls", status, figure, "none".into(), advice)

@@ -106,8 +106,11 @@ pub struct EngineFigures {
 pub struct DeviceFigures {
     /// Reads per second.
     pub reads_per_s: Option<Figure>,
-    /// Writes per second.
+    /// Writes per second; the kernel counts a flush that came by itself as one of no bytes, so that some of them may be flushes. Zero
+    /// where no byte was written.
     pub writes_per_s: Option<Figure>,
+    /// Flushes per second; `null` where the kernel does not count them.
+    pub flushes_per_s: Option<Figure>,
     /// Bytes read per second.
     pub read_bytes_per_s: Option<Figure>,
     /// Bytes written per second.
@@ -235,27 +238,35 @@ fn engine(figure: Over<'_>) -> EngineFigures {
     }
 }
 
-/// Reads, writes, bytes read, bytes written of one level.
-type Level = [Measure; 4];
+/// Reads, writes, bytes read, bytes written, flushes of one level.
+type Level = [Measure; 5];
 const NEAR: Level = [
     Measure::NearReads,
     Measure::NearWrites,
     Measure::NearReadBytes,
     Measure::NearWriteBytes,
+    Measure::NearFlushes,
 ];
 const LOW: Level = [
     Measure::LowReads,
     Measure::LowWrites,
     Measure::LowReadBytes,
     Measure::LowWriteBytes,
+    Measure::LowFlushes,
 ];
 
-fn device(figure: Over<'_>, [reads, writes, read_bytes, write_bytes]: Level) -> DeviceFigures {
+fn device(figure: Over<'_>, [reads, writes, read_bytes, write_bytes, flushes]: Level) -> DeviceFigures {
     let rate = |measure: Measure| figure(&|run| over(run.get(measure), Some(run.total_s())));
-    let size = |bytes: Measure, count: Measure| figure(&|run| over(run.get(bytes), run.get(count)));
+    // The kernel counts a flush that came by itself as a write of no bytes; where no byte was written, nothing else was.
+    let count = |run: &Seen, of: Measure, bytes: Measure| match run.get(bytes) {
+        Some(0.0) => Some(0.0),
+        _ => run.get(of),
+    };
+    let size = |bytes: Measure, of: Measure| figure(&|run| over(run.get(bytes), count(run, of, bytes)));
     DeviceFigures {
         reads_per_s: rate(reads),
-        writes_per_s: rate(writes),
+        writes_per_s: figure(&|run| over(count(run, writes, write_bytes), Some(run.total_s()))),
+        flushes_per_s: rate(flushes),
         read_bytes_per_s: rate(read_bytes),
         write_bytes_per_s: rate(write_bytes),
         bytes_per_read: size(read_bytes, reads),

@@ -81,6 +81,7 @@ pub(crate) struct Book {
     pub layouts: Vec<ledger::FileLayoutRow>,
     pub imported: Vec<ledger::ImportedText>,
     pub databases: Vec<DatabaseRow>,
+    pub seal: ledger::Seal,
 }
 
 impl Book {
@@ -128,6 +129,7 @@ impl Book {
             layouts: ledger.layouts()?,
             imported: ledger.imported()?,
             databases: ledger.databases()?,
+            seal: ledger.seal()?,
         })
     }
 

@@ -9,6 +9,7 @@
 //! the machine it was measured on.
 
 mod analysis;
+mod beside_checks;
 mod bulk;
 mod cell_checks;
 mod cells;
@@ -39,10 +40,12 @@ mod orders;
 mod others;
 mod over_time;
 mod page;
+mod place_checks;
 mod provenance;
 pub mod published;
 mod ran_out;
 mod rank;
+mod rate_checks;
 mod sentence;
 mod spark;
 mod stalls;

@@ -145,13 +145,24 @@ fn legend(page: &mut Page, analysis: &Analysis) {
     if analysis.phases.iter().all(|phase| phase.cells.is_empty()) {
         return;
     }
+    let has_flushes = |cell: &crate::Cell| cell.low.flushes_per_s.is_some_and(|rate| rate.high > 0.0);
+    let flushes = match analysis.phases.iter().flat_map(|phase| &phase.cells).any(has_flushes) {
+        true => {
+            " Flushes that came by themselves are among the device's writes, as the kernel counts them: of no bytes."
+        }
+        false => "",
+    };
     page.blank();
     page.say(
+        &[
         "Medians over blocks, from totals including the drain; ~ marks those whose blocks lie more than 10 % off the median. \
          Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to the stack; moved /asked: bytes the lowest \
          device moved for each byte that the database asked of storage; for each asked: requests and bytes at the nearest devices for each that \
          the engine sent; over time: the rate from the \
          begin of the phase to the end of its work, from zero.",
+            flushes,
+        ]
+        .concat(),
         0,
         plain(),
     );

@@ -27,10 +27,16 @@ pub enum Fault {
     /// Handed out later than it was done. At most one such rule holds for a request: the first that applies.
     Late(Delay),
     /// The device stands still for `share / (1 + share)` of the time, so that at any depth and any number of workers it does
-    /// `1 / (1 + share)` of its work. Requests wait, none is treated alone: [`When`] and `op` are ignored.
+    /// `1 / (1 + share)` of its work. Requests wait, none is treated alone: `op` is ignored, and [`When::Nth`] says from which
+    /// request on.
     Slow {
         /// 0.2: a fifth slower.
         share: f64,
+    },
+    /// The device stands still once, from the request that [`When::Nth`] names, of any kind.
+    Stall {
+        /// Nanoseconds.
+        ns: u64,
     },
 }
 
@@ -130,6 +136,13 @@ pub struct FaultPort<P> {
     order: u64,
     scratch: Vec<Completion>,
     pause: Option<Pause>,
+    /// The request from which on the pause holds.
+    pause_from: u64,
+    /// The request at which the device stands still, and for how long.
+    stall: Option<(u64, u64)>,
+    stalled_until: Option<Nanos>,
+    /// Requests taken so far.
+    taken: u64,
     /// Requests that came while the device stands still.
     stopped: VecDeque<Request>,
     /// Stamps are needed for lateness and for the pause only.
@@ -141,18 +154,20 @@ pub struct FaultPort<P> {
 impl<P: Port> FaultPort<P> {
     /// Wraps a port. The seed decides [`When::Random`] and where a write is torn.
     pub fn new(inner: P, rules: &[FaultRule], seed: u64) -> FaultPort<P> {
-        let slow = rules.iter().find_map(|r| {
-            if let Fault::Slow { share } = r.fault {
-                Some(share)
-            } else {
-                None
-            }
+        let nth = |when: When| if let When::Nth(n) = when { n } else { 0 };
+        let slow = rules.iter().find_map(|r| match r.fault {
+            Fault::Slow { share } => Some((share, nth(r.when))),
+            _ => None,
+        });
+        let stall = rules.iter().find_map(|r| match r.fault {
+            Fault::Stall { ns } => Some((nth(r.when), ns)),
+            _ => None,
         });
         let real_clock = inner.now().abs_diff(monotonic_ns()) < 1_000_000;
         FaultPort {
             rules: rules
                 .iter()
-                .filter(|r| !matches!(r.fault, Fault::Slow { .. }))
+                .filter(|r| !matches!(r.fault, Fault::Slow { .. } | Fault::Stall { .. }))
                 .map(|&r| (r, 0))
                 .collect(),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -161,16 +176,20 @@ impl<P: Port> FaultPort<P> {
             held: BinaryHeap::with_capacity(inner.depth()),
             order: 0,
             scratch: Vec::with_capacity(inner.depth()),
-            pause: slow.map(Pause::new),
+            pause: slow.map(|(share, _)| Pause::new(share)),
+            pause_from: slow.map_or(0, |(_, from)| from),
+            stall,
+            stalled_until: None,
+            taken: 0,
             stopped: VecDeque::new(),
-            timed: slow.is_some() || rules.iter().any(|r| matches!(r.fault, Fault::Late(_))),
+            timed: slow.is_some() || stall.is_some() || rules.iter().any(|r| matches!(r.fault, Fault::Late(_))),
             real_clock,
             injected: 0,
             inner,
         }
     }
 
-    /// Requests that a rule took so far ([`Fault::Slow`] not counted).
+    /// Requests that a rule took so far ([`Fault::Slow`] and [`Fault::Stall`] not counted).
     pub fn injected(&self) -> u64 {
         self.injected
     }
@@ -208,7 +227,7 @@ impl<P: Port> FaultPort<P> {
             }
             match rule.fault {
                 Fault::Late(delay) if late.is_none() => late = Some(delay),
-                Fault::Late(_) | Fault::Slow { .. } => continue,
+                Fault::Late(_) | Fault::Slow { .. } | Fault::Stall { .. } => continue,
                 Fault::Torn if op != Op::Write => continue,
                 fault if broken.is_none() => broken = Some(fault),
                 _ => continue,
@@ -310,13 +329,22 @@ impl<P: Port> FaultPort<P> {
     fn send_stopped(&mut self) -> Result<Option<Nanos>, TargetError> {
         while let Some(&request) = self.stopped.front() {
             let now = self.inner.now();
-            if let Some(opens_at) = self.pause.as_ref().and_then(|p| p.closed_until(now)) {
+            if let Some(opens_at) = self.closed_until(now) {
                 return Ok(Some(opens_at));
             }
             self.stopped.pop_front();
             self.send(request)?;
         }
         Ok(None)
+    }
+
+    /// Until when the device stands still, if it does.
+    fn closed_until(&self, now: Nanos) -> Option<Nanos> {
+        if let Some(until) = self.stalled_until.filter(|until| now < *until) {
+            return Some(until);
+        }
+        let pause = self.pause.as_ref().filter(|_| self.taken >= self.pause_from)?;
+        pause.closed_until(now)
     }
 
     /// The clock where it matters: without lateness or pauses nothing is ever due later than at once.
@@ -364,9 +392,14 @@ impl<P: Port> Port for FaultPort<P> {
                 depth: self.inner.depth(),
             });
         }
-        if let Some(pause) = &self.pause
-            && (!self.stopped.is_empty() || pause.closed_until(self.inner.now()).is_some())
+        self.taken += 1;
+        if let Some((nth, ns)) = self.stall
+            && self.taken == nth
         {
+            self.stalled_until = Some(self.inner.now() + ns);
+        }
+        let stops = self.pause.is_some() || self.stalled_until.is_some();
+        if stops && (!self.stopped.is_empty() || self.closed_until(self.inner.now()).is_some()) {
             self.stopped.push_back(request);
             return Ok(());
         }

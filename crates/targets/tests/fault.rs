@@ -214,3 +214,16 @@ fn real_ports_are_late_and_slower_too() {
         assert!((0.35..0.65).contains(&found), "ring slow: {found}");
     }
 }
+
+#[test]
+fn a_device_slows_down_from_the_request_on_that_was_said_and_stands_still_once() {
+    let halved = [FaultRule::nth(Fault::Slow { share: 1.0 }, None, 1_000_000)];
+    let ratio = rate(model(&halved), 8, 1.0) / rate(model(&[]), 8, 1.0);
+    assert!((ratio - 1.0).abs() < 0.01, "not yet: {ratio}");
+    let halved = [FaultRule::nth(Fault::Slow { share: 1.0 }, None, 10)];
+    let ratio = rate(model(&halved), 8, 3.0) / rate(model(&[]), 8, 3.0);
+    assert!((ratio * 2.0 - 1.0).abs() < 0.05, "from the beginning: {ratio}");
+    let still = [FaultRule::nth(Fault::Stall { ns: 500_000_000 }, None, 100)];
+    let ratio = rate(model(&still), 8, 2.0) / rate(model(&[]), 8, 2.0);
+    assert!((ratio - 0.75).abs() < 0.02, "half a second of two: {ratio}");
+}

@@ -283,15 +283,21 @@ fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
             "write how much longer each I/O takes: late = \"20%\"",
         );
     }
-    let error_at = stack.error_at.as_ref().and_then(|at| at.value);
-    if let Some(at) = stack.error_at.as_ref().filter(|at| at.value == Some(0)) {
-        settle
-            .findings
-            .add(&at.span, "there is no I/O number 0", "count from 1: error_at = 1000");
-    }
+    let mut nth = |written: &Option<At<Option<u64>>>, key: &str| {
+        let at = written.as_ref()?;
+        if at.value == Some(0) {
+            let cure = format!("count from 1: {key} = 1000");
+            settle.findings.add(&at.span, "there is no I/O number 0", &cure);
+        }
+        at.value
+    };
     Inject {
         late: late.value.0,
-        error_at,
+        error_at: nth(&stack.error_at, "error_at"),
+        short_at: nth(&stack.short_at, "short_at"),
+        stall_at: nth(&stack.stall_at, "stall_at"),
+        stall: or(&stack.stall, Duration(1_000_000_000), &stack.span).value,
+        late_from: stack.late_from.as_ref().map_or(0, |at| at.value),
         flush_lost: stack.flush_lost.as_ref().is_some_and(|at| at.value),
     }
 }

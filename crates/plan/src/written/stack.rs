@@ -35,6 +35,10 @@ pub(crate) struct WrittenStack {
     pub(crate) late: Option<At<Share>>,
     pub(crate) error_at: Option<At<Option<u64>>>,
     pub(crate) flush_lost: Option<At<bool>>,
+    pub(crate) late_from: Option<At<u64>>,
+    pub(crate) short_at: Option<At<Option<u64>>>,
+    pub(crate) stall_at: Option<At<Option<u64>>>,
+    pub(crate) stall: Option<At<Duration>>,
     pub(crate) model: WrittenModel,
     /// Where it differs from `[database]`.
     pub(crate) database: WrittenEngine,
@@ -138,6 +142,10 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
         stack.late = inject.get("late", findings);
         stack.error_at = inject.get_or("error_at", "none", findings);
         stack.flush_lost = inject.get("flush_lost", findings);
+        stack.late_from = inject.get("late_from", findings);
+        stack.short_at = inject.get_or("short_at", "none", findings);
+        stack.stall_at = inject.get_or("stall_at", "none", findings);
+        stack.stall = inject.get("stall", findings);
         inject.finish(&[], findings);
     }
     if let Some(kind) = &kind {

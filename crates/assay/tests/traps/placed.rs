@@ -1,0 +1,538 @@
+//! Traps on real devices, mounts and processes of this machine. Need root and loop devices.
+//!
+//! A busy neighbour makes many of these runs SUSPECT in other lines; each trap and each twin is held to its own line only.
+
+use crate::bench::is_full;
+use crate::rig::{Rig, Running, text, tool, which};
+use crate::sheet::{Judged, STUDY, Trap, at, on};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const DATABASE: &str =
+    "[database]\ncache = \"1MiB\"\nschemas = 4\nscale = \"8MiB\"\nredo_size = \"4MiB\"\ncheckpoint = \"50ms\"\n";
+
+fn head() -> &'static str {
+    "[study]\nname = \"trap\"\nquestion = \"Is it seen?\"\ntime_limit = \"10m\"\nblocks = 4\nseed = 5\nio = \"ring\"\n"
+}
+
+fn directory(name: &str, place: &Path, more: &str) -> String {
+    format!(
+        "[[stack]]\nname = \"{name}\"\nkind = \"directory\"\npath = \"{}\"\n{more}\n",
+        place.display()
+    )
+}
+
+fn reads(time: &str) -> String {
+    format!(
+        "[[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 4\nwork_unit = 4\ntime = \"{time}\"\n"
+    )
+}
+
+/// The same after a scan, so that a cache below has all of it.
+fn warm_reads(time: &str) -> String {
+    let scan = "[[phase]]\nname = \"warm\"\nkind = \"scan\"\nusers = 4\nranked = false\n";
+    [scan, &reads(time)].concat()
+}
+
+/// Runs a study that must come through, and gives its report.
+fn report(rig: &Rig, name: &str, study: &str) -> Value {
+    let study = rig.study(name, study);
+    let ran = rig.run(&study, &rig.result(name), &["--quiet", "--yes"]);
+    ran.expect(0, &[]);
+    told(rig, name)
+}
+
+fn told(rig: &Rig, name: &str) -> Value {
+    let ran = Running::start(rig.assay(&["report", text(&rig.result(name)), "--json"])).wait();
+    ran.expect(0, &[]);
+    serde_json::from_str(&ran.stdout).expect("JSON")
+}
+
+/// Memory as a place, gone when dropped.
+struct InMemory(tempfile::TempDir);
+
+impl InMemory {
+    fn new() -> InMemory {
+        let made = tempfile::Builder::new().prefix("assay-test-").tempdir_in("/dev/shm");
+        InMemory(made.expect("a directory in memory"))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        for entry in std::fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+            let file = std::fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+            if Path::new(file.trim_end()).starts_with(self.path()) {
+                let device = Path::new("/dev").join(entry.file_name());
+                let _ = Command::new("losetup").arg("-d").arg(device).status();
+            }
+        }
+    }
+}
+
+pub(crate) fn all(rig: &mut Rig) -> Vec<Judged> {
+    [
+        places(rig),
+        luns(rig),
+        neighbours(rig),
+        limited(rig),
+        generator(rig),
+        durability(rig),
+    ]
+    .concat()
+}
+
+/// Mounts, partitions, read-ahead, access: six directories in two studies.
+fn places(rig: &mut Rig) -> Vec<Judged> {
+    let memory = InMemory::new();
+    let one = rig.small_file_system("one", 48);
+    let two = rig.small_file_system("two", 48);
+    let askew = rig.askew_file_system("askew");
+    let other = rig.small_file_system("other", 48);
+    tool("mount", &["-o", "remount,nobarrier", text(&other)]);
+    tool("blockdev", &["--setra", "8192", text(&under(&other))]);
+    tool("losetup", &["--direct-io=on", text(&under(&one))]);
+    tool("losetup", &["--direct-io=off", text(&under(&two))]);
+    let stacks = [
+        directory("one", &one, ""),
+        directory("two", &two, ""),
+        directory("shm", memory.path(), ""),
+        directory("askew", &askew, ""),
+    ];
+    let before = moved_elsewhere();
+    let alike = report(
+        rig,
+        "alike",
+        &[head(), &stacks.concat(), DATABASE, &warm_reads("150ms")].concat(),
+    );
+    let quiet_disk = before.max(moved_elsewhere()) < 256 << 10;
+    let buffered = "access = \"buffered\"";
+    let stacks = [directory("one", &one, buffered), directory("other", &other, buffered)];
+    let unlike = report(
+        rig,
+        "unlike",
+        &[head(), &stacks.concat(), DATABASE, &reads("60ms")].concat(),
+    );
+    let trap = |name, objection, line| Trap { name, objection, line };
+    let served = trap(
+        "the page cache below a loop device serves a direct run",
+        "the file system cache served it",
+        ("provenance", "invalid"),
+    );
+    // What a neighbour reads from the disk below counts for the stack: there is no telling whose it was.
+    let served = match quiet_disk {
+        true => served.judge((&alike, at("two", "work")), (&alike, at("one", "work"))),
+        false => served.not_set("others use the disk below just now"),
+    };
+    vec![
+        served,
+        trap(
+            "a target that takes O_DIRECT and ignores it",
+            "O_DIRECT on one side only",
+            ("direct access", "suspect"),
+        )
+        .judge((&alike, on("shm")), (&alike, on("one"))),
+        trap(
+            "a partition that begins in the middle of a block",
+            "the partition was misaligned",
+            ("alignment", "suspect"),
+        )
+        .judge((&alike, on("askew")), (&alike, on("one"))),
+        trap(
+            "two stacks with unlike mount options",
+            "you did not disclose the configuration",
+            ("mount options", "suspect"),
+        )
+        .judge((&unlike, STUDY), (&alike, STUDY)),
+        trap(
+            "another read-ahead on one side",
+            "one of them read ahead",
+            ("read-ahead", "suspect"),
+        )
+        .judge((&unlike, STUDY), (&alike, STUDY)),
+    ]
+}
+
+/// LUNs: one on a slow medium, of another size and never written, among fellows in memory.
+fn luns(rig: &mut Rig) -> Vec<Judged> {
+    let memory = InMemory::new();
+    let full = |name: &str| loop_on(&memory.path().join(name), Some(48));
+    let even: Vec<PathBuf> = ["a", "b", "c"].map(full).into();
+    let odd: Vec<PathBuf> = ["d", "e"].map(full).into();
+    let redo = full("redo");
+    let sparse = rig.path("sparse");
+    File::create(&sparse)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("made");
+    let sparse = loop_on(&sparse, None);
+    tool("losetup", &["--direct-io=on", text(&sparse)]);
+    let list = |devices: &[PathBuf]| {
+        let quoted: Vec<String> = devices.iter().map(|d| format!("\"{}\"", d.display())).collect();
+        format!("devices = [{}]\noverwrite = true\n", quoted.join(", "))
+    };
+    let odd = [odd, vec![sparse.clone()]].concat();
+    let sets = format!(
+        "[luns.even]\n{}[luns.odd]\n{}[luns.redo]\n{}",
+        list(&even),
+        list(&odd),
+        list(&[redo])
+    );
+    let raw =
+        |name: &str| format!("[[stack]]\nname = \"{name}\"\nkind = \"raw\"\ndata = \"{name}\"\nredo = \"redo\"\n");
+    let study = [head(), &sets, &raw("even"), &raw("odd"), DATABASE, &reads("200ms")].concat();
+    // Whoever else reads from it makes a LUN slow, on a quiet machine and on a busy one.
+    let from = format!("if={}", text(&sparse));
+    let reader = move || {
+        let dd = Command::new("dd")
+            .args([&from, "of=/dev/null", "bs=4M", "iflag=direct"])
+            .output();
+        assert!(dd.is_ok(), "dd is there");
+    };
+    let hogs = Hogs::start(vec![Box::new(reader)]);
+    let found = report(rig, "luns", &study);
+    drop(hogs);
+    let trap = |name, objection, line| Trap { name, objection, line };
+    vec![
+        trap(
+            "a LUN slower than its fellows",
+            "one of the five disks was dying",
+            ("slow LUN", "suspect"),
+        )
+        .judge((&found, at("odd", "work")), (&found, at("even", "work"))),
+        trap(
+            "LUNs that are not alike",
+            "the LUNs were not the same",
+            ("LUNs alike", "suspect"),
+        )
+        .judge((&found, STUDY.saying("odd:")), (&found, STUDY.saying("even:"))),
+        trap(
+            "a sparse file that was never written",
+            "it read from nowhere, at the speed of memory",
+            ("LUN whole", "suspect"),
+        )
+        .judge((&found, STUDY.saying("odd:2:")), (&found, STUDY.saying("even:"))),
+    ]
+}
+
+/// Threads of this process, which is no part of the run: they stop when dropped.
+struct Hogs {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Hogs {
+    fn start(works: Vec<Box<dyn FnMut() + Send>>) -> Hogs {
+        let over = Arc::new(AtomicBool::new(false));
+        let one = |mut work: Box<dyn FnMut() + Send>| {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    work();
+                }
+            })
+        };
+        let threads = works.into_iter().map(one).collect();
+        Hogs { over, threads }
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Two threads that compute, and one that writes to the stack's own file system.
+fn neighbours(rig: &mut Rig) -> Vec<Judged> {
+    let place = rig.small_file_system("shared", 64);
+    let study = [head(), &directory("one", &place, ""), DATABASE, &reads("400ms")].concat();
+    let before = busy_elsewhere();
+    let rested = report(rig, "rested", &study);
+    let busy = before.max(busy_elsewhere());
+    let file = File::create(place.join("neighbour")).expect("made");
+    let block = vec![7u8; 8 << 20];
+    let writes = move || {
+        file.write_all_at(&block, 0).expect("written");
+        file.sync_data().expect("synced");
+    };
+    let computes = || {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(5) {
+            std::hint::spin_loop();
+        }
+    };
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let mut works: Vec<Box<dyn FnMut() + Send>> = vec![Box::new(writes)];
+    works.extend((0..processors).map(|_| Box::new(computes) as Box<dyn FnMut() + Send>));
+    let hogs = Hogs::start(works);
+    let found = report(rig, "beside", &study);
+    drop(hogs);
+    let work = at("one", "work");
+    let hog = Trap {
+        name: "programs that compute beside the run",
+        objection: "something else used the processors",
+        line: ("background CPU", "suspect"),
+    };
+    let hog = hog.judge((&found, work), (&rested, work));
+    let traffic = Trap {
+        name: "another process writes to the stack's own disk",
+        objection: "somebody else used the disk",
+        line: ("other processes' I/O", "suspect"),
+    };
+    let hog = match busy > 0.05 {
+        true => hog.without_twin("this machine does much else just now"),
+        false => hog,
+    };
+    vec![hog, traffic.judge((&found, work), (&rested, work))]
+}
+
+/// Share of the processors that others use, while this process sleeps: by the kernel's own account, read here and not by the tool.
+fn busy_elsewhere() -> f64 {
+    let read = || -> (f64, f64) {
+        let text = std::fs::read_to_string("/proc/stat").expect("read");
+        let line = text.lines().next().expect("a line");
+        let ticks: Vec<f64> = line
+            .split_whitespace()
+            .skip(1)
+            .take(8)
+            .map(|n| n.parse().expect("ticks"))
+            .collect();
+        (ticks.iter().sum(), ticks[3] + ticks[4])
+    };
+    let (all, idle) = read();
+    std::thread::sleep(Duration::from_millis(400));
+    let (all_after, idle_after) = read();
+    1.0 - (idle_after - idle) / (all_after - all).max(1.0)
+}
+
+/// Bytes that all disks move while this process sleeps.
+fn moved_elsewhere() -> u64 {
+    let read = || -> u64 {
+        let text = std::fs::read_to_string("/proc/diskstats").expect("read");
+        let sectors = |line: &str| -> u64 {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let number = |nth: usize| words.get(nth).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+            number(5) + number(9)
+        };
+        text.lines().map(sectors).sum::<u64>() * 512
+    };
+    let before = read();
+    std::thread::sleep(Duration::from_millis(300));
+    read() - before
+}
+
+/// A control group with little processor time, removed when dropped.
+struct Limited(PathBuf);
+
+impl Limited {
+    /// A tenth of a processor; `None` where no such group can be made.
+    fn new() -> Option<Limited> {
+        let name = format!("assay-test-{}", std::process::id());
+        let old = Path::new("/sys/fs/cgroup/cpu");
+        let dir = if old.is_dir() {
+            old.join(name)
+        } else {
+            Path::new("/sys/fs/cgroup").join(name)
+        };
+        std::fs::create_dir(&dir).ok()?;
+        let made = Limited(dir);
+        let is_set = std::fs::write(made.0.join("cpu.cfs_quota_us"), "20000").is_ok()
+            || std::fs::write(made.0.join("cpu.max"), "20000 100000").is_ok();
+        is_set.then_some(made)
+    }
+
+    /// Time that it was held back so far, by the kernel's own account, read here and not by the tool.
+    fn held_back(&self) -> Duration {
+        let stat = std::fs::read_to_string(self.0.join("cpu.stat")).unwrap_or_default();
+        let field = |name: &str| {
+            stat.lines()
+                .find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+        };
+        let micros = field("throttled_usec ").or_else(|| field("throttled_time ").map(|ns| ns / 1_000));
+        Duration::from_micros(micros.unwrap_or(0))
+    }
+
+    /// Starts the command in it.
+    fn command(&self, command: &Command) -> Command {
+        let mut inside = Command::new("sh");
+        inside.args(["-c", "echo $$ > \"$1\" && shift && exec \"$@\"", "sh"]);
+        inside
+            .arg(self.0.join("cgroup.procs"))
+            .arg(command.get_program())
+            .args(command.get_args());
+        inside
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        // Its processes may take a moment to be gone.
+        for _ in 0..50 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The run held back by a limit on its processor time.
+fn limited(rig: &mut Rig) -> Vec<Judged> {
+    let trap = Trap {
+        name: "a limit on processor time that nobody remembers",
+        objection: "the container was throttled",
+        line: ("throttling", "suspect"),
+    };
+    if !is_full() {
+        return vec![trap.not_set("ASSAY_TEST_SIZE=full sets it: a run with a fifth of a processor takes its time")];
+    }
+    let Some(group) = Limited::new() else {
+        return vec![trap.not_set("no control group for processor time can be made here")];
+    };
+    let place = rig.work();
+    let study = [head(), &directory("one", &place, ""), DATABASE, &reads("150ms")].concat();
+    let study = rig.study("limited", &study);
+    let mut command = group.command(&rig.run_command(&study, &rig.result("limited"), &["--quiet"]));
+    rig.furnish(&mut command);
+    let began = Instant::now();
+    Running::start(command).wait().expect(0, &[]);
+    if group.held_back() < began.elapsed() / 10 {
+        return vec![trap.not_set("this machine is so busy that the limit was hardly reached")];
+    }
+    let work = at("one", "work");
+    // The studies before had no such limit.
+    vec![trap.judge((&told(rig, "limited"), work), (&told(rig, "rested"), work))]
+}
+
+/// A target so fast that the generator is what is measured.
+fn generator(rig: &mut Rig) -> Vec<Judged> {
+    let trap = Trap {
+        name: "a run that measures the generator",
+        objection: "the host was the bottleneck",
+        line: ("generator", "suspect"),
+    };
+    let memory = InMemory::new();
+    let database = DATABASE.replace("cache = \"1MiB\"", "cache = \"32MiB\"");
+    let phase = reads("250ms").replace("update_pct = 20", "update_pct = 0");
+    let study = [head(), &directory("one", memory.path(), ""), &database, &phase].concat();
+    let work = at("one", "work");
+    let twin = told(rig, "rested");
+    // The ceiling is measured once, before the first block: a neighbour that goes away meanwhile makes it too low, one that comes makes
+    // the run too slow. Then it is set again.
+    let mut judged = None;
+    for nth in 0..3 {
+        let found = report(rig, &format!("generator{nth}"), &study);
+        let one = trap.judge((&found, work), (&twin, work));
+        let is_caught = one.caught.is_some();
+        judged = Some(one);
+        if is_caught {
+            break;
+        }
+    }
+    judged.into_iter().collect()
+}
+
+/// A stack that answers flushes and does not do them, found out by cutting the power.
+fn durability(rig: &mut Rig) -> Vec<Judged> {
+    let trap = Trap {
+        name: "a stack that acknowledges flushes it has not done",
+        objection: "it never waited for the disk",
+        line: ("data loss", "invalid"),
+    };
+    if !Path::new("/dev/fuse").exists() {
+        return vec![trap.not_set("no /dev/fuse")];
+    }
+    let dir = rig.work();
+    let set = |name: &str, mib: u32| {
+        format!(
+            "[luns.{name}]\nfiles = {{ count = 1, size = \"{mib}MiB\", dir = \"{}\" }}\nmodel = \"plain\"\n",
+            dir.display()
+        )
+    };
+    let raw = |name: &str, more: &str| {
+        format!("[[stack]]\nname = \"{name}\"\nkind = \"raw\"\ndata = \"data\"\nredo = \"redo\"\n{more}")
+    };
+    let study = [
+        head(),
+        &set("data", 20),
+        &set("redo", 12),
+        &raw("keeps", ""),
+        &raw("lies", "inject = { flush_lost = true }\n"),
+        DATABASE,
+        "[[phase]]\nname = \"cuts\"\nkind = \"power_cut\"\ncuts = 1\nearliest = \"100ms\"\nlatest = \"250ms\"\nsessions = 8\nwork_unit = 4\n",
+    ]
+    .concat();
+    let found = report(rig, "cuts", &study);
+    vec![trap.judge((&found, at("lies", "cuts")), (&found, at("keeps", "cuts")))]
+}
+
+/// A loop device on a file, which is written with `mib` first, if said. Whose directory it lies in takes it away.
+fn loop_on(file: &Path, mib: Option<usize>) -> PathBuf {
+    if let Some(mib) = mib {
+        std::fs::write(file, vec![3; mib << 20]).expect("written");
+    }
+    PathBuf::from(tool("losetup", &["--find", "--show", text(file)]).trim())
+}
+
+/// The loop device that is mounted here.
+fn under(place: &Path) -> PathBuf {
+    PathBuf::from(tool("findmnt", &["-n", "-o", "SOURCE", text(place)]).trim())
+}
+
+impl Rig {
+    /// A file system on a partition that begins at sector 63, as partitions did for twenty years; where this kernel reads no partitions of
+    /// loop devices, on a loop device that begins there.
+    fn askew_file_system(&mut self, name: &str) -> PathBuf {
+        let file = self.path(&format!("{name}.disk"));
+        std::fs::write(&file, vec![0; 48 << 20]).expect("written");
+        let device = partition_at_63(&file).unwrap_or_else(|| {
+            let begins = (63 * 512).to_string();
+            let shown = tool("losetup", &["--find", "--show", "--offset", &begins, text(&file)]);
+            PathBuf::from(shown.trim())
+        });
+        tool(
+            "mkfs.ext4",
+            &["-q", "-F", "-m", "0", "-b", "4096", "-E", "nodiscard", text(&device)],
+        );
+        let place = self.path(name);
+        std::fs::create_dir(&place).expect("made");
+        tool("mount", &[text(&device), text(&place)]);
+        place
+    }
+}
+
+/// The partition, if the kernel finds it; the loop device is taken away again if not.
+fn partition_at_63(file: &Path) -> Option<PathBuf> {
+    which("sfdisk")?;
+    let mut sfdisk = Command::new("sfdisk")
+        .args(["--quiet", text(file)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    sfdisk.stdin.take()?.write_all(b"label: gpt\nstart=63\n").ok()?;
+    sfdisk.wait().ok().filter(|status| status.success())?;
+    let disk = tool("losetup", &["--partscan", "--find", "--show", text(file)]);
+    let partition = PathBuf::from(format!("{}p1", disk.trim()));
+    if !partition.exists() {
+        tool("losetup", &["-d", disk.trim()]);
+        return None;
+    }
+    Some(partition)
+}

@@ -1,0 +1,312 @@
+//! Traps that no test can set without touching the clock, the heat or the neighbours of the machine: result files as such a run would have
+//! written them. A simulated run is told again through the ledger, with the one thing changed that the trap would have changed; that
+//! the recording itself is right is held where it is done (`observers`: clocks, neighbours; `placed`: that real runs record it).
+
+use crate::bench::Bench;
+use crate::sheet::{At, Judged, STUDY, Trap, at, on};
+use ledger::{Ledger, Measure, NewTrial, PhaseRecord, PhaseStatus, TrialStatus};
+use serde_json::Value;
+use std::path::Path;
+
+/// What a telling changes: the trial, and its phases.
+type Change<'a> = &'a dyn Fn(&mut NewTrial, &mut PhaseRecord);
+
+/// Two stacks, six blocks, updates and scans.
+fn source(bench: &Bench) -> std::path::PathBuf {
+    let stack = |name: &str| {
+        format!(
+            "[[stack]]\nname = \"{name}\"\nkind = \"model\"\nsize = \"32MiB\"\nservice = \"1ms\"\nspread = 0.2\n\
+             parallel = 4\ntransfer = \"20MB/s\"\n\n"
+        )
+    };
+    let text = format!(
+        "[study]\nname = \"told\"\nquestion = \"What if?\"\nblocks = 6\nseed = 3\ntime_limit = \"2h\"\nmargin = \"1%\"\n\n{}{}\
+         [database]\ncache = \"2MiB\"\nschemas = 8\nscale = \"12MiB\"\nredo_size = \"4MiB\"\ncheckpoint = \"100ms\"\n\n\
+         [[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 8\nwork_unit = 8\nwork_loop = 40\n\n\
+         [[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 8\n",
+        stack("base"),
+        stack("other")
+    );
+    bench.write("told.toml", &text);
+    bench.expect(0, &["run", "told.toml", "--quiet", "--output", "told.assay"]);
+    bench.path("told.assay")
+}
+
+/// What a quiet host would have been seen to do beside it.
+fn quiet(record: &mut PhaseRecord) {
+    let mib = 1024.0 * 1024.0;
+    for (measure, value) in [
+        (Measure::CpuCores, 4.0),
+        (Measure::CpuIdleShare, 0.6),
+        (Measure::CpuOthersShare, 0.01),
+        (Measure::CpuStealShare, 0.01),
+        (Measure::CpuThrottledShare, 0.0),
+        (Measure::CpuThermalThrottles, 0.0),
+        (Measure::ClockStepNs, 2_000.0),
+        (Measure::ClockSleptNs, 0.0),
+        (Measure::OthersReadBytes, 3.0 * mib),
+        (Measure::OthersWriteBytes, 5.0 * mib),
+        (Measure::MemoryTotalBytesPeak, 100.0 * mib),
+        (Measure::EnginePagesBad, 0.0),
+    ] {
+        set(record, measure, value);
+    }
+}
+
+fn set(record: &mut PhaseRecord, measure: Measure, value: f64) {
+    record.measures.retain(|(known, _)| *known != measure);
+    record.measures.push((measure, value));
+}
+
+fn of<T: Clone>(rows: &[ledger::OfPhase<T>], phase: ledger::PhaseId) -> Vec<T> {
+    let mine = rows.iter().filter(|row| row.phase == phase);
+    mine.map(|row| row.row.clone()).collect()
+}
+
+/// Tells a file again; `block` and stack of a trial can be read off what `change` is given.
+fn told(from: &Path, to: &Path, change: Change<'_>) {
+    let old = Ledger::open(from).expect("the source");
+    let mut new = Ledger::create(to, &old.study().expect("the study")).expect("a new file");
+    new.settings_all(&old.settings().expect("settings")).expect("told");
+    new.facts_all(&old.facts().expect("facts")).expect("told");
+    for stack in old.stacks().expect("stacks") {
+        new.stack(&stack).expect("told");
+    }
+    let (phases, measures) = (old.phases().expect("phases"), old.measures().expect("measures"));
+    let (histograms, slices) = (old.histograms().expect("histograms"), old.slices().expect("slices"));
+    let scans = old.user_scans().expect("scans");
+    for trial in old.trials().expect("trials") {
+        let mut again = NewTrial {
+            block: trial.block,
+            position: trial.position,
+            stack: trial.stack.clone(),
+            seed: trial.seed,
+            host: trial.host.clone(),
+            instance: trial.instance.clone(),
+            lun_set: trial.lun_set.clone(),
+            began_unix_ns: trial.began_unix_ns,
+        };
+        let mut records = Vec::new();
+        for phase in phases.iter().filter(|phase| phase.run.trial == trial.id) {
+            let mut record = PhaseRecord::new(phase.run.clone());
+            record.measures = of(&measures, phase.id);
+            record.histograms = of(&histograms, phase.id);
+            record.slices = of(&slices, phase.id);
+            record.user_scans = of(&scans, phase.id);
+            quiet(&mut record);
+            change(&mut again, &mut record);
+            records.push(record);
+        }
+        let id = new.begin_trial(&again).expect("told");
+        for mut record in records {
+            record.run.trial = id;
+            new.record_phase(&record).expect("told");
+        }
+        new.end_trial(id, trial.ended_unix_ns.unwrap_or(0), &TrialStatus::Done)
+            .expect("told");
+    }
+    let end = old.ending().expect("read").expect("it ended");
+    new.finish(&end).expect("told");
+}
+
+/// A trap that is one measure of stack `other`, in every phase of every block.
+#[derive(Clone)]
+struct Measured {
+    trap: Trap,
+    place: At,
+    set: fn(&mut PhaseRecord),
+}
+
+fn measured() -> Vec<Measured> {
+    [of_hosts(), of_stacks()].concat()
+}
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+fn one(
+    name: &'static str,
+    objection: &'static str,
+    line: (&'static str, &'static str),
+    place: At,
+    set: fn(&mut PhaseRecord),
+) -> Measured {
+    Measured {
+        trap: Trap { name, objection, line },
+        place,
+        set,
+    }
+}
+
+fn of_hosts() -> Vec<Measured> {
+    let work = at("other", "work");
+    vec![
+        one(
+            "the wall clock is set back by an hour",
+            "the times of the log do not agree with those of the server",
+            ("clock", "suspect"),
+            work,
+            |record| set(record, Measure::ClockStepNs, 3.6e12),
+        ),
+        one(
+            "the host sleeps in the middle of a phase",
+            "a nap of the laptop was taken for a stall",
+            ("clock", "invalid"),
+            work,
+            |record| set(record, Measure::ClockSleptNs, 30e9),
+        ),
+        one(
+            "the hypervisor gives the processors to others",
+            "the virtual machine was overbooked",
+            ("stolen CPU", "suspect"),
+            work,
+            |record| set(record, Measure::CpuStealShare, 0.3),
+        ),
+        one(
+            "a processor is slowed down for heat",
+            "the second stack ran on a hot machine",
+            ("throttling", "suspect"),
+            work,
+            |record| set(record, Measure::CpuThermalThrottles, 12.0),
+        ),
+        one(
+            "the processors have nothing left",
+            "the host was the bottleneck",
+            ("host CPU", "suspect"),
+            work,
+            |record| set(record, Measure::CpuIdleShare, 0.01),
+        ),
+    ]
+}
+
+fn of_stacks() -> Vec<Measured> {
+    let work = at("other", "work");
+    vec![
+        one(
+            "one stack with four times the memory",
+            "ARC had 100 MB and the SGA 3 GB",
+            ("memory alike", "suspect"),
+            At {
+                phase: Some("work"),
+                ..STUDY
+            },
+            |record| set(record, Measure::MemoryTotalBytesPeak, 400.0 * MIB),
+        ),
+        one(
+            "a memory budget that nobody holds to",
+            "give that memory to the SGA",
+            ("memory budget", "suspect"),
+            work,
+            |record| {
+                set(record, Measure::MemoryBudgetBytes, 64.0 * MIB);
+                set(record, Measure::MemoryBudgetEnforced, 0.0);
+            },
+        ),
+        one(
+            "pages that come back wrong",
+            "it was fast and the data was not there",
+            ("data loss", "invalid"),
+            work,
+            |record| set(record, Measure::EnginePagesBad, 1.0),
+        ),
+        one(
+            "the disk below is somebody else's too",
+            "a backup ran on the same disk",
+            ("foreign traffic", "suspect"),
+            work,
+            |record| {
+                let moved = record.measures.iter().find(|(m, _)| *m == Measure::NearReadBytes);
+                let near = moved.map_or(0.0, |(_, bytes)| *bytes);
+                set(record, Measure::LowReadBytes, near + 64.0 * MIB);
+            },
+        ),
+        one(
+            "half of the scans meet something that the others do not",
+            "their mean is a time that no scan took",
+            ("two populations", "suspect"),
+            at("other", "scan"),
+            |record| {
+                for (nth, scan) in record.user_scans.iter_mut().enumerate() {
+                    let seconds = if nth % 2 == 0 { 50 } else { 77 } + nth as u64 % 3;
+                    scan.ended_ns = scan.began_ns + seconds * 1_000_000_000;
+                }
+            },
+        ),
+        one(
+            "a file system that fills up",
+            "it stopped half-way and the half was compared",
+            ("space", "note"),
+            work,
+            |record| {
+                record.run.status = PhaseStatus::Failed("ran out of space".into());
+                set(record, Measure::OutOfSpace, 1.0);
+            },
+        ),
+    ]
+}
+
+pub(crate) fn all(bench: &Bench) -> Vec<Judged> {
+    let source = source(bench);
+    let report = |name: &str| -> Value { bench.expect(0, &["report", name, "--json"]).json() };
+    told(&source, &bench.path("quiet.assay"), &|_, _| ());
+    let quiet = report("quiet.assay");
+    let mut all = Vec::new();
+    for (nth, one) in measured().into_iter().enumerate() {
+        let name = format!("measured-{nth}.assay");
+        told(&source, &bench.path(&name), &|trial, record| {
+            if trial.stack == "other" {
+                (one.set)(record);
+            }
+        });
+        // The neighbour in the same file is the nearer twin, where the line is one of a stack.
+        let found = report(&name);
+        let twin = match one.place.stack {
+            Some(_) => (
+                &found,
+                At {
+                    stack: Some("base"),
+                    ..one.place
+                },
+            ),
+            None => (&quiet, one.place),
+        };
+        all.push(one.trap.judge((&found, one.place), twin));
+    }
+    all.extend(whole_files(bench, &source, &quiet));
+    all
+}
+
+/// Traps that are in the whole file: its seeds, its blocks, its bytes.
+fn whole_files(bench: &Bench, source: &Path, quiet: &Value) -> Vec<Judged> {
+    let report = |name: &str| -> Value { bench.expect(0, &["report", name, "--json"]).json() };
+    told(source, &bench.path("seeds.assay"), &|trial, _| trial.seed = 1);
+    told(source, &bench.path("drift.assay"), &|trial, record| {
+        let slower = 1.0 + 0.06 * f64::from(trial.block);
+        record.run.elapsed_ns = (record.run.elapsed_ns as f64 * slower) as u64;
+    });
+    let edited = bench.path("edited.assay");
+    std::fs::copy(source, &edited).expect("copied");
+    let edit = "UPDATE measure SET value = value * 1.2 WHERE name = 'engine.operations' AND phase = 1";
+    rusqlite::Connection::open(&edited)
+        .and_then(|file| file.execute(edit, []))
+        .expect("edited");
+    let seeds = Trap {
+        name: "a seed used again in every block",
+        objection: "twelve repeats of one run are one run",
+        line: ("seeds", "invalid"),
+    };
+    let drift = Trap {
+        name: "a machine that gets slower from block to block",
+        objection: "the first was measured in the morning",
+        line: ("drift between blocks", "suspect"),
+    };
+    let hand = Trap {
+        name: "a result file edited by hand",
+        objection: "who says that these are the numbers you measured",
+        line: ("result file", "invalid"),
+    };
+    vec![
+        seeds.judge((&report("seeds.assay"), STUDY), (quiet, STUDY)),
+        drift.judge((&report("drift.assay"), at("base", "work")), (quiet, on("base"))),
+        hand.judge((&report("edited.assay"), STUDY), (&report("told.assay"), STUDY)),
+    ]
+}

@@ -1,0 +1,167 @@
+//! The sheet of a report as a test looks at it: where a line must stand, whether it does, and how traps and honest twins are counted.
+//!
+//! Prevents: a trap that is "caught" by some other line, and one that counts though nothing could be looked at.
+
+use serde_json::{Value, json};
+
+/// Where a line stands: on a stack, in a phase, with a word in its figure; `None` and "" ask for nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct At {
+    pub(crate) stack: Option<&'static str>,
+    pub(crate) phase: Option<&'static str>,
+    pub(crate) word: &'static str,
+}
+
+/// On a stack.
+pub(crate) fn on(stack: &'static str) -> At {
+    At {
+        stack: Some(stack),
+        ..At::default()
+    }
+}
+
+/// On a stack in a phase.
+pub(crate) fn at(stack: &'static str, phase: &'static str) -> At {
+    At {
+        phase: Some(phase),
+        ..on(stack)
+    }
+}
+
+/// Of the study as a whole.
+pub(crate) const STUDY: At = At {
+    stack: None,
+    phase: None,
+    word: "",
+};
+
+impl At {
+    pub(crate) fn saying(self, word: &'static str) -> At {
+        At { word, ..self }
+    }
+}
+
+/// One trap: what it is, whose objection it is, and the line that must appear.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trap {
+    pub(crate) name: &'static str,
+    pub(crate) objection: &'static str,
+    /// Subject and status of the line, as the JSON report has them.
+    pub(crate) line: (&'static str, &'static str),
+}
+
+/// What came of one.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged {
+    pub(crate) trap: Trap,
+    /// The line, if it appeared.
+    pub(crate) caught: Option<Value>,
+    /// Lines of this objection on the honest twin that say otherwise than it deserves; `None`: it could not be judged.
+    pub(crate) flagged: Option<Vec<Value>>,
+    /// Why nothing, or not the twin, could be looked at.
+    pub(crate) not_looked: Option<String>,
+}
+
+fn lines<'a>(report: &'a Value, subject: &str, at: At) -> Vec<&'a Value> {
+    let checks = report["report"]["checks"].as_array().expect("checks");
+    let fits = |check: &&Value| {
+        let same = |key: &str, wanted: Option<&str>| wanted.is_none_or(|wanted| check[key] == wanted);
+        let figure = check["figure"].as_str().expect("a figure");
+        check["subject"] == subject && same("stack", at.stack) && same("phase", at.phase) && figure.contains(at.word)
+    };
+    checks.iter().filter(fits).collect()
+}
+
+impl Trap {
+    /// Holds a report against it, and the report of the honest twin.
+    pub(crate) fn judge(self, (report, place): (&Value, At), (twin, twin_place): (&Value, At)) -> Judged {
+        let (subject, status) = self.line;
+        let found = lines(report, subject, place);
+        let caught = found.into_iter().find(|line| line["status"] == status).cloned();
+        if let Some(line) = &caught {
+            for part in ["figure", "threshold", "advice"] {
+                let text = line[part].as_str().unwrap_or_default();
+                assert!(!text.is_empty(), "{}: the line has no {part}: {line}", self.name);
+            }
+        }
+        let doubts = lines(twin, subject, twin_place)
+            .into_iter()
+            .filter(|line| line["status"] == "suspect" || line["status"] == "invalid");
+        Judged {
+            trap: self,
+            caught,
+            flagged: Some(doubts.cloned().collect()),
+            not_looked: None,
+        }
+    }
+
+    /// This machine cannot set it.
+    pub(crate) fn not_set(self, why: &str) -> Judged {
+        Judged {
+            trap: self,
+            caught: None,
+            flagged: None,
+            not_looked: Some(why.to_string()),
+        }
+    }
+}
+
+impl Judged {
+    /// The twin could not be judged: the machine was not as the twin needs it.
+    pub(crate) fn without_twin(self, why: &str) -> Judged {
+        Judged {
+            flagged: None,
+            not_looked: Some(why.to_string()),
+            ..self
+        }
+    }
+
+    /// What is wrong with it, for the message of a failing test.
+    pub(crate) fn wrong(&self) -> Option<String> {
+        let Trap { name, line, .. } = self.trap;
+        match (&self.caught, &self.flagged) {
+            (None, None) if self.not_looked.is_some() => None,
+            (None, _) => Some(format!("{name}: no line `{}` that says {}", line.0, line.1)),
+            (_, Some(lines)) if !lines.is_empty() => Some(format!("{name}: the honest twin is flagged: {lines:?}")),
+            _ => None,
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        json!({
+            "trap": self.trap.name,
+            "objection": self.trap.objection,
+            "line": self.trap.line.0,
+            "status": self.trap.line.1,
+            "caught": self.caught,
+            "set": self.caught.is_some() || self.not_looked.is_none() || self.flagged.is_some(),
+            "twin_flagged": self.flagged.as_ref().map(|lines| !lines.is_empty()),
+            "not_looked": self.not_looked,
+        })
+    }
+}
+
+/// Counts, in words and as data.
+pub(crate) fn summed(all: &[Judged]) -> (String, Value) {
+    let set: Vec<&Judged> = all
+        .iter()
+        .filter(|one| one.caught.is_some() || one.not_looked.is_none() || one.flagged.is_some())
+        .collect();
+    let caught = set.iter().filter(|one| one.caught.is_some()).count();
+    let twins: Vec<_> = all.iter().filter_map(|one| one.flagged.as_ref()).collect();
+    let flagged = twins.iter().filter(|lines| !lines.is_empty()).count();
+    let said = format!(
+        "traps caught {caught} of {}, honest twins wrongly flagged {flagged} of {}",
+        set.len(),
+        twins.len()
+    );
+    let data = json!({
+        "schema": 1,
+        "traps_set": set.len(),
+        "traps_caught": caught,
+        "twins_judged": twins.len(),
+        "twins_flagged": flagged,
+        "traps": all.iter().map(Judged::as_json).collect::<Vec<_>>(),
+    });
+    (said, data)
+}

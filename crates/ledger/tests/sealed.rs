@@ -1,0 +1,92 @@
+//! A finished file is held against its seal: an edit of any table is found, and what may be added later is not taken for one.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use ledger::*;
+use std::path::{Path, PathBuf};
+
+fn file(dir: &Path) -> (Ledger, PathBuf) {
+    let path = dir.join("sealed.assay");
+    let study = Study {
+        name: "sealed".into(),
+        question: String::new(),
+        text: String::new(),
+        seed: 1,
+        margin: 0.05,
+        time_limit_ns: 1,
+        blocks_planned: 4,
+        comparisons: 1,
+        alpha: 0.05,
+        io_method: "ring".into(),
+        published: None,
+        tool_version: "0".into(),
+        run_id: "r".into(),
+        created_unix_ns: 0,
+        modelled: false,
+    };
+    let mut ledger = Ledger::create(&path, &study).unwrap();
+    let setting = Setting {
+        key: "database.page".into(),
+        value: "8KiB".into(),
+        written: true,
+    };
+    ledger.setting(&setting).unwrap();
+    (ledger, path)
+}
+
+fn finish(ledger: &mut Ledger) {
+    let ending = Ending {
+        at_unix_ns: 1,
+        reason: "all blocks".into(),
+    };
+    ledger.finish(&ending).unwrap();
+}
+
+fn edited(path: &Path, sql: &str) -> Seal {
+    rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
+    Ledger::open(path).unwrap().seal().unwrap()
+}
+
+#[test]
+fn an_edit_is_found_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut ledger, path) = file(dir.path());
+    assert_eq!(ledger.seal().unwrap(), Seal::None, "the study goes on");
+    finish(&mut ledger);
+    drop(ledger);
+    let Seal::Whole(digits) = edited(&path, "VACUUM") else {
+        panic!("moving rows about is no edit")
+    };
+    assert_eq!(digits.len(), 16);
+    let seal = edited(&path, "UPDATE setting SET value = '9KiB'");
+    assert_eq!(seal, Seal::Broken(vec!["setting".into()]));
+    let seal = edited(&path, "UPDATE setting SET value = '8KiB'");
+    assert_eq!(seal, Seal::Whole(digits), "it is as it was");
+    let fact = "INSERT INTO fact VALUES ('host', 'cpu', 'another')";
+    assert_eq!(edited(&path, fact), Seal::Broken(vec!["fact".into()]));
+    assert_eq!(edited(&path, "DELETE FROM seal"), Seal::Broken(vec!["seal".into()]));
+}
+
+#[test]
+fn what_is_imported_later_is_no_edit_and_a_study_that_goes_on_has_no_seal() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut ledger, path) = file(dir.path());
+    finish(&mut ledger);
+    drop(ledger);
+    drop(Ledger::amend(&path).unwrap());
+    let later = "INSERT INTO measure_meaning VALUES ('a.later.one', 's', 'of a later version')";
+    assert!(matches!(edited(&path, later), Seal::Whole(_)));
+    drop(Ledger::resume(&path).unwrap());
+    assert_eq!(Ledger::open(&path).unwrap().seal().unwrap(), Seal::None);
+}
+
+#[test]
+fn a_file_from_before_seals_has_none_also_when_it_is_amended() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut ledger, path) = file(dir.path());
+    finish(&mut ledger);
+    drop(ledger);
+    assert_eq!(edited(&path, "DROP TABLE seal; PRAGMA user_version = 4"), Seal::None);
+    drop(Ledger::amend(&path).unwrap());
+    assert_eq!(Ledger::open(&path).unwrap().seal().unwrap(), Seal::None);
+}

@@ -1,0 +1,176 @@
+//! What is checked of what went on beside a phase: processors taken away, I/O of others, the clock, a LUN slower than its fellows.
+//!
+//! Takes the runs of one stack in one phase, gives checks without their place. Prevents: a neighbour, a limit or one bad LUN that is
+//! read as a property of the stack.
+
+use crate::checks::Status;
+use crate::figures::Figure;
+use crate::format::{bytes, nanoseconds, number, percent};
+use crate::history::Seen;
+use crate::order_checks::Found;
+use ledger::Measure;
+
+/// Of all processors: what others took beyond it was missing here, and a difference of so much would be called one.
+const OTHERS_CPU_MAX: f64 = 0.10;
+/// Stolen by the hypervisor: less can't be told from the kernel's own rounding.
+const STEAL_MAX: f64 = 0.05;
+/// Of the phase, that a limit held the run back.
+const THROTTLED_MAX: f64 = 0.01;
+/// What other processes moved on the stack's devices at most, as a share and in bytes.
+const OTHERS_IO_MAX: f64 = 0.10;
+const OTHERS_IO_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
+/// Reading three clocks takes microseconds; a step that anybody would make is larger.
+const CLOCK_STEP_NS_MAX: f64 = 10e6;
+/// A stripe is as fast as its slowest LUN. Random requests on equal LUNs differ by far less than this.
+const LUN_RATIO_MAX: f64 = 2.0;
+/// Below it a LUN is a memory copy or a cache hit, and the kernel's counters are no clock.
+const LUN_SERVICE_NS_MIN: f64 = 20_000.0;
+
+pub(crate) fn found(runs: &[&Seen]) -> Vec<Found> {
+    [
+        others_cpu(runs),
+        stolen(runs),
+        throttled(runs),
+        others_io(runs),
+        clock(runs),
+        slow_lun(runs),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn figure(runs: &[&Seen], value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure> {
+    Figure::of(runs.iter().map(|run| value(run)))
+}
+
+fn suspect(is: bool) -> Status {
+    if is { Status::Suspect } else { Status::Valid }
+}
+
+fn others_cpu(runs: &[&Seen]) -> Option<Found> {
+    let share = figure(runs, |run| run.get(Measure::CpuOthersShare))?;
+    Some((
+        "background CPU",
+        suspect(share.median > OTHERS_CPU_MAX),
+        format!("other programs took {} of the processors", percent(share.median)),
+        format!("at most {}", percent(OTHERS_CPU_MAX)),
+        "stop what else runs on the host, or measure when it rests (`top` says who)",
+    ))
+}
+
+fn stolen(runs: &[&Seen]) -> Option<Found> {
+    let share = figure(runs, |run| run.get(Measure::CpuStealShare))?;
+    Some((
+        "stolen CPU",
+        suspect(share.median > STEAL_MAX),
+        format!(
+            "the hypervisor gave {} of the processors to others",
+            percent(share.median)
+        ),
+        format!("at most {}", percent(STEAL_MAX)),
+        "use a host of its own, or an instance with dedicated processors",
+    ))
+}
+
+fn throttled(runs: &[&Seen]) -> Option<Found> {
+    let share = figure(runs, |run| run.get(Measure::CpuThrottledShare));
+    let thermal = figure(runs, |run| run.get(Measure::CpuThermalThrottles));
+    let (held, hot) = (share.map_or(0.0, |s| s.median), thermal.map_or(0.0, |t| t.median));
+    share.or(thermal)?;
+    let mut said = vec![format!("held back by a limit for {} of the time", percent(held))];
+    if thermal.is_some() {
+        said.push(format!("slowed down for heat {} times", number(hot)));
+    }
+    Some((
+        "throttling",
+        suspect(held > THROTTLED_MAX || hot > 0.0),
+        said.join(", "),
+        format!("at most {} of the time, never for heat", percent(THROTTLED_MAX)),
+        "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool the host",
+    ))
+}
+
+/// Both are needed: devices that moved more than the engine asked for, and other processes that moved something. The first
+/// alone is the stack's own inflation, the second alone may be on another disk.
+fn others_io(runs: &[&Seen]) -> Option<Found> {
+    let pairs = [
+        (
+            Measure::NearReadBytes,
+            &[Measure::EngineReadBytes][..],
+            Measure::OthersReadBytes,
+        ),
+        (
+            Measure::NearWriteBytes,
+            &[Measure::EngineWriteBytes, Measure::EngineRedoBytes][..],
+            Measure::OthersWriteBytes,
+        ),
+    ];
+    let share = figure(runs, |run| {
+        let near = run.sum(&[Measure::NearReadBytes, Measure::NearWriteBytes])?;
+        let mut theirs = 0.0;
+        for (moved, asked, others) in pairs {
+            let excess = (run.get(moved)? - run.sum(asked).unwrap_or(0.0)).max(0.0);
+            theirs += excess.min(run.get(others)?);
+        }
+        Some(if theirs > OTHERS_IO_BYTES {
+            theirs / near.max(1.0)
+        } else {
+            0.0
+        })
+    })?;
+    Some((
+        "other processes' I/O",
+        suspect(share.median > OTHERS_IO_MAX),
+        format!(
+            "up to {} of what the stack's devices moved was of other processes",
+            percent(share.median)
+        ),
+        format!("at most {} and {}", percent(OTHERS_IO_MAX), bytes(OTHERS_IO_BYTES)),
+        "stop what else uses the device (`iotop` says who), or use one of its own",
+    ))
+}
+
+fn clock(runs: &[&Seen]) -> Option<Found> {
+    let worst = |measure: Measure| figure(runs, |run| run.get(measure)).map(|found| found.high);
+    let stepped = worst(Measure::ClockStepNs)?;
+    let slept = worst(Measure::ClockSleptNs).unwrap_or(0.0);
+    let (status, said) = match (slept > CLOCK_STEP_NS_MAX, stepped > CLOCK_STEP_NS_MAX) {
+        (true, _) => (Status::Invalid, format!("the host slept for {}", nanoseconds(slept))),
+        (false, true) => (
+            Status::Suspect,
+            format!("the wall clock was set by {}", nanoseconds(stepped)),
+        ),
+        _ => (Status::Valid, "not set".to_string()),
+    };
+    Some((
+        "clock",
+        status,
+        said,
+        format!("at most {}", nanoseconds(CLOCK_STEP_NS_MAX)),
+        "durations here are of a clock that is never set, but servers' and kernels' stamps moved: let the time daemon slew, not step, and keep the host awake",
+    ))
+}
+
+fn slow_lun(runs: &[&Seen]) -> Option<Found> {
+    let of = |measure: Measure| figure(runs, |run| run.get(measure)).map(|found| found.median);
+    let (slowest, fellows) = (of(Measure::LunServiceNsSlowest)?, of(Measure::LunServiceNsFellows)?);
+    let ratio = slowest / fellows.max(1.0);
+    // One of them is always the slowest; a LUN that is slow is so in every block.
+    let place = figure(runs, |run| run.get(Measure::LunSlowest))?;
+    let is_same = place.low == place.high;
+    Some((
+        "slow LUN",
+        suspect(ratio > LUN_RATIO_MAX && slowest > LUN_SERVICE_NS_MIN && is_same),
+        format!(
+            "the slowest data LUN took {} a request, the others {}",
+            nanoseconds(slowest),
+            nanoseconds(fellows)
+        ),
+        format!(
+            "at most {} times the median of the others, or another in each block",
+            number(LUN_RATIO_MAX)
+        ),
+        "look at that LUN (the events of the phase name it): path, RAID group, neighbours; a stripe is as fast as its slowest",
+    ))
+}

@@ -1,0 +1,390 @@
+//! What is checked of what the stacks stand on: LUNs, devices, partitions, mount options, access, data, seeds, and the file itself.
+//!
+//! Takes the facts of the gathered file, gives [`Check`]s of the study as a whole. Prevents: a comparison of two mount options, two LUNs or
+//! two read-aheads that is read as one of two stacks.
+
+use crate::checks::{Check, Status};
+use crate::format::{bytes, number, percent};
+use crate::history::Book;
+use crate::rank::takes_part;
+use ledger::{Seal, Stack};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Sectors, pages and file system blocks of today; a start that is no multiple of it splits requests in two.
+const ALIGNMENT_MIN: u64 = 4096;
+/// A LUN file with more missing than metadata of file systems explain.
+const WHOLE_MIN: f64 = 0.99;
+/// What data found may differ from what was declared: headers and cells are neither noise nor copies.
+const DATA_SLACK: f64 = 0.15;
+/// Data of databases compresses two to four times; more is a statement about zeros.
+const COMPRESSIBILITY_MAX: f64 = 4.0;
+/// From so many copies on a deduplicating device stores another amount of data than was written.
+const DUPLICATION_MAX: f64 = 0.20;
+
+/// All of them.
+pub(crate) fn found(book: &Book) -> Vec<Check> {
+    let mut found: Vec<Check> = seeds(book).into_iter().collect();
+    found.extend(sealed(book));
+    found.extend(mount_options(book));
+    found.extend(read_ahead(book));
+    found.extend(luns_alike(book));
+    found.extend(luns_whole(book));
+    for stack in stacks(book) {
+        found.extend(direct(book, stack));
+        found.extend(alignment(book, stack));
+        found.extend(data(book, stack));
+    }
+    found
+}
+
+fn check(subject: &str, stack: Option<&Stack>, status: Status, figure: String, wanted: &str, advice: &str) -> Check {
+    Check {
+        subject: subject.into(),
+        stack: stack.map(|stack| stack.name.clone()),
+        phase: None,
+        status,
+        figure,
+        threshold: wanted.into(),
+        advice: advice.into(),
+    }
+}
+
+fn stacks(book: &Book) -> Vec<&Stack> {
+    book.stacks
+        .iter()
+        .filter(|stack| takes_part(book, stack).is_ok())
+        .collect()
+}
+
+fn fact<'a>(book: &'a Book, scope: &str, key: &str) -> Option<&'a str> {
+    let found = book.facts.iter().find(|fact| fact.scope == scope && fact.key == key)?;
+    Some(found.value.as_str())
+}
+
+fn of_stack<'a>(book: &'a Book, stack: &Stack, key: &str) -> Option<&'a str> {
+    fact(book, &format!("stack:{}", stack.name), key)
+}
+
+fn sealed(book: &Book) -> Option<Check> {
+    let (status, figure) = match &book.seal {
+        Seal::None => return None,
+        Seal::Whole(digits) => (Status::Valid, format!("as its run left it, seal {digits}")),
+        Seal::Broken(tables) => (
+            Status::Invalid,
+            format!("changed after the study ended: {}", tables.join(", ")),
+        ),
+    };
+    let advice = "do not believe it: get the file as its run left it, or run the study again";
+    Some(check(
+        "result file",
+        None,
+        status,
+        figure,
+        "every table as it was sealed",
+        advice,
+    ))
+}
+
+/// Blocks are repeats only if they differ in what chance decides, and comparable only if their stacks do not.
+fn seeds(book: &Book) -> Option<Check> {
+    let mut of_block: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for ((block, _), ran) in &book.ran {
+        of_block.entry(*block).or_default().insert(ran.trial.seed);
+    }
+    if of_block.is_empty() {
+        return None;
+    }
+    let several = of_block.values().filter(|seeds| seeds.len() > 1).count();
+    let firsts: BTreeSet<u64> = of_block.values().filter_map(|seeds| seeds.first().copied()).collect();
+    let again = of_block.len() - firsts.len();
+    let (status, figure) = match (several, again) {
+        (0, 0) => (Status::Valid, format!("{} blocks, a seed each", of_block.len())),
+        (0, again) => (
+            Status::Invalid,
+            format!("{again} of {} blocks have the seed of another", of_block.len()),
+        ),
+        (several, _) => (
+            Status::Invalid,
+            format!("in {several} of {} blocks the stacks had unlike seeds", of_block.len()),
+        ),
+    };
+    let advice = "blocks of one seed are one measurement, not repeats: run the study again";
+    let wanted = "one in a block, another in each";
+    Some(check("seeds", None, status, figure, wanted, advice))
+}
+
+/// The same file system with unlike options is another stack.
+fn mount_options(book: &Book) -> Option<Check> {
+    let mut of_kind: BTreeMap<&str, Vec<(&Stack, BTreeSet<&str>)>> = BTreeMap::new();
+    let mut unsafe_ones = Vec::new();
+    for stack in stacks(book) {
+        let Some(options) = of_stack(book, stack, "mount options") else {
+            continue;
+        };
+        let own = ["device=", "subvol=", "subvolid="];
+        let options: BTreeSet<&str> = options
+            .split(',')
+            .filter(|option| !own.iter().any(|own| option.starts_with(own)))
+            .collect();
+        if let Some(off) = options.iter().find(|option| NO_FLUSHES.contains(option)) {
+            unsafe_ones.push(format!("{} has {off}", stack.name));
+        }
+        let kind = of_stack(book, stack, "file system").unwrap_or(&stack.kind);
+        of_kind.entry(kind).or_default().push((stack, options));
+    }
+    if of_kind.is_empty() {
+        return None;
+    }
+    let mut unlike = Vec::new();
+    let mut undeclared = false;
+    for (kind, all) in &of_kind {
+        let (first, usual) = &all[0];
+        for (stack, options) in all.iter().skip(1).filter(|(_, options)| options != usual) {
+            let more: Vec<&str> = options.difference(usual).copied().collect();
+            let less: Vec<&str> = usual.difference(options).copied().collect();
+            unlike.push(format!(
+                "{kind}: {} has [{}], {} has [{}]",
+                first.name,
+                less.join(","),
+                stack.name,
+                more.join(",")
+            ));
+            undeclared |= [first, stack].iter().any(|stack| stack.kind == "directory");
+        }
+    }
+    let status = match (unlike.is_empty(), unsafe_ones.is_empty()) {
+        (true, true) => Status::Valid,
+        (_, false) => Status::Suspect,
+        _ if undeclared => Status::Suspect,
+        // What the study itself asked for is its question.
+        _ => Status::Note,
+    };
+    let figure = match status {
+        Status::Valid => "alike".to_string(),
+        _ => unlike.into_iter().chain(unsafe_ones).collect::<Vec<_>>().join("; "),
+    };
+    let wanted = "alike on one kind of file system, flushes passed on";
+    let advice = "mount both alike, or say in the study that the option is what is compared";
+    Some(check("mount options", None, status, figure, wanted, advice))
+}
+
+/// Options with which a file system tells its device nothing of what must be durable.
+const NO_FLUSHES: [&str; 3] = ["nobarrier", "barrier=0", "norecovery"];
+
+fn read_ahead(book: &Book) -> Option<Check> {
+    let known: Vec<(&Stack, &str)> = stacks(book)
+        .into_iter()
+        .filter_map(|stack| Some((stack, of_stack(book, stack, "read-ahead KiB")?)))
+        .collect();
+    let (_, first) = known.first()?;
+    let differs = known.iter().any(|(_, ahead)| ahead != first);
+    // Direct reads take no part in it.
+    let cached = |stack: &Stack| {
+        stack.access == "buffered"
+            || of_stack(book, stack, "data reads go").is_some_and(|way| way.starts_with("through"))
+    };
+    let matters = known.iter().any(|(stack, _)| cached(stack));
+    let status = match (differs, matters) {
+        (false, _) => Status::Valid,
+        (true, true) => Status::Suspect,
+        (true, false) => Status::Note,
+    };
+    let said: Vec<String> = known
+        .iter()
+        .map(|(stack, ahead)| format!("{} {ahead} KiB", stack.name))
+        .collect();
+    let figure = if differs {
+        said.join(", ")
+    } else {
+        format!("{first} KiB on all")
+    };
+    let advice = "set it alike (`blockdev --setra`): it decides how fast the page cache scans";
+    Some(check("read-ahead", None, status, figure, "alike on all stacks", advice))
+}
+
+fn luns_alike(book: &Book) -> Vec<Check> {
+    let mut of_set: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for fact in &book.facts {
+        if let Some(set) = fact.scope.strip_prefix("lun:") {
+            match set.split_once(':') {
+                // A LUN of it: the set is there, and nothing is unlike by that alone.
+                Some((set, _)) => drop(of_set.entry(set).or_default()),
+                None if fact.key.starts_with("unlike ") => of_set.entry(set).or_default().push(&fact.value),
+                None => {}
+            }
+        }
+    }
+    let of = |(set, unlike): (&str, Vec<&str>)| {
+        let (status, figure) = match unlike.first() {
+            None => (Status::Valid, format!("{set}: alike")),
+            Some(first) => (Status::Suspect, format!("{set}: {} differences: {first}", unlike.len())),
+        };
+        let advice = "use LUNs of one kind, size and setting: a stripe is as fast as its slowest";
+        check("LUNs alike", None, status, figure, "no difference", advice)
+    };
+    of_set.into_iter().map(of).collect()
+}
+
+/// What lies in a sparse file was never written: it is read from nowhere, at the speed of memory.
+fn luns_whole(book: &Book) -> Vec<Check> {
+    let of = |fact: &ledger::Fact| {
+        if fact.key != "loop backing allocated bytes" || !fact.scope.starts_with("lun:") {
+            return None;
+        }
+        let allocated: f64 = fact.value.parse().ok()?;
+        let whole: f64 = self::fact(book, &fact.scope, "loop backing bytes")?.parse().ok()?;
+        let share = allocated / whole.max(1.0);
+        let status = if share < WHOLE_MIN {
+            Status::Suspect
+        } else {
+            Status::Valid
+        };
+        let figure = format!(
+            "{}: {} of {} were on the disk before the study",
+            fact.scope.trim_start_matches("lun:"),
+            bytes(allocated),
+            bytes(whole)
+        );
+        let advice = "write the file in full first, with data that does not compress: what was never written is read from nowhere";
+        let wanted = format!("at least {}", percent(WHOLE_MIN));
+        Some(check("LUN whole", None, status, figure, &wanted, advice))
+    };
+    book.facts.iter().filter_map(of).collect()
+}
+
+/// Whether direct access was what it was called: seen, not believed.
+fn direct(book: &Book, stack: &Stack) -> Option<Check> {
+    if stack.access != "direct" {
+        return None;
+    }
+    let ways = ["data reads go", "data writes go", "redo writes go"];
+    let of = |stack: &Stack, way: &str| of_stack(book, stack, way).map(|found| found.starts_with("through"));
+    let known: Vec<(&str, bool)> = ways
+        .into_iter()
+        .filter_map(|way| Some((way, of(stack, way)?)))
+        .collect();
+    if known.is_empty() {
+        return None;
+    }
+    if of_stack(book, stack, "data reads go") == Some("unknown") {
+        // Where nothing lies below, the cache is all there is.
+        let is_memory = of_stack(book, stack, "lowest visible devices") == Some("");
+        let status = if is_memory { Status::Suspect } else { Status::Note };
+        let figure = match is_memory {
+            true => "O_DIRECT is taken, and no device lies below: memory answers",
+            false => "it could not be seen which way reads go",
+        };
+        let advice = "measure on storage; or believe provenance, which counts what devices moved";
+        return Some(check(
+            "direct access",
+            Some(stack),
+            status,
+            figure.into(),
+            "around the page cache",
+            advice,
+        ));
+    }
+    let cached: Vec<&str> = known
+        .iter()
+        .filter(|(_, cached)| *cached)
+        .map(|(way, _)| *way)
+        .collect();
+    let one_sided = |way: &str| stacks(book).iter().any(|other| of(other, way) == Some(false));
+    let status = match cached.as_slice() {
+        [] => Status::Valid,
+        ways if ways.contains(&"data reads go") || ways.iter().any(|way| one_sided(way)) => Status::Suspect,
+        _ => Status::Note,
+    };
+    let figure = match cached.is_empty() {
+        true => "reads and writes go around the page cache".to_string(),
+        false => format!(
+            "O_DIRECT is taken and not kept: {} through the page cache",
+            cached.join(", ")
+        ),
+    };
+    let advice = "say `access = \"buffered\"` for all stacks, or use a file system that keeps O_DIRECT here";
+    Some(check(
+        "direct access",
+        Some(stack),
+        status,
+        figure,
+        "around the page cache",
+        advice,
+    ))
+}
+
+fn alignment(book: &Book, stack: &Stack) -> Option<Check> {
+    let mut seen = false;
+    let mut askew = Vec::new();
+    for level in ["nearest devices", "lowest visible devices"] {
+        for device in of_stack(book, stack, level).unwrap_or_default().split(", ") {
+            let scope = format!("device:{device}");
+            let number = |key: &str| fact(book, &scope, key)?.parse::<u64>().ok();
+            seen |= fact(book, &scope, "device").is_some();
+            let wanted = number("physical block bytes").unwrap_or(0).max(ALIGNMENT_MIN);
+            for key in ["partition start bytes", "loop offset bytes"] {
+                if let Some(start) = number(key).filter(|start| start % wanted != 0) {
+                    let said = format!("{device} begins at byte {start}, no multiple of {wanted}");
+                    if !askew.contains(&said) {
+                        askew.push(said);
+                    }
+                }
+            }
+        }
+    }
+    if !seen {
+        return None;
+    }
+    let (status, figure) = match askew.is_empty() {
+        true => (Status::Valid, "begins where its blocks do".to_string()),
+        false => (Status::Suspect, askew.join("; ")),
+    };
+    let advice = "make the partition anew on a boundary of 1 MiB: every request now touches one block too many";
+    Some(check(
+        "alignment",
+        Some(stack),
+        status,
+        figure,
+        "a multiple of the physical block",
+        advice,
+    ))
+}
+
+/// What was found in pages of the loaded database against what the study declared.
+fn data(book: &Book, stack: &Stack) -> Option<Check> {
+    let number_of = |key: &str| of_stack(book, stack, key)?.parse::<f64>().ok();
+    let declared = |key: &str| {
+        let value = book.settings.iter().find(|s| s.key == key)?.value.trim_matches('"');
+        let share = value
+            .strip_suffix('%')
+            .map(|percents| percents.trim().parse::<f64>().map(|p| p / 100.0));
+        share.unwrap_or_else(|| value.parse()).ok()
+    };
+    let (packed, copied) = (
+        number_of("data compressibility found")?,
+        number_of("data duplication found")?,
+    );
+    let wanted_packed = declared("database.compressibility").unwrap_or(1.0);
+    let wanted_copied = declared("database.duplication").unwrap_or(0.0);
+    let is_other = packed > wanted_packed * (1.0 + DATA_SLACK) || copied > wanted_copied + DATA_SLACK;
+    let is_unreal = packed > COMPRESSIBILITY_MAX || copied > DUPLICATION_MAX;
+    let status = match (is_other || is_unreal, wanted_packed > 1.0 || wanted_copied > 0.0) {
+        (true, _) => Status::Suspect,
+        (false, true) => Status::Note,
+        (false, false) => Status::Valid,
+    };
+    let figure = format!(
+        "compresses {} to 1 ({} declared), {} of its blocks of 4 KiB are copies ({} declared)",
+        number(packed),
+        number(wanted_packed),
+        percent(copied),
+        percent(wanted_copied)
+    );
+    let advice = "a stack or array that compresses or deduplicates stores and moves next to none of it: lower `database.compressibility` and `database.duplication`";
+    let wanted = format!(
+        "as declared, at most {} to 1 and {} copies",
+        number(COMPRESSIBILITY_MAX),
+        percent(DUPLICATION_MAX)
+    );
+    Some(check("data", Some(stack), status, figure, &wanted, advice))
+}
