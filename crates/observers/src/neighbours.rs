@@ -205,7 +205,10 @@ fn thermal(root: &Root) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn reading(others: &[((u32, u64), (u64, u64))], throttled_ns: u64) -> Neighbours {
+    /// Process and its start, bytes read and written.
+    type Traffic = ((u32, u64), (u64, u64));
+
+    fn reading(others: &[Traffic], throttled_ns: u64) -> Neighbours {
         Neighbours {
             family: None,
             others: Some(others.iter().copied().collect()),
