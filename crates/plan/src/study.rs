@@ -294,6 +294,14 @@ pub struct Inject {
     pub stall: Duration,
 }
 
+impl Inject {
+    /// Whether anything is planted: what only says from when or for how long is nothing by itself.
+    pub fn is_planted(&self) -> bool {
+        let at = [self.error_at, self.short_at, self.stall_at];
+        self.late != 0.0 || self.flush_lost || at.iter().any(Option::is_some)
+    }
+}
+
 /// The page engine's parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Database {

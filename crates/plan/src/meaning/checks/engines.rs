@@ -69,7 +69,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
         let cure = "remove `redo` from this stack: SQLite keeps its log beside the database";
         findings.add(&redo.span, "SQLite has no redo log that could lie elsewhere", cure);
     }
-    if stack.inject != crate::study::Inject::default() {
+    if stack.inject.is_planted() {
         let span = place(&w.late, place(&w.error_at, &w.span));
         let cure = "remove `inject`: it is planted into the page engine's I/O";
         findings.add(span, "a database in SQL can't be given a planted disadvantage", cure);
