@@ -10,6 +10,7 @@ use databases::postgres::{
     run_phase,
 };
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use workloads::Pacing;
 
@@ -79,6 +80,7 @@ fn fill(url: &str, words: &[&str]) -> Outcome {
         1,
         now_us(),
         number(words, 1)?,
+        &AtomicBool::new(false),
     )?;
     let s = begin.elapsed().as_secs_f64();
     println!(

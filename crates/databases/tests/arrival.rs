@@ -142,7 +142,7 @@ fn postgres_keeps_schedules_and_pauses() {
     let Some(place) = place::Place::new() else { return };
     let server = place.server(20);
     let address = server.address();
-    postgres::load(address, &scale(), SEED, 1, 2).unwrap();
+    postgres::load(address, &scale(), SEED, 1, 2, &AtomicBool::new(false)).unwrap();
     the_rate_is_what_pauses_leave("postgres", users(address, 12));
     let (held, over) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {

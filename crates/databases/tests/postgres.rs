@@ -15,7 +15,7 @@ use databases::postgres::{
 use place::{Place, is_alive};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use workloads::{Operation, Pacing, Stop};
 
@@ -157,9 +157,9 @@ fn users_work_and_the_conditions_hold() {
     let server = place.server(60);
     let scale = Scale::reduced(2).unwrap();
     let address = create(server.address(), "shop").unwrap();
-    let report = load(&address, &scale, LOAD_SEED, 1, 3).unwrap();
+    let report = load(&address, &scale, LOAD_SEED, 1, 3, &AtomicBool::new(false)).unwrap();
     assert!(report.rows > 10_000 && report.database_bytes > report.copied_bytes / 2);
-    let error = load(&address, &scale, LOAD_SEED, 1, 3).unwrap_err().to_string();
+    let error = load(&address, &scale, LOAD_SEED, 1, 3, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains("there already"), "{error}");
     assert_consistent(&address, &scale);
 
@@ -203,7 +203,7 @@ fn more_loaders_load_the_same() {
     let sums: Vec<_> = [("one", 1), ("many", 4)]
         .map(|(name, loaders)| {
             let address = create(server.address(), name).unwrap();
-            load(&address, &scale, LOAD_SEED, 1, loaders).unwrap();
+            load(&address, &scale, LOAD_SEED, 1, loaders, &AtomicBool::new(false)).unwrap();
             let mut connection = Connection::open(&address, &[]).unwrap();
             let sum = |table: &str| format!("SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {table} t");
             ["customer", "stock", "order_line", "orders"].map(|table| connection.run(&sum(table)).unwrap())
@@ -286,7 +286,7 @@ fn every_condition_can_fail() {
     let Some(place) = Place::new() else { return };
     let server = place.server(20);
     let scale = Scale::reduced(1).unwrap();
-    load(server.address(), &scale, LOAD_SEED, 1, 2).unwrap();
+    load(server.address(), &scale, LOAD_SEED, 1, 2, &AtomicBool::new(false)).unwrap();
     assert_consistent(server.address(), &scale);
     let mut connection = Connection::open(server.address(), &[]).unwrap();
     for (number, plant, undo) in PLANTED {
@@ -408,7 +408,7 @@ fn scattered_keys_touch_a_block_each() {
         update_pct: 30,
         sessions: 8,
     };
-    load_scattered(address, spec.rows, 3).unwrap();
+    load_scattered(address, spec.rows, 3, &AtomicBool::new(false)).unwrap();
     let mut connection = Connection::open(address, &[]).unwrap();
     let blocks = connection
         .number("SELECT pg_relation_size('scattered') / 8192")

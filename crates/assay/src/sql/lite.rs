@@ -18,6 +18,7 @@ use plan::{Access, Journal, Random, Sqlite, Synchronous};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use targets::{OpenSpec, PsyncPort};
 use workloads::{Outcome, Pacing};
 
@@ -321,17 +322,19 @@ impl Sql for Lite {
         })
     }
 
-    fn load_orders(&mut self, scale: &Scale, seed: u64) -> anyhow::Result<()> {
+    fn load_orders(&mut self, scale: &Scale, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let settings = self.alone();
-        let session = self.base(ORDERS)?.place.connect(&settings)?;
+        let mut session = self.base(ORDERS)?.place.connect(&settings)?;
+        session.interrupted_by(cancel.clone())?;
         let now_us = (unix_ns() / 1000) as i64;
         sqlite::load(&session, scale, seed, now_us).context("load the company")?;
         Ok(session.checkpoint_if_logged()?)
     }
 
-    fn load_scattered(&mut self, rows: u64, seed: u64) -> anyhow::Result<()> {
+    fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let settings = self.alone();
-        let session = self.base(SCATTERED)?.place.connect(&settings)?;
+        let mut session = self.base(SCATTERED)?.place.connect(&settings)?;
+        session.interrupted_by(cancel.clone())?;
         sqlite::load_scattered(&session, &shape(rows, settings.page_bytes, None), seed)
             .context("load the table of random work")?;
         Ok(session.checkpoint_if_logged()?)
@@ -400,12 +403,14 @@ impl Sql for Lite {
         })
     }
 
-    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64) -> anyhow::Result<BulkResult> {
+    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {
         self.remove(BULK)?;
         let settings = self.alone();
         let session = self.base(BULK)?.place.connect(&settings)?;
         let database = BulkSession::new(session, (unix_ns() / 1000) as i64);
-        let mut load = BulkLoad::new(database, rows)?.committing_every(commit_every);
+        let mut load = BulkLoad::new(database, rows)?
+            .committing_every(commit_every)
+            .cancelled_by(cancel.clone());
         let result = load.run(slice_ns)?;
         self.count(CacheCounts::of(load.into_database().session()));
         Ok(result)

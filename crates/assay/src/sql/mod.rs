@@ -26,6 +26,8 @@ use databases::sqlite::LockWait;
 use ledger::{Ledger, Measure, TrialId};
 use plan::{Company, Engine, PhaseKind, Random, Study, Tpcc};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use workloads::{Outcome, Pacing};
 
 /// Order entry for some time.
@@ -73,9 +75,9 @@ pub(crate) trait Sql {
     /// Which it is and how it is set, as it says itself.
     fn describe(&mut self) -> anyhow::Result<ledger::Database>;
     /// Makes and fills the tables of the company.
-    fn load_orders(&mut self, scale: &Scale, seed: u64) -> anyhow::Result<()>;
+    fn load_orders(&mut self, scale: &Scale, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()>;
     /// Makes and fills the table of random work: so many rows, one a page.
-    fn load_scattered(&mut self, rows: u64, seed: u64) -> anyhow::Result<()>;
+    fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()>;
     /// The conditions that do not hold: number, rows that break it.
     fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>>;
     /// Runs order entry. What it has committed may still be on its way home.
@@ -83,7 +85,7 @@ pub(crate) trait Sql {
     /// Runs random work on a table of so many rows.
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked>;
     /// Loads rows into an empty table and brings them home.
-    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64) -> anyhow::Result<BulkResult>;
+    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult>;
     /// Brings everything home: a checkpoint.
     fn settle(&mut self) -> anyhow::Result<()>;
     /// Starts counting anew.
@@ -184,12 +186,15 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
     let load_seed = turn.block.seed;
     let company = company(study)?;
     if let Some(scale) = &company {
-        sql.load_orders(scale, load_seed)?;
+        let loaded = sql.load_orders(scale, load_seed, turn.cancel);
+        // The database's error, when a signal ended the load, is but its echo.
         signals::check(turn.cancel)?;
+        loaded?;
     }
     if study.phases.iter().any(|p| matches!(p.kind, PhaseKind::Random(_))) {
-        sql.load_scattered(trial.scattered_rows, load_seed)?;
+        let loaded = sql.load_scattered(trial.scattered_rows, load_seed, turn.cancel);
         signals::check(turn.cancel)?;
+        loaded?;
     }
     sql.settle()?;
     let places = sql.places();

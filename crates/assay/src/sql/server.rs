@@ -286,20 +286,20 @@ impl Sql for Managed {
         })
     }
 
-    fn load_orders(&mut self, scale: &Scale, seed: u64) -> anyhow::Result<()> {
+    fn load_orders(&mut self, scale: &Scale, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let address = self.create(ORDERS)?;
         let loaders = std::thread::available_parallelism()
             .map_or(2, |n| n.get() as u32)
             .min(8);
         let now_us = (unix_ns() / 1000) as i64;
-        let loaded = postgres::load(&address, scale, seed, now_us, loaders);
+        let loaded = postgres::load(&address, scale, seed, now_us, loaders, cancel);
         self.blame(loaded).context("load the company")?;
         Ok(())
     }
 
-    fn load_scattered(&mut self, rows: u64, seed: u64) -> anyhow::Result<()> {
+    fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
         let address = self.create(SCATTERED)?;
-        let loaded = postgres::load_scattered(&address, rows, seed);
+        let loaded = postgres::load_scattered(&address, rows, seed, cancel);
         self.blame(loaded).context("load the table of random work")
     }
 
@@ -361,7 +361,7 @@ impl Sql for Managed {
         })
     }
 
-    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64) -> anyhow::Result<BulkResult> {
+    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {
         let server = self.address.database.clone();
         self.count(&server)?;
         self.drop_database(BULK)?;
@@ -369,7 +369,9 @@ impl Sql for Managed {
         let data = self.server.as_ref().map(|server| server.facts().data.clone());
         let loaded = Connection::open(&address, &[]).and_then(|connection| {
             let database = BulkConnection::new(connection, data.as_deref(), (unix_ns() / 1000) as i64);
-            let mut load = BulkLoad::new(database, rows)?.committing_every(commit_every);
+            let mut load = BulkLoad::new(database, rows)?
+                .committing_every(commit_every)
+                .cancelled_by(cancel.clone());
             load.run(slice_ns)
         });
         self.blame(loaded)

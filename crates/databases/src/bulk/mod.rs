@@ -6,6 +6,8 @@
 //! [`ROWS_PER_COMMIT`] rows unless said otherwise, is one operation. Takes a [`BulkDatabase`], which each database brings. Prevents: a load that ends
 //! in a cache, and a time that leaves out the growth of the files.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use targets::Nanos;
 use workloads::{Arrival, Done, Operation, Outcome, Pacing, Started, Stop, drive};
@@ -115,6 +117,7 @@ pub struct BulkLoad<D> {
     look_at: u64,
     began: Nanos,
     growth: Vec<Growth>,
+    cancel: Option<Arc<AtomicBool>>,
 }
 
 /// One row count of a series.
@@ -156,6 +159,7 @@ impl<D: BulkDatabase> BulkLoad<D> {
             per_commit: ROWS_PER_COMMIT,
             look_at: 0,
             growth: Vec::with_capacity(LOOKS_MAX as usize + 1),
+            cancel: None,
         })
     }
 
@@ -163,6 +167,13 @@ impl<D: BulkDatabase> BulkLoad<D> {
     #[must_use]
     pub fn committing_every(mut self, rows: u64) -> BulkLoad<D> {
         self.per_commit = rows.max(1);
+        self
+    }
+
+    /// Ends after the commit under way once the flag is set.
+    #[must_use]
+    pub fn cancelled_by(mut self, flag: Arc<AtomicBool>) -> BulkLoad<D> {
+        self.cancel = Some(flag);
         self
     }
 
@@ -183,7 +194,8 @@ impl<D: BulkDatabase> BulkLoad<D> {
         Ok(())
     }
 
-    /// Loads all rows, brings them home and looks at the space. The clock stands still for the look.
+    /// Loads all rows, brings them home and looks at the space. The clock stands still for the look. A load that was cancelled ends at once: what it
+    /// has is neither home nor looked at, and its outcome says so.
     ///
     /// # Errors
     /// The database's own.
@@ -193,20 +205,25 @@ impl<D: BulkDatabase> BulkLoad<D> {
             arrival: Arrival::Closed { think: None },
             stop: Stop::default(),
             slice_ns,
-            cancel: None,
+            cancel: self.cancel.clone(),
         };
         self.began = self.database.now();
         let outcome = drive(self, &pacing, 0)?;
         let committed = self.database.now();
-        self.database.settle()?;
-        let home = self.database.now();
-        self.note_growth()?;
+        let mut space = Space::default();
+        let mut home = committed;
+        if !outcome.cancelled {
+            self.database.settle()?;
+            home = self.database.now();
+            self.note_growth()?;
+            space = self.database.space()?;
+        }
         Ok(BulkResult {
             rows: self.next,
             elapsed_ns: home - self.began,
             settle_ns: home - committed,
             outcome,
-            space: self.database.space()?,
+            space,
             growth: std::mem::take(&mut self.growth),
         })
     }
@@ -304,6 +321,17 @@ mod tests {
             let last = growth.last().unwrap();
             assert_eq!((last.rows, last.bytes), (rows, rows * 200 - 5), "the end is kept");
         }
+    }
+
+    #[test]
+    fn a_load_that_is_cancelled_ends_and_says_so() {
+        let flag = Arc::new(AtomicBool::new(true));
+        let mut load = BulkLoad::new(Growing { bytes: 9, looks: 0 }, 10_000)
+            .unwrap()
+            .cancelled_by(flag);
+        let result = load.run(0).unwrap();
+        assert!(result.outcome.cancelled && result.rows < 10_000, "{} rows", result.rows);
+        assert_eq!(result.settle_ns, 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::connection::Connection;
 use super::error::PostgresError;
 use super::wire;
 use crate::order_entry::RowSink;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows are sent when they come to this many bytes.
 const PIECE_BYTES: usize = 64 << 10;
@@ -14,6 +15,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// One COPY under way.
 pub(super) struct Copy<'a> {
     connection: &'a mut Connection,
+    cancel: &'a AtomicBool,
     row: Vec<u8>,
     first: bool,
     pub(super) rows: u64,
@@ -21,7 +23,12 @@ pub(super) struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    pub(super) fn begin(connection: &'a mut Connection, table: &str) -> Result<Self, PostgresError> {
+    /// Rows end with an error once `cancel` is set; the server forgets them when the connection is dropped.
+    pub(super) fn begin(
+        connection: &'a mut Connection,
+        table: &str,
+        cancel: &'a AtomicBool,
+    ) -> Result<Self, PostgresError> {
         let sql = format!("COPY {table} FROM STDIN");
         wire::query(connection.out(), &sql);
         connection.send()?;
@@ -40,6 +47,7 @@ impl<'a> Copy<'a> {
         }
         Ok(Copy {
             connection,
+            cancel,
             row: Vec::with_capacity(PIECE_BYTES + 4096),
             first: true,
             rows: 0,
@@ -54,6 +62,9 @@ impl<'a> Copy<'a> {
     }
 
     fn flush(&mut self) -> Result<(), PostgresError> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(PostgresError::Interrupted);
+        }
         let row = &self.row;
         wire::message(self.connection.out(), Some(b'd'), |out| out.extend_from_slice(row));
         self.bytes += self.row.len() as u64;

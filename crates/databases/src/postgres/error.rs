@@ -158,6 +158,9 @@ pub enum PostgresError {
         /// How often.
         times: u32,
     },
+    /// Whoever asked for it wants it no more.
+    #[error("the load was interrupted\n  load again: half of a database is none")]
+    Interrupted,
     /// A row that must be there is not.
     #[error(transparent)]
     OrderEntry(#[from] OrderEntryError),

@@ -38,21 +38,23 @@ pub fn create(address: &Address, name: &str) -> Result<Address, PostgresError> {
 /// Loads the company into an empty database. `now_us`: the time of day that stands in the rows, microseconds since 1970.
 ///
 /// # Errors
-/// The first loader's that failed; the tables are then left as they are.
+/// The first loader's that failed; the tables are then left as they are. [`PostgresError::Interrupted`] once `cancel` is set, when the
+/// index that is being built is ready.
 pub fn load(
     address: &Address,
     scale: &Scale,
     seed: u64,
     now_us: i64,
     loaders: u32,
+    cancel: &AtomicBool,
 ) -> Result<LoadReport, PostgresError> {
     let mut connection = Connection::open(address, &[])?;
     for table in TABLES {
         connection.run(&table.create_sql(Keys::Later))?;
     }
     let jobs = jobs(scale);
-    let copied = side_by_side(address, &jobs, loaders, |connection, job: &Job| {
-        let mut copy = Copy::begin(connection, job.table.name())?;
+    let copied = side_by_side(address, &jobs, loaders, cancel, |connection, job: &Job| {
+        let mut copy = Copy::begin(connection, job.table.name(), cancel)?;
         populate(*job, scale, seed, now_us, &mut copy)?;
         copy.finish(job.table.name())
     })?;
@@ -60,7 +62,7 @@ pub fn load(
     // The largest first, so that they do not all wait for one at the end.
     let mut builds: Vec<String> = keys.chain(INDEXES.iter().map(|index| index.sql.to_owned())).collect();
     builds.sort_by_key(|sql| !["order_line", "stock", "customer"].iter().any(|big| sql.contains(big)));
-    side_by_side(address, &builds, loaders, |connection, sql| {
+    side_by_side(address, &builds, loaders, cancel, |connection, sql| {
         connection.run(sql).map(|_| (0, 0))
     })?;
     connection.run("VACUUM ANALYZE")?;
@@ -77,6 +79,7 @@ fn side_by_side<T: Sync>(
     address: &Address,
     pieces: &[T],
     loaders: u32,
+    cancel: &AtomicBool,
     work: impl Fn(&mut Connection, &T) -> Result<(u64, u64), PostgresError> + Sync,
 ) -> Result<(u64, u64), PostgresError> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -88,6 +91,9 @@ fn side_by_side<T: Sync>(
             let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) else {
                 break;
             };
+            if cancel.load(Ordering::Relaxed) {
+                return Err(PostgresError::Interrupted);
+            }
             let (rows, bytes) = work(&mut connection, piece)?;
             let mut totals = totals.lock().unwrap_or_else(|e| e.into_inner());
             totals.0 += rows;

@@ -18,6 +18,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicBool;
 use targets::{Nanos, monotonic_ns};
 use workloads::{Done, Operation, Started};
 
@@ -49,7 +50,7 @@ pub struct ScatteredSpec {
 ///
 /// # Errors
 /// It is there already, or there is no room.
-pub fn load_scattered(address: &Address, rows: u64, seed: u64) -> Result<(), PostgresError> {
+pub fn load_scattered(address: &Address, rows: u64, seed: u64, cancel: &AtomicBool) -> Result<(), PostgresError> {
     use crate::order_entry::RowSink;
     let mut connection = Connection::open(address, &[])?;
     connection.run(
@@ -58,7 +59,7 @@ pub fn load_scattered(address: &Address, rows: u64, seed: u64) -> Result<(), Pos
     )?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let step = step(rows);
-    let mut copy = super::copy::Copy::begin(&mut connection, "scattered")?;
+    let mut copy = super::copy::Copy::begin(&mut connection, "scattered", cancel)?;
     let mut filler = [0; FILLER_BYTES];
     for nth in 0..rows {
         for pair in filler.chunks_mut(10) {

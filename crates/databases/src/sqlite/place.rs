@@ -12,6 +12,7 @@ use super::volume::Volume;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use targets::Port;
 
@@ -86,6 +87,9 @@ impl Settings {
         -i64::try_from(self.cache_bytes.div_ceil(1024)).unwrap_or(i64::MAX)
     }
 }
+
+/// Steps of SQLite's virtual machine between looks at the flag of [`Session::interrupted_by`]: a fraction of a millisecond.
+const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 #[derive(Clone)]
 enum Way {
@@ -241,6 +245,16 @@ impl Session {
     /// The settings it was opened with.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// From now on a statement ends with an error, and its transaction with a rollback, soon after the flag was set.
+    ///
+    /// # Errors
+    /// [`SqliteError::Sql`].
+    pub fn interrupted_by(&mut self, flag: Arc<AtomicBool>) -> Result<(), SqliteError> {
+        let asked = move || flag.load(Ordering::Relaxed);
+        let set = self.connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(asked));
+        set.map_err(|source| self.error("set the handler of interrupts", source))
     }
 
     /// SQLite's error with what it was about, and what the storage said.
