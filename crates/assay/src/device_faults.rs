@@ -18,13 +18,23 @@ const STEP: Duration = Duration::from_millis(2);
 /// Faults that hold now; one for good stays until the trial ends, whoever observes it by then.
 pub(crate) type Standing = Arc<Mutex<Vec<DeviceFault>>>;
 
+/// What the thread came to: the faults that it set, and why one could not be.
+type Told = (Vec<DeviceFault>, Option<String>);
+
+struct Running {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Told>,
+}
+
 /// Faults of the trial's phases, one phase after the other.
 #[derive(Default)]
 pub(crate) struct DeviceFaults {
     services: BTreeMap<String, Arc<Service>>,
     standing: Standing,
     coming: Vec<DeviceFault>,
-    running: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+    /// What held already when the phase began.
+    held: Vec<DeviceFault>,
+    running: Option<Running>,
 }
 
 impl DeviceFaults {
@@ -34,6 +44,7 @@ impl DeviceFaults {
             services,
             standing,
             coming: Vec::new(),
+            held: Vec::new(),
             running: None,
         }
     }
@@ -47,6 +58,8 @@ impl DeviceFaults {
 
     /// The phase begins.
     pub(crate) fn begin(&mut self) {
+        self.held = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.held.retain(|fault| self.services.contains_key(&fault.luns));
         if self.coming.is_empty() {
             return;
         }
@@ -63,53 +76,70 @@ impl DeviceFaults {
         let stopped = Arc::clone(&stop);
         let began = Instant::now();
         let thread = std::thread::spawn(move || {
+            let mut told: Told = (Vec::new(), None);
             for (at, begins, fault) in events {
                 while began.elapsed() < Duration::from_nanos(at) {
                     if stopped.load(Ordering::Relaxed) {
-                        return;
+                        return told;
                     }
                     std::thread::sleep(STEP);
                 }
                 let mut all = standing.lock().unwrap_or_else(PoisonError::into_inner);
                 all.retain(|other| begins || *other != fault);
                 if begins {
-                    all.push(fault);
+                    all.push(fault.clone());
                 }
-                tell(&services, &all);
+                match tell(&services, &all) {
+                    Err(error) => told.1 = told.1.or(Some(error)),
+                    Ok(()) if begins => told.0.push(fault),
+                    Ok(()) => {}
+                }
             }
+            told
         });
-        self.running = Some((stop, thread));
+        self.running = Some(Running { stop, thread });
     }
 
-    /// The phase is over: what was to last a time ends. Gives what was planted, in words.
+    /// The phase is over: what was to last a time ends. Gives what was planted and what was not, in words.
     pub(crate) fn end(&mut self) -> Vec<String> {
-        let Some((stop, thread)) = self.running.take() else {
-            return Vec::new();
+        let held = self.held.drain(..).map(|fault| format!("still holds: {fault}"));
+        let mut words: Vec<String> = held.collect();
+        let Some(Running { stop, thread }) = self.running.take() else {
+            return words;
         };
         stop.store(true, Ordering::Relaxed);
-        let _ = thread.join();
+        let (planted, refused) = thread.join().unwrap_or_default();
         let mut all = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|fault| fault.time.is_none());
-        tell(&self.services, &all);
-        self.coming.iter().map(|fault| format!("planted: {fault}")).collect()
+        let back = tell(&self.services, &all);
+        words.extend(self.coming.iter().map(|fault| match planted.contains(fault) {
+            true => format!("planted: {fault}"),
+            false if refused.is_some() => format!("not planted, the device refused it: {fault}"),
+            false => format!("not planted, the phase was over before: {fault}"),
+        }));
+        words.extend(refused.or(back.err()).map(|error| format!("faults could not be told: {error}")));
+        words
     }
 }
 
 impl Drop for DeviceFaults {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.running.take() {
+        if let Some(Running { stop, thread }) = self.running.take() {
             stop.store(true, Ordering::Relaxed);
             let _ = thread.join();
         }
     }
 }
 
-/// Tells each service all that holds on its LUNs. One that is gone is found elsewhere.
-fn tell(services: &BTreeMap<String, Arc<Service>>, standing: &[DeviceFault]) {
+/// Tells each service all that holds on its LUNs. Gives the first refusal; that a service is gone is found elsewhere too.
+fn tell(services: &BTreeMap<String, Arc<Service>>, standing: &[DeviceFault]) -> Result<(), String> {
+    let mut first = Ok(());
     for (set, service) in services {
         let own = standing.iter().filter(|fault| fault.luns == *set).map(order);
-        let _ = service.ask(&json!({ "do": "faults", "faults": own.collect::<Vec<_>>() }));
+        let told = service.ask(&json!({ "do": "faults", "faults": own.collect::<Vec<_>>() }));
+        first = first.and(told.map(drop).map_err(|error| format!("{error:#}")));
     }
+    first
 }
 
 fn order(fault: &DeviceFault) -> Value {

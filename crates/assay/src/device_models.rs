@@ -5,6 +5,7 @@
 
 use crate::device_service::Service;
 use ledger::Measure;
+use observers::Delta;
 use serde_json::{Value, json};
 
 /// Answers may be so much later than the model's, as a share of the time that they took, all together: with one request at a time the
@@ -13,9 +14,21 @@ const LATE_SHARE: f64 = 0.03;
 /// Of fewer requests nothing is said.
 const REQUESTS_MIN: f64 = 100.0;
 
-/// Counters of the services of a stack.
+/// A LUN set that a process of ours serves.
+pub(crate) struct ModelledSet<'a> {
+    /// Its name in the study.
+    pub(crate) set: String,
+    /// The process.
+    pub(crate) service: &'a Service,
+    /// The loop devices on it.
+    pub(crate) devices: Vec<String>,
+    /// Whether it has times of its own, and does not just pass on what the files below take.
+    pub(crate) timed: bool,
+}
+
+/// Counters of the modelled sets of a stack.
 pub(crate) struct DeviceModels<'a> {
-    services: Vec<&'a Service>,
+    sets: Vec<ModelledSet<'a>>,
     before: Vec<Value>,
 }
 
@@ -41,17 +54,17 @@ const COUNTED: [(Measure, &str); 17] = [
 ];
 
 impl<'a> DeviceModels<'a> {
-    pub(crate) fn new(services: Vec<&'a Service>) -> DeviceModels<'a> {
+    pub(crate) fn new(sets: Vec<ModelledSet<'a>>) -> DeviceModels<'a> {
         DeviceModels {
-            services,
+            sets,
             before: Vec::new(),
         }
     }
 
     fn count(&self) -> anyhow::Result<Vec<Value>> {
-        self.services
+        self.sets
             .iter()
-            .map(|service| service.ask(&json!({ "do": "count" })))
+            .map(|set| set.service.ask(&json!({ "do": "count" })))
             .collect()
     }
 
@@ -61,18 +74,16 @@ impl<'a> DeviceModels<'a> {
         Ok(())
     }
 
-    /// After it: what the models did, and why the phase can't count, if so.
-    pub(crate) fn end(&self) -> anyhow::Result<Modelled> {
-        if self.services.is_empty() {
+    /// After it, of which the kernel saw this much: what the models did, and why the phase can't count, if so.
+    pub(crate) fn end(&self, seen: &Delta) -> anyhow::Result<Modelled> {
+        if self.sets.is_empty() {
             return Ok((Vec::new(), None));
         }
         let now = self.count()?;
         let of = |value: &Value, key: &str| value[key].as_f64().unwrap_or(0.0);
-        let since = |key: &str| -> f64 {
-            let pairs = now.iter().zip(&self.before);
-            pairs.map(|(now, before)| of(now, key) - of(before, key)).sum()
-        };
-        let mut measures: Vec<(Measure, f64)> = COUNTED.iter().map(|(measure, key)| (*measure, since(key))).collect();
+        let since = |nth: usize, key: &str| of(&now[nth], key) - self.before.get(nth).map_or(0.0, |value| of(value, key));
+        let all = |key: &str| (0..now.len()).map(|nth| since(nth, key)).sum::<f64>();
+        let mut measures: Vec<(Measure, f64)> = COUNTED.iter().map(|(measure, key)| (*measure, all(key))).collect();
         let unflushed = now.iter().map(|value| of(value, "unflushed_bytes")).sum();
         measures.push((Measure::ModelUnflushedBytes, unflushed));
         for (measure, key) in [
@@ -82,15 +93,26 @@ impl<'a> DeviceModels<'a> {
             let told: Vec<f64> = now.iter().filter_map(|value| value[key].as_f64()).collect();
             measures.extend((!told.is_empty()).then(|| (measure, told.iter().sum())));
         }
-        Ok((
-            measures,
-            late(since("answered"), since("delay_ns"), since("modelled_ns")),
-        ))
+        // Each by itself: a disk with many requests would hide how late the log beside it is.
+        let mut timed = self.sets.iter().enumerate().filter(|(_, set)| set.timed);
+        let late = timed.find_map(|(nth, set)| {
+            let of = |key: &str| since(nth, key);
+            let why = late(of("answered"), of("delay_ns"), of("modelled_ns"))
+                .or_else(|| slow_path(of("reads"), read_ns(seen, &set.devices)?, of("read_modelled_ns")))?;
+            Some(format!("LUN set {}: {why}", set.set))
+        });
+        Ok((measures, late))
     }
 }
 
 /// What models did in a phase, and why the phase can't count, if so.
 pub(crate) type Modelled = (Vec<(Measure, f64)>, Option<String>);
+
+/// Time that reads of these devices took, all together, as the kernel saw it; `None` where one does not tell.
+fn read_ns(seen: &Delta, devices: &[String]) -> Option<f64> {
+    let of = |name: &String| seen.devices.get(name).map(|device| device.read_ms as f64 * 1e6);
+    devices.iter().map(of).sum()
+}
 
 /// Too late to be the device that was asked for.
 fn late(answered: f64, delay_ns: f64, modelled_ns: f64) -> Option<String> {
@@ -105,9 +127,26 @@ fn late(answered: f64, delay_ns: f64, modelled_ns: f64) -> Option<String> {
     })
 }
 
+/// The model may be punctual from the moment it hears of a request, and requests late to reach it: more of them than the machine can
+/// carry, or a device so quick that the way to it and back counts. Only reads can be held against each other: a write may wait in the
+/// kernel for a flush of another.
+fn slow_path(reads: f64, seen_ns: f64, modelled_ns: f64) -> Option<String> {
+    let way_ns = seen_ns - modelled_ns;
+    let too_slow = reads >= REQUESTS_MIN && modelled_ns > 0.0 && way_ns > LATE_SHARE * seen_ns;
+    too_slow.then(|| {
+        format!(
+            "the model cannot keep up: reads took {:.0} us on average, of which the model's device is {:.0} us and the way to it and \
+             back the rest, {:.0} %",
+            seen_ns / reads / 1e3,
+            modelled_ns / reads / 1e3,
+            100.0 * way_ns / seen_ns
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::late;
+    use super::{late, slow_path};
 
     #[test]
     fn answers_later_than_the_model_by_more_than_a_share_are_told() {
@@ -116,5 +155,15 @@ mod tests {
         assert_eq!(late(1000.0, 1e9, 0.0), None, "a device without times of its own");
         let told = late(1000.0, 50_000.0 * 1000.0, 1000.0 * 1e6).expect("too late");
         assert!(told.contains("50 us late on average, 5 % of the 1000 us"), "{told}");
+    }
+
+    #[test]
+    fn a_way_to_the_model_that_takes_more_than_a_share_is_told() {
+        assert_eq!(slow_path(1000.0, 1.02e9, 1e9), None);
+        assert_eq!(slow_path(10.0, 2e9, 1e9), None, "of a few requests nothing is said");
+        assert_eq!(slow_path(1000.0, 1e9, 0.0), None, "a device without times of its own");
+        assert_eq!(slow_path(1000.0, 0.9e9, 1e9), None, "the kernel counts in milliseconds");
+        let told = slow_path(1000.0, 0.9e9, 0.8e9).expect("too slow");
+        assert!(told.contains("900 us on average, of which the model's device is 800 us"), "{told}");
     }
 }

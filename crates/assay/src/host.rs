@@ -5,8 +5,7 @@
 use crate::beside::{self, Beside};
 use crate::clients::Clients;
 use crate::device_faults::DeviceFaults;
-use crate::device_models::DeviceModels;
-use crate::device_service::Service;
+use crate::device_models::{DeviceModels, ModelledSet};
 use crate::grouped::Health;
 use crate::host_sides::Side;
 use crate::laid_out::DataFiles;
@@ -179,8 +178,8 @@ impl<'a> Host<'a> {
     }
 
     /// Counts what these modelled devices do.
-    pub(crate) fn with_models(mut self, services: Vec<&'a Service>, faults: DeviceFaults) -> Host<'a> {
-        self.models = DeviceModels::new(services);
+    pub(crate) fn with_models(mut self, sets: Vec<ModelledSet<'a>>, faults: DeviceFaults) -> Host<'a> {
+        self.models = DeviceModels::new(sets);
         self.faults = faults;
         self
     }
@@ -318,7 +317,7 @@ impl Host<'_> {
             self.add_process(pool, &mut seen.measures);
         }
         seen.samples = samples(&watched, &self.devices);
-        let (modelled, late) = self.models.end()?;
+        let (modelled, late) = self.models.end(&delta)?;
         seen.measures.extend(modelled);
         seen.invalid = late;
         if !delta.lost.is_empty() {

@@ -301,8 +301,8 @@ impl Trial<'_> {
         let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
         let host = Host::new(devices, places, mounts, budget, beside.health).with_log(&apart[0], &apart[1]);
         let host = host.with_models(
-            self.site.luns.services_of(&stand.stack),
-            self.site.luns.faults_of(&stand.stack),
+            self.site.luns.models_of(&[&stand.stack]),
+            self.site.luns.faults_of(&[&stand.stack]),
         );
         let host = host.with_pools(beside.pool.map(Pooled::zpool));
         let mut host = host.with_files(stand.data_files(sizes), stand.data_copies());
@@ -372,6 +372,10 @@ impl Trial<'_> {
             over_existing: opened[to].used,
         };
         self.site.drop_caches()?;
+        let sides = [&source.stack, &target.stack];
+        for side in sides {
+            self.site.luns.warm(side)?;
+        }
         let lost = |nth: usize| opened[nth].group.as_ref().and_then(|group| group.lost());
         let health = || lost(from).or_else(|| lost(to));
         let both = Devices::under(&[source.places(), target.places()].concat())?;
@@ -379,6 +383,7 @@ impl Trial<'_> {
         let budget = self.site.prepared.budget;
         let host = Host::new(both, target.places(), mounts, budget, &health);
         let host = host.with_sides(&devices[0], &devices[1]);
+        let host = host.with_models(self.site.luns.models_of(&sides), self.site.luns.faults_of(&sides));
         let host = host.with_pools(
             [from, to]
                 .into_iter()

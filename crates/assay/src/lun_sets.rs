@@ -280,11 +280,25 @@ impl LunSets {
         self.services.get(set).map(Arc::as_ref)
     }
 
-    /// By the set they serve: what can go wrong under a stack.
-    pub(crate) fn faults_of(&self, stack: &Stack) -> DeviceFaults {
-        let sets = stack.data.iter().chain(&stack.redo);
+    /// By the set they serve: what can go wrong under these stacks.
+    pub(crate) fn faults_of(&self, stacks: &[&Stack]) -> DeviceFaults {
+        let sets = sets_of(stacks).into_iter();
         let found = sets.filter_map(|set| Some((set.clone(), Arc::clone(self.services.get(set)?))));
         DeviceFaults::on(found.collect(), Arc::clone(&self.standing))
+    }
+
+    /// The modelled sets under these stacks, each once.
+    pub(crate) fn models_of(&self, stacks: &[&Stack]) -> Vec<ModelledSet<'_>> {
+        let modelled = |set: &String| {
+            let loops = self.attached.get(set).into_iter().flatten();
+            Some(ModelledSet {
+                set: set.clone(),
+                service: self.service(set)?,
+                devices: loops.map(|number| format!("loop{number}")).collect(),
+                timed: self.models.get(set).is_some_and(|device| device.model != DeviceModel::Plain),
+            })
+        };
+        sets_of(stacks).into_iter().filter_map(modelled).collect()
     }
 
     /// Those under a stack, data first.
@@ -319,7 +333,8 @@ impl LunSets {
 
     /// The layers of a stack, the models among them named.
     pub(crate) fn layers(&self, stack: &Stack, layers: &str) -> String {
-        let words = |set: &Option<String>| Some(self.models.get(set.as_ref()?)?.words());
+        // A slash sets layers apart.
+        let words = |set: &Option<String>| Some(self.models.get(set.as_ref()?)?.words().replace('/', " a "));
         layers_on(layers, words(&stack.data), words(&stack.redo), stack.redo.is_some())
     }
 
@@ -335,6 +350,17 @@ impl LunSets {
             Lun::Device(path) => path.as_path(),
         })
     }
+}
+
+/// LUN sets of stacks, each once.
+fn sets_of<'s>(stacks: &[&'s Stack]) -> Vec<&'s String> {
+    let mut sets = Vec::new();
+    for set in stacks.iter().flat_map(|stack| stack.data.iter().chain(&stack.redo)) {
+        if !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    sets
 }
 
 /// The layers of a stack with the models of its data and of its log, as a layer of its own also where the data lie on something real:

@@ -84,19 +84,14 @@ impl Pooled {
         if let Some((name, own)) = &luns.redo {
             zpool.create(&pool(zfs, name, own, Vec::new(), Vdevs::Stripe))?;
         }
-        let (data, redo) = luns.files();
+        let pooled = Pooled::on(zpool, &luns, tuned, zfs);
+        let (zpool, data, redo) = (&pooled.zpool, &pooled.data, &pooled.redo);
         let record = u32::try_from(zfs.recordsize.0).context("a record size")?;
         let bytes = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
-        zpool.create_file(&file(zfs, &data, bytes, record, &zfs.logbias))?;
+        zpool.create_file(&file(zfs, data, bytes, record, &zfs.logbias))?;
         let bytes = pages::redo_file_bytes(&sizes.settings);
-        zpool.create_file(&file(zfs, &redo, bytes, REDO_RECORD, "latency"))?;
-        Ok(Pooled {
-            zpool,
-            data,
-            redo,
-            tuned,
-            preset: zfs.preset,
-        })
+        zpool.create_file(&file(zfs, redo, bytes, REDO_RECORD, "latency"))?;
+        Ok(pooled)
     }
 
     /// Starts a process and imports the pools that are on the LUNs, as after a crash: their intent logs are replayed.
@@ -107,14 +102,18 @@ impl Pooled {
         if let Some((name, own)) = &luns.redo {
             zpool.import(name, own)?;
         }
+        Ok(Pooled::on(zpool, &luns, tuned, zfs))
+    }
+
+    fn on(zpool: Zpool, luns: &PoolLuns, tuned: Tuning, zfs: &Zfs) -> Pooled {
         let (data, redo) = luns.files();
-        Ok(Pooled {
+        Pooled {
             zpool,
             data,
             redo,
             tuned,
             preset: zfs.preset,
-        })
+        }
     }
 
     fn asked(stack: &Stack) -> anyhow::Result<&Zfs> {

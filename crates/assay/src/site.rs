@@ -169,11 +169,11 @@ pub(crate) fn fixed(sizes: &Sizes) -> Vec<(ledger::Measure, f64)> {
 
 /// Stacks of one group are ranked against each other: as many layers under them, the same database on them.
 fn group(stack: &Stack, layers: &str) -> String {
-    // What a model answers is never ranked with what a device did.
-    let modelled = if layers.contains("modelled") {
-        "modelled devices, "
-    } else {
-        ""
+    // What a model answers is never ranked with what a device did, nor with what was only served by way of one.
+    let modelled = match layers.split('/').find_map(|layer| layer.strip_prefix("modelled ")) {
+        Some("plain" | "plain for the data" | "plain for the log") => "modelled as plain files, ",
+        Some(_) => "modelled devices, ",
+        None => "",
     };
     let count = layers.split('/').count();
     match &stack.engine {

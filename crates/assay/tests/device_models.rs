@@ -130,6 +130,61 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     }
 }
 
+/// Copies have no clock of their own to be judged by: what the models did in them, and how punctually, must be told all the same.
+#[test]
+fn a_copy_between_modelled_devices_is_counted_like_any_phase() {
+    let Some(rig) = able() else { return };
+    let before = rig.belongings(&[]);
+    let copy = "[[phase]]\nname = \"move\"\nkind = \"copy\"\nto = \"ext4\"\ndata = \"other\"\n";
+    let set = format!(
+        "[luns.other]\nfiles = {{ count = 1, size = \"32MiB\", dir = \"{}\" }}\n{VOLUME}\n[[stack]]",
+        rig.work().display()
+    );
+    let text = study(&rig.work(), VOLUME, "300ms").replacen("[[stack]]", &set, 1) + copy;
+    let (study, result) = (rig.study("c", &text), rig.result("c"));
+    rig.run(&study, &result, &[]).expect(0, &[]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
+    let copies: Vec<_> = phases.iter().filter(|p| p.run.name == "move").collect();
+    assert_eq!(copies.len(), 4);
+    for phase in copies {
+        let of = |wanted: Measure| measures.iter().find(|row| row.phase == phase.id && row.row.0 == wanted);
+        for wanted in [Measure::ModelReadBytes, Measure::ModelWriteBytes] {
+            let bytes = of(wanted).expect("the model's count").row.1;
+            assert!(bytes >= 6.0 * 1024.0 * 1024.0, "{wanted:?} {bytes}: all data were read here and written there");
+        }
+        assert!(of(Measure::ModelServiceNs).is_some_and(|row| row.row.1 > 0.0));
+    }
+}
+
+/// A device that is quicker than the way to it: what it would have answered is nothing that can be measured here.
+#[test]
+fn a_device_that_this_machine_cannot_play_makes_phases_invalid() {
+    let Some(rig) = able() else { return };
+    let quick = "preset = \"gp3\"\nparameters = { iops = 1000000, read_median = \"5us\", read_p99 = \"6us\", read_floor = \"1us\" }";
+    let (study, result) = (rig.study("q", &study(&rig.work(), quick, "300ms")), rig.result("q"));
+    rig.run(&study, &result, &[]).expect(0, &["the model cannot keep up", "LUN set data"]);
+    let ledger = Ledger::open(&result).expect("a result");
+    for phase in ledger.phases().expect("phases") {
+        let is_told = matches!(&phase.run.status, ledger::PhaseStatus::Invalid(why) if why.contains("cannot keep up"));
+        assert!(is_told, "{:?}", phase.run);
+    }
+}
+
+/// Processes that wait in the kernel, without a way out, for a file system of FUSE or a loop device.
+fn stuck() -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let waits = entries.filter_map(|entry| {
+        let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+        let at = std::fs::read_to_string(entry.path().join("wchan")).ok()?;
+        let sleeps = status.lines().any(|line| line.starts_with("State:\tD"));
+        let on_ours = ["fuse", "loop", "request_wait"].iter().any(|word| at.contains(word));
+        (sleeps && on_ours).then(|| format!("{}: {at}", entry.path().display()))
+    });
+    waits.collect()
+}
+
 #[test]
 fn a_device_killed_under_load_ends_the_run_with_its_reason_and_leaves_nothing() {
     let Some(rig) = able() else { return };
@@ -141,6 +196,14 @@ fn a_device_killed_under_load_ends_the_run_with_its_reason_and_leaves_nothing() 
     let ran = running.wait();
     ran.expect(3, &["the process that served LUN set `data` is gone"]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
+    // Others' processes may wait for a moment: what hangs is there again and again.
+    let mut hanging = stuck();
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = stuck();
+        hanging.retain(|one| now.contains(one));
+    }
+    assert!(hanging.is_empty(), "{hanging:?}");
     assert!(services(&rig).is_empty());
 }
 

@@ -23,16 +23,21 @@ fn cuts() -> u32 {
 /// LUN sets by size: the smallest that each file system takes, for what is written anew for each trial takes most of the time.
 const SETS: [(&str, u32); 3] = [("small", 32), ("middle", 128), ("large", 304)];
 
-fn study(dir: &Path, stacks: &str) -> String {
+/// A LUN set, if one of the stacks stands on it.
+fn lun_set(dir: &Path, name: &str, mib: u32, stacks: &str) -> String {
+    if !stacks.contains(&format!("\"{name}\"")) {
+        return String::new();
+    }
     let dir = dir.display();
+    format!("[luns.{name}]\nfiles = {{ size = \"{mib}MiB\", dir = \"{dir}\" }}\nmodel = \"plain\"\n")
+}
+
+fn study(dir: &Path, stacks: &str) -> String {
     let mut sets = String::new();
     for (name, mib) in SETS {
         for part in ["data", "redo"] {
             let set = format!("{name}-{part}");
-            if stacks.contains(&format!("\"{set}\"")) {
-                sets +=
-                    &format!("[luns.{set}]\nfiles = {{ size = \"{mib}MiB\", dir = \"{dir}\" }}\nmodel = \"plain\"\n");
-            }
+            sets += &lun_set(dir, &set, mib, stacks);
         }
     }
     format!(
@@ -185,13 +190,9 @@ fn an_engine_without_flushes_and_file_systems_without_barriers_are_found_out() {
 /// Databases in SQL: cuts on each stack, fifty or a hundredth of the page engine's.
 fn in_sql(dir: &Path, stacks: &str) -> String {
     let cuts = if is_full() { 13 } else { 1 };
-    let dir = dir.display();
-    let mut sets = String::new();
-    for (name, mib) in [("sql", 160), ("large", 304)] {
-        if stacks.contains(&format!("\"{name}\"")) {
-            sets += &format!("[luns.{name}]\nfiles = {{ size = \"{mib}MiB\", dir = \"{dir}\" }}\nmodel = \"plain\"\n");
-        }
-    }
+    let sets: String = [("sql", 160), ("large", 304)]
+        .map(|(name, mib)| lun_set(dir, name, mib, stacks))
+        .concat();
     format!(
         r#"
 [study]

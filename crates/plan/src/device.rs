@@ -158,11 +158,15 @@ impl Device {
         }
     }
 
-    /// In words: "hdd (hdd-7200)", "plain".
+    /// In words: "hdd (hdd-7200)", "hdd (hdd-7200, rpm = 15000)", "plain". What the study says of the device itself is part of its name.
     pub fn words(&self) -> String {
-        match self.preset {
-            "" => self.model.word().to_string(),
-            preset => format!("{} ({preset})", self.model.word()),
+        let class = Some(self.preset.to_string()).filter(|preset| !preset.is_empty());
+        let written = self.parameters.iter().filter(|parameter| parameter.written);
+        let written = written.map(|parameter| format!("{} = {parameter}", parameter.spec.name));
+        let said: Vec<String> = class.into_iter().chain(written).collect();
+        match said.is_empty() {
+            true => self.model.word().to_string(),
+            false => format!("{} ({})", self.model.word(), said.join(", ")),
         }
     }
 }

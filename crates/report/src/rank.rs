@@ -182,6 +182,10 @@ fn apart(stack: &Stack, first: &Stack) -> String {
     match (part(stack, &is_model), part(first, &is_model)) {
         (Some(_), None) => said.push(format!("on a modelled device, and {} on a real one", first.name)),
         (None, Some(_)) => said.push(format!("on a real device, and {} on a modelled one", first.name)),
+        (Some(one), Some(other)) if one != other => said.push(format!(
+            "on LUNs {one}, and {} on LUNs {other}: only one of them has times of its own",
+            first.name
+        )),
         _ => {}
     }
     if said.is_empty() || part(stack, &is_count) != part(first, &is_count) {

@@ -14,10 +14,12 @@ use noise::Draw;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 mod calibrate;
+mod fixed;
 mod noise;
 mod recorded;
 
 pub use calibrate::{Calibration, calibrate_procedure};
+pub use fixed::{FIXED_RUNS, FIXED_SECONDS, RUN_SECONDS, Scatter, TimeToVerdict, time_to_verdict, welch};
 pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use noise::normals;

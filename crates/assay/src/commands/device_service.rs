@@ -165,5 +165,6 @@ fn counted(served: &Served) -> Value {
         "held_ns": c.held_ns, "moved_bytes": c.moved_bytes, "busy_ns": c.busy_ns,
         "unflushed_bytes": served.unflushed_bytes().max(c.unflushed_bytes),
         "answered": p.answered, "late": p.late, "delay_ns": p.delay_ns, "modelled_ns": p.modelled_ns,
+        "read_modelled_ns": p.read_modelled_ns,
     })
 }

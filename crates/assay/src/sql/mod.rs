@@ -255,7 +255,7 @@ fn host<'a>(
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
     let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &|| None);
-    let host = host.with_models(site.luns.services_of(&stand.stack), site.luns.faults_of(&stand.stack));
+    let host = host.with_models(site.luns.models_of(&[&stand.stack]), site.luns.faults_of(&[&stand.stack]));
     host.with_clients(server)
 }
 

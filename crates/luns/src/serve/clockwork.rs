@@ -3,7 +3,7 @@
 //! Takes requests as they arrive and whatever answers each, answers at the model's time or, when the work below has taken longer than
 //! that, as soon as it is done; that is counted. Prevents: a model that the machine could not keep up with, and nobody told.
 
-use crate::model::{Answer, Ask, Counters, DeviceModel};
+use crate::model::{Answer, Ask, Command, Counters, DeviceModel};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -29,6 +29,8 @@ pub struct Punctuality {
     pub delay_ns_max: u64,
     /// Sum of what the model took for the same requests, in nanoseconds.
     pub modelled_ns: u64,
+    /// Of it, for reads: what the kernel says of reads can be held against it, for it never waits for one request in another.
+    pub read_modelled_ns: u64,
 }
 
 /// What is called at the time.
@@ -44,8 +46,8 @@ struct State {
     model: Box<dyn DeviceModel>,
     next_id: u64,
     halves: HashMap<u64, Half>,
-    /// When each request came, and how much longer than the model it takes.
-    came: HashMap<u64, (Nanos, u64)>,
+    /// When each request came, how much longer than the model it takes, and whether it reads.
+    came: HashMap<u64, (Nanos, u64, bool)>,
     /// Answers of the model that a slow LUN holds back.
     held: BinaryHeap<Reverse<(Nanos, u64)>>,
     punctuality: Punctuality,
@@ -88,7 +90,7 @@ impl Clockwork {
         let now = monotonic_ns() - state.base;
         let before = state.next();
         let replies = state.advance(now);
-        state.came.insert(id, (now, slower_ns));
+        state.came.insert(id, (now, slower_ns, ask.command == Command::Read));
         state.model.submit(now, Ask { id, ..ask });
         if state.next() != before {
             self.state.1.notify_one();
@@ -184,8 +186,10 @@ impl State {
         let mut done: Vec<Answer> = Vec::new();
         self.model.advance(now, &mut done);
         done.retain(|answer| {
-            let (came, slower_ns) = self.came.remove(&answer.id).unwrap_or((answer.at, 0));
-            self.punctuality.modelled_ns += answer.at.saturating_sub(came) + slower_ns;
+            let (came, slower_ns, reads) = self.came.remove(&answer.id).unwrap_or((answer.at, 0, false));
+            let took = answer.at.saturating_sub(came) + slower_ns;
+            self.punctuality.modelled_ns += took;
+            self.punctuality.read_modelled_ns += if reads { took } else { 0 };
             if slower_ns > 0 {
                 self.held.push(Reverse((answer.at + slower_ns, answer.id)));
             }

@@ -197,7 +197,6 @@ impl Normal {
 }
 
 /// Standard normal numbers from a seed.
-#[cfg_attr(not(test), expect(dead_code, reason = "for tests of other files"))]
 pub(crate) fn normals(seed: u64) -> impl FnMut() -> f64 {
     let mut normal = Normal {
         random: Random::seed_from_u64(seed),

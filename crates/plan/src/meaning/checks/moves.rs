@@ -6,7 +6,7 @@
 use super::place;
 use crate::error::{Findings, Span};
 use crate::space;
-use crate::study::{Copy, CopyTarget, LunSource, PhaseKind, Rebalance, Stack, StackKind, Study};
+use crate::study::{Copy, CopyTarget, LunSet, LunSource, PhaseKind, Rebalance, Stack, StackKind, Study};
 use crate::written::{WrittenPhase, WrittenStudy, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -172,6 +172,18 @@ impl<'s> Trial<'s> {
                     message,
                     "give them as many LUNs of the same size, files or devices alike",
                 );
+                return;
+            }
+            if set.device != like.device {
+                let word = |set: &LunSet| set.device.as_ref().map_or("real".to_string(), crate::device::Device::words);
+                let message = format!(
+                    "the LUN sets {asked:?} ({}) and {:?} ({}) change sides in every other block: what a model answers would be \
+                     ranked with what another device did",
+                    word(set),
+                    like.name,
+                    word(like)
+                );
+                findings.add(span, message, "give both the same `preset`, `model` and parameters, or neither");
                 return;
             }
         }
