@@ -117,7 +117,11 @@ impl DeviceFaults {
             false if refused.is_some() => format!("not planted, the device refused it: {fault}"),
             false => format!("not planted, the phase was over before: {fault}"),
         }));
-        words.extend(refused.or(back.err()).map(|error| format!("faults could not be told: {error}")));
+        words.extend(
+            refused
+                .or(back.err())
+                .map(|error| format!("faults could not be told: {error}")),
+        );
         words
     }
 }

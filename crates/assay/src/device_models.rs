@@ -81,7 +81,8 @@ impl<'a> DeviceModels<'a> {
         }
         let now = self.count()?;
         let of = |value: &Value, key: &str| value[key].as_f64().unwrap_or(0.0);
-        let since = |nth: usize, key: &str| of(&now[nth], key) - self.before.get(nth).map_or(0.0, |value| of(value, key));
+        let since =
+            |nth: usize, key: &str| of(&now[nth], key) - self.before.get(nth).map_or(0.0, |value| of(value, key));
         let all = |key: &str| (0..now.len()).map(|nth| since(nth, key)).sum::<f64>();
         let mut measures: Vec<(Measure, f64)> = COUNTED.iter().map(|(measure, key)| (*measure, all(key))).collect();
         let unflushed = now.iter().map(|value| of(value, "unflushed_bytes")).sum();
@@ -164,6 +165,9 @@ mod tests {
         assert_eq!(slow_path(1000.0, 1e9, 0.0), None, "a device without times of its own");
         assert_eq!(slow_path(1000.0, 0.9e9, 1e9), None, "the kernel counts in milliseconds");
         let told = slow_path(1000.0, 0.9e9, 0.8e9).expect("too slow");
-        assert!(told.contains("900 us on average, of which the model's device is 800 us"), "{told}");
+        assert!(
+            told.contains("900 us on average, of which the model's device is 800 us"),
+            "{told}"
+        );
     }
 }

@@ -279,9 +279,10 @@ impl<'a> HostSite<'a> {
         undone(&self.journal.undo_all()).map_err(Failure::Dirty)
     }
 
-    /// No phase starts with what loading or copying left in the page cache; an ordinary user can only ask for the own
-    /// group's.
+    /// No phase starts with what loading or copying left in the page cache, or this process's allocator of an earlier database; an
+    /// ordinary user can only ask for the own group's.
     pub(crate) fn drop_caches(&self) -> anyhow::Result<()> {
+        targets::give_back_freed_memory();
         if stacks::drop_caches().is_err()
             && let Some(limit) = &self.limit
         {

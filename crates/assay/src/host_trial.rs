@@ -89,6 +89,8 @@ pub(crate) struct Trial<'a> {
 pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
     let study = site.study;
     let stack = &study.stacks[turn.stack];
+    // What the stack before had in memory is not this one's.
+    targets::give_back_freed_memory();
     let mark = site.journal.mark();
     turn.progress
         .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));

@@ -295,7 +295,10 @@ impl LunSets {
                 set: set.clone(),
                 service: self.service(set)?,
                 devices: loops.map(|number| format!("loop{number}")).collect(),
-                timed: self.models.get(set).is_some_and(|device| device.model != DeviceModel::Plain),
+                timed: self
+                    .models
+                    .get(set)
+                    .is_some_and(|device| device.model != DeviceModel::Plain),
             })
         };
         sets_of(stacks).into_iter().filter_map(modelled).collect()

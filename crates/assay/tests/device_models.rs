@@ -152,7 +152,10 @@ fn a_copy_between_modelled_devices_is_counted_like_any_phase() {
         let of = |wanted: Measure| measures.iter().find(|row| row.phase == phase.id && row.row.0 == wanted);
         for wanted in [Measure::ModelReadBytes, Measure::ModelWriteBytes] {
             let bytes = of(wanted).expect("the model's count").row.1;
-            assert!(bytes >= 6.0 * 1024.0 * 1024.0, "{wanted:?} {bytes}: all data were read here and written there");
+            assert!(
+                bytes >= 6.0 * 1024.0 * 1024.0,
+                "{wanted:?} {bytes}: all data were read here and written there"
+            );
         }
         assert!(of(Measure::ModelServiceNs).is_some_and(|row| row.row.1 > 0.0));
     }
@@ -164,7 +167,8 @@ fn a_device_that_this_machine_cannot_play_makes_phases_invalid() {
     let Some(rig) = able() else { return };
     let quick = "preset = \"gp3\"\nparameters = { iops = 1000000, read_median = \"5us\", read_p99 = \"6us\", read_floor = \"1us\" }";
     let (study, result) = (rig.study("q", &study(&rig.work(), quick, "300ms")), rig.result("q"));
-    rig.run(&study, &result, &[]).expect(0, &["the model cannot keep up", "LUN set data"]);
+    rig.run(&study, &result, &[])
+        .expect(0, &["the model cannot keep up", "LUN set data"]);
     let ledger = Ledger::open(&result).expect("a result");
     for phase in ledger.phases().expect("phases") {
         let is_told = matches!(&phase.run.status, ledger::PhaseStatus::Invalid(why) if why.contains("cannot keep up"));

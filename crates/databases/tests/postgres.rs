@@ -159,7 +159,9 @@ fn users_work_and_the_conditions_hold() {
     let address = create(server.address(), "shop").unwrap();
     let report = load(&address, &scale, LOAD_SEED, 1, 3, &AtomicBool::new(false)).unwrap();
     assert!(report.rows > 10_000 && report.database_bytes > report.copied_bytes / 2);
-    let error = load(&address, &scale, LOAD_SEED, 1, 3, &AtomicBool::new(false)).unwrap_err().to_string();
+    let error = load(&address, &scale, LOAD_SEED, 1, 3, &AtomicBool::new(false))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("there already"), "{error}");
     assert_consistent(&address, &scale);
 

@@ -33,7 +33,7 @@ pub use error::{IoFault, TargetError};
 pub use fault::{Delay, Fault, FaultPort, FaultRule, When};
 pub use granted::{Granted, Way, observe};
 pub use measure::{Measured, Until, measure_places, measure_reads};
-pub use memory::Memory;
+pub use memory::{Memory, give_back_freed_memory};
 pub use model::{Disks, Model, ModelPort, Moved, PowerFails};
 pub use null::NullPort;
 pub use open::{Access, OpenSpec};

@@ -104,6 +104,16 @@ impl Drop for Memory {
     }
 }
 
+/// Gives memory that was freed, and that the allocator keeps for later, back to the kernel. What a stack's database had cached would
+/// otherwise count against the memory budget of the next one. Does nothing where the allocator is not glibc's.
+pub fn give_back_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes no pointer and may be called at any time, from any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +137,24 @@ mod tests {
     #[should_panic(expected = "outside of the port's memory")]
     fn an_offset_that_wraps_panics() {
         Memory::new(4096, false).unwrap().bytes(u64::MAX, 2);
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn freed_memory_is_given_back() {
+        let resident = || {
+            let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+            pages.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
+        };
+        // Pieces too small for a mapping of their own, with one that stays behind them: the heap can't shrink by itself.
+        let pieces: Vec<Vec<u8>> = (0..8192).map(|_| vec![1; 8192]).collect();
+        let stays = vec![1u8; 64];
+        drop(pieces);
+        let kept = resident();
+        give_back_freed_memory();
+        let left = resident();
+        assert!(kept.saturating_sub(left) > 32 << 20, "{kept} before, {left} after");
+        drop(stays);
     }
 
     #[test]

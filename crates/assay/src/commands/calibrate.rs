@@ -224,7 +224,11 @@ fn time_text(times: &[stats::TimeToVerdict]) -> String {
             1.0 => (&row.fixed_false, &row.false_verdicts),
             _ => (&row.fixed_found, &row.found),
         };
-        let what = if row.true_ratio == 1.0 { "1 (false)".to_string() } else { row.true_ratio.to_string() };
+        let what = if row.true_ratio == 1.0 {
+            "1 (false)".to_string()
+        } else {
+            row.true_ratio.to_string()
+        };
         let _ = writeln!(
             text,
             "{what:>24} {:>9} {:>9} {:>8.0} s {:>14.1} %",

@@ -7,6 +7,7 @@ use super::run::{self, Wanted};
 use crate::cli;
 use crate::exit::Failure;
 use anyhow::{Context, anyhow};
+use stacks::{Journal, Undo};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -22,8 +23,8 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     let study = plan::parse(&text, Path::new("quick.toml")).map_err(|e| Failure::Run(anyhow!("{e}")))?;
     announce(&places, luns, group);
     let kept = flags.output.clone();
-    let scratch = run::scratch_result().context("a place for the result file")?;
-    let output = kept.clone().unwrap_or_else(|| scratch.join("quick.assay"));
+    let scratch = Scratch::make().context("a place for the result file")?;
+    let output = kept.clone().unwrap_or_else(|| scratch.dir.join("quick.assay"));
     let wanted = Wanted {
         output: output.clone(),
         resume: false,
@@ -32,12 +33,39 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
         fail_on: Vec::new(),
     };
     let ended = run::study(&study, &wanted, &flags.format);
-    let _ = std::fs::remove_dir_all(&scratch);
+    drop(scratch);
     ended?;
     if let Some(path) = kept {
         anstream::eprintln!("result file: {}", path.display());
     }
     Ok(())
+}
+
+/// A directory for a result file that is not kept. A run that is killed leaves it to `assay clean`.
+struct Scratch {
+    dir: PathBuf,
+    journal: Journal,
+}
+
+impl Scratch {
+    fn make() -> anyhow::Result<Scratch> {
+        let id = format!("{}-result", run::run_id());
+        let dir = std::env::temp_dir().join(format!("assay-{id}"));
+        let mut journal = Journal::create(&stacks::state_dir(), &id)?;
+        journal.before(Undo::RemoveDir {
+            path: dir.clone(),
+            contents: true,
+        })?;
+        std::fs::create_dir(&dir).with_context(|| format!("make {}", dir.display()))?;
+        Ok(Scratch { dir, journal })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What could not be removed stays in the journal.
+        let _ = self.journal.undo_all();
+    }
 }
 
 fn rustix_root() -> bool {

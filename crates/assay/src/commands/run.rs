@@ -6,11 +6,10 @@ use crate::cli::{self, FailOn, Format};
 use crate::exit::Failure;
 use crate::host_site::HostSite;
 use crate::progress::Progress;
-use crate::record::unix_ns;
 use crate::result_file;
 use crate::signals;
 use crate::site::{ModelSite, Site};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use ledger::Ledger;
 use plan::{StackKind, Study};
 use report::Analysis;
@@ -78,13 +77,6 @@ fn file_name(name: &str) -> String {
             }
         })
         .collect()
-}
-
-/// A directory of this process's own for a result file that is not kept.
-pub(crate) fn scratch_result() -> anyhow::Result<PathBuf> {
-    let path = std::env::temp_dir().join(format!("assay-result-{}-{}", std::process::id(), unix_ns()));
-    std::fs::create_dir(&path).with_context(|| format!("make {}", path.display()))?;
-    Ok(path)
 }
 
 /// Runs a study and prints its report.
@@ -196,7 +188,7 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
 }
 
 /// Unique for ever: the time and the process.
-fn run_id() -> String {
+pub(super) fn run_id() -> String {
     let now = jiff::Timestamp::now();
     format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), std::process::id())
 }

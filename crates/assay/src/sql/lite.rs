@@ -403,7 +403,13 @@ impl Sql for Lite {
         })
     }
 
-    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {
+    fn bulk(
+        &mut self,
+        rows: u64,
+        commit_every: u64,
+        slice_ns: u64,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<BulkResult> {
         self.remove(BULK)?;
         let settings = self.alone();
         let session = self.base(BULK)?.place.connect(&settings)?;

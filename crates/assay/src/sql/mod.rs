@@ -85,7 +85,13 @@ pub(crate) trait Sql {
     /// Runs random work on a table of so many rows.
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked>;
     /// Loads rows into an empty table and brings them home.
-    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult>;
+    fn bulk(
+        &mut self,
+        rows: u64,
+        commit_every: u64,
+        slice_ns: u64,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<BulkResult>;
     /// Brings everything home: a checkpoint.
     fn settle(&mut self) -> anyhow::Result<()>;
     /// Starts counting anew.
@@ -255,7 +261,10 @@ fn host<'a>(
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
     let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &|| None);
-    let host = host.with_models(site.luns.models_of(&[&stand.stack]), site.luns.faults_of(&[&stand.stack]));
+    let host = host.with_models(
+        site.luns.models_of(&[&stand.stack]),
+        site.luns.faults_of(&[&stand.stack]),
+    );
     host.with_clients(server)
 }
 

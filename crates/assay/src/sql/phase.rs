@@ -149,7 +149,12 @@ impl Work<'_> {
         let (mut outcomes, mut loads) = (Vec::new(), Vec::new());
         for rows in &bulk.rows {
             self.around.doing(self.phase, &format!(" · {rows} rows"));
-            let result = sql.bulk(*rows, bulk.commit_every, drive::SLICE_NS_UNTIMED, self.trial.turn.cancel)?;
+            let result = sql.bulk(
+                *rows,
+                bulk.commit_every,
+                drive::SLICE_NS_UNTIMED,
+                self.trial.turn.cancel,
+            )?;
             crate::signals::check(self.trial.turn.cancel)?;
             loads.push(rows::bulk_load(&result)?);
             let mut outcome = result.outcome;

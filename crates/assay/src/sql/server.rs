@@ -361,7 +361,13 @@ impl Sql for Managed {
         })
     }
 
-    fn bulk(&mut self, rows: u64, commit_every: u64, slice_ns: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {
+    fn bulk(
+        &mut self,
+        rows: u64,
+        commit_every: u64,
+        slice_ns: u64,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<BulkResult> {
         let server = self.address.database.clone();
         self.count(&server)?;
         self.drop_database(BULK)?;

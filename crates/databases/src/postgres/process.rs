@@ -219,18 +219,33 @@ fn keep(mut command: Command, tell: &mpsc::Sender<std::io::Result<u32>>, shared:
     }
 }
 
+/// Where memory runs out, this process and its children are ended before the one that measures, which can then say so. Raising the
+/// score needs no right; where the kernel knows no such thing, nothing is lost.
+fn die_first() -> std::io::Result<()> {
+    use rustix::fs::{Mode, OFlags, open};
+    match open(
+        c"/proc/self/oom_score_adj",
+        OFlags::WRONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    ) {
+        Ok(score) => rustix::io::write(score, b"500").map(drop).or(Ok(())),
+        Err(_) => Ok(()),
+    }
+}
+
 #[allow(unsafe_code)]
 fn die_with_us(command: &mut Command) {
     let parent = rustix::process::getpid();
     let ask = move || {
         set_parent_process_death_signal(Some(Signal::QUIT))?;
+        die_first()?;
         // Had we died before this was asked for, nobody would tell.
         match getppid() == Some(parent) {
             true => Ok(()),
             false => Err(std::io::ErrorKind::NotFound.into()),
         }
     };
-    // SAFETY: between fork and exec the closure makes two system calls; it allocates nothing and takes no lock.
+    // SAFETY: between fork and exec the closure makes a handful of system calls; it allocates nothing and takes no lock.
     unsafe { command.pre_exec(ask) };
 }
 

@@ -286,6 +286,9 @@ impl Server {
             () if log.contains("could not map anonymous shared memory") || log.contains("Cannot allocate memory") => {
                 "a smaller shared_buffers, or a larger memory budget"
             }
+            () if log.contains("signal 9") => {
+                "somebody killed it, or memory ran out (dmesg tells which): raise `budget` under [memory], or lower shared_buffers"
+            }
             () => "the log says why; if it does not, look at the kernel log (dmesg)",
         };
         PostgresError::Died {

@@ -175,7 +175,11 @@ impl<'s> Trial<'s> {
                 return;
             }
             if set.device != like.device {
-                let word = |set: &LunSet| set.device.as_ref().map_or("real".to_string(), crate::device::Device::words);
+                let word = |set: &LunSet| {
+                    set.device
+                        .as_ref()
+                        .map_or("real".to_string(), crate::device::Device::words)
+                };
                 let message = format!(
                     "the LUN sets {asked:?} ({}) and {:?} ({}) change sides in every other block: what a model answers would be \
                      ranked with what another device did",
@@ -183,7 +187,11 @@ impl<'s> Trial<'s> {
                     like.name,
                     word(like)
                 );
-                findings.add(span, message, "give both the same `preset`, `model` and parameters, or neither");
+                findings.add(
+                    span,
+                    message,
+                    "give both the same `preset`, `model` and parameters, or neither",
+                );
                 return;
             }
         }
