@@ -4,6 +4,7 @@
 //! that one stack leaves warm or sparse for the next.
 
 use crate::device_faults::{DeviceFaults, Standing};
+use crate::device_models::ModelledSet;
 use crate::device_service::{self, Service};
 use crate::progress::Progress;
 use anyhow::{Context, anyhow, ensure};

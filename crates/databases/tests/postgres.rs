@@ -378,7 +378,7 @@ fn what_was_acknowledged_is_there_after_a_kill() {
     let scale = Scale::reduced(2).unwrap();
     let users = 20;
     let mut server = cluster.start(&settings, place.path()).unwrap();
-    load(server.address(), &scale, LOAD_SEED, 1, 2).unwrap();
+    load(server.address(), &scale, LOAD_SEED, 1, 2, &AtomicBool::new(false)).unwrap();
     let orders = |address: &Address| {
         let mut connection = Connection::open(address, &[]).unwrap();
         connection.number("SELECT count(*) FROM orders").unwrap() as u64
@@ -467,7 +467,7 @@ fn a_hundred_users_on_a_file_system_leave_it_consistent_also_after_kills() {
         };
         let scale = Scale::reduced(if place::is_full() { 4 } else { 2 }).unwrap();
         let mut server = cluster.start(&settings, place.path()).unwrap();
-        load(server.address(), &scale, LOAD_SEED, 1, 2).unwrap();
+        load(server.address(), &scale, LOAD_SEED, 1, 2, &AtomicBool::new(false)).unwrap();
         let ran = run_phase(server.address(), &counted(scale, 100, 10)).unwrap();
         assert_eq!((ran.outcome.sessions, ran.outcome.count()), (100, 1000), "{kind}");
         assert_consistent(server.address(), &scale);
@@ -485,7 +485,7 @@ fn a_server_that_dies_in_a_phase_is_an_error_with_its_last_words() {
     let Some(place) = Place::new() else { return };
     let server = place.server(30);
     let scale = Scale::reduced(1).unwrap();
-    load(server.address(), &scale, LOAD_SEED, 1, 2).unwrap();
+    load(server.address(), &scale, LOAD_SEED, 1, 2, &AtomicBool::new(false)).unwrap();
     let address = server.address().clone();
     let worker = std::thread::spawn(move || run_phase(&address, &phase(scale, 10, 60 * SECOND)));
     // One of its processes is killed once users are at work: the server ends all sessions, and says so in its log.
@@ -564,7 +564,7 @@ fn passwords_are_asked_for_and_never_told() {
     // A user with a password works as any other: load and run from outside.
     let address = Address::parse(&format!("postgres://joe:s3cret@/joe?host={dir}")).unwrap();
     let scale = Scale::reduced(1).unwrap();
-    load(&address, &scale, LOAD_SEED, 1, 2).unwrap();
+    load(&address, &scale, LOAD_SEED, 1, 2, &AtomicBool::new(false)).unwrap();
     let ran = run_phase(&address, &counted(scale, 4, 10)).unwrap();
     assert_eq!(ran.outcome.count(), 40);
     assert_consistent(&address, &scale);
@@ -576,9 +576,16 @@ fn a_full_file_system_stops_the_load_and_says_so() {
         return;
     };
     let server = place.server(20);
-    let error = load(server.address(), &Scale::full(2).unwrap(), LOAD_SEED, 1, 2)
-        .unwrap_err()
-        .to_string();
+    let error = load(
+        server.address(),
+        &Scale::full(2).unwrap(),
+        LOAD_SEED,
+        1,
+        2,
+        &AtomicBool::new(false),
+    )
+    .unwrap_err()
+    .to_string();
     // A server may also say that it wrote less than a block of its own, with the same code.
     assert!(
         error.contains("No space left on device") || error.contains("53100"),

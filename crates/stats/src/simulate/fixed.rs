@@ -92,9 +92,9 @@ pub fn time_to_verdict(studies: u64, seed: u64) -> Vec<TimeToVerdict> {
     let worlds = SCATTERS
         .into_iter()
         .flat_map(|scatter| RATIOS.into_iter().map(move |ratio| (scatter, ratio)));
-    let with_seeds = worlds.zip(0..);
+    let with_seeds = worlds.zip(0u64..);
     with_seeds
-        .map(|((scatter, ratio), index: u64)| both(scatter, ratio, studies, seed.wrapping_add(index * 0x9E37_79B9)))
+        .map(|((scatter, ratio), index)| both(scatter, ratio, studies, seed.wrapping_add(index * 0x9E37_79B9)))
         .collect()
 }
 
@@ -111,11 +111,8 @@ fn both(scatter: Scatter, true_ratio: f64, studies: u64, seed: u64) -> TimeToVer
     let (mut found, mut wrong) = (0, 0);
     let mut normal = normals(seed ^ 0xF17ED);
     let fixed_sd = run_sd(FIXED_SECONDS);
-    let mut runs = |middle: f64| -> Vec<f64> {
-        (0..FIXED_RUNS)
-            .map(|_| (middle + fixed_sd * normal()).exp())
-            .collect()
-    };
+    let mut runs =
+        |middle: f64| -> Vec<f64> { (0..FIXED_RUNS).map(|_| (middle + fixed_sd * normal()).exp()).collect() };
     for _ in 0..studies {
         let (base, other) = (runs(0.0), runs(true_ratio.ln()));
         if welch(&base, &other) < 0.05 {
@@ -165,11 +162,17 @@ mod tests {
     fn what_the_fixed_protocol_finds_the_procedure_finds_in_a_fifth_of_the_time() {
         for row in time_to_verdict(400, 7) {
             let name = format!("{} {}", row.scatter.name, row.true_ratio);
-            assert!(row.fixed_false.share() < 0.1 && row.false_verdicts.low <= 0.05, "{name}");
+            assert!(
+                row.fixed_false.share() < 0.1 && row.false_verdicts.low <= 0.05,
+                "{name}"
+            );
             assert!(row.time_ratio() <= 0.2, "{name}: {}", row.time_ratio());
             // A difference far above the margin is found by both.
             if row.true_ratio <= 0.8 {
-                assert!(row.fixed_found.share() > 0.95 && row.found.share() > 0.99, "{name}: {row:?}");
+                assert!(
+                    row.fixed_found.share() > 0.95 && row.found.share() > 0.99,
+                    "{name}: {row:?}"
+                );
             }
             if row.true_ratio == 1.0 {
                 assert_eq!((row.found.count, row.fixed_found.count), (0, 0), "{name}");
