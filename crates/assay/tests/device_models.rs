@@ -43,7 +43,7 @@ time = "{time}"
     )
 }
 
-const VOLUME: &str = "preset = \"gp3\"\nparameters = { iops = 500, read_median = \"1ms\" }";
+const VOLUME: &str = "preset = \"gp3\"\nparameters = { iops = 200, read_median = \"10ms\", read_p99 = \"12ms\" }";
 
 fn able() -> Option<Rig> {
     if !Path::new("/dev/fuse").exists() {
@@ -91,7 +91,7 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     let ran = rig.run(&study, &result, &[]);
     ran.expect(0, &[]);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("behave as volume (gp3)"), "{said}");
+    assert!(said.contains("behave as volume (gp3, iops = 200, read_median"), "{said}");
     // The model's own count beside the kernel's, in each form.
     let table = "What modelled devices did";
     assert!(said.contains(table), "{said}");
@@ -108,7 +108,7 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
         let found = facts.iter().find(|f| f.scope == "lun:data" && f.key == key);
         found.unwrap_or_else(|| panic!("no {key}: {facts:?}")).value.clone()
     };
-    assert_eq!(fact("iops"), "500, from the study");
+    assert_eq!(fact("iops"), "200, from the study");
     assert_eq!(fact("iops_credit"), "150, from the class");
     assert!(fact("source of the class").contains("Amazon"));
     let stacks = ledger.stacks().expect("stacks");

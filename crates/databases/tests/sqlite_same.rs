@@ -16,6 +16,7 @@ use proptest::prelude::*;
 use rusqlite::types::Value;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use targets::{Model, ModelPort, PsyncPort};
 use workloads::{Pacing, drive};
 
@@ -287,6 +288,24 @@ fn a_bulk_load_takes_the_same_space_everywhere() {
         spaces.push(result.space);
     }
     assert!(spaces.windows(2).all(|s| s[0] == s[1]), "{spaces:?}");
+}
+
+#[test]
+fn a_load_that_is_interrupted_ends_at_once_and_its_session_goes_on() {
+    let dir = dir();
+    let scale = Scale::reduced(2).unwrap();
+    for (name, place, _files) in everywhere(dir.path()) {
+        let flag = Arc::new(AtomicBool::new(true));
+        let mut session = place.connect(&Settings::default()).unwrap();
+        session.interrupted_by(flag.clone()).unwrap();
+        let error = load(&session, &scale, 5, 1_000_000).unwrap_err().to_string();
+        assert!(error.contains("interrupted"), "{name}: {error}");
+        flag.store(false, Ordering::Relaxed);
+        if !session.sql().is_autocommit() {
+            session.sql().execute_batch("ROLLBACK").unwrap();
+        }
+        assert_eq!(session.integrity().unwrap(), "ok", "{name}");
+    }
 }
 
 #[test]

@@ -146,10 +146,13 @@ mod tests {
             let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
             pages.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
         };
-        // Pieces too small for a mapping of their own, with one that stays behind them: the heap can't shrink by itself.
+        // Pieces too small for a mapping of their own; some that stay among them, so that the heap can't shrink by itself.
         let pieces: Vec<Vec<u8>> = (0..8192).map(|_| vec![1; 8192]).collect();
-        let stays = vec![1u8; 64];
-        drop(pieces);
+        let (mut stays, mut goes) = (Vec::new(), Vec::new());
+        for (nth, piece) in pieces.into_iter().enumerate() {
+            if nth % 512 == 511 { &mut stays } else { &mut goes }.push(piece);
+        }
+        drop(goes);
         let kept = resident();
         give_back_freed_memory();
         let left = resident();

@@ -289,5 +289,8 @@ pub fn without_the_run(report: &Value) -> Value {
     for key in ["run_id", "created_unix_ns"] {
         assert!(study.remove(key).is_some(), "the report names no {key}");
     }
+    // The seal of the file is one of its times too.
+    let checks = report["report"]["checks"].as_array_mut().expect("checks");
+    checks.retain(|check| check["subject"] != "result file");
     report
 }
