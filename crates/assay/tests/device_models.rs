@@ -91,7 +91,10 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     let ran = rig.run(&study, &result, &[]);
     ran.expect(0, &[]);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("behave as volume (gp3, iops = 200, read_median"), "{said}");
+    assert!(
+        said.contains("behave as volume (gp3, iops = 200, read_median"),
+        "{said}"
+    );
     // The model's own count beside the kernel's, in each form.
     let table = "What modelled devices did";
     assert!(said.contains(table), "{said}");

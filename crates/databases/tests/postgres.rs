@@ -152,21 +152,6 @@ fn sessions_have_written(asking: &mut Connection, before: &ServerCounters) {
 }
 
 #[test]
-fn a_load_that_is_interrupted_says_so_and_leaves_no_row() {
-    let Some(place) = Place::new() else { return };
-    let server = place.server(20);
-    let address = create(server.address(), "half").unwrap();
-    let scale = Scale::reduced(1).unwrap();
-    let error = load(&address, &scale, LOAD_SEED, 1, 2, &AtomicBool::new(true)).unwrap_err();
-    assert!(matches!(error, PostgresError::Interrupted), "{error}");
-    let mut asking = Connection::open(&address, &[]).unwrap();
-    assert_eq!(asking.number("SELECT count(*) FROM item").unwrap(), 0);
-    let address = create(server.address(), "rows").unwrap();
-    let error = load_scattered(&address, 1_000_000, 3, &AtomicBool::new(true)).unwrap_err();
-    assert!(matches!(error, PostgresError::Interrupted), "{error}");
-}
-
-#[test]
 fn users_work_and_the_conditions_hold() {
     let Some(place) = Place::new() else { return };
     let server = place.server(60);

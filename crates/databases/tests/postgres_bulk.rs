@@ -1,4 +1,4 @@
-//! A real server under bulk loads. `ASSAY_TEST_SIZE=full` loads more rows.
+//! A real server under bulk loads, and under loads that are interrupted. `ASSAY_TEST_SIZE=full` loads more rows.
 //!
 //! Skipped, with the reason printed, only where no server is installed; under `CI=true` that is a failure.
 
@@ -9,8 +9,10 @@
 mod place;
 
 use databases::bulk::{BulkDatabase, BulkLoad, ROWS_PER_COMMIT};
-use databases::postgres::{BulkConnection, Connection, create};
+use databases::order_entry::Scale;
+use databases::postgres::{BulkConnection, Connection, PostgresError, create, load, load_scattered};
 use place::Place;
+use std::sync::atomic::AtomicBool;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -90,4 +92,19 @@ fn large_commits(database: &mut BulkConnection, rows: u64) {
         database.connection().number("SELECT count(*) FROM bulk").unwrap(),
         rows as i64 + 30_000
     );
+}
+
+#[test]
+fn a_load_that_is_interrupted_says_so_and_leaves_no_row() {
+    let Some(place) = Place::new() else { return };
+    let server = place.server(20);
+    let address = create(server.address(), "half").unwrap();
+    let scale = Scale::reduced(1).unwrap();
+    let error = load(&address, &scale, 7, 1, 2, &AtomicBool::new(true)).unwrap_err();
+    assert!(matches!(error, PostgresError::Interrupted), "{error}");
+    let mut asking = Connection::open(&address, &[]).unwrap();
+    assert_eq!(asking.number("SELECT count(*) FROM item").unwrap(), 0);
+    let address = create(server.address(), "rows").unwrap();
+    let error = load_scattered(&address, 1_000_000, 3, &AtomicBool::new(true)).unwrap_err();
+    assert!(matches!(error, PostgresError::Interrupted), "{error}");
 }

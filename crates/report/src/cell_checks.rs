@@ -359,8 +359,17 @@ impl At<'_> {
         let slices: usize = found.iter().map(|stalls| stalls.slices).sum();
         let blocks = found.iter().filter(|stalls| stalls.slices > 0).count();
         let longest_ns = found.iter().map(|stalls| stalls.longest_ns).max().unwrap_or(0);
+        let most = match self.kind {
+            PhaseKind::Open | PhaseKind::TpccOpen => STALLED_OPEN_MAX,
+            _ if margin > 0.0 => margin,
+            _ => STALLED_MAX,
+        };
         let (status, figure) = if slices == 0 {
-            (Status::Valid, "none".to_string())
+            // The verdict speaks of runs as they usually are: what it can't speak of is bounded here.
+            let runs = found.len() as u32;
+            let unseen = percent(stats::unseen_share(runs));
+            let text = format!("none in {runs} runs: with 95 % confidence at most {unseen} of such runs have one");
+            (Status::Valid, text)
         } else {
             let text = format!(
                 "{slices} x {} with less than a tenth of the usual work, in {blocks} of {} blocks, longest {}",
@@ -371,15 +380,11 @@ impl At<'_> {
             // Of the time of all blocks: from here on stalls alone can make the difference that a verdict speaks of.
             let all_ns: f64 = self.runs.iter().map(|run| run.run.elapsed_ns as f64).sum();
             let share = slices as f64 * first.slice_ns as f64 / all_ns.max(1.0);
-            let most = match self.kind {
-                PhaseKind::Open | PhaseKind::TpccOpen => STALLED_OPEN_MAX,
-                _ if margin > 0.0 => margin,
-                _ => STALLED_MAX,
-            };
             (if share > most { Status::Suspect } else { Status::Note }, text)
         };
         let advice = "the rate is a mean over them: look at the slowest latencies too";
-        self.check("stalls", status, figure, "none".into(), advice)
+        let threshold = format!("less than {} of the time", percent(most));
+        self.check("stalls", status, figure, threshold, advice)
     }
 
     fn populations(&self) -> Option<Check> {

@@ -36,6 +36,26 @@ pub struct Scenario {
     pub true_ratio: f64,
     /// How the figures are judged.
     pub rule: Rule,
+    /// What a verdict is held against.
+    pub about: About,
+}
+
+/// What a verdict is taken to speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The mean of all runs, those that stall among them.
+    AllRuns,
+    /// Runs as they usually are. What happens in a few of them is told apart, by what share of them may have hidden ([`unseen_share`]).
+    UsualRuns,
+}
+
+/// Of something that was seen in none of `runs` runs: the largest share of all runs in which it can happen, with 95 % confidence
+/// (Clopper and Pearson 1934; 3 / n for many). 1 of no runs.
+pub fn unseen_share(runs: u32) -> f64 {
+    match runs {
+        0 => 1.0,
+        runs => 1.0 - 0.05f64.powf(1.0 / f64::from(runs)),
+    }
 }
 
 /// How simulated figures are judged.
@@ -121,7 +141,11 @@ impl Rule {
 /// Draws `studies` studies and judges them. One seed gives one result, everywhere.
 pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -> SimulationResult {
     let rules = scenario.rule.looks(design);
-    let truth = scenario.true_ratio.ln() + scenario.noise.shift(scenario.sd);
+    let shift = match scenario.about {
+        About::AllRuns => scenario.noise.shift(scenario.sd),
+        About::UsualRuns => 0.0,
+    };
+    let truth = scenario.true_ratio.ln() + shift;
     let stacks = design.comparisons as usize;
     let mut histories: Vec<History> = (0..stacks)
         .map(|_| History {

@@ -1,7 +1,7 @@
 //! The procedure's error rates by simulation, reduced; the full set is `assay calibrate --procedure` (or, here,
 //! `cargo test --release -p stats --test simulated -- --ignored --nocapture`).
 
-use stats::{Design, Noise, Rule, Scenario, calibrate_procedure, detectable, simulate};
+use stats::{About, Design, Noise, Rule, Scenario, calibrate_procedure, detectable, simulate, unseen_share};
 
 #[test]
 fn the_set_keeps_its_promises() {
@@ -48,6 +48,7 @@ fn one_seed_gives_one_result() {
         sd: 0.02,
         true_ratio: 1.02,
         rule: Rule::Procedure,
+        about: About::AllRuns,
     };
     let design = Design::new(8, 2, 0.05);
     assert_eq!(
@@ -69,6 +70,7 @@ fn without_a_margin_the_detectable_difference_is_found_nine_times_of_ten() {
         sd: 0.03,
         true_ratio,
         rule: Rule::Procedure,
+        about: About::AllRuns,
     };
     let found = simulate(&scenario, &design, 5_000, 3).detected;
     // Earlier looks may find it too, so a little more than nine of ten.
@@ -92,4 +94,17 @@ fn full_set() {
             result.blocks_mean,
         );
     }
+}
+
+#[test]
+fn what_was_never_seen_in_some_runs_happens_in_a_share_of_them_at_most() {
+    assert_eq!(unseen_share(0), 1.0);
+    for runs in [1u32, 4, 12, 300] {
+        let share = unseen_share(runs);
+        assert!(
+            ((1.0 - share).powi(runs as i32) - 0.05).abs() < 1e-12,
+            "{runs}: {share}"
+        );
+    }
+    assert!((unseen_share(12) - 0.221).abs() < 0.001);
 }

@@ -2,7 +2,7 @@
 //!
 //! Prevents: figures in the documentation that nobody can make again.
 
-use super::{Noise, Rule, Scenario, SimulationResult, simulate};
+use super::{About, Noise, Rule, Scenario, SimulationResult, simulate};
 use crate::design::Design;
 use crate::detectable::detectable;
 
@@ -54,6 +54,7 @@ fn set() -> Vec<Entry> {
         sd: SD,
         true_ratio,
         rule: Rule::Procedure,
+        about: About::AllRuns,
     };
     let equal = |noise| world(noise, 1.0);
     let promise = Some(0.05);
@@ -142,6 +143,18 @@ fn set() -> Vec<Entry> {
             twelve,
             equal(Noise::WanderingRatios { rho: 0.5 }),
             None,
+        ),
+        (
+            "rare stalls, told apart from usual runs",
+            margin,
+            Scenario {
+                about: About::UsualRuns,
+                ..equal(Noise::RareStalls {
+                    share: 0.02,
+                    size: 100.0,
+                })
+            },
+            promise,
         ),
         (
             "limit: rare stalls of one stack",

@@ -8,7 +8,7 @@
 //! Prevents: a saving of time that was bought with verdicts that are wrong or missing, and nobody told.
 
 use super::noise::normals;
-use super::{Noise, Rate, Rule, Scenario, simulate};
+use super::{About, Noise, Rate, Rule, Scenario, simulate};
 use crate::design::Design;
 use crate::student::t_upper_tail;
 use crate::summary::{mean, sd};
@@ -106,6 +106,7 @@ fn both(scatter: Scatter, true_ratio: f64, studies: u64, seed: u64) -> TimeToVer
         sd: 2f64.sqrt() * run_sd(RUN_SECONDS),
         true_ratio,
         rule: Rule::Procedure,
+        about: About::AllRuns,
     };
     let ours = simulate(&scenario, &Design::new(12, 1, MARGIN), studies, seed);
     let (mut found, mut wrong) = (0, 0);

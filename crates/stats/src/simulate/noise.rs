@@ -239,6 +239,7 @@ mod tests {
                 sd: 0.1,
                 true_ratio: 1.0,
                 rule: super::super::Rule::Procedure,
+                about: super::super::About::AllRuns,
             };
             let mut draw = Draw::new(&scenario, &design, Random::seed_from_u64(6));
             let mut study = [History {
@@ -263,6 +264,7 @@ mod tests {
             sd: 0.1,
             true_ratio: 1.0,
             rule: super::super::Rule::Procedure,
+            about: super::super::About::AllRuns,
         };
         let mut draw = Draw::new(&scenario, &Design::new(12, 3, 0.0), Random::seed_from_u64(7));
         let mut orders = std::collections::BTreeSet::new();
