@@ -20,7 +20,7 @@ const THROTTLED_MAX: f64 = 0.01;
 const OTHERS_IO_MAX: f64 = 0.10;
 const OTHERS_IO_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 /// Reading three clocks takes microseconds; a step that anybody would make is larger.
-const CLOCK_STEP_NS_MAX: f64 = 10e6;
+pub(crate) const CLOCK_STEP_NS_MAX: f64 = 10e6;
 /// A stripe is as fast as its slowest LUN. Random requests on equal LUNs differ by far less than this.
 const LUN_RATIO_MAX: f64 = 2.0;
 /// Below it a LUN is a memory copy or a cache hit, and the kernel's counters are no clock.

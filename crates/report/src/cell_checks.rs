@@ -47,7 +47,6 @@ impl At<'_> {
     pub(crate) fn all(&self, margin: f64) -> Vec<Check> {
         let found = [
             self.provenance(),
-            self.pages(),
             self.steady(),
             self.idle(),
             self.ceiling(),
@@ -121,19 +120,6 @@ impl At<'_> {
             figure,
             "at least 90 % met a device".into(),
             advice,
-        )
-    }
-
-    fn pages(&self) -> Option<Check> {
-        let bad = self.figure(|run| run.get(Measure::EnginePagesBad))?;
-        let status = if bad.high > 0.0 { Status::Invalid } else { Status::Valid };
-        let figure = format!("{} pages read back wrong", number(bad.high));
-        self.check(
-            "data loss",
-            status,
-            figure,
-            "0".into(),
-            "this stack lost data: do not use it; look into the kernel's log",
         )
     }
 

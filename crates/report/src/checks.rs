@@ -7,6 +7,7 @@ use crate::analysis::{Analysis, Verdict, same_look};
 use crate::cell_checks::At;
 use crate::history::{Book, Seen};
 use crate::ran_out::{in_phase, is_full};
+use crate::refusals;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -93,6 +94,7 @@ pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
         }
         found.extend(memory_alike(report));
         for stack in &book.stacks {
+            found.extend(bad_pages(book, &stack.name, &report.name));
             found.extend(invalid_runs(book, &stack.name, &report.name));
         }
     }
@@ -215,6 +217,20 @@ fn changed_looks(book: &Book, analysis: &Analysis) -> usize {
             .any(|now| same_look(old, now) && old.verdict != now.verdict)
     };
     book.looks.iter().filter(differs).count()
+}
+
+/// Of every run: one that met a bad page did not come through, and is in no figure.
+fn bad_pages(book: &Book, stack: &str, phase: &str) -> Option<Check> {
+    let bad = crate::figures::Figure::of(book.seen(stack, phase).map(|(_, seen)| refusals::bad_pages(seen)))?;
+    Some(Check {
+        subject: "data loss".into(),
+        stack: Some(stack.into()),
+        phase: Some(phase.into()),
+        status: if bad.high > 0.0 { Status::Invalid } else { Status::Valid },
+        figure: format!("{} pages read back wrong", crate::layouts::whole(bad.high)),
+        threshold: "0".into(),
+        advice: "this stack lost data: do not use it; look into the kernel's log".into(),
+    })
 }
 
 fn invalid_runs(book: &Book, stack: &str, phase: &str) -> Vec<Check> {

@@ -46,6 +46,7 @@ pub mod published;
 mod ran_out;
 mod rank;
 mod rate_checks;
+mod refusals;
 mod sentence;
 mod spark;
 mod stalls;

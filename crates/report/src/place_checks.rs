@@ -7,6 +7,7 @@ use crate::checks::{Check, Status};
 use crate::format::{bytes, number, percent};
 use crate::history::Book;
 use crate::rank::takes_part;
+use crate::refusals::Seeds;
 use ledger::{Seal, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,25 +88,19 @@ fn sealed(book: &Book) -> Option<Check> {
 
 /// Blocks are repeats only if they differ in what chance decides, and comparable only if their stacks do not.
 fn seeds(book: &Book) -> Option<Check> {
-    let mut of_block: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    for ((block, _), ran) in &book.ran {
-        of_block.entry(*block).or_default().insert(ran.trial.seed);
-    }
-    if of_block.is_empty() {
+    let Seeds { blocks, again, unlike } = Seeds::of(book);
+    if blocks == 0 {
         return None;
     }
-    let several = of_block.values().filter(|seeds| seeds.len() > 1).count();
-    let firsts: BTreeSet<u64> = of_block.values().filter_map(|seeds| seeds.first().copied()).collect();
-    let again = of_block.len() - firsts.len();
-    let (status, figure) = match (several, again) {
-        (0, 0) => (Status::Valid, format!("{} blocks, a seed each", of_block.len())),
+    let (status, figure) = match (unlike, again) {
+        (0, 0) => (Status::Valid, format!("{blocks} blocks, a seed each")),
         (0, again) => (
             Status::Invalid,
-            format!("{again} of {} blocks have the seed of another", of_block.len()),
+            format!("{again} of {blocks} blocks have the seed of another"),
         ),
-        (several, _) => (
+        (unlike, _) => (
             Status::Invalid,
-            format!("in {several} of {} blocks the stacks had unlike seeds", of_block.len()),
+            format!("in {unlike} of {blocks} blocks the stacks had unlike seeds"),
         ),
     };
     let advice = "blocks of one seed are one measurement, not repeats: run the study again";

@@ -72,6 +72,17 @@ fn lines<'a>(report: &'a Value, subject: &str, at: At) -> Vec<&'a Value> {
     checks.iter().filter(fits).collect()
 }
 
+/// Comparisons that say something of what a line calls INVALID: of its stack and phase, or of all.
+fn ranked_in_spite<'a>(report: &'a Value, line: &Value) -> Vec<&'a Value> {
+    let compared = report["report"]["comparisons"].as_array().expect("comparisons");
+    let concerns = |one: &&Value| {
+        let stack = line["stack"].is_null() || one["stack"] == line["stack"] || one["base"] == line["stack"];
+        let phase = line["phase"].is_null() || one["phase"] == line["phase"];
+        stack && phase && one["verdict"] != "not_enough_data"
+    };
+    compared.iter().filter(concerns).collect()
+}
+
 impl Trap {
     /// Holds a report against it, and the report of the honest twin.
     pub(crate) fn judge(self, (report, place): (&Value, At), (twin, twin_place): (&Value, At)) -> Judged {
@@ -83,6 +94,10 @@ impl Trap {
                 let text = line[part].as_str().unwrap_or_default();
                 assert!(!text.is_empty(), "{}: the line has no {part}: {line}", self.name);
             }
+        }
+        if let Some(line) = caught.as_ref().filter(|line| line["status"] == "invalid") {
+            let ranked = ranked_in_spite(report, line);
+            assert!(ranked.is_empty(), "{}: INVALID and ranked all the same: {ranked:?}", self.name);
         }
         let doubts = lines(twin, subject, twin_place)
             .into_iter()
