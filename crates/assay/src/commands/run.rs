@@ -182,7 +182,9 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
     );
     if wanted.resume {
         // Before anything is built: a refusal must not cost the writing of all LUNs.
-        result_file::must_match(&Ledger::open(&wanted.output)?, &wanted.output, plan)?;
+        let ledger = Ledger::open(&wanted.output)?;
+        ledger.must_be_whole()?;
+        result_file::must_match(&ledger, &wanted.output, plan)?;
     }
     Ok(())
 }
