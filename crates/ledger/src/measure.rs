@@ -183,8 +183,8 @@ measures! {
     OthersWriteBytes, "others.write_bytes", "bytes", "bytes that other processes of the host sent to block devices or made dirty in the page cache";
     ClockStepNs, "clock.step_ns", "ns", "how far the wall clock was set during the phase; durations are of a clock that is never set";
     ClockSleptNs, "clock.slept_ns", "ns", "how long the host slept during the phase";
-    LunServiceNsSlowest, "lun.service_ns_slowest", "ns", "mean time of a request on the slowest nearest device of the data LUNs";
-    LunSlowest, "lun.slowest", "place", "which of the nearest devices of the data LUNs that was, by their names, from 0";
+    LunServiceNsSlowest, "lun.service_ns_slowest", "ns", "mean time of a request on the slowest of the data LUNs, of the direction in which they all had more requests; absent where they had not alike to do";
+    LunSlowest, "lun.slowest", "place", "which of the data LUNs that was, in the order of their files or names, from 0";
     LunServiceNsFellows, "lun.service_ns_fellows", "ns", "median of that over the other devices of the set";
 }
 
