@@ -311,7 +311,8 @@ fn direct(book: &Book, stack: &Stack) -> Option<Check> {
 fn alignment(book: &Book, stack: &Stack) -> Option<Check> {
     let mut seen = false;
     let mut askew = Vec::new();
-    for level in ["nearest devices", "lowest visible devices"] {
+    // Files of earlier versions do not name those between.
+    for level in ["nearest devices", "devices", "lowest visible devices"] {
         for device in of_stack(book, stack, level).unwrap_or_default().split(", ") {
             let scope = format!("device:{device}");
             let number = |key: &str| fact(book, &scope, key)?.parse::<u64>().ok();
