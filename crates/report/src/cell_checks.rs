@@ -10,6 +10,7 @@ use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
 use crate::provenance::Origin;
+use crate::rate_checks::Timing;
 use crate::stalls::stalls;
 use ledger::{Measure, PhaseKind, Slice};
 
@@ -40,6 +41,7 @@ pub(crate) struct At<'a> {
     pub report: &'a PhaseReport,
     pub cell: &'a Cell,
     pub kind: PhaseKind,
+    pub timing: Timing,
     pub runs: Vec<&'a Seen>,
 }
 
@@ -64,7 +66,7 @@ impl At<'_> {
         let more = more.chain(crate::beside_checks::found(&self.runs));
         let curve = self.cell.load_curve.is_some();
         let more = more.chain(
-            crate::rate_checks::found(self.kind, &self.runs)
+            crate::rate_checks::found(self.timing, &self.runs)
                 .into_iter()
                 .filter(|_| !curve),
         );
