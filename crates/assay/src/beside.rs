@@ -4,7 +4,7 @@
 //! end up as the stack's own figures.
 
 use ledger::Measure;
-use observers::{Delta, Neighbours};
+use observers::{Delta, DeviceErrors, Neighbours};
 
 pub(crate) use crate::slow_lun::slowest_lun;
 
@@ -12,6 +12,7 @@ pub(crate) use crate::slow_lun::slowest_lun;
 pub(crate) struct Beside {
     servers: Vec<u32>,
     began: Neighbours,
+    errors: DeviceErrors,
 }
 
 impl Beside {
@@ -19,7 +20,11 @@ impl Beside {
     pub(crate) fn begin(server: Option<u32>) -> Beside {
         let servers: Vec<u32> = server.into_iter().collect();
         let began = Neighbours::read(&servers);
-        Beside { servers, began }
+        Beside {
+            servers,
+            began,
+            errors: DeviceErrors::read(),
+        }
     }
 
     /// What happened since; `delta` is of the same time. Also the processor time that looking cost.
@@ -37,6 +42,7 @@ impl Beside {
         let mut measures = vec![
             (Measure::ClockStepNs, found.clock_stepped_ns as f64),
             (Measure::ClockSleptNs, found.slept_ns as f64),
+            (Measure::CpuStealNs, all.steal_ns as f64),
         ];
         // Shares of what the kernel counted: a phase is observed for longer than is charged to it.
         let counted_ns = all.busy_ns() + all.idle_ns + all.iowait_ns + all.steal_ns;
@@ -48,10 +54,20 @@ impl Beside {
             Measure::CpuThrottledShare,
             found.throttled_ns.and_then(|ns| share(ns, delta.elapsed_ns)),
         );
+        add_share(Measure::CpuThrottledPeriodsShare, found.throttled_periods_share);
         let mut add = |measure, value: Option<u64>| measures.extend(value.map(|v| (measure, v as f64)));
+        let devices = delta.devices.keys().cloned().collect();
+        add(
+            Measure::DeviceErrors,
+            DeviceErrors::read().since(&self.errors, &devices),
+        );
         add(Measure::CpuThermalThrottles, found.thermal);
         add(Measure::OthersReadBytes, found.others_read_bytes);
         add(Measure::OthersWriteBytes, found.others_write_bytes);
+        add(
+            Measure::OthersUnseen,
+            found.others_read_bytes.map(|_| found.others_unseen),
+        );
         (measures, self.began.cost_cpu_ns + now.cost_cpu_ns)
     }
 }

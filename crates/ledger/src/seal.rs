@@ -129,7 +129,9 @@ fn compared(connection: &Connection) -> rusqlite::Result<Seal> {
             broken.push(table.clone());
         }
     }
-    let gone = SEALED.iter().filter(|table| !sealed.iter().any(|(name, _)| name == *table));
+    let gone = SEALED
+        .iter()
+        .filter(|table| !sealed.iter().any(|(name, _)| name == *table));
     broken.extend(gone.map(|table| format!("seal of {table}")));
     // A seal is put when a study ends, and by no version without seals.
     if !ended && broken.is_empty() {

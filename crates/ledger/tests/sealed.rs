@@ -106,12 +106,25 @@ fn a_study_is_not_resumed_in_a_file_that_was_edited() {
     let broken = Seal::Broken(vec!["setting".into()]);
     assert_eq!(edited(&path, "UPDATE setting SET value = '9KiB'"), broken);
     let said = refused(&path);
-    assert!(said.contains("(setting)") && said.contains("\n  go on with a copy"), "{said}");
-    assert_eq!(Ledger::open(&path).unwrap().seal().unwrap(), broken, "the edit is still there to be seen");
-    assert!(matches!(edited(&path, "UPDATE setting SET value = '8KiB'"), Seal::Whole(_)));
+    assert!(
+        said.contains("(setting)") && said.contains("\n  go on with a copy"),
+        "{said}"
+    );
+    assert_eq!(
+        Ledger::open(&path).unwrap().seal().unwrap(),
+        broken,
+        "the edit is still there to be seen"
+    );
+    assert!(matches!(
+        edited(&path, "UPDATE setting SET value = '8KiB'"),
+        Seal::Whole(_)
+    ));
     let mut ledger = Ledger::resume(&path).unwrap();
     finish(&mut ledger);
-    assert!(matches!(ledger.seal().unwrap(), Seal::Whole(_)), "as its run left it, it goes on");
+    assert!(
+        matches!(ledger.seal().unwrap(), Seal::Whole(_)),
+        "as its run left it, it goes on"
+    );
 }
 
 #[test]
