@@ -32,6 +32,7 @@ mod layouts;
 mod load_curve;
 mod markdown;
 mod memory;
+mod memory_checks;
 mod modelled;
 mod moves;
 mod order_checks;

@@ -38,7 +38,10 @@ impl Seeds {
 /// Why nothing of this file is ranked.
 pub(crate) fn of_file(book: &Book) -> Option<String> {
     if let Seal::Broken(tables) = &book.seal {
-        return Some(format!("the file was changed after the study ended: {}", tables.join(", ")));
+        return Some(format!(
+            "the file was changed after the study ended: {}",
+            tables.join(", ")
+        ));
     }
     let seeds = Seeds::of(book);
     (seeds.again > 0 || seeds.unlike > 0).then(|| "blocks of one study do not have a seed each".to_string())
@@ -52,7 +55,10 @@ pub(crate) fn bad_pages(seen: &Seen) -> Option<f64> {
 /// Why a phase is not ranked on a stack: in one of its runs, counted or not, something was lost.
 pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> {
     let worst = |of: fn(&Seen) -> Option<f64>| {
-        let most = book.seen(stack, phase).filter_map(|(_, seen)| of(seen)).fold(0.0, f64::max);
+        let most = book
+            .seen(stack, phase)
+            .filter_map(|(_, seen)| of(seen))
+            .fold(0.0, f64::max);
         (most > 0.0).then_some(most)
     };
     if let Some(pages) = worst(bad_pages) {

@@ -272,7 +272,7 @@ fn a_stack_that_always_fails_does_not_stop_the_others() {
         block: 0,
         position: 2,
         stack: "full".into(),
-        seed: 1,
+        seed: 0,
         host: "h".into(),
         instance: "1".into(),
         lun_set: "data".into(),
@@ -388,7 +388,11 @@ fn what_the_sheet_calls_invalid_is_shown_and_not_ranked() {
     };
     let slept = of(|scene| scene.extra = vec![(Measure::ClockSleptNs, 3e9)]);
     assert_eq!(slept.dropped.len(), 4);
-    assert!(slept.dropped[0].reason.contains("the host slept for 3.00 s"), "{:?}", slept.dropped);
+    assert!(
+        slept.dropped[0].reason.contains("the host slept for 3.00 s"),
+        "{:?}",
+        slept.dropped
+    );
     let lost = of(|scene| scene.extra = vec![(Measure::EnginePagesBad, 2.0)]);
     let reason = &lost.unranked[0].reason;
     assert!(reason.contains("it lost data: 2 pages"), "{reason}");
