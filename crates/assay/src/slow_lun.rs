@@ -176,6 +176,9 @@ mod tests {
     fn luns_are_in_the_order_of_their_numbers() {
         let mut names = ["/w/data.10", "/w/data.2", "/w/data.1", "/v/z", "loop9", "loop10"];
         names.sort_by(|a, b| in_order(a, b));
-        assert_eq!(names, ["/v/z", "/w/data.1", "/w/data.2", "/w/data.10", "loop9", "loop10"]);
+        assert_eq!(
+            names,
+            ["/v/z", "/w/data.1", "/w/data.2", "/w/data.10", "loop9", "loop10"]
+        );
     }
 }

@@ -288,7 +288,11 @@ mod tests {
     #[test]
     fn what_fails_on_invalid_is_a_line_that_says_so_and_nothing_else() {
         let lost = analysis(false, |record| record.measures.push((Measure::EnginePagesBad, 1.0)));
-        assert!(lost.unranked.is_empty() && lost.dropped.is_empty(), "{:?}", lost.unranked);
+        assert!(
+            lost.unranked.is_empty() && lost.dropped.is_empty(),
+            "{:?}",
+            lost.unranked
+        );
         assert!(verdict(&lost, &[FailOn::Invalid]).is_err());
         assert!(verdict(&lost, &[FailOn::Worse]).is_ok());
         let full = analysis(true, |record| {
@@ -297,6 +301,10 @@ mod tests {
         });
         assert!(!full.unranked.is_empty(), "it has no rank");
         assert!(full.checks.iter().any(|check| check.subject == "space"));
-        assert!(verdict(&full, &[FailOn::Invalid]).is_ok(), "a NOTE is a result: {:?}", full.doubts());
+        assert!(
+            verdict(&full, &[FailOn::Invalid]).is_ok(),
+            "a NOTE is a result: {:?}",
+            full.doubts()
+        );
     }
 }
