@@ -58,6 +58,8 @@ pub(crate) struct Judged {
     pub(crate) caught: Option<Value>,
     /// Lines of this objection on the honest twin that say otherwise than it deserves; `None`: it could not be judged.
     pub(crate) flagged: Option<Vec<Value>>,
+    /// The twin has no such line at all, and should have: silence is no VALID.
+    pub(crate) twin_silent: bool,
     /// Why nothing, or not the twin, could be looked at.
     pub(crate) not_looked: Option<String>,
 }
@@ -72,6 +74,13 @@ fn lines<'a>(report: &'a Value, subject: &str, at: At) -> Vec<&'a Value> {
     checks.iter().filter(fits).collect()
 }
 
+/// Each of these lines stands there, whatever it says.
+pub(crate) fn must_have(report: &Value, at: At, subjects: &[&str]) {
+    for subject in subjects {
+        assert!(!lines(report, subject, at).is_empty(), "no line `{subject}` at {at:?}");
+    }
+}
+
 /// Comparisons that say something of what a line calls INVALID: of its stack and phase, or of all.
 fn ranked_in_spite<'a>(report: &'a Value, line: &Value) -> Vec<&'a Value> {
     let compared = report["report"]["comparisons"].as_array().expect("comparisons");
@@ -83,9 +92,24 @@ fn ranked_in_spite<'a>(report: &'a Value, line: &Value) -> Vec<&'a Value> {
     compared.iter().filter(concerns).collect()
 }
 
+/// What a status weighs.
+fn gravity(status: &str) -> usize {
+    let all = ["valid", "note", "suspect", "invalid"];
+    all.iter().position(|one| *one == status).expect("a status")
+}
+
 impl Trap {
-    /// Holds a report against it, and the report of the honest twin.
-    pub(crate) fn judge(self, (report, place): (&Value, At), (twin, twin_place): (&Value, At)) -> Judged {
+    /// Holds a report against it, and the report of the honest twin, which must have the line too.
+    pub(crate) fn judge(self, found: (&Value, At), twin: (&Value, At)) -> Judged {
+        let said = lines(twin.0, self.line.0, twin.1);
+        Judged {
+            twin_silent: said.is_empty(),
+            ..self.judge_alone(found, twin)
+        }
+    }
+
+    /// The same for a line that appears only where there is something to say.
+    pub(crate) fn judge_alone(self, (report, place): (&Value, At), (twin, twin_place): (&Value, At)) -> Judged {
         let (subject, status) = self.line;
         let found = lines(report, subject, place);
         let caught = found.into_iter().find(|line| line["status"] == status).cloned();
@@ -97,15 +121,20 @@ impl Trap {
         }
         if let Some(line) = caught.as_ref().filter(|line| line["status"] == "invalid") {
             let ranked = ranked_in_spite(report, line);
-            assert!(ranked.is_empty(), "{}: INVALID and ranked all the same: {ranked:?}", self.name);
+            assert!(
+                ranked.is_empty(),
+                "{}: INVALID and ranked all the same: {ranked:?}",
+                self.name
+            );
         }
-        let doubts = lines(twin, subject, twin_place)
-            .into_iter()
-            .filter(|line| line["status"] == "suspect" || line["status"] == "invalid");
+        let doubts = lines(twin, subject, twin_place).into_iter().filter(|line| {
+            gravity(line["status"].as_str().unwrap_or_default()) >= gravity(status).min(gravity("suspect"))
+        });
         Judged {
             trap: self,
             caught,
             flagged: Some(doubts.cloned().collect()),
+            twin_silent: false,
             not_looked: None,
         }
     }
@@ -116,6 +145,7 @@ impl Trap {
             trap: self,
             caught: None,
             flagged: None,
+            twin_silent: false,
             not_looked: Some(why.to_string()),
         }
     }
@@ -126,6 +156,7 @@ impl Judged {
     pub(crate) fn without_twin(self, why: &str) -> Judged {
         Judged {
             flagged: None,
+            twin_silent: false,
             not_looked: Some(why.to_string()),
             ..self
         }
@@ -137,6 +168,7 @@ impl Judged {
         match (&self.caught, &self.flagged) {
             (None, None) if self.not_looked.is_some() => None,
             (None, _) => Some(format!("{name}: no line `{}` that says {}", line.0, line.1)),
+            _ if self.twin_silent => Some(format!("{name}: the honest twin has no line `{}`", line.0)),
             (_, Some(lines)) if !lines.is_empty() => Some(format!("{name}: the honest twin is flagged: {lines:?}")),
             _ => None,
         }
