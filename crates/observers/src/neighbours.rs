@@ -157,7 +157,7 @@ fn moved_since(now: &BTreeMap<(u32, u64), Other>, before: &BTreeMap<(u32, u64), 
         // Bounded, for numbers are given again and may make a ring.
         for _ in 0..before.len() {
             match (
-                living.get(&parent).filter(|key| before.contains_key(key)),
+                living.get(&parent).filter(|key| before.contains_key(*key)),
                 were.get(&parent),
             ) {
                 (Some(key), _) => {
