@@ -1,20 +1,18 @@
-//! What went on beside a phase: processor time and I/O of others, limits, clocks, and a LUN that is slower than its fellows.
+//! What went on beside a phase: processor time and I/O of others, limits, clocks.
 //!
-//! Takes what the observers give around the phase, gives the ledger's measures. Prevents: a neighbour's load, a set clock or one bad LUN
-//! that end up as the stack's own figures.
+//! Takes what the observers give around the phase, gives the ledger's measures. Prevents: a neighbour's load or a set clock that
+//! end up as the stack's own figures.
 
 use ledger::Measure;
-use observers::{Delta, DeviceDelta, Neighbours};
+use observers::{Delta, DeviceErrors, Neighbours};
 
-/// Fewer requests on a device do not tell how fast it is.
-const REQUESTS_MIN: u64 = 50;
-/// From so much on the slowest LUN is named.
-const WORTH_A_WORD: f64 = 1.5;
+pub(crate) use crate::slow_lun::slowest_lun;
 
 /// The beginning of a phase.
 pub(crate) struct Beside {
     servers: Vec<u32>,
     began: Neighbours,
+    errors: DeviceErrors,
 }
 
 impl Beside {
@@ -22,7 +20,11 @@ impl Beside {
     pub(crate) fn begin(server: Option<u32>) -> Beside {
         let servers: Vec<u32> = server.into_iter().collect();
         let began = Neighbours::read(&servers);
-        Beside { servers, began }
+        Beside {
+            servers,
+            began,
+            errors: DeviceErrors::read(),
+        }
     }
 
     /// What happened since; `delta` is of the same time. Also the processor time that looking cost.
@@ -40,6 +42,7 @@ impl Beside {
         let mut measures = vec![
             (Measure::ClockStepNs, found.clock_stepped_ns as f64),
             (Measure::ClockSleptNs, found.slept_ns as f64),
+            (Measure::CpuStealNs, all.steal_ns as f64),
         ];
         // Shares of what the kernel counted: a phase is observed for longer than is charged to it.
         let counted_ns = all.busy_ns() + all.idle_ns + all.iowait_ns + all.steal_ns;
@@ -51,57 +54,20 @@ impl Beside {
             Measure::CpuThrottledShare,
             found.throttled_ns.and_then(|ns| share(ns, delta.elapsed_ns)),
         );
+        add_share(Measure::CpuThrottledPeriodsShare, found.throttled_periods_share);
         let mut add = |measure, value: Option<u64>| measures.extend(value.map(|v| (measure, v as f64)));
+        let devices = delta.devices.keys().cloned().collect();
+        add(
+            Measure::DeviceErrors,
+            DeviceErrors::read().since(&self.errors, &devices),
+        );
         add(Measure::CpuThermalThrottles, found.thermal);
         add(Measure::OthersReadBytes, found.others_read_bytes);
         add(Measure::OthersWriteBytes, found.others_write_bytes);
+        add(
+            Measure::OthersUnseen,
+            found.others_read_bytes.map(|_| found.others_unseen),
+        );
         (measures, self.began.cost_cpu_ns + now.cost_cpu_ns)
     }
-}
-
-/// The slowest of the data's devices against the median of the others, and in words which it was; nothing where they are too few or
-/// had too little to do.
-pub(crate) fn slowest_lun(devices: &[String], delta: &Delta) -> (Vec<(Measure, f64)>, Option<String>) {
-    let nothing = (Vec::new(), None);
-    let means = devices
-        .iter()
-        .map(|name| Some((name, mean_ns(delta.devices.get(name)?)?)));
-    let Some(mut means) = means.collect::<Option<Vec<_>>>() else {
-        return nothing;
-    };
-    let place = (0..means.len()).max_by(|a, b| means[*a].1.total_cmp(&means[*b].1));
-    means.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let Some((slowest, fellows)) = means.split_last().filter(|(_, fellows)| !fellows.is_empty()) else {
-        return nothing;
-    };
-    let middle = fellows.len() / 2;
-    let median = match fellows.len() % 2 {
-        1 => fellows[middle].1,
-        _ => (fellows[middle - 1].1 + fellows[middle].1) / 2.0,
-    };
-    let measures = vec![
-        (Measure::LunServiceNsSlowest, slowest.1),
-        (Measure::LunServiceNsFellows, median),
-        (Measure::LunSlowest, place.unwrap_or(0) as f64),
-    ];
-    // What is usual between LUNs needs no word.
-    let said = (slowest.1 > WORTH_A_WORD * median).then(|| {
-        format!(
-            "slowest data LUN: {}, {:.2} ms a request, the others {:.2} ms",
-            slowest.0,
-            slowest.1 / 1e6,
-            median / 1e6
-        )
-    });
-    (measures, said)
-}
-
-/// Mean time of a request, of the direction that had more of them; the kernel's own sums.
-fn mean_ns(device: &DeviceDelta) -> Option<f64> {
-    let (count, ms) = match device.reads >= device.writes {
-        true => (device.reads, device.read_ms),
-        false => (device.writes, device.write_ms),
-    };
-    // Sums come in whole milliseconds.
-    (count >= REQUESTS_MIN).then(|| ms.max(1) as f64 * 1e6 / count as f64)
 }

@@ -159,7 +159,7 @@ pub(crate) struct Run {
 pub(crate) enum FailOn {
     /// A ranked stack is worse than the base
     Worse,
-    /// A ranked phase was invalid or could not be ranked
+    /// A line of the validity sheet says INVALID
     Invalid,
 }
 

@@ -35,6 +35,7 @@ mod sampled;
 mod signals;
 mod site;
 mod sizes;
+mod slow_lun;
 mod sql;
 mod stand;
 mod surroundings;

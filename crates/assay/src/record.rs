@@ -3,7 +3,7 @@
 use crate::drive::Driven;
 use crate::surroundings::Seen;
 use ledger::{BulkLoadRow, HistogramRow, Measure, OrderEntry, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
-use pages::Counters;
+use pages::{Counters, PagesError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workloads::Outcome;
 
@@ -52,6 +52,17 @@ pub(crate) fn finished(
     Ok(record)
 }
 
+/// The record of a phase that ended in an error; a page that came back wrong is counted.
+pub(crate) fn failed(run: PhaseRun, error: &anyhow::Error) -> PhaseRecord {
+    let lost =
+        |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(PagesError::DataLoss { .. }));
+    let mut record = PhaseRecord::new(run);
+    if error.chain().any(lost) {
+        record.measures.push((Measure::EnginePagesBad, 1.0));
+    }
+    record
+}
+
 fn user_scans(driven: &Driven) -> Vec<UserScan> {
     let since = |at: u64| at.saturating_sub(driven.outcome.began);
     let scan = |scan: &pages::UserScan| UserScan {
@@ -92,6 +103,8 @@ fn engine(counters: &Counters) -> Vec<(Measure, f64)> {
         (Measure::EngineDoublewriteBytes, counters.doublewrite_bytes),
         (Measure::EngineCheckpoints, counters.checkpoints),
         (Measure::EnginePagesVerified, counters.verified_pages),
+        // The first bad page ends the phase, and that one is recorded as [`failed`].
+        (Measure::EnginePagesBad, 0),
     ]
     .into_iter()
     .map(|(measure, count)| (measure, count as f64))
@@ -126,4 +139,41 @@ fn slices(outcome: &Outcome) -> Vec<Slice> {
             units: slice.units,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+    use ledger::{PhaseKind, PhaseStatus, TrialId};
+    use targets::FileId;
+
+    #[test]
+    fn a_page_that_came_back_wrong_is_counted() {
+        let run = PhaseRun {
+            trial: TrialId(1),
+            ordinal: 0,
+            name: "work".into(),
+            kind: PhaseKind::Random,
+            ranked: true,
+            began_unix_ns: 0,
+            elapsed_ns: 0,
+            drain_ns: 0,
+            status: PhaseStatus::Failed("x".into()),
+        };
+        let bad = |error: anyhow::Error| failed(run.clone(), &error).measures;
+        let wrong = PagesError::DataLoss {
+            file: FileId(0),
+            offset: 0,
+            schema: 0,
+            page: 1,
+            expected: "a page".into(),
+            found: "zeros".into(),
+        };
+        let lost = Err::<(), _>(wrong).context("drain").expect_err("it was one");
+        assert_eq!(bad(lost), [(Measure::EnginePagesBad, 1.0)]);
+        assert!(bad(anyhow::anyhow!("a device went away")).is_empty());
+        let fine = engine(&Counters::default());
+        assert!(fine.contains(&(Measure::EnginePagesBad, 0.0)), "and none is said too");
+    }
 }

@@ -234,6 +234,20 @@ impl Stand {
         path_of(&self.built.redo).parent().map(Path::to_path_buf)
     }
 
+    /// Devices of the data of a database that makes files by itself: all of the stack where the log has no LUNs of its own.
+    pub(crate) fn data_luns(&self, all: &Devices) -> Devices {
+        let log = match self.is_grouped() {
+            true => self.places_apart().1,
+            false => self.log_directory().into_iter().collect(),
+        };
+        let apart = Devices::under(&log).ok();
+        let is_log = |name: &String| apart.as_ref().is_some_and(|log| log.near.contains(name));
+        Devices {
+            near: all.near.iter().filter(|name| !is_log(name)).cloned().collect(),
+            ..all.clone()
+        }
+    }
+
     /// What the kernel really gives a database in SQL: asked by a file that is made for it.
     pub(crate) fn granted_to_sql(&self) -> anyhow::Result<Vec<(String, String)>> {
         if self.is_grouped() || matches!(self.stack.kind, plan::StackKind::Server { .. }) {
@@ -341,10 +355,12 @@ impl Stand {
         if !ahead.is_empty() {
             facts.push(("read-ahead KiB".to_string(), Vec::from_iter(ahead).join(", ")));
         }
+        let whole = chain(&devices.near);
+        facts.push(("devices".to_string(), whole.join(", ")));
         let notes = devices.notes.iter().enumerate();
         facts.extend(notes.map(|(i, note)| (format!("note {}", i + 1), note.clone())));
         result_file::facts(ledger, &self.scope(), facts)?;
-        for device in devices.near.iter().chain(&devices.low) {
+        for device in devices.low.iter().chain(&whole).collect::<BTreeSet<_>>() {
             result_file::facts(ledger, &format!("device:{device}"), observers::device_facts(device))?;
         }
         Ok(())
@@ -362,6 +378,21 @@ impl Stand {
             .collect();
         names.join(", ")
     }
+}
+
+/// The devices and every one below them, the nearest first.
+fn chain(near: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = near.to_vec();
+    for device in near {
+        // What cannot be followed is known by itself alone.
+        let below = observers::lineage(&Path::new("/dev").join(device));
+        for name in below.map(|found| found.devices()).unwrap_or_default() {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    all
 }
 
 fn way_word(way: Way) -> &'static str {

@@ -13,7 +13,7 @@ use crate::site::Turn;
 use crate::sizes::Sizes;
 use crate::surroundings::{Seen, Surroundings};
 use anyhow::Context;
-use ledger::{Ledger, Measure, PhaseKind, PhaseRecord, PhaseRun, PhaseStatus, TrialId};
+use ledger::{Ledger, Measure, PhaseKind, PhaseRun, PhaseStatus, TrialId};
 use pages::{Instance, Shape};
 use plan::{Phase, Study};
 use targets::Port;
@@ -156,7 +156,7 @@ impl Around<'_> {
             Err(error) => {
                 signals::check(self.turn.cancel)?;
                 let status = PhaseStatus::Failed(format!("{error:#}"));
-                ledger.record_phase(&PhaseRecord::new(head(0, 0, status)))?;
+                ledger.record_phase(&record::failed(head(0, 0, status), &error))?;
                 return Err(error.context(format!("stack `{}`, phase `{}`", self.stack, phase.name)));
             }
         }

@@ -77,6 +77,14 @@ pub enum LedgerError {
         /// SQLite's word.
         detail: String,
     },
+    /// Changed after its study had ended.
+    #[error("{}: was changed after its study ended ({what}), and going on would seal the change with the rest\n  go on with a copy of the file as its run left it, or start anew with another name", path.display())]
+    Edited {
+        /// The file.
+        path: PathBuf,
+        /// Tables, as the seal names them.
+        what: String,
+    },
     /// Another run writes to it.
     #[error("{}: another run is writing to this result file\n  wait until that run ends, or stop it", path.display())]
     InUse {

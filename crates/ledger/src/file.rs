@@ -102,7 +102,11 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Opens a result file to go on with it: trials that were under way when the last run ended are now interrupted.
+    /// Opens a result file to go on with it: trials that were under way when the last run ended are now interrupted. Its seal is looked at
+    /// first, for the next end puts a new one.
+    ///
+    /// # Errors
+    /// [`LedgerError::Edited`] for a file that is not as its run left it; as [`open`](Ledger::open); [`LedgerError::InUse`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
         must_be_there(path)?;
@@ -114,6 +118,7 @@ impl Ledger {
             _lock: Some(lock),
         };
         ledger.check()?;
+        ledger.must_be_whole()?;
         ledger.tune()?;
         let act = ledger.connection.transaction().and_then(|transaction| {
             add_later(&transaction)?;

@@ -178,13 +178,17 @@ measures! {
     CpuStealShare, "cpu.steal_share", "share", "share of all processors' time that the hypervisor gave to others though it was wanted here";
     CpuOthersShare, "cpu.others_share", "share", "share of all processors' time that went to neither the tool, its children, a database server, kernel threads nor interrupts";
     CpuThrottledShare, "cpu.throttled_share", "share", "time that a limit on processor time held the tool's control group back, summed over processors, over the time observed";
-    CpuThermalThrottles, "cpu.thermal_throttles", "events", "how often a processor was slowed down for heat, as far as the kernel counts it";
+    CpuThermalThrottles, "cpu.thermal_throttles", "events", "how often a core or a package of processors was slowed down for heat, as far as the kernel counts it";
     OthersReadBytes, "others.read_bytes", "bytes", "bytes that other processes of the host read from block devices, whichever they were, as far as they may be seen: without root the user's own";
     OthersWriteBytes, "others.write_bytes", "bytes", "bytes that other processes of the host sent to block devices or made dirty in the page cache";
     ClockStepNs, "clock.step_ns", "ns", "how far the wall clock was set during the phase; durations are of a clock that is never set";
     ClockSleptNs, "clock.slept_ns", "ns", "how long the host slept during the phase";
-    LunServiceNsSlowest, "lun.service_ns_slowest", "ns", "mean time of a request on the slowest nearest device of the data LUNs";
-    LunSlowest, "lun.slowest", "place", "which of the nearest devices of the data LUNs that was, by their names, from 0";
+    LunServiceNsSlowest, "lun.service_ns_slowest", "ns", "mean time of a request on the slowest of the data LUNs, of the direction in which they all had more requests; absent where they had not alike to do";
+    LunSlowest, "lun.slowest", "place", "which of the data LUNs that was, in the order of their files or names, from 0";
+    CpuStealNs, "cpu.steal_ns", "ns", "processor time that was wanted here and that the hypervisor gave to others, of all processors, not in cpu.busy_ns";
+    CpuThrottledPeriodsShare, "cpu.throttled_periods_share", "share", "share of the periods of a limit on processor time in which it held the tool's control group back; of the group's own limit or one above it, whichever did so most";
+    DeviceErrors, "device.errors", "errors", "errors that the stack's devices counted themselves (disks of SCSI and SATA, members of the kernel's arrays, devices of btrfs); absent where none of them counts any";
+    OthersUnseen, "others.unseen", "processes", "other processes of the host whose reads and writes could not be looked at: they are in neither others.read_bytes nor others.write_bytes";
     LunServiceNsFellows, "lun.service_ns_fellows", "ns", "median of that over the other devices of the set";
 }
 

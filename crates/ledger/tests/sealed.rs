@@ -90,3 +90,89 @@ fn a_file_from_before_seals_has_none_also_when_it_is_amended() {
     drop(Ledger::amend(&path).unwrap());
     assert_eq!(Ledger::open(&path).unwrap().seal().unwrap(), Seal::None);
 }
+
+fn refused(path: &Path) -> String {
+    let error = Ledger::resume(path).unwrap_err();
+    assert!(matches!(error, LedgerError::Edited { .. }), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_study_is_not_resumed_in_a_file_that_was_edited() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut ledger, path) = file(dir.path());
+    finish(&mut ledger);
+    drop(ledger);
+    let broken = Seal::Broken(vec!["setting".into()]);
+    assert_eq!(edited(&path, "UPDATE setting SET value = '9KiB'"), broken);
+    let said = refused(&path);
+    assert!(
+        said.contains("(setting)") && said.contains("\n  go on with a copy"),
+        "{said}"
+    );
+    assert_eq!(
+        Ledger::open(&path).unwrap().seal().unwrap(),
+        broken,
+        "the edit is still there to be seen"
+    );
+    assert!(matches!(
+        edited(&path, "UPDATE setting SET value = '8KiB'"),
+        Seal::Whole(_)
+    ));
+    let mut ledger = Ledger::resume(&path).unwrap();
+    finish(&mut ledger);
+    assert!(
+        matches!(ledger.seal().unwrap(), Seal::Whole(_)),
+        "as its run left it, it goes on"
+    );
+}
+
+#[test]
+fn one_statement_does_not_silence_the_seal() {
+    let dir = tempfile::tempdir().unwrap();
+    let statements = [
+        ("UPDATE study SET ended_unix_ns = NULL", "study"),
+        ("PRAGMA user_version = 4", "user_version"),
+        ("DELETE FROM seal WHERE table_name = 'measure'", "seal of measure"),
+        ("DELETE FROM seal", "seal"),
+        ("DROP TABLE seal", "seal"),
+        ("DROP TABLE look", "look"),
+        ("DELETE FROM study", "study"),
+        ("INSERT INTO seal VALUES ('', 0, '')", "seal"),
+    ];
+    for (nth, (statement, named)) in statements.into_iter().enumerate() {
+        let place = dir.path().join(nth.to_string());
+        std::fs::create_dir(&place).unwrap();
+        let (mut ledger, path) = file(&place);
+        finish(&mut ledger);
+        drop(ledger);
+        let seal = edited(&path, statement);
+        assert_eq!(seal, Seal::Broken(vec![named.into()]), "{statement}");
+        refused(&path);
+    }
+}
+
+#[test]
+fn a_reader_sees_the_seal_and_the_end_at_one_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut ledger, path) = file(dir.path());
+    finish(&mut ledger);
+    drop(ledger);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            loop {
+                let seal = Ledger::open(&path).unwrap().seal().unwrap();
+                assert!(!matches!(seal, Seal::Broken(_)), "{seal:?}");
+                if over.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for _ in 0..8 {
+            finish(&mut Ledger::resume(&path).unwrap());
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        reader.join().unwrap();
+    });
+}

@@ -57,12 +57,11 @@ impl Clocks {
 
     /// What changed since an earlier reading.
     pub fn since(&self, earlier: &Clocks) -> ClockChange {
-        let stepped = (self.wall_ns - earlier.wall_ns).unsigned_abs();
+        let (wall, boot) = (self.wall_ns - earlier.wall_ns, self.boot_ns - earlier.boot_ns);
         ClockChange {
             // A sleep moves the wall clock away from the monotonic one too, and is no step.
-            stepped_ns: u64::try_from(stepped.abs_diff((self.boot_ns - earlier.boot_ns).unsigned_abs()))
-                .unwrap_or(u64::MAX),
-            slept_ns: u64::try_from((self.boot_ns - earlier.boot_ns).max(0)).unwrap_or(u64::MAX),
+            stepped_ns: u64::try_from((wall - boot).unsigned_abs()).unwrap_or(u64::MAX),
+            slept_ns: u64::try_from(boot.max(0)).unwrap_or(u64::MAX),
         }
     }
 }
@@ -97,6 +96,9 @@ mod tests {
         }
         let slept = at(110 * S, 5_040 * S, 190 * S).since(&before);
         assert!(near(slept.stepped_ns, 0) && near(slept.slept_ns, 30 * S), "{slept:?}");
+        // Slept for 30 s, and set back by 60 s on waking: the wall clock is as far off as it would be without either sign.
+        let both = at(110 * S, 4_980 * S, 190 * S).since(&before);
+        assert!(near(both.stepped_ns, 60 * S) && near(both.slept_ns, 30 * S), "{both:?}");
     }
 
     #[test]

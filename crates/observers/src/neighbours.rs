@@ -17,10 +17,12 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 pub struct Neighbours {
     /// Processor time of the family.
     pub family: Option<FamilyCpu>,
-    /// Bytes of every other process by number and start: read from and sent to block devices. `None`: not to be seen.
-    others: Option<BTreeMap<(u32, u64), (u64, u64)>>,
-    /// Time that the family's group was held back by its limit on processor time.
-    throttled_ns: Option<u64>,
+    /// Every other process by number and start. `None`: not to be seen.
+    others: Option<BTreeMap<(u32, u64), Other>>,
+    /// Other processes whose bytes are closed to this one.
+    unseen: u64,
+    /// How the family's group and those above it were held back by limits on processor time.
+    limits: BTreeMap<PathBuf, Limit>,
     /// How often a processor was slowed down for heat, all together.
     thermal: Option<u64>,
     /// Distances of the clocks.
@@ -29,8 +31,26 @@ pub struct Neighbours {
     pub cost_cpu_ns: u64,
 }
 
-/// What happened between two readings.
+/// Bytes of another process, those of its children that ended among them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Other {
+    parent: u32,
+    /// Read from and sent to block devices.
+    moved: [u64; 2],
+}
+
+/// What a control group's limit on processor time did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Limit {
+    /// Time held back, summed over processors.
+    held_ns: u64,
+    /// Periods in which the group wanted a processor, and those of them in which it was held back.
+    periods: u64,
+    held_periods: u64,
+}
+
+/// What happened between two readings.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct NeighboursDelta {
     /// Processor time of the family.
     pub family_cpu_ns: Option<u64>,
@@ -38,8 +58,12 @@ pub struct NeighboursDelta {
     pub others_read_bytes: Option<u64>,
     /// Bytes that other processes sent to them, or made dirty in the page cache.
     pub others_write_bytes: Option<u64>,
-    /// Time that the group was held back.
+    /// Other processes that could not be looked into at the end.
+    pub others_unseen: u64,
+    /// Time that a limit held the group back, summed over processors: of its own limit or one above it, whichever did most.
     pub throttled_ns: Option<u64>,
+    /// Share of the periods of that limit in which it did; `None` where there was no period.
+    pub throttled_periods_share: Option<f64>,
     /// How often a processor was slowed down for heat.
     pub thermal: Option<u64>,
     /// How far the wall clock was set.
@@ -68,9 +92,11 @@ impl Neighbours {
             family.extend(children);
             at += 1;
         }
+        let (others, unseen) = others(root, &processes, &family);
         Neighbours {
-            others: others(root, &processes, &family),
-            throttled_ns: throttled_ns(root),
+            others,
+            unseen,
+            limits: limits(root),
             thermal: thermal(root),
             family: FamilyCpu::of_all_in(root, &family),
             clocks: Clocks::read(),
@@ -81,25 +107,74 @@ impl Neighbours {
     /// What happened since an earlier reading.
     pub fn since(&self, earlier: &Neighbours) -> NeighboursDelta {
         let diff = |now: Option<u64>, before: Option<u64>| now?.checked_sub(before?);
-        let moved = |of: fn(&(u64, u64)) -> u64| -> Option<u64> {
-            let (now, before) = (self.others.as_ref()?, earlier.others.as_ref()?);
-            let of_one = |(key, bytes)| of(bytes).saturating_sub(before.get(key).map_or(0, of));
-            Some(now.iter().map(of_one).sum())
-        };
+        let moved = self.others.as_ref().zip(earlier.others.as_ref());
+        let moved = moved.map(|(now, before)| [0, 1].map(|way| moved_since(now, before, way)));
+        let limit = self.limited_most(earlier);
         let clocks = self.clocks.since(&earlier.clocks);
         NeighboursDelta {
             family_cpu_ns: self.family.zip(earlier.family).map(|(now, before)| {
                 let used = now.since(&before);
                 used.user_ns + used.system_ns
             }),
-            others_read_bytes: moved(|bytes| bytes.0),
-            others_write_bytes: moved(|bytes| bytes.1),
-            throttled_ns: diff(self.throttled_ns, earlier.throttled_ns),
+            others_read_bytes: moved.map(|moved| moved[0]),
+            others_write_bytes: moved.map(|moved| moved[1]),
+            others_unseen: self.unseen,
+            throttled_ns: limit.map(|limit| limit.held_ns),
+            throttled_periods_share: limit
+                .filter(|limit| limit.periods > 0)
+                .map(|limit| limit.held_periods as f64 / limit.periods as f64),
             thermal: diff(self.thermal, earlier.thermal),
             clock_stepped_ns: clocks.stepped_ns,
             slept_ns: clocks.slept_ns,
         }
     }
+}
+
+impl Neighbours {
+    /// The limit that held back most since then: each by its own counters, for one that did much long ago did nothing now.
+    fn limited_most(&self, earlier: &Neighbours) -> Option<Limit> {
+        let since = |(dir, now): (&PathBuf, &Limit)| {
+            let before = earlier.limits.get(dir)?;
+            Some(Limit {
+                held_ns: now.held_ns.checked_sub(before.held_ns)?,
+                periods: now.periods.checked_sub(before.periods)?,
+                held_periods: now.held_periods.checked_sub(before.held_periods)?,
+            })
+        };
+        let all = self.limits.iter().filter_map(since);
+        all.max_by_key(|limit| (limit.held_periods, limit.held_ns, limit.periods))
+    }
+}
+
+/// Bytes that processes moved in one direction. A process that ended in between leaves its whole life to the parent that waited for it: what
+/// was counted of it before is taken off there again, or off the next above that is still there.
+fn moved_since(now: &BTreeMap<(u32, u64), Other>, before: &BTreeMap<(u32, u64), Other>, way: usize) -> u64 {
+    let living: BTreeMap<u32, (u32, u64)> = now.keys().map(|key| (key.0, *key)).collect();
+    let were: BTreeMap<u32, u32> = before.iter().map(|(key, one)| (key.0, one.parent)).collect();
+    let mut left: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+    for (_, one) in before.iter().filter(|(key, _)| !now.contains_key(key)) {
+        let mut parent = one.parent;
+        // Bounded, for numbers are given again and may make a ring.
+        for _ in 0..before.len() {
+            match (
+                living.get(&parent).filter(|key| before.contains_key(*key)),
+                were.get(&parent),
+            ) {
+                (Some(key), _) => {
+                    *left.entry(*key).or_default() += one.moved[way];
+                    break;
+                }
+                (None, Some(above)) => parent = *above,
+                (None, None) => break,
+            }
+        }
+    }
+    let of_one = |(key, one): (&(u32, u64), &Other)| {
+        let known = before.get(key).map_or(0, |one| one.moved[way]);
+        let inherited = left.get(key).copied().unwrap_or(0);
+        one.moved[way].saturating_sub(known.saturating_add(inherited))
+    };
+    now.iter().map(of_one).sum()
 }
 
 /// A process that is no thread of the kernel.
@@ -127,37 +202,49 @@ fn processes(root: &Root) -> Vec<Process> {
         .collect()
 }
 
-/// Bytes of all processes but a family's, as far as they may be seen; `None` when none may.
-fn others(root: &Root, processes: &[Process], family: &[u32]) -> Option<BTreeMap<(u32, u64), (u64, u64)>> {
-    let mut found = BTreeMap::new();
+/// Bytes of all processes but a family's, as far as they may be seen (`None` when none may), and how many may not.
+fn others(root: &Root, processes: &[Process], family: &[u32]) -> (Option<BTreeMap<(u32, u64), Other>>, u64) {
+    let (mut found, mut unseen) = (BTreeMap::new(), 0);
     for one in processes.iter().filter(|one| !family.contains(&one.pid)) {
         // Without root those of other users are closed; even to root those that may not be traced.
-        if let Some(io) = root
-            .proc_text(&format!("{}/io", one.pid))
-            .and_then(|text| OwnIo::parse(&text))
-        {
-            found.insert((one.pid, one.start_ticks), (io.read_bytes, io.write_bytes));
+        let io = root.proc_text(&format!("{}/io", one.pid));
+        match io.and_then(|text| OwnIo::parse(&text)) {
+            Some(io) => {
+                let other = Other {
+                    parent: one.parent,
+                    moved: [io.read_bytes, io.write_bytes],
+                };
+                found.insert((one.pid, one.start_ticks), other);
+            }
+            // One that ended meanwhile is closed to nobody.
+            None => unseen += u64::from(root.proc_text(&format!("{}/stat", one.pid)).is_some()),
         }
     }
     // One that sees nobody sees nothing.
-    (!found.is_empty()).then_some(found)
+    ((!found.is_empty()).then_some(found), unseen)
 }
 
-/// Of the processor group of this process and those above it, the most: a limit further up holds back all below.
+/// Of the processor group of this process and those above it: a limit further up holds back all below.
 /// Source: `Documentation/scheduler/sched-bwc.rst` and `cgroup-v2.rst` of the kernel.
-fn throttled_ns(root: &Root) -> Option<u64> {
-    let (top, path) = processor_group(root)?;
+fn limits(root: &Root) -> BTreeMap<PathBuf, Limit> {
+    let Some((top, path)) = processor_group(root) else {
+        return BTreeMap::new();
+    };
     let dirs = path.ancestors().take_while(|dir| dir.starts_with(&top));
-    dirs.filter_map(held_back_ns).max()
+    dirs.filter_map(|dir| Some((dir.to_path_buf(), limit(dir)?))).collect()
 }
 
-fn held_back_ns(dir: &Path) -> Option<u64> {
+fn limit(dir: &Path) -> Option<Limit> {
     let stat = text(&dir.join("cpu.stat"))?;
     let field = |name: &str| -> Option<u64> {
         let line = stat.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim().parse().ok()
     };
-    field("throttled_time ").or_else(|| field("throttled_usec ")?.checked_mul(1_000))
+    Some(Limit {
+        held_ns: field("throttled_time ").or_else(|| field("throttled_usec ")?.checked_mul(1_000))?,
+        periods: field("nr_periods ").unwrap_or(0),
+        held_periods: field("nr_throttled ").unwrap_or(0),
+    })
 }
 
 /// Where the hierarchy of the processor controller is mounted, and this process's directory in it.
@@ -189,30 +276,56 @@ fn processor_group(root: &Root) -> Option<(PathBuf, PathBuf)> {
     found
 }
 
-/// Source: `Documentation/arch/x86/` of the kernel; other processors do not count it.
+/// Cores and packages; each of their processors tells the same of them. Other processors than those of x86 do not count it.
+/// Source: `Documentation/ABI/testing/sysfs-devices-system-cpu` of the kernel.
 fn thermal(root: &Root) -> Option<u64> {
     let dir = root.sys.join("devices/system/cpu");
-    let counts = std::fs::read_dir(dir).ok()?.flatten().filter_map(|entry| {
-        value(&entry.path().join("thermal_throttle/core_throttle_count"))?
-            .parse::<u64>()
-            .ok()
-    });
-    let counts: Vec<u64> = counts.collect();
-    (!counts.is_empty()).then(|| counts.iter().sum())
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).ok()?.flatten() {
+        let of = |file: &str| value(&entry.path().join(file));
+        let package = of("topology/physical_package_id").unwrap_or_default();
+        let core = of("topology/core_id").unwrap_or_else(|| entry.file_name().to_string_lossy().into_owned());
+        for (file, whose) in [
+            ("thermal_throttle/core_throttle_count", format!("core {package} {core}")),
+            ("thermal_throttle/package_throttle_count", format!("package {package}")),
+        ] {
+            if let Some(count) = of(file).and_then(|text| text.parse::<u64>().ok()) {
+                let known = counts.entry(whose).or_default();
+                *known = count.max(*known);
+            }
+        }
+    }
+    (!counts.is_empty()).then(|| counts.values().sum())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Process and its start, bytes read and written.
-    type Traffic = ((u32, u64), (u64, u64));
+    /// Process and its start, its parent, bytes read and written.
+    type Traffic = ((u32, u64), u32, [u64; 2]);
 
-    fn reading(others: &[Traffic], throttled_ns: u64) -> Neighbours {
+    fn reading(others: &[Traffic], limits: &[(&str, [u64; 3])]) -> Neighbours {
+        let other = |(key, parent, moved): &Traffic| {
+            let one = Other {
+                parent: *parent,
+                moved: *moved,
+            };
+            (*key, one)
+        };
+        let limit = |(dir, [held_ns, periods, held_periods]): &(&str, [u64; 3])| {
+            let one = Limit {
+                held_ns: *held_ns,
+                periods: *periods,
+                held_periods: *held_periods,
+            };
+            (PathBuf::from(dir), one)
+        };
         Neighbours {
             family: None,
-            others: Some(others.iter().copied().collect()),
-            throttled_ns: Some(throttled_ns),
+            others: Some(others.iter().map(other).collect()),
+            unseen: 2,
+            limits: limits.iter().map(limit).collect(),
             thermal: None,
             clocks: Clocks { wall_ns: 0, boot_ns: 0 },
             cost_cpu_ns: 0,
@@ -221,12 +334,45 @@ mod tests {
 
     #[test]
     fn processes_that_came_count_whole_and_those_that_went_not_at_all() {
-        let before = reading(&[((1, 5), (100, 10)), ((2, 5), (100, 10))], 40);
-        let now = reading(&[((1, 5), (150, 10)), ((3, 9), (7, 70)), ((2, 6), (1, 1))], 50);
+        let before = reading(&[((1, 5), 0, [100, 10]), ((2, 5), 1, [100, 10])], &[]);
+        let now = reading(
+            &[((1, 5), 0, [250, 20]), ((3, 9), 1, [7, 70]), ((2, 6), 1, [1, 1])],
+            &[],
+        );
         let delta = now.since(&before);
+        // The second ended and its number was given again; the first, which waited for it, had its 100 and 10 put to its own 50.
         assert_eq!(delta.others_read_bytes, Some(50 + 7 + 1));
         assert_eq!(delta.others_write_bytes, Some(70 + 1));
-        assert_eq!((delta.throttled_ns, delta.thermal), (Some(10), None));
+        assert_eq!(
+            (delta.others_unseen, delta.throttled_ns, delta.thermal),
+            (2, None, None)
+        );
+    }
+
+    #[test]
+    fn what_a_child_had_moved_before_it_ended_is_not_its_parents_work() {
+        let gib = 1 << 30;
+        // A shell, its backup and the backup's writer, which had moved a gibibyte before; both end, the shell waits.
+        let before = reading(&[((1, 1), 0, [0, 0]), ((2, 2), 1, [5, 0]), ((3, 3), 2, [gib, 0])], &[]);
+        let now = reading(&[((1, 1), 0, [gib + 5 + 4096, 0])], &[]);
+        assert_eq!(now.since(&before).others_read_bytes, Some(4096));
+        // Nobody waited: then nothing is put to anybody, and nothing is taken off below nought.
+        let now = reading(&[((1, 1), 0, [0, 0])], &[]);
+        assert_eq!(now.since(&before).others_read_bytes, Some(0));
+        // A ring of numbers that were given again ends.
+        let ring = reading(&[((4, 1), 5, [9, 0]), ((5, 1), 4, [9, 0])], &[]);
+        assert_eq!(now.since(&ring).others_read_bytes, Some(0));
+    }
+
+    #[test]
+    fn the_limit_that_holds_back_now_is_told_from_one_that_did_long_ago() {
+        let before = reading(&[], &[("/a", [9_000_000, 500, 400]), ("/a/b", [10, 100, 0])]);
+        let now = reading(&[], &[("/a", [9_000_000, 520, 400]), ("/a/b", [810, 120, 8])]);
+        let delta = now.since(&before);
+        assert_eq!(delta.throttled_ns, Some(800));
+        assert_eq!(delta.throttled_periods_share, Some(0.4));
+        let idle = now.since(&now);
+        assert_eq!((idle.throttled_ns, idle.throttled_periods_share), (Some(0), None));
     }
 
     #[test]
@@ -234,13 +380,36 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let said = |text: &str| {
             std::fs::write(dir.path().join("cpu.stat"), text).unwrap();
-            held_back_ns(dir.path())
+            limit(dir.path()).map(|limit| (limit.held_ns, limit.periods, limit.held_periods))
         };
         let old = "nr_periods 5\nnr_throttled 3\nthrottled_time 70123000\n";
-        assert_eq!(said(old), Some(70_123_000));
+        assert_eq!(said(old), Some((70_123_000, 5, 3)));
         let new = "usage_usec 9\nuser_usec 5\nnr_periods 5\nnr_throttled 3\nthrottled_usec 70123\n";
-        assert_eq!(said(new), Some(70_123_000));
+        assert_eq!(said(new), Some((70_123_000, 5, 3)));
         assert_eq!(said("usage_usec 9\n"), None);
+    }
+
+    #[test]
+    fn heat_is_counted_once_for_a_core_and_once_for_a_package() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root {
+            proc: dir.path().join("proc"),
+            sys: dir.path().join("sys"),
+            ..Root::live()
+        };
+        assert_eq!(thermal(&root), None);
+        // Two processors of one core, one of another, in one package.
+        for (cpu, core, cores) in [(0, 0, 3), (1, 0, 3), (2, 1, 4)] {
+            let cpu = root.sys.join(format!("devices/system/cpu/cpu{cpu}"));
+            std::fs::create_dir_all(cpu.join("thermal_throttle")).unwrap();
+            std::fs::create_dir_all(cpu.join("topology")).unwrap();
+            let put = |file: &str, value: u64| std::fs::write(cpu.join(file), format!("{value}\n")).unwrap();
+            put("topology/physical_package_id", 0);
+            put("topology/core_id", core);
+            put("thermal_throttle/core_throttle_count", cores);
+            put("thermal_throttle/package_throttle_count", 10);
+        }
+        assert_eq!(thermal(&root), Some(3 + 4 + 10));
     }
 
     #[test]
@@ -264,7 +433,7 @@ mod tests {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
         let now = Neighbours::read(&[]);
         // To a stranger the shell, which waited for its child, has written all of it.
-        let stranger = others(&root, &processes(&root), &[]).unwrap();
+        let stranger = others(&root, &processes(&root), &[]).0.unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         let of_shell: Vec<_> = stranger.iter().filter(|((pid, _), _)| *pid == child.id()).collect();

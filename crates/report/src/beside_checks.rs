@@ -12,15 +12,17 @@ use ledger::Measure;
 
 /// Of all processors: what others took beyond it was missing here, and a difference of so much would be called one.
 const OTHERS_CPU_MAX: f64 = 0.10;
-/// Stolen by the hypervisor: less can't be told from the kernel's own rounding.
+/// Stolen by the hypervisor, of the time that was wanted.
 const STEAL_MAX: f64 = 0.05;
-/// Of the phase, that a limit held the run back.
+/// Less is ten ticks of the kernel's account, and so its rounding.
+const STEAL_NS_MIN: f64 = 100e6;
+/// Of the periods of a limit, that it held the run back in.
 const THROTTLED_MAX: f64 = 0.01;
 /// What other processes moved on the stack's devices at most, as a share and in bytes.
 const OTHERS_IO_MAX: f64 = 0.10;
 const OTHERS_IO_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 /// Reading three clocks takes microseconds; a step that anybody would make is larger.
-const CLOCK_STEP_NS_MAX: f64 = 10e6;
+pub(crate) const CLOCK_STEP_NS_MAX: f64 = 10e6;
 /// A stripe is as fast as its slowest LUN. Random requests on equal LUNs differ by far less than this.
 const LUN_RATIO_MAX: f64 = 2.0;
 /// Below it a LUN is a memory copy or a cache hit, and the kernel's counters are no clock.
@@ -34,6 +36,7 @@ pub(crate) fn found(runs: &[&Seen]) -> Vec<Found> {
         others_io(runs),
         clock(runs),
         slow_lun(runs),
+        device_errors(runs),
     ]
     .into_iter()
     .flatten()
@@ -59,26 +62,47 @@ fn others_cpu(runs: &[&Seen]) -> Option<Found> {
     ))
 }
 
+/// Of the time that was wanted: idle processors, of which a large host has many, make no theft smaller.
+fn stolen_share(run: &Seen) -> Option<f64> {
+    let (Some(stolen), Some(busy)) = (run.get(Measure::CpuStealNs), run.get(Measure::CpuBusyNs)) else {
+        // Files of earlier versions.
+        return run.get(Measure::CpuStealShare);
+    };
+    Some(match stolen < STEAL_NS_MIN {
+        true => 0.0,
+        false => stolen / (stolen + busy),
+    })
+}
+
 fn stolen(runs: &[&Seen]) -> Option<Found> {
-    let share = figure(runs, |run| run.get(Measure::CpuStealShare))?;
+    let share = figure(runs, stolen_share)?;
     Some((
         "stolen CPU",
         suspect(share.median > STEAL_MAX),
         format!(
-            "the hypervisor gave {} of the processors to others",
+            "the hypervisor gave {} of the wanted processor time to others",
             percent(share.median)
         ),
-        format!("at most {}", percent(STEAL_MAX)),
+        format!("at most {}, or under {}", percent(STEAL_MAX), nanoseconds(STEAL_NS_MIN)),
         "use a host of its own, or an instance with dedicated processors",
     ))
 }
 
+/// Share of the limit's periods; in files of earlier versions of the time, there summed over processors.
+fn held_share(run: &Seen) -> Option<f64> {
+    let of_time = || {
+        let cores = run.get(Measure::CpuCores).unwrap_or(1.0).max(1.0);
+        Some((run.get(Measure::CpuThrottledShare)? / cores).min(1.0))
+    };
+    run.get(Measure::CpuThrottledPeriodsShare).or_else(of_time)
+}
+
 fn throttled(runs: &[&Seen]) -> Option<Found> {
-    let share = figure(runs, |run| run.get(Measure::CpuThrottledShare));
+    let share = figure(runs, held_share);
     let thermal = figure(runs, |run| run.get(Measure::CpuThermalThrottles));
     let (held, hot) = (share.map_or(0.0, |s| s.median), thermal.map_or(0.0, |t| t.median));
     share.or(thermal)?;
-    let mut said = vec![format!("held back by a limit for {} of the time", percent(held))];
+    let mut said = vec![format!("held back by a limit in {} of its periods", percent(held))];
     if thermal.is_some() {
         said.push(format!("slowed down for heat {} times", number(hot)));
     }
@@ -86,7 +110,7 @@ fn throttled(runs: &[&Seen]) -> Option<Found> {
         "throttling",
         suspect(held > THROTTLED_MAX || hot > 0.0),
         said.join(", "),
-        format!("at most {} of the time, never for heat", percent(THROTTLED_MAX)),
+        format!("at most {} of the periods, never for heat", percent(THROTTLED_MAX)),
         "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool the host",
     ))
 }
@@ -99,31 +123,43 @@ fn others_io(runs: &[&Seen]) -> Option<Found> {
             Measure::NearReadBytes,
             &[Measure::EngineReadBytes][..],
             Measure::OthersReadBytes,
+            None,
         ),
         (
             Measure::NearWriteBytes,
             &[Measure::EngineWriteBytes, Measure::EngineRedoBytes][..],
             Measure::OthersWriteBytes,
+            Some(Measure::StackDataCopies),
         ),
     ];
     let share = figure(runs, |run| {
         let near = run.sum(&[Measure::NearReadBytes, Measure::NearWriteBytes])?;
         let mut theirs = 0.0;
-        for (moved, asked, others) in pairs {
-            let excess = (run.get(moved)? - run.sum(asked).unwrap_or(0.0)).max(0.0);
+        let mut is_asked = false;
+        for (moved, asked, others, copies) in pairs {
+            let asked = run.sum(asked).unwrap_or(0.0);
+            is_asked |= asked > 0.0;
+            // A mirror writes each byte as often as it keeps it.
+            let excess = (run.get(moved)? - asked * copies.map_or(1.0, |of| run.get(of).unwrap_or(1.0))).max(0.0);
             theirs += excess.min(run.get(others)?);
         }
-        Some(if theirs > OTHERS_IO_BYTES {
+        // A copy or a load asks nothing of the engine: what its devices move is nobody's excess.
+        is_asked.then_some(if theirs > OTHERS_IO_BYTES {
             theirs / near.max(1.0)
         } else {
             0.0
         })
     })?;
+    let unseen = figure(runs, |run| run.get(Measure::OthersUnseen)).map_or(0.0, |unseen| unseen.median);
+    let whose = match unseen > 0.0 {
+        true => "of other processes, of those that may be seen",
+        false => "of other processes",
+    };
     Some((
         "other processes' I/O",
         suspect(share.median > OTHERS_IO_MAX),
         format!(
-            "up to {} of what the stack's devices moved was of other processes",
+            "up to {} of what the stack's devices moved was {whose}",
             percent(share.median)
         ),
         format!("at most {} and {}", percent(OTHERS_IO_MAX), bytes(OTHERS_IO_BYTES)),
@@ -172,5 +208,20 @@ fn slow_lun(runs: &[&Seen]) -> Option<Found> {
             number(LUN_RATIO_MAX)
         ),
         "look at that LUN (the events of the phase name it): path, RAID group, neighbours; a stripe is as fast as its slowest",
+    ))
+}
+
+/// Any one: what healed it took its time, in the run and nowhere else.
+fn device_errors(runs: &[&Seen]) -> Option<Found> {
+    let errors = figure(runs, |run| run.get(Measure::DeviceErrors))?;
+    Some((
+        "device errors",
+        suspect(errors.high > 0.0),
+        format!(
+            "{} counted by the stack's devices in the worst block",
+            crate::layouts::whole(errors.high)
+        ),
+        "none".into(),
+        "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`): retries are slow, and what is below may be failing",
     ))
 }

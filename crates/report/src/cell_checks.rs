@@ -10,6 +10,7 @@ use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
 use crate::provenance::Origin;
+use crate::rate_checks::Timing;
 use crate::stalls::stalls;
 use ledger::{Measure, PhaseKind, Slice};
 
@@ -40,6 +41,7 @@ pub(crate) struct At<'a> {
     pub report: &'a PhaseReport,
     pub cell: &'a Cell,
     pub kind: PhaseKind,
+    pub timing: Timing,
     pub runs: Vec<&'a Seen>,
 }
 
@@ -47,7 +49,6 @@ impl At<'_> {
     pub(crate) fn all(&self, margin: f64) -> Vec<Check> {
         let found = [
             self.provenance(),
-            self.pages(),
             self.steady(),
             self.idle(),
             self.ceiling(),
@@ -65,7 +66,7 @@ impl At<'_> {
         let more = more.chain(crate::beside_checks::found(&self.runs));
         let curve = self.cell.load_curve.is_some();
         let more = more.chain(
-            crate::rate_checks::found(self.kind, &self.runs)
+            crate::rate_checks::found(self.timing, &self.runs)
                 .into_iter()
                 .filter(|_| !curve),
         );
@@ -121,19 +122,6 @@ impl At<'_> {
             figure,
             "at least 90 % met a device".into(),
             advice,
-        )
-    }
-
-    fn pages(&self) -> Option<Check> {
-        let bad = self.figure(|run| run.get(Measure::EnginePagesBad))?;
-        let status = if bad.high > 0.0 { Status::Invalid } else { Status::Valid };
-        let figure = format!("{} pages read back wrong", number(bad.high));
-        self.check(
-            "data loss",
-            status,
-            figure,
-            "0".into(),
-            "this stack lost data: do not use it; look into the kernel's log",
         )
     }
 

@@ -7,6 +7,8 @@ use crate::analysis::{Analysis, Verdict, same_look};
 use crate::cell_checks::At;
 use crate::history::{Book, Seen};
 use crate::ran_out::{in_phase, is_full};
+use crate::rate_checks::Timing;
+use crate::refusals;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,13 +88,18 @@ pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
                 report,
                 cell,
                 kind: head.kind,
+                timing: Timing {
+                    kind: head.kind,
+                    by_count: book.goes_home_by_count(&head.name),
+                },
                 runs,
             };
             found.extend(crate::cuts::check(&cell.stack, &report.name, &at.runs));
             found.extend(at.all(book.study.margin));
         }
-        found.extend(memory_alike(report));
+        found.extend(crate::memory_checks::alike(book, report));
         for stack in &book.stacks {
+            found.extend(bad_pages(book, &stack.name, &report.name));
             found.extend(invalid_runs(book, &stack.name, &report.name));
         }
     }
@@ -164,44 +171,6 @@ fn of_study(book: &Book, analysis: &Analysis) -> Vec<Check> {
     found
 }
 
-/// More memory than this many times another stack's, and by this much, may be what made the difference.
-const MEMORY_RATIO_MAX: f64 = 2.0;
-const MEMORY_BYTES_MIN: f64 = 64.0 * 1024.0 * 1024.0;
-
-/// Whether the stacks of a phase had as much memory as each other: an enforced budget is the same for all.
-fn memory_alike(report: &crate::analysis::PhaseReport) -> Option<Check> {
-    let peaks: Vec<(&str, f64)> = report
-        .cells
-        .iter()
-        .filter_map(|cell| Some((cell.stack.as_str(), cell.memory_bytes_peak?.median)))
-        .collect();
-    let by = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
-    let (least, most) = (peaks.iter().min_by(by)?, peaks.iter().max_by(by)?);
-    if peaks.len() < 2 {
-        return None;
-    }
-    let within = |cell: &crate::cells::Cell| {
-        let peak = cell.memory_bytes_peak?.median;
-        Some(peak <= cell.memory_budget_bytes? * 1.02)
-    };
-    let is_bounded = report.cells.iter().all(|cell| within(cell) == Some(true));
-    let differs = most.1 > MEMORY_RATIO_MAX * least.1 && most.1 - least.1 > MEMORY_BYTES_MIN;
-    let bytes = crate::format::bytes;
-    Some(Check {
-        subject: "memory alike".into(),
-        stack: None,
-        phase: Some(report.name.clone()),
-        status: if differs && !is_bounded {
-            Status::Suspect
-        } else {
-            Status::Valid
-        },
-        figure: format!("{} used {}, {} used {}", most.0, bytes(most.1), least.0, bytes(least.1)),
-        threshold: format!("at most {MEMORY_RATIO_MAX:.0} times as much, or within one budget"),
-        advice: "set `memory.budget`, and give every stack's caches the same size".into(),
-    })
-}
-
 /// Verdicts that the run recorded and that the same look gives otherwise now.
 fn changed_looks(book: &Book, analysis: &Analysis) -> usize {
     let everything = Analysis {
@@ -215,6 +184,20 @@ fn changed_looks(book: &Book, analysis: &Analysis) -> usize {
             .any(|now| same_look(old, now) && old.verdict != now.verdict)
     };
     book.looks.iter().filter(differs).count()
+}
+
+/// Of every run: one that met a bad page did not come through, and is in no figure.
+fn bad_pages(book: &Book, stack: &str, phase: &str) -> Option<Check> {
+    let bad = crate::figures::Figure::of(book.seen(stack, phase).map(|(_, seen)| refusals::bad_pages(seen)))?;
+    Some(Check {
+        subject: "data loss".into(),
+        stack: Some(stack.into()),
+        phase: Some(phase.into()),
+        status: if bad.high > 0.0 { Status::Invalid } else { Status::Valid },
+        figure: format!("{} pages read back wrong", crate::layouts::whole(bad.high)),
+        threshold: "0".into(),
+        advice: "this stack lost data: do not use it; look into the kernel's log".into(),
+    })
 }
 
 fn invalid_runs(book: &Book, stack: &str, phase: &str) -> Vec<Check> {

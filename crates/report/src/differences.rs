@@ -138,7 +138,9 @@ fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
         }
     }
     let scope = format!("stack:{}", stack.name);
-    for fact in book.facts.iter().filter(|fact| fact.scope == scope) {
+    // All devices differ where the nearest or the lowest do.
+    let told = |fact: &&ledger::Fact| fact.scope == scope && fact.key != "devices";
+    for fact in book.facts.iter().filter(told) {
         if !facts
             .iter()
             .any(|(key, value)| *key == fact.key && *value == fact.value)

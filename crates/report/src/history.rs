@@ -147,6 +147,13 @@ impl Book {
         self.phases.iter().find(|head| head.name == name)
     }
 
+    /// Whether the sessions of a phase go home after so many operations each, as the study says.
+    pub(crate) fn goes_home_by_count(&self, phase: &str) -> bool {
+        let key = format!("phase.{phase}.work_loop");
+        let said = self.settings.iter().find(|setting| setting.key == key);
+        said.is_some_and(|setting| setting.value.trim() != "0")
+    }
+
     pub(crate) fn ran(&self, block: u32, stack: &str) -> Option<&Ran> {
         self.ran.get(&(block, stack.to_string()))
     }

@@ -7,7 +7,8 @@ use crate::checks::{Check, Status};
 use crate::format::{bytes, number, percent};
 use crate::history::Book;
 use crate::rank::takes_part;
-use ledger::{Seal, Stack};
+use crate::refusals::Seeds;
+use ledger::{Measure, PhaseKind, Seal, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors, pages and file system blocks of today; a start that is no multiple of it splits requests in two.
@@ -25,6 +26,8 @@ const DUPLICATION_MAX: f64 = 0.20;
 pub(crate) fn found(book: &Book) -> Vec<Check> {
     let mut found: Vec<Check> = seeds(book).into_iter().collect();
     found.extend(sealed(book));
+    found.extend(durability(book));
+    found.extend(errors_counted(book));
     found.extend(mount_options(book));
     found.extend(read_ahead(book));
     found.extend(luns_alike(book));
@@ -85,27 +88,58 @@ fn sealed(book: &Book) -> Option<Check> {
     ))
 }
 
-/// Blocks are repeats only if they differ in what chance decides, and comparable only if their stacks do not.
-fn seeds(book: &Book) -> Option<Check> {
-    let mut of_block: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    for ((block, _), ran) in &book.ran {
-        of_block.entry(*block).or_default().insert(ran.trial.seed);
-    }
-    if of_block.is_empty() {
+/// Once for the study: whether anybody looked that what was acknowledged stays.
+fn durability(book: &Book) -> Option<Check> {
+    if book.study.modelled || book.phases.is_empty() {
         return None;
     }
-    let several = of_block.values().filter(|seeds| seeds.len() > 1).count();
-    let firsts: BTreeSet<u64> = of_block.values().filter_map(|seeds| seeds.first().copied()).collect();
-    let again = of_block.len() - firsts.len();
-    let (status, figure) = match (several, again) {
-        (0, 0) => (Status::Valid, format!("{} blocks, a seed each", of_block.len())),
+    let cuts: Vec<&str> = book
+        .phases
+        .iter()
+        .filter(|phase| phase.kind == PhaseKind::PowerCut)
+        .map(|phase| phase.name.as_str())
+        .collect();
+    let (status, figure) = match cuts.is_empty() {
+        true => (Status::Note, "nobody looked whether it is kept".to_string()),
+        false => (Status::Valid, format!("looked at in {}", cuts.join(" and "))),
+    };
+    let advice = "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps";
+    let wanted = "what is acknowledged is kept through a power cut";
+    Some(check("durability", None, status, figure, wanted, advice))
+}
+
+/// Said once where no device of any stack counts its errors; where one does, the phases have lines.
+fn errors_counted(book: &Book) -> Option<Check> {
+    let runs = || book.ran.values().flat_map(|ran| ran.phases.values());
+    let observed = runs().any(|run| run.get(Measure::ClockStepNs).is_some());
+    let counted = runs().any(|run| run.get(Measure::DeviceErrors).is_some());
+    (observed && !counted).then(|| {
+        check(
+            "device errors",
+            None,
+            Status::Note,
+            "not looked at: no device of these stacks counts them where it costs nothing to ask".into(),
+            "none",
+            "look into the kernel's log after the run",
+        )
+    })
+}
+
+/// Blocks are repeats only if they differ in what chance decides, and comparable only if their stacks do not.
+fn seeds(book: &Book) -> Option<Check> {
+    let Seeds { blocks, again, unlike } = Seeds::of(book);
+    if blocks == 0 {
+        return None;
+    }
+    let (status, figure) = match (unlike, again) {
+        (0, 0) => (Status::Valid, format!("{blocks} blocks, a seed each")),
         (0, again) => (
             Status::Invalid,
-            format!("{again} of {} blocks have the seed of another", of_block.len()),
+            format!("{again} of {blocks} blocks have the seed of another"),
         ),
-        (several, _) => (
+        (unlike, _) => (
             Status::Invalid,
-            format!("in {several} of {} blocks the stacks had unlike seeds", of_block.len()),
+            format!("in {unlike} of {blocks} blocks the stacks had unlike seeds"),
         ),
     };
     let advice = "blocks of one seed are one measurement, not repeats: run the study again";
@@ -117,15 +151,16 @@ fn seeds(book: &Book) -> Option<Check> {
 fn mount_options(book: &Book) -> Option<Check> {
     let mut of_kind: BTreeMap<&str, Vec<(&Stack, BTreeSet<&str>)>> = BTreeMap::new();
     let mut unsafe_ones = Vec::new();
+    let has_directory = stacks(book).iter().any(|stack| stack.kind == "directory");
     for stack in stacks(book) {
         let Some(options) = of_stack(book, stack, "mount options") else {
             continue;
         };
-        let own = ["device=", "subvol=", "subvolid="];
-        let options: BTreeSet<&str> = options
-            .split(',')
-            .filter(|option| !own.iter().any(|own| option.starts_with(own)))
-            .collect();
+        let left_out = |option: &str| {
+            let starts = |with: &&str| option.starts_with(*with);
+            OF_THE_PLACE.iter().any(starts) || (has_directory && OF_THE_DEVICE.iter().any(starts))
+        };
+        let options: BTreeSet<&str> = options.split(',').filter(|option| !left_out(option)).collect();
         if let Some(off) = options.iter().find(|option| NO_FLUSHES.contains(option)) {
             unsafe_ones.push(format!("{} has {off}", stack.name));
         }
@@ -169,7 +204,12 @@ fn mount_options(book: &Book) -> Option<Check> {
 }
 
 /// Options with which a file system tells its device nothing of what must be durable.
-const NO_FLUSHES: [&str; 3] = ["nobarrier", "barrier=0", "norecovery"];
+const NO_FLUSHES: [&str; 2] = ["nobarrier", "barrier=0"];
+/// Options that name the place.
+const OF_THE_PLACE: [&str; 3] = ["device=", "subvol=", "subvolid="];
+/// Options that come of the device's geometry when a file system is made: where the study makes them they are its question, of a directory that
+/// is there nobody chose them.
+const OF_THE_DEVICE: [&str; 4] = ["sunit=", "swidth=", "stripe=", "logdev="];
 
 fn read_ahead(book: &Book) -> Option<Check> {
     let known: Vec<(&Stack, &str)> = stacks(book)
@@ -316,7 +356,8 @@ fn direct(book: &Book, stack: &Stack) -> Option<Check> {
 fn alignment(book: &Book, stack: &Stack) -> Option<Check> {
     let mut seen = false;
     let mut askew = Vec::new();
-    for level in ["nearest devices", "lowest visible devices"] {
+    // Files of earlier versions do not name those between.
+    for level in ["nearest devices", "devices", "lowest visible devices"] {
         for device in of_stack(book, stack, level).unwrap_or_default().split(", ") {
             let scope = format!("device:{device}");
             let number = |key: &str| fact(book, &scope, key)?.parse::<u64>().ok();

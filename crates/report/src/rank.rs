@@ -9,6 +9,7 @@ use crate::cells::Metric;
 use crate::history::{Book, PhaseHead, Ran};
 use crate::provenance::Provenance;
 use crate::ran_out;
+use crate::refusals;
 use ledger::{LedgerError, PhaseStatus, Stack, TrialStatus};
 use stats::{Decision, Design, History};
 use std::collections::BTreeSet;
@@ -66,6 +67,15 @@ pub(crate) fn takes_part(book: &Book, stack: &Stack) -> Result<(), String> {
 pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
     let (mut pairs, mut unranked) = pairs(book);
     pairs.extend(changes(book, &mut unranked));
+    if let Some(reason) = refusals::of_file(book) {
+        pairs.clear();
+        let all = book.stacks.iter().filter(|stack| takes_part(book, stack).is_ok());
+        unranked.extend(all.map(|stack| Unranked {
+            stack: stack.name.clone(),
+            phase: None,
+            reason: reason.clone(),
+        }));
+    }
     let mut histories: Vec<History> = pairs
         .iter()
         .map(|pair| History {
@@ -222,6 +232,9 @@ fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
             return Some(format!("it ran out of space in {at}"));
         }
     }
+    if let Some(lost) = refusals::of_phase(book, stack, &phase.name) {
+        return Some(lost);
+    }
     let seen: Vec<_> = book.valid(stack, &phase.name).into_iter().map(|(_, run)| run).collect();
     // A distribution that can't be read fails the report where its cell is made.
     let all: Vec<_> = book.seen(stack, &phase.name).map(|(_, run)| run).collect();
@@ -311,7 +324,11 @@ fn objection(ran: &Ran, stack: &str, pairs: &[Pair]) -> Option<String> {
             continue;
         }
         match &seen.run.status {
-            PhaseStatus::Valid => {}
+            PhaseStatus::Valid => {
+                if let Some(reason) = refusals::of_run(seen) {
+                    return Some(format!("{name} on {stack} does not count: {reason}"));
+                }
+            }
             PhaseStatus::Invalid(reason) => return Some(format!("{name} on {stack} is invalid: {reason}")),
             PhaseStatus::Failed(reason) => return Some(format!("{name} on {stack} failed: {reason}")),
         }

@@ -22,6 +22,8 @@ const LEVEL_MIN: usize = 2;
 const FALL_MIN: f64 = 0.20;
 /// Share of the sum of squares that lies between the two levels. A straight line has 0.75, so that this is a step and no slope.
 const BETWEEN_MIN: f64 = 0.85;
+/// A fall between blocks is believed at this risk.
+const DROP_RISK: f64 = 0.005;
 /// A drift is believed at this risk, and matters from this much on over the whole study: the slope that the rule of steady state allows.
 const DRIFT_RISK: f64 = 0.01;
 const DRIFT_MIN: f64 = 0.10;
@@ -35,41 +37,153 @@ struct Fall {
     after: f64,
 }
 
-pub(crate) fn found(kind: PhaseKind, runs: &[&Seen]) -> Vec<Found> {
-    [step(kind, runs), drift(kind, runs)].into_iter().flatten().collect()
+/// What is to be known of the phase besides its runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    pub kind: PhaseKind,
+    /// Its sessions go home after so many operations: the rate falls when the first one does, on every device.
+    pub by_count: bool,
 }
 
-fn step(kind: PhaseKind, runs: &[&Seen]) -> Option<Found> {
-    if !matches!(
+pub(crate) fn found(timing: Timing, runs: &[&Seen]) -> Vec<Found> {
+    [step(timing, runs), drift(timing.kind, runs)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn step(timing: Timing, runs: &[&Seen]) -> Option<Found> {
+    let Timing { kind, by_count } = timing;
+    let has_parts = matches!(
         kind,
         PhaseKind::Random | PhaseKind::Open | PhaseKind::Tpcc | PhaseKind::TpccOpen
-    ) {
+    ) && !by_count;
+    let levels: Vec<Level> = match has_parts {
+        true => runs.iter().filter_map(|run| Level::of(kind, run)).collect(),
+        false => Vec::new(),
+    };
+    let series = series(kind, runs);
+    if levels.is_empty() && series.is_none() {
         return None;
     }
-    let levels: Vec<Option<Fall>> = runs.iter().filter_map(|run| Some(fall(&parts(kind, run)?))).collect();
-    if levels.is_empty() {
-        return None;
-    }
-    let mut falls: Vec<Fall> = levels.iter().flatten().copied().collect();
+    let mut falls: Vec<Fall> = levels.iter().filter_map(|level| level.fall).collect();
     falls.sort_by(|a, b| (a.after / a.before).total_cmp(&(b.after / b.before)));
     let is_usual = falls.len() * 2 > levels.len();
-    let figure = match falls.get(falls.len() / 2) {
-        Some(fall) => format!(
-            "in {} of {} blocks the rate fell from {} to {} a second, after {} of the phase",
-            falls.len(),
-            levels.len(),
-            number(fall.before),
-            number(fall.after),
-            percent(fall.at)
+    let (status, figure) = match (
+        falls.get(falls.len() / 2),
+        credit(&levels),
+        series.and_then(|rates| lasting_drop(&rates)),
+    ) {
+        (Some(fall), ..) if is_usual => (
+            Status::Suspect,
+            format!(
+                "in {} of {} blocks the rate fell from {} to {} a second, after {} of the phase",
+                falls.len(),
+                levels.len(),
+                number(fall.before),
+                number(fall.after),
+                percent(fall.at)
+            ),
         ),
-        None => "no step".to_string(),
+        (_, Some((nth, fall)), _) => (
+            Status::Suspect,
+            format!(
+                "in block {nth} of those that count the rate fell from {} to {} a second, and stayed there",
+                number(fall.before),
+                number(fall.after)
+            ),
+        ),
+        (.., Some((first, fall))) => (
+            Status::Suspect,
+            format!(
+                "after {first} of {} blocks the rate fell by {}, and stayed there",
+                runs.len(),
+                percent(1.0 - fall.after / fall.before)
+            ),
+        ),
+        (Some(_), ..) => (
+            Status::Valid,
+            format!(
+                "a step down in {} of {} blocks, and not for good",
+                falls.len(),
+                levels.len()
+            ),
+        ),
+        (None, ..) => (Status::Valid, "no step".to_string()),
     };
     Some((
         "rate level",
-        if is_usual { Status::Suspect } else { Status::Valid },
+        status,
         figure,
-        format!("no fall of {} in most blocks", percent(FALL_MIN)),
+        format!("no fall of {} in most blocks, and none for good", percent(FALL_MIN)),
         "a burst credit, a cache that filled or a processor that was slowed: measure longer than it lasts, and read the level after the step",
+    ))
+}
+
+/// A block: its rate as a whole, and the fall in it, if there is one.
+struct Level {
+    rate: f64,
+    fall: Option<Fall>,
+}
+
+impl Level {
+    /// `None` where the block is too short to tell.
+    fn of(kind: PhaseKind, run: &Seen) -> Option<Level> {
+        let parts = parts(kind, run)?;
+        Some(Level {
+            rate: stats::mean(&parts),
+            fall: fall(&parts),
+        })
+    }
+}
+
+/// The one block in which a credit ended: those before it are at the level before its fall, and there are some after it, all at the level
+/// after it. Its number among the blocks, from 1.
+fn credit(levels: &[Level]) -> Option<(usize, Fall)> {
+    let nth = levels.iter().position(|level| level.fall.is_some())?;
+    let fall = levels[nth].fall?;
+    let middle = (fall.before + fall.after) / 2.0;
+    let (before, after) = (&levels[..nth], &levels[nth + 1..]);
+    let is_one = !after.is_empty()
+        && before.iter().all(|level| level.rate > middle)
+        && after.iter().all(|level| level.rate < middle);
+    is_one.then_some((nth + 1, fall))
+}
+
+/// The rates of the blocks, where the phase's metric is a rate.
+fn series(kind: PhaseKind, runs: &[&Seen]) -> Option<Vec<f64>> {
+    let metric = Metric::of(kind);
+    if metric.orientation() != stats::Orientation::HigherIsBetter || runs.len() < 4 {
+        return None;
+    }
+    let rates: Vec<f64> = runs.iter().filter_map(|run| metric.value(run).ok().flatten()).collect();
+    (rates.len() == runs.len()).then_some(rates)
+}
+
+/// A fall between two blocks, for good: the cut with the largest t of the two sides' means, at a risk shared among the cuts (Bonferroni).
+/// The later side has two blocks at least: the last block alone may be chance. Also how many blocks lie before it.
+fn lasting_drop(rates: &[f64]) -> Option<(usize, Fall)> {
+    let cuts = 1..=rates.len().checked_sub(LEVEL_MIN)?;
+    let n = rates.len() as f64;
+    let of = |cut: usize| {
+        let (before, after) = rates.split_at(cut);
+        let (a, b) = (stats::mean(before), stats::mean(after));
+        let within: f64 = before.iter().map(|x| (x - a) * (x - a)).sum::<f64>()
+            + after.iter().map(|x| (x - b) * (x - b)).sum::<f64>();
+        // Equal values but for the fall have no spread to hold it against: then any is beyond doubt.
+        let spread = (within / (n - 2.0)).max(a * a * 1e-12) * (1.0 / cut as f64 + 1.0 / (n - cut as f64));
+        ((a - b) / spread.sqrt(), a, b)
+    };
+    let all: Vec<(usize, (f64, f64, f64))> = cuts.map(|cut| (cut, of(cut))).collect();
+    let (cut, (t, before, after)) = all.iter().copied().max_by(|x, y| x.1.0.total_cmp(&y.1.0))?;
+    let risk = all.len() as f64 * stats::t_upper_tail(t, n - 2.0);
+    (risk <= DROP_RISK && after <= (1.0 - FALL_MIN) * before).then_some((
+        cut,
+        Fall {
+            at: cut as f64 / n,
+            before,
+            after,
+        },
     ))
 }
 
@@ -154,6 +268,13 @@ fn trend(values: &[f64]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_core::{Rng, SeedableRng};
+
+    impl Level {
+        fn with(self, fall: Option<Fall>) -> Level {
+            Level { fall, ..self }
+        }
+    }
 
     #[test]
     fn a_step_is_one_and_a_slope_a_stall_and_noise_are_none() {
@@ -172,6 +293,88 @@ mod tests {
         assert_eq!(fall(&rise), None);
         assert_eq!(fall(&[1.0, 2.0]), None);
         assert_eq!(fall(&[5.0; 12]), None);
+    }
+
+    fn level(rate: f64, fall: Option<(f64, f64)>) -> Level {
+        Level {
+            rate,
+            fall: fall.map(|(before, after)| Fall { at: 0.5, before, after }),
+        }
+    }
+
+    #[test]
+    fn a_credit_that_ends_in_one_block_is_one_when_the_others_agree() {
+        let in_second = |last: f64| {
+            [
+                level(99.0, None),
+                level(75.0, Some((100.0, 50.0))),
+                level(51.0, None),
+                level(last, None),
+            ]
+        };
+        assert_eq!(credit(&in_second(49.0)).map(|(nth, _)| nth), Some(2));
+        assert!(
+            credit(&in_second(98.0)).is_none(),
+            "it came back: a neighbour, and no credit"
+        );
+        assert!(credit(&in_second(49.0)[..2]).is_none(), "nothing after it tells");
+        assert!(credit(&[level(52.0, None), level(75.0, Some((100.0, 50.0))), level(50.0, None)]).is_none());
+    }
+
+    #[test]
+    fn a_credit_that_ends_between_two_blocks_is_seen() {
+        assert_eq!(lasting_drop(&[100.0, 52.0, 51.0, 49.0]).map(|(cut, _)| cut), Some(1));
+        assert_eq!(
+            lasting_drop(&[101.0, 98.0, 102.0, 60.0, 62.0, 59.0]).map(|(cut, _)| cut),
+            Some(3)
+        );
+        assert_eq!(lasting_drop(&[100.0, 50.0, 50.0, 50.0]).map(|(cut, _)| cut), Some(1));
+        // Back again, too little, upwards, in the last block only.
+        for honest in [
+            [100.0, 50.0, 51.0, 99.0],
+            [100.0, 88.0, 87.0, 88.0],
+            [50.0, 100.0, 101.0, 99.0],
+            [100.0, 99.0, 101.0, 60.0],
+        ] {
+            assert_eq!(lasting_drop(&honest), None, "{honest:?}");
+        }
+        assert_eq!(lasting_drop(&[1.0]), None);
+    }
+
+    /// Honest machines: blocks and the parts in them scatter by 3 to 15 %, and nothing falls.
+    #[test]
+    fn an_honest_noisy_machine_is_hardly_ever_flagged() {
+        let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(20);
+        let mut unit = move || ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        // Box and Muller.
+        let normal =
+            |unit: &mut dyn FnMut() -> f64| (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos();
+        let (series, mut flagged) = (10_000, [0; 3]);
+        for nth in 0..series {
+            let noise = 0.03 + 0.12 * unit();
+            let blocks = [4, 6, 8, 12][nth % 4];
+            let rates: Vec<f64> = (0..blocks)
+                .map(|_| 1000.0 * (1.0 + noise * normal(&mut unit)))
+                .collect();
+            let levels: Vec<Level> = rates
+                .iter()
+                .map(|rate| {
+                    let parts: Vec<f64> = (0..PARTS_MAX)
+                        .map(|_| rate * (1.0 + noise * normal(&mut unit)))
+                        .collect();
+                    level(*rate, None).with(fall(&parts))
+                })
+                .collect();
+            let usual = levels.iter().filter(|level| level.fall.is_some()).count() * 2 > levels.len();
+            flagged[0] += usize::from(usual);
+            flagged[1] += usize::from(credit(&levels).is_some());
+            flagged[2] += usize::from(lasting_drop(&rates).is_some());
+        }
+        let worst: usize = flagged.iter().sum();
+        assert!(
+            worst * 100 <= series,
+            "most blocks, one block, between blocks: {flagged:?} of {series}"
+        );
     }
 
     #[test]

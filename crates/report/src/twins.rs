@@ -10,7 +10,7 @@ use ledger::Ledger;
 use stats::TwinBlocks;
 
 /// Facts that name a place or a device: two stacks that are alike still lie apart.
-const OF_THE_PLACE: [&str; 2] = ["nearest devices", "lowest visible devices"];
+const OF_THE_PLACE: [&str; 3] = ["nearest devices", "devices", "lowest visible devices"];
 
 /// A study of two stacks that are alike.
 #[derive(Clone, Debug, PartialEq)]

@@ -272,7 +272,7 @@ fn a_stack_that_always_fails_does_not_stop_the_others() {
         block: 0,
         position: 2,
         stack: "full".into(),
-        seed: 1,
+        seed: 0,
         host: "h".into(),
         instance: "1".into(),
         lun_set: "data".into(),
@@ -364,6 +364,44 @@ fn each_doubt_has_its_threshold() {
         Status::Suspect
     );
     assert_eq!(status_with(Measure::EnginePagesBad, 1.0, "data loss"), Status::Invalid);
+}
+
+/// Its comparisons that say anything.
+fn ranked(analysis: &report::Analysis) -> usize {
+    let says = |one: &&report::Comparison| one.verdict != Verdict::NotEnoughData;
+    analysis.comparisons.iter().filter(says).count()
+}
+
+#[test]
+fn what_the_sheet_calls_invalid_is_shown_and_not_ranked() {
+    let usual = || scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
+    let honest = usual().film().analysis();
+    assert!(ranked(&honest) == 2 && !honest.is_invalid());
+    let of = |change: fn(&mut fixture::Scene)| {
+        let mut scene = usual();
+        change(&mut scene);
+        let analysis = scene.film().analysis();
+        assert!(analysis.is_invalid(), "{:?}", analysis.doubts());
+        assert_eq!(ranked(&analysis), 0, "{:?}", analysis.comparisons);
+        assert_eq!(analysis.phases[0].cells.len(), 2, "its figures are shown");
+        analysis
+    };
+    let slept = of(|scene| scene.extra = vec![(Measure::ClockSleptNs, 3e9)]);
+    assert_eq!(slept.dropped.len(), 4);
+    assert!(
+        slept.dropped[0].reason.contains("the host slept for 3.00 s"),
+        "{:?}",
+        slept.dropped
+    );
+    let lost = of(|scene| scene.extra = vec![(Measure::EnginePagesBad, 2.0)]);
+    let reason = &lost.unranked[0].reason;
+    assert!(reason.contains("it lost data: 2 pages"), "{reason}");
+    let seeds = of(|scene| scene.one_seed = true);
+    assert!(seeds.unranked[0].reason.contains("a seed each"), "{:?}", seeds.unranked);
+    // A clock that was set by less than anybody would set it by is no sleep.
+    let mut napped = usual();
+    napped.extra = vec![(Measure::ClockSleptNs, 5e6)];
+    assert_eq!(ranked(&napped.film().analysis()), 2);
 }
 
 #[test]

@@ -182,7 +182,9 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
     );
     if wanted.resume {
         // Before anything is built: a refusal must not cost the writing of all LUNs.
-        result_file::must_match(&Ledger::open(&wanted.output)?, &wanted.output, plan)?;
+        let ledger = Ledger::open(&wanted.output)?;
+        ledger.must_be_whole()?;
+        result_file::must_match(&ledger, &wanted.output, plan)?;
     }
     Ok(())
 }
@@ -197,8 +199,8 @@ pub(super) fn run_id() -> String {
 fn verdict(analysis: &Analysis, fail_on: &[FailOn]) -> Result<(), Failure> {
     for what in fail_on {
         let hit = match what {
-            FailOn::Worse => analysis.comparisons.iter().any(|c| c.verdict == report::Verdict::Worse),
-            FailOn::Invalid => !analysis.unranked.is_empty() || !analysis.dropped.is_empty(),
+            FailOn::Worse => analysis.is_worse(),
+            FailOn::Invalid => analysis.is_invalid(),
         };
         if hit {
             let word = match what {
@@ -209,4 +211,100 @@ fn verdict(analysis: &Analysis, fail_on: &[FailOn]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ledger::{Measure, NewTrial, PhaseKind, PhaseRecord, PhaseRun, PhaseStatus, Stack, TrialStatus};
+
+    /// Two stacks, one block, one phase; `set` changes the record of the second stack.
+    fn analysis(ranked: bool, set: fn(&mut PhaseRecord)) -> Analysis {
+        let dir = tempfile::tempdir().expect("a directory");
+        let study = ledger::Study {
+            name: "two".into(),
+            question: String::new(),
+            text: String::new(),
+            seed: 1,
+            margin: 0.05,
+            time_limit_ns: 1,
+            blocks_planned: 4,
+            comparisons: 1,
+            alpha: 0.05,
+            io_method: "ring".into(),
+            published: None,
+            tool_version: "0".into(),
+            run_id: "r".into(),
+            created_unix_ns: 0,
+            modelled: false,
+        };
+        let mut file = Ledger::create(dir.path().join("two.assay"), &study).expect("made");
+        for (ordinal, name) in ["base", "other"].into_iter().enumerate() {
+            let stack = Stack {
+                ordinal: ordinal as u32,
+                name: name.into(),
+                kind: "ext4".into(),
+                layers: "ext4/loop/file".into(),
+                group: "3 layers".into(),
+                data_lun_set: None,
+                redo_lun_set: None,
+                access: "direct".into(),
+                injected: None,
+                skipped: None,
+            };
+            file.stack(&stack).expect("told");
+            let trial = NewTrial {
+                block: 0,
+                position: 0,
+                stack: name.into(),
+                seed: 7,
+                host: "h".into(),
+                instance: "1".into(),
+                lun_set: String::new(),
+                began_unix_ns: 0,
+            };
+            let trial = file.begin_trial(&trial).expect("told");
+            let mut record = PhaseRecord::new(PhaseRun {
+                trial,
+                ordinal: 0,
+                name: "work".into(),
+                kind: PhaseKind::Random,
+                ranked,
+                began_unix_ns: 0,
+                elapsed_ns: 1_000_000_000,
+                drain_ns: 0,
+                status: PhaseStatus::Valid,
+            });
+            record.measures = vec![(Measure::EngineOperations, 1000.0)];
+            if name == "other" {
+                set(&mut record);
+            }
+            file.record_phase(&record).expect("told");
+            file.end_trial(trial, 1, &TrialStatus::Done).expect("told");
+        }
+        Analysis::of(&file).expect("analysed")
+    }
+
+    #[test]
+    fn what_fails_on_invalid_is_a_line_that_says_so_and_nothing_else() {
+        let lost = analysis(false, |record| record.measures.push((Measure::EnginePagesBad, 1.0)));
+        assert!(
+            lost.unranked.is_empty() && lost.dropped.is_empty(),
+            "{:?}",
+            lost.unranked
+        );
+        assert!(verdict(&lost, &[FailOn::Invalid]).is_err());
+        assert!(verdict(&lost, &[FailOn::Worse]).is_ok());
+        let full = analysis(true, |record| {
+            record.run.status = PhaseStatus::Failed("ran out of space".into());
+            record.measures.push((Measure::OutOfSpace, 1.0));
+        });
+        assert!(!full.unranked.is_empty(), "it has no rank");
+        assert!(full.checks.iter().any(|check| check.subject == "space"));
+        assert!(
+            verdict(&full, &[FailOn::Invalid]).is_ok(),
+            "a NOTE is a result: {:?}",
+            full.doubts()
+        );
+    }
 }

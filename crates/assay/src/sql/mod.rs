@@ -261,6 +261,9 @@ fn host<'a>(
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
     let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &|| None);
+    // LUNs of the data are held against each other; data and log of a database are not counted apart.
+    let data = stand.data_luns(devices);
+    let host = host.with_log(&data, &data);
     let host = host.with_models(
         site.luns.models_of(&[&stand.stack]),
         site.luns.faults_of(&[&stand.stack]),

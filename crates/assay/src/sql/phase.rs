@@ -51,6 +51,9 @@ impl Work<'_> {
         let proof_ns = host.rest().context("drain")?;
         let now = targets::monotonic_ns();
         let mut seen = host.stop()?;
+        if matches!(self.trial.stand.stack.kind, plan::StackKind::Server { .. }) {
+            forget_others(&mut seen);
+        }
         let counted = sql.counted()?;
         if let Some(lost) = sql.lost() {
             seen.invalid = Some(lost);
@@ -233,5 +236,36 @@ impl Work<'_> {
     }
 }
 
+/// A server that was there before the study is no child of this process, and may run on this host or on another: what others did beside the
+/// phase may be its own work.
+fn forget_others(seen: &mut Seen) {
+    seen.measures.retain(|(measure, _)| {
+        !matches!(
+            measure,
+            Measure::CpuOthersShare | Measure::OthersReadBytes | Measure::OthersWriteBytes | Measure::OthersUnseen
+        )
+    });
+}
+
 /// How long sessions may take to hand in what they counted.
 pub(super) const COUNTS_ARRIVE: Time = Time::from_millis(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_not_ours_is_no_neighbour() {
+        let mut seen = Seen::default();
+        seen.measures = vec![
+            (Measure::CpuOthersShare, 0.8),
+            (Measure::CpuBusyNs, 5.0),
+            (Measure::OthersReadBytes, 1e9),
+            (Measure::OthersWriteBytes, 1e9),
+            (Measure::OthersUnseen, 3.0),
+            (Measure::ClockStepNs, 1.0),
+        ];
+        forget_others(&mut seen);
+        assert_eq!(seen.measures, [(Measure::CpuBusyNs, 5.0), (Measure::ClockStepNs, 1.0)]);
+    }
+}

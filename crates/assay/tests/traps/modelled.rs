@@ -87,7 +87,7 @@ fn rates(bench: &Bench) -> Vec<Judged> {
     vec![
         halved.judge((&found, at("halved", "work")), honest),
         burst.judge((&found, at("burst", "work")), honest),
-        planted.judge((&found, on("halved")), (&found, on("honest"))),
+        planted.judge_alone((&found, on("halved")), (&found, on("honest"))),
     ]
 }
 
@@ -241,8 +241,8 @@ fn failures(bench: &Bench) -> Vec<Judged> {
     };
     vec![
         served.judge((&cached, on("one")), (&plain, on("one"))),
-        reads.judge((&short, on("one").saying("of 8192")), honest),
-        errors.judge((&error, on("one")), honest),
+        reads.judge_alone((&short, on("one").saying("of 8192")), honest),
+        errors.judge_alone((&error, on("one")), honest),
     ]
 }
 

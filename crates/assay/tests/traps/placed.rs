@@ -4,7 +4,7 @@
 
 use crate::bench::is_full;
 use crate::rig::{Rig, Running, text, tool, which};
-use crate::sheet::{Judged, STUDY, Trap, at, on};
+use crate::sheet::{Judged, STUDY, Trap, at, must_have, on};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Write;
@@ -101,7 +101,7 @@ fn places(rig: &mut Rig) -> Vec<Judged> {
     let two = rig.small_file_system("two", 48);
     let askew = rig.askew_file_system("askew");
     let other = rig.small_file_system("other", 48);
-    tool("mount", &["-o", "remount,nobarrier", text(&other)]);
+    tool("mount", &["-o", "remount,noatime", text(&other)]);
     tool("blockdev", &["--setra", "8192", text(&under(&other))]);
     tool("losetup", &["--direct-io=on", text(&under(&one))]);
     tool("losetup", &["--direct-io=off", text(&under(&two))]);
@@ -125,6 +125,13 @@ fn places(rig: &mut Rig) -> Vec<Judged> {
         "unlike",
         &[head(), &stacks.concat(), DATABASE, &reads("60ms")].concat(),
     );
+    let stacks = [directory("one", &one, buffered), directory("two", &two, buffered)];
+    let even = report(
+        rig,
+        "even",
+        &[head(), &stacks.concat(), DATABASE, &reads("60ms")].concat(),
+    );
+    must_have(&alike, STUDY, &["memory alike"]);
     let trap = |name, objection, line| Trap { name, objection, line };
     let served = trap(
         "the page cache below a loop device serves a direct run",
@@ -155,13 +162,13 @@ fn places(rig: &mut Rig) -> Vec<Judged> {
             "you did not disclose the configuration",
             ("mount options", "suspect"),
         )
-        .judge((&unlike, STUDY), (&alike, STUDY)),
+        .judge((&unlike, STUDY), (&even, STUDY)),
         trap(
             "another read-ahead on one side",
             "one of them read ahead",
             ("read-ahead", "suspect"),
         )
-        .judge((&unlike, STUDY), (&alike, STUDY)),
+        .judge((&unlike, STUDY), (&even, STUDY)),
     ]
 }
 
@@ -264,6 +271,21 @@ fn neighbours(rig: &mut Rig) -> Vec<Judged> {
     let before = busy_elsewhere();
     let rested = report(rig, "rested", &study);
     let busy = before.max(busy_elsewhere());
+    // What is only told again elsewhere must have been recorded by a real run.
+    must_have(
+        &rested,
+        at("one", "work"),
+        &[
+            "clock",
+            "stolen CPU",
+            "background CPU",
+            "other processes' I/O",
+            "host CPU",
+            "data loss",
+            "foreign traffic",
+            "generator",
+        ],
+    );
     let file = File::create(place.join("neighbour")).expect("made");
     let block = vec![7u8; 8 << 20];
     let writes = move || {
@@ -478,7 +500,9 @@ fn durability(rig: &mut Rig) -> Vec<Judged> {
     ]
     .concat();
     let found = report(rig, "cuts", &study);
-    vec![trap.judge((&found, at("lies", "cuts")), (&found, at("keeps", "cuts")))]
+    // What kept everything has a line of its own.
+    must_have(&found, at("keeps", "cuts"), &["power cuts"]);
+    vec![trap.judge_alone((&found, at("lies", "cuts")), (&found, at("keeps", "cuts")))]
 }
 
 /// A loop device on a file, which is written with `mib` first, if said. Whose directory it lies in takes it away.

@@ -58,6 +58,8 @@ pub(crate) struct Judged {
     pub(crate) caught: Option<Value>,
     /// Lines of this objection on the honest twin that say otherwise than it deserves; `None`: it could not be judged.
     pub(crate) flagged: Option<Vec<Value>>,
+    /// The twin has no such line at all, and should have: silence is no VALID.
+    pub(crate) twin_silent: bool,
     /// Why nothing, or not the twin, could be looked at.
     pub(crate) not_looked: Option<String>,
 }
@@ -72,9 +74,42 @@ fn lines<'a>(report: &'a Value, subject: &str, at: At) -> Vec<&'a Value> {
     checks.iter().filter(fits).collect()
 }
 
+/// Each of these lines stands there, whatever it says.
+pub(crate) fn must_have(report: &Value, at: At, subjects: &[&str]) {
+    for subject in subjects {
+        assert!(!lines(report, subject, at).is_empty(), "no line `{subject}` at {at:?}");
+    }
+}
+
+/// Comparisons that say something of what a line calls INVALID: of its stack and phase, or of all.
+fn ranked_in_spite<'a>(report: &'a Value, line: &Value) -> Vec<&'a Value> {
+    let compared = report["report"]["comparisons"].as_array().expect("comparisons");
+    let concerns = |one: &&Value| {
+        let stack = line["stack"].is_null() || one["stack"] == line["stack"] || one["base"] == line["stack"];
+        let phase = line["phase"].is_null() || one["phase"] == line["phase"];
+        stack && phase && one["verdict"] != "not_enough_data"
+    };
+    compared.iter().filter(concerns).collect()
+}
+
+/// What a status weighs.
+fn gravity(status: &str) -> usize {
+    let all = ["valid", "note", "suspect", "invalid"];
+    all.iter().position(|one| *one == status).expect("a status")
+}
+
 impl Trap {
-    /// Holds a report against it, and the report of the honest twin.
-    pub(crate) fn judge(self, (report, place): (&Value, At), (twin, twin_place): (&Value, At)) -> Judged {
+    /// Holds a report against it, and the report of the honest twin, which must have the line too.
+    pub(crate) fn judge(self, found: (&Value, At), twin: (&Value, At)) -> Judged {
+        let said = lines(twin.0, self.line.0, twin.1);
+        Judged {
+            twin_silent: said.is_empty(),
+            ..self.judge_alone(found, twin)
+        }
+    }
+
+    /// The same for a line that appears only where there is something to say.
+    pub(crate) fn judge_alone(self, (report, place): (&Value, At), (twin, twin_place): (&Value, At)) -> Judged {
         let (subject, status) = self.line;
         let found = lines(report, subject, place);
         let caught = found.into_iter().find(|line| line["status"] == status).cloned();
@@ -84,13 +119,22 @@ impl Trap {
                 assert!(!text.is_empty(), "{}: the line has no {part}: {line}", self.name);
             }
         }
-        let doubts = lines(twin, subject, twin_place)
-            .into_iter()
-            .filter(|line| line["status"] == "suspect" || line["status"] == "invalid");
+        if let Some(line) = caught.as_ref().filter(|line| line["status"] == "invalid") {
+            let ranked = ranked_in_spite(report, line);
+            assert!(
+                ranked.is_empty(),
+                "{}: INVALID and ranked all the same: {ranked:?}",
+                self.name
+            );
+        }
+        let doubts = lines(twin, subject, twin_place).into_iter().filter(|line| {
+            gravity(line["status"].as_str().unwrap_or_default()) >= gravity(status).min(gravity("suspect"))
+        });
         Judged {
             trap: self,
             caught,
             flagged: Some(doubts.cloned().collect()),
+            twin_silent: false,
             not_looked: None,
         }
     }
@@ -101,6 +145,7 @@ impl Trap {
             trap: self,
             caught: None,
             flagged: None,
+            twin_silent: false,
             not_looked: Some(why.to_string()),
         }
     }
@@ -111,6 +156,7 @@ impl Judged {
     pub(crate) fn without_twin(self, why: &str) -> Judged {
         Judged {
             flagged: None,
+            twin_silent: false,
             not_looked: Some(why.to_string()),
             ..self
         }
@@ -122,6 +168,7 @@ impl Judged {
         match (&self.caught, &self.flagged) {
             (None, None) if self.not_looked.is_some() => None,
             (None, _) => Some(format!("{name}: no line `{}` that says {}", line.0, line.1)),
+            _ if self.twin_silent => Some(format!("{name}: the honest twin has no line `{}`", line.0)),
             (_, Some(lines)) if !lines.is_empty() => Some(format!("{name}: the honest twin is flagged: {lines:?}")),
             _ => None,
         }

@@ -1,0 +1,239 @@
+//! What the sheet says of what stacks stand on: facts of devices, mounts and memory, each with what must not be said of an honest stack.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod fixture;
+
+use fixture::{Scene, actor, scene};
+use ledger::{Fact, Measure, PhaseKind, Setting};
+use report::{Check, Status};
+
+fn fact(scope: &str, key: &str, value: &str) -> Fact {
+    Fact {
+        scope: scope.into(),
+        key: key.into(),
+        value: value.into(),
+    }
+}
+
+fn two(facts: Vec<Fact>) -> Scene {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 1.1)]);
+    scene.facts = facts;
+    scene
+}
+
+fn line(scene: &Scene, subject: &str) -> Check {
+    let checks = scene.film().analysis().checks;
+    let found = checks.into_iter().find(|check| check.subject == subject);
+    found.unwrap_or_else(|| panic!("no check of {subject}"))
+}
+
+#[test]
+fn a_misaligned_partition_between_nearest_and_lowest_is_seen() {
+    let on = |start: &str| {
+        two(vec![
+            fact("stack:ext4", "nearest devices", "loop3"),
+            fact("stack:ext4", "devices", "loop3, sda1, sda"),
+            fact("stack:ext4", "lowest visible devices", "sda"),
+            fact("device:loop3", "device", "loop3"),
+            fact("device:sda1", "device", "sda1"),
+            fact("device:sda1", "partition start bytes", start),
+            fact("device:sda", "device", "sda"),
+        ])
+    };
+    let askew = line(&on("32256"), "alignment");
+    assert_eq!(askew.status, Status::Suspect);
+    assert!(askew.figure.contains("sda1 begins at byte 32256"), "{}", askew.figure);
+    assert_eq!(line(&on("1048576"), "alignment").status, Status::Valid);
+}
+
+#[test]
+fn options_of_a_devices_geometry_are_nobodys_choice_in_a_directory() {
+    let mounted = |kind: &str, one: &str, other: &str| {
+        let mut scene = scene(vec![actor("a", 1.0), actor("b", 1.1)]);
+        for actor in &mut scene.actors {
+            actor.stack.kind = kind.into();
+        }
+        scene.facts = vec![
+            fact("stack:a", "mount options", one),
+            fact("stack:b", "mount options", other),
+        ];
+        for name in ["a", "b"] {
+            scene.facts.push(fact(&format!("stack:{name}"), "file system", "xfs"));
+        }
+        line(&scene, "mount options").status
+    };
+    let geometry = ("rw,relatime,sunit=128,swidth=256", "rw,relatime,logdev=/dev/x");
+    assert_eq!(mounted("directory", geometry.0, geometry.1), Status::Valid);
+    assert_eq!(
+        mounted("xfs", geometry.0, geometry.1),
+        Status::Note,
+        "the study made them"
+    );
+    assert_eq!(mounted("directory", "rw,noatime", "rw,relatime"), Status::Suspect);
+    assert_eq!(mounted("directory", "rw,nobarrier", "rw,nobarrier"), Status::Suspect);
+    assert_eq!(
+        mounted("directory", "ro,norecovery", "ro,norecovery"),
+        Status::Valid,
+        "it reads no log, and flushes"
+    );
+}
+
+#[test]
+fn memory_within_one_budget_is_alike_only_up_to_a_ratio() {
+    let gib = 1024.0 * 1024.0 * 1024.0;
+    let with = |peak: f64, enforced: f64, cache: f64| {
+        let mut scene = two(Vec::new());
+        scene.extra_of = vec![
+            ("xfs".into(), Measure::MemoryTotalBytesPeak, peak * gib),
+            ("xfs".into(), Measure::MemoryBudgetEnforced, enforced),
+            ("xfs".into(), Measure::EngineCacheBytes, cache * gib),
+        ];
+        line(&scene, "memory alike").status
+    };
+    assert_eq!(with(0.4, 1.0, 0.25), Status::Valid);
+    assert_eq!(
+        with(0.9, 1.0, 0.25),
+        Status::Note,
+        "one budget, and more than twice as much of it"
+    );
+    assert_eq!(with(0.9, 0.0, 0.25), Status::Suspect, "nobody enforced it");
+    assert_eq!(with(0.9, 1.0, 0.75), Status::Suspect, "the engine had another cache");
+    assert_eq!(with(1.2, 1.0, 0.25), Status::Suspect, "it was not kept");
+}
+
+/// The line of the first phase when these measures are recorded on all stacks.
+fn with(measures: &[(Measure, f64)], subject: &str) -> Check {
+    let mut scene = two(Vec::new());
+    scene.extra = measures.to_vec();
+    line(&scene, subject)
+}
+
+#[test]
+fn stolen_time_is_held_against_the_time_that_was_wanted() {
+    // 18 s were busy. Idle processors do not come in.
+    let stolen = |ns: f64| {
+        with(
+            &[(Measure::CpuStealNs, ns), (Measure::CpuStealShare, 0.001)],
+            "stolen CPU",
+        )
+        .status
+    };
+    assert_eq!(stolen(2e9), Status::Suspect);
+    assert_eq!(stolen(0.5e9), Status::Valid);
+    let little = [(Measure::CpuStealNs, 50e6), (Measure::CpuBusyNs, 100e6)];
+    assert_eq!(
+        with(&little, "stolen CPU").status,
+        Status::Valid,
+        "a third, and of five ticks"
+    );
+    assert_eq!(
+        with(&[(Measure::CpuStealShare, 0.3)], "stolen CPU").status,
+        Status::Suspect
+    );
+}
+
+#[test]
+fn a_limit_is_judged_by_its_periods() {
+    let held = |periods: f64| {
+        let all = [
+            (Measure::CpuThrottledPeriodsShare, periods),
+            (Measure::CpuThrottledShare, 0.0),
+        ];
+        with(&all, "throttling").status
+    };
+    assert_eq!((held(0.4), held(0.005)), (Status::Suspect, Status::Valid));
+    let old = [(Measure::CpuThrottledShare, 0.03), (Measure::CpuCores, 16.0)];
+    assert_eq!(
+        with(&old, "throttling").status,
+        Status::Valid,
+        "summed over processors in old files"
+    );
+}
+
+#[test]
+fn a_mirrors_second_copy_is_not_another_processs_write() {
+    let share = |copies: f64, unseen: f64| {
+        let work = 10_000.0 * 20.5;
+        let written = work * (4.0 * 8192.0 + 4096.0) * 2.0;
+        with(
+            &[
+                (Measure::StackDataCopies, copies),
+                (Measure::NearWriteBytes, written * 1.01),
+                (Measure::OthersReadBytes, 0.0),
+                (Measure::OthersWriteBytes, 1e12),
+                (Measure::OthersUnseen, unseen),
+            ],
+            "other processes' I/O",
+        )
+    };
+    assert_eq!(share(2.0, 0.0).status, Status::Valid);
+    assert_eq!(share(1.0, 0.0).status, Status::Suspect);
+    assert!(!share(2.0, 0.0).figure.contains("may be seen"));
+    assert!(share(2.0, 7.0).figure.contains("of those that may be seen"));
+    let nothing = [
+        (Measure::EngineReadBytes, 0.0),
+        (Measure::EngineWriteBytes, 0.0),
+        (Measure::EngineRedoBytes, 0.0),
+        (Measure::OthersReadBytes, 1e12),
+        (Measure::OthersWriteBytes, 1e12),
+    ];
+    let mut scene = two(Vec::new());
+    scene.extra = nothing.to_vec();
+    let checks = scene.film().analysis().checks;
+    assert!(
+        checks.iter().all(|check| check.subject != "other processes' I/O"),
+        "nothing was asked"
+    );
+}
+
+#[test]
+fn a_rate_that_falls_when_sessions_go_home_is_no_level() {
+    let looked_at = |work_loop: &str| {
+        let mut scene = two(Vec::new());
+        scene.phases = vec![(PhaseKind::Open, "paced".into())];
+        scene.settings = vec![Setting {
+            key: "phase.paced.work_loop".into(),
+            value: work_loop.into(),
+            written: true,
+        }];
+        let checks = scene.film().analysis().checks;
+        checks.iter().filter(|check| check.subject == "rate level").count()
+    };
+    assert_eq!((looked_at("0"), looked_at("400")), (2, 0));
+}
+
+#[test]
+fn that_nobody_cut_the_power_is_said_once() {
+    let said = |kinds: &[PhaseKind]| {
+        let mut scene = two(Vec::new());
+        scene.phases = kinds.iter().map(|kind| (*kind, kind.as_str().to_string())).collect();
+        let checks = scene.film().analysis().checks;
+        let mine = checks.into_iter().filter(|check| check.subject == "durability");
+        mine.map(|check| check.status).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&[PhaseKind::Random, PhaseKind::Scan]), [Status::Note]);
+    assert_eq!(said(&[PhaseKind::Random, PhaseKind::PowerCut]), [Status::Valid]);
+}
+
+#[test]
+fn errors_that_devices_counted_are_said_and_that_none_counts_them_is_too() {
+    let found = |measures: &[(Measure, f64)]| {
+        let mut scene = two(Vec::new());
+        scene.extra = measures.to_vec();
+        let checks = scene.film().analysis().checks;
+        let mine = checks.into_iter().filter(|check| check.subject == "device errors");
+        mine.map(|check| (check.phase.is_some(), check.status))
+            .collect::<Vec<_>>()
+    };
+    let observed = (Measure::ClockStepNs, 0.0);
+    assert_eq!(found(&[observed]), [(false, Status::Note)]);
+    assert_eq!(
+        found(&[observed, (Measure::DeviceErrors, 0.0)]),
+        [(true, Status::Valid); 4]
+    );
+    assert_eq!(
+        found(&[observed, (Measure::DeviceErrors, 2.0)]),
+        [(true, Status::Suspect); 4]
+    );
+}
