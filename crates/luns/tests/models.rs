@@ -162,6 +162,49 @@ fn reads_in_sequence_run_at_the_rate_of_their_zone() {
 }
 
 #[test]
+fn writes_in_sequence_run_at_the_rate_of_their_zone_when_they_are_there_in_time() {
+    let bytes = 100 * GIB;
+    for at in [0, bytes / 2, bytes - 512 * MIB] {
+        for (write_cache_bytes, depth) in [(16 * MIB, 1), (16 * MIB, 8), (0, 4)] {
+            let parameters = HddParameters {
+                write_cache_bytes,
+                ..disk()
+            };
+            let mut hdd = Hdd::new(parameters, bytes);
+            let seen = closed(&mut hdd, depth, 2_000, 0, |nth| write(at + nth * 131_072, 131_072));
+            // By the end the cache is full and takes what the platter does.
+            let seconds = (seen.order[1_999].at - seen.order[500].at) as f64 / 1e9;
+            let rate = 1_499.0 * 131_072.0 / seconds;
+            near(rate, hdd.geometry().rate(at), 0.02, "bytes a second");
+            assert_eq!(hdd.counters().seeks, u64::from(at > 0), "the arm goes there and stays");
+        }
+    }
+    // One at a time without a cache each comes when its place has just passed.
+    let mut hdd = Hdd::new(disk(), bytes);
+    let seen = closed(&mut hdd, 1, 500, 0, |nth| write(nth * 8192, 8192));
+    near(seen.latency, 60.0 / 7200.0, 0.02, "a turn each");
+}
+
+#[test]
+fn a_write_settles_by_how_far_the_arm_has_come() {
+    let slow = |settle: u64, track: u64| HddParameters {
+        write_settle_ns: settle,
+        write_settle_track_ns: track,
+        ..disk()
+    };
+    let arm = |parameters: HddParameters, asks: &[Ask]| {
+        let mut hdd = Hdd::new(parameters, 100 * GIB);
+        closed(&mut hdd, 1, asks.len() - 1, 0, |nth| asks[nth as usize]);
+        hdd.counters().seek_ns
+    };
+    let far = [write(50 * GIB, 8192), read(0, 8192)];
+    assert_eq!(arm(slow(1_000_000, 0), &far) - arm(slow(0, 0), &far), 1_000_000);
+    // Stays where it has read, and then where it has written.
+    let near = [read(0, 8192), write(8192, 8192), write(65_536, 8192), read(0, 8192)];
+    assert_eq!(arm(slow(1_000_000, 210_000), &near), 210_000);
+}
+
+#[test]
 fn two_scans_at_a_time_cost_a_disk_most_of_its_rate() {
     let mut hdd = Hdd::new(disk(), 100 * GIB);
     let alone = closed(&mut hdd, 1, 500, 0, |nth| read(nth * 131_072, 131_072)).rate;

@@ -218,6 +218,7 @@ const HDD: &[Spec] = specs! {
     "seek_average", Time, 0, SECOND, "mean seek over all pairs of tracks";
     "seek_full", Time, 0, SECOND, "seek from edge to edge";
     "write_settle", Time, 0, SECOND, "what positioning for a write takes more";
+    "write_settle_track", Time, 0, SECOND, "the same when the arm goes to the next track or stays where it has read";
     "bus_rate", ByteRate, 1e5, 1e12, "rate between host and disk";
     "overhead", Time, 0, SECOND, "time of a command before anything moves";
     "read_ahead", Bytes, 0, 1u64 << 30, "bytes read ahead of a sequence";
@@ -311,6 +312,7 @@ const PRESETS: &[DevicePreset] = &[
             7.5e6,
             17.06e6,
             1e6,
+            210e3,
             600e6,
             200e3,
             2.0 * MIB,

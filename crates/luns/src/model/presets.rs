@@ -77,6 +77,7 @@ pub fn hdd_preset(name: &str) -> Option<HddParameters> {
             full_ns: 17_060_000,
         },
         write_settle_ns: 1_000_000,
+        write_settle_track_ns: 210_000,
         bus_rate: 600e6,
         overhead_ns: 200_000,
         ahead_bytes: 2 << 20,
