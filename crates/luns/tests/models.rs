@@ -345,6 +345,39 @@ fn large_requests_pay_for_their_pieces_and_bytes_have_a_limit_of_their_own() {
 }
 
 #[test]
+fn a_volume_without_burst_lets_a_twentieth_of_a_second_through_at_once() {
+    for (name, rate) in [("gp3", 125 * MIB), ("gp2-100", 128 * MIB)] {
+        let parameters = VolumeParameters {
+            read: Latency::constant(500_000),
+            ..volume_preset(name).unwrap()
+        };
+        let mut volume = Volume::new(parameters, 1);
+        for id in 0..400 {
+            volume.submit(
+                0,
+                Ask {
+                    id,
+                    ..read(id * 262_144, 262_144)
+                },
+            );
+        }
+        let mut done = Vec::new();
+        volume.advance(u64::MAX, &mut done);
+        let at_once = done.iter().filter(|answer| answer.at == 500_000).count() as u64;
+        assert_eq!(at_once, rate / 20 / 262_144, "{name}");
+        let seconds = (400 - at_once) as f64 * 262_144.0 / rate as f64;
+        near(done[399].at as f64 / 1e9, seconds, 0.01, name);
+    }
+}
+
+#[test]
+fn a_disk_by_name_has_the_bytes_a_track_of_its_manual() {
+    let disk = Hdd::new(disk(), GIB);
+    let scan = disk.geometry().passing_ns(0, GIB) as f64 / 1e9;
+    near(GIB as f64 / scan / 120.0, 732_998.0, 0.01, "bytes a turn");
+}
+
+#[test]
 fn a_burst_ends_where_the_documentation_says() {
     // 5.4 million requests of credit at 3,000 a second with 300 coming in: 2,000 s (the documented 30 minutes leave those out).
     let mut volume = Volume::new(volume_preset("gp2-100").unwrap(), 1);

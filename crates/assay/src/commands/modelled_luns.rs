@@ -95,8 +95,14 @@ mod tests {
             };
             assert!(same, "{} differs", preset.name);
         }
-        let ours: Vec<&str> = plan::presets().iter().map(|p| p.name).collect();
-        let theirs: Vec<&str> = luns::model::presets().iter().map(|p| p.name).collect();
-        assert_eq!(ours, theirs);
+        let ours: Vec<[&str; 4]> = plan::presets()
+            .iter()
+            .map(|p| [p.name, p.model.word(), p.what, p.source])
+            .collect();
+        let theirs: Vec<[&str; 4]> = luns::model::presets()
+            .iter()
+            .map(|p| [p.name, p.model, p.what, p.source])
+            .collect();
+        assert_eq!(ours, theirs, "in words too");
     }
 }
