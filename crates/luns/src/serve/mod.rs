@@ -10,6 +10,7 @@ mod faults;
 mod files;
 mod reduction;
 mod unflushed;
+mod window;
 
 pub use clockwork::{LATE_NS, Punctuality};
 pub use faults::{LunFault, Wrong};
@@ -74,7 +75,7 @@ impl Served {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             running.run();
         });
-        let window = files::Window::new(files.clone(), clockwork.clone());
+        let window = window::Window::new(files.clone(), clockwork.clone());
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName("assay-luns".into()),
