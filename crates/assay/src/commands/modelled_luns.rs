@@ -35,6 +35,9 @@ pub(super) fn words(study: &Study) -> String {
                 Err(error) => line(format!("refused: {error:#}")),
             }
         }
+        if let Some(why) = device_service::not_warmed(set) {
+            line(format!("read into memory before the phases: {why}"));
+        }
         line(format!(
             "a power cut may lose {} of each LUN until flushed",
             device.volatile
