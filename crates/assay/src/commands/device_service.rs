@@ -21,6 +21,12 @@ const THREADS: usize = 8;
 const REDUCTION_BLOCK: u32 = 8192;
 
 pub(crate) fn serve() -> Result<(), Failure> {
+    // Hardware does not go on without one of its parts: when a thread panics the process ends, and the kernel fails what waits for it.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        usual(panic);
+        std::process::abort();
+    }));
     luns::serve::become_hardware();
     let mut lines = BufReader::new(std::io::stdin()).lines();
     let Some(Ok(first)) = lines.next() else {
@@ -133,7 +139,10 @@ fn start(order: &Value) -> anyhow::Result<Served> {
 
 fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
     Ok(match order["do"].as_str().unwrap_or_default() {
-        "live" => json!({ "ok": true }),
+        "live" => {
+            anyhow::ensure!(served.runs(), "the clock of its model has stopped");
+            json!({ "ok": true })
+        }
         "count" => counted(served),
         "warm" => {
             let most_bytes = number(order, "most_bytes");

@@ -20,8 +20,10 @@ use targets::Memory;
 
 /// Direct I/O below goes in multiples of this.
 pub(super) const BLOCK: u64 = 4096;
-/// A request of the kernel is at most this long; a block more at each end for one that is not aligned.
-const BUFFER: u64 = (1 << 20) + 2 * BLOCK;
+/// A request of the kernel is at most this long.
+pub(super) const WRITE_MAX: u32 = 1 << 20;
+/// A block more at each end for one that is not aligned.
+const BUFFER: u64 = WRITE_MAX as u64 + 2 * BLOCK;
 
 /// A read is tried so often while writes go home beside it; then they wait.
 const TRIES: usize = 4;

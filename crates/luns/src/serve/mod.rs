@@ -114,6 +114,11 @@ impl Served {
         self.files.warm(most_bytes);
     }
 
+    /// Whether answers still go out.
+    pub fn runs(&self) -> bool {
+        self.runner.as_ref().is_some_and(|runner| !runner.is_finished())
+    }
+
     /// What the model did.
     pub fn counters(&self) -> Counters {
         self.clockwork.counters()

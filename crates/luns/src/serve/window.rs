@@ -4,7 +4,7 @@
 //! before the model's time, and a flush that ends here.
 
 use super::clockwork::{Clockwork, Reply};
-use super::files::{BLOCK, Files, name};
+use super::files::{BLOCK, Files, WRITE_MAX, name};
 use crate::model::{Ask, Command};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
@@ -91,6 +91,8 @@ impl Filesystem for Window {
         // Without it the kernel waits for each direct read before it sends the next, and the model sees a queue of one.
         let asynchronous = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         asynchronous.map_err(|_| std::io::Error::from(std::io::ErrorKind::Unsupported))?;
+        // Longer requests would not fit a buffer.
+        let _ = config.set_max_write(WRITE_MAX);
         for set in [KernelConfig::set_max_background, KernelConfig::set_congestion_threshold] {
             if let Err(nearest) = set(config, IN_BACKGROUND) {
                 let _ = set(config, nearest);
