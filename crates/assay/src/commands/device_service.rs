@@ -155,7 +155,12 @@ fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
         }
         "lose" => {
             let seed = number(order, "seed");
-            let (held, lost) = while_busy(BUSY_EVERY, say_busy, || served.lose(seed))?;
+            let sector = u32::try_from(number(order, "sector_bytes")).context("a size of sectors")?;
+            anyhow::ensure!(
+                sector > 0 && sector.is_multiple_of(512),
+                "no device has sectors of {sector} bytes"
+            );
+            let (held, lost) = while_busy(BUSY_EVERY, say_busy, || served.lose(seed, sector))?;
             json!({ "held": held, "lost": lost })
         }
         "restore power" => {

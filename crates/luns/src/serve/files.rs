@@ -368,13 +368,14 @@ impl Files {
         }
     }
 
-    /// What lay unflushed when the power stopped is lost in part, by `seed`. Bytes that lay there, and bytes lost.
-    pub(super) fn lose(&self, seed: u64) -> Result<(u64, u64), LunError> {
+    /// What lay unflushed when the power stopped is lost in part, by `seed` and by sectors of so many bytes. Bytes that lay there,
+    /// and bytes lost.
+    pub(super) fn lose(&self, seed: u64, sector_bytes: u32) -> Result<(u64, u64), LunError> {
         let (mut held, mut left) = (0, 0);
         for (nth, lun) in self.luns.iter().enumerate() {
             let mut unflushed = locked(&lun.unflushed);
             held += unflushed.bytes();
-            let kept = unflushed.cut(seed ^ (nth as u64) << 32);
+            let kept = unflushed.cut(seed ^ (nth as u64) << 32, sector_bytes);
             drop(unflushed);
             left += kept.iter().map(|p| p.bytes.len() as u64).sum::<u64>();
             self.put(nth as u16, &kept)

@@ -145,10 +145,11 @@ impl Served {
     }
 
     /// The power fails: from now on every request is an error, and of what was not flushed an arbitrary part, by `seed`, is in
-    /// the LUN files. Gives the bytes that were unflushed and those of them that are lost.
-    pub fn cut_power(&self, seed: u64) -> Result<(u64, u64), LunError> {
+    /// the LUN files; a sector, of as many bytes as whatever stands on the LUNs was told, is there or not as a whole. Gives the bytes
+    /// that were unflushed and those of them that are lost.
+    pub fn cut_power(&self, seed: u64, sector_bytes: u32) -> Result<(u64, u64), LunError> {
         self.stop_power();
-        self.lose(seed)
+        self.lose(seed, sector_bytes)
     }
 
     /// The first half of [`Served::cut_power`], so that several services can lose their power at one moment.
@@ -157,8 +158,8 @@ impl Served {
     }
 
     /// The second half.
-    pub fn lose(&self, seed: u64) -> Result<(u64, u64), LunError> {
-        self.files.lose(seed)
+    pub fn lose(&self, seed: u64, sector_bytes: u32) -> Result<(u64, u64), LunError> {
+        self.files.lose(seed, sector_bytes)
     }
 
     /// From now on these faults hold, and no others.

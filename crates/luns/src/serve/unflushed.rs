@@ -1,7 +1,7 @@
 //! A volatile write cache: what was written and not flushed lies here, and a power cut loses an arbitrary part of it.
 //!
 //! Takes writes by sector, gives reads what was written last, hands over the oldest when it is to go home: it stays here until whoever took
-//! it says that it is there. A cut keeps, for each write by itself, all of it, none of it, or some of its sectors. Prevents: a device that is
+//! it says that it is there. A cut keeps, for each write by itself, all of it, none of it, or some of its sectors, as large as the device says that its sectors are. Prevents: a device that is
 //! called volatile and whose bytes were on the disk all along, and a write that is lost because storing it failed.
 
 use rand_core::{Rng, SeedableRng};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// So many of the writes that went home are remembered.
 const RECENT: usize = 64;
 
-/// What is lost or kept as a whole.
+/// The smallest write.
 pub const SECTOR_BYTES: u64 = 512;
 
 struct Write {
@@ -130,8 +130,11 @@ impl Unflushed {
         self.recent.push_back((write.offset, write.bytes.len() as u64));
     }
 
-    /// The power fails: takes out everything and gives what arrived, an arbitrary part by `seed`, in the order of writing.
-    pub fn cut(&mut self, seed: u64) -> Vec<Piece> {
+    /// The power fails: takes out everything and gives what arrived, an arbitrary part by `seed`, in the order of writing. A
+    /// sector of `sector_bytes`, a multiple of [`SECTOR_BYTES`], is kept or lost as a whole.
+    pub fn cut(&mut self, seed: u64, sector_bytes: u32) -> Vec<Piece> {
+        let sector = u64::from(sector_bytes);
+        assert!(sector > 0 && sector.is_multiple_of(SECTOR_BYTES), "whole sectors");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut kept = Vec::new();
         self.newest.clear();
@@ -150,14 +153,15 @@ impl Unflushed {
                 _ => {
                     // Sectors side by side are one piece: each piece is a write to the file below.
                     let mut from = None;
-                    let end = write.bytes.len();
-                    for at in (0..end).step_by(SECTOR_BYTES as usize) {
+                    let (mut at, end) = (0, write.bytes.len());
+                    while at < end {
                         let keeps = rng.next_u64().is_multiple_of(2);
                         if keeps {
                             from.get_or_insert(at);
                         } else if let Some(from) = from.take() {
                             kept.push(piece(from, write.bytes[from..at].into()));
                         }
+                        at += (sector - (write.offset + at as u64) % sector) as usize;
                     }
                     if let Some(from) = from {
                         kept.push(piece(from, write.bytes[from..].into()));
@@ -235,7 +239,7 @@ mod tests {
         let mut whole = 0;
         let mut torn = 0;
         let mut cache = fill();
-        let kept = cache.cut(5);
+        let kept = cache.cut(5, 512);
         for nth in 0..200u64 {
             let bytes: usize = kept
                 .iter()
@@ -249,6 +253,21 @@ mod tests {
         assert!(whole > 20 && torn > 50 && lost > 20, "{whole} {torn} {lost}");
         assert_eq!((cache.bytes(), cache.gone()), (0, 200));
         assert!(cache.went_since(199, 1 << 40, 512), "nobody knows what");
-        assert_eq!(kept, fill().cut(5), "the same seed loses the same");
+        assert_eq!(kept, fill().cut(5, 512), "the same seed loses the same");
+    }
+
+    #[test]
+    fn nothing_is_torn_inside_a_sector_of_the_device() {
+        let mut cache = Unflushed::default();
+        for nth in 0..200u64 {
+            cache.write(0, nth * 32_768 + 1024, &[nth as u8; 16_384]);
+        }
+        let kept = cache.cut(5, 4096);
+        let edges = kept.iter().flat_map(|p| [p.offset, p.offset + p.bytes.len() as u64]);
+        let inside = edges.filter(|at| !at.is_multiple_of(4096));
+        // Where the write itself begins and ends inside one.
+        assert!(inside.into_iter().all(|at| matches!(at % 32_768, 1024 | 17_408)));
+        let parts = |nth: u64| kept.iter().filter(|p| p.offset / 32_768 == nth).count();
+        assert!((0..200).filter(|nth| parts(*nth) > 1).count() > 20);
     }
 }

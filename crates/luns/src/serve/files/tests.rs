@@ -137,7 +137,7 @@ fn reads_see_what_was_acknowledged_and_a_cut_spares_what_was_flushed() {
             std::thread::sleep(Duration::from_micros(500 + rng(4).next_u64() % 4_000));
             files.stop_power();
         });
-        let of_cut = files.lose(round).unwrap();
+        let of_cut = files.lose(round, 512).unwrap();
         (held, lost) = (held + of_cut.0, lost + of_cut.1);
         files.restore_power();
         let mut durable = locked(&told.durable);
@@ -202,7 +202,7 @@ fn a_flush_that_a_cut_came_into_is_never_acknowledged() {
         }
         // As if the flush had slept through all of it.
         files.power.fetch_or(1, Ordering::SeqCst);
-        locked(&files.luns[0].unflushed).cut(1);
+        locked(&files.luns[0].unflushed).cut(1, 512);
         files.restore_power();
         drop(going);
         assert!(flush.join().unwrap().is_err());
