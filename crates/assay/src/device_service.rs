@@ -5,7 +5,7 @@
 //! for it.
 
 use anyhow::{Context, anyhow};
-use plan::Device;
+use plan::{Device, DeviceModel, LunSet, LunSource};
 use serde_json::{Value, json};
 use stacks::{Journal, Undo};
 use std::io::{BufRead, BufReader, Write};
@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Longest wait for an answer.
+/// Longest wait for an answer, or for the word that it takes longer.
 const ANSWER: Duration = Duration::from_secs(15);
+/// Longest wait for an answer that takes longer: as much as is read or written at an order passes on a slow disk.
+const BUSY: Duration = Duration::from_secs(30 * 60);
 /// How often it is asked whether it is there.
 const PULSE: Duration = Duration::from_millis(500);
 
@@ -34,8 +36,39 @@ struct Line {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<String>,
+    /// Longest wait for a word.
+    patience: Duration,
     /// Why we ended it.
     why: Option<String>,
+}
+
+/// What a service says every [`BUSY_EVERY`] while an order takes its time.
+pub(crate) const BUSY_LINE: &str = r#"{"busy":true}"#;
+/// How often it says so.
+pub(crate) const BUSY_EVERY: Duration = Duration::from_secs(2);
+
+/// More than this would not stay in memory on an ordinary machine.
+const WARM_BYTES_MAX: u64 = 4 << 30;
+
+/// The order to read what a model plays from memory.
+pub(crate) fn warm() -> Value {
+    json!({ "do": "warm", "most_bytes": WARM_BYTES_MAX })
+}
+
+/// Why the files of a set are not read into memory before the phases; `None`: they are, or need not be.
+pub(crate) fn not_warmed(set: &LunSet) -> Option<String> {
+    let device = set.device.as_ref()?;
+    let LunSource::Files { count, size, .. } = &set.source else {
+        return None;
+    };
+    let bytes = u64::from(*count).saturating_mul(size.0);
+    (device.model != DeviceModel::Plain && bytes > WARM_BYTES_MAX).then(|| {
+        format!(
+            "no: {} are more than {}, and the disk below is seen where it is slower than the model",
+            plan::Bytes(bytes),
+            plan::Bytes(WARM_BYTES_MAX)
+        )
+    })
 }
 
 impl Service {
@@ -84,6 +117,7 @@ impl Service {
                 to: child.stdin.take(),
                 child,
                 from,
+                patience: ANSWER,
                 why: None,
             })),
         };
@@ -138,16 +172,51 @@ impl Line {
     fn ask(&mut self, order: &Value) -> Option<String> {
         let to = self.to.as_mut()?;
         let sent = writeln!(to, "{order}").and_then(|()| to.flush());
-        let answer = sent.ok().and_then(|()| self.from.recv_timeout(ANSWER).ok());
+        let answer = sent.ok().and_then(|()| self.answer());
         if answer.is_none() {
-            if matches!(self.child.try_wait(), Ok(None)) {
-                self.why = Some(format!("it did not answer for {} s and was ended", ANSWER.as_secs()));
-            }
-            // The kernel then fails what waits for it.
-            let _ = self.child.kill();
-            self.to = None;
+            let waited = self.patience.as_secs();
+            self.end(format!("it did not answer for {waited} s and was ended"));
         }
         answer
+    }
+
+    /// The next word that is an answer.
+    fn answer(&self) -> Option<String> {
+        let began = Instant::now();
+        loop {
+            let said = self.from.recv_timeout(self.patience).ok()?;
+            if said != BUSY_LINE {
+                return Some(said);
+            }
+            if began.elapsed() > BUSY {
+                return None;
+            }
+        }
+    }
+
+    /// Asks whether it is there and all of it works; false: it is ended.
+    fn lives(&mut self) -> bool {
+        if self.to.is_none() {
+            return false;
+        }
+        let Some(answer) = self.ask(&json!({ "do": "live" })) else {
+            return false;
+        };
+        let told: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let wrong = told["error"].as_str();
+        if let Some(wrong) = wrong {
+            self.end(format!("it was ended: {wrong}"));
+        }
+        wrong.is_none()
+    }
+
+    /// Ends it, for a reason if it has not ended by itself: the kernel then fails what waits for it.
+    fn end(&mut self, why: String) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.why = Some(why);
+        }
+        let _ = self.child.kill();
+        self.to = None;
     }
 
     fn ended(&mut self) -> String {
@@ -181,7 +250,7 @@ fn watch(line: Weak<Mutex<Line>>) {
             let Some(line) = line.upgrade() else { return };
             // Whoever has it asks already.
             let Ok(mut line) = line.try_lock() else { continue };
-            if line.to.is_none() || line.ask(&json!({ "do": "live" })).is_none() {
+            if !line.lives() {
                 return;
             }
         }
@@ -221,4 +290,54 @@ pub(crate) fn unable() -> Option<(String, String)> {
         );
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line to a shell that plays a service.
+    fn line(script: &str, patience: Duration) -> Line {
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Line {
+            to: child.stdin.take(),
+            from: lines(child.stdout.take().unwrap()),
+            child,
+            patience,
+            why: None,
+        }
+    }
+
+    #[test]
+    fn who_is_busy_is_waited_for_and_who_says_nothing_is_ended() {
+        let script =
+            format!("read order; for n in 1 2 3; do echo '{BUSY_LINE}'; done; echo '{{\"ok\":true}}'; read order");
+        let mut busy = line(&script, Duration::from_secs(60));
+        assert_eq!(busy.ask(&warm()).as_deref(), Some("{\"ok\":true}"));
+        assert!(matches!(busy.child.try_wait(), Ok(None)));
+        busy.end(String::new());
+        busy.ended();
+        let mut silent = line("exec sleep 100", Duration::from_millis(50));
+        assert_eq!(silent.ask(&warm()), None);
+        assert!(silent.ended().contains("did not answer"), "{:?}", silent.why);
+    }
+
+    #[test]
+    fn who_says_that_it_does_not_work_any_more_is_ended() {
+        let mut whole = line("read order; echo '{\"ok\":true}'; read order", Duration::from_secs(60));
+        assert!(whole.lives());
+        whole.end(String::new());
+        whole.ended();
+        let mut half = line(
+            "read order; echo '{\"error\":\"its clock has stopped\"}'; read order",
+            Duration::from_secs(60),
+        );
+        assert!(!half.lives());
+        assert!(half.ended().contains("its clock has stopped"), "{:?}", half.why);
+    }
 }

@@ -50,8 +50,12 @@ impl<'a> Power<'a> {
     /// What was not flushed is lost in part, by `seed`; then the LUNs are there again. Bytes that were unflushed, and bytes lost.
     pub(crate) fn lose_and_restore(&self, seed: u64) -> anyhow::Result<(u64, u64)> {
         let (mut held, mut lost) = (0, 0);
+        // Whoever stands on the files themselves is told of no sectors larger than the smallest.
+        let sectors = self.loops.iter().filter_map(|number| luns::sector_bytes(*number));
+        let sector_bytes = sectors.min().unwrap_or(luns::serve::SECTOR_BYTES as u32);
         for (nth, service) in self.services.iter().enumerate() {
-            let answer = service.ask(&json!({ "do": "lose", "seed": seed ^ (nth as u64) << 16 }))?;
+            let seed = seed ^ (nth as u64) << 16;
+            let answer = service.ask(&json!({ "do": "lose", "seed": seed, "sector_bytes": sector_bytes }))?;
             held += answer["held"].as_u64().context("bytes")?;
             lost += answer["lost"].as_u64().context("bytes")?;
             service.ask(&json!({ "do": "restore power" }))?;

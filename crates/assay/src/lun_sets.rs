@@ -90,6 +90,10 @@ impl LunSets {
         for set in &study.luns {
             if let Some(device) = &set.device {
                 sets.model(study, &set.name, device)?;
+                if let Some(why) = device_service::not_warmed(set) {
+                    let fact = ("read into memory before the phases".to_string(), why);
+                    sets.facts.push((format!("lun:{}", set.name), vec![fact]));
+                }
             }
             let made = match &set.source {
                 LunSource::Files { count, size, dir } => {
@@ -323,7 +327,7 @@ impl LunSets {
     /// What models play from memory lies there again, after caches were dropped.
     pub(crate) fn warm(&self, stack: &Stack) -> anyhow::Result<()> {
         for service in self.services_of(stack) {
-            service.ask(&serde_json::json!({ "do": "warm" }))?;
+            service.ask(&device_service::warm())?;
         }
         Ok(())
     }

@@ -7,7 +7,10 @@ mod rig;
 use ledger::{Ledger, Measure};
 use rig::{Rig, Running};
 use rustix::process::{Pid, Signal, kill_process};
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn study(dir: &Path, model: &str, time: &str) -> String {
@@ -41,6 +44,34 @@ time = "{time}"
 "#,
         dir.display()
     )
+}
+
+/// A panic of any thread ends the process as a whole: here one of the first, for a device that cannot be.
+#[test]
+fn a_service_that_panics_is_gone() {
+    let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let lun = dir.path().join("lun");
+    std::fs::write(&lun, vec![0; 8192]).expect("a file");
+    let mut service = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .arg("device-service")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program");
+    let mut orders = service.stdin.take().expect("its orders");
+    writeln!(
+        orders,
+        r#"{{"model":"ssd","luns":["{}"],"parameters":{{}}}}"#,
+        lun.display()
+    )
+    .expect("an order");
+    let status = service.wait().expect("its end");
+    assert_eq!(
+        status.signal(),
+        Some(rustix::process::Signal::ABORT.as_raw()),
+        "{status}"
+    );
 }
 
 const VOLUME: &str = "preset = \"gp3\"\nparameters = { iops = 200, read_median = \"10ms\", read_p99 = \"12ms\" }";

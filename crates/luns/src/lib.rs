@@ -20,5 +20,5 @@ mod sysfs;
 pub use error::{DeviceRefusal, LunError};
 pub use file::{LunFile, check_space, check_whole, create_file, rewrite};
 pub use inspect::{DeviceFacts, device_facts, differences, inspect_device};
-pub use loops::{LoopDevice, attach, detach, find_by_backing, forget, say_rotational};
+pub use loops::{LoopDevice, attach, detach, find_by_backing, forget, say_rotational, sector_bytes};
 pub use signature::{MARKER, Signature, signatures};

@@ -63,6 +63,11 @@ pub fn attach(path: &Path) -> Result<LoopDevice, LunError> {
     finish(path, number)
 }
 
+/// Bytes of a sector of loop device `number`; `None`: there is no such device.
+pub fn sector_bytes(number: u32) -> Option<u32> {
+    Some(describe(number).logical_block).filter(|bytes| *bytes > 0)
+}
+
 /// Lets a loop device say of itself that it turns, as a disk does; file systems look at it. A kernel that won't hear it goes without.
 pub fn say_rotational(number: u32) {
     let _ = std::fs::write(format!("/sys/block/loop{number}/queue/rotational"), "1");

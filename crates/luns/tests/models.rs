@@ -162,6 +162,49 @@ fn reads_in_sequence_run_at_the_rate_of_their_zone() {
 }
 
 #[test]
+fn writes_in_sequence_run_at_the_rate_of_their_zone_when_they_are_there_in_time() {
+    let bytes = 100 * GIB;
+    for at in [0, bytes / 2, bytes - 512 * MIB] {
+        for (write_cache_bytes, depth) in [(16 * MIB, 1), (16 * MIB, 8), (0, 4)] {
+            let parameters = HddParameters {
+                write_cache_bytes,
+                ..disk()
+            };
+            let mut hdd = Hdd::new(parameters, bytes);
+            let seen = closed(&mut hdd, depth, 2_000, 0, |nth| write(at + nth * 131_072, 131_072));
+            // By the end the cache is full and takes what the platter does.
+            let seconds = (seen.order[1_999].at - seen.order[500].at) as f64 / 1e9;
+            let rate = 1_499.0 * 131_072.0 / seconds;
+            near(rate, hdd.geometry().rate(at), 0.02, "bytes a second");
+            assert_eq!(hdd.counters().seeks, u64::from(at > 0), "the arm goes there and stays");
+        }
+    }
+    // One at a time without a cache each comes when its place has just passed.
+    let mut hdd = Hdd::new(disk(), bytes);
+    let seen = closed(&mut hdd, 1, 500, 0, |nth| write(nth * 8192, 8192));
+    near(seen.latency, 60.0 / 7200.0, 0.02, "a turn each");
+}
+
+#[test]
+fn a_write_settles_by_how_far_the_arm_has_come() {
+    let slow = |settle: u64, track: u64| HddParameters {
+        write_settle_ns: settle,
+        write_settle_track_ns: track,
+        ..disk()
+    };
+    let arm = |parameters: HddParameters, asks: &[Ask]| {
+        let mut hdd = Hdd::new(parameters, 100 * GIB);
+        closed(&mut hdd, 1, asks.len() - 1, 0, |nth| asks[nth as usize]);
+        hdd.counters().seek_ns
+    };
+    let far = [write(50 * GIB, 8192), read(0, 8192)];
+    assert_eq!(arm(slow(1_000_000, 0), &far) - arm(slow(0, 0), &far), 1_000_000);
+    // Stays where it has read, and then where it has written.
+    let near = [read(0, 8192), write(8192, 8192), write(65_536, 8192), read(0, 8192)];
+    assert_eq!(arm(slow(1_000_000, 210_000), &near), 210_000);
+}
+
+#[test]
 fn two_scans_at_a_time_cost_a_disk_most_of_its_rate() {
     let mut hdd = Hdd::new(disk(), 100 * GIB);
     let alone = closed(&mut hdd, 1, 500, 0, |nth| read(nth * 131_072, 131_072)).rate;
@@ -299,6 +342,39 @@ fn large_requests_pay_for_their_pieces_and_bytes_have_a_limit_of_their_own() {
     let mut volume = Volume::new(limits(&[(3000.0, 1.0)], &[(100e6, 1e6)]), 1);
     let seen = closed(&mut volume, 8, 5_000, 0, |_| read(0, 131_072));
     near(seen.rate * 131_072.0, 100e6, 0.01, "bytes a second");
+}
+
+#[test]
+fn a_volume_without_burst_lets_a_twentieth_of_a_second_through_at_once() {
+    for (name, rate) in [("gp3", 125 * MIB), ("gp2-100", 128 * MIB)] {
+        let parameters = VolumeParameters {
+            read: Latency::constant(500_000),
+            ..volume_preset(name).unwrap()
+        };
+        let mut volume = Volume::new(parameters, 1);
+        for id in 0..400 {
+            volume.submit(
+                0,
+                Ask {
+                    id,
+                    ..read(id * 262_144, 262_144)
+                },
+            );
+        }
+        let mut done = Vec::new();
+        volume.advance(u64::MAX, &mut done);
+        let at_once = done.iter().filter(|answer| answer.at == 500_000).count() as u64;
+        assert_eq!(at_once, rate / 20 / 262_144, "{name}");
+        let seconds = (400 - at_once) as f64 * 262_144.0 / rate as f64;
+        near(done[399].at as f64 / 1e9, seconds, 0.01, name);
+    }
+}
+
+#[test]
+fn a_disk_by_name_has_the_bytes_a_track_of_its_manual() {
+    let disk = Hdd::new(disk(), GIB);
+    let scan = disk.geometry().passing_ns(0, GIB) as f64 / 1e9;
+    near(GIB as f64 / scan / 120.0, 732_998.0, 0.01, "bytes a turn");
 }
 
 #[test]

@@ -20,6 +20,7 @@ struct Bench {
     served: Option<Served>,
     number: Option<u32>,
     device: PathBuf,
+    sector_bytes: u32,
     dir: tempfile::TempDir,
     _turn: File,
 }
@@ -63,6 +64,7 @@ impl Bench {
             served: Some(served),
             number: Some(device.number),
             device: device.path,
+            sector_bytes: device.logical_block,
             dir,
             _turn: turn,
         })
@@ -183,7 +185,7 @@ fn a_write_with_fua_is_below_when_it_is_done() {
     );
     assert_eq!(bench.served().unflushed_bytes(), 0);
     assert_eq!(bench.below(5 * 8192, 8192), [9; 8192]);
-    let (_, lost) = bench.served().cut_power(11).unwrap();
+    let (_, lost) = bench.served().cut_power(11, bench.sector_bytes).unwrap();
     assert_eq!(lost, 0);
     bench.served().restore_power();
     assert_eq!(read(&plain, 5), 9);
@@ -242,7 +244,7 @@ fn a_power_cut_keeps_what_was_flushed_and_loses_of_the_rest() {
     assert_eq!(bench.below(60 * 8192, 8192), [1; 8192], "not yet in the file");
     assert_eq!(read(&file, 60), 2, "and read all the same");
     assert_eq!(bench.served().unflushed_bytes(), 100 * 8192);
-    let (held, lost) = bench.served().cut_power(3).unwrap();
+    let (held, lost) = bench.served().cut_power(3, bench.sector_bytes).unwrap();
     assert_eq!(held, 100 * 8192);
     assert!(lost > held / 5 && lost < held * 4 / 5, "{lost} of {held}");
     assert!(
@@ -259,6 +261,11 @@ fn a_power_cut_keeps_what_was_flushed_and_loses_of_the_rest() {
         let new = sectors.iter().filter(|s| **s == 2).count();
         let old = if nth < 100 { 1 } else { 0xee };
         assert!(sectors.iter().all(|s| *s == 2 || *s == old), "page {nth}: {sectors:?}");
+        let mut whole = sectors.chunks(bench.sector_bytes as usize / 512);
+        assert!(
+            whole.all(|s| s.iter().all(|part| *part == s[0])),
+            "page {nth} is torn in a sector: {sectors:?}"
+        );
         if nth < 50 {
             assert_eq!(new, 0, "page {nth} was flushed");
         } else {

@@ -12,13 +12,16 @@ use std::path::{Path, PathBuf};
 /// `PF_KTHREAD` of `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// By process and its start.
+type Others = BTreeMap<(u32, u64), Other>;
+
 /// Counters at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Neighbours {
     /// Processor time of the family.
     pub family: Option<FamilyCpu>,
     /// Every other process by number and start. `None`: not to be seen.
-    others: Option<BTreeMap<(u32, u64), Other>>,
+    others: Option<Others>,
     /// Other processes whose bytes are closed to this one.
     unseen: u64,
     /// How the family's group and those above it were held back by limits on processor time.
@@ -148,7 +151,7 @@ impl Neighbours {
 
 /// Bytes that processes moved in one direction. A process that ended in between leaves its whole life to the parent that waited for it: what
 /// was counted of it before is taken off there again, or off the next above that is still there.
-fn moved_since(now: &BTreeMap<(u32, u64), Other>, before: &BTreeMap<(u32, u64), Other>, way: usize) -> u64 {
+fn moved_since(now: &Others, before: &Others, way: usize) -> u64 {
     let living: BTreeMap<u32, (u32, u64)> = now.keys().map(|key| (key.0, *key)).collect();
     let were: BTreeMap<u32, u32> = before.iter().map(|(key, one)| (key.0, one.parent)).collect();
     let mut left: BTreeMap<(u32, u64), u64> = BTreeMap::new();
@@ -203,7 +206,7 @@ fn processes(root: &Root) -> Vec<Process> {
 }
 
 /// Bytes of all processes but a family's, as far as they may be seen (`None` when none may), and how many may not.
-fn others(root: &Root, processes: &[Process], family: &[u32]) -> (Option<BTreeMap<(u32, u64), Other>>, u64) {
+fn others(root: &Root, processes: &[Process], family: &[u32]) -> (Option<Others>, u64) {
     let (mut found, mut unseen) = (BTreeMap::new(), 0);
     for one in processes.iter().filter(|one| !family.contains(&one.pid)) {
         // Without root those of other users are closed; even to root those that may not be traced.

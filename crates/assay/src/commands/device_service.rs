@@ -4,13 +4,15 @@
 //! to serve. When the orders end it goes on serving until its mount is taken away: whoever cleans up after a killed run needs the
 //! LUNs to answer. Prevents: a device that dies with the run it was made for, and leaves everything above it waiting.
 
+use crate::device_service::{BUSY_EVERY, BUSY_LINE};
 use crate::exit::Failure;
 use anyhow::{Context, anyhow};
 use luns::serve::{LunFault, ServeOptions, Served, Wrong};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 /// Threads that move data: what a queue of the model finds served at a time below it.
 const THREADS: usize = 8;
@@ -18,10 +20,13 @@ const THREADS: usize = 8;
 /// Blocks of inline reduction.
 const REDUCTION_BLOCK: u32 = 8192;
 
-/// More than this would not stay in memory on an ordinary machine.
-const WARM_BYTES_MAX: u64 = 4 << 30;
-
 pub(crate) fn serve() -> Result<(), Failure> {
+    // Hardware does not go on without one of its parts: when a thread panics the process ends, and the kernel fails what waits for it.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        usual(panic);
+        std::process::abort();
+    }));
     luns::serve::become_hardware();
     let mut lines = BufReader::new(std::io::stdin()).lines();
     let Some(Ok(first)) = lines.next() else {
@@ -78,6 +83,28 @@ fn say(answer: &Value) -> anyhow::Result<()> {
     writeln!(out, "{answer}").and_then(|()| out.flush()).context("answer")
 }
 
+fn say_busy() {
+    let mut out = std::io::stdout().lock();
+    // Whoever does not listen does not wait either.
+    let _ = writeln!(out, "{BUSY_LINE}").and_then(|()| out.flush());
+}
+
+/// Does what may take as long as the disk below likes, and tells so again and again: who asked waits for a word, not for the end.
+fn while_busy<T: Send>(every: Duration, mut tell: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let (over, done) = channel::<()>();
+        let worker = scope.spawn(move || {
+            // Dropped at the end of the work, however it ends.
+            let _over = over;
+            work()
+        });
+        while done.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+            tell();
+        }
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 fn number(order: &Value, key: &str) -> u64 {
     order[key].as_u64().unwrap_or(0)
 }
@@ -112,10 +139,14 @@ fn start(order: &Value) -> anyhow::Result<Served> {
 
 fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
     Ok(match order["do"].as_str().unwrap_or_default() {
-        "live" => json!({ "ok": true }),
+        "live" => {
+            anyhow::ensure!(served.runs(), "the clock of its model has stopped");
+            json!({ "ok": true })
+        }
         "count" => counted(served),
         "warm" => {
-            served.warm(WARM_BYTES_MAX);
+            let most_bytes = number(order, "most_bytes");
+            while_busy(BUSY_EVERY, say_busy, || served.warm(most_bytes));
             json!({ "ok": true })
         }
         "stop power" => {
@@ -123,7 +154,13 @@ fn obey(served: &Served, order: &Value) -> anyhow::Result<Value> {
             json!({ "ok": true })
         }
         "lose" => {
-            let (held, lost) = served.lose(number(order, "seed"))?;
+            let seed = number(order, "seed");
+            let sector = u32::try_from(number(order, "sector_bytes")).context("a size of sectors")?;
+            anyhow::ensure!(
+                sector > 0 && sector.is_multiple_of(512),
+                "no device has sectors of {sector} bytes"
+            );
+            let (held, lost) = while_busy(BUSY_EVERY, say_busy, || served.lose(seed, sector))?;
             json!({ "held": held, "lost": lost })
         }
         "restore power" => {
@@ -167,4 +204,25 @@ fn counted(served: &Served) -> Value {
         "answered": p.answered, "late": p.late, "delay_ns": p.delay_ns, "modelled_ns": p.modelled_ns,
         "read_modelled_ns": p.read_modelled_ns,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_takes_longer_says_so_until_it_is_done() {
+        let (tell, told) = channel();
+        let mut times = 0;
+        let said = while_busy(
+            Duration::from_millis(1),
+            || {
+                times += 1;
+                tell.send(times).unwrap();
+            },
+            move || told.iter().take(3).last(),
+        );
+        assert_eq!(said, Some(3));
+        assert_eq!(while_busy(Duration::from_secs(60), || unreachable!(), || 7), 7);
+    }
 }

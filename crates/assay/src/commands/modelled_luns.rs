@@ -35,6 +35,9 @@ pub(super) fn words(study: &Study) -> String {
                 Err(error) => line(format!("refused: {error:#}")),
             }
         }
+        if let Some(why) = device_service::not_warmed(set) {
+            line(format!("read into memory before the phases: {why}"));
+        }
         line(format!(
             "a power cut may lose {} of each LUN until flushed",
             device.volatile
@@ -95,8 +98,14 @@ mod tests {
             };
             assert!(same, "{} differs", preset.name);
         }
-        let ours: Vec<&str> = plan::presets().iter().map(|p| p.name).collect();
-        let theirs: Vec<&str> = luns::model::presets().iter().map(|p| p.name).collect();
-        assert_eq!(ours, theirs);
+        let ours: Vec<[&str; 4]> = plan::presets()
+            .iter()
+            .map(|p| [p.name, p.model.word(), p.what, p.source])
+            .collect();
+        let theirs: Vec<[&str; 4]> = luns::model::presets()
+            .iter()
+            .map(|p| [p.name, p.model, p.what, p.source])
+            .collect();
+        assert_eq!(ours, theirs, "in words too");
     }
 }

@@ -256,15 +256,17 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_ours_is_no_neighbour() {
-        let mut seen = Seen::default();
-        seen.measures = vec![
-            (Measure::CpuOthersShare, 0.8),
-            (Measure::CpuBusyNs, 5.0),
-            (Measure::OthersReadBytes, 1e9),
-            (Measure::OthersWriteBytes, 1e9),
-            (Measure::OthersUnseen, 3.0),
-            (Measure::ClockStepNs, 1.0),
-        ];
+        let mut seen = Seen {
+            measures: vec![
+                (Measure::CpuOthersShare, 0.8),
+                (Measure::CpuBusyNs, 5.0),
+                (Measure::OthersReadBytes, 1e9),
+                (Measure::OthersWriteBytes, 1e9),
+                (Measure::OthersUnseen, 3.0),
+                (Measure::ClockStepNs, 1.0),
+            ],
+            ..Seen::default()
+        };
         forget_others(&mut seen);
         assert_eq!(seen.measures, [(Measure::CpuBusyNs, 5.0), (Measure::ClockStepNs, 1.0)]);
     }

@@ -2,8 +2,9 @@
 //!
 //! Takes requests, gives times. One request at a time is at the head; the next is, of the first [`QUEUE_MAX`], the one whose sector can
 //! be reached first (shortest positioning time first, as native command queueing does; Jacobson and Wilkes 1991, Seltzer et al. 1990),
-//! unless one has waited too long. Reads in sequence are served from read-ahead. With its write cache on, a write is acknowledged
-//! when it is there, and lost with the power until it is flushed. Prevents: random reads that cost what sequential ones do.
+//! unless one has waited too long. Reads in sequence are served from read-ahead; writes in sequence go on where the one before ended, when
+//! they are there by then. With its write cache on, a write is acknowledged when it is there, and lost with the power until it is flushed.
+//! Prevents: random reads that cost what sequential ones do, and sequential writes that cost what random ones do.
 
 use super::geometry::{Geometry, SeekTimes};
 use super::waiting::{Waiting, count};
@@ -31,6 +32,8 @@ pub struct HddParameters {
     pub seek: SeekTimes,
     /// What a write's positioning takes more, in nanoseconds.
     pub write_settle_ns: u64,
+    /// The same when the arm goes to the next track or stays where it has read, in nanoseconds.
+    pub write_settle_track_ns: u64,
     /// Bytes a second between host and disk.
     pub bus_rate: f64,
     /// Time in nanoseconds that a command takes before anything moves.
@@ -61,8 +64,36 @@ struct Job {
 struct Head {
     free_at: Nanos,
     turn: f64,
-    /// End of the last read, while nothing has broken its sequence, and when that passed the head.
-    stream: Option<(u64, Nanos)>,
+    /// What it did last, while nothing has broken the sequence.
+    stream: Option<Stream>,
+}
+
+/// A sequence of reads or of writes.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    read: bool,
+    /// Where it has come to.
+    end: u64,
+    /// When that passed the head.
+    passed_at: Nanos,
+}
+
+/// Time until the head has the first sector of a job, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Positioning {
+    seek: u64,
+    settle: u64,
+    platter: u64,
+}
+
+impl Positioning {
+    fn arm(&self) -> u64 {
+        self.seek + self.settle
+    }
+
+    fn all(&self) -> u64 {
+        self.arm() + self.platter
+    }
 }
 
 /// The disk.
@@ -118,22 +149,46 @@ impl Hdd {
         (f64::from(len) / self.parameters.bus_rate * 1e9).round() as u64
     }
 
-    /// Time from `now` until the head has the first sector of a job, and the parts of it: arm and platter.
-    fn positioning_ns(&self, now: Nanos, job: &Job) -> (u64, u64) {
+    /// What the head takes from `now` on to the first sector of a job.
+    fn positioning(&self, now: Nanos, job: &Job) -> Positioning {
         let turn = self.geometry.turn(job.offset);
-        let mut arm = self.geometry.seek_ns(self.head.turn, turn);
-        if !job.read {
-            arm += self.parameters.write_settle_ns;
+        let seek = self.geometry.seek_ns(self.head.turn, turn);
+        let wrote = self.head.stream.is_some_and(|stream| !stream.read);
+        let tracks = (self.head.turn.floor() - turn.floor()).abs();
+        // A head that stays where it has written a moment ago has nothing to settle.
+        let settle = if job.read || (wrote && tracks < 1.0) {
+            0
+        } else if tracks < 2.0 {
+            self.parameters.write_settle_track_ns
+        } else {
+            self.parameters.write_settle_ns
+        };
+        Positioning {
+            seek,
+            settle,
+            platter: self.geometry.rotation_wait_ns(now + seek + settle, turn),
         }
-        (arm, self.geometry.rotation_wait_ns(now + arm, turn))
+    }
+
+    /// Whether a job goes on where the last one ended without losing its place: a read does for what the head has read ahead, a write
+    /// when it is there before the place has passed.
+    fn follows(&self, now: Nanos, job: &Job) -> bool {
+        let there = now.max(job.came + self.parameters.overhead_ns);
+        self.head.stream.is_some_and(|stream| {
+            stream.read == job.read && stream.end == job.offset && (job.read || there <= self.head.free_at)
+        })
     }
 
     /// The nearest of some, and how near.
     fn nearest<'a>(&self, now: Nanos, jobs: impl Iterator<Item = &'a Job>) -> Option<(usize, u64)> {
         let near = jobs.enumerate().map(|(nth, job)| {
-            let (arm, platter) = self.positioning_ns(now, job);
             let waited_too_long = now.saturating_sub(job.came) > PATIENCE_NS;
-            (nth, if waited_too_long { 0 } else { arm + platter })
+            let near = if waited_too_long {
+                0
+            } else {
+                self.positioning(now, job).all()
+            };
+            (nth, near)
         });
         near.min_by_key(|(_, ns)| *ns)
     }
@@ -148,21 +203,27 @@ impl Hdd {
 
     /// Takes the next job for a head that is free.
     fn choose(&mut self, now: Nanos) -> Option<Job> {
-        if let Some((end, _)) = self.head.stream.filter(|_| !self.someone_has_waited_too_long(now))
-            && let Some(nth) = self
-                .queue
-                .iter()
-                .take(QUEUE_MAX)
-                .position(|j| j.read && j.offset == end)
-        {
+        let undisturbed = !self.someone_has_waited_too_long(now);
+        let mut first = self.queue.iter().take(QUEUE_MAX);
+        if undisturbed && let Some(nth) = first.position(|job| self.follows(now, job)) {
             return self.queue.remove(nth);
         }
         let asked = self.nearest(now, self.queue.iter().take(QUEUE_MAX));
         // Requests go first while the cache has room: nobody waits for what lies in it.
         let pressing = !self.flushes.is_empty() || !self.roomless.is_empty() || asked.is_none();
         let before = self.flushes.front().map_or(u64::MAX, |flush| flush.1);
-        let candidates = self.cached.iter().take(DESTAGE_MAX).take_while(|job| job.nth < before);
-        let staged = if pressing { self.nearest(now, candidates) } else { None };
+        let candidates = || self.cached.iter().take(DESTAGE_MAX).take_while(|job| job.nth < before);
+        if pressing
+            && undisturbed
+            && let Some(nth) = candidates().position(|job| self.follows(now, job))
+        {
+            return self.cached.remove(nth);
+        }
+        let staged = if pressing {
+            self.nearest(now, candidates())
+        } else {
+            None
+        };
         match (asked, staged) {
             (Some((nth, near)), other) if other.is_none_or(|o| near <= o.1) => self.queue.remove(nth),
             (_, Some((nth, _))) => self.cached.remove(nth),
@@ -175,23 +236,36 @@ impl Hdd {
         let end = job.offset + u64::from(job.len);
         let ready = now.max(job.came + self.parameters.overhead_ns);
         let passing = self.geometry.passing_ns(job.offset, end);
-        if let Some((stream_end, passed_at)) = self.head.stream.filter(|s| job.read && s.0 == job.offset) {
-            self.counters.cache_hits += 1;
-            // The head went on reading until the read-ahead was full.
-            let lead = self
-                .geometry
-                .passing_ns(stream_end, stream_end + self.parameters.ahead_bytes);
-            let passed = passed_at.max(ready.saturating_sub(lead)) + passing;
-            self.head.free_at = passed.max(ready + self.bus_ns(job.len));
-            self.head.stream = Some((end, passed));
-        } else {
-            let (arm, platter) = self.positioning_ns(ready, &job);
-            self.counters.cache_misses += u64::from(job.read);
-            self.counters.seeks += u64::from(arm > self.parameters.write_settle_ns);
-            self.counters.seek_ns += arm;
-            self.counters.rotation_ns += platter;
-            self.head.free_at = ready + arm + platter + passing;
-            self.head.stream = job.read.then_some((end, self.head.free_at));
+        let stream = |passed_at| {
+            Some(Stream {
+                read: job.read,
+                end,
+                passed_at,
+            })
+        };
+        match self.head.stream.filter(|_| self.follows(now, &job)) {
+            Some(before) if job.read => {
+                self.counters.cache_hits += 1;
+                // The head went on reading until the read-ahead was full.
+                let ahead = self.parameters.ahead_bytes;
+                let lead = self.geometry.passing_ns(before.end, before.end + ahead);
+                let passed = before.passed_at.max(ready.saturating_sub(lead)) + passing;
+                self.head.free_at = passed.max(ready + self.bus_ns(job.len));
+                self.head.stream = stream(passed);
+            }
+            Some(before) => {
+                self.head.free_at = before.passed_at + passing;
+                self.head.stream = stream(self.head.free_at);
+            }
+            None => {
+                let positioning = self.positioning(ready, &job);
+                self.counters.cache_misses += u64::from(job.read);
+                self.counters.seeks += u64::from(positioning.seek > 0);
+                self.counters.seek_ns += positioning.arm();
+                self.counters.rotation_ns += positioning.platter;
+                self.head.free_at = ready + positioning.all() + passing;
+                self.head.stream = stream(self.head.free_at);
+            }
         }
         self.head.turn = self.geometry.turn(end);
         self.serving = Some(job);

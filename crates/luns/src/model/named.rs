@@ -78,6 +78,7 @@ pub fn hdd(value: &dyn Fn(&str) -> f64) -> HddParameters {
             full_ns: value("seek_full") as u64,
         },
         write_settle_ns: value("write_settle") as u64,
+        write_settle_track_ns: value("write_settle_track") as u64,
         bus_rate: value("bus_rate"),
         overhead_ns: value("overhead") as u64,
         ahead_bytes: value("read_ahead") as u64,

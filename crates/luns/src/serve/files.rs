@@ -1,36 +1,35 @@
-//! The file system that FUSE asks: one directory, one file for each LUN, nothing else.
+//! LUN files, and what lies over them: writes that no flush has covered, faults, a power that can be cut.
 //!
-//! Takes requests of the kernel, moves data with direct I/O and hands answers to the clockwork. Prevents: a page cache between the
-//! stack and its device, and a flush that ends here.
+//! Takes reads, writes and flushes of LUNs from many threads at a time and moves data with direct I/O. What lies unflushed goes home
+//! one write at a time, in the order of writing, and counts as unflushed until it is there; nobody waits for that but flushes and
+//! writes that find no room. Prevents: a page cache between the stack and its device, a flush of one LUN that holds up all others,
+//! and a write that is forgotten because storing it failed.
 
-use super::clockwork::{Clockwork, Reply};
 use super::faults::Faults;
 use super::reduction::Reduction;
 use super::unflushed::{Piece, SECTOR_BYTES, Unflushed};
 use crate::error::LunError;
-use crate::model::{Ask, Command};
-use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
-    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request,
-    WriteFlags,
-};
-use rustix::fd::OwnedFd;
+use fuser::Errno;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use targets::Memory;
 
-const FOREVER: Duration = Duration::from_secs(1 << 30);
 /// Direct I/O below goes in multiples of this.
-const BLOCK: u64 = 4096;
-/// A request of the kernel is at most this long; a block more at each end for one that is not aligned.
-const BUFFER: u64 = (1 << 20) + 2 * BLOCK;
+pub(super) const BLOCK: u64 = 4096;
+/// A request of the kernel is at most this long.
+pub(super) const WRITE_MAX: u32 = 1 << 20;
+/// A block more at each end for one that is not aligned.
+const BUFFER: u64 = WRITE_MAX as u64 + 2 * BLOCK;
 
-/// Requests that the kernel may have sent without an answer.
-const IN_BACKGROUND: u16 = 4096;
+/// A read is tried so often while writes go home beside it; then they wait.
+const TRIES: usize = 4;
+
+/// What a cut has left is written in pieces of at most this many bytes.
+const RUN: usize = 1 << 20;
 
 /// Name of a LUN's file.
 pub(super) fn name(nth: usize) -> String {
@@ -41,8 +40,10 @@ struct Lun {
     path: PathBuf,
     fd: OwnedFd,
     bytes: u64,
-    /// What its own cache holds: a flush of one LUN is none of another.
+    /// What its own cache holds: a flush of one LUN is none of another. Never held over I/O but where a read cannot do without.
     unflushed: Mutex<Unflushed>,
+    /// Whose turn it is to take a write home: taken before `unflushed`.
+    homeward: Mutex<()>,
 }
 
 /// The LUN files, and what lies over them.
@@ -54,32 +55,57 @@ pub(super) struct Files {
     pub(super) faults: Faults,
     reduction: Option<Mutex<Reduction>>,
     buffers: Mutex<Vec<Memory>>,
-    dead: AtomicBool,
+    /// How often the power went off or on: it is on while this is even.
+    power: AtomicU64,
     flushes: AtomicU64,
 }
 
-impl Lun {
-    /// Writes pieces, thousands of single sectors among them, through the page cache and brings them home: by direct I/O each sector
-    /// would be a block read and written. Nothing else may use the file meanwhile.
-    fn put(&self, pieces: &[Piece]) -> Result<(), Errno> {
-        let failed = |e: rustix::io::Errno| Errno::from_i32(e.raw_os_error());
-        let fd = rustix::fs::open(&self.path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
-        for piece in pieces {
-            let mut have = 0;
-            while have < piece.bytes.len() {
-                match rustix::io::pwrite(&fd, &piece.bytes[have..], piece.offset + have as u64) {
-                    Ok(0) => return Err(Errno::EIO),
-                    Ok(n) => have += n,
-                    Err(rustix::io::Errno::INTR) => {}
-                    Err(e) => return Err(failed(e)),
-                }
-            }
+fn failed(error: rustix::io::Errno) -> Errno {
+    Errno::from_i32(error.raw_os_error())
+}
+
+fn read_all(fd: impl AsFd, from: u64, span: &mut [u8]) -> Result<(), Errno> {
+    let mut have = 0;
+    while have < span.len() {
+        match rustix::io::pread(&fd, &mut span[have..], from + have as u64) {
+            Ok(0) => return Err(Errno::EIO),
+            Ok(n) => have += n,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(failed(e)),
         }
-        rustix::fs::fdatasync(&fd).map_err(failed)?;
-        // A file that is read past the page cache must leave nothing there.
-        let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed);
-        Ok(())
     }
+    Ok(())
+}
+
+fn write_all(fd: impl AsFd, from: u64, bytes: &[u8]) -> Result<(), Errno> {
+    let mut have = 0;
+    while have < bytes.len() {
+        match rustix::io::pwrite(&fd, &bytes[have..], from + have as u64) {
+            Ok(0) => return Err(Errno::EIO),
+            Ok(n) => have += n,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(failed(e)),
+        }
+    }
+    Ok(())
+}
+
+/// What pieces leave together, the later over the earlier: runs of sectors by offset, none longer than [`RUN`].
+fn runs(pieces: &[Piece]) -> Vec<(u64, Vec<u8>)> {
+    let mut newest = BTreeMap::new();
+    for piece in pieces {
+        for (nth, sector) in piece.bytes.chunks(SECTOR_BYTES as usize).enumerate() {
+            newest.insert(piece.offset + nth as u64 * SECTOR_BYTES, sector);
+        }
+    }
+    let mut runs: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (at, sector) in newest {
+        match runs.last_mut() {
+            Some((from, run)) if *from + run.len() as u64 == at && run.len() < RUN => run.extend_from_slice(sector),
+            _ => runs.push((at, sector.to_vec())),
+        }
+    }
+    runs
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -111,6 +137,7 @@ impl Files {
                 fd,
                 bytes,
                 unflushed: Mutex::default(),
+                homeward: Mutex::default(),
             })
         };
         Ok(Files {
@@ -120,7 +147,7 @@ impl Files {
             faults: Faults::default(),
             reduction: None,
             buffers: Mutex::default(),
-            dead: AtomicBool::new(false),
+            power: AtomicU64::new(0),
             flushes: AtomicU64::new(0),
         })
     }
@@ -183,74 +210,93 @@ impl Files {
         self.luns.iter().map(|lun| locked(&lun.unflushed).bytes()).sum()
     }
 
-    fn buffer(&self) -> Result<Memory, Errno> {
+    pub(super) fn buffer(&self) -> Result<Memory, Errno> {
         let kept = locked(&self.buffers).pop();
         kept.map_or_else(|| Memory::new(BUFFER, false).map_err(|_| Errno::ENOMEM), Ok)
     }
 
-    fn give_back(&self, buffer: Memory) {
+    pub(super) fn give_back(&self, buffer: Memory) {
         locked(&self.buffers).push(buffer);
     }
 
-    /// A LUN that is there, and a range of it that can be used.
-    fn usable(&self, lun: u16, offset: u64, len: usize) -> Result<(), Errno> {
-        self.alive()?;
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.luns.len()
+    }
+
+    /// Size of one.
+    pub(super) fn bytes(&self, lun: u16) -> u64 {
+        self.luns[usize::from(lun)].bytes
+    }
+
+    /// A LUN that is there, and a range of it that can be used; since when it has power.
+    fn usable(&self, lun: u16, offset: u64, len: usize) -> Result<u64, Errno> {
+        let since = self.alive()?;
         match self.faults.fails(lun, offset, len as u64) {
             true => Err(Errno::EIO),
-            false => Ok(()),
+            false => Ok(since),
         }
     }
 
-    fn alive(&self) -> Result<(), Errno> {
-        if self.dead.load(Ordering::Acquire) {
-            Err(Errno::EIO)
+    /// Whether there is power, and since when.
+    pub(super) fn alive(&self) -> Result<u64, Errno> {
+        let power = self.power.load(Ordering::Acquire);
+        if power.is_multiple_of(2) {
+            Ok(power)
         } else {
+            Err(Errno::EIO)
+        }
+    }
+
+    /// Whether there is power and was all the time: what began before a cut must not end after it.
+    fn still_alive(&self, since: u64) -> Result<(), Errno> {
+        if self.alive()? == since {
             Ok(())
+        } else {
+            Err(Errno::EIO)
         }
     }
 
     /// Reads into a buffer; where in it the bytes asked for begin.
-    fn read(&self, lun: u16, offset: u64, len: usize, buffer: &mut Memory) -> Result<usize, Errno> {
+    pub(super) fn read(&self, lun: u16, offset: u64, len: usize, buffer: &mut Memory) -> Result<usize, Errno> {
         self.usable(lun, offset, len)?;
         let of = &self.luns[usize::from(lun)];
         let from = offset / BLOCK * BLOCK;
         let end = (offset + len as u64).next_multiple_of(BLOCK);
         let span = buffer.bytes_mut(0, (end - from) as usize);
-        // Held over the read below: what is flushed meanwhile would be in neither.
-        let unflushed = (self.volatile_bytes > 0).then(|| locked(&of.unflushed));
-        let mut have = 0;
-        while have < span.len() {
-            match rustix::io::pread(&of.fd, &mut span[have..], from + have as u64) {
-                Ok(0) => return Err(Errno::EIO),
-                Ok(n) => have += n,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(Errno::from_i32(e.raw_os_error())),
-            }
-        }
-        if let Some(unflushed) = unflushed {
-            unflushed.lay_over(lun, from, span);
+        if self.volatile_bytes == 0 {
+            read_all(&of.fd, from, span)?;
+        } else {
+            of.read_under(lun, from, span)?;
         }
         self.faults.spoil(lun, from, span);
         Ok((offset - from) as usize)
     }
 
-    fn write(&self, lun: u16, offset: u64, data: &[u8]) -> Result<(), Errno> {
-        self.usable(lun, offset, data.len())?;
+    pub(super) fn write(&self, lun: u16, offset: u64, data: &[u8]) -> Result<(), Errno> {
+        let since = self.usable(lun, offset, data.len())?;
         if !offset.is_multiple_of(SECTOR_BYTES) || !(data.len() as u64).is_multiple_of(SECTOR_BYTES) {
             return Err(Errno::EINVAL);
         }
+        let of = &self.luns[usize::from(lun)];
         if self.volatile_bytes == 0 {
+            let whole = offset.is_multiple_of(BLOCK) && (data.len() as u64).is_multiple_of(BLOCK);
+            // Two parts of one block at a time would each write back what the other has changed.
+            let _turn = (!whole).then(|| locked(&of.homeward));
             return self.store(lun, offset, data);
         }
-        let mut unflushed = locked(&self.luns[usize::from(lun)].unflushed);
-        let over = (unflushed.bytes() + data.len() as u64).saturating_sub(self.volatile_bytes);
-        if over > 0 {
-            self.store_all(unflushed.take_oldest(over))?;
+        loop {
+            let mut unflushed = locked(&of.unflushed);
+            // Under the lock: what comes after the cut must not be kept.
+            self.still_alive(since)?;
+            if unflushed.bytes() == 0 || unflushed.bytes() + data.len() as u64 <= self.volatile_bytes {
+                unflushed.write(lun, offset, data);
+                return Ok(());
+            }
+            let until = unflushed.gone() + 1;
+            drop(unflushed);
+            self.take_home(of, until, Some(since))?;
         }
-        // Again, under the lock: what comes after the cut must not be kept.
-        self.alive()?;
-        unflushed.write(lun, offset, data);
-        Ok(())
     }
 
     /// Writes to the LUN file.
@@ -261,55 +307,49 @@ impl Files {
         let at = (offset - from) as usize;
         let of = &self.luns[usize::from(lun)];
         let span = buffer.bytes_mut(0, (end - from) as usize);
-        let failed = |e: rustix::io::Errno| Errno::from_i32(e.raw_os_error());
         if span.len() != data.len() {
             // Part of a block: the rest of it is what lies there.
-            rustix::io::pread(&of.fd, &mut span[..], from).map_err(failed)?;
+            read_all(&of.fd, from, span)?;
         }
         span[at..at + data.len()].copy_from_slice(data);
-        let mut have = 0;
-        while have < span.len() {
-            match rustix::io::pwrite(&of.fd, &span[have..], from + have as u64) {
-                Ok(0) => return Err(Errno::EIO),
-                Ok(n) => have += n,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(failed(e)),
-            }
-        }
+        write_all(&of.fd, from, span)?;
         let changed = offset..offset + data.len() as u64;
         let reduced = self.reduce(lun, from, buffer.bytes(0, (end - from) as usize), changed);
         self.give_back(buffer);
         reduced
     }
 
-    fn store_all(&self, pieces: Vec<Piece>) -> Result<(), Errno> {
-        for piece in pieces {
-            self.store(piece.lun, piece.offset, &piece.bytes)?;
-        }
-        Ok(())
+    /// Takes the oldest unflushed write home, if fewer than `until` are; whether it did. It is unflushed until it is there, and stays so
+    /// when it cannot be stored. Power is looked at where it has to be there `since` a time.
+    fn take_home(&self, of: &Lun, until: usize, since: Option<u64>) -> Result<bool, Errno> {
+        let _turn = locked(&of.homeward);
+        let unflushed = locked(&of.unflushed);
+        let oldest = unflushed.oldest().filter(|_| unflushed.gone() < until);
+        drop(unflushed);
+        // Whoever stops the power waits for this turn: what is stored below is home before anything is lost.
+        since.map_or(Ok(()), |since| self.still_alive(since))?;
+        let Some(piece) = oldest else { return Ok(false) };
+        self.store(piece.lun, piece.offset, &piece.bytes)?;
+        locked(&of.unflushed).is_home();
+        Ok(true)
     }
 
-    fn flush(&self, lun: u16) -> Result<(), Errno> {
-        self.usable(lun, 0, 0)?;
+    pub(super) fn flush(&self, lun: u16) -> Result<(), Errno> {
+        let since = self.usable(lun, 0, 0)?;
         self.flushes.fetch_add(1, Ordering::Relaxed);
         let of = &self.luns[usize::from(lun)];
         if self.volatile_bytes > 0 {
-            let mut unflushed = locked(&of.unflushed);
+            // What comes meanwhile is not of this flush.
+            let until = locked(&of.unflushed).come();
             // The power may fail in the middle: what was written by then is kept, the rest is still to be lost, and nobody is told
             // that it was done.
-            loop {
-                self.alive()?;
-                let oldest = unflushed.take_oldest(1);
-                if oldest.is_empty() {
-                    return Ok(());
-                }
-                self.store_all(oldest)?;
-            }
+            while self.take_home(of, until, Some(since))? {}
+            return Ok(());
         }
         if self.cached {
             return Ok(());
         }
-        rustix::fs::fdatasync(&of.fd).map_err(|e| Errno::from_i32(e.raw_os_error()))
+        rustix::fs::fdatasync(&of.fd).map_err(failed)
     }
 
     fn failed(&self, what: &'static str, errno: Errno) -> LunError {
@@ -320,239 +360,85 @@ impl Files {
 
     /// From now on every request is an error.
     pub(super) fn stop_power(&self) {
-        self.dead.store(true, Ordering::Release);
+        self.power.fetch_or(1, Ordering::AcqRel);
         // Whoever holds a lock looked at the power before: when all locks were had once, nobody does.
         for lun in &self.luns {
+            drop(locked(&lun.homeward));
             drop(locked(&lun.unflushed));
         }
     }
 
-    /// What lay unflushed when the power stopped is lost in part, by `seed`. Bytes that lay there, and bytes lost.
-    pub(super) fn lose(&self, seed: u64) -> Result<(u64, u64), LunError> {
+    /// What lay unflushed when the power stopped is lost in part, by `seed` and by sectors of so many bytes. Bytes that lay there,
+    /// and bytes lost.
+    pub(super) fn lose(&self, seed: u64, sector_bytes: u32) -> Result<(u64, u64), LunError> {
         let (mut held, mut left) = (0, 0);
         for (nth, lun) in self.luns.iter().enumerate() {
             let mut unflushed = locked(&lun.unflushed);
             held += unflushed.bytes();
-            let kept = unflushed.cut(seed ^ (nth as u64) << 32);
+            let kept = unflushed.cut(seed ^ (nth as u64) << 32, sector_bytes);
+            drop(unflushed);
             left += kept.iter().map(|p| p.bytes.len() as u64).sum::<u64>();
-            lun.put(&kept)
+            self.put(nth as u16, &kept)
                 .map_err(|e| self.failed("write what a power cut left to", e))?;
         }
         Ok((held, held - left))
     }
 
+    /// Writes what a cut has left, thousands of single sectors among it, by offset and through the page cache: by direct I/O each
+    /// sector would be a block read and written. Nothing else may use the file meanwhile.
+    fn put(&self, lun: u16, pieces: &[Piece]) -> Result<(), Errno> {
+        let of = &self.luns[usize::from(lun)];
+        let fd = rustix::fs::open(&of.path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        for (from, run) in runs(pieces) {
+            write_all(&fd, from, &run)?;
+        }
+        if self.cached {
+            return Ok(());
+        }
+        rustix::fs::fdatasync(&fd).map_err(failed)?;
+        // A file that is read past the page cache must leave nothing there.
+        let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed);
+        Ok(())
+    }
+
     pub(super) fn restore_power(&self) {
-        self.dead.store(false, Ordering::Release);
+        // From off to the next on: whoever began before the cut sees that it was one.
+        let _ = self.power.fetch_update(Ordering::AcqRel, Ordering::Acquire, |power| {
+            (!power.is_multiple_of(2)).then_some(power + 1)
+        });
     }
 
     /// What was not flushed is written: the device is taken away in order.
     pub(super) fn write_back(&self) -> Result<(), LunError> {
         for lun in &self.luns {
-            let rest = locked(&lun.unflushed).take_all();
-            self.store_all(rest)
-                .map_err(|e| self.failed("write back what lay in the cache to", e))?;
+            while self
+                .take_home(lun, usize::MAX, None)
+                .map_err(|e| self.failed("write back what lay in the cache to", e))?
+            {}
         }
         Ok(())
     }
 }
 
-/// What the kernel talks to.
-pub(super) struct Window {
-    files: Arc<Files>,
-    clockwork: Clockwork,
-}
-
-impl Window {
-    pub(super) fn new(files: Arc<Files>, clockwork: Clockwork) -> Window {
-        Window { files, clockwork }
-    }
-
-    fn lun(&self, ino: INodeNo) -> Option<u16> {
-        let nth = u64::from(ino).checked_sub(2)?;
-        ((nth as usize) < self.files.luns.len()).then_some(nth as u16)
-    }
-
-    fn attributes(&self, ino: u64, size: u64, kind: FileType) -> FileAttr {
-        FileAttr {
-            ino: INodeNo(ino),
-            size,
-            blocks: size / 512,
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind,
-            perm: if kind == FileType::Directory { 0o700 } else { 0o600 },
-            nlink: 1,
-            uid: 0,
-            gid: 0,
-            rdev: 0,
-            flags: 0,
-            blksize: BLOCK as u32,
-        }
-    }
-
-    fn of_lun(&self, lun: u16) -> FileAttr {
-        let bytes = self.files.luns[usize::from(lun)].bytes;
-        self.attributes(u64::from(lun) + 2, bytes, FileType::RegularFile)
-    }
-
-    /// Tells the model that a request has come.
-    fn arrived(&self, lun: u16, command: Command, offset: u64, len: usize) -> Option<u64> {
-        let ask = Ask {
-            id: 0,
-            lun,
-            command,
-            offset,
-            len: len as u32,
-        };
-        // Without power nothing takes time.
-        self.files.alive().ok()?;
-        Some(self.clockwork.arrived(ask, self.files.faults.slower_ns(lun)))
-    }
-
-    /// Answers a request whose work is done.
-    fn answer(&self, id: Option<u64>, reply: Reply) {
-        match id {
-            Some(id) => self.clockwork.worked(id, reply),
-            None => reply(),
-        }
-    }
-}
-
-impl Filesystem for Window {
-    /// Loop devices ask asynchronously; the kernel keeps such requests to a dozen unless told otherwise, which would be a queue of ours
-    /// before the model's.
-    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        // Without it the kernel waits for each direct read before it sends the next, and the model sees a queue of one.
-        let asynchronous = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
-        asynchronous.map_err(|_| std::io::Error::from(std::io::ErrorKind::Unsupported))?;
-        for set in [KernelConfig::set_max_background, KernelConfig::set_congestion_threshold] {
-            if let Err(nearest) = set(config, IN_BACKGROUND) {
-                let _ = set(config, nearest);
+impl Lun {
+    /// What lies below, and what is unflushed over it.
+    fn read_under(&self, lun: u16, from: u64, span: &mut [u8]) -> Result<(), Errno> {
+        for _ in 0..TRIES {
+            let before = locked(&self.unflushed).gone();
+            read_all(&self.fd, from, span)?;
+            let unflushed = locked(&self.unflushed);
+            // What went home meanwhile would be in neither.
+            if !unflushed.went_since(before, from, span.len() as u64) {
+                unflushed.lay_over(lun, from, span);
+                return Ok(());
             }
         }
+        let unflushed = locked(&self.unflushed);
+        read_all(&self.fd, from, span)?;
+        unflushed.lay_over(lun, from, span);
         Ok(())
     }
-
-    fn lookup(&self, _: &Request, parent: INodeNo, file: &OsStr, reply: ReplyEntry) {
-        let nth = (0..self.files.luns.len()).find(|nth| parent == INodeNo::ROOT && file == OsStr::new(&name(*nth)));
-        match nth {
-            Some(nth) => reply.entry(&FOREVER, &self.of_lun(nth as u16), Generation(0)),
-            None => reply.error(Errno::ENOENT),
-        }
-    }
-
-    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match (ino == INodeNo::ROOT, self.lun(ino)) {
-            (true, _) => reply.attr(&FOREVER, &self.attributes(1, 0, FileType::Directory)),
-            (_, Some(lun)) => reply.attr(&FOREVER, &self.of_lun(lun)),
-            _ => reply.error(Errno::ENOENT),
-        }
-    }
-
-    fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        match self.lun(ino) {
-            Some(_) => reply.opened(
-                FileHandle(0),
-                FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES,
-            ),
-            None => reply.error(Errno::EISDIR),
-        }
-    }
-
-    fn read(
-        &self,
-        _: &Request,
-        ino: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        size: u32,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyData,
-    ) {
-        let Some(lun) = self.lun(ino) else {
-            return reply.error(Errno::EISDIR);
-        };
-        let size = self.files.luns[usize::from(lun)]
-            .bytes
-            .saturating_sub(offset)
-            .min(u64::from(size)) as usize;
-        let id = self.arrived(lun, Command::Read, offset, size);
-        let read = self.files.buffer().and_then(|mut buffer| {
-            let at = self.files.read(lun, offset, size, &mut buffer)?;
-            Ok((buffer, at))
-        });
-        let files = self.files.clone();
-        self.answer(
-            id,
-            Box::new(move || match read {
-                Ok((buffer, at)) => {
-                    reply.data(buffer.bytes(at as u64, size));
-                    files.give_back(buffer);
-                }
-                Err(errno) => reply.error(errno),
-            }),
-        );
-    }
-
-    fn write(
-        &self,
-        _: &Request,
-        ino: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        data: &[u8],
-        _: WriteFlags,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyWrite,
-    ) {
-        let Some(lun) = self.lun(ino) else {
-            return reply.error(Errno::EISDIR);
-        };
-        if offset + data.len() as u64 > self.files.luns[usize::from(lun)].bytes {
-            return reply.error(Errno::ENOSPC);
-        }
-        let id = self.arrived(lun, Command::Write { through: false }, offset, data.len());
-        let written = self.files.write(lun, offset, data);
-        let len = data.len() as u32;
-        self.answer(
-            id,
-            Box::new(move || match written {
-                Ok(()) => reply.written(len),
-                Err(errno) => reply.error(errno),
-            }),
-        );
-    }
-
-    fn fsync(&self, _: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        let Some(lun) = self.lun(ino) else {
-            return reply.ok();
-        };
-        let id = self.arrived(lun, Command::Flush, 0, 0);
-        let flushed = self.files.flush(lun);
-        self.answer(
-            id,
-            Box::new(move || match flushed {
-                Ok(()) => reply.ok(),
-                Err(errno) => reply.error(errno),
-            }),
-        );
-    }
-
-    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
-        for nth in offset as usize..self.files.luns.len() {
-            if reply.add(
-                INodeNo(nth as u64 + 2),
-                nth as u64 + 1,
-                FileType::RegularFile,
-                name(nth),
-            ) {
-                break;
-            }
-        }
-        reply.ok();
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ mod faults;
 mod files;
 mod reduction;
 mod unflushed;
+mod window;
 
 pub use clockwork::{LATE_NS, Punctuality};
 pub use faults::{LunFault, Wrong};
@@ -74,7 +75,7 @@ impl Served {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             running.run();
         });
-        let window = files::Window::new(files.clone(), clockwork.clone());
+        let window = window::Window::new(files.clone(), clockwork.clone());
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName("assay-luns".into()),
@@ -113,6 +114,11 @@ impl Served {
         self.files.warm(most_bytes);
     }
 
+    /// Whether answers still go out.
+    pub fn runs(&self) -> bool {
+        self.runner.as_ref().is_some_and(|runner| !runner.is_finished())
+    }
+
     /// What the model did.
     pub fn counters(&self) -> Counters {
         self.clockwork.counters()
@@ -139,10 +145,11 @@ impl Served {
     }
 
     /// The power fails: from now on every request is an error, and of what was not flushed an arbitrary part, by `seed`, is in
-    /// the LUN files. Gives the bytes that were unflushed and those of them that are lost.
-    pub fn cut_power(&self, seed: u64) -> Result<(u64, u64), LunError> {
+    /// the LUN files; a sector, of as many bytes as whatever stands on the LUNs was told, is there or not as a whole. Gives the bytes
+    /// that were unflushed and those of them that are lost.
+    pub fn cut_power(&self, seed: u64, sector_bytes: u32) -> Result<(u64, u64), LunError> {
         self.stop_power();
-        self.lose(seed)
+        self.lose(seed, sector_bytes)
     }
 
     /// The first half of [`Served::cut_power`], so that several services can lose their power at one moment.
@@ -151,8 +158,8 @@ impl Served {
     }
 
     /// The second half.
-    pub fn lose(&self, seed: u64) -> Result<(u64, u64), LunError> {
-        self.files.lose(seed)
+    pub fn lose(&self, seed: u64, sector_bytes: u32) -> Result<(u64, u64), LunError> {
+        self.files.lose(seed, sector_bytes)
     }
 
     /// From now on these faults hold, and no others.

@@ -87,6 +87,7 @@ const ORDER: &[(&str, &str)] = &[
     ("inner_rate", "outer_rate"),
     ("seek_track", "seek_average"),
     ("seek_average", "seek_full"),
+    ("write_settle_track", "write_settle"),
     ("read_median", "read_p99"),
     ("write_median", "write_p99"),
     ("hit_median", "hit_p99"),
