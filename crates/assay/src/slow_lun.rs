@@ -9,8 +9,11 @@ use std::path::Path;
 
 /// Fewer requests on a device do not tell how fast it is.
 const REQUESTS_MIN: u64 = 50;
-/// With less than this share of the median's requests a LUN had other work than its fellows.
-const REQUESTS_SHARE_MIN: f64 = 0.5;
+/// With less than this share of the median's requests a LUN had other work than its fellows. Not near one: sessions that are bound to a part
+/// of the data ask a slow LUN less often because it is slow.
+const REQUESTS_SHARE_MIN: f64 = 0.1;
+/// With more than this share of them the slowest may be so because it was asked more.
+const REQUESTS_SHARE_MAX: f64 = 1.5;
 /// Mean requests that differ by more are other requests.
 const SIZE_RATIO_MAX: f64 = 1.25;
 /// From so much on the slowest LUN is named.
@@ -91,6 +94,9 @@ fn held_against(luns: &[(&str, &DeviceDelta)]) -> (Vec<(Measure, f64)>, Option<S
     let Some(place) = (0..works.len()).max_by(by_service) else {
         return nothing;
     };
+    if works[place].requests > REQUESTS_SHARE_MAX * stats::median(&requests_of(&works)) {
+        return nothing;
+    }
     let others = works.iter().enumerate().filter(|(nth, _)| *nth != place);
     let others: Vec<f64> = others.map(|(_, work)| work.service_ns).collect();
     let (slowest, median) = (works[place].service_ns, stats::median(&others));
@@ -125,10 +131,14 @@ fn work(device: &DeviceDelta, is_reads: bool) -> Option<Work> {
     })
 }
 
-/// As many requests as the others, and as large.
+fn requests_of(works: &[Work]) -> Vec<f64> {
+    works.iter().map(|work| work.requests).collect()
+}
+
+/// Work of the same sort: none was hardly asked, and all requests were as large.
 fn had_the_same(works: &[Work]) -> bool {
-    let median = |of: fn(&Work) -> f64| stats::median(&works.iter().map(of).collect::<Vec<_>>());
-    let (requests, bytes) = (median(|work| work.requests), median(|work| work.bytes_mean));
+    let requests = stats::median(&requests_of(works));
+    let bytes = stats::median(&works.iter().map(|work| work.bytes_mean).collect::<Vec<_>>());
     works.iter().all(|work| {
         let size = work.bytes_mean / bytes.max(1.0);
         work.requests >= REQUESTS_SHARE_MIN * requests && size <= SIZE_RATIO_MAX && size * SIZE_RATIO_MAX >= 1.0
@@ -165,8 +175,11 @@ mod tests {
         // More writes than reads on one of them: it is held against the others by its reads all the same.
         let writes = lun((700, 8, 4), (900, 8, 1));
         assert_eq!(found(&[usual, writes, usual])[..2], [4e6, 4e6]);
-        // A tenth of the requests, or requests of another size, are other work.
-        assert!(found(&[usual, lun((100, 8, 12), (10, 8, 1)), usual]).is_empty());
+        // It is asked less because it is slow; but with more to do than the others it is slow by the spread.
+        assert_eq!(found(&[usual, lun((300, 8, 12), (200, 8, 1)), usual]), [12e6, 4e6, 1.0]);
+        assert!(found(&[usual, lun((2000, 8, 12), (600, 8, 1)), usual]).is_empty());
+        // A twentieth of the requests, or requests of another size, are other work.
+        assert!(found(&[usual, lun((55, 8, 12), (10, 8, 1)), usual]).is_empty());
         assert!(found(&[usual, lun((1000, 64, 12), (10, 8, 1)), usual]).is_empty());
         assert!(found(&[usual]).is_empty());
         assert!(found(&[lun((40, 8, 1), (0, 8, 0)), lun((40, 8, 9), (0, 8, 0))]).is_empty());

@@ -118,19 +118,6 @@ fn places(rig: &mut Rig) -> Vec<Judged> {
         &[head(), &stacks.concat(), DATABASE, &warm_reads("150ms")].concat(),
     );
     let quiet_disk = before.max(moved_elsewhere()) < 256 << 10;
-    let buffered = "access = \"buffered\"";
-    let stacks = [directory("one", &one, buffered), directory("other", &other, buffered)];
-    let unlike = report(
-        rig,
-        "unlike",
-        &[head(), &stacks.concat(), DATABASE, &reads("60ms")].concat(),
-    );
-    let stacks = [directory("one", &one, buffered), directory("two", &two, buffered)];
-    let even = report(
-        rig,
-        "even",
-        &[head(), &stacks.concat(), DATABASE, &reads("60ms")].concat(),
-    );
     must_have(&alike, STUDY, &["memory alike"]);
     let trap = |name, objection, line| Trap { name, objection, line };
     let served = trap(
@@ -143,7 +130,7 @@ fn places(rig: &mut Rig) -> Vec<Judged> {
         true => served.judge((&alike, at("two", "work")), (&alike, at("one", "work"))),
         false => served.not_set("others use the disk below just now"),
     };
-    vec![
+    let mut all = vec![
         served,
         trap(
             "a target that takes O_DIRECT and ignores it",
@@ -157,6 +144,24 @@ fn places(rig: &mut Rig) -> Vec<Judged> {
             ("alignment", "suspect"),
         )
         .judge((&alike, on("askew")), (&alike, on("one"))),
+    ];
+    all.extend(mounted(rig, &one, &two, &other));
+    all
+}
+
+/// One and other are mounted with unlike options and read ahead unlike, one and two alike; all through the page cache.
+fn mounted(rig: &Rig, one: &Path, two: &Path, other: &Path) -> Vec<Judged> {
+    let pair = |name: &str, second: &Path| {
+        let stacks = [one, second].map(|place| {
+            let name = place.file_name().and_then(|name| name.to_str()).expect("a name");
+            directory(name, place, "access = \"buffered\"")
+        });
+        let study = [head(), &stacks.concat(), DATABASE, &reads("60ms")].concat();
+        report(rig, name, &study)
+    };
+    let (unlike, even) = (pair("unlike", other), pair("even", two));
+    let trap = |name, objection, line| Trap { name, objection, line };
+    vec![
         trap(
             "two stacks with unlike mount options",
             "you did not disclose the configuration",
@@ -198,16 +203,25 @@ fn luns(rig: &mut Rig) -> Vec<Judged> {
     );
     let raw =
         |name: &str| format!("[[stack]]\nname = \"{name}\"\nkind = \"raw\"\ndata = \"{name}\"\nredo = \"redo\"\n");
-    let study = [head(), &sets, &raw("even"), &raw("odd"), DATABASE, &reads("200ms")].concat();
-    // Whoever else reads from it makes a LUN slow, on a quiet machine and on a busy one.
-    let from = format!("if={}", text(&sparse));
-    let reader = move || {
-        let dd = Command::new("dd")
-            .args([&from, "of=/dev/null", "bs=4M", "iflag=direct"])
-            .output();
-        assert!(dd.is_ok(), "dd is there");
+    // Each LUN has as many schemas, and each schema a session.
+    let (database, phase) = (
+        DATABASE.replace("schemas = 4", "schemas = 6"),
+        reads("200ms").replace("sessions = 4", "sessions = 6"),
+    );
+    let study = [head(), &sets, &raw("even"), &raw("odd"), &database, &phase].concat();
+    // Whoever else uses the disk below makes a LUN slow, on a quiet machine and on a busy one; on the LUN itself his reads are not to be seen.
+    let busy = rig.path("busy");
+    std::fs::write(&busy, vec![5; 96 << 20]).expect("written");
+    let reader = |_| -> Box<dyn FnMut() + Send> {
+        let from = format!("if={}", text(&busy));
+        Box::new(move || {
+            let dd = Command::new("dd")
+                .args([&from, "of=/dev/null", "bs=8M", "iflag=direct"])
+                .output();
+            assert!(dd.is_ok(), "dd is there");
+        })
     };
-    let hogs = Hogs::start(vec![Box::new(reader)]);
+    let hogs = Hogs::start((0..3).map(reader).collect());
     let found = report(rig, "luns", &study);
     drop(hogs);
     let trap = |name, objection, line| Trap { name, objection, line };
