@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use luns::model::{
-    Answer, Array, ArrayParameters, Ask, Command, Custom, CustomParameters, DeviceModel, Hdd, HddParameters, Latency,
-    Limit, Ssd, SsdParameters, Volume, VolumeParameters, array_preset, hdd_preset, presets, ssd_preset, volume_preset,
+    Answer, Array, ArrayParameters, Ask, Command, Custom, CustomParameters, DeviceModel, Each, Hdd, HddParameters,
+    Latency, Limit, Ssd, SsdParameters, Volume, VolumeParameters, array_preset, hdd_preset, presets, ssd_preset,
+    volume_preset,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -550,6 +551,50 @@ fn a_flush_waits_for_an_unprotected_buffer_and_not_for_a_protected_one() {
         } else {
             assert!(at > 12_000_000, "{at}");
         }
+    }
+}
+
+#[test]
+fn a_device_that_lost_its_power_is_as_cold_as_a_new_one() {
+    let cached = HddParameters {
+        write_cache_bytes: 64 * MIB,
+        ..disk()
+    };
+    let make = || -> Vec<(&str, Box<dyn DeviceModel>)> {
+        vec![
+            ("hdd", Box::new(Each::new(vec![Hdd::new(cached.clone(), 10 * GIB)]))),
+            ("array", Box::new(Array::new(array(64 * MIB), 1, 1))),
+            ("ssd", Box::new(Ssd::new(ssd_preset("ssd-slc").unwrap(), GIB))),
+        ]
+    };
+    for ((name, mut used), (_, mut new)) in make().into_iter().zip(make()) {
+        // Reads, writes and flushes in flight when the power goes.
+        let mut places = random(18, 32 * MIB, 8192);
+        for id in 0..3_000 {
+            let ask = match id % 16 {
+                0 => flush(),
+                1..=4 => write(places(id).offset, 8192),
+                _ => places(id),
+            };
+            used.submit(0, Ask { id, ..ask });
+        }
+        let (mut done, late) = (Vec::new(), 100_000_000);
+        used.advance(late, &mut done);
+        let hits = used.counters().cache_hits;
+        used.power_cycle(late);
+        used.advance(3_600_000_000_000, &mut done);
+        let mut ids: Vec<u64> = done.iter().map(|answer| answer.id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, (0..3_000).collect::<Vec<_>>(), "{name}: each ends once");
+        assert_eq!(used.counters().unflushed_bytes, 0, "{name}");
+        let again = |device: &mut dyn DeviceModel, from| {
+            let seen = closed(device, 1, 20, from, |nth| read(nth * 8192, 8192));
+            (seen.latencies[0], device.counters().cache_hits)
+        };
+        let (first, used_hits) = again(used.as_mut(), 3_600_000_000_000);
+        let (new_first, new_hits) = again(new.as_mut(), 3_600_000_000_000);
+        assert_eq!(used_hits - hits, new_hits, "{name}: nothing is cached");
+        assert!(name == "array" || first == new_first, "{name}: {first} {new_first}");
     }
 }
 

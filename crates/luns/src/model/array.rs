@@ -176,6 +176,14 @@ impl DeviceModel for Array {
         }
     }
 
+    /// Its write cache is kept; its read cache is not.
+    fn power_cycle(&mut self, now: Nanos) {
+        self.now = now;
+        let p = &self.parameters;
+        self.cache = Lru::new((p.read_cache_bytes / u64::from(p.block_bytes)) as usize);
+        self.disks = (0..p.parallel.max(1)).map(|_| Reverse(0)).collect();
+    }
+
     fn rate_max(&self, len: u32) -> Option<f64> {
         let luns = self.luns.len() as f64;
         let of = |limit: Option<Limit>, each: f64, times: f64| limit.map(|l| l.per_second / each * times);

@@ -379,4 +379,20 @@ impl DeviceModel for Hdd {
     fn counters(&self) -> Counters {
         self.counters
     }
+
+    fn power_cycle(&mut self, now: Nanos) {
+        let queued = self.queue.drain(..).chain(self.roomless.drain(..));
+        let asked = queued.chain(self.serving.take()).filter_map(|job| job.id);
+        for id in asked.chain(self.flushes.drain(..).map(|flush| flush.0)) {
+            self.waiting.ends(id, now);
+        }
+        self.cached.clear();
+        self.counters.unflushed_bytes = 0;
+        // The arm rests at the outer edge when it is without power.
+        self.head = Head {
+            free_at: now,
+            turn: 0.0,
+            stream: None,
+        };
+    }
 }

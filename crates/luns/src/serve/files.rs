@@ -389,15 +389,18 @@ impl Files {
     fn put(&self, lun: u16, pieces: &[Piece]) -> Result<(), Errno> {
         let of = &self.luns[usize::from(lun)];
         let fd = rustix::fs::open(&of.path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
-        for (from, run) in runs(pieces) {
-            write_all(&fd, from, &run)?;
+        let runs = runs(pieces);
+        for (from, run) in &runs {
+            write_all(&fd, *from, run)?;
         }
-        if self.cached {
-            return Ok(());
+        if !self.cached {
+            rustix::fs::fdatasync(&fd).map_err(failed)?;
+            // A file that is read past the page cache must leave nothing there.
+            let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed);
         }
-        rustix::fs::fdatasync(&fd).map_err(failed)?;
-        // A file that is read past the page cache must leave nothing there.
-        let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed);
+        for (from, run) in &runs {
+            self.reduce(lun, *from, run, *from..*from + run.len() as u64)?;
+        }
         Ok(())
     }
 

@@ -212,6 +212,20 @@ fn a_flush_that_a_cut_came_into_is_never_acknowledged() {
 }
 
 #[test]
+fn what_a_cut_leaves_is_counted_by_an_array_that_reduces() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let files = files(&dir, 1 << 20).with_reduction(PAGE as u32);
+    for nth in 0..PAGES as u64 {
+        files.write(0, nth * PAGE as u64, &[1; PAGE]).unwrap();
+    }
+    files.stop_power();
+    let (held, lost) = files.lose(1, PAGE as u32).unwrap();
+    assert!(held > lost);
+    // A page of one byte compresses to a sector, and all of them are one.
+    assert_eq!(files.reduced_bytes(), Some((held - lost, SECTOR_BYTES)));
+}
+
+#[test]
 fn what_a_cut_leaves_is_written_by_offset_the_later_over_the_earlier() {
     let piece = |offset, of: u8, sectors: usize| Piece {
         lun: 0,
