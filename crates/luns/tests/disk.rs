@@ -54,6 +54,28 @@ fn reads_in_sequence_run_at_the_rate_of_their_zone() {
 }
 
 #[test]
+fn reads_in_sequence_that_were_swapped_on_their_way_cost_no_turn() {
+    for depth in [1, 2, 4] {
+        let mut hdd = Hdd::new(disk(), 100 * GIB);
+        let seen = closed(&mut hdd, depth, 2_000, 0, |nth| read((nth ^ 1) * 131_072, 131_072));
+        near(
+            seen.rate * 131_072.0,
+            hdd.geometry().rate(0),
+            0.02,
+            "bytes a second of two swapped",
+        );
+    }
+    // What the head has passed is there, what it has not passed is not, and without read-ahead nothing is.
+    let latency = |ahead_bytes: u64, offset: u64| {
+        let mut hdd = Hdd::new(HddParameters { ahead_bytes, ..disk() }, 100 * GIB);
+        let place = |nth| [0, 65_536, offset][nth as usize];
+        closed(&mut hdd, 1, 2, 0, |nth| read(place(nth), 65_536)).ended_at
+    };
+    assert!(latency(MIB, 8_192) < latency(MIB, 50 * GIB));
+    assert!(latency(0, 131_072) > latency(MIB, 131_072) + 7_000_000, "a turn");
+}
+
+#[test]
 fn writes_in_sequence_run_at_the_rate_of_their_zone_when_they_are_there_in_time() {
     let bytes = 100 * GIB;
     for at in [0, bytes / 2, bytes - 512 * MIB] {

@@ -184,6 +184,22 @@ fn a_full_write_cache_writes_at_the_rate_of_the_disks_behind() {
 }
 
 #[test]
+fn without_a_write_cache_a_write_takes_a_disk_as_a_missed_read_does() {
+    let parameters = ArrayParameters {
+        write_cache_bytes: 0,
+        miss: Latency::constant(6_000_000),
+        ..array(0)
+    };
+    let mut places = random(19, GIB, 8192);
+    let mut run = |depth| {
+        let mut device = Array::new(parameters.clone(), 1, 1);
+        closed(&mut device, depth, 5_000, 0, |nth| write(places(nth).offset, 8192)).rate
+    };
+    near(run(1), 1.0 / 0.006, 0.001, "one at a time");
+    near(run(64), 16.0 / 0.006, 0.01, "as many as there are disks");
+}
+
+#[test]
 fn the_dies_of_a_flash_device_read_side_by_side() {
     let parameters = ssd_preset("ssd-slc").unwrap();
     let one = closed(
