@@ -329,6 +329,10 @@ impl Files {
         // Whoever stops the power waits for this turn: what is stored below is home before anything is lost.
         since.map_or(Ok(()), |since| self.still_alive(since))?;
         let Some(piece) = oldest else { return Ok(false) };
+        // A range that fails takes nothing that was acknowledged before either; at the end all goes home.
+        if since.is_some() && self.faults.fails(piece.lun, piece.offset, piece.bytes.len() as u64) {
+            return Err(Errno::EIO);
+        }
         self.store(piece.lun, piece.offset, &piece.bytes)?;
         locked(&of.unflushed).is_home();
         Ok(true)

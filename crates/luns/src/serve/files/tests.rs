@@ -1,6 +1,7 @@
 //! What lies over LUN files: by many threads at a time and through power cuts, against what each of them was told.
 
 use super::*;
+use crate::serve::faults::{LunFault, Wrong};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::Duration;
@@ -187,6 +188,21 @@ fn what_could_not_be_stored_is_told_and_kept() {
     files.flush(0).unwrap();
     let below = std::fs::read(path).unwrap();
     assert_eq!((below[0], below[PAGE], below[2 * PAGE]), (1, 2, 0));
+}
+
+#[test]
+fn a_flush_of_what_lies_in_a_range_that_fails_by_now_fails_and_keeps_it() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let files = files(&dir, 1 << 20);
+    files.write(0, 0, &[1; PAGE]).unwrap();
+    files.write(0, 2 * PAGE as u64, &[2; PAGE]).unwrap();
+    let wrong = Wrong::Error(2 * PAGE as u64 + 512, 512);
+    files.faults.set(vec![LunFault { lun: 0, wrong }]);
+    assert!(files.flush(0).is_err());
+    assert_eq!(files.unflushed_bytes(), PAGE as u64, "what lies elsewhere is home");
+    files.faults.set(Vec::new());
+    files.flush(0).unwrap();
+    assert_eq!(std::fs::read(&files.luns[0].path).unwrap()[2 * PAGE], 2);
 }
 
 #[test]
