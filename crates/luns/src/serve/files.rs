@@ -283,7 +283,9 @@ impl Files {
             let whole = offset.is_multiple_of(BLOCK) && (data.len() as u64).is_multiple_of(BLOCK);
             // Two parts of one block at a time would each write back what the other has changed.
             let _turn = (!whole).then(|| locked(&of.homeward));
-            return self.store(lun, offset, data);
+            self.store(lun, offset, data)?;
+            self.faults.written(lun, offset, data.len() as u64);
+            return Ok(());
         }
         loop {
             let mut unflushed = locked(&of.unflushed);
@@ -291,6 +293,7 @@ impl Files {
             self.still_alive(since)?;
             if unflushed.bytes() == 0 || unflushed.bytes() + data.len() as u64 <= self.volatile_bytes {
                 unflushed.write(lun, offset, data);
+                self.faults.written(lun, offset, data.len() as u64);
                 return Ok(());
             }
             let until = unflushed.gone() + 1;
