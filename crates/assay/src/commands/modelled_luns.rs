@@ -38,17 +38,10 @@ pub(super) fn words(study: &Study) -> String {
         if let Some(why) = device_service::not_warmed(set) {
             line(format!("read into memory before the phases: {why}"));
         }
-        let cuts = |phase: &plan::Phase| matches!(phase.kind, plan::PhaseKind::PowerCut(_));
-        if device.volatile.0 == 0 && study.phases.iter().any(cuts) {
-            line(
-                "nothing of this device is volatile: a cut can only show what the stack above leaves unflushed".to_string(),
-            );
-        } else {
-            line(format!(
-                "a power cut may lose {} of each LUN until flushed",
-                device.volatile
-            ));
-        }
+        line(device_service::nothing_volatile(study, device).map_or_else(
+            || format!("a power cut may lose {} of each LUN until flushed", device.volatile),
+            str::to_string,
+        ));
     }
     text
 }
