@@ -5,7 +5,7 @@
 //! for it.
 
 use anyhow::{Context, anyhow};
-use plan::{Device, DeviceModel, LunSet, LunSource};
+use plan::{Device, DeviceModel, LunSet, LunSource, PhaseKind, Study};
 use serde_json::{Value, json};
 use stacks::{Journal, Undo};
 use std::io::{BufRead, BufReader, Write};
@@ -49,6 +49,13 @@ pub(crate) const BUSY_EVERY: Duration = Duration::from_secs(2);
 
 /// More than this would not stay in memory on an ordinary machine.
 const WARM_BYTES_MAX: u64 = 4 << 30;
+
+/// Of a study that cuts the power of a device that keeps what it has acknowledged; `None`: nothing of the kind.
+pub(crate) fn nothing_volatile(study: &Study, device: &Device) -> Option<&'static str> {
+    let cuts = |phase: &plan::Phase| matches!(phase.kind, PhaseKind::PowerCut(_));
+    (device.volatile.0 == 0 && study.phases.iter().any(cuts))
+        .then_some("nothing of this device is volatile: a cut can only show what the stack above leaves unflushed")
+}
 
 /// The order to read what a model plays from memory.
 pub(crate) fn warm() -> Value {

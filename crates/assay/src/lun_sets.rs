@@ -246,7 +246,8 @@ impl LunSets {
         }
         facts.push((
             "lost by a power cut until flushed".to_string(),
-            device.volatile.to_string(),
+            device_service::nothing_volatile(study, &device)
+                .map_or_else(|| device.volatile.to_string(), |nothing| format!("0B: {nothing}")),
         ));
         self.facts.push((format!("lun:{set}"), facts));
         self.models.insert(set.to_string(), device);

@@ -1,302 +1,15 @@
-//! The models of devices against theory and published figures, in virtual time.
+//! The models of devices against theory and published figures, in virtual time. That of a disk: `disk.rs`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod driving;
+
+use driving::*;
 use luns::model::{
-    Answer, Array, ArrayParameters, Ask, Command, Custom, CustomParameters, DeviceModel, Hdd, HddParameters, Latency,
+    Answer, Array, ArrayParameters, Ask, Custom, CustomParameters, DeviceModel, Each, Hdd, HddParameters, Latency,
     Limit, Ssd, SsdParameters, Volume, VolumeParameters, array_preset, hdd_preset, presets, ssd_preset, volume_preset,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::collections::HashMap;
-
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
-
-/// What a closed loop saw: rate in requests a second, mean latency in seconds, the latencies in nanoseconds.
-struct Seen {
-    rate: f64,
-    latency: f64,
-    ended_at: u64,
-    latencies: Vec<u64>,
-    order: Vec<Answer>,
-}
-
-/// Keeps `depth` requests in flight until `count` have ended, from `from` on.
-fn closed(
-    device: &mut dyn DeviceModel,
-    depth: usize,
-    count: usize,
-    from: u64,
-    mut ask: impl FnMut(u64) -> Ask,
-) -> Seen {
-    let mut came = HashMap::new();
-    let (mut now, mut next_id) = (from, 0);
-    let mut latencies = Vec::with_capacity(count);
-    let mut order = Vec::with_capacity(count);
-    let mut done = Vec::new();
-    let mut submit = |device: &mut dyn DeviceModel, now: u64, came: &mut HashMap<u64, u64>| {
-        came.insert(next_id, now);
-        device.submit(
-            now,
-            Ask {
-                id: next_id,
-                ..ask(next_id)
-            },
-        );
-        next_id += 1;
-    };
-    device.advance(now, &mut done);
-    for _ in 0..depth {
-        submit(device, now, &mut came);
-    }
-    while latencies.len() < count {
-        now = device.next().expect("requests are in flight");
-        done.clear();
-        device.advance(now, &mut done);
-        for answer in &done {
-            assert_eq!(answer.at, now, "an answer comes at its time");
-            latencies.push(answer.at - came.remove(&answer.id).expect("asked once, answered once"));
-            order.push(*answer);
-            submit(device, now, &mut came);
-        }
-    }
-    let seconds = (now - from) as f64 / 1e9;
-    // What is still in flight ends uncounted.
-    while let Some(next) = device.next() {
-        now = next;
-        done.clear();
-        device.advance(now, &mut done);
-    }
-    Seen {
-        rate: latencies.len() as f64 / seconds,
-        latency: latencies.iter().sum::<u64>() as f64 / latencies.len() as f64 / 1e9,
-        ended_at: now,
-        latencies,
-        order,
-    }
-}
-
-fn read(offset: u64, len: u32) -> Ask {
-    Ask {
-        id: 0,
-        lun: 0,
-        command: Command::Read,
-        offset,
-        len,
-    }
-}
-
-fn write(offset: u64, len: u32) -> Ask {
-    Ask {
-        command: Command::Write { through: false },
-        ..read(offset, len)
-    }
-}
-
-fn flush() -> Ask {
-    Ask {
-        command: Command::Flush,
-        ..read(0, 0)
-    }
-}
-
-fn random(seed: u64, bytes: u64, len: u32) -> impl FnMut(u64) -> Ask {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    move |_| read(rng.next_u64() % (bytes / u64::from(len)) * u64::from(len), len)
-}
-
-fn near(seen: f64, wanted: f64, share: f64, what: &str) {
-    assert!(
-        (seen / wanted - 1.0).abs() <= share,
-        "{what}: {seen} where {wanted} is due"
-    );
-}
-
-fn disk() -> HddParameters {
-    hdd_preset("hdd-7200").unwrap()
-}
-
-#[test]
-fn one_random_read_at_a_time_takes_seek_half_a_turn_and_transfer() {
-    // Even rates: then places are even over tracks, and the mean seek is the data sheet's.
-    let even = HddParameters {
-        outer_rate: 120e6,
-        inner_rate: 120e6,
-        ..disk()
-    };
-    let mut hdd = Hdd::new(even, 100 * GIB);
-    let seen = closed(&mut hdd, 1, 20_000, 0, random(1, 100 * GIB, 8192));
-    let turn = 60.0 / 7200.0;
-    let due = 0.0002 + 0.0075 + turn / 2.0 + 8192.0 / 120e6;
-    near(seen.latency, due, 0.01, "mean service time");
-}
-
-#[test]
-fn a_deeper_queue_is_served_faster_and_no_one_waits_for_ever() {
-    let rates: Vec<f64> = [1, 2, 4, 8, 16, 32]
-        .map(|depth| {
-            let mut hdd = Hdd::new(disk(), 100 * GIB);
-            let seen = closed(&mut hdd, depth, 6_000, 0, random(2, 100 * GIB, 8192));
-            near(depth as f64, seen.rate * seen.latency, 0.01, "Little's law");
-            let longest = *seen.latencies.iter().max().unwrap();
-            assert!(longest < 3_000_000_000, "{longest} ns at depth {depth}");
-            seen.rate
-        })
-        .into();
-    assert!(rates.windows(2).all(|w| w[1] > w[0]), "{rates:?}");
-    // Nearness in seek and turn together more than halves the service time of random reads in a full queue (Jacobson and Wilkes 1991;
-    // Worthington, Ganger and Patt 1994).
-    let gain = rates[5] / rates[0];
-    assert!((2.0..3.5).contains(&gain), "{rates:?}");
-}
-
-#[test]
-fn reads_in_sequence_run_at_the_rate_of_their_zone() {
-    let bytes = 100 * GIB;
-    for at in [0, bytes / 2, bytes - 256 * MIB] {
-        let mut hdd = Hdd::new(disk(), bytes);
-        let seen = closed(&mut hdd, 1, 1_900, 0, |nth| read(at + nth * 131_072, 131_072));
-        let rate = seen.rate * 131_072.0;
-        near(rate, hdd.geometry().rate(at), 0.02, "bytes a second");
-    }
-}
-
-#[test]
-fn writes_in_sequence_run_at_the_rate_of_their_zone_when_they_are_there_in_time() {
-    let bytes = 100 * GIB;
-    for at in [0, bytes / 2, bytes - 512 * MIB] {
-        for (write_cache_bytes, depth) in [(16 * MIB, 1), (16 * MIB, 8), (0, 4)] {
-            let parameters = HddParameters {
-                write_cache_bytes,
-                ..disk()
-            };
-            let mut hdd = Hdd::new(parameters, bytes);
-            let seen = closed(&mut hdd, depth, 2_000, 0, |nth| write(at + nth * 131_072, 131_072));
-            // By the end the cache is full and takes what the platter does.
-            let seconds = (seen.order[1_999].at - seen.order[500].at) as f64 / 1e9;
-            let rate = 1_499.0 * 131_072.0 / seconds;
-            near(rate, hdd.geometry().rate(at), 0.02, "bytes a second");
-            assert_eq!(hdd.counters().seeks, u64::from(at > 0), "the arm goes there and stays");
-        }
-    }
-    // One at a time without a cache each comes when its place has just passed.
-    let mut hdd = Hdd::new(disk(), bytes);
-    let seen = closed(&mut hdd, 1, 500, 0, |nth| write(nth * 8192, 8192));
-    near(seen.latency, 60.0 / 7200.0, 0.02, "a turn each");
-}
-
-#[test]
-fn a_write_settles_by_how_far_the_arm_has_come() {
-    let slow = |settle: u64, track: u64| HddParameters {
-        write_settle_ns: settle,
-        write_settle_track_ns: track,
-        ..disk()
-    };
-    let arm = |parameters: HddParameters, asks: &[Ask]| {
-        let mut hdd = Hdd::new(parameters, 100 * GIB);
-        closed(&mut hdd, 1, asks.len() - 1, 0, |nth| asks[nth as usize]);
-        hdd.counters().seek_ns
-    };
-    let far = [write(50 * GIB, 8192), read(0, 8192)];
-    assert_eq!(arm(slow(1_000_000, 0), &far) - arm(slow(0, 0), &far), 1_000_000);
-    // Stays where it has read, and then where it has written.
-    let near = [read(0, 8192), write(8192, 8192), write(65_536, 8192), read(0, 8192)];
-    assert_eq!(arm(slow(1_000_000, 210_000), &near), 210_000);
-}
-
-#[test]
-fn two_scans_at_a_time_cost_a_disk_most_of_its_rate() {
-    let mut hdd = Hdd::new(disk(), 100 * GIB);
-    let alone = closed(&mut hdd, 1, 500, 0, |nth| read(nth * 131_072, 131_072)).rate;
-    let mut hdd = Hdd::new(disk(), 100 * GIB);
-    let both = closed(&mut hdd, 2, 500, 0, |nth| {
-        read((nth % 2) * 50 * GIB + nth / 2 * 131_072, 131_072)
-    });
-    assert!(both.rate < 0.35 * alone, "{} of {alone}", both.rate);
-}
-
-#[test]
-fn a_scan_does_not_hold_up_others_for_ever() {
-    // Two reads of the scan in flight, so that the next one is always there; then a write far away, and in turn a flush.
-    let asks = |others: u64| {
-        move |nth: u64| match nth {
-            2 => write(90 * GIB, 8192),
-            3 if others == 2 => flush(),
-            _ => read((nth - if nth > 2 { others } else { 0 }) * 131_072, 131_072),
-        }
-    };
-    // The last of the others, each without and with a write cache that would answer for it.
-    for (cache, others) in [(0, 1), (64 << 20, 2)] {
-        let parameters = HddParameters {
-            write_cache_bytes: cache,
-            ..disk()
-        };
-        let mut hdd = Hdd::new(parameters, 100 * GIB);
-        let seen = closed(&mut hdd, 2 + others as usize, 6_000, 0, asks(others));
-        let at = seen.order.iter().position(|answer| answer.id == 1 + others);
-        let latency = at.map(|at| seen.latencies[at]);
-        assert!(
-            latency.is_some_and(|ns| ns < 1_200_000_000),
-            "{latency:?} ns beside a scan of {} s",
-            seen.ended_at / 1_000_000_000
-        );
-    }
-}
-
-#[test]
-fn a_write_cache_answers_at_once_and_a_flush_waits_for_all_before_it() {
-    let cached = HddParameters {
-        write_cache_bytes: 64 * MIB,
-        ..disk()
-    };
-    let mut hdd = Hdd::new(cached, 100 * GIB);
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
-    let mut place = || rng.next_u64() % (100 * GIB / 8192) * 8192;
-    for id in 0..100 {
-        hdd.submit(
-            0,
-            Ask {
-                id,
-                ..write(place(), 8192)
-            },
-        );
-    }
-    hdd.submit(0, Ask { id: 100, ..flush() });
-    for id in 101..151 {
-        hdd.submit(
-            0,
-            Ask {
-                id,
-                ..write(place(), 8192)
-            },
-        );
-    }
-    let mut done = Vec::new();
-    hdd.advance(1_000_000, &mut done);
-    assert_eq!(done.len(), 150, "all writes, not the flush");
-    assert!(hdd.counters().unflushed_bytes >= 149 * 8192);
-    let mut flushed_at = 0;
-    while let Some(next) = hdd.next() {
-        done.clear();
-        hdd.advance(next, &mut done);
-        if done.iter().any(|a| a.id == 100) {
-            flushed_at = next;
-            let destaged = hdd.counters().destaged_bytes / 8192;
-            assert_eq!(destaged, 100, "those before it, and no other before them");
-        }
-    }
-    assert!(flushed_at > 200_000_000, "{flushed_at}");
-    assert_eq!(hdd.counters().unflushed_bytes, 0);
-}
-
-#[test]
-fn with_its_cache_off_each_write_waits_for_the_platter() {
-    let mut hdd = Hdd::new(disk(), 100 * GIB);
-    let mut places = random(4, 100 * GIB, 8192);
-    let seen = closed(&mut hdd, 1, 2_000, 0, |nth| write(places(nth).offset, 8192));
-    assert!(seen.latency > 0.012, "{}", seen.latency);
-    assert_eq!(hdd.counters().unflushed_bytes, 0);
-}
 
 fn limits(requests: &[(f64, f64)], bytes: &[(f64, f64)]) -> VolumeParameters {
     let of = |limits: &[(f64, f64)]| {
@@ -368,13 +81,6 @@ fn a_volume_without_burst_lets_a_twentieth_of_a_second_through_at_once() {
         let seconds = (400 - at_once) as f64 * 262_144.0 / rate as f64;
         near(done[399].at as f64 / 1e9, seconds, 0.01, name);
     }
-}
-
-#[test]
-fn a_disk_by_name_has_the_bytes_a_track_of_its_manual() {
-    let disk = Hdd::new(disk(), GIB);
-    let scan = disk.geometry().passing_ns(0, GIB) as f64 / 1e9;
-    near(GIB as f64 / scan / 120.0, 732_998.0, 0.01, "bytes a turn");
 }
 
 #[test]
@@ -478,6 +184,22 @@ fn a_full_write_cache_writes_at_the_rate_of_the_disks_behind() {
 }
 
 #[test]
+fn without_a_write_cache_a_write_takes_a_disk_as_a_missed_read_does() {
+    let parameters = ArrayParameters {
+        write_cache_bytes: 0,
+        miss: Latency::constant(6_000_000),
+        ..array(0)
+    };
+    let mut places = random(19, GIB, 8192);
+    let mut run = |depth| {
+        let mut device = Array::new(parameters.clone(), 1, 1);
+        closed(&mut device, depth, 5_000, 0, |nth| write(places(nth).offset, 8192)).rate
+    };
+    near(run(1), 1.0 / 0.006, 0.001, "one at a time");
+    near(run(64), 16.0 / 0.006, 0.01, "as many as there are disks");
+}
+
+#[test]
 fn the_dies_of_a_flash_device_read_side_by_side() {
     let parameters = ssd_preset("ssd-slc").unwrap();
     let one = closed(
@@ -550,6 +272,50 @@ fn a_flush_waits_for_an_unprotected_buffer_and_not_for_a_protected_one() {
         } else {
             assert!(at > 12_000_000, "{at}");
         }
+    }
+}
+
+#[test]
+fn a_device_that_lost_its_power_is_as_cold_as_a_new_one() {
+    let cached = HddParameters {
+        write_cache_bytes: 64 * MIB,
+        ..disk()
+    };
+    let make = || -> Vec<(&str, Box<dyn DeviceModel>)> {
+        vec![
+            ("hdd", Box::new(Each::new(vec![Hdd::new(cached.clone(), 10 * GIB)]))),
+            ("array", Box::new(Array::new(array(64 * MIB), 1, 1))),
+            ("ssd", Box::new(Ssd::new(ssd_preset("ssd-slc").unwrap(), GIB))),
+        ]
+    };
+    for ((name, mut used), (_, mut new)) in make().into_iter().zip(make()) {
+        // Reads, writes and flushes in flight when the power goes.
+        let mut places = random(18, 32 * MIB, 8192);
+        for id in 0..3_000 {
+            let ask = match id % 16 {
+                0 => flush(),
+                1..=4 => write(places(id).offset, 8192),
+                _ => places(id),
+            };
+            used.submit(0, Ask { id, ..ask });
+        }
+        let (mut done, late) = (Vec::new(), 100_000_000);
+        used.advance(late, &mut done);
+        let hits = used.counters().cache_hits;
+        used.power_cycle(late);
+        used.advance(3_600_000_000_000, &mut done);
+        let mut ids: Vec<u64> = done.iter().map(|answer| answer.id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, (0..3_000).collect::<Vec<_>>(), "{name}: each ends once");
+        assert_eq!(used.counters().unflushed_bytes, 0, "{name}");
+        let again = |device: &mut dyn DeviceModel, from| {
+            let seen = closed(device, 1, 20, from, |nth| read(nth * 8192, 8192));
+            (seen.latencies[0], device.counters().cache_hits)
+        };
+        let (first, used_hits) = again(used.as_mut(), 3_600_000_000_000);
+        let (new_first, new_hits) = again(new.as_mut(), 3_600_000_000_000);
+        assert_eq!(used_hits - hits, new_hits, "{name}: nothing is cached");
+        assert!(name == "array" || first == new_first, "{name}: {first} {new_first}");
     }
 }
 

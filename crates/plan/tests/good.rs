@@ -500,3 +500,30 @@ fn schemas_are_whole_multiblock_reads_where_that_costs_little() {
     assert_eq!(pages(schema(1037)), 1024);
     assert_eq!(pages(schema(319)), 319, "it would cost 5 %");
 }
+
+#[test]
+fn what_a_cut_may_lose_is_what_the_model_holds_in_volatile_memory() {
+    let volatile = |device: &str, kind: &str| {
+        let text = format!(
+            "[study]\nname = \"cuts\"\n[luns.data]\nfiles = {{ size = \"1GiB\" }}\n{device}\n[[stack]]\nname = \"ext4\"\n\
+             kind = \"ext4\"\ndata = \"data\"\n[database]\nscale = \"16MiB\"\nschemas = 4\ncache = \"8MiB\"\n[[phase]]\n\
+             name = \"work\"\nkind = \"{kind}\"\nsessions = 4\nwork_unit = 4\n"
+        );
+        let study = parse(&text);
+        study.luns[0].device.as_ref().expect("a device").volatile.0
+    };
+    const MIB: u64 = 1 << 20;
+    for (device, due) in [
+        ("model = \"plain\"", 32 * MIB),
+        ("model = \"plain\"\nvolatile = \"1MiB\"", MIB),
+        ("model = \"hdd\"", 0),
+        ("model = \"hdd\"\nparameters = { write_cache = \"64MiB\" }", 64 * MIB),
+        ("model = \"ssd\"", 16 * MIB),
+        ("model = \"ssd\"\nparameters = { protected = true }", 0),
+        ("model = \"array\"", 0),
+        ("model = \"volume\"", 0),
+    ] {
+        assert_eq!(volatile(device, "power_cut"), due, "{device}");
+    }
+    assert_eq!(volatile("model = \"plain\"", "random"), 0, "nothing is cut");
+}

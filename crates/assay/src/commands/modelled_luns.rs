@@ -38,9 +38,9 @@ pub(super) fn words(study: &Study) -> String {
         if let Some(why) = device_service::not_warmed(set) {
             line(format!("read into memory before the phases: {why}"));
         }
-        line(format!(
-            "a power cut may lose {} of each LUN until flushed",
-            device.volatile
+        line(device_service::nothing_volatile(study, device).map_or_else(
+            || format!("a power cut may lose {} of each LUN until flushed", device.volatile),
+            str::to_string,
         ));
     }
     text

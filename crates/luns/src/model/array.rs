@@ -109,6 +109,11 @@ impl Array {
             return at + self.parameters.hit.draw(&mut self.rng);
         }
         self.counters.cache_misses += 1;
+        self.on_a_disk(at)
+    }
+
+    /// When the disk that is free first has done something.
+    fn on_a_disk(&mut self, at: Nanos) -> Nanos {
         let takes = self.parameters.miss.draw(&mut self.rng);
         let mut disk = self.disks.peek_mut().expect("an array has at least one disk");
         let ends = disk.0.max(at) + takes;
@@ -116,12 +121,11 @@ impl Array {
         ends
     }
 
-    /// When a write is acknowledged: as soon as the cache has room for it.
+    /// When a write is acknowledged: as soon as the cache has room for it, or when a disk has it where there is no such cache.
     fn write(&mut self, at: Nanos, ask: &Ask) -> Nanos {
         self.touch(ask);
         let rate = self.parameters.destage_rate;
         let destage = |bytes: f64| (bytes / rate * 1e9).round() as u64;
-        let takes = self.parameters.hit.draw(&mut self.rng);
         let whole = destage(self.parameters.write_cache_bytes as f64);
         let own = destage(f64::from(ask.len));
         // There is room when what lies before it takes no longer to destage than a full cache less this write.
@@ -129,9 +133,10 @@ impl Array {
         self.clean_at = self.clean_at.max(at) + own;
         let in_cache = self.parameters.write_cache_bytes >= u64::from(ask.len);
         let ends = if in_cache {
-            at.max(room_at) + takes
+            at.max(room_at) + self.parameters.hit.draw(&mut self.rng)
         } else {
-            self.clean_at + takes
+            let done = self.on_a_disk(at);
+            done.max(self.clean_at)
         };
         self.written_by = self.written_by.max(ends);
         ends
@@ -174,6 +179,14 @@ impl DeviceModel for Array {
             destaged_bytes: self.counters.write_bytes - left,
             ..self.counters
         }
+    }
+
+    /// Its write cache is kept; its read cache is not.
+    fn power_cycle(&mut self, now: Nanos) {
+        self.now = now;
+        let p = &self.parameters;
+        self.cache = Lru::new((p.read_cache_bytes / u64::from(p.block_bytes)) as usize);
+        self.disks = (0..p.parallel.max(1)).map(|_| Reverse(0)).collect();
     }
 
     fn rate_max(&self, len: u32) -> Option<f64> {

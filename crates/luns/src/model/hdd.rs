@@ -72,6 +72,8 @@ struct Head {
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     read: bool,
+    /// Of reads: from here on it is kept.
+    start: u64,
     /// Where it has come to.
     end: u64,
     /// When that passed the head.
@@ -174,9 +176,36 @@ impl Hdd {
     /// when it is there before the place has passed.
     fn follows(&self, now: Nanos, job: &Job) -> bool {
         let there = now.max(job.came + self.parameters.overhead_ns);
-        self.head.stream.is_some_and(|stream| {
-            stream.read == job.read && stream.end == job.offset && (job.read || there <= self.head.free_at)
+        self.head.stream.is_some_and(|stream| match job.read {
+            true => stream.read && (stream.start..=stream.end).contains(&job.offset),
+            false => !stream.read && stream.end == job.offset && there <= self.head.free_at,
         })
+    }
+
+    /// When all of a read has passed the head if that reads on where it is; `None`: it has to go elsewhere, or is there sooner so.
+    fn read_on(&self, ready: Nanos, job: &Job) -> Option<Nanos> {
+        /// Places are rounded.
+        const NEAR_NS: u64 = 2_000;
+        let stream = self.head.stream.filter(|stream| stream.read && job.read)?;
+        let ahead = self.parameters.ahead_bytes;
+        if ahead == 0 && (job.offset != stream.end || ready > stream.passed_at) {
+            return None;
+        }
+        if job.offset < stream.start || job.offset > stream.end + ahead {
+            return None;
+        }
+        let end = job.offset + u64::from(job.len);
+        if end <= stream.end {
+            return Some(stream.passed_at);
+        }
+        let passing = |to| self.geometry.passing_ns(stream.end, to);
+        // The head went on reading until the read-ahead was full.
+        let from = stream.passed_at.max(ready.saturating_sub(passing(stream.end + ahead)));
+        if job.offset > stream.end {
+            let anew = ready + self.positioning(ready, job).all();
+            (from + passing(job.offset) <= anew + NEAR_NS).then_some(())?;
+        }
+        Some(from + passing(end))
     }
 
     /// The nearest of some, and how near.
@@ -236,38 +265,35 @@ impl Hdd {
         let end = job.offset + u64::from(job.len);
         let ready = now.max(job.came + self.parameters.overhead_ns);
         let passing = self.geometry.passing_ns(job.offset, end);
-        let stream = |passed_at| {
-            Some(Stream {
-                read: job.read,
-                end,
-                passed_at,
-            })
+        let before = self.head.stream;
+        let mut stream = Stream {
+            read: job.read,
+            start: job.offset,
+            end,
+            passed_at: 0,
         };
-        match self.head.stream.filter(|_| self.follows(now, &job)) {
-            Some(before) if job.read => {
-                self.counters.cache_hits += 1;
-                // The head went on reading until the read-ahead was full.
-                let ahead = self.parameters.ahead_bytes;
-                let lead = self.geometry.passing_ns(before.end, before.end + ahead);
-                let passed = before.passed_at.max(ready.saturating_sub(lead)) + passing;
-                self.head.free_at = passed.max(ready + self.bus_ns(job.len));
-                self.head.stream = stream(passed);
-            }
-            Some(before) => {
-                self.head.free_at = before.passed_at + passing;
-                self.head.stream = stream(self.head.free_at);
-            }
-            None => {
-                let positioning = self.positioning(ready, &job);
-                self.counters.cache_misses += u64::from(job.read);
-                self.counters.seeks += u64::from(positioning.seek > 0);
-                self.counters.seek_ns += positioning.arm();
-                self.counters.rotation_ns += positioning.platter;
-                self.head.free_at = ready + positioning.all() + passing;
-                self.head.stream = stream(self.head.free_at);
-            }
+        if let (Some(passed), Some(before)) = (self.read_on(ready, &job), before) {
+            self.counters.cache_hits += 1;
+            self.head.free_at = passed.max(ready + self.bus_ns(job.len));
+            stream.end = end.max(before.end);
+            // As much of it is kept as is read ahead.
+            let kept = stream.end.saturating_sub(self.parameters.ahead_bytes);
+            stream.start = before.start.max(kept);
+            stream.passed_at = passed;
+        } else if let Some(before) = before.filter(|_| !job.read && self.follows(now, &job)) {
+            self.head.free_at = before.passed_at + passing;
+            stream.passed_at = self.head.free_at;
+        } else {
+            let positioning = self.positioning(ready, &job);
+            self.counters.cache_misses += u64::from(job.read);
+            self.counters.seeks += u64::from(positioning.seek > 0);
+            self.counters.seek_ns += positioning.arm();
+            self.counters.rotation_ns += positioning.platter;
+            self.head.free_at = ready + positioning.all() + passing;
+            stream.passed_at = self.head.free_at;
         }
-        self.head.turn = self.geometry.turn(end);
+        self.head.stream = Some(stream);
+        self.head.turn = self.geometry.turn(stream.end);
         self.serving = Some(job);
     }
 
@@ -378,5 +404,21 @@ impl DeviceModel for Hdd {
 
     fn counters(&self) -> Counters {
         self.counters
+    }
+
+    fn power_cycle(&mut self, now: Nanos) {
+        let queued = self.queue.drain(..).chain(self.roomless.drain(..));
+        let asked = queued.chain(self.serving.take()).filter_map(|job| job.id);
+        for id in asked.chain(self.flushes.drain(..).map(|flush| flush.0)) {
+            self.waiting.ends(id, now);
+        }
+        self.cached.clear();
+        self.counters.unflushed_bytes = 0;
+        // The arm rests at the outer edge when it is without power.
+        self.head = Head {
+            free_at: now,
+            turn: 0.0,
+            stream: None,
+        };
     }
 }

@@ -121,6 +121,12 @@ pub trait DeviceModel: Send {
     /// What it did so far.
     fn counters(&self) -> Counters;
 
+    /// The power was off and is back at `now`: what lay in volatile memory is gone, and what was asked for ends, at `now` where it was not
+    /// known when; [`DeviceModel::advance`] to `now` comes before and after.
+    fn power_cycle(&mut self, now: Nanos) {
+        let _ = now;
+    }
+
     /// The highest rate it can do, requests per second of `len` bytes, where a formula says so: what a real-time service of it
     /// must be able to carry.
     fn rate_max(&self, len: u32) -> Option<f64> {
@@ -163,6 +169,12 @@ impl<M: DeviceModel> DeviceModel for Each<M> {
             .iter()
             .map(DeviceModel::counters)
             .fold(Counters::default(), |a, b| a.plus(&b))
+    }
+
+    fn power_cycle(&mut self, now: Nanos) {
+        for device in &mut self.devices {
+            device.power_cycle(now);
+        }
     }
 
     fn rate_max(&self, len: u32) -> Option<f64> {

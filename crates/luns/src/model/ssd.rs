@@ -215,6 +215,16 @@ impl DeviceModel for Ssd {
         }
     }
 
+    /// What is programmed stays, and with it what random overwrites have left; an unprotected buffer is empty, a protected one has been.
+    fn power_cycle(&mut self, now: Nanos) {
+        self.now = now;
+        self.buffered.clear();
+        for die in &mut self.dies {
+            (die.programs_until, die.reads_until) = (0, 0);
+        }
+        (self.bus_until, self.acknowledged_by) = (0, 0);
+    }
+
     fn rate_max(&self, len: u32) -> Option<f64> {
         let pages = f64::from(len.div_ceil(self.parameters.page_bytes).max(1));
         let dies = f64::from(self.parameters.dies) * 1e9 / self.parameters.read_ns as f64 / pages;

@@ -156,6 +156,18 @@ impl Clockwork {
         self.state.1.notify_all();
     }
 
+    /// The power was off and is back: nobody waits any more for what was asked before.
+    pub(super) fn power_cycle(&self) {
+        let mut state = self.lock();
+        let now = monotonic_ns() - state.base;
+        let mut replies = state.advance(now);
+        state.model.power_cycle(now);
+        replies.extend(state.advance(now));
+        self.state.1.notify_one();
+        drop(state);
+        answer(replies);
+    }
+
     pub(super) fn counters(&self) -> Counters {
         self.lock().model.counters()
     }

@@ -4,6 +4,7 @@
 //! known from its documentation only.
 
 use super::unflushed::SECTOR_BYTES;
+use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};
 
 /// One thing that goes wrong as long as it is set.
@@ -20,7 +21,7 @@ pub struct LunFault {
 pub enum Wrong {
     /// Reads and writes that touch a range, offset and length in bytes, fail with EIO.
     Error(u64, u64),
-    /// Reads of a range give other bytes than were written: each sector's 17th byte is inverted.
+    /// Reads of a range give other bytes than were written: each sector's 17th byte is inverted, until the sector is written again.
     Corrupt(u64, u64),
     /// Every request fails with EIO.
     Vanished,
@@ -33,15 +34,41 @@ const WRONG_BYTE: usize = 16;
 
 /// The faults that hold.
 #[derive(Default)]
-pub(super) struct Faults(RwLock<Vec<LunFault>>);
+pub(super) struct Faults {
+    hold: RwLock<Vec<LunFault>>,
+    /// Sectors of corrupt ranges, by LUN and number, that were written since.
+    rewritten: RwLock<BTreeSet<(u16, u64)>>,
+}
 
 impl Faults {
     pub(super) fn set(&self, faults: Vec<LunFault>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = faults;
+        let mut hold = self.hold.write().unwrap_or_else(PoisonError::into_inner);
+        let mut rewritten = self.rewritten.write().unwrap_or_else(PoisonError::into_inner);
+        // What goes on is as it was; what begins anew has a surface of its own.
+        let goes_on = |lun: u16, at: u64| {
+            let of = |fault: &&LunFault| fault.lun == lun && fault.wrong.spoils(at);
+            hold.iter().filter(of).all(|fault| faults.contains(fault))
+                && faults.iter().filter(of).all(|fault| hold.contains(fault))
+        };
+        rewritten.retain(|(lun, sector)| goes_on(*lun, sector * SECTOR_BYTES));
+        *hold = faults;
+    }
+
+    /// A write has come: what it covers is whole again.
+    pub(super) fn written(&self, lun: u16, offset: u64, len: u64) {
+        let hold = self.hold.read().unwrap_or_else(PoisonError::into_inner);
+        for fault in hold.iter().filter(|fault| fault.lun == lun) {
+            let sectors = (offset..offset + len).step_by(SECTOR_BYTES as usize);
+            let mut spoiled = sectors.filter(|at| fault.wrong.spoils(*at)).peekable();
+            if spoiled.peek().is_some() {
+                let mut rewritten = self.rewritten.write().unwrap_or_else(PoisonError::into_inner);
+                rewritten.extend(spoiled.map(|at| (lun, at / SECTOR_BYTES)));
+            }
+        }
     }
 
     fn any(&self, lun: u16, holds: impl Fn(&Wrong) -> bool) -> bool {
-        let faults = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let faults = self.hold.read().unwrap_or_else(PoisonError::into_inner);
         faults.iter().any(|fault| fault.lun == lun && holds(&fault.wrong))
     }
 
@@ -56,14 +83,14 @@ impl Faults {
 
     /// Spoils what was read.
     pub(super) fn spoil(&self, lun: u16, offset: u64, read: &mut [u8]) {
-        let faults = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        for fault in faults.iter().filter(|fault| fault.lun == lun) {
-            let Wrong::Corrupt(from, bytes) = fault.wrong else {
-                continue;
-            };
+        let faults = self.hold.read().unwrap_or_else(PoisonError::into_inner);
+        let corrupt = |fault: &&LunFault| fault.lun == lun && matches!(fault.wrong, Wrong::Corrupt(..));
+        for fault in faults.iter().filter(corrupt) {
+            let rewritten = self.rewritten.read().unwrap_or_else(PoisonError::into_inner);
             for (nth, sector) in read.chunks_mut(SECTOR_BYTES as usize).enumerate() {
                 let at = offset + nth as u64 * SECTOR_BYTES;
-                if touches(at, SECTOR_BYTES, from, bytes)
+                if fault.wrong.spoils(at)
+                    && !rewritten.contains(&(lun, at / SECTOR_BYTES))
                     && let Some(byte) = sector.get_mut(WRONG_BYTE)
                 {
                     *byte = !*byte;
@@ -74,12 +101,19 @@ impl Faults {
 
     /// Nanoseconds that a request takes longer.
     pub(super) fn slower_ns(&self, lun: u16) -> u64 {
-        let faults = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let faults = self.hold.read().unwrap_or_else(PoisonError::into_inner);
         let of = |fault: &LunFault| match fault.wrong {
             Wrong::Slow(ns) if fault.lun == lun => ns,
             _ => 0,
         };
         faults.iter().map(of).sum()
+    }
+}
+
+impl Wrong {
+    /// Whether a sector at this offset reads as something else.
+    fn spoils(self, at: u64) -> bool {
+        matches!(self, Wrong::Corrupt(from, bytes) if touches(at, SECTOR_BYTES, from, bytes))
     }
 }
 
@@ -111,5 +145,35 @@ mod tests {
         assert_eq!(wrong, [512 + WRONG_BYTE]);
         faults.set(Vec::new());
         assert!(!faults.fails(1, 0, 0));
+    }
+
+    #[test]
+    fn what_is_written_again_is_whole_until_it_is_spoiled_anew() {
+        let faults = Faults::default();
+        let corrupt = LunFault {
+            lun: 2,
+            wrong: Wrong::Corrupt(512, 1024),
+        };
+        let slow = LunFault {
+            lun: 2,
+            wrong: Wrong::Slow(7),
+        };
+        let wrong = || -> Vec<usize> {
+            let mut read = vec![0; 2048];
+            faults.spoil(2, 0, &mut read);
+            read.chunks(512)
+                .map(|s| s.iter().filter(|b| **b != 0).count())
+                .collect()
+        };
+        faults.set(vec![corrupt]);
+        faults.written(1, 0, 2048);
+        assert_eq!(wrong(), [0, 1, 1, 0]);
+        faults.written(2, 0, 1024);
+        assert_eq!(wrong(), [0, 0, 1, 0]);
+        faults.set(vec![slow, corrupt]);
+        assert_eq!(wrong(), [0, 0, 1, 0], "it goes on as it was");
+        faults.set(vec![slow]);
+        faults.set(vec![corrupt]);
+        assert_eq!(wrong(), [0, 1, 1, 0]);
     }
 }

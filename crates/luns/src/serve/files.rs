@@ -283,7 +283,9 @@ impl Files {
             let whole = offset.is_multiple_of(BLOCK) && (data.len() as u64).is_multiple_of(BLOCK);
             // Two parts of one block at a time would each write back what the other has changed.
             let _turn = (!whole).then(|| locked(&of.homeward));
-            return self.store(lun, offset, data);
+            self.store(lun, offset, data)?;
+            self.faults.written(lun, offset, data.len() as u64);
+            return Ok(());
         }
         loop {
             let mut unflushed = locked(&of.unflushed);
@@ -291,6 +293,7 @@ impl Files {
             self.still_alive(since)?;
             if unflushed.bytes() == 0 || unflushed.bytes() + data.len() as u64 <= self.volatile_bytes {
                 unflushed.write(lun, offset, data);
+                self.faults.written(lun, offset, data.len() as u64);
                 return Ok(());
             }
             let until = unflushed.gone() + 1;
@@ -329,6 +332,10 @@ impl Files {
         // Whoever stops the power waits for this turn: what is stored below is home before anything is lost.
         since.map_or(Ok(()), |since| self.still_alive(since))?;
         let Some(piece) = oldest else { return Ok(false) };
+        // A range that fails takes nothing that was acknowledged before either; at the end all goes home.
+        if since.is_some() && self.faults.fails(piece.lun, piece.offset, piece.bytes.len() as u64) {
+            return Err(Errno::EIO);
+        }
         self.store(piece.lun, piece.offset, &piece.bytes)?;
         locked(&of.unflushed).is_home();
         Ok(true)
@@ -389,15 +396,18 @@ impl Files {
     fn put(&self, lun: u16, pieces: &[Piece]) -> Result<(), Errno> {
         let of = &self.luns[usize::from(lun)];
         let fd = rustix::fs::open(&of.path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
-        for (from, run) in runs(pieces) {
-            write_all(&fd, from, &run)?;
+        let runs = runs(pieces);
+        for (from, run) in &runs {
+            write_all(&fd, *from, run)?;
         }
-        if self.cached {
-            return Ok(());
+        if !self.cached {
+            rustix::fs::fdatasync(&fd).map_err(failed)?;
+            // A file that is read past the page cache must leave nothing there.
+            let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed);
         }
-        rustix::fs::fdatasync(&fd).map_err(failed)?;
-        // A file that is read past the page cache must leave nothing there.
-        let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed);
+        for (from, run) in &runs {
+            self.reduce(lun, *from, run, *from..*from + run.len() as u64)?;
+        }
         Ok(())
     }
 

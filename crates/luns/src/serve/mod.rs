@@ -177,8 +177,9 @@ impl Served {
         }
     }
 
-    /// The power is back: requests are served again.
+    /// The power is back: requests are served again, by a device that knows nothing of those before.
     pub fn restore_power(&self) {
+        self.clockwork.power_cycle();
         self.files.restore_power();
     }
 

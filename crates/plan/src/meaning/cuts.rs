@@ -1,10 +1,12 @@
 //! Power cuts and faults: on which LUNs they are possible at all.
 //!
 //! Takes the phases as written; gives [`PowerCut`]s and [`DeviceFault`]s, and findings where they stand on nothing that can lose its
-//! power. Prevents: a power cut on a real device, which nobody can order, and one that loses nothing because nothing is volatile.
+//! power. Prevents: a power cut on a real device, which nobody can order, and one that
+//! loses nothing because somebody has written that nothing is volatile.
 
 use super::{Settle, or};
 use crate::cut::{DeviceFault, FaultKind, PowerCut};
+use crate::device::DeviceModel;
 use crate::error::{Findings, Span};
 use crate::study::{LunSet, LunSource, PhaseKind, Random, StackKind, Study};
 use crate::units::{Bytes, Duration};
@@ -174,11 +176,16 @@ pub(super) fn check(written: &WrittenStudy, study: &Study, findings: &mut Findin
                     format!("the power of LUN set {name:?} cannot be cut: it is real"),
                     "give it a model: model = \"plain\" has no times of its own",
                 ),
-                Some(device) if device.volatile.0 == 0 => findings.add(
-                    at,
-                    format!("a power cut loses nothing of LUN set {name:?}: nothing on it is volatile"),
-                    "write how many bytes may lie unflushed: volatile = \"32MiB\"",
-                ),
+                // Of other models nothing may be volatile because they are what they are: then a cut shows what the stack leaves unflushed.
+                Some(device)
+                    if device.volatile.0 == 0 && matches!(device.model, DeviceModel::Plain | DeviceModel::Custom) =>
+                {
+                    findings.add(
+                        at,
+                        format!("a power cut loses nothing of LUN set {name:?}: nothing on it is volatile"),
+                        "write how many bytes may lie unflushed: volatile = \"32MiB\"",
+                    )
+                }
                 Some(_) => {}
             }
         }

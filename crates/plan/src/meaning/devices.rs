@@ -11,7 +11,7 @@ use crate::units::Bytes;
 use crate::written::{At, PhaseWord, WrittenDevice, WrittenStudy};
 use std::path::PathBuf;
 
-/// What a power cut may lose where the study does not say it.
+/// What a power cut may lose of a device that says nothing of its own cache.
 const VOLATILE: u64 = 32 << 20;
 /// More would be held in memory by the process that plays the device.
 const VOLATILE_MAX: u64 = 1 << 30;
@@ -58,21 +58,48 @@ pub(super) fn resolve(
         .phases
         .iter()
         .any(|phase| phase.kind.as_ref().is_some_and(|at| at.value == PhaseWord::PowerCut));
-    let device = Device {
+    let mut device = Device {
         model,
         preset,
         parameters,
         histogram: written.histogram.as_ref().map(|at| PathBuf::from(&at.value)),
-        volatile: volatile(&written.volatile, cuts, settle),
+        volatile: Bytes(0),
     };
+    device.volatile = volatile(&device, &written.volatile, cuts, settle);
     agree(&device, written, &span, settle);
     Some(device)
 }
 
-fn volatile(written: &Option<At<Bytes>>, cuts: bool, settle: &mut Settle<'_>) -> Bytes {
+/// What a device of this kind loses of acknowledged writes with its power: what its own volatile cache holds.
+fn own_volatile(device: &Device) -> u64 {
+    match device.model {
+        DeviceModel::Plain | DeviceModel::Custom => VOLATILE,
+        DeviceModel::Hdd => device.value("write_cache") as u64,
+        DeviceModel::Ssd if device.value("protected") == 0.0 => device.value("buffer") as u64,
+        // What they have acknowledged they keep.
+        DeviceModel::Ssd | DeviceModel::Array | DeviceModel::Volume => 0,
+    }
+}
+
+fn volatile(device: &Device, written: &Option<At<Bytes>>, cuts: bool, settle: &mut Settle<'_>) -> Bytes {
+    let own = own_volatile(device).min(VOLATILE_MAX);
     let Some(at) = written else {
-        return Bytes(if cuts { VOLATILE } else { 0 });
+        return Bytes(if cuts { own } else { 0 });
     };
+    if own == 0 && at.value.0 > 0 {
+        let cure = match device.model {
+            DeviceModel::Hdd => {
+                "switch its write cache on: parameters = { write_cache = \"64MiB\" }; or remove `volatile`"
+            }
+            DeviceModel::Ssd => "say that its buffer is not: parameters = { protected = false }; or remove `volatile`",
+            _ => "remove `volatile`, or use a device that has such a cache: model = \"plain\"",
+        };
+        let message = format!(
+            "{} keeps what it has acknowledged without power: nothing of it is volatile",
+            device.words()
+        );
+        settle.findings.add(&at.span, message, cure);
+    }
     if at.value.0 > VOLATILE_MAX {
         let cure = "write at most 1GiB: it is held in memory beside the stack: volatile = \"32MiB\"";
         settle

@@ -1,6 +1,7 @@
 //! What lies over LUN files: by many threads at a time and through power cuts, against what each of them was told.
 
 use super::*;
+use crate::serve::faults::{LunFault, Wrong};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::Duration;
@@ -190,6 +191,21 @@ fn what_could_not_be_stored_is_told_and_kept() {
 }
 
 #[test]
+fn a_flush_of_what_lies_in_a_range_that_fails_by_now_fails_and_keeps_it() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let files = files(&dir, 1 << 20);
+    files.write(0, 0, &[1; PAGE]).unwrap();
+    files.write(0, 2 * PAGE as u64, &[2; PAGE]).unwrap();
+    let wrong = Wrong::Error(2 * PAGE as u64 + 512, 512);
+    files.faults.set(vec![LunFault { lun: 0, wrong }]);
+    assert!(files.flush(0).is_err());
+    assert_eq!(files.unflushed_bytes(), PAGE as u64, "what lies elsewhere is home");
+    files.faults.set(Vec::new());
+    files.flush(0).unwrap();
+    assert_eq!(std::fs::read(&files.luns[0].path).unwrap()[2 * PAGE], 2);
+}
+
+#[test]
 fn a_flush_that_a_cut_came_into_is_never_acknowledged() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let files = files(&dir, 1 << 20);
@@ -209,6 +225,20 @@ fn a_flush_that_a_cut_came_into_is_never_acknowledged() {
     });
     files.write(0, 0, &[2; PAGE]).unwrap();
     files.flush(0).unwrap();
+}
+
+#[test]
+fn what_a_cut_leaves_is_counted_by_an_array_that_reduces() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let files = files(&dir, 1 << 20).with_reduction(PAGE as u32);
+    for nth in 0..PAGES as u64 {
+        files.write(0, nth * PAGE as u64, &[1; PAGE]).unwrap();
+    }
+    files.stop_power();
+    let (held, lost) = files.lose(1, PAGE as u32).unwrap();
+    assert!(held > lost);
+    // A page of one byte compresses to a sector, and all of them are one.
+    assert_eq!(files.reduced_bytes(), Some((held - lost, SECTOR_BYTES)));
 }
 
 #[test]
