@@ -29,12 +29,13 @@ impl<'a> Power<'a> {
 
     /// From now on every request fails.
     pub(crate) fn stop(&self) -> anyhow::Result<()> {
-        for service in &self.services {
-            service.ask(&json!({ "do": "stop power" }))?;
-        }
-        // After the LUNs: whatever it could still answer, it could not have stored.
+        // Before the LUNs, as a host that loses its power says nothing any more: OpenZFS takes a flush that fails for one that was done, and would
+        // acknowledge what its disks, which have just lost theirs, did not keep. The kernel's file systems hand such an error on.
         if let Some(process) = &self.process {
             process.kill();
+        }
+        for service in &self.services {
+            service.ask(&json!({ "do": "stop power" }))?;
         }
         Ok(())
     }

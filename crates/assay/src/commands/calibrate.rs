@@ -271,6 +271,7 @@ fn simulated(row: &stats::Calibration) -> Value {
         "sd": row.scenario.sd,
         "promise": row.promise,
         "false_verdicts": rate(&row.result.false_verdicts),
+        "intervals_missed": rate(&row.result.missed),
         "detected": rate(&row.result.detected),
         "equivalent": rate(&row.result.equivalent),
         "undecided": rate(&row.result.undecided),
