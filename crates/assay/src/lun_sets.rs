@@ -295,16 +295,15 @@ impl LunSets {
 
     /// The modelled sets under these stacks, each once.
     pub(crate) fn models_of(&self, stacks: &[&Stack]) -> Vec<ModelledSet<'_>> {
+        let of_set = |set: &String| self.models.get(set).map(|device| device.model);
         let modelled = |set: &String| {
             let loops = self.attached.get(set).into_iter().flatten();
             Some(ModelledSet {
                 set: set.clone(),
                 service: self.service(set)?,
                 devices: loops.map(|number| format!("loop{number}")).collect(),
-                timed: self
-                    .models
-                    .get(set)
-                    .is_some_and(|device| device.model != DeviceModel::Plain),
+                timed: of_set(set).is_some_and(|model| model != DeviceModel::Plain),
+                one_at_a_time: of_set(set) == Some(DeviceModel::Hdd),
             })
         };
         sets_of(stacks).into_iter().filter_map(modelled).collect()
