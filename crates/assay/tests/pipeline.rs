@@ -196,5 +196,6 @@ fn a_finished_run_resumed_says_the_same_again() {
             &["run", "study.toml", "--quiet", "--json", "--resume", "-o", "done.assay"],
         )
         .json();
-    assert_eq!(first.to_string(), again.to_string());
+    // But for the end, which is written anew, and the file's seal with it.
+    assert_eq!(without_the_run(&first).to_string(), without_the_run(&again).to_string());
 }
