@@ -303,7 +303,7 @@ impl LunSets {
                 service: self.service(set)?,
                 devices: loops.map(|number| format!("loop{number}")).collect(),
                 timed: of_set(set).is_some_and(|model| model != DeviceModel::Plain),
-                one_at_a_time: of_set(set) == Some(DeviceModel::Hdd),
+                reads_on: of_set(set) == Some(DeviceModel::Hdd),
             })
         };
         sets_of(stacks).into_iter().filter_map(modelled).collect()

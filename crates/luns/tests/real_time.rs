@@ -145,6 +145,12 @@ fn models() -> Vec<(&'static str, Make, Load)> {
     vec![
         ("hdd-7200, random 8 KiB, 1 at a time", hdd, load(1, 8192, true, 25)),
         ("hdd-7200, random 8 KiB, 8 at a time", hdd, load(8, 8192, true, 25)),
+        // The way to the disk and back is longer than 3 % of such a read: the disk reads on meanwhile.
+        (
+            "hdd-7200, 128 KiB in order, 1 at a time",
+            hdd,
+            load(1, 128 << 10, false, 8),
+        ),
         ("gp3, random 8 KiB, 16 at a time", volume, load(16, 8192, true, 8)),
         (
             "gp3, 256 KiB in order, 4 at a time",
