@@ -377,7 +377,7 @@ fn a_device_that_hangs_is_ended_and_so_is_the_run() {
     }
     let Some(rig) = able() else { return };
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("h", &study(&rig.work(), VOLUME, "600s")), rig.result("h"));
+    let (study, result) = (rig.study("h", &study(&rig.work(), VOLUME, "60s")), rig.result("h"));
     let mut running = Running::start(rig.run_command(&study, &result, &[]));
     let pid = under_load(&rig, &mut running);
     kill_process(Pid::from_raw(pid).expect("a pid"), Signal::STOP).expect("stopped");
