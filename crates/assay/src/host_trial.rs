@@ -325,6 +325,9 @@ impl Trial<'_> {
         let ceiling = self.site.prepared.ceiling;
         fixed.push((ledger::Measure::GeneratorCeilingIops, ceiling.read));
         fixed.push((ledger::Measure::GeneratorCeilingCached, ceiling.cached));
+        if ceiling.operations.is_finite() {
+            fixed.push((ledger::Measure::GeneratorCeilingOperations, ceiling.operations));
+        }
         Around {
             study: self.site.study,
             sizes: Some(self.sizes),

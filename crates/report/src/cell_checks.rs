@@ -419,8 +419,12 @@ pub(crate) fn rounds(slices: &[Slice]) -> Option<Vec<f64>> {
     Some(work)
 }
 
-/// Time the generator needs for a phase's pages alone, by its ceilings, over the time the phase took: pages that were read,
-/// written or scanned at the rate of verified reads, those found in the cache at theirs.
+/// Pages of an operation with which the ceilings of pages were measured: that share of an operation is in them.
+const CEILING_WORK_UNIT: f64 = 16.0;
+
+/// Time the generator needs for a phase's pages and operations alone, by its ceilings, over the time the phase took: pages that were
+/// read, written or scanned at the rate of verified reads, those found in the cache at theirs, and operations of fewer pages than the
+/// ceilings were measured with at what an operation takes beside its pages.
 fn generator_share(run: &Seen) -> Option<f64> {
     let requests = run.sum(&[
         Measure::EnginePhysicalReads,
@@ -435,7 +439,10 @@ fn generator_share(run: &Seen) -> Option<f64> {
     let reading_s = crate::figures::over(Some(moved), run.get(Measure::GeneratorCeilingIops))?;
     // Files of earlier versions have no ceiling of pages found.
     let finding_s = crate::figures::over(Some(found), run.get(Measure::GeneratorCeilingCached)).unwrap_or(0.0);
-    Some((reading_s + finding_s) / (run.run.elapsed_ns as f64 / 1e9))
+    let counted = (moved + found) / CEILING_WORK_UNIT;
+    let beside = crate::cells::operations(run).map(|operations| (operations - counted).max(0.0));
+    let beside_s = crate::figures::over(beside, run.get(Measure::GeneratorCeilingOperations)).unwrap_or(0.0);
+    Some((reading_s + finding_s + beside_s) / (run.run.elapsed_ns as f64 / 1e9))
 }
 
 #[cfg(test)]

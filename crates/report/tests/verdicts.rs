@@ -345,6 +345,11 @@ fn each_doubt_has_its_threshold() {
         status_with(Measure::GeneratorCeilingIops, 2_000_000.0, "generator"),
         Status::Valid
     );
+    // 10,250 operations a second beside their pages, where the engine can do 12,000.
+    assert_eq!(
+        status_with(Measure::GeneratorCeilingOperations, 12_000.0, "generator"),
+        Status::Suspect
+    );
     assert_eq!(
         status_with(Measure::EnginePagesVerified, 40e6, "generator"),
         Status::Suspect,

@@ -33,6 +33,7 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
         loop_alone(flags),
         null_target(flags)?,
         engine("page engine, pages found in its cache", flags, ceiling::cached)?,
+        engine("the same, one page an operation", flags, ceiling::cached_singly)?,
         engine("page engine, pages read and verified", flags, ceiling::read)?,
     ];
     if let Some(target) = &flags.target {
