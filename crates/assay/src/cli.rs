@@ -202,13 +202,21 @@ pub(crate) struct Stacks {
 }
 
 #[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("simulated").multiple(true)))]
 pub(crate) struct Calibrate {
+    /// Whether to believe it, as one table: what --procedure gives, and --twins and --traps where they are said
+    #[arg(long, group = "simulated", conflicts_with_all = ["procedure", "target"])]
+    pub(crate) all: bool,
+    /// What the tests wrote when they set their traps (see docs/method.md)
+    #[arg(long, value_name = "FILE", requires = "all")]
+    pub(crate) traps: Option<PathBuf>,
     /// Simulate the verdict procedure: how often it is wrong, how often it sees a true difference
-    #[arg(long, group = "simulated")]
+    #[arg(long, group = "simulated", conflicts_with = "twins")]
     pub(crate) procedure: bool,
-    /// The same on this machine's own noise: a result file of two stacks that are alike (see studies/twins.toml)
+    /// The same on this machine's own noise: a result file of two stacks that are alike (see studies/twins.toml); several, of one
+    /// study, say more
     #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
-    pub(crate) twins: Option<PathBuf>,
+    pub(crate) twins: Vec<PathBuf>,
     /// Studies to simulate, per scenario
     #[arg(long, default_value_t = 200_000, value_name = "N", requires = "simulated", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,

@@ -94,7 +94,8 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let mark = site.journal.mark();
     turn.progress
         .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
-    let stands = stand::build(site, turn)?;
+    let sets: Vec<&String> = stack.data.iter().chain(&stack.redo).collect();
+    let stands = stand::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
     let first = !std::mem::replace(&mut site.described[turn.stack], true);
     if first {
         let layers = stands[0].built.layers.join("/");

@@ -97,17 +97,24 @@ fn services(rig: &Rig) -> Vec<i32> {
         .collect()
 }
 
-/// Waits until the first phase of a trial is at work: the loads are over when the device has been written to for a while.
-fn under_load(rig: &Rig, running: &mut Running) -> i32 {
+/// The same with a minute of work after a moment of it.
+fn long_study(dir: &Path, model: &str) -> String {
+    let study = study(dir, model, "60s");
+    let at = study.find("[[phase]]").expect("a phase");
+    let moment = study[at..].replace("\"work\"", "\"begun\"").replace("60s", "50ms");
+    [&study[..at], &moment, &study[at..]].concat()
+}
+
+/// Waits until the second phase of a trial is at work: the first one is in the result file. Gives who serves its device.
+fn under_load(rig: &Rig, result: &Path, running: &mut Running) -> i32 {
     let began = Instant::now();
     loop {
-        let found = services(rig);
-        if let Some(pid) = found.first() {
-            assert!(
-                running.let_run(Duration::from_millis(1500)),
-                "it ended before it worked"
-            );
-            return *pid;
+        let phases = Ledger::open(result)
+            .and_then(|ledger| ledger.phases())
+            .unwrap_or_default();
+        if !phases.is_empty() {
+            assert!(running.let_run(Duration::from_millis(100)), "it ended before it worked");
+            return *services(rig).first().expect("its device is served");
         }
         assert!(running.let_run(Duration::from_millis(5)), "it ended before it served");
         assert!(began.elapsed() < rig::PATIENCE, "nothing was served");
@@ -227,9 +234,9 @@ fn stuck() -> Vec<String> {
 fn a_device_killed_under_load_ends_the_run_with_its_reason_and_leaves_nothing() {
     let Some(rig) = able() else { return };
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("k", &study(&rig.work(), VOLUME, "60s")), rig.result("k"));
+    let (study, result) = (rig.study("k", &long_study(&rig.work(), VOLUME)), rig.result("k"));
     let mut running = Running::start(rig.run_command(&study, &result, &[]));
-    let pid = under_load(&rig, &mut running);
+    let pid = under_load(&rig, &result, &mut running);
     kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL).expect("killed");
     let ran = running.wait();
     ran.expect(3, &["the process that served LUN set `data` is gone"]);
@@ -249,9 +256,9 @@ fn a_device_killed_under_load_ends_the_run_with_its_reason_and_leaves_nothing() 
 fn a_killed_run_is_cleaned_up_with_its_devices() {
     let Some(rig) = able() else { return };
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("r", &study(&rig.work(), VOLUME, "60s")), rig.result("r"));
+    let (study, result) = (rig.study("r", &long_study(&rig.work(), VOLUME)), rig.result("r"));
     let mut running = Running::start(rig.run_command(&study, &result, &[]));
-    under_load(&rig, &mut running);
+    under_load(&rig, &result, &mut running);
     running.signal(Signal::KILL);
     running.wait();
     assert!(
@@ -266,6 +273,8 @@ fn a_killed_run_is_cleaned_up_with_its_devices() {
 
 fn faulty(dir: &Path) -> String {
     let work = "kind = \"random\"\nupdate_pct = 25\nsessions = 4\nwork_unit = 4\ntime = \"400ms\"\n";
+    // The fault comes when its time has come by the clock: work must still be under way on a machine that is busy.
+    let long = work.replace("400ms", "1500ms");
     format!(
         r#"
 [study]
@@ -300,7 +309,7 @@ name = "slow"
 faults = [{{ kind = "slow", luns = "data", lun = 0, by = "40ms", time = "10s" }}]
 [[phase]]
 name = "gone"
-{work}
+{long}
 faults = [{{ kind = "vanish", luns = "data", lun = 1, after = "100ms" }}]
 "#,
         dir.display()
@@ -377,9 +386,9 @@ fn a_device_that_hangs_is_ended_and_so_is_the_run() {
     }
     let Some(rig) = able() else { return };
     let before = rig.belongings(&[]);
-    let (study, result) = (rig.study("h", &study(&rig.work(), VOLUME, "60s")), rig.result("h"));
+    let (study, result) = (rig.study("h", &long_study(&rig.work(), VOLUME)), rig.result("h"));
     let mut running = Running::start(rig.run_command(&study, &result, &[]));
-    let pid = under_load(&rig, &mut running);
+    let pid = under_load(&rig, &result, &mut running);
     kill_process(Pid::from_raw(pid).expect("a pid"), Signal::STOP).expect("stopped");
     running.wait().expect(
         3,

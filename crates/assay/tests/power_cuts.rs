@@ -167,7 +167,10 @@ fn an_engine_without_flushes_and_file_systems_without_barriers_are_found_out() {
         stacks += &stack("no flush", "xfs", "inject = { flush_lost = true }");
         stacks += &stack("btrfs without", "btrfs", "mount_options = [\"nobarrier\"]");
     }
-    let Some((sums, events, said)) = run(&rig, &study(&rig.work(), &stacks)) else {
+    let Some((sums, events, said)) = run(
+        &rig,
+        &study(&rig.work(), &stacks).replace("earliest = \"50ms\"", "earliest = \"200ms\""),
+    ) else {
         return;
     };
     for (stack, of) in &sums {

@@ -169,8 +169,8 @@ fn orders(ledger: &Ledger) {
             new_orders += step.histograms.iter().find(of).map_or(0, |h| h.units);
         }
     }
-    // A disk that others keep busy may stop a short step altogether, not all of them.
-    assert!(new_orders > 100, "{new_orders}");
+    // A disk that others keep busy leaves each user a transaction or two in a step; nearly every other one is a new order.
+    assert!(new_orders >= 10, "{new_orders}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn schedules_and_think_time_are_in_the_result() {
         )
     };
     let phases =
-        phase("on schedule", "rate = 100\ntime = \"300ms\"") + &phase("people", "think_time = true\ntime = \"300ms\"");
+        phase("on schedule", "rate = 100\ntime = \"300ms\"") + &phase("people", "think_time = true\ntime = \"1500ms\"");
     bench.write("due.toml", &study(&phases));
     bench.expect(0, &["run", "due.toml", "--output", "due.assay"]);
     let ledger = Ledger::open(bench.path("due.assay")).expect("opens");

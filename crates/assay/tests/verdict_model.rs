@@ -145,6 +145,16 @@ fn the_noise_of_twins_says_how_often_a_verdict_is_wrong_and_what_is_found() {
     let words = bench.expect(0, &ask);
     assert!(words.stdout.contains("24 blocks are 2 studies of 12"), "{words}");
     assert!(words.stdout.lines().all(|line| line.chars().count() <= 80), "{words}");
+    let twice = bench
+        .expect(0, &[&ask[..], &["--json", "--twins", "twins.assay"]].concat())
+        .json();
+    assert_eq!(twice["blocks_recorded"], 48);
+    assert_eq!(twice["designs"][0]["false_verdicts_as_run"]["of"], 12);
+    assert_eq!(
+        twice["designs"].as_array().map(Vec::len),
+        Some(5),
+        "two studies of 24 blocks"
+    );
     // What is no pair of twins.
     let refused = |name: &str, why: &str| {
         bench.run(&["calibrate", "--twins", name]).failed_with(2, &[name, why]);
@@ -158,6 +168,62 @@ fn the_noise_of_twins_says_how_often_a_verdict_is_wrong_and_what_is_found() {
     bench
         .run(&["calibrate", "--studies", "5"])
         .failed_with(2, &["--procedure"]);
+}
+
+/// One command prints all that says whether to believe a verdict.
+#[test]
+fn everything_that_says_whether_to_believe_stands_in_one_table() {
+    let bench = Bench::new();
+    let study = model_study(5, 24, &[("one", ""), ("other", "")]).replace("blocks =", "margin = \"0.1%\"\nblocks =");
+    bench.write("study.toml", &study);
+    bench.expect(0, &["run", "study.toml", "--quiet", "--output", "twins.assay"]);
+    let ask = ["calibrate", "--twins", "twins.assay", "--studies", "2000", "--json"];
+    let told = bench.expect(0, &ask).json();
+    let as_run = &told["designs"][0]["false_verdicts_as_run"];
+    assert_eq!(as_run["of"], 6, "24 blocks are six studies of four");
+    let beside = told["time_to_verdict"]["rows"].as_array().expect("rows");
+    assert!(
+        beside
+            .iter()
+            .all(|row| row["time_ratio"].as_f64().expect("a ratio") > 0.0)
+    );
+    let counts = |caught: u32| {
+        format!(r#"{{"schema": 1, "traps_set": 3, "traps_caught": {caught}, "twins_judged": 3, "twins_flagged": 0}}"#)
+    };
+    bench.write("traps.json", &counts(3));
+    bench.write("missed.json", &counts(2));
+    let ask_all = |traps: &'static str| {
+        [
+            "calibrate",
+            "--all",
+            "--twins",
+            "twins.assay",
+            "--traps",
+            traps,
+            "--studies",
+            "2000",
+        ]
+    };
+    let all = bench.expect(0, &ask_all("traps.json"));
+    for words in [
+        "False verdicts, simulated",
+        "as they were run",
+        "Smallest difference",
+        "Time to a verdict",
+        "3 of 3",
+    ] {
+        assert!(all.stdout.contains(words), "{words}: {all}");
+    }
+    assert!(all.stdout.lines().all(|line| line.chars().count() <= 80), "{all}");
+    let all = bench
+        .expect(0, &[&ask_all("traps.json")[..], &["--json"]].concat())
+        .json();
+    assert_eq!(all["traps"]["traps_caught"], 3);
+    assert_eq!(all["twins"]["blocks_recorded"], 24);
+    let table = all["table"].as_array().expect("a table");
+    assert!(table.iter().all(|line| line["kept"] != false), "{table:?}");
+    bench.run(&ask_all("missed.json")).failed_with(3, &["1 of these lines"]);
+    bench.run(&ask_all("study.toml")).failed_with(2, &["ASSAY_TRAPS"]);
 }
 
 #[test]

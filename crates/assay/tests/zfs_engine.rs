@@ -19,6 +19,7 @@ use crate::drive::Served;
 use acknowledged::{Found, Log, Logged, survey};
 use pages::{AgeWork, Files, HEADER_BYTES, Instance, RandomWork, ScanWork, Settings, Shape, TornPages, expected_body};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use targets::{FileId, Port};
 use workloads::{Operation, Started};
@@ -161,16 +162,22 @@ fn update() -> RandomWork {
     }
 }
 
-/// Drives an operation until it is out of work, its storage fails, or the time is over; how many acts ended.
-fn drive_for<O>(operation: &mut O, sessions: u32, time: Duration) -> Result<u64, O::Error>
+/// Acts that ended, for who waits for them.
+type Ended = AtomicU64;
+
+/// So many that more than twenty of them are updates, of which half are.
+const ACTS_MIN: u64 = 80;
+
+/// Drives an operation until it is out of work, its storage fails, or the time is over and at least so many acts ended; counts those.
+fn drive_for<O>(operation: &mut O, sessions: u32, time: Duration, least: u64, ended: &Ended) -> Result<(), O::Error>
 where
     O: Operation,
 {
     let mut ready: Vec<u32> = (0..sessions).collect();
-    let (mut done, mut under_way, mut ended) = (Vec::new(), 0u32, 0u64);
+    let (mut done, mut under_way) = (Vec::new(), 0u32);
     let began = Instant::now();
     loop {
-        let over = began.elapsed() >= time;
+        let over = began.elapsed() >= time && ended.load(Ordering::SeqCst) >= least;
         let mut result = Ok(());
         while let Some(session) = ready.pop() {
             if over || result.is_err() {
@@ -188,22 +195,22 @@ where
         for end in done.drain(..) {
             ready.push(end.session);
             under_way -= 1;
-            ended += 1;
+            ended.fetch_add(1, Ordering::SeqCst);
         }
         result?;
         if under_way == 0 && (ready.is_empty() || over) {
-            return Ok(ended);
+            return Ok(());
         }
     }
 }
 
-/// Updates for a while, what was acknowledged written down; true when the storage failed meanwhile.
-fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration) -> bool {
+/// Updates for a while and for [`ACTS_MIN`] acts, what was acknowledged written down; true when the storage failed meanwhile.
+fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
     let mut logged = Logged::new(operation, log);
     let sessions = logged.sessions();
-    let failed = drive_for(&mut logged, sessions, time).is_err();
+    let failed = drive_for(&mut logged, sessions, time, ACTS_MIN, ended).is_err();
     if !failed {
         logged.finish().unwrap();
     }
@@ -234,7 +241,13 @@ fn random_scan_and_age_run_and_every_page_is_verified() {
     zpool.sync().unwrap();
     let fresh = zpool.extents(&FileName::new(POOL, "data")).unwrap();
     let mut log = Log::default();
-    assert!(!work(&mut instance, &mut log, 1, Duration::from_millis(300)));
+    assert!(!work(
+        &mut instance,
+        &mut log,
+        1,
+        Duration::from_millis(300),
+        &Ended::new(0)
+    ));
     assert!(Found::acknowledged(&[log]) > 20, "hardly any update was acknowledged");
     let scan = ScanWork {
         users: 4,
@@ -244,7 +257,7 @@ fn random_scan_and_age_run_and_every_page_is_verified() {
     };
     let mut scans = instance.scan(&scan, 2).unwrap();
     let sessions = scans[0].sessions();
-    drive_for(&mut scans[0], sessions, Duration::from_secs(60)).unwrap();
+    drive_for(&mut scans[0], sessions, Duration::from_secs(60), 0, &Ended::new(0)).unwrap();
     scans[0].finish().unwrap();
     drop(scans);
     let read = instance.counters().multiblock_read_bytes;
@@ -259,7 +272,7 @@ fn random_scan_and_age_run_and_every_page_is_verified() {
     instance.count_overwritten();
     let mut aging = instance.age(&age, 3).unwrap();
     let sessions = aging[0].sessions();
-    drive_for(&mut aging[0], sessions, Duration::from_secs(60)).unwrap();
+    drive_for(&mut aging[0], sessions, Duration::from_secs(60), 0, &Ended::new(0)).unwrap();
     aging[0].finish().unwrap();
     drop(aging);
     instance.checkpoint().unwrap();
@@ -284,23 +297,33 @@ fn random_scan_and_age_run_and_every_page_is_verified() {
 }
 
 /// Loads, updates, kills the server in the middle, imports, recovers, looks; or why the engine did not come up.
-fn kill(bench: &Bench, properties: &[(&str, &str)], seed: u64) -> Result<Found, String> {
+/// `frozen`: no transaction group is written meanwhile.
+fn kill(bench: &Bench, properties: &[(&str, &str)], seed: u64, frozen: bool) -> Result<Found, String> {
     let zpool = bench.create(properties);
     let mut instance = Instance::create(vec![port(&zpool)], &files(), shape(), settings(), &mut |_, _| ()).unwrap();
     instance.checkpoint().unwrap();
     let before = survey(&mut instance).unwrap();
     zpool.sync().unwrap();
+    if frozen {
+        zpool.freeze(POOL).unwrap();
+    }
     let killer = zpool.clone();
-    let thread = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(150 + seed * 97 % 500));
-        killer.kill();
-    });
+    let ended = Ended::new(0);
     let mut log = Log::default();
-    assert!(
-        work(&mut instance, &mut log, seed, Duration::from_secs(60)),
-        "the kill was not noticed"
-    );
-    thread.join().unwrap();
+    let noticed = std::thread::scope(|scope| {
+        let ended = &ended;
+        scope.spawn(move || {
+            // Whatever the disk takes for it, there is something to lose.
+            let began = Instant::now();
+            while ended.load(Ordering::SeqCst) < ACTS_MIN && began.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(50 + seed * 97 % 500));
+            killer.kill();
+        });
+        work(&mut instance, &mut log, seed, Duration::from_secs(120), ended)
+    });
+    assert!(noticed, "the kill was not noticed");
     drop(instance);
     drop(zpool);
     let zpool = bench.start();
@@ -326,7 +349,7 @@ fn after_a_kill_every_acknowledged_transaction_is_there() {
     };
     for seed in 0..rounds {
         for properties in [&[][..], &[("logbias", "throughput")]] {
-            let found = kill(&bench, properties, seed).unwrap();
+            let found = kill(&bench, properties, seed, false).unwrap();
             eprintln!("kill {seed}, {properties:?}: {} acknowledged", found.acknowledged);
             assert!(found.acknowledged > 20, "hardly anything to lose: {found:?}");
             assert!(!found.is_loss(), "{properties:?}, {seed}: {found:?}");
@@ -337,7 +360,7 @@ fn after_a_kill_every_acknowledged_transaction_is_there() {
 #[test]
 fn with_sync_disabled_the_loss_is_seen() {
     let Some(bench) = Bench::new() else { return };
-    let seen = match kill(&bench, &[("sync", "disabled")], 3) {
+    let seen = match kill(&bench, &[("sync", "disabled")], 3, true) {
         Ok(found) => found.lost > 0,
         // The log or a page is older than what was promised: the engine refuses the database.
         Err(said) => said.contains("lost") || said.contains("redo") || said.contains("version"),

@@ -55,13 +55,15 @@ pub fn wait_idle_in(root: &Root, devices: &[String], timeout: Duration) -> Resul
     let begin = monotonic_ns();
     let deadline = begin.saturating_add(nanos(timeout));
     let mut last = look(root, devices)?;
-    // When each device was last seen to move; at the beginning nobody knows, so rest is proved from here.
-    let mut moved_at = vec![begin; devices.len()];
+    // Rest is proved by looks alone: a moment that nobody looked at proves none, however late this thread was.
+    let mut looked_at = monotonic_ns();
+    // When each device was last seen to move; at the first look nobody knows.
+    let mut moved_at = vec![looked_at; devices.len()];
     let mut settled_ns = 0;
     loop {
-        let now = monotonic_ns();
-        let rested = |at: &u64| now.saturating_sub(*at) >= nanos(REST);
+        let rested = |at: &u64| looked_at.saturating_sub(*at) >= nanos(REST);
         let idle = moved_at.iter().all(rested);
+        let now = monotonic_ns();
         if idle || now >= deadline {
             let busy = devices
                 .iter()
@@ -78,11 +80,11 @@ pub fn wait_idle_in(root: &Root, devices: &[String], timeout: Duration) -> Resul
         }
         std::thread::sleep(STEP);
         let counters = look(root, devices)?;
-        let now = monotonic_ns();
+        looked_at = monotonic_ns();
         for ((before, after), at) in last.iter().zip(&counters).zip(&mut moved_at) {
             if !at_rest(before, after) {
-                *at = now;
-                settled_ns = now.saturating_sub(begin);
+                *at = looked_at;
+                settled_ns = looked_at.saturating_sub(begin);
             }
         }
         last = counters;

@@ -162,11 +162,15 @@ fn a_device_in_use_is_not_idle() {
     let device = made.device.clone();
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let stopped = stop.clone();
+    let (begun, at_work) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
+        read_direct(&device, 64);
+        begun.send(()).expect("somebody waits");
         while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
             read_direct(&device, 64);
         }
     });
+    at_work.recv().expect("it reads");
     let rest = wait_idle(&[made.name()], Duration::from_millis(300));
     let quiet = quiet(&[made.name()], Duration::from_millis(50));
     stop.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -103,11 +103,14 @@ fn parts(study: &Study) -> Vec<Part> {
             keys,
         });
     }
-    let budget = vec![("budget", or_word(&study.memory_budget, "none"))];
+    let memory = vec![
+        ("budget", or_word(&study.memory_budget, "none")),
+        ("rank_cached", study.rank_cached.to_string()),
+    ];
     parts.push(Part {
         header: "[memory]".to_string(),
         name: "memory".to_string(),
-        keys: budget,
+        keys: memory,
     });
     for stack in &study.stacks {
         let name = format!("stack.{}", stack.name);

@@ -32,6 +32,8 @@ pub struct Study {
     pub luns: Vec<LunSet>,
     /// Memory per stack: engine cache + page cache + the engine's own maps. `None`: measured, not bounded.
     pub memory_budget: Option<Bytes>,
+    /// Whether phases are ranked that a cache inside an enforced budget served: what a stack makes of memory and storage together.
+    pub rank_cached: bool,
     /// The stacks in the order written; the first is the base.
     pub stacks: Vec<Stack>,
     /// The page engine.

@@ -9,6 +9,7 @@ use crate::checks::{Check, Status};
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
+use crate::memory_checks::BUDGET_SLACK;
 use crate::provenance::Origin;
 use crate::rate_checks::Timing;
 use crate::stalls::stalls;
@@ -20,8 +21,6 @@ const IDLE_SHARE_MIN: f64 = 0.04;
 const CEILING_SHARE_MAX: f64 = 0.70;
 /// Fewer, and a phase shows a part of the engine's write cycle, not its average.
 const CHECKPOINTS_MIN: f64 = 3.0;
-/// Reading of memory goes in steps; this much over a budget is no break of it.
-const BUDGET_SLACK: f64 = 1.02;
 /// What the lowest devices moved more than the stack's own devices: from this share and size on someone else used them.
 const FOREIGN_SHARE: f64 = 0.10;
 const FOREIGN_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
@@ -99,9 +98,15 @@ impl At<'_> {
         }
         let provenance = self.cell.provenance;
         let origins = [provenance.reads.origin, provenance.writes.origin];
+        let by_cache = origins
+            .iter()
+            .any(|origin| matches!(origin, Origin::Cache | Origin::Mixed));
+        let counts = self.cell.cached_counts && by_cache;
         let status = match origins {
+            _ if origins.contains(&Origin::Unknown) => Status::Suspect,
+            _ if counts => Status::Note,
             _ if origins.contains(&Origin::Cache) => Status::Invalid,
-            _ if origins.contains(&Origin::Mixed) || origins.contains(&Origin::Unknown) => Status::Suspect,
+            _ if origins.contains(&Origin::Mixed) => Status::Suspect,
             _ => Status::Valid,
         };
         let share = |direction: crate::provenance::Direction| match direction.share() {
@@ -115,7 +120,12 @@ impl At<'_> {
             share(provenance.reads),
             share(provenance.writes)
         );
-        let advice = "it is not ranked; for a storage result use direct access, or more data than memory";
+        let advice = match counts {
+            true => {
+                "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not the storage"
+            }
+            false => "it is not ranked; for a storage result use direct access, or more data than memory",
+        };
         self.check(
             "provenance",
             status,

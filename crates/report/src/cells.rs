@@ -12,7 +12,7 @@ use crate::load_curve::LoadCurve;
 use crate::moves::{CopyFigures, RebalanceFigures};
 use crate::orders::OrderFigures;
 use crate::over_time::rate_over_time;
-use crate::provenance::{Provenance, READS_ASKED, WRITES_ASKED};
+use crate::provenance::{Provenance, READS_ASKED, WRITES_ASKED, cached_counts};
 use crate::ran_out::overwritten_share;
 use ledger::{LedgerError, Measure, PhaseKind};
 use schemars::JsonSchema;
@@ -167,6 +167,8 @@ pub struct Cell {
     pub inflation: Inflation,
     /// Where the bytes came from and went to.
     pub provenance: Provenance,
+    /// Whether it is ranked even where a cache served it: the study asks for it, and the memory budget was enforced and kept.
+    pub cached_counts: bool,
     /// What was copied and how (copy phases).
     pub copy: Option<CopyFigures>,
     /// What was moved and what the work beside it felt (rebalance phases).
@@ -217,6 +219,7 @@ pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option
         unsent_share: figure(&|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
         inflation: Inflation::of(&runs),
         provenance: Provenance::of(&runs),
+        cached_counts: cached_counts(book, &runs),
         copy: CopyFigures::of(&runs),
         rebalance: RebalanceFigures::of(&runs),
         orders: OrderFigures::of(&runs, &all)?,

@@ -34,7 +34,8 @@ pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
     let mut equal = Vec::new();
     for name in names {
         let values: Vec<Option<&&String>> = by_stack.iter().map(|facts| facts.get(name)).collect();
-        if values.windows(2).all(|pair| pair[0] == pair[1]) {
+        let masked: Vec<Option<String>> = values.iter().map(|value| value.map(|value| unnamed(value))).collect();
+        if masked.windows(2).all(|pair| pair[0] == pair[1]) {
             equal.push(name.clone());
             continue;
         }
@@ -50,6 +51,29 @@ pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
     // A stable order: inside one importance that of the first mention.
     differ.sort_by_key(|difference: &Difference| importance(&difference.fact));
     (differ, equal)
+}
+
+/// A value without names that are made anew for each stack: identities of file systems, and of the devices they are made on when a tool
+/// repeats them. Which devices a stack stands on is a fact of its own.
+fn unnamed(value: &str) -> String {
+    let is_identity = |word: &str| {
+        let parts: Vec<usize> = word.split('-').map(str::len).collect();
+        parts == [8, 4, 4, 4, 12] && word.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
+    };
+    let mask = |word: &str| match word {
+        word if is_identity(word) => "ID".to_string(),
+        word if word.starts_with("/dev/") => "DEVICE".to_string(),
+        word => word.to_string(),
+    };
+    // Separators stay, so that lists of another shape stay different.
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ':' | '"' | '(' | ')');
+    value
+        .split_inclusive(is_separator)
+        .map(|part| {
+            let word = part.trim_end_matches(is_separator);
+            mask(word) + &part[word.len()..]
+        })
+        .collect()
 }
 
 /// Settings of databases, where they are not the same on all stacks of one engine: there are hundreds that are, and what one
@@ -149,4 +173,21 @@ fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
         }
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unnamed;
+
+    #[test]
+    fn only_names_are_taken_out() {
+        let made = |id: &str, device: &str| unnamed(&format!("mkfs.xfs -K -f -m uuid={id} {device}"));
+        assert_eq!(
+            made("a32695f3-302c-88de-a246-75dd17882c27", "/dev/loop0"),
+            made("149e609e-b841-8266-ac20-822f6383bebd", "/dev/loop1")
+        );
+        assert_ne!(unnamed("agcount=4, agsize=20480"), unnamed("agcount=4, agsize=20481"));
+        assert_eq!(unnamed("rw,relatime,inode64"), "rw,relatime,inode64");
+        assert_eq!(unnamed("a  b="), "a  b=");
+    }
 }

@@ -154,6 +154,12 @@ impl Book {
         said.is_some_and(|setting| setting.value.trim() != "0")
     }
 
+    /// Whether the study wants phases ranked that a cache inside the memory budget served.
+    pub(crate) fn ranks_cached(&self) -> bool {
+        let said = self.settings.iter().find(|setting| setting.key == "memory.rank_cached");
+        said.is_some_and(|setting| setting.value.trim() == "true")
+    }
+
     pub(crate) fn ran(&self, block: u32, stack: &str) -> Option<&Ran> {
         self.ran.get(&(block, stack.to_string()))
     }

@@ -13,7 +13,7 @@ use ledger::Measure;
 const RATIO_MAX: f64 = 2.0;
 const BYTES_MIN: f64 = 64.0 * 1024.0 * 1024.0;
 /// What is compared with a budget is counted in batches.
-const BUDGET_SLACK: f64 = 1.02;
+pub(crate) const BUDGET_SLACK: f64 = 1.02;
 
 /// Whether the stacks had as much memory as each other.
 pub(crate) fn alike(book: &Book, report: &PhaseReport) -> Option<Check> {

@@ -3,7 +3,8 @@
 //! Takes the phases of one stack over all blocks, gives a [`Provenance`] per direction. Judged on totals, before any ratio
 //! is computed, so that it cannot be bent by one. Prevents: the page cache ranked as a storage stack.
 
-use crate::history::Seen;
+use crate::history::{Book, Seen};
+use crate::memory_checks::BUDGET_SLACK;
 use ledger::Measure;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -110,12 +111,14 @@ impl Provenance {
         }
     }
 
-    /// `None` when the phase may be ranked as a storage result, else why not.
-    pub(crate) fn objection(&self) -> Option<String> {
+    /// `None` when the phase may be ranked, else why not: as a storage result, or, where `cached_counts`, as what a stack makes of its
+    /// storage and its memory.
+    pub(crate) fn objection(&self, cached_counts: bool) -> Option<String> {
         let directions = [("reads", self.reads), ("writes", self.writes)];
         for (name, direction) in directions {
             match direction.origin {
                 Origin::Device | Origin::None | Origin::Untold => {}
+                Origin::Cache | Origin::Mixed if cached_counts => {}
                 Origin::Unknown => return Some(format!("no device is visible below its {name}")),
                 Origin::Cache => {
                     return Some(format!(
@@ -137,6 +140,21 @@ impl Provenance {
             .all(|(_, direction)| nothing.contains(&direction.origin));
         idle.then(|| "it asked storage for next to nothing".to_string())
     }
+}
+
+/// Whether what a cache served counts: the study asks for it, and in each of these runs the memory budget was enforced and kept, so that
+/// the cache was the stack's own and no larger than another's.
+pub(crate) fn cached_counts(book: &Book, seen: &[&Seen]) -> bool {
+    let is_kept = |run: &&Seen| {
+        let budget = run.get(Measure::MemoryBudgetBytes);
+        let enforced = run.get(Measure::MemoryBudgetEnforced).is_some_and(|code| code > 0.0);
+        let peak = crate::cells::memory_peak(run);
+        let fits = budget
+            .zip(peak)
+            .is_some_and(|(budget, peak)| peak <= budget * BUDGET_SLACK);
+        enforced && fits
+    };
+    book.ranks_cached() && !seen.is_empty() && seen.iter().all(is_kept)
 }
 
 impl Direction {

@@ -7,7 +7,7 @@
 use crate::analysis::{DroppedBlock, Unranked};
 use crate::cells::Metric;
 use crate::history::{Book, PhaseHead, Ran};
-use crate::provenance::Provenance;
+use crate::provenance::{Provenance, cached_counts};
 use crate::ran_out;
 use crate::refusals;
 use ledger::{LedgerError, PhaseStatus, Stack, TrialStatus};
@@ -271,17 +271,17 @@ fn changes(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
     pairs
 }
 
-/// A phase not yet seen has no objection: `provenance` of nothing would say that nothing was asked.
+/// What is known of where a phase's bytes came from, and whether those of a cache count. A phase not yet seen has no objection: `provenance` of nothing would say that nothing was asked.
 enum Judged {
     Unseen,
-    Seen(Provenance),
+    Seen(Provenance, bool),
 }
 
 impl Judged {
     fn objection(&self) -> Option<String> {
         match self {
             Judged::Unseen => None,
-            Judged::Seen(provenance) => provenance.objection(),
+            Judged::Seen(provenance, cached_counts) => provenance.objection(*cached_counts),
         }
     }
 }
@@ -291,7 +291,7 @@ fn provenance(book: &Book, stack: &str, phase: &PhaseHead) -> Judged {
     if seen.is_empty() {
         Judged::Unseen
     } else {
-        Judged::Seen(Provenance::of(&seen))
+        Judged::Seen(Provenance::of(&seen), cached_counts(book, &seen))
     }
 }
 

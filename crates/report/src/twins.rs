@@ -9,8 +9,14 @@ use crate::rank::{self, takes_part};
 use ledger::Ledger;
 use stats::TwinBlocks;
 
-/// Facts that name a place or a device: two stacks that are alike still lie apart.
-const OF_THE_PLACE: [&str; 3] = ["nearest devices", "devices", "lowest visible devices"];
+/// Facts that name a place or a device, and what is found in a sample: two stacks that are alike still lie apart.
+const OF_THE_PLACE: [&str; 5] = [
+    "nearest devices",
+    "devices",
+    "lowest visible devices",
+    "data compressibility found",
+    "data duplication found",
+];
 
 /// A study of two stacks that are alike.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +29,8 @@ pub struct Twins {
     pub layers: String,
     /// Ranked phases.
     pub phases: Vec<String>,
+    /// What a run of each takes, drain included, ns: the median.
+    pub phase_ns: Vec<u64>,
     /// Their ratios, block by block.
     pub blocks: TwinBlocks,
     /// Blocks that count nowhere, for a reason that the study's own report says.
@@ -69,6 +77,33 @@ pub enum TwinsError {
     Nothing,
 }
 
+impl Twins {
+    /// With another recording of the same study after it; `None` when it is of another.
+    pub fn followed_by(self, other: Twins) -> Option<Twins> {
+        let head = |twins: &Twins| {
+            (
+                twins.study.clone(),
+                twins.stacks.clone(),
+                twins.layers.clone(),
+                twins.phases.clone(),
+            )
+        };
+        let is_same = head(&self) == head(&other) && self.margin == other.margin;
+        // Of the medians the mean by blocks: they differ by what an hour differs from another.
+        let (mine, its) = (self.blocks.blocks() as f64, other.blocks.blocks() as f64);
+        let mean = |a: u64, b: u64| ((a as f64 * mine + b as f64 * its) / (mine + its)) as u64;
+        let phase_ns = self.phase_ns.iter().zip(&other.phase_ns).map(|(a, b)| mean(*a, *b));
+        is_same.then_some(())?;
+        Some(Twins {
+            phase_ns: phase_ns.collect(),
+            block_ns: mean(self.block_ns, other.block_ns),
+            dropped: self.dropped + other.dropped,
+            blocks: self.blocks.followed_by(other.blocks)?,
+            ..self
+        })
+    }
+}
+
 /// The blocks of a study of twins.
 ///
 /// # Errors
@@ -93,14 +128,16 @@ pub fn twins(ledger: &Ledger) -> Result<Twins, TwinsError> {
         compared.iter().map(y).collect::<Option<Vec<f64>>>()
     };
     let blocks: Vec<Vec<f64>> = (0..book.blocks() as usize).filter_map(block).collect();
+    let phases: Vec<String> = compared
+        .iter()
+        .map(|nth| ranking.pairs[*nth].phase.name.clone())
+        .collect();
     Ok(Twins {
         study: book.study.name.clone(),
         stacks: [first.name.clone(), second.name.clone()],
         layers: first.layers.clone(),
-        phases: compared
-            .iter()
-            .map(|nth| ranking.pairs[*nth].phase.name.clone())
-            .collect(),
+        phase_ns: phases.iter().map(|phase| phase_ns(&book, phase)).collect(),
+        phases,
         blocks: TwinBlocks::new(blocks).ok_or(TwinsError::Nothing)?,
         dropped: ranking.dropped.len() as u32,
         block_ns: block_ns(&book),
@@ -142,5 +179,12 @@ fn block_ns(book: &Book) -> u64 {
         Some(ended.saturating_sub(began) as f64)
     };
     let all: Vec<f64> = (0..book.blocks()).filter_map(length).collect();
+    stats::median(&all) as u64
+}
+
+/// Of the runs of both stacks.
+fn phase_ns(book: &Book, phase: &str) -> u64 {
+    let runs = book.ran.values().filter_map(|ran| ran.phases.get(phase));
+    let all: Vec<f64> = runs.map(|seen| seen.total_s() * 1e9).collect();
     stats::median(&all) as u64
 }

@@ -23,8 +23,9 @@ pub use normal::{normal_quantile, normal_upper_tail};
 pub use populations::{Group, Split, two_populations};
 pub use saturation::{LoadStep, Saturation, saturation};
 pub use simulate::{
-    About, Calibration, FIXED_RUNS, FIXED_SECONDS, Noise, RUN_SECONDS, Rate, Rule, Scatter, Scenario, SimulationResult,
-    TimeToVerdict, TwinBlocks, calibrate_procedure, simulate, time_to_verdict, unseen_share, welch,
+    About, Calibration, FIXED_RUNS, FIXED_SECONDS, FixedProtocol, Noise, RUN_SECONDS, Rate, Rule, Scatter, Scenario,
+    SimulationResult, TimeToVerdict, TwinBlocks, calibrate_procedure, fixed_protocol, simulate, time_to_verdict,
+    unseen_share, welch,
 };
 pub use steady::{Steady, WINDOW as STEADY_WINDOW, steady};
 pub use student::{t_cdf, t_quantile, t_upper_quantile, t_upper_tail};

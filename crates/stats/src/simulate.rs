@@ -19,7 +19,10 @@ mod noise;
 mod recorded;
 
 pub use calibrate::{Calibration, calibrate_procedure};
-pub use fixed::{FIXED_RUNS, FIXED_SECONDS, RUN_SECONDS, Scatter, TimeToVerdict, time_to_verdict, welch};
+pub use fixed::{
+    FIXED_RUNS, FIXED_SECONDS, FixedProtocol, RUN_SECONDS, Scatter, TimeToVerdict, fixed_protocol, time_to_verdict,
+    welch,
+};
 pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use noise::normals;
@@ -118,6 +121,36 @@ impl Rate {
     pub fn share(&self) -> f64 {
         self.count as f64 / self.of as f64
     }
+
+    /// The largest true share at which so few are still seen with a probability of 1 - `confidence`: a bound on one side (Clopper and
+    /// Pearson 1934). 1 where all were so, and of no studies.
+    pub fn upper(&self, confidence: f64) -> f64 {
+        if self.count >= self.of {
+            return 1.0;
+        }
+        let (mut low, mut high) = (self.share(), 1.0);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if at_most(self.count, self.of, middle) > 1.0 - confidence {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        high
+    }
+}
+
+/// P(X <= count) of a binomial X: `of` trials, each so with `share`, 0 < share < 1.
+fn at_most(count: u64, of: u64, share: f64) -> f64 {
+    let odds = share.ln() - (-share).ln_1p();
+    let mut ln_term = of as f64 * (-share).ln_1p();
+    let mut sum = ln_term.exp();
+    for nth in 0..count {
+        ln_term += ((of - nth) as f64 / (nth + 1) as f64).ln() + odds;
+        sum += ln_term.exp();
+    }
+    sum
 }
 
 impl Rule {

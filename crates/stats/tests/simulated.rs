@@ -1,7 +1,7 @@
 //! The procedure's error rates by simulation, reduced; the full set is `assay calibrate --procedure` (or, here,
 //! `cargo test --release -p stats --test simulated -- --ignored --nocapture`).
 
-use stats::{About, Design, Noise, Rule, Scenario, calibrate_procedure, detectable, simulate, unseen_share};
+use stats::{About, Design, Noise, Rate, Rule, Scenario, calibrate_procedure, detectable, simulate, unseen_share};
 
 #[test]
 fn the_set_keeps_its_promises() {
@@ -107,4 +107,21 @@ fn what_was_never_seen_in_some_runs_happens_in_a_share_of_them_at_most() {
         );
     }
     assert!((unseen_share(12) - 0.221).abs() < 0.001);
+}
+
+/// Eight of 300 bound a rate at 5 % with 95 % confidence and nine do not: 4.76 and 5.17 % (R: binom.test(8, 300, alternative = "less")).
+#[test]
+fn a_bound_on_one_side_is_exact() {
+    assert!(
+        (Rate::new(8, 300).upper(0.95) - 0.0476).abs() < 1e-4,
+        "{}",
+        Rate::new(8, 300).upper(0.95)
+    );
+    assert!(Rate::new(9, 300).upper(0.95) > 0.05);
+    assert!((Rate::new(0, 60).upper(0.95) - unseen_share(60)).abs() < 1e-9);
+    assert_eq!(Rate::new(5, 5).upper(0.95), 1.0);
+    // Of many, it is the share and 2.33 standard errors.
+    let many = Rate::new(8_000, 200_000);
+    let by_normal = 0.04 + 2.326 * (0.04f64 * 0.96 / 200_000.0).sqrt();
+    assert!((many.upper(0.99) - by_normal).abs() < 2e-5, "{}", many.upper(0.99));
 }

@@ -55,7 +55,7 @@ pub(crate) struct Inner {
     pid: u32,
     said: OwnedFd,
     version: Mutex<String>,
-    answer_time: Duration,
+    answer_time: Mutex<Duration>,
 }
 
 fn call(what: &'static str) -> impl Fn(rustix::io::Errno) -> ZpoolError {
@@ -104,7 +104,7 @@ impl Zpool {
             pid,
             said,
             version: Mutex::default(),
-            answer_time: launch.answer_time,
+            answer_time: Mutex::new(launch.answer_time),
         }));
         if let Answer::Started { version } = zpool.0.ask(&Ask::Start(tuning.clone()), &[])? {
             *zpool.0.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
@@ -120,6 +120,11 @@ impl Zpool {
     /// The process.
     pub fn pid(&self) -> u32 {
         self.0.pid
+    }
+
+    /// How long it may take for an answer from now on; what [`Launch::answer_time`] says until then.
+    pub fn answer_within(&self, limit: Duration) {
+        *self.0.answer_time.lock().unwrap_or_else(PoisonError::into_inner) = limit;
     }
 
     /// Makes a pool.
@@ -221,14 +226,18 @@ impl Inner {
         self.waited(KILL_TIME)
     }
 
+    fn answer_time(&self) -> Duration {
+        *self.answer_time.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks one question.
     pub(crate) fn ask(&self, ask: &Ask, fds: &[BorrowedFd<'_>]) -> Result<Answer, ZpoolError> {
-        self.ask_within(ask, fds, self.answer_time)
+        self.ask_within(ask, fds, self.answer_time())
     }
 
     /// Closes a port, after what was submitted to it has ended.
     pub(crate) fn close_port(&self, id: u64) {
-        let _ = self.ask_within(&Ask::ClosePort(id), &[], CLOSE_TIME.min(self.answer_time));
+        let _ = self.ask_within(&Ask::ClosePort(id), &[], CLOSE_TIME.min(self.answer_time()));
     }
 
     fn ask_within(&self, ask: &Ask, fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Answer, ZpoolError> {

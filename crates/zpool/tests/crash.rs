@@ -7,6 +7,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rig::{Rig, block};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use targets::{FileId, Op, Port, Request};
 use zpool::{FileName, Redundancy, Zpool, ZpoolPort};
@@ -40,8 +41,8 @@ fn ended(port: &mut ZpoolPort, count: usize) -> bool {
     port.wait(count, None, &mut done).is_ok() && done.len() == count && done.iter().all(|c| c.result.is_ok())
 }
 
-/// Batches of writes, each followed by a flush, until the server has gone or so many are done.
-fn update(port: &mut ZpoolPort, batches: u64, seed: u64) -> Books {
+/// Batches of writes, each followed by a flush, until the server has gone or so many are done; `begun` is set with the first that is durable.
+fn update(port: &mut ZpoolPort, batches: u64, seed: u64, begun: &AtomicBool) -> Books {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut books = Books {
         durable: vec![0; BLOCKS as usize],
@@ -63,6 +64,7 @@ fn update(port: &mut ZpoolPort, batches: u64, seed: u64) -> Books {
         chosen
             .iter()
             .for_each(|number| books.durable[*number as usize] = version);
+        begun.store(true, Ordering::SeqCst);
     }
     books
 }
@@ -113,19 +115,27 @@ fn crash(rig: &Rig, case: &Case, seed: u64) -> (u64, u64, u64) {
     zpool.sync().unwrap();
     let books = if case.frozen {
         zpool.freeze("assayt").unwrap();
-        let books = update(&mut port, 40, seed);
+        let books = update(&mut port, 40, seed, &AtomicBool::new(false));
         zpool.kill();
         books
     } else {
         let killer = zpool.clone();
         let after = Duration::from_millis(20 + seed * 37 % 400);
-        let kill = std::thread::spawn(move || {
-            std::thread::sleep(after);
-            killer.kill();
-        });
-        let books = update(&mut port, u64::MAX, seed);
-        kill.join().unwrap();
-        books
+        let begun = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let begun = &begun;
+            scope.spawn(move || {
+                // A slow disk may take longer than that for its first flush; one that never ends it ends the updates.
+                while !begun.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                std::thread::sleep(after);
+                killer.kill();
+            });
+            let books = update(&mut port, u64::MAX, seed, begun);
+            begun.store(true, Ordering::SeqCst);
+            books
+        })
     };
     assert!(
         books.durable.iter().any(|version| *version > 0),

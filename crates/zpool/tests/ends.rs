@@ -37,10 +37,10 @@ fn held(zpool: &Zpool, rig: &Rig) -> zpool::ZpoolPort {
 
 #[test]
 fn who_is_not_answered_is_told_so() {
-    let Some(mut rig) = Rig::new(1) else { return };
-    rig.launch.answer_time = Duration::from_secs(1);
+    let Some(rig) = Rig::new(1) else { return };
     let zpool = rig.start();
     let port = held(&zpool, &rig);
+    zpool.answer_within(Duration::from_secs(1));
     let error = zpool.sync().unwrap_err().to_string();
     assert!(
         error.contains("did not answer within 1 s") && error.contains("SIGKILL"),
@@ -51,10 +51,10 @@ fn who_is_not_answered_is_told_so() {
 
 #[test]
 fn a_port_whose_requests_do_not_end_is_closed_all_the_same() {
-    let Some(mut rig) = Rig::new(1) else { return };
-    rig.launch.answer_time = Duration::from_secs(1);
+    let Some(rig) = Rig::new(1) else { return };
     let zpool = rig.start();
     let mut port = held(&zpool, &rig);
+    zpool.answer_within(Duration::from_secs(1));
     port.submit(targets::Request {
         op: Op::Flush,
         file: targets::FileId(0),

@@ -1,5 +1,6 @@
 //! One file per command; what each prints on stdout is its answer.
 
+mod belief;
 mod calibrate;
 mod check;
 mod clean;
@@ -9,6 +10,7 @@ mod engines;
 mod import;
 mod modelled_luns;
 mod page_file;
+mod procedure;
 mod proportions;
 mod published;
 mod quick;

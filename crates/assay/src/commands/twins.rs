@@ -2,7 +2,7 @@
 //!
 //! Takes a result file of two stacks that are alike, gives rates and ratios for designs of four to twelve blocks.
 
-use super::calibrate::rate;
+use super::procedure::rate;
 use super::{print, print_json};
 use crate::cli;
 use crate::exit::Failure;
@@ -10,12 +10,13 @@ use anyhow::anyhow;
 use ledger::Ledger;
 use report::Twins;
 use serde_json::{Value, json};
-use stats::{Design, SimulationResult};
+use stats::{Design, FixedProtocol, SimulationResult};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::PathBuf;
 
-/// Blocks of the designs that are asked for: where the procedure looks.
+/// Blocks of the designs that are asked for: where the procedure looks, and longer ones as far as two studies of them were recorded.
 const BLOCKS: [u32; 4] = [4, 6, 8, 12];
+const BLOCKS_OF_MORE: [u32; 4] = [24, 48, 96, 192];
 
 /// Recorded blocks from which the longest design is not one and the same study again and again.
 const BLOCKS_MIN: usize = 24;
@@ -23,47 +24,155 @@ const BLOCKS_MIN: usize = 24;
 /// Chance of a false verdict that the procedure promises not to exceed.
 const PROMISE: f64 = 0.05;
 
-struct Row {
-    design: Design,
-    /// Without a true difference.
-    alike: SimulationResult,
-    /// For each phase.
-    found: Vec<Option<f64>>,
+/// Studies of four blocks, none shared, from which at most eight false ones bound the rate at the promise with 95 % confidence.
+pub(super) const STUDIES_AS_RUN: u64 = 300;
+
+/// Blocks and margin of a study that is held beside the fixed protocol: the usual ones.
+const BLOCKS_BESIDE_FIXED: u32 = 12;
+const MARGIN_BESIDE_FIXED: f64 = 0.05;
+const RATIOS_BESIDE_FIXED: [f64; 5] = [1.0, 0.95, 0.9, 0.8, 0.5];
+
+pub(super) struct Row {
+    pub(super) design: Design,
+    /// Without a true difference, drawn anew.
+    pub(super) alike: SimulationResult,
+    /// The same of the blocks as they were run, none in two studies; `None` of too few.
+    pub(super) as_run: Option<SimulationResult>,
+    /// The smallest ratio found, for each phase.
+    pub(super) found: Vec<Option<f64>>,
 }
 
-pub(super) fn twins(file: &Path, flags: &cli::Calibrate) -> Result<(), Failure> {
-    let ledger = Ledger::open(file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
-    let twins = report::twins(&ledger).map_err(|e| Failure::Usage(anyhow!("{}: {e}", file.display())))?;
-    let (blocks, phases) = (twins.blocks.blocks(), twins.phases.len());
-    if blocks < BLOCKS_MIN {
-        return Err(Failure::Usage(anyhow!(
-            "{}: {blocks} blocks count, and {BLOCKS_MIN} are the fewest that say anything of the noise\n  run the study with more `blocks`",
-            file.display()
-        )));
+/// One phase and ratio beside the fixed protocol.
+pub(super) struct Beside {
+    pub(super) phase: usize,
+    pub(super) true_ratio: f64,
+    pub(super) ours: SimulationResult,
+    /// The fixed protocol if all scatter of a run averaged out in its longer ones, and if none did.
+    pub(super) fixed_best: FixedProtocol,
+    pub(super) fixed_worst: FixedProtocol,
+    pub(super) seconds_mean: f64,
+}
+
+impl Beside {
+    /// Whole blocks, set-up included, over the fixed protocol's runs alone.
+    pub(super) fn time_ratio(&self) -> f64 {
+        self.seconds_mean / fixed_seconds()
     }
-    let row = |blocks: u32| {
-        let design = Design::new(blocks, phases as u32, twins.margin);
-        Row {
-            design,
-            alike: twins
-                .blocks
-                .simulate(&design, 1.0, 0, u64::from(flags.studies), flags.seed),
-            found: (0..phases)
-                .map(|phase| twins.blocks.smallest_found(&design, phase, flags.seed))
-                .collect(),
+}
+
+pub(super) fn fixed_seconds() -> f64 {
+    2.0 * f64::from(stats::FIXED_RUNS) * stats::FIXED_SECONDS
+}
+
+/// What a file of twins says.
+pub(super) struct Asked {
+    pub(super) twins: Twins,
+    pub(super) rows: Vec<Row>,
+    pub(super) beside: Vec<Beside>,
+}
+
+impl Asked {
+    pub(super) fn read(flags: &cli::Calibrate) -> Result<Asked, Failure> {
+        let twins = joined(&flags.twins)?;
+        let blocks = twins.blocks.blocks();
+        if blocks < BLOCKS_MIN {
+            let files: Vec<String> = flags.twins.iter().map(|file| file.display().to_string()).collect();
+            return Err(Failure::Usage(anyhow!(
+                "{}: {blocks} blocks count, and {BLOCKS_MIN} are the fewest that say anything of the noise\n  run the study with more `blocks`, or more than once",
+                files.join(", ")
+            )));
+        }
+        let more = BLOCKS_OF_MORE.into_iter().filter(|more| 2 * *more as usize <= blocks);
+        let designs = BLOCKS.into_iter().chain(more);
+        Ok(Asked {
+            rows: designs.map(|blocks| row(&twins, blocks, flags)).collect(),
+            beside: beside(&twins, flags),
+            twins,
+        })
+    }
+
+    /// Time of so many blocks, s, without the preparation of the study.
+    pub(super) fn seconds(&self, blocks: f64) -> f64 {
+        blocks * self.twins.block_ns as f64 / 1e9
+    }
+
+    /// The designs that err more often than is promised, as they were drawn.
+    fn broken(&self) -> Vec<String> {
+        let broken = self.rows.iter().filter(|row| row.alike.false_verdicts.low > PROMISE);
+        broken.map(|row| row.design.blocks.to_string()).collect()
+    }
+}
+
+/// Several recordings of one study, one after the other.
+fn joined(files: &[PathBuf]) -> Result<Twins, Failure> {
+    let mut all: Option<Twins> = None;
+    for file in files {
+        let ledger = Ledger::open(file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
+        let twins = report::twins(&ledger).map_err(|e| Failure::Usage(anyhow!("{}: {e}", file.display())))?;
+        all = Some(match all {
+            None => twins,
+            Some(before) => before.followed_by(twins).ok_or_else(|| {
+                Failure::Usage(anyhow!(
+                    "{}: it is of another study than {}\n  give result files of one study",
+                    file.display(),
+                    files[0].display()
+                ))
+            })?,
+        });
+    }
+    all.ok_or_else(|| Failure::Usage(anyhow!("--twins: give a result file")))
+}
+
+fn row(twins: &Twins, blocks: u32, flags: &cli::Calibrate) -> Row {
+    let phases = twins.phases.len();
+    let design = Design::new(blocks, phases as u32, twins.margin);
+    Row {
+        design,
+        alike: twins
+            .blocks
+            .simulate(&design, 1.0, 0, u64::from(flags.studies), flags.seed),
+        as_run: twins.blocks.as_run(&design),
+        found: (0..phases)
+            .map(|phase| twins.blocks.smallest_found(&design, phase, flags.seed))
+            .collect(),
+    }
+}
+
+/// Each phase by itself, as the fixed protocol has it: one cell after the other.
+fn beside(twins: &Twins, flags: &cli::Calibrate) -> Vec<Beside> {
+    let design = Design::new(BLOCKS_BESIDE_FIXED, 1, MARGIN_BESIDE_FIXED);
+    let studies = u64::from(flags.studies);
+    let one = |phase: usize, true_ratio: f64| {
+        let blocks = twins.blocks.only(phase);
+        let ours = blocks.simulate(&design, true_ratio, 0, studies, flags.seed);
+        let run_sd = twins.blocks.spread(phase) / 2f64.sqrt();
+        let averaged = (twins.phase_ns[phase] as f64 / 1e9 / stats::FIXED_SECONDS)
+            .min(1.0)
+            .sqrt();
+        let fixed = |run_sd: f64| stats::fixed_protocol(run_sd, true_ratio, studies, flags.seed);
+        Beside {
+            phase,
+            true_ratio,
+            ours,
+            fixed_best: fixed(run_sd * averaged),
+            fixed_worst: fixed(run_sd),
+            seconds_mean: ours.blocks_mean * twins.block_ns as f64 / 1e9,
         }
     };
-    let rows: Vec<Row> = BLOCKS.into_iter().map(row).collect();
+    let phases = 0..twins.phases.len();
+    phases
+        .flat_map(|phase| RATIOS_BESIDE_FIXED.map(|ratio| one(phase, ratio)))
+        .collect()
+}
+
+pub(super) fn twins(flags: &cli::Calibrate) -> Result<(), Failure> {
+    let asked = Asked::read(flags)?;
     if flags.json {
-        print_json(&data(&twins, &rows, flags))?;
+        print_json(&asked.data(flags))?;
     } else {
-        print(&text(&twins, &rows, flags))?;
+        print(&text(&asked, flags))?;
     }
-    let broken: Vec<String> = rows
-        .iter()
-        .filter(|row| row.alike.false_verdicts.low > PROMISE)
-        .map(|row| row.design.blocks.to_string())
-        .collect();
+    let broken = asked.broken();
     if broken.is_empty() {
         return Ok(());
     }
@@ -73,33 +182,58 @@ pub(super) fn twins(file: &Path, flags: &cli::Calibrate) -> Result<(), Failure> 
     )))
 }
 
-fn data(twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> Value {
-    let of_phase = |nth: usize| json!({ "phase": twins.phases[nth], "spread": twins.blocks.spread(nth) });
-    let of_row = |row: &Row| {
+impl Asked {
+    pub(super) fn data(&self, flags: &cli::Calibrate) -> Value {
+        let Asked { twins, rows, beside } = self;
+        let of_phase = |nth: usize| json!({ "phase": twins.phases[nth], "spread": twins.blocks.spread(nth), "seconds": twins.phase_ns[nth] as f64 / 1e9 });
+        let of_row = |row: &Row| {
+            let as_run = row.as_run.as_ref().map(|found| {
+                let mut of = rate(&found.false_verdicts);
+                of["upper_95"] = json!(found.false_verdicts.upper(0.95));
+                of
+            });
+            json!({
+                "blocks": row.design.blocks,
+                "seconds": self.seconds(f64::from(row.design.blocks)),
+                "false_verdicts": rate(&row.alike.false_verdicts),
+                "false_verdicts_as_run": as_run,
+                "smallest_found": row.found,
+            })
+        };
+        let of_beside = |one: &Beside| {
+            json!({
+                "phase": twins.phases[one.phase],
+                "true_ratio": one.true_ratio,
+                "found": rate(&one.ours.detected),
+                "equivalent": rate(&one.ours.equivalent),
+                "false_verdicts": rate(&one.ours.false_verdicts),
+                "seconds_mean": one.seconds_mean,
+                "time_ratio": one.time_ratio(),
+                "fixed_found_at_best": rate(&one.fixed_best.found),
+                "fixed_found_at_worst": rate(&one.fixed_worst.found),
+            })
+        };
         json!({
-            "blocks": row.design.blocks,
-            "seconds": f64::from(row.design.blocks) * twins.block_ns as f64 / 1e9,
-            "false_verdicts": rate(&row.alike.false_verdicts),
-            "smallest_found": row.found,
+            "schema": 1,
+            "study": twins.study,
+            "stacks": twins.stacks,
+            "layers": twins.layers,
+            "margin": twins.margin,
+            "block_seconds": self.seconds(1.0),
+            "blocks_recorded": twins.blocks.blocks(),
+            "blocks_dropped": twins.dropped,
+            "studies": flags.studies,
+            "seed": flags.seed,
+            "promise": PROMISE,
+            "phases": (0..twins.phases.len()).map(of_phase).collect::<Vec<_>>(),
+            "designs": rows.iter().map(of_row).collect::<Vec<_>>(),
+            "time_to_verdict": { "fixed_seconds": fixed_seconds(), "margin": MARGIN_BESIDE_FIXED, "rows": beside.iter().map(of_beside).collect::<Vec<_>>() },
         })
-    };
-    json!({
-        "schema": 1,
-        "study": twins.study,
-        "stacks": twins.stacks,
-        "layers": twins.layers,
-        "margin": twins.margin,
-        "blocks_recorded": twins.blocks.blocks(),
-        "blocks_dropped": twins.dropped,
-        "studies": flags.studies,
-        "seed": flags.seed,
-        "promise": PROMISE,
-        "phases": (0..twins.phases.len()).map(of_phase).collect::<Vec<_>>(),
-        "designs": rows.iter().map(of_row).collect::<Vec<_>>(),
-    })
+    }
 }
 
-fn text(twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> String {
+fn text(asked: &Asked, flags: &cli::Calibrate) -> String {
+    let Asked { twins, rows, .. } = asked;
     let blocks = twins.blocks.blocks();
     let mut text = format!(
         "{}: {} against {}, both {}\n{blocks} blocks of {:.1} s count, {} were dropped; equivalent means within {:.1} %\n\n",
@@ -129,7 +263,7 @@ fn text(twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> String {
             text,
             "{:>8} {:>9} {:>7.2} % {:>18} {:>7.1} %",
             row.design.blocks,
-            time(twins, row),
+            time(asked, row),
             found.share() * 100.0,
             format!("{:.2} to {:.2} %", found.low * 100.0, found.high * 100.0),
             PROMISE * 100.0
@@ -137,8 +271,9 @@ fn text(twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> String {
     }
     let _ = writeln!(
         text,
-        "\nThe interval is that of the drawing. {blocks} blocks are {} studies of 12 that share\nno block: more blocks say more of this machine.\n\nSmallest difference found in 9 of 10 studies:",
-        blocks / 12
+        "\nThe interval is that of the drawing. {blocks} blocks are {} studies of 12 that share\nno block: more blocks say more of this machine.\n{}\nSmallest difference found in 9 of 10 studies:",
+        blocks / 12,
+        as_run_text(rows)
     );
     for (nth, phase) in twins.phases.iter().enumerate() {
         let _ = writeln!(text, "  {phase}");
@@ -150,18 +285,79 @@ fn text(twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> String {
                 text,
                 "{:>8} blocks, {:>8}: {found}",
                 row.design.blocks,
-                time(twins, row)
+                time(asked, row)
             );
         }
     }
+    text.push_str(&beside_text(asked));
     text
 }
 
 /// What a study of so many blocks takes, without its preparation.
-fn time(twins: &Twins, row: &Row) -> String {
-    let seconds = f64::from(row.design.blocks) * twins.block_ns as f64 / 1e9;
+fn time(asked: &Asked, row: &Row) -> String {
+    duration(asked.seconds(f64::from(row.design.blocks)))
+}
+
+/// In seconds or minutes.
+pub(super) fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),
         s => format!("{:.0} min", s / 60.0),
     }
+}
+
+/// Studies of the blocks as they were run.
+fn as_run_text(rows: &[Row]) -> String {
+    let mut text = String::from("\nThe blocks as they were run, the names as they were, no block in two studies:\n");
+    for row in rows {
+        let Some(found) = &row.as_run else { continue };
+        let rate = &found.false_verdicts;
+        let _ = writeln!(
+            text,
+            "{:>8} blocks: {} false of {} studies, at most {:.1} % with 95 % confidence",
+            row.design.blocks,
+            rate.count,
+            rate.of,
+            rate.upper(0.95) * 100.0
+        );
+    }
+    text
+}
+
+/// The procedure beside three runs of 300 s, on this noise.
+fn beside_text(asked: &Asked) -> String {
+    let mut text = format!(
+        "\nBeside a fixed protocol ({} runs of {:.0} s a stack and phase, Welch's test at 95\n%): what it finds lies between its worst case (a long run scatters as much as\none of these) and its best (all scatter averages out in it):\n",
+        stats::FIXED_RUNS,
+        stats::FIXED_SECONDS
+    );
+    let share = |rate: &stats::Rate| format!("{:.1} %", rate.share() * 100.0);
+    let mut phase = usize::MAX;
+    for one in &asked.beside {
+        if one.phase != phase {
+            phase = one.phase;
+            let _ = writeln!(
+                text,
+                "  {}\n{:>14} {:>9} {:>20} {:>9} {:>13}",
+                asked.twins.phases[phase], "true ratio", "here", "fixed", "time", "of the fixed"
+            );
+        }
+        let is_alike = one.true_ratio == 1.0;
+        let of = |found: &stats::Rate, wrong: &stats::Rate| share(if is_alike { wrong } else { found });
+        let fixed = |of_fixed: &FixedProtocol| of(&of_fixed.found, &of_fixed.wrong);
+        let _ = writeln!(
+            text,
+            "{:>14} {:>9} {:>20} {:>9} {:>11.1} %",
+            if is_alike {
+                "1 (false)".to_string()
+            } else {
+                one.true_ratio.to_string()
+            },
+            of(&one.ours.detected, &one.ours.false_verdicts),
+            format!("{} to {}", fixed(&one.fixed_worst), fixed(&one.fixed_best)),
+            duration(one.seconds_mean),
+            one.time_ratio() * 100.0
+        );
+    }
+    text
 }

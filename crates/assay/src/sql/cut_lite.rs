@@ -94,6 +94,9 @@ impl<'a> CutLite<'a> {
     }
 }
 
+/// Longest wait for the first acknowledgement after a process began: a storage that does not answer is cut all the same.
+const FIRST_WORD: Duration = Duration::from_secs(60);
+
 impl Cuttable for CutLite<'_> {
     fn describe(&mut self) -> anyhow::Result<ledger::Database> {
         let lines = self.ask("describe")?;
@@ -129,13 +132,16 @@ impl Cuttable for CutLite<'_> {
         let from = self.start("work", first)?;
         let last = Mutex::new(first.iter().map(|number| number - 1).collect::<Vec<u64>>());
         let (cut, error) = (AtomicBool::new(false), Mutex::new(None));
+        let (told, first_word) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
-            let reader = scope.spawn(|| {
+            let (last, cut, error) = (&last, &cut, &error);
+            let reader = scope.spawn(move || {
                 for line in from.lines().map_while(Result::ok) {
                     // What comes after the cut was said by a machine without power.
                     if cut.load(Ordering::SeqCst) {
                         break;
                     }
+                    let _ = told.send(());
                     let mut words = line.split(' ').map(str::parse::<u64>);
                     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                     match (words.next(), words.next()) {
@@ -144,6 +150,9 @@ impl Cuttable for CutLite<'_> {
                     }
                 }
             });
+            // The process has first to begin and to open the database: a moment before its first word cuts nothing. Where it ends
+            // without one, the channel does too.
+            let _ = first_word.recv_timeout(FIRST_WORD);
             std::thread::sleep(after);
             cut.store(true, Ordering::SeqCst);
             let stopped = stop();

@@ -132,7 +132,10 @@ impl Managed {
             return Err(error.into());
         };
         // A dying server closes its connections before it ends.
-        let broke = matches!(error, PostgresError::Gone { .. } | PostgresError::Refused { .. });
+        let broke = matches!(
+            error,
+            PostgresError::Gone { .. } | PostgresError::Refused { .. } | PostgresError::Died { .. }
+        );
         for _ in 0..if broke { 20 } else { 1 } {
             server.check_running()?;
             std::thread::sleep(Duration::from_millis(25));

@@ -15,7 +15,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longest wait for one call, generous for a machine that does much else: a hang must fail, not stop the build.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A directory of one test's own, with the binary's state directory in it.
 pub struct Bench {

@@ -17,7 +17,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longest wait for one call of the binary, generous for a slow disk: a hang must fail, not stop the build.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
 /// The machine's part that a test gets: see the head of this file.
 pub(crate) struct Rig {

@@ -27,6 +27,9 @@ const CAUSES: [&str; 4] = [
     "exited with exit code",
 ];
 
+/// What it says when it was told to stop.
+const ORDERS: [&str; 3] = ["received smart", "received fast", "received immediate"];
+
 /// A stream of either kind.
 #[derive(Debug)]
 pub(super) enum Stream {
@@ -363,8 +366,7 @@ pub(super) fn refused(address: &Address, during: &str, failure: Failure) -> Post
 pub(super) fn broken(address: &Address, what: &str) -> PostgresError {
     match &address.log {
         Some(log) => {
-            // Its last words are written while it goes down.
-            std::thread::sleep(std::time::Duration::from_millis(100));
+            await_cause(log);
             PostgresError::Died {
                 what: format!("broke off ({what})"),
                 log: log_end(log),
@@ -376,6 +378,21 @@ pub(super) fn broken(address: &Address, what: &str) -> PostgresError {
             what: what.to_owned(),
             cure: "see the server's log".to_owned(),
         },
+    }
+}
+
+/// Waits until the cause stands in the log: a process of the server that dies breaks its connection at once, and the server writes why
+/// when it gets to it. A server that is stopped in an orderly way writes none.
+fn await_cause(log: &std::path::Path) {
+    const STEP: std::time::Duration = std::time::Duration::from_millis(50);
+    const STEPS: u32 = 60;
+    for _ in 0..STEPS {
+        std::thread::sleep(STEP);
+        let text = std::fs::read(log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        if CAUSES.iter().chain(&ORDERS).any(|words| text.contains(words)) {
+            return;
+        }
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         name,
         luns,
         memory_budget,
+        rank_cached: rank_cached(written, memory_budget, settle.findings),
         phases,
         stands_for: StandsFor::default(),
         slob: Vec::new(),
@@ -70,6 +71,21 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
     cuts::check(written, &study, settle.findings);
     study.resolved = crate::entries::resolved(&study, &written.said);
     study
+}
+
+/// Without a budget, one stack's cache could be the whole machine's memory.
+fn rank_cached(written: &WrittenStudy, budget: Option<Bytes>, findings: &mut Findings) -> bool {
+    let Some(at) = written.rank_cached.as_ref().filter(|at| at.value) else {
+        return false;
+    };
+    if budget.is_none() {
+        findings.add(
+            &at.span,
+            "what a cache serves can be ranked only where all stacks have the same memory".to_string(),
+            "write a `budget` in [memory], or leave `rank_cached` out",
+        );
+    }
+    true
 }
 
 pub(crate) const SECOND: u64 = 1_000_000_000;

@@ -34,6 +34,7 @@ pub(crate) struct WrittenStudy {
     pub(crate) header: WrittenHeader,
     pub(crate) luns: Vec<WrittenLuns>,
     pub(crate) budget: Option<At<Option<Bytes>>>,
+    pub(crate) rank_cached: Option<At<bool>>,
     pub(crate) stacks: Vec<WrittenStack>,
     pub(crate) database: WrittenDatabase,
     pub(crate) phases: Vec<WrittenPhase>,
@@ -119,10 +120,13 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
     let mut root = Section::new("", 0..0, document.get_ref());
     let header = read_header(&mut root, findings);
     let luns = read_luns(&mut root, findings);
-    let budget = heading(&mut root, "memory", findings).and_then(|mut memory| {
-        let budget = memory.get_or("budget", "none", findings);
+    let (budget, rank_cached) = heading(&mut root, "memory", findings).map_or((None, None), |mut memory| {
+        let found = (
+            memory.get_or("budget", "none", findings),
+            memory.get("rank_cached", findings),
+        );
         memory.finish(&[], findings);
-        budget
+        found
     });
     let stacks = list(&mut root, "stack", findings)
         .into_iter()
@@ -139,6 +143,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         header,
         luns,
         budget,
+        rank_cached,
         stacks,
         database,
         phases,

@@ -25,6 +25,8 @@ const RATIO_MAX: f64 = 10.0;
 pub struct TwinBlocks {
     /// ln(twin / base): a row for each block in the order of running, in it one figure for each phase.
     ys: Vec<Vec<f64>>,
+    /// Where each recording begins: no study of blocks as they were run goes over its end.
+    begins: Vec<usize>,
 }
 
 impl TwinBlocks {
@@ -32,7 +34,23 @@ impl TwinBlocks {
     pub fn new(ys: Vec<Vec<f64>>) -> Option<Self> {
         let phases = ys.first()?.len();
         let fits = |block: &Vec<f64>| block.len() == phases && block.iter().all(|y| y.is_finite());
-        (phases > 0 && ys.iter().all(fits)).then_some(TwinBlocks { ys })
+        (phases > 0 && ys.iter().all(fits)).then_some(TwinBlocks { ys, begins: vec![0] })
+    }
+
+    /// With the blocks of another recording after them; `None` when those have another number of phases.
+    pub fn followed_by(mut self, other: TwinBlocks) -> Option<Self> {
+        if other.phases() != self.phases() {
+            return None;
+        }
+        self.begins
+            .extend(other.begins.iter().map(|begin| begin + self.ys.len()));
+        self.ys.extend(other.ys);
+        Some(self)
+    }
+
+    fn recordings(&self) -> impl Iterator<Item = &[Vec<f64>]> {
+        let ends = self.begins.iter().copied().skip(1).chain([self.ys.len()]);
+        self.begins.iter().zip(ends).map(|(begin, end)| &self.ys[*begin..end])
     }
 
     /// Blocks recorded.
@@ -90,6 +108,34 @@ impl TwinBlocks {
         tally.result(studies)
     }
 
+    /// The blocks of one phase.
+    pub fn only(&self, phase: usize) -> TwinBlocks {
+        TwinBlocks {
+            ys: self.ys.iter().map(|block| vec![block[phase]]).collect(),
+            begins: self.begins.clone(),
+        }
+    }
+
+    /// Judges the studies that the recorded blocks are as they stand: neighbouring blocks, none of them in two studies, the names as they
+    /// were. What sets the twins apart for good makes a false verdict here. `None` of fewer blocks than one study has.
+    pub fn as_run(&self, design: &Design) -> Option<SimulationResult> {
+        let rules = design.looks();
+        let mut tally = Tally::default();
+        let mut studies = 0;
+        let length = design.blocks as usize;
+        for blocks in self.recordings().flat_map(|blocks| blocks.chunks_exact(length)) {
+            let of_phase = |phase: usize| History {
+                stack: String::new(),
+                phase: String::new(),
+                ys: blocks.iter().map(|block| Some(block[phase])).collect(),
+            };
+            let histories: Vec<History> = (0..self.phases()).map(of_phase).collect();
+            tally.count(&decide_by(design, &rules, &histories), 0.0, design.margin);
+            studies += 1;
+        }
+        (studies > 0).then(|| tally.result(studies))
+    }
+
     /// The smallest ratio above 1 that nine of ten studies call *better* in that phase; `None` when even tenfold is not found so often.
     pub fn smallest_found(&self, design: &Design, phase: usize, seed: u64) -> Option<f64> {
         let found = |ratio: f64| {
@@ -137,6 +183,27 @@ mod tests {
             assert!(result.false_verdicts.high < 0.055, "{offset}: {result:?}");
             assert!(result.false_verdicts.low > 0.001, "{offset}: {result:?}");
         }
+    }
+
+    #[test]
+    fn blocks_as_they_were_run_are_studies_that_share_none() {
+        let design = Design::new(4, 2, 0.0);
+        let alike = normal(1_203, 2, 0.03, 0.0).as_run(&design).expect("studies");
+        assert_eq!(alike.false_verdicts.of, 300);
+        assert!(alike.false_verdicts.count <= 15, "{alike:?}");
+        // What one of them always has is told here, and nowhere else.
+        let apart = normal(1_200, 2, 0.03, 0.3).as_run(&design).expect("studies");
+        assert_eq!(apart.false_verdicts.count, 300);
+        assert_eq!(normal(3, 2, 0.03, 0.0).as_run(&design), None);
+        // Ten blocks are two studies of four each time, and not five of four in twenty.
+        let twice = normal(10, 2, 0.03, 0.0)
+            .followed_by(normal(10, 2, 0.03, 0.0))
+            .expect("alike");
+        assert_eq!(twice.blocks(), 20);
+        assert_eq!(twice.as_run(&design).expect("studies").false_verdicts.of, 4);
+        assert_eq!(twice.followed_by(normal(10, 1, 0.03, 0.0)), None);
+        let both = normal(40, 2, 0.03, 0.0);
+        assert_eq!((both.only(1).phases(), both.only(1).spread(0)), (1, both.spread(1)));
     }
 
     #[test]
