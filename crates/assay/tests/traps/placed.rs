@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -238,12 +238,13 @@ fn slow_lun(rig: &Rig) -> Judged {
     if !Path::new("/dev/fuse").exists() {
         return trap.not_set("needs /dev/fuse");
     }
-    let work = rig.work();
+    // In memory: a disk that others use may make any LUN the slowest in one block of four.
+    let memory = InMemory::new();
     let stacks = ["dying", "well"].map(|name| {
         format!(
             "[luns.{name}]\nfiles = {{ count = 3, size = \"64MiB\", dir = \"{}\" }}\nmodel = \"plain\"\n\
              [[stack]]\nname = \"{name}\"\nkind = \"diskgroup\"\ndata = \"{name}\"\n",
-            work.display()
+            memory.path().display()
         )
     });
     let fault = "faults = [{ kind = \"slow\", luns = \"dying\", lun = 1, by = \"8ms\", time = \"60s\" }]\n";
@@ -283,6 +284,9 @@ impl Drop for Hogs {
     }
 }
 
+/// Half as much again as the line asks for, in each of four blocks.
+const TRAFFIC_MIB_MIN: u64 = 4 * 24;
+
 /// Two threads that compute, and one that writes to the stack's own file system.
 fn neighbours(rig: &mut Rig) -> Vec<Judged> {
     let place = rig.small_file_system("shared", 64);
@@ -307,9 +311,12 @@ fn neighbours(rig: &mut Rig) -> Vec<Judged> {
     );
     let file = File::create(place.join("neighbour")).expect("made");
     let block = vec![7u8; 8 << 20];
+    let wrote_mib = Arc::new(AtomicU64::new(0));
+    let counted = wrote_mib.clone();
     let writes = move || {
         file.write_all_at(&block, 0).expect("written");
         file.sync_data().expect("synced");
+        counted.fetch_add(8, Ordering::Relaxed);
     };
     let computes = || {
         let began = Instant::now();
@@ -339,7 +346,11 @@ fn neighbours(rig: &mut Rig) -> Vec<Judged> {
         true => hog.without_twin("this machine does much else just now"),
         false => hog,
     };
-    vec![hog, traffic.judge((&found, work), (&rested, work))]
+    let traffic = match wrote_mib.load(Ordering::Relaxed) {
+        mib if mib < TRAFFIC_MIB_MIN => traffic.not_set(&format!("the disk took {mib} MiB of the neighbour's writes")),
+        _ => traffic.judge((&found, work), (&rested, work)),
+    };
+    vec![hog, traffic]
 }
 
 /// Share of the processors that others use, while this process sleeps: by the kernel's own account, read here and not by the tool.
