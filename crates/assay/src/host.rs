@@ -9,12 +9,14 @@ use crate::device_models::{DeviceModels, ModelledSet};
 use crate::grouped::Health;
 use crate::host_sides::Side;
 use crate::laid_out::DataFiles;
+use crate::mounted::Mounted;
 use crate::pooled;
 use crate::surroundings::{Seen, Surroundings};
 use anyhow::Context;
 use ledger::{FileLayout, Measure, Sample};
 use observers::{Backing, Delta, Lineage, Snapshot, Watch, Watched};
 use pages::Instance;
+use stacks::MountedPool;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -116,6 +118,8 @@ pub(crate) struct Host<'a> {
     data_devices: Vec<String>,
     /// Processes that run pools of the stack, with what they had counted before the phase.
     pools: Vec<(&'a Zpool, Counted)>,
+    /// Pools of the stack whose files are on mounts.
+    mounted: Mounted,
 }
 
 impl<'a> Host<'a> {
@@ -142,6 +146,7 @@ impl<'a> Host<'a> {
             faults: DeviceFaults::default(),
             data_devices: Vec::new(),
             pools: Vec::new(),
+            mounted: Mounted::default(),
         }
     }
 
@@ -161,6 +166,12 @@ impl<'a> Host<'a> {
     /// Counts what these pools do, and ends a phase only when they have written it.
     pub(crate) fn with_pools(mut self, pools: impl IntoIterator<Item = &'a Zpool>) -> Host<'a> {
         self.pools = pools.into_iter().map(|pool| (pool, Counted::default())).collect();
+        self
+    }
+
+    /// The same of pools whose files are on mounts.
+    pub(crate) fn with_mounted<'p>(mut self, pools: impl IntoIterator<Item = &'p MountedPool>) -> Host<'a> {
+        self.mounted = Mounted::new(pools);
         self
     }
 
@@ -232,6 +243,7 @@ impl Host<'_> {
         for (pool, before) in &mut self.pools {
             *before = pool.count()?;
         }
+        self.mounted.begin()?;
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.models.begin()?;
@@ -262,6 +274,7 @@ impl Host<'_> {
         for (pool, _) in &self.pools {
             pool.sync()?;
         }
+        self.mounted.sync()?;
         for place in &self.sync {
             // A device that the stack goes on without can't be synced; such a phase does not count in any case.
             observers::syncfs(place).or_else(|error| (self.health)().map_or(Err(error), |_| Ok(())))?;
@@ -310,12 +323,17 @@ impl Host<'_> {
         if let Some(bytes) = server_bytes {
             self.add_to_total(bytes, &mut seen.measures);
         }
-        seen.measures
-            .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
+        if self.mounted.is_empty() {
+            seen.measures
+                .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
+        }
+        let (of_mounted, remarks) = self.mounted.end()?;
+        seen.measures.extend(of_mounted);
+        seen.remarks.extend(remarks);
         for (pool, before) in &self.pools {
             seen.measures.extend(pooled::measures(before, &pool.count()?));
-            self.add_process(pool, &mut seen.measures);
         }
+        self.add_processes(&mut seen.measures);
         seen.samples = samples(&watched, &self.devices);
         let (modelled, late) = self.models.end(&delta)?;
         seen.measures.extend(modelled);
@@ -341,13 +359,13 @@ impl Host<'_> {
 }
 
 impl Host<'_> {
-    /// The memory of a pool's process.
-    fn add_process(&self, pool: &Zpool, measures: &mut Vec<(Measure, f64)>) {
-        let Some(bytes) = pooled::resident_bytes(pool) else {
-            return;
-        };
-        measures.push((Measure::PoolProcessBytes, bytes as f64));
-        self.add_to_total(bytes as f64, measures);
+    /// The memory of processes that run pools.
+    fn add_processes(&self, measures: &mut Vec<(Measure, f64)>) {
+        let of_pools = self.pools.iter().filter_map(|(pool, _)| pooled::resident_bytes(pool));
+        for bytes in of_pools.chain(self.mounted.processes()) {
+            measures.push((Measure::PoolProcessBytes, bytes as f64));
+            self.add_to_total(bytes as f64, measures);
+        }
     }
 
     /// Memory of another process of the stack's: where no group counts it with ours, it is added to the whole.

@@ -228,7 +228,8 @@ impl<'a> HostSite<'a> {
     /// Block devices for one trial of a stack, which names its LUN sets.
     pub(crate) fn places(&mut self, stack: &Stack, seed: u64, cancel: &AtomicBool) -> anyhow::Result<Places> {
         // A disk group does with files what it does with devices, so an ordinary user can have one.
-        let looped = stacks::is_root() || !matches!(stack.kind, StackKind::Diskgroup { .. } | StackKind::Zfs(_));
+        let takes_files = matches!(stack.kind, StackKind::Diskgroup { .. }) || crate::pooled::Pooled::is(stack);
+        let looped = stacks::is_root() || !takes_files;
         let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {
             let Some(set) = set else { return Ok(Vec::new()) };
             let devices = self.luns.attach(set, looped, seed ^ salt, &mut self.journal, cancel)?;
@@ -349,7 +350,7 @@ pub(crate) fn on_models(study: &Study, stack: &Stack) -> bool {
 
 /// For each stack, why it can't be built here.
 pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
-    let probed = crate::pooled::probe();
+    let probed = crate::zfs_ways::probe();
     study
         .stacks
         .iter()
@@ -365,7 +366,7 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
                     cure: found.cure.clone(),
                 });
             }
-            crate::sql::unable(stack)
+            crate::zfs_ways::unable(stack).or_else(|| crate::sql::unable(stack))
         })
         .collect()
 }

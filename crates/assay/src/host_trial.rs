@@ -228,7 +228,12 @@ impl Trial<'_> {
                 let ports = (0..workers)
                     .map(|_| Ok(stand.plain_port(open, sizes, memory, depth)?))
                     .collect::<anyhow::Result<Vec<_>>>()?;
-                self.drive_ports(ledger, stand, ports, first, Beside::nothing())
+                let health = || stand.lost();
+                let with = Beside {
+                    health: &health,
+                    ..Beside::nothing()
+                };
+                self.drive_ports(ledger, stand, ports, first, with)
             }
         };
         driven.map_err(|error| name_files(error, &[stand]))
@@ -308,6 +313,7 @@ impl Trial<'_> {
             self.site.luns.faults_of(&[&stand.stack]),
         );
         let host = host.with_pools(beside.pool.map(Pooled::zpool));
+        let host = host.with_mounted(&stand.built.pool);
         let mut host = host.with_files(stand.data_files(sizes), stand.data_copies());
         let around = self.around();
         let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, beside.regroup)?;
@@ -382,7 +388,8 @@ impl Trial<'_> {
         for side in sides {
             self.site.luns.warm(side)?;
         }
-        let lost = |nth: usize| opened[nth].group.as_ref().and_then(|group| group.lost());
+        let of_group = |nth: usize| opened[nth].group.as_ref().and_then(|group| group.lost());
+        let lost = |nth: usize| of_group(nth).or_else(|| self.stands[nth].lost());
         let health = || lost(from).or_else(|| lost(to));
         let both = Devices::under(&[source.places(), target.places()].concat())?;
         let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
@@ -394,6 +401,11 @@ impl Trial<'_> {
             [from, to]
                 .into_iter()
                 .filter_map(|nth| opened[nth].pool.as_ref().map(Pooled::zpool)),
+        );
+        let host = host.with_mounted(
+            [source, target]
+                .into_iter()
+                .filter_map(|stand| stand.built.pool.as_ref()),
         );
         let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
         let around = self.around();
@@ -451,6 +463,11 @@ fn record_extents<P: Port>(
 
 /// The engine names files by number; the user knows them by path.
 fn name_files(error: anyhow::Error, stands: &[&Stand]) -> anyhow::Error {
+    // What failed with it is but its echo.
+    if let Some(lost) = stands.iter().find_map(|stand| stand.lost()) {
+        let cure = "raise the memory budget if that was too small (dmesg), or lower `arc_max`; go on with `assay run --resume`";
+        return error.context(format!("{lost}\n  {cure}"));
+    }
     if error
         .chain()
         .any(|cause| matches!(cause.downcast_ref(), Some(pages::PagesError::Settings { .. })))

@@ -5,9 +5,11 @@
 
 use crate::device_service::Service;
 use crate::lun_sets::LunSets;
+use crate::stand::Stand;
 use anyhow::Context;
-use plan::Stack;
+
 use serde_json::json;
+use stacks::MountedPool;
 use zpool::Zpool;
 
 /// The LUNs of a stack that can lose their power.
@@ -16,14 +18,17 @@ pub(crate) struct Power<'a> {
     loops: Vec<u32>,
     /// The process of the pool on them, which has the power of the same machine.
     process: Option<Zpool>,
+    /// The same of a pool whose files are on mounts.
+    mounted: Option<MountedPool>,
 }
 
 impl<'a> Power<'a> {
-    pub(crate) fn of(luns: &'a LunSets, stack: &Stack, process: Option<&Zpool>) -> Power<'a> {
+    pub(crate) fn of(luns: &'a LunSets, stand: &Stand, process: Option<&Zpool>) -> Power<'a> {
         Power {
-            services: luns.services_of(stack),
-            loops: luns.loops_of(stack),
+            services: luns.services_of(&stand.stack),
+            loops: luns.loops_of(&stand.stack),
             process: process.cloned(),
+            mounted: stand.built.pool.clone(),
         }
     }
 
@@ -33,6 +38,9 @@ impl<'a> Power<'a> {
         // acknowledge what its disks, which have just lost theirs, did not keep. The kernel's file systems hand such an error on.
         if let Some(process) = &self.process {
             process.kill();
+        }
+        if let Some(pool) = &self.mounted {
+            pool.kill().context("end zfs-fuse with its LUNs' power")?;
         }
         for service in &self.services {
             service.ask(&json!({ "do": "stop power" }))?;

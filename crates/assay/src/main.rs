@@ -24,6 +24,7 @@ mod laid_out;
 mod lun_power;
 mod lun_sets;
 mod modelled;
+mod mounted;
 mod pooled;
 mod power_cut;
 mod progress;
@@ -40,6 +41,7 @@ mod sql;
 mod stand;
 mod surroundings;
 mod trial;
+mod zfs_ways;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! A stack of kind `zfs`: its pools in the process that runs OpenZFS, the engine's two files in them, and what the pools count.
+//! A stack of kind `zfs` in user space: its pools in the process that runs OpenZFS, the engine's two files in them, and what the pools count.
 //!
 //! Takes what was made ready on the LUNs, gives ports and figures. A new process for each trial: no trial begins with the cache of
 //! another. Prevents: a pool under a name that the undo journal does not know, and a phase that ends while the pool still writes.
@@ -6,8 +6,8 @@
 use crate::sizes::Sizes;
 use anyhow::Context;
 use ledger::Measure;
-use plan::{RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset};
-use stacks::{Buildable, Built, Journal, Undo};
+use plan::{RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use stacks::{Built, Journal, Undo};
 use std::path::{Path, PathBuf};
 use zpool::{Counted, FileName, FileSpec, Launch, PoolSpec, Redundancy, Tuning, Zpool, ZpoolPort};
 
@@ -28,28 +28,10 @@ pub(crate) struct Pooled {
     preset: ZfsPreset,
 }
 
-/// Which stacks this machine can build, OpenZFS's library looked for.
-pub(crate) fn probe() -> Vec<Buildable> {
-    let mut found = stacks::probe();
-    if let Some(zfs) = found.iter_mut().find(|row| row.kind == "zfs") {
-        match Launch::itself().and_then(|launch| zpool::probe(&launch)) {
-            Ok(version) => zfs.tool_version = format!("libzpool {version}"),
-            Err(error) => {
-                let said = error.to_string();
-                let (reason, cure) = said.split_once('\n').unwrap_or((&said, "see the message"));
-                zfs.able = false;
-                zfs.reason = reason.trim().to_string();
-                zfs.cure = cure.trim().to_string();
-            }
-        }
-    }
-    found
-}
-
 impl Pooled {
-    /// Whether a stack is one.
+    /// Whether a stack is one: of kind `zfs`, and reached in user space.
     pub(crate) fn is(stack: &Stack) -> bool {
-        matches!(stack.kind, StackKind::Zfs(_))
+        matches!(&stack.kind, StackKind::Zfs(zfs) if !zfs.via.is_some_and(ZfsWay::has_files))
     }
 
     /// Makes the directory that the process of a pool's stack will work in, by which it is found when its run was killed; both are

@@ -99,7 +99,7 @@ impl Trial<'_> {
         let window = cut.latest.0 - cut.earliest.0;
         let after = Duration::from_nanos(cut.earliest.0 + rng.next_u64() % (window + 1));
         let (work_seed, loss_seed) = (rng.next_u64(), rng.next_u64());
-        let power = Power::of(&self.site.luns, &stand.stack, opened.pool.as_ref().map(Pooled::zpool));
+        let power = Power::of(&self.site.luns, stand, opened.pool.as_ref().map(Pooled::zpool));
         let settings = self.sizes.settings;
         let worked = self.on_ports(open, opened, stand, &mut |mut ports| {
             let work = Work {

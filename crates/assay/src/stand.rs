@@ -17,7 +17,7 @@ use diskgroup::GroupPort;
 use ledger::Ledger;
 use pages::Files;
 use plan::{CopyTarget, PhaseKind, Stack, Study};
-use stacks::{Built, Place};
+use stacks::{Built, MountedPool, Place};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use targets::{Access, FileId, OpenSpec, Port, TargetError, Way};
@@ -200,22 +200,27 @@ impl Stand {
 
     /// Every place of the stack: files (which exist by now) and devices.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
-        if self.is_grouped() {
+        // Below a file of a pool no kernel shows a device, and the pool is on all of them.
+        if self.is_grouped() || self.built.pool.is_some() {
             return self.built.devices.clone();
         }
         let places = self.built.data.iter().chain([&self.built.redo]);
         places.map(|place| path_of(place).to_path_buf()).collect()
     }
 
+    /// Whether the LUNs of the redo log are a log device of the data's pool.
+    fn log_is_of_pool(&self) -> bool {
+        matches!(&self.stack.kind, plan::StackKind::Zfs(zfs) if zfs.redo_as == plan::RedoAs::Log)
+    }
+
     /// The places of the data and those of the redo log, as devices or as files on them. A log device of a pool holds the pool's intent
     /// log, and the engine's redo log lies with the data: then both have all places, and nothing is apart.
     pub(crate) fn places_apart(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        if matches!(&self.stack.kind, plan::StackKind::Zfs(zfs) if zfs.redo_as == plan::RedoAs::Log) {
+        if self.log_is_of_pool() {
             return (self.built.devices.clone(), self.built.devices.clone());
         }
-        if let Place::Grouped(_) = self.built.redo {
-            let redo = self.built.redo_group.map_or(0, |(_, disks)| disks);
-            let (data, log) = self.built.devices.split_at(self.built.devices.len() - redo);
+        if self.is_grouped() || self.built.pool.is_some() {
+            let (data, log) = self.built.devices.split_at(self.built.data_devices);
             return (data.to_vec(), log.to_vec());
         }
         let path = |place: &Place| path_of(place).to_path_buf();
@@ -236,7 +241,8 @@ impl Stand {
 
     /// Devices of the data of a database that makes files by itself: all of the stack where the log has no LUNs of its own.
     pub(crate) fn data_luns(&self, all: &Devices) -> Devices {
-        let log = match self.is_grouped() {
+        let log = match self.is_grouped() || self.built.pool.is_some() {
+            true if self.log_is_of_pool() => Vec::new(),
             true => self.places_apart().1,
             false => self.log_directory().into_iter().collect(),
         };
@@ -284,8 +290,7 @@ impl Stand {
 
     /// LUNs of the data.
     fn lun_count(&self) -> u32 {
-        let redo = self.built.redo_group.map_or(0, |(_, luns)| luns);
-        (self.built.devices.len() - redo) as u32
+        self.built.data_devices as u32
     }
 
     /// The data files, to see how they lie.
@@ -335,7 +340,7 @@ impl Stand {
         for mount in &self.built.mounts {
             observers::syncfs(mount)?;
         }
-        Ok(())
+        self.built.pool.as_ref().map_or(Ok(()), |pool| Ok(pool.sync()?))
     }
 
     /// Tells the result file about its devices.
@@ -364,6 +369,11 @@ impl Stand {
             result_file::facts(ledger, &format!("device:{device}"), observers::device_facts(device))?;
         }
         Ok(())
+    }
+
+    /// What the stack itself has lost.
+    pub(crate) fn lost(&self) -> Option<String> {
+        self.built.pool.as_ref().and_then(MountedPool::lost)
     }
 
     /// The engine names files by number; the user knows them by path.

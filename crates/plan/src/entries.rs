@@ -342,6 +342,8 @@ fn zfs_keys(zfs: &crate::zfs::Zfs, has_redo: bool) -> Keys {
         ("prefetch", zfs.prefetch.to_string()),
         ("arc_max", quoted(zfs.arc_max)),
     ]);
+    let atime = |on| quoted(if on { "on" } else { "off" });
+    keys.extend(zfs.atime.map(|on| ("atime", atime(on))));
     keys.extend(zfs.arc_min.map(|bytes| ("arc_min", quoted(bytes))));
     keys.extend(has_redo.then(|| ("redo_as", word(&zfs.redo_as))));
     keys

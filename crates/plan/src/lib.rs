@@ -30,7 +30,7 @@ pub use schedule::{Block, block};
 pub use space::zfs_room;
 pub use study::*;
 pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
-pub use zfs::{RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
+pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
 
 use error::Findings;
 use std::path::Path;

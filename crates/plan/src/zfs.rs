@@ -1,8 +1,18 @@
 //! What a stack of kind `zfs` is: how OpenZFS is reached, its pool, the properties of its datasets, its cache.
 //!
-//! Plain data; values of properties are the words of OpenZFS 2.1 (zfsprops(7)). Prevents: a property that is set and not disclosed.
+//! Plain data; values of properties are the words of OpenZFS 2.1 (zfsprops(7)), of which each way has its part. Prevents: a property
+//! that is set and not disclosed, and one that the way taken would ignore.
 
 use crate::units::Bytes;
+
+/// The largest record before pool feature `large_blocks`.
+const RECORD_MOST_FUSE: u64 = 128 << 10;
+/// What zfs-fuse takes for its cache, zfs-fuse(8).
+const ARC_FUSE: std::ops::RangeInclusive<u64> = 16 << 20..=16 << 30;
+const ASHIFT_MOST_FUSE: u32 = 13;
+/// Values of properties that pool version 23 has.
+const COMPRESSIONS_FUSE: [&str; 7] = ["off", "on", "lzjb", "zle", "gzip", "gzip-1", "gzip-6"];
+const CHECKSUMS_FUSE: [&str; 5] = ["on", "off", "fletcher2", "fletcher4", "sha256"];
 
 /// A pool with a dataset for the data and one for the redo log.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +37,8 @@ pub struct Zfs {
     pub logbias: String,
     /// `standard`, `always`, `disabled`.
     pub sync: String,
+    /// Whether reads are noted in the files' attributes, of ways that have files; `None`: as the preset says.
+    pub atime: Option<bool>,
     /// Read ahead of files that are read in order.
     pub prefetch: bool,
     /// Most bytes of the adaptive replacement cache.
@@ -46,6 +58,99 @@ pub enum ZfsWay {
     Userspace,
     /// zfs-fuse, of pool version 23.
     Fuse,
+}
+
+/// A key whose value a way does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// The key as a study writes it.
+    pub key: &'static str,
+    /// What the way does not have.
+    pub why: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+impl ZfsWay {
+    /// All, in the order in which they are taken where a study leaves it open.
+    pub const KINDS: [ZfsWay; 3] = [ZfsWay::Kernel, ZfsWay::Userspace, ZfsWay::Fuse];
+
+    /// As a study writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            ZfsWay::Kernel => "kernel",
+            ZfsWay::Userspace => "userspace",
+            ZfsWay::Fuse => "fuse",
+        }
+    }
+
+    /// Whether it has files, which databases in SQL need.
+    pub fn has_files(self) -> bool {
+        self != ZfsWay::Userspace
+    }
+}
+
+impl Zfs {
+    /// Access times, as written or as the preset says: OpenZFS keeps them when it is not told, and its documentation advises against.
+    pub fn keeps_atime(&self) -> bool {
+        self.atime.unwrap_or(self.preset == ZfsPreset::Default)
+    }
+
+    /// What this way does not have of what is asked.
+    pub fn lacks(&self, way: ZfsWay) -> Vec<Lack> {
+        match way {
+            ZfsWay::Kernel => Vec::new(),
+            ZfsWay::Userspace => self.lacks_of_userspace(),
+            ZfsWay::Fuse => self.lacks_of_fuse(),
+        }
+    }
+
+    fn lacks_of_userspace(&self) -> Vec<Lack> {
+        let atime = self.atime.map(|_| Lack {
+            key: "atime",
+            why: "OpenZFS in user space has no access times to set".to_string(),
+            cure: "remove it: the database's pages are an object without a file system over it".to_string(),
+        });
+        atime.into_iter().collect()
+    }
+
+    fn lacks_of_fuse(&self) -> Vec<Lack> {
+        let mut lacks = Vec::new();
+        let mut lack = |key, why: String, cure: &str| {
+            let why = format!("zfs-fuse (pool version 23) has no {why}");
+            let cure = format!("{cure}; or another way, if the machine offers it");
+            lacks.push(Lack { key, why, cure });
+        };
+        let is_gzip = self.compression.strip_prefix("gzip-").is_some();
+        if !is_gzip && !COMPRESSIONS_FUSE.contains(&self.compression.as_str()) {
+            let cure = "write compression = \"lzjb\", \"gzip\", \"zle\" or \"off\"";
+            lack("compression", format!("compression {:?}", self.compression), cure);
+        }
+        if !CHECKSUMS_FUSE.contains(&self.checksum.as_str()) {
+            let cure = format!("write one of: {}", CHECKSUMS_FUSE.join(", "));
+            lack("checksum", format!("checksum {:?}", self.checksum), &cure);
+        }
+        if self.sync != "standard" {
+            let why = "property `sync`: it does what \"standard\" does".to_string();
+            lack("sync", why, "remove it");
+        }
+        if self.recordsize.0 > RECORD_MOST_FUSE {
+            let why = format!("records of {}", self.recordsize);
+            lack("recordsize", why, "write at most recordsize = \"128KiB\"");
+        }
+        if self.ashift > ASHIFT_MOST_FUSE {
+            let why = format!("sectors of 2^{} bytes", self.ashift);
+            lack("ashift", why, "write ashift = 9 to 13");
+        }
+        if !ARC_FUSE.contains(&self.arc_max.0) || !self.arc_max.0.is_multiple_of(1 << 20) {
+            let why = format!("ARC of {}: it takes whole MiB, from 16 MiB to 16 GiB", self.arc_max);
+            lack("arc_max", why, "write arc_max = \"256MiB\"");
+        }
+        if self.arc_min.is_some() {
+            lack("arc_min", "minimum of the ARC to set".to_string(), "remove it");
+        }
+        lacks
+    }
 }
 
 /// Values for what a study does not say.

@@ -10,6 +10,7 @@ use crate::filesystem::{Recipe, recipe};
 use crate::journal::{Journal, Mark, NotUndone};
 use crate::revive::Made;
 use crate::undo::{Undo, resolve};
+use crate::zfs::{self, MountedPool};
 use plan::{BtrfsProfile, Redundancy, Stack, StackKind};
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,8 @@ pub struct Built {
     pub redo: Place,
     /// All block devices under it, data first; empty for `directory`.
     pub devices: Vec<PathBuf>,
+    /// How many of them are the data's, the first ones.
+    pub data_devices: usize,
     /// Mount points, data first.
     pub mounts: Vec<PathBuf>,
     /// From top to bottom: `["btrfs", "loop", "file"]`, `["raw", "device"]`, `["directory", "ext4"]`.
@@ -57,6 +60,8 @@ pub struct Built {
     pub redo_group: Option<([u8; 16], usize)>,
     /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off.
     pub usable_bytes: u64,
+    /// Pools of ZFS that were made by commands and whose files are on the mounts.
+    pub pool: Option<MountedPool>,
     /// Its file systems, data first.
     pub(crate) made: Vec<Made>,
     pub(crate) mark: Mark,
@@ -76,7 +81,10 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Path, journal: &mut Jour
             reserve,
             ..
         } => disk_group(places, *redundancy, au.0, *reserve as usize, mark, journal),
-        StackKind::Zfs(zfs) => crate::pool::pool(zfs, places, mark, journal),
+        StackKind::Zfs(zfs) => match zfs.via {
+            Some(way) if way.has_files() => zfs::build(stack, (zfs, way), places, work_dir, mark, journal),
+            _ => crate::pool::pool(zfs, places, mark, journal),
+        },
         _ => file_systems(stack, places, work_dir, mark, journal),
     };
     built.inspect_err(|_| {
@@ -100,7 +108,12 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
     };
     for place in places.data.iter().chain(&places.redo) {
         // A disk group works on LUN files as well: those are made new for it and removed with the run.
-        let file = matches!(stack.kind, StackKind::Diskgroup { .. } | StackKind::Zfs(_)) && place.is_file();
+        let takes_files = match &stack.kind {
+            StackKind::Diskgroup { .. } => true,
+            StackKind::Zfs(zfs) => !zfs.via.is_some_and(|way| way.has_files()),
+            _ => false,
+        };
+        let file = takes_files && place.is_file();
         if !device::is_block(place) && !file {
             return refuse(
                 &format!("{} is not a block device", place.display()),
@@ -144,13 +157,13 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
 }
 
 /// A directory's name for this run and stack. The run's id makes it ours.
-fn own_name(journal: &Journal, stack: &Stack, suffix: &str) -> String {
+pub(crate) fn own_name(journal: &Journal, stack: &Stack, suffix: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
     let stack: String = stack.name.chars().map(plain).collect();
     format!("assay-{}-{stack}{suffix}", journal.run_id())
 }
 
-fn make_dir(path: &Path, contents: bool, journal: &mut Journal) -> Result<(), StackError> {
+pub(crate) fn make_dir(path: &Path, contents: bool, journal: &mut Journal) -> Result<(), StackError> {
     journal.before(Undo::RemoveDir {
         path: path.to_owned(),
         contents,
@@ -179,6 +192,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
         data: vec![Place::File(own.join("data"))],
         redo: Place::File(own.join("redo")),
         devices: Vec::new(),
+        data_devices: 0,
         mounts: Vec::new(),
         layers: vec!["directory".to_owned(), kind.clone()],
         facts: vec![
@@ -192,6 +206,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
         redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
         made: Vec::new(),
+        pool: None,
         mark,
     })
 }
@@ -202,6 +217,7 @@ fn server(url: &str, mark: Mark) -> Built {
         data: Vec::new(),
         redo: Place::Grouped(String::new()),
         devices: Vec::new(),
+        data_devices: 0,
         mounts: Vec::new(),
         layers: vec!["server".to_owned()],
         facts: vec![
@@ -215,6 +231,7 @@ fn server(url: &str, mark: Mark) -> Built {
         redo_group: None,
         usable_bytes: u64::MAX,
         made: Vec::new(),
+        pool: None,
         mark,
     }
 }
@@ -234,6 +251,7 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
         data: places.data.iter().cloned().map(Place::Device).collect(),
         redo: Place::Device(redo.clone()),
         devices: places.data.iter().chain(&places.redo).cloned().collect(),
+        data_devices: places.data.len(),
         mounts: Vec::new(),
         layers: layers("raw", &places.data),
         facts,
@@ -241,6 +259,7 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
         redo_group: None,
         usable_bytes,
         made: Vec::new(),
+        pool: None,
         mark,
     })
 }
@@ -287,6 +306,7 @@ fn disk_group(
         data: vec![Place::Grouped("data".to_owned())],
         redo: Place::Grouped("redo".to_owned()),
         devices: places.data.iter().chain(&places.redo).cloned().collect(),
+        data_devices: places.data.len(),
         mounts: Vec::new(),
         layers: layers("diskgroup", &places.data),
         facts: Vec::new(),
@@ -294,6 +314,7 @@ fn disk_group(
         redo_group,
         usable_bytes: usable_bytes / copies,
         made: Vec::new(),
+        pool: None,
         mark,
     })
 }
@@ -348,6 +369,7 @@ fn file_systems(
         data: vec![Place::File(data_place.join("data"))],
         redo: Place::File(redo_place),
         devices: places.data.iter().chain(&places.redo).cloned().collect(),
+        data_devices: places.data.len(),
         mounts,
         layers: layers(data.kind, &places.data),
         facts,
@@ -355,6 +377,7 @@ fn file_systems(
         redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
         made,
+        pool: None,
         mark,
     })
 }

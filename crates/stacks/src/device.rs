@@ -21,6 +21,11 @@ const MARKER_BYTES: usize = 4096;
 /// Further copies of the btrfs superblock (64 MiB, 256 GiB), which tools find when the first is gone.
 const BTRFS_COPIES: [u64; 2] = [64 * MIB, 256 * 1024 * MIB];
 
+/// Where a pool begins: with the device, or with the partition that is made of a whole disk, of 512-byte or 4 KiB sectors.
+const POOL_BEGINS: [u64; 3] = [0, MIB, 8 * MIB];
+/// What may follow a pool's partition at the end of a disk.
+const POOL_TAIL: u64 = 16 * MIB;
+
 /// Where a file system, or a disk group, keeps its magic number and UUID: (offset of the magic, magic, offset of the UUID).
 fn superblock(kind: &str) -> Option<(u64, &'static [u8], u64)> {
     match kind {
@@ -60,6 +65,7 @@ pub(crate) fn release(path: &Path, kind: &str, uuid: &[u8; 16], marker: &str, ru
     }
     let looped = is_loop(path);
     let result = holds(path, kind, uuid).and_then(|found| match found {
+        true if kind == "zfs" => clear_pool(&exclusive(path, PATIENCE)?, marker, run_id),
         true => clear(&exclusive(path, PATIENCE)?, marker, run_id),
         false => Ok(()),
     });
@@ -87,12 +93,19 @@ pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool
     Ok(found == magic && id == *uuid)
 }
 
-/// Whether the first label of a pool stands on the device that has this name: a list of names and values from 16 to 128 KiB.
+/// Whether the first label of a pool stands on the device, or in the partition that the module's tools make of a whole disk, that has
+/// this name: a list of names and values from 16 to 128 KiB.
 fn holds_pool(path: &Path, name: &str) -> io::Result<bool> {
     let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+    let size = rustix::fs::seek(&file, SeekFrom::End(0))?;
     let mut list = vec![0u8; 112 << 10];
-    file.read_exact_at(&mut list, 16 << 10)?;
-    Ok(list.windows(name.len()).any(|window| window == name.as_bytes()))
+    for begin in POOL_BEGINS.into_iter().filter(|begin| begin + MIB <= size) {
+        file.read_exact_at(&mut list, begin + (16 << 10))?;
+        if list.windows(name.len()).any(|window| window == name.as_bytes()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn exclusive(path: &Path, patience: Duration) -> io::Result<File> {
@@ -104,6 +117,18 @@ fn exclusive(path: &Path, patience: Duration) -> io::Result<File> {
             Err(e) => return Err(e.into()),
         }
     }
+}
+
+/// The same, with all places where labels of a pool may stand.
+fn clear_pool(file: &File, marker: &str, run_id: &str) -> io::Result<()> {
+    let size = rustix::fs::seek(file, SeekFrom::End(0))?;
+    let zeros = vec![0u8; MIB as usize];
+    let tail = (size.saturating_sub(POOL_TAIL)..size).step_by(MIB as usize);
+    let begins = POOL_BEGINS.into_iter().filter(|begin| begin + MIB <= size);
+    for at in tail.chain(begins.rev().collect::<Vec<_>>()) {
+        file.write_all_at(&zeros[..MIB.min(size - at) as usize], at)?;
+    }
+    clear(file, marker, run_id)
 }
 
 fn clear(file: &File, marker: &str, run_id: &str) -> io::Result<()> {

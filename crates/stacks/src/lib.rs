@@ -20,6 +20,7 @@ mod revive;
 mod serving;
 mod tool;
 mod undo;
+mod zfs;
 
 pub use build::{Built, Place, Places, build, teardown};
 pub use clean::{CleanReport, CleanedRun, Leftover, clean, leftovers};
@@ -30,3 +31,4 @@ pub use pool::pool_name;
 pub use probe::{Buildable, is_root, probe};
 pub use revive::{make_anew, power_off, power_on};
 pub use undo::Undo;
+pub use zfs::{ArcCounted, MountedPool, PoolCounted, WayHere, zfs_ways};

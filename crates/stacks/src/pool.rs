@@ -1,6 +1,6 @@
-//! LUNs made ready for a pool of OpenZFS in user space, which the process that runs it makes.
+//! LUNs made ready for pools of ZFS, and the room of one that a process in user space makes.
 //!
-//! Takes the stack's properties and devices, gives a [`Built`] without mounts. A pool carries no UUID of ours, so it is known by
+//! Takes the stack's properties and devices, gives a [`Built`] without mounts for a pool in user space. A pool carries no UUID of ours, so it is known by
 //! its name, which is made of the UUID that its devices are journalled under. Prevents: a wipe of somebody else's pool.
 
 use crate::build::{Built, Place, Places, claim, layers};
@@ -15,45 +15,63 @@ pub fn pool_name(uuid: &[u8; 16]) -> String {
     format!("assay-{hex}")
 }
 
+/// LUNs that are clear for pools.
+pub(crate) struct Luns {
+    /// By which the data's pool is journalled.
+    pub(crate) uuid: [u8; 16],
+    /// The same of the redo LUNs, whose own pool it names unless it is the data's; and how many they are.
+    pub(crate) redo: Option<([u8; 16], usize)>,
+    /// Bytes of the data LUNs.
+    data_bytes: u64,
+}
+
 /// Clears the devices for a pool, and for a second one where the redo log has a pool of its own.
-pub(crate) fn pool(zfs: &Zfs, places: &Places, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
+pub(crate) fn claimed(zfs: &Zfs, places: &Places, journal: &mut Journal) -> Result<Luns, StackError> {
     let uuid = device::uuid(journal.run_id(), journal.mark().0, &places.data[0]);
-    let mut bytes = 0;
+    let mut data_bytes = 0;
     for path in &places.data {
-        bytes += device::size(path)
+        data_bytes += device::size(path)
             .map_err(|e| StackError::path("find the size of", path, e, "check that the device is there"))?;
         if device::is_block(path) {
             claim(path, "zfs", uuid, &places.marker, journal)?;
         }
     }
-    let mut redo_group = None;
+    let mut redo = None;
     if let Some(first) = places.redo.first() {
-        let redo = match zfs.redo_as {
+        let own = match zfs.redo_as {
             // A log device belongs to the data's pool.
             RedoAs::Log => uuid,
             RedoAs::Pool => device::uuid(journal.run_id(), journal.mark().0, first),
         };
         for path in places.redo.iter().filter(|path| device::is_block(path)) {
-            claim(path, "zfs", redo, &places.marker, journal)?;
+            claim(path, "zfs", own, &places.marker, journal)?;
         }
-        redo_group = Some((redo, places.redo.len()));
+        redo = Some((own, places.redo.len()));
     }
+    Ok(Luns { uuid, redo, data_bytes })
+}
+
+/// LUNs for pools that a process makes which speaks for itself.
+pub(crate) fn pool(zfs: &Zfs, places: &Places, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
+    let luns = claimed(zfs, places, journal)?;
     // Labels, metaslabs that are cut to size, metadata: none of it exact.
-    let usable_bytes = plan::zfs_room(zfs, bytes, places.data.len() as u64) / 100 * 96;
+    let usable_bytes = plan::zfs_room(zfs, luns.data_bytes, places.data.len() as u64) / 100 * 96;
     Ok(Built {
         data: vec![Place::Grouped("data".to_owned())],
         redo: Place::Grouped("redo".to_owned()),
         devices: places.data.iter().chain(&places.redo).cloned().collect(),
+        data_devices: places.data.len(),
         mounts: Vec::new(),
         layers: layers("zfs", &places.data),
         facts: vec![(
-            "way to OpenZFS".to_owned(),
-            "userspace: its library in a process of its own".to_owned(),
+            "way to ZFS".to_owned(),
+            "userspace: OpenZFS's library in a process of its own".to_owned(),
         )],
-        uuid,
-        redo_group,
+        uuid: luns.uuid,
+        redo_group: luns.redo,
         usable_bytes,
         made: Vec::new(),
+        pool: None,
         mark,
     })
 }

@@ -51,7 +51,7 @@ pub fn probe() -> Vec<Buildable> {
 }
 
 /// What stands in the way of mounting and attaching, if anything: (reason, cure).
-fn obstacle() -> Option<(String, String)> {
+pub(crate) fn obstacle() -> Option<(String, String)> {
     if !is_root() {
         return Some(("needs root".to_owned(), "run as root".to_owned()));
     }
@@ -88,12 +88,12 @@ fn disk_group() -> Buildable {
     }
 }
 
-/// Whether the library is here is found by who can load it.
+/// Which ways there are is found by who knows all three ([`crate::zfs_ways`] tells two).
 fn zfs() -> Buildable {
     Buildable {
         kind: "zfs",
         able: true,
-        reason: "OpenZFS's library in a process of its own, on whole LUNs; not the kernel's module".to_owned(),
+        reason: "pools on whole LUNs, by one of three ways".to_owned(),
         cure: String::new(),
         tool_version: String::new(),
     }

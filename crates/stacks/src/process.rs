@@ -28,6 +28,8 @@ pub(crate) fn is_alive(pid: u32, started: u64) -> bool {
 pub(crate) enum Who<'a> {
     /// One of a PostgreSQL server, by its program.
     Postgres,
+    /// The daemon of ZFS through FUSE, by its program.
+    ZfsFuse,
     /// Assay itself, started by itself for this service: the first argument.
     Ours(&'a str),
 }
@@ -35,11 +37,8 @@ pub(crate) enum Who<'a> {
 impl Who<'_> {
     fn is(self, pid: &str) -> bool {
         match self {
-            Who::Postgres => std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| {
-                // A program that was replaced meanwhile, by an upgrade say, is shown so.
-                let name = exe.file_name().map(|name| name.to_string_lossy().into_owned());
-                name.is_some_and(|name| name.strip_suffix(" (deleted)").unwrap_or(&name) == "postgres")
-            }),
+            Who::Postgres => runs(pid, "postgres"),
+            Who::ZfsFuse => runs(pid, "zfs-fuse"),
             Who::Ours(service) => std::fs::read(format!("/proc/{pid}/cmdline"))
                 .is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(service.as_bytes())),
         }
@@ -48,6 +47,15 @@ impl Who<'_> {
     fn works_in(self, pid: &str, dir: &Path) -> bool {
         std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir) && self.is(pid)
     }
+}
+
+/// Whether a process runs a program of this name.
+fn runs(pid: &str, program: &str) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| {
+        // A program that was replaced meanwhile, by an upgrade say, is shown so.
+        let name = exe.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| name.strip_suffix(" (deleted)").unwrap_or(&name) == program)
+    })
 }
 
 /// Such processes whose working directory is this one, as far as they may be looked at. One that has ended and that nobody has waited
@@ -91,6 +99,30 @@ pub(crate) fn end_all_in(dir: &Path, who: Who<'_>, signals: &[(Duration, Signal)
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// Waits until of these processes, which are ending, no thread is left that could still write. One that nobody has waited for may stay.
+pub(crate) fn wait_until_over(pids: &[u32]) -> io::Result<()> {
+    let begin = Instant::now();
+    let is_over = |pid: &&u32| {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .count();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().next());
+        threads == 0 || threads == 1 && state.is_none_or(|state| state == "Z" || state == "X")
+    };
+    while !pids.iter().all(|pid| is_over(&pid)) {
+        if begin.elapsed() > PATIENCE {
+            let why = format!("processes {pids:?} do not end");
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// Processes for the tests of this room.

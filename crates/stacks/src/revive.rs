@@ -26,6 +26,9 @@ pub(crate) struct Made {
 /// # Errors
 /// A mount that stays: something still has a file open on it.
 pub fn power_off(built: &Built) -> Result<(), StackError> {
+    if let Some(pool) = &built.pool {
+        pool.power_off()?;
+    }
     for made in built.made.iter().rev() {
         let cure = "end what uses it, and run `assay clean`";
         mounts::unmount_forgiving(&made.place, &[Errno::IO])
@@ -34,11 +37,14 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
     Ok(())
 }
 
-/// Mounts the file systems again: the kernel replays their journals.
+/// Mounts the file systems again: the kernel replays their journals, and who runs the pools their intent logs.
 ///
 /// # Errors
 /// A file system that can't be mounted any more.
 pub fn power_on(stack: &Stack, built: &Built) -> Result<(), StackError> {
+    if let Some(pool) = &built.pool {
+        return pool.power_on();
+    }
     for made in &built.made {
         let Some(mut recipe) = recipe(&stack.kind, &made.devices, &made.uuid) else {
             continue;
@@ -64,9 +70,12 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
         made.devices.iter().try_for_each(|path| clear(path))?;
         recipe.make(journal.lock())?;
     }
-    if matches!(built.redo, Place::Grouped(_)) {
+    if matches!(built.redo, Place::Grouped(_)) || built.pool.is_some() {
         let devices = built.devices.iter().filter(|path| device::is_block(path));
         devices.into_iter().try_for_each(|path| clear(path))?;
     }
-    power_on(stack, built)
+    match &built.pool {
+        Some(pool) => pool.make_anew(journal),
+        None => power_on(stack, built),
+    }
 }

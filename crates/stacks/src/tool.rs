@@ -28,6 +28,10 @@ pub(crate) struct Tool {
     program: String,
     args: Vec<String>,
     limit: Duration,
+    /// Where libraries are looked for first; empty: where the system has them.
+    libraries: String,
+    /// What messages show in place of the whole line.
+    shown: Option<String>,
 }
 
 /// The package that has a tool, by its Debian name.
@@ -37,6 +41,7 @@ pub(crate) fn package_of(program: &str) -> &'static str {
         "mkfs.xfs" => "xfsprogs",
         "mkfs.btrfs" => "btrfs-progs",
         "losetup" => "mount (part of util-linux)",
+        "nsenter" | "unshare" => "util-linux",
         _ => "the package that has it",
     }
 }
@@ -56,11 +61,28 @@ impl Tool {
             program: program.to_owned(),
             args: args.into_iter().map(Into::into).collect(),
             limit,
+            libraries: String::new(),
+            shown: None,
         }
+    }
+
+    /// With libraries that lie beside the system, in directories joined by colons.
+    pub(crate) fn with_libraries(mut self, directories: &str) -> Tool {
+        self.libraries = directories.to_owned();
+        self
+    }
+
+    /// Under another line in messages, where its own would tell nobody anything.
+    pub(crate) fn shown_as(mut self, line: &str) -> Tool {
+        self.shown = Some(line.to_owned());
+        self
     }
 
     /// As it would be typed.
     pub(crate) fn line(&self) -> String {
+        if let Some(shown) = &self.shown {
+            return shown.clone();
+        }
         let quoted = |word: &String| {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
             if !word.is_empty() && word.chars().all(plain) {
@@ -88,7 +110,11 @@ impl Tool {
             Some(lock) => Stdio::from(lock.try_clone().map_err(failed)?),
             None => Stdio::null(),
         };
-        let mut child = Command::new(&program)
+        let mut command = Command::new(&program);
+        if !self.libraries.is_empty() {
+            command.env("LD_LIBRARY_PATH", &self.libraries);
+        }
+        let mut child = command
             .args(&self.args)
             .env("LC_ALL", "C")
             .env_remove("LANGUAGE")
@@ -99,7 +125,15 @@ impl Tool {
             .map_err(failed)?;
         let out = child.stdout.take().map(reader);
         let err = child.stderr.take().map(reader);
-        let status = wait(&mut child, self.limit).map_err(failed)?;
+        let Waited { status, is_gone } = wait(&mut child, self.limit).map_err(failed)?;
+        if !is_gone {
+            // What it wrote so far can't be had without waiting for it.
+            let nothing = Output {
+                stdout: String::new(),
+                stderr: String::new(),
+            };
+            return Err(self.failure(None, &nothing));
+        }
         let text =
             |thread: Option<std::thread::JoinHandle<String>>| thread.and_then(|t| t.join().ok()).unwrap_or_default();
         let output = Output {
@@ -163,18 +197,33 @@ fn reader(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Strin
     })
 }
 
-/// `None` when the time was over and the child was killed.
-fn wait(child: &mut std::process::Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+/// How a child ended.
+struct Waited {
+    /// `None` when the time was over and the child was killed.
+    status: Option<ExitStatus>,
+    /// One that waits in the kernel may not even be killed.
+    is_gone: bool,
+}
+
+/// How long a killed child may take.
+const DEATH: Duration = Duration::from_secs(10);
+
+fn wait(child: &mut std::process::Child, limit: Duration) -> std::io::Result<Waited> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
+    let mut is_killed = false;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            let status = (!is_killed).then_some(status);
+            return Ok(Waited { status, is_gone: true });
         }
-        if start.elapsed() > limit {
+        if start.elapsed() > limit && !is_killed {
             child.kill()?;
-            child.wait()?;
-            return Ok(None);
+            is_killed = true;
+        }
+        if start.elapsed() > limit + DEATH {
+            let (status, is_gone) = (None, false);
+            return Ok(Waited { status, is_gone });
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));

@@ -5,7 +5,7 @@
 //! nothing still stands on what it removes, and removes nothing that Assay did not make.
 
 use crate::process::{PATIENCE, Who};
-use crate::{cgroup, device, mounts, process, serving, tool};
+use crate::{cgroup, device, mounts, process, serving, tool, zfs};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,23 @@ pub enum Undo {
         /// The first argument that it was started with.
         service: String,
     },
+    /// End zfs-fuse, which works in this directory, without asking it: its pools are wiped in any case.
+    StopFuse {
+        /// The directory that it works in, which Assay made.
+        dir: PathBuf,
+    },
+    /// Export a pool that the kernel's module has imported.
+    ExportPool {
+        /// Its name, which no other pool has.
+        pool: String,
+    },
+    /// Give a setting of the machine the value that it had.
+    RestoreSetting {
+        /// The file of the kernel's that it is set by.
+        file: PathBuf,
+        /// What stood there.
+        value: String,
+    },
 }
 
 impl fmt::Display for Undo {
@@ -99,6 +116,9 @@ impl fmt::Display for Undo {
             Undo::StopServer { data } => write!(f, "stop the server in {}", data.display()),
             Undo::StopServing { place, .. } => write!(f, "stop serving LUNs at {}", place.display()),
             Undo::StopService { dir, service } => write!(f, "stop {service} in {}", dir.display()),
+            Undo::StopFuse { dir } => write!(f, "stop zfs-fuse in {}", dir.display()),
+            Undo::ExportPool { pool } => write!(f, "export the pool {pool}"),
+            Undo::RestoreSetting { file, value } => write!(f, "set {} back to {value}", file.display()),
         }
     }
 }
@@ -133,6 +153,7 @@ impl Undo {
                 dir: resolve(&dir),
                 service,
             },
+            Undo::StopFuse { dir } => Undo::StopFuse { dir: resolve(&dir) },
             other => other,
         }
     }
@@ -166,6 +187,9 @@ impl Undo {
             Undo::StopService { dir, service } => {
                 process::end_all_in(dir, Who::Ours(service), &[(PATIENCE / 3, Signal::KILL)])
             }
+            Undo::StopFuse { dir } => zfs::daemon::kill(dir),
+            Undo::ExportPool { pool } => zfs::module::export(pool),
+            Undo::RestoreSetting { file, value } => zfs::module::restore(file, value),
         }
     }
 }

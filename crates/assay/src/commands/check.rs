@@ -3,7 +3,8 @@
 use super::{engines, modelled_luns, print, print_json, proportions, run};
 use crate::cli;
 use crate::exit::Failure;
-use plan::{LunSource, Scale, StackKind, Study};
+use crate::zfs_ways;
+use plan::{LunSource, Scale, StackKind, Study, ZfsWay};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -38,13 +39,13 @@ impl Facts {
     fn of(study: &Study) -> Facts {
         let estimate = plan::estimate(study, LOAD_RATE);
         let blocks = estimate.blocks(study);
-        let probed = crate::pooled::probe();
+        let probed = zfs_ways::probe();
         let mut skipped = Vec::new();
         for stack in &study.stacks {
             let kind = crate::site::kind_word(&stack.kind);
             if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
-            } else if let Some(no) = crate::sql::unable(stack) {
+            } else if let Some(no) = zfs_ways::unable(stack).or_else(|| crate::sql::unable(stack)) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
             }
         }
@@ -100,6 +101,11 @@ impl Facts {
                 ),
             },
         );
+        for stack in &study.stacks {
+            if let StackKind::Zfs(zfs) = &stack.kind {
+                row("zfs", zfs_ways::said(&stack.name, zfs));
+            }
+        }
         for (name, value) in engines::rows(study) {
             row(name, value);
         }
@@ -323,7 +329,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
             StackKind::Server { .. } => {
                 creates.push(format!("databases named assay_* on the server of stack {}", stack.name))
             }
-            StackKind::Zfs(_) => creates.push(format!("a pool of OpenZFS for stack {}", stack.name)),
+            StackKind::Zfs(zfs) => creates.push(pool(zfs.via, &stack.name)),
             StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
             _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
         }
@@ -334,6 +340,19 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
         creates.push("a control group that bounds the memory, where the kernel lets us".to_string());
     }
     (creates, destroys)
+}
+
+/// What a stack of ZFS makes, by its way.
+fn pool(via: Option<ZfsWay>, stack: &str) -> String {
+    match via {
+        Some(ZfsWay::Fuse) => format!("a pool of zfs-fuse (version 23), its daemon and two mounts for stack {stack}"),
+        Some(ZfsWay::Kernel) => {
+            format!(
+                "a pool of the kernel's ZFS and two mounts for stack {stack}; meanwhile the machine's ARC has the study's maximum"
+            )
+        }
+        _ => format!("a pool of OpenZFS in user space for stack {stack}"),
+    }
 }
 
 fn seconds(ns: u64) -> String {

@@ -56,7 +56,8 @@ pub(crate) fn load(path: &Path, scale: Option<cli::Scale>) -> Result<Study, Fail
         }
         None => plan::load(path),
     };
-    let study = study.map_err(refused)?;
+    let mut study = study.map_err(refused)?;
+    crate::zfs_ways::settle(&mut study);
     if let Some(id) = &study.published {
         let theirs = |pairs: &[(String, String)]| pairs.iter().map(|(_, theirs)| theirs.clone()).collect::<Vec<_>>();
         let (stacks, phases) = (theirs(&study.stands_for.stacks), theirs(&study.stands_for.phases));

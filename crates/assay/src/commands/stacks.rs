@@ -3,11 +3,12 @@
 use super::{modelled_luns, print, print_json};
 use crate::cli;
 use crate::exit::Failure;
+use crate::zfs_ways;
 use serde_json::json;
 use std::fmt::Write;
 
 pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
-    let probed = crate::pooled::probe();
+    let probed = zfs_ways::probe();
     if flags.json {
         let rows: Vec<_> = probed
             .iter()
@@ -17,7 +18,17 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
                 })
             })
             .collect();
-        return print_json(&json!({ "schema": 1, "stacks": rows, "devices": modelled_luns::classes_as_json() }));
+        let ways: Vec<_> = zfs_ways::here()
+            .iter()
+            .map(|way| {
+                json!({
+                    "via": way.way.word(), "able": way.able, "reason": way.reason, "cure": way.cure, "version": way.version,
+                })
+            })
+            .collect();
+        return print_json(&json!({
+            "schema": 1, "stacks": rows, "zfs_ways": ways, "devices": modelled_luns::classes_as_json(),
+        }));
     }
     let mut text = String::new();
     for b in &probed {
@@ -30,6 +41,9 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
             let _ = write!(text, ": {}", b.cure);
         }
         text.push('\n');
+        if b.kind == "zfs" {
+            ways(&mut text);
+        }
     }
     let _ = writeln!(
         text,
@@ -38,4 +52,19 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
     );
     text.push_str(&modelled_luns::classes());
     print(&text)
+}
+
+/// Each way to ZFS, in the order in which they are taken.
+fn ways(text: &mut String) {
+    for way in zfs_ways::here() {
+        let (name, mark) = (way.way.word(), if way.able { "yes" } else { "no" });
+        let _ = write!(text, "  via {name:<10} {mark:<4} {}", way.reason);
+        if !way.version.is_empty() {
+            let _ = write!(text, " ({})", way.version);
+        }
+        if !way.cure.is_empty() {
+            let _ = write!(text, ": {}", way.cure);
+        }
+        text.push('\n');
+    }
 }

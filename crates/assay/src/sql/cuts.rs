@@ -81,7 +81,7 @@ fn phases(
     let stand = trial.stand;
     ledger.database_of(trial.id, &database.describe()?)?;
     if trial.first {
-        let places = if stand.is_grouped() {
+        let places = if stand.is_grouped() || stand.built.pool.is_some() {
             stand.built.devices.clone()
         } else {
             vec![stand.directory()?]
@@ -129,7 +129,7 @@ fn all(
         around.doing(phase, &format!(" · cut {} of {}", nth + 1, cut.cuts));
         let window = cut.latest.0 - cut.earliest.0;
         let after = Duration::from_nanos(cut.earliest.0 + rng.next_u64() % (window + 1));
-        let power = Power::of(&site.luns, &stand.stack, None);
+        let power = Power::of(&site.luns, stand, None);
         let first: Vec<u64> = before
             .next(&last)
             .into_iter()

@@ -203,7 +203,10 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         loaded?;
     }
     sql.settle()?;
-    let places = sql.places();
+    let places = match &stand.built.pool {
+        Some(_) => stand.places(),
+        None => sql.places(),
+    };
     let devices = Devices::under(&places)?;
     if trial.first {
         result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
@@ -261,6 +264,7 @@ fn host<'a>(
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
     let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &|| None);
+    let host = host.with_mounted(&stand.built.pool);
     // LUNs of the data are held against each other; data and log of a database are not counted apart.
     let data = stand.data_luns(devices);
     let host = host.with_log(&data, &data);

@@ -11,6 +11,7 @@ use crate::error::{Findings, Span};
 use crate::study::{LunSet, LunSource, PhaseKind, Random, StackKind, Study};
 use crate::units::{Bytes, Duration};
 use crate::written::{FaultWord, WrittenPhase, WrittenStudy};
+use crate::zfs::ZfsWay;
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -159,6 +160,17 @@ pub(super) fn check(written: &WrittenStudy, study: &Study, findings: &mut Findin
                 stack.name
             );
             findings.add(&w.span, message, "use stacks on LUN sets that have a model");
+        }
+        if let StackKind::Zfs(zfs) = &stack.kind
+            && zfs.via == Some(ZfsWay::Kernel)
+        {
+            let message = "a pool of the kernel's module waits for ever for devices that have no power";
+            let at = w.zfs.via.as_ref().map_or(&w.span, |at| &at.span);
+            findings.add(
+                at,
+                message,
+                "write via = \"userspace\" or via = \"fuse\", whose process ends with its LUNs",
+            );
         }
         for name in stack.data.iter().chain(&stack.redo) {
             let Some(set) = study.luns.iter().find(|set| set.name == *name) else {

@@ -3,10 +3,11 @@
 //! Prevents: a property that the chosen way ignores, and a cache that is larger than the memory it is to be taken from.
 
 use super::{MIB, Settle, or};
+use crate::engines::Engine;
 use crate::error::{Findings, Span};
-use crate::study::Study;
+use crate::study::{Stack, Study};
 use crate::units::Bytes;
-use crate::written::{At, WrittenStack};
+use crate::written::{At, WrittenStack, WrittenZfs};
 use crate::zfs::{RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
 
 /// The least maximum of the cache that OpenZFS takes, and the least minimum.
@@ -49,10 +50,13 @@ const SYNCS: &[&str] = &["standard", "always", "disabled"];
 pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) -> Zfs {
     let (w, home) = (&stack.zfs, &stack.span);
     let preset = or(&w.preset, ZfsPreset::Default, home).value;
-    // OpenZFS documentation, Performance and Tuning, Workload Tuning, of databases with a cache of their own.
-    let (record, compression, cache, bias) = match preset {
-        ZfsPreset::Default => (Bytes(128 << 10), "off", "all", "latency"),
-        ZfsPreset::Tuned => (page, "lz4", "metadata", "throughput"),
+    let via = w.via.as_ref().map(|at| at.value);
+    // OpenZFS documentation, Performance and Tuning, Workload Tuning, of databases with a cache of their own. What is older than lz4
+    // has lzjb in its place.
+    let (record, compression, cache, bias) = match (preset, via) {
+        (ZfsPreset::Default, _) => (Bytes(128 << 10), "off", "all", "latency"),
+        (ZfsPreset::Tuned, Some(ZfsWay::Fuse)) => (page, "lzjb", "metadata", "throughput"),
+        (ZfsPreset::Tuned, _) => (page, "lz4", "metadata", "throughput"),
     };
     let mut word = |key: &str, written: &Option<At<String>>, usual: &str, words: &[&str]| -> String {
         let at = or(written, usual.to_string(), home);
@@ -65,7 +69,7 @@ pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) ->
         at.value
     };
     let zfs = Zfs {
-        via: w.via.as_ref().map(|at| at.value),
+        via,
         preset,
         vdevs: or(&w.vdevs, Vdevs::Stripe, home).value,
         compression: word("compression", &w.compression, compression, COMPRESSIONS),
@@ -75,6 +79,7 @@ pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) ->
         sync: word("sync", &w.sync, "standard", SYNCS),
         ashift: settle.count(&w.ashift, "ashift", 12, 9..=16, home),
         recordsize: or(&w.recordsize, record, home).value,
+        atime: atime(&w.atime, settle.findings),
         prefetch: or(&w.prefetch, true, home).value,
         arc_max: or(&w.arc_max, Bytes(ARC_USUAL), home).value,
         arc_min: w.arc_min.as_ref().map(|at| at.value),
@@ -84,16 +89,48 @@ pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) ->
     zfs
 }
 
-/// What the way does not have, and sizes that OpenZFS would ignore.
+fn atime(written: &Option<At<String>>, findings: &mut Findings) -> Option<bool> {
+    let at = written.as_ref()?;
+    match at.value.as_str() {
+        "on" => Some(true),
+        "off" => Some(false),
+        other => {
+            let message = format!("`atime` is {other:?}, and access times are kept or not");
+            findings.add(&at.span, message, "write atime = \"on\" or \"off\"");
+            None
+        }
+    }
+}
+
+/// What the way that the study names does not have of what it asks.
+fn way_lacks(w: &WrittenZfs, home: &Span, zfs: &Zfs, way: ZfsWay, findings: &mut Findings) {
+    let span = |key: &str| -> Option<&Span> {
+        match key {
+            "compression" => w.compression.as_ref().map(|at| &at.span),
+            "checksum" => w.checksum.as_ref().map(|at| &at.span),
+            "sync" => w.sync.as_ref().map(|at| &at.span),
+            "recordsize" => w.recordsize.as_ref().map(|at| &at.span),
+            "ashift" => w.ashift.as_ref().map(|at| &at.span),
+            "arc_max" => w.arc_max.as_ref().map(|at| &at.span),
+            "arc_min" => w.arc_min.as_ref().map(|at| &at.span),
+            "atime" => w.atime.as_ref().map(|at| &at.span),
+            _ => None,
+        }
+    };
+    for lack in zfs.lacks(way) {
+        findings.add(span(lack.key).unwrap_or(home), lack.why, lack.cure);
+    }
+    if let (ZfsWay::Fuse, Some(at)) = (way, w.sync.as_ref().filter(|at| at.value == "standard")) {
+        let cure = "remove it: what it has is what other versions call \"standard\"";
+        findings.add(&at.span, "zfs-fuse (pool version 23) has no property `sync`", cure);
+    }
+}
+
+/// Sizes that OpenZFS would ignore, and what the way does not have.
 fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
     let (w, home) = (&stack.zfs, &stack.span);
-    if let (Some(at), Some(ZfsWay::Kernel | ZfsWay::Fuse)) = (&w.via, zfs.via) {
-        let cure = "leave `via` out, or write via = \"userspace\"";
-        findings.add(&at.span, "this version reaches OpenZFS in user space alone", cure);
-    }
-    if let Some(at) = &w.atime {
-        let cure = "remove it: the database's pages are an object without a file system over it";
-        findings.add(&at.span, "OpenZFS in user space has no access times to set", cure);
+    if let Some(way) = zfs.via {
+        way_lacks(w, home, zfs, way, findings);
     }
     let record = w.recordsize.as_ref().map_or(home, |at| &at.span);
     if !zfs.recordsize.0.is_power_of_two() || !(512..=MIB).contains(&zfs.recordsize.0) {
@@ -104,7 +141,7 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
         findings.add(record, message, "write recordsize = \"8KiB\"");
     }
     let arc = w.arc_max.as_ref().map_or(home, |at| &at.span);
-    if zfs.arc_max.0 < ARC_LEAST {
+    if zfs.arc_max.0 < ARC_LEAST && zfs.via != Some(ZfsWay::Fuse) {
         let message = format!("`arc_max` is {}, and OpenZFS ignores less than 64 MiB", zfs.arc_max);
         findings.add(
             arc,
@@ -112,7 +149,7 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
             "write arc_max = \"64MiB\", and keep data out of it: primarycache = \"metadata\"",
         );
     }
-    if let Some(at) = &w.arc_min
+    if let Some(at) = w.arc_min.as_ref().filter(|_| zfs.via != Some(ZfsWay::Fuse))
         && (at.value.0 < ARC_MIN_LEAST || at.value >= zfs.arc_max)
     {
         let message = format!("`arc_min` is {}, not from 33 MiB to less than `arc_max`", at.value);
@@ -135,14 +172,19 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
 }
 
 /// Cache and ARC must fit into the memory together; a mirror and a raidz need LUNs.
-pub(super) fn fits(w: &WrittenStack, zfs: &Zfs, study: &Study, luns: usize, findings: &mut Findings) {
+pub(super) fn fits(w: &WrittenStack, stack: &Stack, zfs: &Zfs, study: &Study, luns: usize, findings: &mut Findings) {
     let span = |at: Option<&Span>| at.unwrap_or(&w.span).clone();
+    let cache = match &stack.engine {
+        Engine::Pages => study.database.cache,
+        Engine::Postgres(postgres) => postgres.cache,
+        Engine::Sqlite(sqlite) => sqlite.cache,
+    };
     if let Some(budget) = study.memory_budget
-        && zfs.arc_max.0 + study.database.cache.0 >= budget.0
+        && zfs.arc_max.0 + cache.0 >= budget.0
     {
         let message = format!(
-            "an ARC of {} and a database cache of {} do not fit into a memory budget of {budget}",
-            zfs.arc_max, study.database.cache
+            "an ARC of {} and a database cache of {cache} do not fit into a memory budget of {budget}",
+            zfs.arc_max
         );
         let cure = "lower `arc_max` or `database.cache`, or raise `memory.budget`";
         findings.add(&span(w.zfs.arc_max.as_ref().map(|at| &at.span)), message, cure);

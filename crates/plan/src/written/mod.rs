@@ -22,6 +22,7 @@ pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenModel, WrittenStack};
 pub(crate) use value::{At, EngineWord, Numbers, Options, Overwrite, PhaseWord, StackWord, Word};
+pub(crate) use zfs::WrittenZfs;
 
 use crate::error::{Findings, Span};
 use crate::study::{IoMethod, Scale, TornPages};

@@ -128,7 +128,7 @@ fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, study: &Study, findings:
             findings.add(place(&w.profile, span), message, cure);
         }
         StackKind::Diskgroup { reserve, .. } => copies_fit(w, stack, set, *reserve as usize, span, findings),
-        StackKind::Zfs(zfs) => crate::meaning::zfs::fits(w, zfs, study, luns, findings),
+        StackKind::Zfs(zfs) => crate::meaning::zfs::fits(w, stack, zfs, study, luns, findings),
         _ => {}
     }
 }

@@ -42,7 +42,18 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             let cure = "remove `engine`, or write engine = \"postgres\"";
             findings.add(span, "a server that is there already is PostgreSQL", cure);
         }
-        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Raw | StackKind::Zfs(_) | StackKind::Model(_))
+        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Zfs(zfs)) => {
+            if zfs.via.is_some_and(|way| !way.has_files()) {
+                let span = place(&w.zfs.via, span);
+                let cure = "write via = \"fuse\" or via = \"kernel\", which have files; or leave it out";
+                findings.add(
+                    span,
+                    "OpenZFS in user space has no files, which a database in SQL needs",
+                    cure,
+                );
+            }
+        }
+        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Raw | StackKind::Model(_))
         | (Engine::Postgres(_), StackKind::Diskgroup { .. }) => {
             let what = if stack.engine.word() == "postgres" {
                 "PostgreSQL"

@@ -1,0 +1,398 @@
+//! Stacks of kind `zfs` whose pools are made by commands and whose files are on mounted datasets: the kernel's module, and zfs-fuse.
+//!
+//! Takes the stack's properties and LUNs, gives a [`Built`] with a mount for the data and one for the redo log. One story for both ways;
+//! what differs is who runs the pool ([`daemon`], [`module`]). Prevents: a way that is tested and another that is only like it.
+
+mod commands;
+mod counts;
+pub(crate) mod daemon;
+mod enter;
+pub(crate) mod module;
+mod ways;
+
+pub use counts::{ArcCounted, PoolCounted};
+pub use ways::{WayHere, zfs_ways};
+
+use crate::build::{Built, Place, Places, layers, make_dir, own_name};
+use crate::error::StackError;
+use crate::journal::{Journal, Mark};
+use crate::mounts;
+use crate::pool::{Luns, claimed, pool_name};
+use crate::undo::Undo;
+use commands::{Commands, DatasetPlan, PoolPlan};
+use plan::{Stack, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a record of the redo log.
+const REDO_RECORD: u64 = 128 << 10;
+const DATA: &str = "data";
+const REDO: &str = "redo";
+
+/// Pools that stand, with their datasets mounted.
+#[derive(Clone, Debug)]
+pub struct MountedPool {
+    way: ZfsWay,
+    zfs: Zfs,
+    programs: ways::Programs,
+    /// Where the daemon works, and where the mount points are.
+    dir: PathBuf,
+    /// The data's pool, then the redo log's, if it has one.
+    pools: Vec<PoolPlan>,
+    datasets: Vec<DatasetPlan>,
+    /// Tells one sync from the other.
+    syncs: Arc<AtomicU64>,
+}
+
+/// Makes the pools of a stack, with a dataset for the data and one for the redo log.
+pub(crate) fn build(
+    stack: &Stack,
+    (zfs, way): (&Zfs, ZfsWay),
+    places: &Places,
+    work_dir: &Path,
+    mark: Mark,
+    journal: &mut Journal,
+) -> Result<Built, StackError> {
+    let refuse = |(why, cure): (String, String)| StackError::Unbuildable {
+        stack: stack.name.clone(),
+        why,
+        cure,
+    };
+    let programs = match way {
+        ZfsWay::Kernel => ways::kernel_programs(),
+        _ => ways::fuse_programs(),
+    };
+    let programs = programs.map_err(refuse)?;
+    if let Some(lack) = zfs.lacks(way).into_iter().next() {
+        return Err(refuse((lack.why, lack.cure)));
+    }
+    let luns = claimed(zfs, places, journal)?;
+    let work_dir = std::fs::canonicalize(work_dir)
+        .map_err(|e| StackError::path("find", work_dir, e, "make the directory, or name another one"))?;
+    let dir = work_dir.join(own_name(journal, stack, "-zfs"));
+    make_dir(&dir, true, journal)?;
+    let pool = MountedPool::planned(zfs, way, programs, dir, places, &luns);
+    pool.make(journal)?;
+    let facts = pool.facts()?;
+    let stat = rustix::fs::statvfs(&pool.datasets[0].place)
+        .map_err(|e| StackError::path("look at", &pool.datasets[0].place, e, "check the kernel log (dmesg)"))?;
+    let file = |number: usize, name: &str| Place::File(pool.datasets[number].place.join(name));
+    let top = match way {
+        ZfsWay::Fuse => "zfs-fuse",
+        _ => "zfs",
+    };
+    Ok(Built {
+        data: vec![file(0, DATA)],
+        redo: file(1, REDO),
+        devices: places.data.iter().chain(&places.redo).cloned().collect(),
+        data_devices: places.data.len(),
+        mounts: pool.datasets.iter().map(|dataset| dataset.place.clone()).collect(),
+        layers: layers(top, &places.data),
+        facts,
+        uuid: luns.uuid,
+        redo_group: None,
+        usable_bytes: stat.f_bavail * stat.f_frsize,
+        made: Vec::new(),
+        pool: Some(pool),
+        mark,
+    })
+}
+
+impl MountedPool {
+    fn planned(
+        zfs: &Zfs,
+        way: ZfsWay,
+        programs: ways::Programs,
+        dir: PathBuf,
+        places: &Places,
+        luns: &Luns,
+    ) -> MountedPool {
+        let own = luns.redo.is_some_and(|(uuid, _)| uuid != luns.uuid);
+        let (log, apart) = if own {
+            (&[][..], &places.redo[..])
+        } else {
+            (&places.redo[..], &[][..])
+        };
+        let mut pools = vec![PoolPlan {
+            name: pool_name(&luns.uuid),
+            data: places.data.clone(),
+            log: log.to_vec(),
+            vdevs: zfs.vdevs,
+        }];
+        if let (Some((uuid, _)), true) = (luns.redo, own) {
+            pools.push(PoolPlan {
+                name: pool_name(&uuid),
+                data: apart.to_vec(),
+                log: Vec::new(),
+                vdevs: Vdevs::Stripe,
+            });
+        }
+        let last = pools.last().map(|pool| pool.name.clone()).unwrap_or_default();
+        let dataset = |pool: &str, name: &str, record_bytes, logbias: &str| DatasetPlan {
+            name: format!("{pool}/{name}"),
+            place: dir.join(name),
+            record_bytes,
+            logbias: logbias.to_owned(),
+        };
+        let datasets = vec![
+            dataset(&pools[0].name, DATA, zfs.recordsize.0, &zfs.logbias),
+            dataset(&last, REDO, REDO_RECORD, "latency"),
+        ];
+        MountedPool {
+            way,
+            zfs: zfs.clone(),
+            programs,
+            dir,
+            pools,
+            datasets,
+            syncs: Arc::new(AtomicU64::new(0)),
+        }
+    }
+
+    /// Journals every step, then takes it.
+    fn make(&self, journal: &mut Journal) -> Result<(), StackError> {
+        if self.way == ZfsWay::Kernel {
+            module::set(&self.zfs, journal)?;
+            for pool in &self.pools {
+                journal.before(Undo::ExportPool {
+                    pool: pool.name.clone(),
+                })?;
+            }
+        }
+        for dataset in &self.datasets {
+            let failed = |e| StackError::path("make the directory", &dataset.place, e, "free space there");
+            std::fs::create_dir(&dataset.place).map_err(failed)?;
+            let path = dataset.place.clone();
+            journal.before(Undo::Unmount { path })?;
+        }
+        if self.way == ZfsWay::Fuse {
+            // Undone first: whoever waits for the daemon is let go, and its file systems are unmounted without asking it.
+            journal.before(Undo::StopFuse { dir: self.dir.clone() })?;
+        }
+        self.stand(journal)
+    }
+
+    /// Makes pools and datasets on LUNs that are clear.
+    fn stand(&self, journal: &Journal) -> Result<(), StackError> {
+        let commands = self.start(journal)?;
+        for pool in &self.pools {
+            commands.create(pool, &self.zfs, self.way == ZfsWay::Kernel, journal.lock())?;
+        }
+        for dataset in &self.datasets {
+            commands.create_dataset(dataset, journal.lock())?;
+        }
+        self.bring_out()
+    }
+
+    /// Starts what runs the pools.
+    fn start(&self, journal: &Journal) -> Result<Commands, StackError> {
+        match self.way {
+            ZfsWay::Kernel => Ok(Commands::of_module(self.programs.clone())),
+            _ => daemon::start(&self.programs, &self.dir, &self.zfs, Some(journal.lock())),
+        }
+    }
+
+    /// Mounts of a daemon are its own until they are brought out; then all must be there.
+    fn bring_out(&self) -> Result<(), StackError> {
+        for DatasetPlan { place, .. } in &self.datasets {
+            let cure = "run outside the container, or give it CAP_SYS_ADMIN and CAP_SYS_CHROOT";
+            if let (ZfsWay::Fuse, Some(pid)) = (self.way, self.daemon()) {
+                enter::bring_out(pid, place).map_err(|e| StackError::path("bring out the mount of", place, e, cure))?;
+            }
+            let found = mounts::at(place).map_err(|e| StackError::path("look for the mount at", place, e, cure))?;
+            let is_zfs = found.is_some_and(|mount| mount.kind == "zfs" || mount.kind.starts_with("fuse"));
+            if !is_zfs {
+                let missing = std::io::Error::other("no ZFS is mounted there");
+                return Err(StackError::path("look for the mount at", place, missing, cure));
+            }
+        }
+        Ok(())
+    }
+
+    fn commands(&self) -> Result<Commands, StackError> {
+        if self.way == ZfsWay::Kernel {
+            return Ok(Commands::of_module(self.programs.clone()));
+        }
+        match self.daemon() {
+            Some(pid) => Ok(Commands::of_daemon(self.programs.clone(), pid)),
+            None => Err(StackError::Tool {
+                command: "zfs-fuse".to_owned(),
+                status: "ended".to_owned(),
+                said: daemon::last_words(&self.dir).unwrap_or_else(|| "it said nothing".to_owned()),
+                cure: "raise the memory budget if it was too small (dmesg), or lower `arc_max`; go on with `assay run --resume`"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// The process that runs the pools, if it is one.
+    pub fn daemon(&self) -> Option<u32> {
+        daemon::running(&self.dir)
+    }
+
+    /// What the stack has lost: its daemon.
+    pub fn lost(&self) -> Option<String> {
+        if self.way == ZfsWay::Kernel || self.daemon().is_some() {
+            return None;
+        }
+        let said = daemon::last_words(&self.dir)
+            .map(|words| format!(": {words}"))
+            .unwrap_or_default();
+        Some(format!("zfs-fuse has ended{said}"))
+    }
+
+    /// Waits until everything dirty of all pools is on the devices.
+    ///
+    /// # Errors
+    /// Tools that fail, and a daemon that has ended.
+    pub fn sync(&self) -> Result<(), StackError> {
+        let commands = self.commands()?;
+        let nonce = self.syncs.fetch_add(1, Ordering::Relaxed);
+        self.pools.iter().try_for_each(|pool| commands.sync(&pool.name, nonce))
+    }
+
+    /// What pools and cache have counted.
+    ///
+    /// # Errors
+    /// A daemon that has ended.
+    pub fn count(&self) -> Result<PoolCounted, StackError> {
+        let commands = self.commands()?;
+        let first = &self.pools[0];
+        let exact = self.way == ZfsWay::Kernel;
+        let allocated = |pool: &PoolPlan| -> Option<u64> {
+            if exact {
+                return Some(commands.listed(&pool.name, "allocated")? as u64);
+            }
+            // What datasets use is what is allocated, but of parity.
+            let told = commands
+                .of_dataset(&pool.name, "used")
+                .filter(|_| pool.vdevs != Vdevs::Raidz1);
+            told?.parse().ok()
+        };
+        let allocated: Option<Vec<u64>> = self.pools.iter().map(allocated).collect();
+        let percent = if exact {
+            commands.listed(&first.name, "fragmentation")
+        } else {
+            None
+        };
+        let ratio = commands.of_dataset(&self.datasets[0].name, "compressratio");
+        Ok(PoolCounted {
+            allocated_bytes: allocated.map(|all| all.iter().sum()),
+            fragmentation_percent: percent.map(|percent| percent as u64),
+            compress_ratio: ratio.and_then(|said| counts::number(&said)),
+            arc: if exact { module::arc() } else { None },
+        })
+    }
+
+    /// Ends the daemon as a host's power does. The module's pools have none to end.
+    ///
+    /// # Errors
+    /// A daemon that stays.
+    pub fn kill(&self) -> std::io::Result<()> {
+        daemon::kill(&self.dir)
+    }
+
+    /// What the study does not say, and what the pool says of itself.
+    fn facts(&self) -> Result<Vec<(String, String)>, StackError> {
+        let commands = self.commands()?;
+        let (pool, data) = (&self.pools[0].name, &self.datasets[0].name);
+        let fact = |what: &str, value: String| (what.to_owned(), value);
+        let version = commands
+            .of_pool(pool, "version")
+            .unwrap_or_else(|| "feature flags".to_owned());
+        let way = match self.way {
+            ZfsWay::Fuse => format!(
+                "fuse: zfs-fuse, pool version {version}: not today's OpenZFS, but what Solaris 10 had about 2010"
+            ),
+            _ => format!("kernel: the module, version {}", module::version()),
+        };
+        let mut facts = vec![fact("way to ZFS", way), fact("pool version", version)];
+        let said = |dataset: &str, property: &str| commands.of_dataset(dataset, property);
+        let of_data = [
+            "recordsize",
+            "compression",
+            "checksum",
+            "primarycache",
+            "logbias",
+            "sync",
+            "atime",
+        ];
+        facts.extend(of_data.iter().filter_map(|name| Some(fact(name, said(data, name)?))));
+        let redo = &self.datasets[1].name;
+        for name in ["recordsize", "logbias"] {
+            facts.extend(said(redo, name).map(|value| fact(&format!("redo {name}"), value)));
+        }
+        let own = self.pools.len() > 1;
+        let redo_on = if own {
+            "a pool of its own"
+        } else {
+            "a dataset of the data's pool"
+        };
+        facts.push(fact("redo log", redo_on.to_owned()));
+        facts.extend(commands.of_pool(pool, "failmode").map(|value| fact("failmode", value)));
+        let arc = match self.way {
+            ZfsWay::Fuse => format!("{}, by the daemon's option", self.zfs.arc_max),
+            _ => format!("{}, of the whole machine, set for the run", self.zfs.arc_max),
+        };
+        facts.push(fact("ARC maximum", arc));
+        if self.way == ZfsWay::Fuse {
+            facts.push(fact("zfs-fuse is started with", daemon::arguments(&self.zfs).join(" ")));
+            facts.push(fact(
+                "ARC counters",
+                "none: zfs-fuse shows them only in a directory of the system's root".to_owned(),
+            ));
+            facts.push(fact(
+                "devices are opened",
+                "with O_DIRECT; files may be in the page cache and in the ARC".to_owned(),
+            ));
+        }
+        if self.zfs.preset == ZfsPreset::Tuned {
+            let whose = "OpenZFS documentation, Workload Tuning, databases with a cache of their own".to_owned();
+            facts.push(fact("tuned as advised by", whose));
+        }
+        Ok(facts)
+    }
+
+    /// Unmounts what has no power any more; the daemon ends first, as on a machine that has none.
+    pub(crate) fn power_off(&self) -> Result<(), StackError> {
+        let cure = "end what uses it, and run `assay clean`";
+        let failed = |path: &Path, e| StackError::path("end the daemon of", path, e, cure);
+        self.kill().map_err(|e| failed(&self.dir, e))?;
+        for DatasetPlan { place, .. } in self.datasets.iter().rev() {
+            mounts::unmount(place).map_err(|e| StackError::path("unmount after the power cut", place, e, cure))?;
+        }
+        Ok(())
+    }
+
+    /// Starts a daemon and imports the pools that are on the LUNs: their intent logs are replayed.
+    pub(crate) fn power_on(&self) -> Result<(), StackError> {
+        let links = self.links()?;
+        let commands = daemon::start(&self.programs, &self.dir, &self.zfs, None)?;
+        for pool in &self.pools {
+            commands.import(&pool.name, &links, None)?;
+        }
+        self.bring_out()
+    }
+
+    /// Makes the pools anew on LUNs that were cleared.
+    pub(crate) fn make_anew(&self, journal: &Journal) -> Result<(), StackError> {
+        self.stand(journal)
+    }
+
+    /// A directory with links to the LUNs and to nothing else, in which an import looks.
+    fn links(&self) -> Result<PathBuf, StackError> {
+        let dir = self.dir.join("luns");
+        let failed = |e| StackError::path("make links in", &dir, e, "free space there");
+        let luns = self.pools.iter().flat_map(|pool| pool.data.iter().chain(&pool.log));
+        match std::fs::create_dir(&dir) {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Ok(dir),
+            made => made.map_err(failed)?,
+        }
+        for (number, lun) in luns.enumerate() {
+            let target = std::fs::canonicalize(lun).map_err(failed)?;
+            std::os::unix::fs::symlink(target, dir.join(format!("lun{number}"))).map_err(failed)?;
+        }
+        Ok(dir)
+    }
+}
