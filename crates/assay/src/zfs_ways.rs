@@ -66,8 +66,16 @@ pub(crate) fn words(way: &WayHere) -> String {
     format!("{}: {}{version}", way.way.word(), way.reason)
 }
 
-/// The way of a stack, in words.
-pub(crate) fn said(stack: &str, zfs: &Zfs) -> String {
+/// The ways of a study's stacks, in words.
+pub(crate) fn of(study: &Study) -> Vec<String> {
+    let said = |stack: &Stack| match &stack.kind {
+        StackKind::Zfs(zfs) => Some(said(&stack.name, zfs)),
+        _ => None,
+    };
+    study.stacks.iter().filter_map(said).collect()
+}
+
+fn said(stack: &str, zfs: &Zfs) -> String {
     let found = zfs.via.and_then(|way| here().iter().find(|here| here.way == way));
     match found {
         Some(here) if here.able => format!("stack {stack} via {}", words(here)),

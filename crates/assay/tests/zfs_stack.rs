@@ -112,7 +112,7 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
             .find(|fact| fact.scope == "stack:zfs" && fact.key == key)
             .map(|fact| fact.value)
     };
-    assert!(fact("way to OpenZFS").is_some_and(|way| way.starts_with("userspace")));
+    assert!(fact("way to ZFS").is_some_and(|way| way.starts_with("userspace")));
     assert!(fact("OpenZFS").is_some_and(|version| version.starts_with("2.1.")));
 }
 

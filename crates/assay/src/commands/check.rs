@@ -101,11 +101,7 @@ impl Facts {
                 ),
             },
         );
-        for stack in &study.stacks {
-            if let StackKind::Zfs(zfs) = &stack.kind {
-                row("zfs", zfs_ways::said(&stack.name, zfs));
-            }
-        }
+        zfs_ways::of(study).into_iter().for_each(|said| row("zfs", said));
         for (name, value) in engines::rows(study) {
             row(name, value);
         }

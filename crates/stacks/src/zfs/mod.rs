@@ -79,7 +79,7 @@ pub(crate) fn build(
         .map_err(|e| StackError::path("look at", &pool.datasets[0].place, e, "check the kernel log (dmesg)"))?;
     let file = |number: usize, name: &str| Place::File(pool.datasets[number].place.join(name));
     let top = match way {
-        ZfsWay::Fuse => "zfs-fuse",
+        ZfsWay::Fuse => "zfs-fuse (pool version 23)",
         _ => "zfs",
     };
     Ok(Built {
@@ -293,7 +293,7 @@ impl MountedPool {
         daemon::kill(&self.dir)
     }
 
-    /// What the study does not say, and what the pool says of itself.
+    /// What the study does not say, and what the pool says of itself. Short, or a report has no room for it.
     fn facts(&self) -> Result<Vec<(String, String)>, StackError> {
         let commands = self.commands()?;
         let (pool, data) = (&self.pools[0].name, &self.datasets[0].name);
@@ -301,14 +301,27 @@ impl MountedPool {
         let version = commands
             .of_pool(pool, "version")
             .unwrap_or_else(|| "feature flags".to_owned());
-        let way = match self.way {
-            ZfsWay::Fuse => format!(
-                "fuse: zfs-fuse, pool version {version}: not today's OpenZFS, but what Solaris 10 had about 2010"
+        let (way, arc) = match self.way {
+            ZfsWay::Fuse => (
+                format!("fuse: zfs-fuse, pool version {version}, not today's OpenZFS"),
+                format!("{} (the daemon's option)", self.zfs.arc_max),
             ),
-            _ => format!("kernel: the module, version {}", module::version()),
+            _ => (
+                format!("kernel: its module, version {}", module::version()),
+                format!("{} (the machine's, set for the run)", self.zfs.arc_max),
+            ),
         };
-        let mut facts = vec![fact("way to ZFS", way), fact("pool version", version)];
-        let said = |dataset: &str, property: &str| commands.of_dataset(dataset, property);
+        let mut facts = vec![
+            fact("way to ZFS", way),
+            fact("pool version", version),
+            fact("ARC maximum", arc),
+        ];
+        let said = |dataset: &str, property: &str| {
+            let value = commands.of_dataset(dataset, property)?;
+            // In the words of the study's own key.
+            let bytes = value.parse().ok().filter(|_| property == "recordsize");
+            Some(bytes.map_or(value, |bytes| plan::Bytes(bytes).to_string()))
+        };
         let of_data = [
             "recordsize",
             "compression",
@@ -331,20 +344,13 @@ impl MountedPool {
         };
         facts.push(fact("redo log", redo_on.to_owned()));
         facts.extend(commands.of_pool(pool, "failmode").map(|value| fact("failmode", value)));
-        let arc = match self.way {
-            ZfsWay::Fuse => format!("{}, by the daemon's option", self.zfs.arc_max),
-            _ => format!("{}, of the whole machine, set for the run", self.zfs.arc_max),
-        };
-        facts.push(fact("ARC maximum", arc));
         if self.way == ZfsWay::Fuse {
-            facts.push(fact("zfs-fuse is started with", daemon::arguments(&self.zfs).join(" ")));
+            facts.push(fact("zfs-fuse options", daemon::arguments(&self.zfs).join(" ")));
+            facts.push(fact("ARC counters", "not told by zfs-fuse".to_owned()));
+            facts.push(fact("devices are opened", "with O_DIRECT".to_owned()));
             facts.push(fact(
-                "ARC counters",
-                "none: zfs-fuse shows them only in a directory of the system's root".to_owned(),
-            ));
-            facts.push(fact(
-                "devices are opened",
-                "with O_DIRECT; files may be in the page cache and in the ARC".to_owned(),
+                "caches above them",
+                "the ARC; of buffered files the page cache too".to_owned(),
             ));
         }
         if self.zfs.preset == ZfsPreset::Tuned {

@@ -10,6 +10,7 @@ use crate::space;
 use crate::study::{Access, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{OF_PAGES, OF_POSTGRES, OF_SQLITE, WrittenPhase, WrittenStack, WrittenStudy};
+use crate::zfs::Zfs;
 
 /// All of them.
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
@@ -42,17 +43,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             let cure = "remove `engine`, or write engine = \"postgres\"";
             findings.add(span, "a server that is there already is PostgreSQL", cure);
         }
-        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Zfs(zfs)) => {
-            if zfs.via.is_some_and(|way| !way.has_files()) {
-                let span = place(&w.zfs.via, span);
-                let cure = "write via = \"fuse\" or via = \"kernel\", which have files; or leave it out";
-                findings.add(
-                    span,
-                    "OpenZFS in user space has no files, which a database in SQL needs",
-                    cure,
-                );
-            }
-        }
+        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Zfs(zfs)) => on_pool(w, zfs, span, findings),
         (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Raw | StackKind::Model(_))
         | (Engine::Postgres(_), StackKind::Diskgroup { .. }) => {
             let what = if stack.engine.word() == "postgres" {
@@ -106,6 +97,15 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             );
             findings.add(span, message, "lower `cache`, or raise `budget` in [memory]");
         }
+    }
+}
+
+/// A database in SQL on a pool needs a way that has files.
+fn on_pool(w: &WrittenStack, zfs: &Zfs, span: &Span, findings: &mut Findings) {
+    if zfs.via.is_some_and(|way| !way.has_files()) {
+        let cure = "write via = \"fuse\" or via = \"kernel\", which have files; or leave it out";
+        let message = "OpenZFS in user space has no files, which a database in SQL needs";
+        findings.add(place(&w.zfs.via, span), message, cure);
     }
 }
 

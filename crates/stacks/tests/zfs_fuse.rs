@@ -1,0 +1,199 @@
+//! Pools of zfs-fuse made and taken down, and what stands in their way. Needs root, loop devices, FUSE and zfs-fuse.
+//!
+//! The commands are those of the kernel's module too, so far as both have them. Prevents: a pool over somebody else's.
+#![allow(clippy::print_stderr)] // why a test is skipped
+
+use plan::{Access, Bytes, Inject, RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use stacks::{Journal, Place, Places};
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MARKER: &str = "MARKER OF THE TEST\n";
+
+/// Directory, loop devices, and the turn among tests that use loop devices. All gone when dropped.
+struct Bench {
+    dir: tempfile::TempDir,
+    devices: Vec<PathBuf>,
+    _turn: File,
+}
+
+impl Bench {
+    fn new(count: usize) -> Option<Bench> {
+        let [_, fuse] = stacks::zfs_ways();
+        if !fuse.able || !Path::new("/dev/loop-control").exists() {
+            let asked = std::env::var_os("ASSAY_TEST_ZFS_FUSE").is_some() && stacks::is_root();
+            assert!(!asked, "zfs-fuse is unpacked: {}\n{}", fuse.reason, fuse.cure);
+            eprintln!("SKIPPED: {}: {}", fuse.reason, fuse.cure);
+            return None;
+        }
+        let lock = "/tmp/assay-loop-tests.lock";
+        let turn = File::open(lock)
+            .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
+            .expect("a lock file");
+        turn.lock().expect("the turn");
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let devices = Vec::new();
+        let mut bench = Bench {
+            dir,
+            devices,
+            _turn: turn,
+        };
+        for number in 0..count {
+            let file = bench.path(&format!("{number}.lun"));
+            File::create(&file).expect("made").set_len(128 << 20).expect("sized");
+            let args = ["-f", "--show", "--direct-io=on", &file.to_string_lossy()];
+            let output = Command::new("losetup").args(args).output().expect("losetup runs");
+            assert!(output.status.success());
+            let shown = String::from_utf8_lossy(&output.stdout);
+            bench.devices.push(shown.trim().into());
+        }
+        Some(bench)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().expect("there").join(name)
+    }
+
+    fn places(&self, data: usize) -> Places {
+        Places {
+            data: self.devices[..data].to_vec(),
+            redo: self.devices[data..].to_vec(),
+            marker: MARKER.into(),
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = stacks::clean(&self.path("state"), false);
+        for device in &self.devices {
+            let _ = Command::new("losetup").arg("-d").arg(device).status();
+        }
+    }
+}
+
+fn stack(zfs: Zfs) -> Stack {
+    Stack {
+        name: "pool".into(),
+        kind: StackKind::Zfs(zfs),
+        data: Some("data".into()),
+        redo: Some("redo".into()),
+        access: Access::Direct,
+        inject: Inject::default(),
+        engine: plan::Engine::Pages,
+    }
+}
+
+fn by_fuse() -> Zfs {
+    Zfs {
+        via: Some(ZfsWay::Fuse),
+        preset: ZfsPreset::Default,
+        vdevs: Vdevs::Stripe,
+        ashift: 12,
+        recordsize: Bytes(16 << 10),
+        compression: "gzip-1".into(),
+        checksum: "sha256".into(),
+        primarycache: "metadata".into(),
+        logbias: "throughput".into(),
+        sync: "standard".into(),
+        atime: None,
+        prefetch: false,
+        arc_max: Bytes(32 << 20),
+        arc_min: None,
+        redo_as: RedoAs::Log,
+    }
+}
+
+#[test]
+fn a_pool_with_a_log_device_is_made_loses_its_power_and_goes() {
+    let Some(bench) = Bench::new(2) else { return };
+    let mut journal = Journal::create(&bench.path("state"), "run").expect("a journal");
+    let (stack, places) = (stack(by_fuse()), bench.places(1));
+    let built = stacks::build(&stack, &places, bench.dir.path(), &mut journal).expect("built");
+    let fact = |key: &str| {
+        let found = built.facts.iter().find(|(name, _)| name == key);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    };
+    let said = [
+        "recordsize",
+        "compression",
+        "checksum",
+        "primarycache",
+        "logbias",
+        "atime",
+        "redo logbias",
+    ]
+    .map(fact);
+    assert_eq!(
+        said,
+        ["16KiB", "gzip-1", "sha256", "metadata", "throughput", "on", "latency"]
+    );
+    assert_eq!((built.data_devices, built.devices.len(), built.mounts.len()), (1, 2, 2));
+    let Place::File(data) = &built.data[0] else {
+        panic!("{:?}", built.data)
+    };
+    std::fs::write(data, vec![7; 1 << 20]).expect("written");
+    File::open(data).expect("opened").sync_all().expect("synced");
+    let pool = built.pool.as_ref().expect("a pool");
+    pool.sync().expect("synced");
+    let counted = pool.count().expect("counted");
+    assert!(counted.allocated_bytes.is_some_and(|bytes| bytes > 0), "{counted:?}");
+    assert!(counted.compress_ratio.is_some_and(|ratio| ratio > 2.0), "{counted:?}");
+    assert_eq!((pool.lost(), counted.arc), (None, None));
+    // Without a word, and up again.
+    pool.kill().expect("it ends");
+    assert!(pool.lost().is_some_and(|why| why.contains("zfs-fuse has ended")));
+    stacks::power_off(&built).expect("off");
+    stacks::power_on(&stack, &built).expect("on");
+    assert_eq!(std::fs::read(data).expect("read"), vec![7; 1 << 20]);
+    assert_eq!(stacks::teardown(built, &mut journal), []);
+    for device in &bench.devices {
+        let whole = std::fs::read(device).expect("read");
+        assert!(
+            whole.starts_with(MARKER.as_bytes()),
+            "no marker on {}",
+            device.display()
+        );
+        let labels = [&whole[..1 << 20], &whole[whole.len() - (1 << 20)..]].concat();
+        let named = labels.windows(6).any(|words| words == b"assay-");
+        assert!(!named, "a label of the pool is left on {}", device.display());
+    }
+    assert_eq!(journal.undo_all(), []);
+    let left: Vec<_> = std::fs::read_dir(bench.dir.path()).expect("listed").flatten().collect();
+    let left: Vec<_> = left
+        .iter()
+        .map(|entry| entry.file_name())
+        .filter(|name| !name.to_string_lossy().ends_with(".lun"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_the_version_lacks_and_a_module_that_is_missing_are_refused_with_a_cure() {
+    let Some(bench) = Bench::new(1) else { return };
+    let mut journal = Journal::create(&bench.path("state"), "run").expect("a journal");
+    let mut refused = |zfs: Zfs| {
+        let built = stacks::build(&stack(zfs), &bench.places(1), bench.dir.path(), &mut journal);
+        built.expect_err("refused").to_string()
+    };
+    let newer = Zfs {
+        compression: "lz4".into(),
+        ..by_fuse()
+    };
+    let said = refused(newer);
+    assert!(
+        said.contains("no compression \"lz4\"\n") && said.contains("lzjb"),
+        "{said}"
+    );
+    if !Path::new("/sys/module/zfs").exists() {
+        let said = refused(Zfs {
+            via: Some(ZfsWay::Kernel),
+            ..by_fuse()
+        });
+        assert!(
+            said.contains("this kernel has no ZFS") && said.contains("modprobe zfs"),
+            "{said}"
+        );
+    }
+}
