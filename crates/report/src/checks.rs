@@ -74,6 +74,20 @@ fn on_a_model(stack: &ledger::Stack) -> Option<Check> {
     })
 }
 
+/// A stack on a ZFS that is not today's.
+fn on_an_old_zfs(stack: &ledger::Stack) -> Option<Check> {
+    let layer = stack.layers.split('/').find(|layer| layer.starts_with("zfs-fuse"))?;
+    Some(Check {
+        subject: "old ZFS".into(),
+        stack: Some(stack.name.clone()),
+        phase: None,
+        status: Status::Note,
+        figure: format!("is {layer}: the ZFS of about 2010, not today's OpenZFS"),
+        threshold: "none".into(),
+        advice: "take it for what it is; today's is via = \"kernel\", or without files via = \"userspace\"".into(),
+    })
+}
+
 /// All checks, study first, then by phase and stack.
 pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
     let mut found = of_study(book, analysis);
@@ -128,6 +142,7 @@ fn of_study(book: &Book, analysis: &Analysis) -> Vec<Check> {
     }
     for stack in &book.stacks {
         found.extend(on_a_model(stack));
+        found.extend(on_an_old_zfs(stack));
         if let Some(injected) = &stack.injected {
             found.push(whole(
                 "planted disadvantage",
