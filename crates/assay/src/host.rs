@@ -328,6 +328,10 @@ impl Host<'_> {
                 .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
         }
         let (of_mounted, remarks) = self.mounted.end()?;
+        if let Some((_, arc)) = of_mounted.iter().find(|(measure, _)| *measure == Measure::ArcBytes) {
+            // The module's cache is in no control group.
+            add_to_peak(*arc, &mut seen.measures);
+        }
         seen.measures.extend(of_mounted);
         seen.remarks.extend(remarks);
         for (pool, before) in &self.pools {
@@ -370,12 +374,8 @@ impl Host<'_> {
 
     /// Memory of another process of the stack's: where no group counts it with ours, it is added to the whole.
     fn add_to_total(&self, bytes: f64, measures: &mut [(Measure, f64)]) {
-        let enforced = self.budget.is_some_and(|(_, how)| how > 0);
-        let total = measures
-            .iter_mut()
-            .find(|(measure, _)| *measure == Measure::MemoryTotalBytesPeak);
-        if let Some((_, total)) = total.filter(|_| !enforced) {
-            *total += bytes;
+        if self.budget.is_none_or(|(_, how)| how == 0) {
+            add_to_peak(bytes, measures);
         }
     }
 
@@ -423,6 +423,13 @@ impl Host<'_> {
             }
         }
         measures
+    }
+}
+
+fn add_to_peak(bytes: f64, measures: &mut [(Measure, f64)]) {
+    let total = |(measure, _): &&mut (Measure, f64)| *measure == Measure::MemoryTotalBytesPeak;
+    if let Some((_, total)) = measures.iter_mut().find(total) {
+        *total += bytes;
     }
 }
 

@@ -11,6 +11,9 @@ const ARC_SHARE_TOLD: f64 = 0.1;
 /// Nor are accesses so few.
 const ARC_ACCESSES_TOLD: u64 = 1000;
 
+/// Measures, and remarks.
+pub(crate) type Told = (Vec<(Measure, f64)>, Vec<String>);
+
 /// The pools of a stack, or of the two of a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Mounted(Vec<(MountedPool, PoolCounted)>);
@@ -42,7 +45,7 @@ impl Mounted {
     }
 
     /// What the phase did, and what there is to say of it. Bytes used are the pools', if all tell them.
-    pub(crate) fn end(&self) -> anyhow::Result<(Vec<(Measure, f64)>, Vec<String>)> {
+    pub(crate) fn end(&self) -> anyhow::Result<Told> {
         let (mut measures, mut remarks) = (Vec::new(), Vec::new());
         let mut used = Some(0);
         for (pool, before) in &self.0 {
