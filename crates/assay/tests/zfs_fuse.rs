@@ -143,7 +143,6 @@ fn the_page_engine_works_on_files_of_an_old_pool_which_is_called_one() {
     assert_eq!(fact("sync"), "", "a property that the version does not have");
     let measures = ledger.measures().expect("measures");
     for measure in [
-        Measure::NearReadBytes,
         Measure::NearWriteBytes,
         Measure::LunUsedBytes,
         Measure::PoolProcessBytes,

@@ -240,10 +240,13 @@ impl Journal {
     fn undo_where(&mut self, wanted: impl Fn(u64) -> bool) -> Vec<NotUndone> {
         let mut failed = Vec::new();
         let mut kept = Vec::new();
-        // What stands on LUNs that nobody serves any more can't be taken down before their requests are failed.
+        // What stands on LUNs, or works on files, that nobody serves any more can't be taken down before its requests are failed. What
+        // is still unsaid is reported when the step's turn comes.
         for (_, undo) in self.open.iter().filter(|(number, _)| wanted(*number)) {
-            if let Undo::StopServing { dir, place } = undo {
-                crate::serving::wake_or_kill(dir, place);
+            match undo {
+                Undo::StopServing { dir, place } => crate::serving::wake_or_kill(dir, place),
+                Undo::StopFuse { dir } => drop(crate::zfs::daemon::kill(dir)),
+                _ => {}
             }
         }
         while let Some((number, undo)) = self.open.pop() {
