@@ -257,6 +257,7 @@ pub(crate) mod tests {
             zfs: "/u/sbin/zfs".into(),
             daemon: Some("/u/sbin/zfs-fuse".into()),
             libraries: String::new(),
+            root: "/u".into(),
         };
         let commands = Commands::of_daemon(programs, 4321);
         let tool = commands.tool(&commands.programs.zpool, words(&["list"]), ASK_LIMIT);

@@ -26,7 +26,7 @@ const WORDS: &str = "zfs-fuse.log";
 const QUOTED_LINES: usize = 4;
 
 /// In the new namespace: hides the directories where the daemon keeps its state and its configuration, but not what lies in them of ours,
-/// and starts it. Arguments: its directory, the directory of the programs, the command.
+/// and starts it. Arguments: its directory, the directory of programs and libraries, the command.
 const SCRIPT: &str = r#"
 set -eu
 dir=$1 programs=$2
@@ -67,7 +67,6 @@ pub(crate) fn arguments(zfs: &Zfs) -> Vec<String> {
 /// Starts the daemon in its directory and waits until it answers.
 pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, lock: Option<&File>) -> Result<Commands, StackError> {
     let daemon = programs.daemon.as_deref().unwrap_or(Path::new("zfs-fuse"));
-    let beside = daemon.parent().unwrap_or(Path::new("/"));
     let mut args: Vec<String> = [
         "--mount",
         "--propagation",
@@ -80,7 +79,7 @@ pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, lock: Option<&Fi
     ]
     .map(str::to_owned)
     .to_vec();
-    args.extend([argument(dir), argument(beside), argument(daemon)]);
+    args.extend([argument(dir), argument(&programs.root), argument(daemon)]);
     args.extend(arguments(zfs));
     let starting = Tool::new("unshare", args, PATIENCE).with_libraries(&programs.libraries);
     let shown = format!("{} {}", daemon.display(), arguments(zfs).join(" "));

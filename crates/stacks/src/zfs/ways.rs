@@ -41,6 +41,8 @@ pub(crate) struct Programs {
     pub(crate) daemon: Option<PathBuf>,
     /// Directories of libraries that lie beside the system, joined by colons.
     pub(crate) libraries: String,
+    /// The directory below which all of it lies.
+    pub(crate) root: PathBuf,
 }
 
 /// Why a way can't be gone: reason and cure.
@@ -105,6 +107,7 @@ pub(crate) fn kernel_programs() -> Result<Programs, Obstacle> {
         zfs: find("zfs")?,
         daemon: None,
         libraries: String::new(),
+        root: PathBuf::new(),
     };
     if is_of_fuse(&programs.zpool) {
         let cure = "remove the package zfs-fuse, and install zfsutils-linux (Debian, contrib)".to_owned();
@@ -157,23 +160,25 @@ fn unpacked_in(root: &Path) -> Option<Programs> {
         .filter(|path| path.is_dir() && path.to_string_lossy().ends_with("-gnu"))
         .map(|path| argument(&path))
         .collect();
-    let programs = in_directory(&place, libraries.join(":"));
+    let programs = in_directory(&place, libraries.join(":"), &root);
     is_of_fuse(&programs.zpool).then_some(programs)
 }
 
 /// The package, installed. Where the tools beside the daemon are another ZFS's, they are of no use.
 fn installed() -> Option<Programs> {
     let daemon = tool::find(DAEMON)?;
-    let programs = in_directory(daemon.parent()?, String::new());
+    let place = daemon.parent()?;
+    let programs = in_directory(place, String::new(), place);
     is_of_fuse(&programs.zpool).then_some(programs)
 }
 
-fn in_directory(dir: &Path, libraries: String) -> Programs {
+fn in_directory(dir: &Path, libraries: String, root: &Path) -> Programs {
     Programs {
         zpool: dir.join("zpool"),
         zfs: dir.join("zfs"),
         daemon: Some(dir.join(DAEMON)),
         libraries,
+        root: root.to_owned(),
     }
 }
 
