@@ -127,10 +127,10 @@ fn the_page_engine_works_on_files_of_an_old_pool_which_is_called_one() {
     };
     let said = [
         "pool version",
-        "recordsize",
-        "compression",
-        "atime",
-        "checksum",
+        "dataset recordsize",
+        "dataset compression",
+        "dataset atime",
+        "dataset checksum",
         "redo log",
     ]
     .map(fact);
@@ -140,7 +140,7 @@ fn the_page_engine_works_on_files_of_an_old_pool_which_is_called_one() {
         "{}",
         fact("way to ZFS")
     );
-    assert_eq!(fact("sync"), "", "a property that the version does not have");
+    assert_eq!(fact("dataset sync"), "", "a property that the version does not have");
     let measures = ledger.measures().expect("measures");
     for measure in [
         Measure::NearWriteBytes,

@@ -116,12 +116,12 @@ fn a_pool_with_a_log_device_is_made_loses_its_power_and_goes() {
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     };
     let said = [
-        "recordsize",
-        "compression",
-        "checksum",
-        "primarycache",
-        "logbias",
-        "atime",
+        "dataset recordsize",
+        "dataset compression",
+        "dataset checksum",
+        "dataset primarycache",
+        "dataset logbias",
+        "dataset atime",
         "redo logbias",
     ]
     .map(fact);

@@ -331,7 +331,12 @@ impl MountedPool {
             "sync",
             "atime",
         ];
-        facts.extend(of_data.iter().filter_map(|name| Some(fact(name, said(data, name)?))));
+        // Under names of their own: what is set stands beside what was asked.
+        facts.extend(
+            of_data
+                .iter()
+                .filter_map(|name| Some(fact(&format!("dataset {name}"), said(data, name)?))),
+        );
         let redo = &self.datasets[1].name;
         for name in ["recordsize", "logbias"] {
             facts.extend(said(redo, name).map(|value| fact(&format!("redo {name}"), value)));
