@@ -24,7 +24,7 @@ pub(crate) use stack::{WrittenModel, WrittenStack};
 pub(crate) use value::{At, EngineWord, Numbers, Options, Overwrite, PhaseWord, StackWord, Word};
 
 use crate::error::{Findings, Span};
-use crate::study::{IoMethod, Scale, TornPages};
+use crate::study::{IoMethod, Scale, Schedule, TornPages};
 use crate::units::{Bytes, Duration, Share};
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -56,6 +56,8 @@ pub(crate) struct WrittenHeader {
     pub(crate) seed: Option<At<u64>>,
     pub(crate) io: Option<At<IoMethod>>,
     pub(crate) workers: Option<At<u64>>,
+    pub(crate) schedule: Option<At<Schedule>>,
+    pub(crate) stint: Option<At<Duration>>,
 }
 
 /// `[luns.NAME]`.
@@ -247,6 +249,8 @@ fn read_header(root: &mut Section<'_>, findings: &mut Findings) -> WrittenHeader
         seed: s.get("seed", findings),
         io: s.get("io", findings),
         workers: s.get("workers", findings),
+        schedule: s.get("schedule", findings),
+        stint: s.get("stint", findings),
     };
     s.finish(&[], findings);
     header
