@@ -217,6 +217,12 @@ pub(crate) struct Calibrate {
     /// study, say more
     #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
     pub(crate) twins: Vec<PathBuf>,
+    /// Which schedule tells most in a minute on the storage of this directory: whole runs, or stints in turns
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["simulated", "target"])]
+    pub(crate) schedules: Option<PathBuf>,
+    /// Minutes that the schedules are measured
+    #[arg(long, default_value_t = 12.0, value_name = "MINUTES", requires = "schedules")]
+    pub(crate) minutes: f64,
     /// Studies to simulate, per scenario
     #[arg(long, default_value_t = 200_000, value_name = "N", requires = "simulated", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,

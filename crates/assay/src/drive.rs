@@ -43,16 +43,7 @@ pub(crate) fn phase<P: Port + Send>(
             unreachable!("{}: its own code drives it", phase.name)
         }
         PhaseKind::Scan(scan) => {
-            let pacing = Pacing {
-                sessions: scan.parallel * scan.degree,
-                arrival: Arrival::Closed { think: None },
-                stop: Stop {
-                    time_ns: phase.time.map(|t| t.0),
-                    operations_per_session: None,
-                },
-                slice_ns: slice_ns(phase.time),
-                cancel: Some(Arc::clone(cancel)),
-            };
+            let pacing = scan_pacing(scan, phase.time, cancel);
             let mut operations = instance.scan(&scan_work(scan, phase), seed)?;
             let outcome = drive_all(&mut operations, &pacing, seed)?;
             let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
@@ -126,8 +117,22 @@ pub(crate) fn random_work(random: &Random) -> RandomWork {
     }
 }
 
+/// How the reads of scans come.
+pub(crate) fn scan_pacing(scan: &Scan, time: Option<Duration>, cancel: &Arc<AtomicBool>) -> Pacing {
+    Pacing {
+        sessions: scan.parallel * scan.degree,
+        arrival: Arrival::Closed { think: None },
+        stop: Stop {
+            time_ns: time.map(|t| t.0),
+            operations_per_session: None,
+        },
+        slice_ns: slice_ns(time),
+        cancel: Some(Arc::clone(cancel)),
+    }
+}
+
 /// A scan with a time goes round its users until the time is over; without one it scans each of them once.
-fn scan_work(scan: &Scan, phase: &Phase) -> ScanWork {
+pub(crate) fn scan_work(scan: &Scan, phase: &Phase) -> ScanWork {
     ScanWork {
         users: scan.users,
         degree: scan.degree,

@@ -11,7 +11,7 @@ use crate::site::{self, Site, Turn};
 use crate::sizes::{self, Sizes};
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Fact, Ledger, Skipped};
-use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Study};
+use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Stints, Study, Turns};
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +35,7 @@ pub(crate) struct HostSite<'a> {
     pub(crate) limit: Option<MemoryLimit>,
     pub(crate) prepared: Prepared,
     pub(crate) host: String,
+    pub(crate) turns: Turns,
 }
 
 impl<'a> HostSite<'a> {
@@ -78,6 +79,7 @@ impl<'a> HostSite<'a> {
                 .find_map(|(key, value)| (key == "host").then_some(value))
                 .unwrap_or_default(),
             described: vec![false; study.stacks.len()],
+            turns: study.turns(),
             prepared: Prepared::default(),
             study,
             journal,
@@ -89,6 +91,7 @@ impl<'a> HostSite<'a> {
         site.find_sizes(progress, cancel)?;
         site.find_method(progress, cancel)?;
         site.bound_memory()?;
+        site.find_turns()?;
         Ok(site)
     }
 
@@ -201,6 +204,63 @@ impl<'a> HostSite<'a> {
         Ok(())
     }
 
+    /// Whether the stacks that take part can stand side by side here.
+    fn find_turns(&mut self) -> anyhow::Result<()> {
+        let asked = self.study.schedule != plan::Schedule::Auto;
+        let (Turns::Stints(_), Some(sizes)) = (&self.turns, &self.prepared.sizes) else {
+            return Ok(());
+        };
+        let stacks = self.skipped.iter().filter(|skipped| skipped.is_none()).count() as u64;
+        let each =
+            sizes.memory_bytes() * u64::from(self.study.workers) + pages::map_bytes(&sizes.shape, &sizes.settings);
+        let memory = observers::Snapshot::take(&[])?.memory;
+        let memory = memory.and_then(|memory| memory.available_bytes);
+        let why = match memory {
+            _ if stacks < 2 => "only one stack can be built here".to_string(),
+            Some(bytes) if each * stacks > bytes / 10 * 9 => format!(
+                "{stacks} engines at once need {} each, and {} are available",
+                plan::Bytes(each),
+                plan::Bytes(bytes)
+            ),
+            _ => return Ok(()),
+        };
+        ensure!(
+            !asked || stacks < 2,
+            "the stacks cannot take turns: {why}\n  lower `database.cache`, or write schedule = \"whole\""
+        );
+        self.turns = Turns::Whole { why };
+        Ok(())
+    }
+
+    /// A new file is told how stacks take turns; one that is taken up goes on as it began.
+    fn describe_turns(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let began = result_file::scheduled(ledger)?;
+        let begun = !ledger.trials()?.is_empty();
+        match (began, &self.turns) {
+            (None, _) if begun => {
+                self.turns = Turns::Whole {
+                    why: "the run began so".to_string(),
+                };
+                Ok(())
+            }
+            (None, turns) => result_file::schedule(ledger, turns),
+            (Some(began), Turns::Stints(stints)) if began == stints.words() => Ok(()),
+            (Some(began), _) if began == result_file::WHOLE => {
+                self.turns = Turns::Whole {
+                    why: "the run began so".to_string(),
+                };
+                Ok(())
+            }
+            (Some(began), turns) => Err(anyhow!(
+                "the run began with the schedule \"{began}\", which cannot be kept now{}\n  free memory, or start anew with another --output",
+                match turns {
+                    Turns::Whole { why } => format!(": {why}"),
+                    Turns::Stints(_) => String::new(),
+                }
+            )),
+        }
+    }
+
     fn bound_memory(&mut self) -> anyhow::Result<()> {
         let Some(budget) = self.study.memory_budget else {
             self.prepared
@@ -244,6 +304,32 @@ impl<'a> HostSite<'a> {
             redo: attach(&stack.redo, 1 << 48)?,
             marker: luns::MARKER.to_string(),
         })
+    }
+
+    /// What is known of a study as a whole.
+    fn describe_study(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let Some(sizes) = self.prepared.sizes else {
+            return self.describe_sql(ledger);
+        };
+        let stored = ledger.facts()?;
+        let scope = |fact: &&Fact| fact.scope == "study" && fact.key == "pages per schema";
+        if let Some(fact) = stored.iter().find(scope) {
+            // A resumed study keeps the size it began with, whatever room there is now.
+            let mut sizes = sizes;
+            sizes.shape.pages_per_schema = fact.value.parse().context("pages per schema in the result file")?;
+            self.prepared.sizes = Some(sizes);
+            self.prepared.data_bytes = Some(sizes.shape.data_bytes());
+            let method = ledger.study()?.io_method;
+            self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
+        } else {
+            let pages = ("pages per schema".to_string(), sizes.shape.pages_per_schema.to_string());
+            result_file::facts(ledger, "study", vec![pages])?;
+            result_file::facts(ledger, "study", std::mem::take(&mut self.prepared.facts))?;
+            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
+                result_file::facts(ledger, &scope, facts)?;
+            }
+        }
+        self.describe_skipped(ledger)
     }
 
     /// What is known of a study without the page engine.
@@ -393,28 +479,16 @@ impl Site for HostSite<'_> {
     }
 
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        let Some(sizes) = self.prepared.sizes else {
-            return self.describe_sql(ledger);
-        };
-        let stored = ledger.facts()?;
-        let scope = |fact: &&Fact| fact.scope == "study" && fact.key == "pages per schema";
-        if let Some(fact) = stored.iter().find(scope) {
-            // A resumed study keeps the size it began with, whatever room there is now.
-            let mut sizes = sizes;
-            sizes.shape.pages_per_schema = fact.value.parse().context("pages per schema in the result file")?;
-            self.prepared.sizes = Some(sizes);
-            self.prepared.data_bytes = Some(sizes.shape.data_bytes());
-            let method = ledger.study()?.io_method;
-            self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
-        } else {
-            let pages = ("pages per schema".to_string(), sizes.shape.pages_per_schema.to_string());
-            result_file::facts(ledger, "study", vec![pages])?;
-            result_file::facts(ledger, "study", std::mem::take(&mut self.prepared.facts))?;
-            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
-                result_file::facts(ledger, &scope, facts)?;
-            }
-        }
-        self.describe_skipped(ledger)
+        self.describe_study(ledger)?;
+        self.describe_turns(ledger)
+    }
+
+    fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    fn side_by_side(&mut self, ledger: &mut Ledger, turns: &[Turn<'_>], stints: &Stints) -> anyhow::Result<()> {
+        crate::host_turns::run(self, ledger, turns, stints)
     }
 
     fn skips(&self, stack: usize) -> bool {

@@ -57,11 +57,11 @@ pub(crate) struct Prepared {
 }
 
 /// What goes with ports: facts to disclose, what tells of losses, what can be rebalanced, what runs the pool.
-struct Beside<'a> {
-    facts: Vec<(String, String)>,
-    health: &'a Health<'a>,
-    regroup: Option<&'a dyn Regroup>,
-    pool: Option<&'a Pooled>,
+pub(crate) struct Beside<'a> {
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) health: &'a Health<'a>,
+    pub(crate) regroup: Option<&'a dyn Regroup>,
+    pub(crate) pool: Option<&'a Pooled>,
 }
 
 impl Beside<'_> {
@@ -81,8 +81,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) sizes: &'a Sizes,
     pub(crate) turn: &'a Turn<'a>,
     pub(crate) stands: &'a [Stand],
-    id: TrialId,
-    first: bool,
+    pub(crate) id: TrialId,
+    pub(crate) first: bool,
 }
 
 /// Runs one trial.
@@ -96,15 +96,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
         .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
     let sets: Vec<&String> = stack.data.iter().chain(&stack.redo).collect();
     let stands = stand::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
-    let first = !std::mem::replace(&mut site.described[turn.stack], true);
-    if first {
-        let layers = stands[0].built.layers.join("/");
-        let layers = site.luns.layers(stack, &layers);
-        ledger.stack(&site::row(turn.stack, stack, &layers, None))?;
-        for stand in &stands {
-            result_file::facts(ledger, &stand.scope(), stand.built.facts.clone())?;
-        }
-    }
+    let first = described(site, ledger, turn, &stands)?;
     let host = site.host.clone();
     let result = site::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
         if stands[0].stack.engine.is_sql() {
@@ -154,6 +146,26 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let left = site.journal.undo_to(mark);
     site.luns.unserved();
     result.and_then(|()| undone(&left))
+}
+
+/// Tells the result file about a stack that stands for the first time; whether it is that.
+pub(crate) fn described(
+    site: &mut HostSite<'_>,
+    ledger: &mut Ledger,
+    turn: &Turn<'_>,
+    stands: &[Stand],
+) -> anyhow::Result<bool> {
+    let first = !std::mem::replace(&mut site.described[turn.stack], true);
+    if first {
+        let stack = &site.study.stacks[turn.stack];
+        let layers = stands[0].built.layers.join("/");
+        let layers = site.luns.layers(stack, &layers);
+        ledger.stack(&site::row(turn.stack, stack, &layers, None))?;
+        for stand in stands {
+            result_file::facts(ledger, &stand.scope(), stand.built.facts.clone())?;
+        }
+    }
+    Ok(first)
 }
 
 impl Trial<'_> {
@@ -272,6 +284,29 @@ impl Trial<'_> {
         first: usize,
         beside: Beside<'_>,
     ) -> anyhow::Result<Leg> {
+        let regroup = beside.regroup;
+        let (mut instance, mut host) = self.ready(ledger, stand, ports, first, beside)?;
+        let around = self.around();
+        let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;
+        if let Leg::Done | Leg::Full = leg {
+            let asked = record_extents(&mut instance, &stand.files(), self.id, ledger, "at the end");
+            // A full file system may refuse even to say where its files lie.
+            if leg == Leg::Done {
+                asked?;
+            }
+        }
+        Ok(leg)
+    }
+
+    /// Loads the database, or opens what was copied here, and has everything ready for the first phase.
+    pub(crate) fn ready<'b, P: Port + Send>(
+        &'b self,
+        ledger: &mut Ledger,
+        stand: &'b Stand,
+        ports: Vec<P>,
+        first: usize,
+        beside: Beside<'b>,
+    ) -> anyhow::Result<(Instance<P>, Host<'b>)> {
         let (sizes, turn, files) = (self.sizes, self.turn, stand.files());
         let loads = first == 0;
         let mut instance = if loads {
@@ -314,17 +349,8 @@ impl Trial<'_> {
         );
         let host = host.with_pools(beside.pool.map(Pooled::zpool));
         let host = host.with_mounted(&stand.built.pool);
-        let mut host = host.with_files(stand.data_files(sizes), stand.data_copies());
-        let around = self.around();
-        let leg = trial::phases(&mut instance, &mut host, &around, ledger, first, beside.regroup)?;
-        if let Leg::Done | Leg::Full = leg {
-            let asked = record_extents(&mut instance, &files, self.id, ledger, "at the end");
-            // A full file system may refuse even to say where its files lie.
-            if leg == Leg::Done {
-                asked?;
-            }
-        }
-        Ok(leg)
+        let host = host.with_files(stand.data_files(sizes), stand.data_copies());
+        Ok((instance, host))
     }
 
     pub(crate) fn around(&self) -> Around<'_> {
@@ -435,7 +461,7 @@ impl<'s, 't> AroundCopy<dyn Port + 's, dyn Port + 't> for Host<'_> {
 }
 
 /// How the data files lie on what is below them.
-fn record_extents<P: Port>(
+pub(crate) fn record_extents<P: Port>(
     instance: &mut Instance<P>,
     files: &Files,
     trial: TrialId,
@@ -462,7 +488,7 @@ fn record_extents<P: Port>(
 }
 
 /// The engine names files by number; the user knows them by path.
-fn name_files(error: anyhow::Error, stands: &[&Stand]) -> anyhow::Error {
+pub(crate) fn name_files(error: anyhow::Error, stands: &[&Stand]) -> anyhow::Error {
     // What failed with it is but its echo.
     if let Some(lost) = stands.iter().find_map(|stand| stand.lost()) {
         let cure = "raise the memory budget if that was too small (dmesg), or lower `arc_max`; go on with `assay run --resume`";

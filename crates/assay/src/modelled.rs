@@ -3,11 +3,13 @@
 //! The model's own counters stand where `/proc/diskstats` stands on a host, so provenance is judged there too.
 
 use crate::copying::{AroundCopy, Way};
+use crate::site::Turn;
 use crate::sizes::Sizes;
+use crate::stints::{Side, Standing};
 use crate::surroundings::{Seen, Surroundings};
 use crate::trial::{self, After, Around, Leg};
 use anyhow::Context;
-use ledger::{Ledger, Measure};
+use ledger::{Ledger, Measure, TrialId};
 use pages::{Files, Instance};
 use plan::{CopyTarget, Inject, Model as Written, PhaseKind};
 use targets::{FaultPort, FileId, Model, ModelPort, Moved};
@@ -43,6 +45,69 @@ pub(crate) fn device(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) 
     Ok(crate::inject::planted(ModelPort::open(device)?, inject, seed))
 }
 
+/// The device of a trial, in a study whose simulated time has come so far.
+pub(crate) fn home(
+    model: &Written,
+    stack: &plan::Stack,
+    sizes: &Sizes,
+    turn: &Turn<'_>,
+    clock_ns: u64,
+) -> anyhow::Result<Modelled> {
+    // Two identical stacks must not have identical luck: the device's chances depend on its place in the study.
+    let seed = turn.block.seed ^ ((turn.stack as u64 + 1) << 32);
+    let mut device = device(model, stack.inject, sizes, seed)?;
+    if model.drift.0 > 0.0 {
+        device.inner_mut().drift(model.drift.0);
+        device.inner_mut().rest_until(clock_ns);
+    }
+    Ok(device)
+}
+
+/// All phases of one block in turns; gives the simulated time at its end.
+pub(crate) fn side_by_side(
+    study: &plan::Study,
+    sizes: &Sizes,
+    (turns, trials): (&[Turn<'_>], &[TrialId]),
+    stints: &plan::Stints,
+    clock_ns: u64,
+    ledger: &mut Ledger,
+) -> anyhow::Result<u64> {
+    let mut sides: Vec<Box<dyn Side + '_>> = Vec::new();
+    for (turn, trial) in turns.iter().zip(trials) {
+        let stack = &study.stacks[turn.stack];
+        let plan::StackKind::Model(model) = &stack.kind else {
+            unreachable!("the plan does not mix modelled and real stacks")
+        };
+        let port = home(model, stack, sizes, turn, clock_ns)?;
+        let mut instance = Instance::create(vec![port], &files(), sizes.shape, sizes.settings, &mut |_, _| ())?;
+        if turn.block.number == 0 {
+            let facts = crate::sampled::facts(&mut instance, turn.block.seed)?;
+            crate::result_file::facts(ledger, &format!("stack:{}", stack.name), facts)?;
+        }
+        let around = Around {
+            study,
+            sizes: Some(sizes),
+            trial: *trial,
+            stack: &stack.name,
+            turn,
+            fixed: crate::site::fixed(sizes),
+        };
+        let rest = |port: &mut Modelled, moment| port.inner_mut().rest_until(moment);
+        let seen = ModelSurroundings::default();
+        sides.push(Box::new(Standing::new(instance, seen, around, turns.len() - 1, rest)));
+    }
+    let first = turns.first().context("a block has stacks")?;
+    crate::stints::block(
+        &mut sides,
+        stints,
+        &study.phases,
+        first.block.seed,
+        ledger,
+        first.cancel,
+    )?;
+    Ok(sides.iter_mut().map(|side| side.now()).max().unwrap_or(clock_ns))
+}
+
 /// The engine's files on a device.
 pub(crate) fn files() -> Files {
     Files {
@@ -59,8 +124,8 @@ pub(crate) struct ModelTrial<'a> {
 }
 
 impl ModelTrial<'_> {
-    /// All phases.
-    pub(crate) fn drive(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+    /// All phases; gives the simulated time at their end.
+    pub(crate) fn drive(&mut self, ledger: &mut Ledger) -> anyhow::Result<u64> {
         let sizes = self.around.sizes.context("a model has the page engine")?;
         let (mut at, mut first) = (0, 0);
         loop {
@@ -77,10 +142,11 @@ impl ModelTrial<'_> {
             }
             let mut seen = ModelSurroundings::default();
             let leg = trial::phases(&mut instance, &mut seen, self.around, ledger, first, None)?;
-            let Leg::Copy(ordinal) = leg else { return Ok(()) };
+            let now = trial::clock(&mut instance);
+            let Leg::Copy(ordinal) = leg else { return Ok(now) };
             self.devices[at].1 = instance.into_ports().pop();
             let Some(to) = self.copy(ledger, at, ordinal)? else {
-                return Ok(());
+                return Ok(now);
             };
             at = to;
             first = ordinal + 1;

@@ -3,9 +3,13 @@
 use crate::record::unix_ns;
 use anyhow::{Context, ensure};
 use ledger::{Fact, Ledger, Setting, TrialStatus};
-use plan::Study;
+use plan::{Study, Turns};
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// The fact that says how stacks take turns, and what it says where they do not.
+const SCHEDULE: &str = "schedule";
+pub(crate) const WHOLE: &str = "whole runs";
 
 /// What the ledger must know of a study before the first block.
 pub(crate) struct Opening<'a> {
@@ -65,6 +69,29 @@ pub(crate) fn facts(ledger: &mut Ledger, scope: &str, facts: Vec<(String, String
         })
         .collect();
     Ok(ledger.facts_all(&rows)?)
+}
+
+/// How the stacks of a block take turns.
+pub(crate) fn schedule(ledger: &mut Ledger, turns: &Turns) -> anyhow::Result<()> {
+    let (words, why) = match turns {
+        Turns::Whole { why } => (WHOLE.to_string(), why),
+        Turns::Stints(stints) => (stints.words(), &stints.why),
+    };
+    let rows = [(SCHEDULE, words), ("why this schedule", why.clone())];
+    facts(
+        ledger,
+        "study",
+        rows.map(|(key, value)| (key.to_string(), value)).to_vec(),
+    )
+}
+
+/// The schedule that a run began with, in words; `None` in a file that does not say.
+pub(crate) fn scheduled(ledger: &Ledger) -> anyhow::Result<Option<String>> {
+    let facts = ledger.facts()?;
+    let found = facts
+        .into_iter()
+        .find(|fact| fact.scope == "study" && fact.key == SCHEDULE);
+    Ok(found.map(|fact| fact.value))
 }
 
 /// Takes up the file of a stopped run of the same study.

@@ -7,7 +7,7 @@ use crate::signals;
 use crate::site::{Site, Turn};
 use anyhow::anyhow;
 use ledger::{Ending, Ledger};
-use plan::Study;
+use plan::{Study, Turns};
 use report::{Analysis, GoOn, StopReason};
 use std::path::Path;
 use std::sync::Arc;
@@ -58,28 +58,21 @@ fn blocks(
     for number in 0.. {
         let block_began = Instant::now();
         let block = plan::block(study.seed, study.stacks.len(), number);
+        let mut due = Vec::new();
         for (position, &index) in block.order.iter().enumerate() {
-            let stack = &study.stacks[index];
-            if site.skips(index) || finished.contains(&(number, stack.name.clone())) {
+            if site.skips(index) || finished.contains(&(number, study.stacks[index].name.clone())) {
                 progress.advance(study.phases.len() as u64);
                 continue;
             }
-            let turn = Turn {
+            due.push(Turn {
                 block: &block,
                 position: position as u32,
                 stack: index,
                 progress,
                 cancel,
-            };
-            let trial_began = Instant::now();
-            site.trial(ledger, &turn)?;
-            progress.milestone(&format!(
-                "block {} of {planned}: {} done in {:.1} s",
-                number + 1,
-                stack.name,
-                trial_began.elapsed().as_secs_f64()
-            ));
+            });
         }
+        trials(study, &due, ledger, site, planned)?;
         let analysis = Analysis::of(ledger)?;
         record_looks(ledger, &analysis)?;
         // Where nothing may be ranked the figures still deserve their repeats.
@@ -97,6 +90,34 @@ fn blocks(
         }
     }
     Err(anyhow!("a study has no end"))
+}
+
+/// The trials of one block that are due: one after the other, or side by side.
+fn trials(
+    study: &Study,
+    due: &[Turn<'_>],
+    ledger: &mut Ledger,
+    site: &mut dyn Site,
+    planned: u32,
+) -> anyhow::Result<()> {
+    let told = |turn: &Turn<'_>, who: &str, began: Instant| {
+        let (block, seconds) = (turn.block.number + 1, began.elapsed().as_secs_f64());
+        let line = format!("block {block} of {planned}: {who} done in {seconds:.1} s");
+        turn.progress.milestone(&line);
+    };
+    if let (Turns::Stints(stints), Some(first)) = (site.turns().clone(), due.first()) {
+        let began = Instant::now();
+        site.side_by_side(ledger, due, &stints)?;
+        let names: Vec<&str> = due.iter().map(|turn| study.stacks[turn.stack].name.as_str()).collect();
+        told(first, &names.join(", "), began);
+        return Ok(());
+    }
+    for turn in due {
+        let began = Instant::now();
+        site.trial(ledger, turn)?;
+        told(turn, &study.stacks[turn.stack].name, began);
+    }
+    Ok(())
 }
 
 fn study_limit(study: &Study) -> std::time::Duration {

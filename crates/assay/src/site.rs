@@ -7,7 +7,7 @@ use crate::sizes::Sizes;
 use crate::trial::Around;
 use crate::{inject, modelled, record};
 use ledger::{Ledger, NewTrial, TrialId, TrialStatus};
-use plan::{Block, CopyTarget, PhaseKind, Stack, StackKind, Study};
+use plan::{Block, CopyTarget, PhaseKind, Stack, StackKind, Stints, Study, Turns};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -35,6 +35,13 @@ pub(crate) trait Site {
     /// Whether its clock is the wall's.
     fn keeps_real_time(&self) -> bool;
 
+    /// How the stacks of a block take turns; known once the site is described.
+    fn turns(&self) -> &Turns;
+
+    /// Builds, loads, drives in turns and takes down the stacks of a block, each by its own turn. Everything that was finished is in
+    /// the ledger, whatever comes back.
+    fn side_by_side(&mut self, ledger: &mut Ledger, turns: &[Turn<'_>], stints: &Stints) -> anyhow::Result<()>;
+
     /// Builds, loads, drives and takes down one stack. Everything that was finished is in the ledger, whatever comes back.
     fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()>;
 }
@@ -44,6 +51,9 @@ pub(crate) struct ModelSite<'a> {
     study: &'a Study,
     sizes: Sizes,
     run_id: String,
+    turns: Turns,
+    /// Simulated time of the study so far; it matters to devices that drift.
+    clock_ns: u64,
 }
 
 impl<'a> ModelSite<'a> {
@@ -53,7 +63,13 @@ impl<'a> ModelSite<'a> {
             _ => None,
         });
         let sizes = crate::sizes::sizes(study, usable.min())?;
-        Ok(ModelSite { study, sizes, run_id })
+        Ok(ModelSite {
+            turns: study.turns(),
+            study,
+            sizes,
+            run_id,
+            clock_ns: 0,
+        })
     }
 }
 
@@ -82,10 +98,24 @@ impl Site for ModelSite<'_> {
                     ("flush".to_string(), model.flush.to_string()),
                     ("cached".to_string(), model.cached.to_string()),
                 ];
+                let drift = (model.drift.0 > 0.0).then(|| ("drift".to_string(), format!("{} a minute", model.drift)));
+                let facts = facts.into_iter().chain(drift).collect();
                 result_file::facts(ledger, &format!("stack:{}", stack.name), facts)?;
             }
         }
-        Ok(())
+        result_file::schedule(ledger, &self.turns)
+    }
+
+    fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    fn side_by_side(&mut self, ledger: &mut Ledger, turns: &[Turn<'_>], stints: &Stints) -> anyhow::Result<()> {
+        let (study, sizes, clock_ns) = (self.study, &self.sizes, self.clock_ns);
+        let trials = begun(ledger, study, turns, "model")?;
+        let ended = modelled::side_by_side(study, sizes, (turns, &trials), stints, clock_ns, ledger);
+        self.clock_ns = *ended.as_ref().unwrap_or(&clock_ns);
+        all_ended(ledger, turns, &trials, ended.map(|_| ()))
     }
 
     fn skips(&self, _: usize) -> bool {
@@ -101,11 +131,9 @@ impl Site for ModelSite<'_> {
         let StackKind::Model(model) = &stack.kind else {
             unreachable!("the plan does not mix modelled and real stacks")
         };
-        let (study, sizes) = (self.study, &self.sizes);
+        let (study, sizes, clock_ns) = (self.study, &self.sizes, &mut self.clock_ns);
         recorded(ledger, stack, turn, "model", |ledger, trial| {
-            // Two identical stacks must not have identical luck: the device's chances depend on its place in the study.
-            let seed = turn.block.seed ^ ((turn.stack as u64 + 1) << 32);
-            let home = modelled::device(model, stack.inject, sizes, seed)?;
+            let home = modelled::home(model, stack, sizes, turn, *clock_ns)?;
             let mut devices = vec![(stack.name.clone(), Some(home), false)];
             for (nth, target) in study.stacks.iter().enumerate() {
                 // Each its own luck, and another than it has as a home.
@@ -126,7 +154,8 @@ impl Site for ModelSite<'_> {
                 fixed: fixed(sizes),
             };
             let around = &around;
-            modelled::ModelTrial { around, devices }.drive(ledger)
+            *clock_ns = modelled::ModelTrial { around, devices }.drive(ledger)?;
+            Ok(())
         })
     }
 }
@@ -216,15 +245,37 @@ pub(crate) fn kind_word(kind: &StackKind) -> &'static str {
     }
 }
 
-/// Runs `work` as a trial of the ledger: begun before, ended after with what came of it.
-pub(crate) fn recorded(
+/// Begins the trials of stacks that stand side by side.
+pub(crate) fn begun(
     ledger: &mut Ledger,
-    stack: &Stack,
-    turn: &Turn<'_>,
+    study: &Study,
+    turns: &[Turn<'_>],
     host: &str,
-    work: impl FnOnce(&mut Ledger, TrialId) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<TrialId>> {
+    let begin = |turn: &Turn<'_>| Ok(ledger.begin_trial(&new_trial(&study.stacks[turn.stack], turn, host))?);
+    turns.iter().map(begin).collect()
+}
+
+/// Ends them, all in one: as failed are recorded those of which `result` speaks, which is all that is known where one failed.
+pub(crate) fn all_ended(
+    ledger: &mut Ledger,
+    turns: &[Turn<'_>],
+    trials: &[TrialId],
+    result: anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let trial = ledger.begin_trial(&NewTrial {
+    let interrupted = turns.iter().any(|turn| signals::is_set(turn.cancel));
+    let status = match &result {
+        Ok(()) => TrialStatus::Done,
+        Err(_) if interrupted => TrialStatus::Interrupted,
+        Err(error) => TrialStatus::Failed(format!("{error:#}")),
+    };
+    let ended: Vec<_> = trials.iter().map(|trial| (*trial, status.clone())).collect();
+    ledger.end_trials(&ended, record::unix_ns())?;
+    result
+}
+
+fn new_trial(stack: &Stack, turn: &Turn<'_>, host: &str) -> NewTrial {
+    NewTrial {
         block: turn.block.number,
         position: turn.position,
         stack: stack.name.clone(),
@@ -233,7 +284,18 @@ pub(crate) fn recorded(
         instance: "1".to_string(),
         lun_set: stack.data.clone().unwrap_or_default(),
         began_unix_ns: record::unix_ns(),
-    })?;
+    }
+}
+
+/// Runs `work` as a trial of the ledger: begun before, ended after with what came of it.
+pub(crate) fn recorded(
+    ledger: &mut Ledger,
+    stack: &Stack,
+    turn: &Turn<'_>,
+    host: &str,
+    work: impl FnOnce(&mut Ledger, TrialId) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let trial = ledger.begin_trial(&new_trial(stack, turn, host))?;
     let result = work(ledger, trial);
     let status = match &result {
         Ok(()) => TrialStatus::Done,

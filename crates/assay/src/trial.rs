@@ -99,6 +99,19 @@ impl Around<'_> {
     ) -> anyhow::Result<After> {
         self.doing(phase, "");
         let began = unix_ns();
+        let done = work();
+        self.record(ledger, phase, ordinal, began, done)
+    }
+
+    /// Records a phase that began at that time and ended with `done`, and counts it as progress.
+    pub(crate) fn record(
+        &self,
+        ledger: &mut Ledger,
+        phase: &Phase,
+        ordinal: usize,
+        began: u64,
+        done: anyhow::Result<Done>,
+    ) -> anyhow::Result<After> {
         let head = |elapsed_ns, drain_ns, status| PhaseRun {
             trial: self.trial,
             ordinal: ordinal as u32,
@@ -111,7 +124,7 @@ impl Around<'_> {
             status,
         };
         let mut after = After::Next;
-        match work() {
+        match done {
             Ok(done) if done.full.is_some() => {
                 let run = head(
                     done.elapsed_ns,
@@ -242,13 +255,52 @@ fn one<P: Port + Send, S: Surroundings<P>>(
     ordinal: usize,
     regroup: Option<&dyn Regroup>,
 ) -> anyhow::Result<Done> {
-    let before = instance.counters();
     instance.count_overwritten();
     surroundings.expect(phase);
+    let mut told = Told::default();
+    let mut piece = observed(instance, surroundings, around, End::Always, |instance| {
+        work(instance, around, (phase, ordinal), regroup, &mut told)
+    })?;
+    piece.seen.samples.extend(told.samples);
+    piece.seen.invalid = piece.seen.invalid.or(told.invalid);
+    Ok(done(instance, around, phase, piece, told.measures))
+}
+
+/// Work that was observed from its first operation to the last device at rest: a phase, or a stint of one.
+pub(crate) struct Piece {
+    /// `None` where the stack had no space left.
+    pub(crate) driven: Option<Driven>,
+    pub(crate) counters: pages::Counters,
+    pub(crate) elapsed_ns: u64,
+    pub(crate) drain_ns: u64,
+    pub(crate) seen: Seen,
+    /// It ended because the stack had no space left: the result in words.
+    pub(crate) full: Option<String>,
+}
+
+/// When a piece of work ends with a checkpoint, and everything below at rest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Always,
+    /// Where something was changed: what only read leaves nothing behind.
+    AfterChanges,
+}
+
+/// Does `work` on an instance, and observes it.
+pub(crate) fn observed<P: Port + Send, S: Surroundings<P>>(
+    instance: &mut Instance<P>,
+    surroundings: &mut S,
+    around: &Around<'_>,
+    end: End,
+    work: impl FnOnce(&mut Instance<P>) -> anyhow::Result<Driven>,
+) -> anyhow::Result<Piece> {
+    let before = instance.counters();
     surroundings.begin(instance)?;
     let began = clock(instance);
-    let mut told = Told::default();
-    let worked = work(instance, around, (phase, ordinal), regroup, &mut told).and_then(|driven| {
+    let worked = work(instance).and_then(|driven| {
+        if end == End::AfterChanges && (instance.counters() - before).commits == 0 {
+            return Ok((driven, 0));
+        }
         // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
         instance.checkpoint()?;
         Ok((driven, surroundings.settle(instance).context("drain")?))
@@ -262,35 +314,49 @@ fn one<P: Port + Send, S: Surroundings<P>>(
         }
         Err(error) => return Err(error),
     };
-    let mut seen = surroundings.end(instance, full.is_some())?;
-    seen.samples.extend(told.samples);
-    seen.invalid = seen.invalid.or(told.invalid);
-    let counters = instance.counters() - before;
-    let touched = touched(around.shape(), phase, &counters);
-    told.measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
-    if counters.commits > 0 {
-        let overwritten = instance.overwritten_pages() * u64::from(around.shape().page_bytes);
-        told.measures
-            .push((Measure::EngineOverwrittenBytes, overwritten as f64));
-    }
+    let seen = surroundings.end(instance, full.is_some())?;
     let drain_ns = |driven: &Driven| now.saturating_sub(driven.outcome.ended).saturating_sub(proof_ns);
-    Ok(Done {
+    Ok(Piece {
         elapsed_ns: driven
             .as_ref()
             .map_or(now.saturating_sub(began), |d| d.outcome.elapsed_ns),
         drain_ns: driven.as_ref().map_or(0, drain_ns),
         driven,
-        counters: Some(counters),
-        measures: told.measures,
+        counters: instance.counters() - before,
         seen,
         full,
-        order_entry: None,
-        bulk_loads: Vec::new(),
     })
 }
 
+/// A phase that is over, from all that was seen of it.
+pub(crate) fn done<P: Port>(
+    instance: &Instance<P>,
+    around: &Around<'_>,
+    phase: &Phase,
+    piece: Piece,
+    mut measures: Vec<(Measure, f64)>,
+) -> Done {
+    let touched = touched(around.shape(), phase, &piece.counters);
+    measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
+    if piece.counters.commits > 0 {
+        let overwritten = instance.overwritten_pages() * u64::from(around.shape().page_bytes);
+        measures.push((Measure::EngineOverwrittenBytes, overwritten as f64));
+    }
+    Done {
+        elapsed_ns: piece.elapsed_ns,
+        drain_ns: piece.drain_ns,
+        driven: piece.driven,
+        counters: Some(piece.counters),
+        measures,
+        seen: piece.seen,
+        full: piece.full,
+        order_entry: None,
+        bulk_loads: Vec::new(),
+    }
+}
+
 /// The latest of the workers' clocks.
-fn clock<P: Port>(instance: &mut Instance<P>) -> u64 {
+pub(crate) fn clock<P: Port>(instance: &mut Instance<P>) -> u64 {
     instance.ports_mut().map(|port| port.now()).max().unwrap_or(0)
 }
 

@@ -90,17 +90,24 @@ impl Ledger {
 
     /// Ends a trial.
     pub fn end_trial(&mut self, trial: TrialId, at_unix_ns: u64, status: &TrialStatus) -> Result<(), LedgerError> {
-        let (word, reason) = match status {
-            TrialStatus::Running => ("running", None),
-            TrialStatus::Done => ("done", None),
-            TrialStatus::Failed(reason) => ("failed", Some(reason)),
-            TrialStatus::Interrupted => ("interrupted", None),
-        };
+        self.end_trials(&[(trial, status.clone())], at_unix_ns)
+    }
+
+    /// Ends trials that ran side by side: all of them or none, so that no block is half there after a kill.
+    pub fn end_trials(&mut self, trials: &[(TrialId, TrialStatus)], at_unix_ns: u64) -> Result<(), LedgerError> {
         self.act("end a trial", |connection| {
-            connection.execute(
-                "UPDATE trial SET ended_unix_ns = ?2, status = ?3, reason = ?4 WHERE id = ?1",
-                params![trial.0, at_unix_ns, word, reason],
-            )?;
+            for (trial, status) in trials {
+                let (word, reason) = match status {
+                    TrialStatus::Running => ("running", None),
+                    TrialStatus::Done => ("done", None),
+                    TrialStatus::Failed(reason) => ("failed", Some(reason)),
+                    TrialStatus::Interrupted => ("interrupted", None),
+                };
+                connection.execute(
+                    "UPDATE trial SET ended_unix_ns = ?2, status = ?3, reason = ?4 WHERE id = ?1",
+                    params![trial.0, at_unix_ns, word, reason],
+                )?;
+            }
             Ok(())
         })
     }

@@ -10,7 +10,7 @@ use crate::layout::{self, Layout, data_file_bytes, redo_file_bytes};
 use crate::log::Log;
 use crate::random::RandomOperation;
 use crate::recovery::{Recovery, read_control};
-use crate::scan::{ScanOperation, ScanWork};
+use crate::scan::{PausedScan, ScanOperation, ScanWork};
 use crate::shape::{Files, Settings, Shape, check};
 use crate::work::RandomWork;
 use crate::worker::Worker;
@@ -252,6 +252,26 @@ impl<P: Port> Instance<P> {
             .workers
             .iter_mut()
             .map(|w| ScanOperation::new(w, work, &users))
+            .collect())
+    }
+
+    /// Goes on with scans that were interrupted ([`ScanOperation::pause`]), one a worker in the order of the ports. Nothing may have
+    /// been written since.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn scan_on(&mut self, paused: Vec<PausedScan>) -> Result<Vec<ScanOperation<'_, P>>, PagesError> {
+        assert_eq!(
+            paused.len(),
+            self.workers.len(),
+            "each worker goes on with its own scans"
+        );
+        for worker in &mut self.workers {
+            worker.settle()?;
+        }
+        let both = self.workers.iter_mut().zip(paused);
+        Ok(both
+            .map(|(worker, paused)| ScanOperation::going_on(worker, paused))
             .collect())
     }
 

@@ -43,6 +43,6 @@ pub use page::{COLUMNS, HEADER_BYTES, PAGE_MAGIC, PageHeader, is_whole};
 pub use planted::Planted;
 pub use random::{RandomOperation, Transaction};
 pub use recovery::Recovery;
-pub use scan::{ScanOperation, ScanWork, UserScan};
+pub use scan::{PausedScan, ScanOperation, ScanWork, UserScan};
 pub use shape::{BLOCK_BYTES, Files, Settings, Shape, TornPages, check};
 pub use work::{Hotspot, RandomWork};

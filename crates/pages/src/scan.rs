@@ -130,6 +130,17 @@ struct User {
     ended: Nanos,
 }
 
+/// The scans of one worker between two stints: where they were, and what they have read.
+#[derive(Clone)]
+pub struct PausedScan {
+    degree: u32,
+    schemas: Vec<u32>,
+    upcoming: usize,
+    passes_left: Option<u32>,
+    current: Vec<Option<Current>>,
+    users: Vec<User>,
+}
+
 /// The scans of one worker.
 pub struct ScanOperation<'a, P: Port> {
     worker: &'a mut Worker<P>,
@@ -166,6 +177,46 @@ impl<'a, P: Port> ScanOperation<'a, P> {
             schemas,
             worker,
         }
+    }
+
+    /// Where the scans are, to go on later ([`crate::Instance::scan_on`]); nothing may be under way.
+    pub fn pause(self) -> PausedScan {
+        PausedScan {
+            degree: self.degree,
+            schemas: self.schemas,
+            upcoming: self.upcoming,
+            passes_left: self.passes_left,
+            current: self.current,
+            users: self.users,
+        }
+    }
+
+    /// Goes on where the scans were.
+    pub(crate) fn going_on(worker: &'a mut Worker<P>, paused: PausedScan) -> Self {
+        let sessions = paused.current.len() * paused.degree as usize;
+        ScanOperation {
+            degree: paused.degree,
+            schemas: paused.schemas,
+            upcoming: paused.upcoming,
+            passes_left: paused.passes_left,
+            current: paused.current,
+            chunks: vec![Chunk::default(); sessions],
+            users: paused.users,
+            waiting: VecDeque::with_capacity(sessions),
+            ready: Vec::with_capacity(sessions),
+            worker,
+        }
+    }
+
+    /// Whether every scan has been begun and read to its end.
+    pub fn is_through(&self) -> bool {
+        let last_pass = match self.passes_left {
+            None => self.schemas.is_empty(),
+            Some(left) => left == 0 || left == 1 && self.upcoming == self.schemas.len() || self.schemas.is_empty(),
+        };
+        let pages = self.worker.shape.pages_per_schema;
+        let rests = |current: &Option<Current>| current.is_none_or(|current| current.next_page >= pages);
+        last_pass && self.current.iter().all(rests)
     }
 
     /// Sessions of this worker: the driver starts sessions `0..sessions()`.

@@ -180,6 +180,8 @@ fn header(study: &Study) -> Keys {
         ("seed", study.seed.to_string()),
         ("io", word(&study.io)),
         ("workers", study.workers.to_string()),
+        ("schedule", word(&study.schedule)),
+        ("stint", quoted(study.stint)),
     ]
 }
 
@@ -358,6 +360,7 @@ fn model_keys(model: &Model) -> Keys {
         ("flush", quoted(model.flush)),
         ("transfer", quoted(ByteRate(model.transfer.0))),
         ("cached", quoted(model.cached)),
+        ("drift", quoted(model.drift)),
     ]
 }
 

@@ -17,6 +17,7 @@ mod slob_conf;
 mod slob_take;
 mod space;
 mod study;
+mod turns;
 mod units;
 mod written;
 mod zfs;
@@ -26,9 +27,10 @@ pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, prese
 pub use engines::*;
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};
-pub use schedule::{Block, block};
+pub use schedule::{Block, block, round};
 pub use space::zfs_room;
 pub use study::*;
+pub use turns::{Obstacle, Stints, Turns};
 pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
 

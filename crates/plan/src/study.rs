@@ -28,6 +28,10 @@ pub struct Study {
     pub io: IoMethod,
     /// Workers (threads) of the engine.
     pub workers: u32,
+    /// How the stacks of a block take turns.
+    pub schedule: Schedule,
+    /// How long a stack works at a time where they do so within a phase.
+    pub stint: Duration,
     /// LUN sets by name, in the order written.
     pub luns: Vec<LunSet>,
     /// Memory per stack: engine cache + page cache + the engine's own maps. `None`: measured, not bounded.
@@ -104,6 +108,19 @@ pub enum IoMethod {
     Ring,
     /// `pread`/`pwrite`, one at a time a worker.
     Pread,
+}
+
+/// How the stacks of a block take turns, as the study says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// What [`Study::turns`] finds fit.
+    Auto,
+    /// One after the other, each through all phases.
+    Whole,
+    /// Side by side: in each phase stint after stint, always in the same order.
+    Alternate,
+    /// The same in mirrored pairs of rounds.
+    Abba,
 }
 
 /// LUNs that serve every stack in turn.
@@ -275,6 +292,8 @@ pub struct Model {
     pub transfer: Bytes,
     /// Share of reads served by a cache above the device.
     pub cached: Share,
+    /// By which share service gets longer with each minute of the study's simulated time, on all stacks alike.
+    pub drift: Share,
 }
 
 /// A planted disadvantage.

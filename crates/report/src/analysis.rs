@@ -106,6 +106,10 @@ pub struct StudyHead {
     pub comparisons: u32,
     /// How I/O was issued.
     pub io_method: String,
+    /// How the stacks of a block took turns: "whole runs", or "abba, in stints of 1s"; `null` in files that do not say.
+    pub schedule: Option<String>,
+    /// Why so, in words.
+    pub schedule_why: Option<String>,
     /// Identity of published figures.
     pub published: Option<String>,
     /// True when a stack is a model: then nothing here was measured on a device.
@@ -334,6 +338,17 @@ impl From<stats::GoOn> for GoOn {
     }
 }
 
+impl StudyHead {
+    /// How stacks that stood side by side took turns, in a sentence or two; `None` of whole runs.
+    pub(crate) fn turns(&self) -> Option<String> {
+        let schedule = self.schedule.as_ref().filter(|schedule| schedule.contains("stints"))?;
+        Some(format!(
+            "The stacks of a block stood side by side and took turns: {schedule}. A block is one repeat all the same. What recovers at \
+             rest, as a device's cache does, did so while the others worked."
+        ))
+    }
+}
+
 impl Analysis {
     /// Derives everything from the file.
     pub fn of(ledger: &Ledger) -> Result<Analysis, ReportError> {
@@ -422,7 +437,13 @@ pub(crate) fn same_look(a: &ledger::Look, b: &ledger::Look) -> bool {
 
 fn study_head(book: &Book, ranking: &Ranking) -> StudyHead {
     let study = &book.study;
+    let fact = |key: &str| {
+        let found = book.facts.iter().find(|fact| fact.scope == "study" && fact.key == key);
+        found.map(|fact| fact.value.clone())
+    };
     StudyHead {
+        schedule: fact("schedule"),
+        schedule_why: fact("why this schedule"),
         name: study.name.clone(),
         question: study.question.clone(),
         run_id: study.run_id.clone(),

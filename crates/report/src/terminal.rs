@@ -100,6 +100,9 @@ fn question(page: &mut Page, analysis: &Analysis) {
         2,
         plain(),
     );
+    if let Some(turns) = study.turns() {
+        page.say(&turns, 2, plain());
+    }
     if study.modelled {
         page.say(
             "A device here is a model in virtual time: nothing was measured on it.",

@@ -8,6 +8,7 @@
 mod decide;
 mod design;
 mod detectable;
+mod interleave;
 mod normal;
 mod populations;
 mod saturation;
@@ -19,6 +20,7 @@ mod summary;
 pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Reason, Verdict, decide};
 pub use design::{Design, LookRule, blocks_allowed};
 pub use detectable::detectable;
+pub use interleave::{Dealing, Piece, dealt, is_reversed, mean_square_ratio, root_mean_square, without_places};
 pub use normal::{normal_quantile, normal_upper_tail};
 pub use populations::{Group, Split, two_populations};
 pub use saturation::{LoadStep, Saturation, saturation};

@@ -83,7 +83,7 @@ impl Outcome {
 }
 
 impl ClassOutcome {
-    fn add(&mut self, other: &ClassOutcome) {
+    pub(crate) fn add(&mut self, other: &ClassOutcome) {
         self.count += other.count;
         self.units += other.units;
         self.clamped += other.clamped;

@@ -26,6 +26,9 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
     if !flags.twins.is_empty() {
         return super::twins::twins(flags);
     }
+    if let Some(dir) = &flags.schedules {
+        return super::schedules::schedules(dir, flags);
+    }
     if !(flags.seconds > 0.0 && flags.seconds <= 600.0) {
         return Err(Failure::Usage(anyhow!(
             "--seconds {}: give more than 0 and at most 600",

@@ -85,6 +85,9 @@ impl Facts {
                 phases.join(", ")
             ),
         );
+        if study.stacks.len() > 1 {
+            row("schedule", schedule(study));
+        }
         row("time", self.time(study));
         let data = match (self.estimate.data_bytes, study.database.scale) {
             (Some(bytes), _) => size(bytes),
@@ -184,6 +187,7 @@ impl Facts {
             "schema": 1,
             "study": study.name,
             "blocks": self.blocks,
+            "schedule": schedule(study),
             "trials": self.blocks * self.estimate.trials_per_block,
             "comparisons": self.comparisons,
             "time_ns": self.estimate.study_ns(self.blocks),
@@ -204,6 +208,14 @@ impl Facts {
                 "why": r.why,
             })).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// How the stacks of a block take turns, and why.
+fn schedule(study: &Study) -> String {
+    match study.turns() {
+        plan::Turns::Whole { why } => format!("whole runs: {why}"),
+        plan::Turns::Stints(stints) => format!("{}: {}", stints.words(), stints.why),
     }
 }
 

@@ -16,6 +16,8 @@ mod published;
 mod quick;
 mod report;
 mod run;
+mod schedules;
+mod schedules_told;
 mod sqlite_sessions;
 mod stacks;
 mod twins;

@@ -19,7 +19,7 @@ mod zfs;
 pub(crate) use stacks::word as stack_word;
 
 use crate::error::{Findings, Span};
-use crate::study::{IoMethod, StandsFor, Study};
+use crate::study::{IoMethod, Schedule, StandsFor, Study};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::{At, WrittenStudy};
 use std::collections::BTreeMap;
@@ -51,6 +51,8 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         seed: or(&header.seed, 1, home).value,
         io: or(&header.io, IoMethod::Auto, home).value,
         workers: settle.count(&header.workers, "workers", 1, 1..=1024, home),
+        schedule: or(&header.schedule, Schedule::Auto, home).value,
+        stint: settle.stint(&header.stint, home),
         stacks: stacks::resolve(written, &luns, memory_budget, &mut settle),
         database: database::stand_in(),
         resolved: Vec::new(),
@@ -131,6 +133,21 @@ impl Settle<'_> {
                 default
             }
         }
+    }
+
+    /// How long a stack works at a time.
+    fn stint(&mut self, written: &Option<At<Duration>>, home: &Span) -> Duration {
+        let at = or(written, crate::turns::STINT, home);
+        if !crate::turns::STINTS.contains(&at.value) {
+            let (least, most) = (crate::turns::STINTS.start(), crate::turns::STINTS.end());
+            self.findings.add(
+                &at.span,
+                format!("a stint cannot last {}", at.value),
+                format!("write {least} to {most}: stint = \"{}\"", crate::turns::STINT),
+            );
+            return crate::turns::STINT;
+        }
+        at.value
     }
 
     /// A name that can stand in a table, in a path and in a terminal.

@@ -239,6 +239,14 @@ fn model(written: &WrittenModel, home: &Span, settle: &mut Settle<'_>) -> Model 
             "write the coefficient of variation, such as 0.2",
         );
     }
+    let drift = or(&written.drift, Share(0.0), home);
+    if drift.value.0 > 10.0 {
+        settle.findings.add(
+            &drift.span,
+            "`drift` is above 10",
+            "write by which share service gets longer in a minute, such as \"5%\"",
+        );
+    }
     let transfer = or(&written.transfer, ByteRate(1_000_000_000), home);
     if transfer.value.0 == 0 {
         settle.findings.add(
@@ -271,6 +279,7 @@ fn model(written: &WrittenModel, home: &Span, settle: &mut Settle<'_>) -> Model 
         flush: flush.value,
         transfer: Bytes(transfer.value.0),
         cached: cached.value,
+        drift: drift.value,
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) use value::{At, EngineWord, Numbers, Options, Overwrite, PhaseWord, S
 pub(crate) use zfs::WrittenZfs;
 
 use crate::error::{Findings, Span};
-use crate::study::{IoMethod, Scale, TornPages};
+use crate::study::{IoMethod, Scale, Schedule, TornPages};
 use crate::units::{Bytes, Duration, Share};
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -57,6 +57,8 @@ pub(crate) struct WrittenHeader {
     pub(crate) seed: Option<At<u64>>,
     pub(crate) io: Option<At<IoMethod>>,
     pub(crate) workers: Option<At<u64>>,
+    pub(crate) schedule: Option<At<Schedule>>,
+    pub(crate) stint: Option<At<Duration>>,
 }
 
 /// `[luns.NAME]`.
@@ -248,6 +250,8 @@ fn read_header(root: &mut Section<'_>, findings: &mut Findings) -> WrittenHeader
         seed: s.get("seed", findings),
         io: s.get("io", findings),
         workers: s.get("workers", findings),
+        schedule: s.get("schedule", findings),
+        stint: s.get("stint", findings),
     };
     s.finish(&[], findings);
     header

@@ -56,6 +56,7 @@ pub(crate) struct WrittenModel {
     pub(crate) flush: Option<At<Duration>>,
     pub(crate) transfer: Option<At<ByteRate>>,
     pub(crate) cached: Option<At<Share>>,
+    pub(crate) drift: Option<At<Share>>,
 }
 
 use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Server, Xfs, Zfs};
@@ -84,6 +85,7 @@ const BELONGS: &[(&str, &[StackWord])] = &[
     ("flush", &[Model]),
     ("transfer", &[Model]),
     ("cached", &[Model]),
+    ("drift", &[Model]),
     ("via", &[Zfs]),
     ("preset", &[Zfs]),
     ("vdevs", &[Zfs]),
@@ -129,6 +131,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
             flush: s.get("flush", findings),
             transfer: s.get("transfer", findings),
             cached: s.get("cached", findings),
+            drift: s.get("drift", findings),
         },
         url: s.get("url", findings),
         zfs: zfs::read(&mut s, findings),

@@ -7,7 +7,7 @@ use super::fault::FaultWord;
 use crate::device::DeviceModel;
 use crate::engines::{Company, Home, Isolation, Journal, Preset, Synchronous};
 use crate::error::Span;
-use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Redundancy, Scale, Stripe, TornPages};
+use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Redundancy, Scale, Schedule, Stripe, TornPages};
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 use crate::zfs::{RedoAs, Vdevs, ZfsPreset, ZfsWay};
 use toml::de::DeValue;
@@ -323,6 +323,8 @@ fn unknown_word(text: &str, what: &str, words: &[&str]) -> Refusal {
 }
 
 words!(IoMethod, "an I/O method", "auto" => IoMethod::Auto, "ring" => IoMethod::Ring, "pread" => IoMethod::Pread);
+words!(Schedule, "a schedule", "auto" => Schedule::Auto, "whole" => Schedule::Whole,
+    "alternate" => Schedule::Alternate, "abba" => Schedule::Abba);
 words!(Access, "a way of access", "direct" => Access::Direct, "buffered" => Access::Buffered);
 words!(Redundancy, "a redundancy",
     "external" => Redundancy::External, "normal" => Redundancy::Normal, "high" => Redundancy::High);

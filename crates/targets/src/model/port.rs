@@ -89,6 +89,17 @@ impl ModelPort {
         self.power_fails = Some(when);
     }
 
+    /// From now on service gets longer by this share with each minute on the clock: a machine that wears down.
+    pub fn drift(&mut self, share_per_minute: f64) {
+        self.device.drift_per_minute = share_per_minute;
+    }
+
+    /// Nothing is asked of the device until then. A moment that has passed is none. Nothing may be in flight.
+    pub fn rest_until(&mut self, moment: Nanos) {
+        assert!(self.events.is_empty(), "a device rests that has something to do");
+        self.clock.set(self.clock.get().max(moment));
+    }
+
     /// Whether the power has failed.
     pub fn is_off(&self) -> bool {
         self.off

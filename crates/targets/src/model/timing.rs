@@ -15,9 +15,14 @@ const CACHED_NS: u64 = 2_000;
 /// What a service time covers without extra time for the transfer.
 const FIRST_BYTES: u64 = 8192;
 
+/// Nanoseconds of a minute.
+const MINUTE_NS: f64 = 60e9;
+
 pub(super) struct Device {
     free_at: BinaryHeap<Reverse<Nanos>>,
     rng: Xoshiro256PlusPlus,
+    /// By which share service gets longer with each minute on the clock.
+    pub(super) drift_per_minute: f64,
 }
 
 pub(super) struct Served {
@@ -31,6 +36,7 @@ impl Device {
         Device {
             free_at,
             rng: Xoshiro256PlusPlus::seed_from_u64(model.seed),
+            drift_per_minute: 0.0,
         }
     }
 
@@ -54,7 +60,8 @@ impl Device {
         let transfer = (moved * 1_000_000_000)
             .checked_div(model.transfer_bytes_per_second)
             .unwrap_or(0);
-        let service = lognormal(&mut self.rng, mean as f64, model.spread) as u64 + transfer;
+        let longer = 1.0 + self.drift_per_minute * now as f64 / MINUTE_NS;
+        let service = (lognormal(&mut self.rng, mean as f64, model.spread) * longer) as u64 + transfer;
         let mut server = self.free_at.peek_mut().expect("a device has at least one server");
         let done_at = server.0.max(now) + service;
         *server = Reverse(done_at);

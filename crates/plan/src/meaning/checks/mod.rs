@@ -11,7 +11,7 @@ mod moves;
 use super::stacks::word;
 use crate::error::{Findings, Span};
 use crate::estimate;
-use crate::study::{Phase, PhaseKind, Stack, StackKind, Study};
+use crate::study::{Phase, PhaseKind, Schedule, Stack, StackKind, Study};
 use crate::units::Duration;
 use crate::written::{At, WrittenStack, WrittenStudy};
 
@@ -32,6 +32,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
         load::sessions(written, study, findings);
     }
     moves::all(written, study, findings);
+    turns(written, study, findings);
     time(written, study, findings);
 }
 
@@ -99,6 +100,16 @@ fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
             let cure = format!("write data = \"{name}\" or redo = \"{name}\" in a stack, or remove the set");
             findings.add(&set.name.span, format!("no stack uses the LUN set {name:?}"), cure);
         }
+    }
+}
+
+/// Stacks that shall take turns within a phase must be able to stand side by side.
+fn turns(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let asked = matches!(study.schedule, Schedule::Alternate | Schedule::Abba);
+    if let Some(obstacle) = crate::turns::obstacle(study).filter(|_| asked) {
+        let at = place(&written.header.schedule, &written.header.span);
+        let message = format!("the stacks cannot take turns: {}", obstacle.why);
+        findings.add(at, message, format!("{}, or write schedule = \"whole\"", obstacle.cure));
     }
 }
 
