@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const WHO: Who<'_> = Who::ZfsFuse;
 /// Longest wait for its first answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// What it writes, in its directory.
 const WORDS: &str = "zfs-fuse.log";
 /// How much of that is quoted.
