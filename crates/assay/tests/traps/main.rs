@@ -8,6 +8,7 @@
 
 #[path = "../bench/mod.rs"]
 mod bench;
+mod limited;
 mod modelled;
 mod placed;
 mod recorded;

@@ -3,6 +3,7 @@
 //! A busy neighbour makes many of these runs SUSPECT in other lines; each trap and each twin is held to its own line only.
 
 use crate::bench::is_full;
+use crate::limited::Limited;
 use crate::rig::{Rig, Running, text, tool, which};
 use crate::sheet::{Judged, STUDY, Trap, at, must_have, on};
 use ledger::{Ledger, Measure};
@@ -20,8 +21,9 @@ use std::time::{Duration, Instant};
 const DATABASE: &str =
     "[database]\ncache = \"1MiB\"\nschemas = 4\nscale = \"8MiB\"\nredo_size = \"4MiB\"\ncheckpoint = \"50ms\"\n";
 
+/// Whole runs: where stacks take turns their memory is no figure of theirs.
 fn head() -> &'static str {
-    "[study]\nname = \"trap\"\nquestion = \"Is it seen?\"\ntime_limit = \"10m\"\nblocks = 4\nseed = 5\nio = \"ring\"\n"
+    "[study]\nname = \"trap\"\nquestion = \"Is it seen?\"\ntime_limit = \"10m\"\nblocks = 4\nseed = 5\nio = \"ring\"\nschedule = \"whole\"\n"
 }
 
 fn directory(name: &str, place: &Path, more: &str) -> String {
@@ -386,61 +388,6 @@ fn moved_elsewhere() -> u64 {
     let before = read();
     std::thread::sleep(Duration::from_millis(300));
     read() - before
-}
-
-/// A control group with little processor time, removed when dropped.
-struct Limited(PathBuf);
-
-impl Limited {
-    /// A tenth of a processor; `None` where no such group can be made.
-    fn new() -> Option<Limited> {
-        let name = format!("assay-test-{}", std::process::id());
-        let old = Path::new("/sys/fs/cgroup/cpu");
-        let dir = if old.is_dir() {
-            old.join(name)
-        } else {
-            Path::new("/sys/fs/cgroup").join(name)
-        };
-        std::fs::create_dir(&dir).ok()?;
-        let made = Limited(dir);
-        let is_set = std::fs::write(made.0.join("cpu.cfs_quota_us"), "20000").is_ok()
-            || std::fs::write(made.0.join("cpu.max"), "20000 100000").is_ok();
-        is_set.then_some(made)
-    }
-
-    /// Time that it was held back so far, by the kernel's own account, read here and not by the tool.
-    fn held_back(&self) -> Duration {
-        let stat = std::fs::read_to_string(self.0.join("cpu.stat")).unwrap_or_default();
-        let field = |name: &str| {
-            stat.lines()
-                .find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
-        };
-        let micros = field("throttled_usec ").or_else(|| field("throttled_time ").map(|ns| ns / 1_000));
-        Duration::from_micros(micros.unwrap_or(0))
-    }
-
-    /// Starts the command in it.
-    fn command(&self, command: &Command) -> Command {
-        let mut inside = Command::new("sh");
-        inside.args(["-c", "echo $$ > \"$1\" && shift && exec \"$@\"", "sh"]);
-        inside
-            .arg(self.0.join("cgroup.procs"))
-            .arg(command.get_program())
-            .args(command.get_args());
-        inside
-    }
-}
-
-impl Drop for Limited {
-    fn drop(&mut self) {
-        // Its processes may take a moment to be gone.
-        for _ in 0..50 {
-            if std::fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
 }
 
 /// The run held back by a limit on its processor time.

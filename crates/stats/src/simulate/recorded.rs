@@ -190,7 +190,8 @@ mod tests {
         let design = Design::new(4, 2, 0.0);
         let alike = normal(1_203, 2, 0.03, 0.0).as_run(&design).expect("studies");
         assert_eq!(alike.false_verdicts.of, 300);
-        assert!(alike.false_verdicts.count <= 15, "{alike:?}");
+        // Four blocks spend all of the 5 %: 15 are expected, and 30 are four standard errors away.
+        assert!(alike.false_verdicts.count <= 30, "{alike:?}");
         // What one of them always has is told here, and nowhere else.
         let apart = normal(1_200, 2, 0.03, 0.3).as_run(&design).expect("studies");
         assert_eq!(apart.false_verdicts.count, 300);
