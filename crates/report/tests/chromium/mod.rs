@@ -27,6 +27,8 @@ pub(crate) struct Browser {
     last_id: u64,
     /// Events since the last page was opened.
     events: Vec<Value>,
+    /// No frame came for a picture.
+    draws_nothing: bool,
     _profile: tempfile::TempDir,
 }
 
@@ -105,6 +107,7 @@ impl Browser {
             session: None,
             last_id: 0,
             events: Vec::new(),
+            draws_nothing: false,
             _profile: profile,
         };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
@@ -119,6 +122,12 @@ impl Browser {
 
     /// One command and its answer.
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        self.call_within(method, params, PATIENCE)
+            .unwrap_or_else(|| panic!("chromium does not answer while waiting for {method}"))
+    }
+
+    /// The same with a limit of its own; `None` where no answer came.
+    fn call_within(&mut self, method: &str, params: Value, limit: Duration) -> Option<Value> {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": params });
         if let Some(session) = &self.session {
@@ -127,10 +136,10 @@ impl Browser {
         self.to.write_all(message.to_string().as_bytes()).unwrap();
         self.to.write_all(&[0]).unwrap();
         loop {
-            let mut answer = self.next(method);
+            let mut answer = self.from.recv_timeout(limit).ok()?;
             if answer["id"] == self.last_id {
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
-                return answer["result"].take();
+                return Some(answer["result"].take());
             }
             self.events.push(answer);
         }
@@ -215,13 +224,20 @@ impl Browser {
         self.events.iter().filter(is_document).count()
     }
 
-    /// A picture of the page from `top` on.
+    /// A picture of the page from `top` on, for people to look at. A browser without a screen sometimes draws no frame for one, and never
+    /// answers: then there is none, and no other of this browser is asked for. What a page shows is asked of its document, not of pictures.
     pub(crate) fn picture(&mut self, name: &str, top: u32, width: u32, height: u32) {
+        const FRAME: Duration = Duration::from_secs(20);
+        if self.draws_nothing {
+            return;
+        }
         let clip = json!({ "x": 0, "y": top, "width": width, "height": height, "scale": 1 });
-        let shot = self.call(
-            "Page.captureScreenshot",
-            json!({ "format": "png", "clip": clip, "captureBeyondViewport": true }),
-        );
+        let asked = json!({ "format": "png", "clip": clip, "captureBeyondViewport": true });
+        let Some(shot) = self.call_within("Page.captureScreenshot", asked, FRAME) else {
+            eprintln!("{name}: chromium drew no picture");
+            self.draws_nothing = true;
+            return;
+        };
         let bytes = from_base64(shot["data"].as_str().unwrap());
         assert!(bytes.len() > 5_000, "{name} is empty: {} bytes", bytes.len());
         std::fs::write(gallery().join(name), bytes).unwrap();
