@@ -1,7 +1,8 @@
 //! Rates of a file in a pool through the port: random reads and synchronous writes of 8 KiB at so many sessions.
 //!
-//! `rates DIR SESSIONS SECONDS ARC_MIB`: a pool on four files in DIR, a file of 1 GiB, filled in order. By hand, in release, beside
-//! another program on the same files' disk; each line is a mean of one run, so run both sides in turns and take medians.
+//! `rates DIR SESSIONS SECONDS ARC_MIB`: a pool on four files in DIR, a file of 1 GiB with `sync=always`, filled in order: a write is one
+//! request, and it is durable when it ends. By hand, in release, beside another program on the same files' disk
+//! (benches/zfs/versus.sh); each line is a mean of one run, so run both sides in turns and take medians.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement by hand")]
 
 use rand_core::{Rng, SeedableRng};
@@ -40,10 +41,9 @@ fn fill(port: &mut ZpoolPort, sessions: u64, random: &mut Xoshiro256PlusPlus) {
     }
 }
 
-/// Each session reads, or writes and flushes, one after the other; operations a second.
+/// Each session reads or writes, one after the other; operations a second.
 fn rate(port: &mut ZpoolPort, sessions: u64, seconds: u64, writes: bool, random: &mut Xoshiro256PlusPlus) -> f64 {
     let (began, mut ended, mut done) = (monotonic_ns(), 0u64, Vec::new());
-    let mut flushing = vec![false; sessions as usize];
     let mut place = || random.next_u64() % (BYTES / BLOCK) * BLOCK;
     let first = if writes { Op::Write } else { Op::Read };
     for session in 0..sessions {
@@ -54,12 +54,8 @@ fn rate(port: &mut ZpoolPort, sessions: u64, seconds: u64, writes: bool, random:
         port.wait(1, None, &mut done).unwrap();
         for completion in &done {
             completion.result.unwrap();
-            let session = completion.token as usize;
-            let flush = writes && !flushing[session];
-            flushing[session] = flush;
-            ended += u64::from(!flush);
-            let next = if flush { Op::Flush } else { first };
-            port.submit(request(next, place(), completion.token)).unwrap();
+            ended += 1;
+            port.submit(request(first, place(), completion.token)).unwrap();
         }
     }
     let elapsed = (monotonic_ns() - began) as f64 / 1e9;
@@ -115,7 +111,7 @@ fn main() {
         name: name.clone(),
         bytes: BYTES,
         record_bytes: BLOCK as u32,
-        properties: Vec::new(),
+        properties: vec![("sync".into(), "always".into())],
     };
     zpool.create_file(&file).unwrap();
     let mut port = zpool.open(&[name], sessions * BLOCK, sessions as usize).unwrap();

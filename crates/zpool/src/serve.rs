@@ -10,7 +10,7 @@ use crate::message::{Answer, Ask, Counted, FileName, Imported, PortShape, Tuning
 use crate::openzfs::file::File;
 use crate::openzfs::library::{Library, Opaque};
 use crate::openzfs::pool::Pool;
-use crate::openzfs::{counters, device, layout, patch};
+use crate::openzfs::{counters, device, handover, heap, layout, patch};
 use crate::serving::Serving;
 use crate::{rings, wire};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -207,6 +207,8 @@ impl Server {
         EXPORT_S.store(tuning.export_s, Ordering::Relaxed);
         let library: &'static Library = Box::leak(Box::new(Library::load()?));
         patch::replace(library, &device::ours())?;
+        patch::replace(library, &handover::ours(library)?)?;
+        patch::replace(library, &heap::ours())?;
         let nowhere = c"/nonexistent/zpool.cache".as_ptr();
         let known = library.set("zfs_arc_max", tuning.arc_max_bytes)
             && library.set("zfs_arc_min", min)

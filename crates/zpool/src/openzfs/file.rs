@@ -14,7 +14,7 @@ use crate::openzfs::layout::{
 };
 use crate::openzfs::library::{Library, Opaque, Replay};
 use crate::openzfs::names::{List, c};
-use crate::openzfs::{extents, log};
+use crate::openzfs::{extents, handover, log};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -235,8 +235,15 @@ impl File {
             return Err(Ended::Short(got));
         }
         // SAFETY: the caller's word for the memory; the dnode is held.
-        let e =
-            unsafe { (self.library.call.dmu_read_by_dnode)(self.dnode, offset, u64::from(bytes), into, READ_PREFETCH) };
+        let read = || unsafe {
+            (self.library.call.dmu_read_by_dnode)(self.dnode, offset, u64::from(bytes), into, READ_PREFETCH)
+        };
+        let is_in_one_record = offset % self.record_bytes + u64::from(bytes) <= self.record_bytes;
+        let e = if is_in_one_record {
+            handover::in_own_thread(read)
+        } else {
+            read()
+        };
         if e == 0 { Ok(()) } else { Err(Ended::Errno(e)) }
     }
 

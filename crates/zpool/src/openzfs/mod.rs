@@ -4,6 +4,8 @@ pub(crate) mod counters;
 pub(crate) mod device;
 pub(crate) mod extents;
 pub(crate) mod file;
+pub(crate) mod handover;
+pub(crate) mod heap;
 pub(crate) mod layout;
 pub(crate) mod library;
 pub(crate) mod log;
