@@ -323,21 +323,22 @@ impl Host<'_> {
         if let Some(bytes) = server_bytes {
             self.add_to_total(bytes, &mut seen.measures);
         }
+        let mut of_places = Vec::new();
         if self.mounted.is_empty() {
-            seen.measures
-                .extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
+            of_places.extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
         }
         let (of_mounted, remarks) = self.mounted.end()?;
         if let Some((_, arc)) = of_mounted.iter().find(|(measure, _)| *measure == Measure::ArcBytes) {
             // The module's cache is in no control group.
             add_to_peak(*arc, &mut seen.measures);
         }
-        seen.measures.extend(of_mounted);
+        of_places.extend(of_mounted);
         seen.remarks.extend(remarks);
         for (pool, before) in &self.pools {
-            seen.measures.extend(pooled::measures(before, &pool.count()?));
+            of_places.extend(pooled::measures(before, &pool.count()?));
         }
-        self.add_processes(&mut seen.measures);
+        of_places.extend(self.add_processes(&mut seen.measures));
+        seen.measures.extend(pooled::together(of_places));
         seen.samples = samples(&watched, &self.devices);
         let (modelled, late) = self.models.end(&delta)?;
         seen.measures.extend(modelled);
@@ -363,13 +364,15 @@ impl Host<'_> {
 }
 
 impl Host<'_> {
-    /// The memory of processes that run pools.
-    fn add_processes(&self, measures: &mut Vec<(Measure, f64)>) {
+    /// The memory of processes that run pools, which is part of the whole.
+    fn add_processes(&self, measures: &mut [(Measure, f64)]) -> Vec<(Measure, f64)> {
         let of_pools = self.pools.iter().filter_map(|(pool, _)| pooled::resident_bytes(pool));
+        let mut each = Vec::new();
         for bytes in of_pools.chain(self.mounted.processes()) {
-            measures.push((Measure::PoolProcessBytes, bytes as f64));
+            each.push((Measure::PoolProcessBytes, bytes as f64));
             self.add_to_total(bytes as f64, measures);
         }
+        each
     }
 
     /// Memory of another process of the stack's: where no group counts it with ours, it is added to the whole.

@@ -266,3 +266,37 @@ pub(crate) fn measures(before: &Counted, after: &Counted) -> Vec<(Measure, f64)>
     }
     measures
 }
+
+/// Source and target of a copy may both be pools, or a pool and a file system: what each tells is added up. Of what is a ratio, the last
+/// stands, which is the target's: there the database goes on.
+pub(crate) fn together(measures: Vec<(Measure, f64)>) -> Vec<(Measure, f64)> {
+    let mut all: Vec<(Measure, f64)> = Vec::new();
+    for (measure, value) in measures {
+        let is_ratio = matches!(
+            measure,
+            Measure::DataCompressionRatio | Measure::PoolFragmentationPercent
+        );
+        match all.iter_mut().find(|(known, _)| *known == measure) {
+            Some(known) if is_ratio => known.1 = value,
+            Some(known) => known.1 += value,
+            None => all.push((measure, value)),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_pools_of_a_copy_are_one_line_each_in_the_result() {
+        let told = together(vec![
+            (Measure::ArcHits, 3.0),
+            (Measure::DataCompressionRatio, 1.0),
+            (Measure::ArcHits, 4.0),
+            (Measure::DataCompressionRatio, 2.0),
+        ]);
+        assert_eq!(told, [(Measure::ArcHits, 7.0), (Measure::DataCompressionRatio, 2.0)]);
+    }
+}

@@ -116,6 +116,43 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
     assert!(fact("OpenZFS").is_some_and(|version| version.starts_with("2.1.")));
 }
 
+/// From a disk group, from a file system and from another pool into a pool, and on there.
+#[test]
+fn a_database_moves_to_a_pool_from_wherever_it_was() {
+    if !rig::has_openzfs() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let _turn = rig::turn();
+    let bench = Bench::new();
+    let head = STUDY.split("[[phase]]").next().unwrap();
+    let other = "[luns.other]\nfiles = { count = 1, size = \"128MiB\", dir = \".\" }\n[[stack]]\nname = \"ext4\"\nkind = \"ext4\"\n\
+                 data = \"data\"\n[database]";
+    let phases = "[[phase]]\nname = \"move\"\nkind = \"copy\"\nto = \"zfs\"\ndata = \"other\"\n\
+                  [[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 8\n";
+    bench.write("study.toml", &(head.replace("[database]", other) + phases));
+    bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
+    let ledger = Ledger::open(bench.path("out.assay")).unwrap();
+    let phases = ledger.phases().unwrap();
+    assert_eq!(phases.len(), 4 * 3 * 2);
+    assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
+    let trials = ledger.trials().unwrap();
+    let processes = |stack: &str| -> Vec<f64> {
+        let of = |id| phases.iter().find(|phase| phase.id == id && phase.run.name == "move");
+        let here = |id| of(id).is_some_and(|phase| trials.iter().any(|t| t.id == phase.run.trial && t.stack == stack));
+        let measures = ledger.measures().unwrap();
+        let wanted = measures
+            .iter()
+            .filter(|row| row.row.0 == Measure::PoolProcessBytes && here(row.phase));
+        wanted.map(|row| row.row.1).collect()
+    };
+    let (one, two) = (processes("group"), processes("zfs"));
+    assert_eq!((one.len(), two.len()), (4, 4));
+    assert!(
+        two.iter().sum::<f64>() > 1.5 * one.iter().sum::<f64>(),
+        "both pools' processes count: {one:?} {two:?}"
+    );
+}
+
 #[test]
 fn what_a_killed_run_leaves_of_openzfs_is_cleaned_up() {
     if !rig::has_openzfs() {
