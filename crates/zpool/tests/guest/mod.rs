@@ -75,8 +75,7 @@ impl Guest {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=10", PATIENCE, "qemu-system-x86_64"]);
         // Not the host's virtual machines: where they are offered and do not work, a guest hangs before its first line.
-        let plain =
-            "-machine q35,accel=tcg -cpu max -m 2048 -smp 2 -nodefaults -no-reboot -display none -serial stdio";
+        let plain = "-machine q35,accel=tcg -cpu max -m 2048 -smp 2 -nodefaults -no-reboot -display none -serial stdio";
         command.args(plain.split(' '));
         command.args(["-kernel", text(&self.prepared.join("vmlinuz")), "-initrd", text(&image)]);
         command.args(["-append", "console=ttyS0 quiet panic=1 mitigations=off nokaslr"]);
