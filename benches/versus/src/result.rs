@@ -67,11 +67,9 @@ fn study(size: Size) -> Study {
         comparisons: (size.stacks - 1) * size.phases,
         alpha: 0.05,
         io_method: "ring".into(),
-        published: None,
-        tool_version: "0".into(),
         run_id: "synthetic".into(),
         created_unix_ns: SECOND,
-        modelled: false,
+        ..Study::default()
     }
 }
 

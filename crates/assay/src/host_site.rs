@@ -430,7 +430,7 @@ fn has_pages(study: &Study) -> bool {
 /// Whether a stack stands on modelled LUNs.
 pub(crate) fn on_models(study: &Study, stack: &Stack) -> bool {
     let of = |name: &String| study.luns.iter().find(|set| set.name == *name);
-    let mut sets = stack.data.iter().chain(&stack.redo).filter_map(of);
+    let mut sets = stack.lun_sets().filter_map(of);
     sets.any(|set| set.device.is_some())
 }
 

@@ -311,13 +311,12 @@ impl LunSets {
 
     /// Those under a stack, data first.
     pub(crate) fn services_of(&self, stack: &Stack) -> Vec<&Service> {
-        let sets = stack.data.iter().chain(&stack.redo);
-        sets.filter_map(|set| self.service(set)).collect()
+        stack.lun_sets().filter_map(|set| self.service(set)).collect()
     }
 
     /// Numbers of the loop devices under a stack, data first.
     pub(crate) fn loops_of(&self, stack: &Stack) -> Vec<u32> {
-        let sets = stack.data.iter().chain(&stack.redo);
+        let sets = stack.lun_sets();
         sets.filter_map(|set| self.attached.get(set))
             .flatten()
             .copied()
@@ -363,7 +362,7 @@ impl LunSets {
 /// LUN sets of stacks, each once.
 fn sets_of<'s>(stacks: &[&'s Stack]) -> Vec<&'s String> {
     let mut sets = Vec::new();
-    for set in stacks.iter().flat_map(|stack| stack.data.iter().chain(&stack.redo)) {
+    for set in stacks.iter().flat_map(|stack| stack.lun_sets()) {
         if !sets.contains(&set) {
             sets.push(set);
         }

@@ -17,7 +17,7 @@ pub struct TrialId(pub i64);
 pub struct PhaseId(pub i64);
 
 /// The study: one a file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Study {
     /// Short name.
     pub name: String,

@@ -11,20 +11,13 @@ fn the_document_tells_the_truth() {
     let path = dir.path().join("documented.assay");
     let study = Study {
         name: "documented".into(),
-        question: String::new(),
-        text: String::new(),
         seed: 1,
         margin: 0.05,
-        time_limit_ns: 1,
         blocks_planned: 4,
         comparisons: 1,
         alpha: 0.05,
         io_method: "ring".into(),
-        published: None,
-        tool_version: "0".into(),
-        run_id: "r".into(),
-        created_unix_ns: 0,
-        modelled: false,
+        ..Study::default()
     };
     drop(Ledger::create(&path, &study).unwrap());
     let connection = rusqlite::Connection::open(&path).unwrap();

@@ -7,20 +7,14 @@ use ledger::*;
 fn study() -> Study {
     Study {
         name: "mine".into(),
-        question: String::new(),
         text: "[study]\n".into(),
         seed: 1,
         margin: 0.05,
-        time_limit_ns: 1,
         blocks_planned: 4,
         comparisons: 1,
         alpha: 0.05,
         io_method: "ring".into(),
-        published: None,
-        tool_version: "0".into(),
-        run_id: "r".into(),
-        created_unix_ns: 0,
-        modelled: false,
+        ..Study::default()
     }
 }
 

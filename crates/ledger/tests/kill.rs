@@ -16,20 +16,14 @@ const VICTIM: &str = "LEDGER_VICTIM";
 fn study() -> Study {
     Study {
         name: "killed".into(),
-        question: String::new(),
-        text: String::new(),
         seed: 1,
         margin: 0.05,
-        time_limit_ns: 1,
         blocks_planned: 4,
         comparisons: 1,
         alpha: 0.05,
         io_method: "pread".into(),
-        published: None,
-        tool_version: "0".into(),
-        run_id: "r".into(),
-        created_unix_ns: 0,
         modelled: true,
+        ..Study::default()
     }
 }
 

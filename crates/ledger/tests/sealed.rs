@@ -9,20 +9,13 @@ fn file(dir: &Path) -> (Ledger, PathBuf) {
     let path = dir.join("sealed.assay");
     let study = Study {
         name: "sealed".into(),
-        question: String::new(),
-        text: String::new(),
         seed: 1,
         margin: 0.05,
-        time_limit_ns: 1,
         blocks_planned: 4,
         comparisons: 1,
         alpha: 0.05,
         io_method: "ring".into(),
-        published: None,
-        tool_version: "0".into(),
-        run_id: "r".into(),
-        created_unix_ns: 0,
-        modelled: false,
+        ..Study::default()
     };
     let mut ledger = Ledger::create(&path, &study).unwrap();
     let setting = Setting {

@@ -161,8 +161,7 @@ fn copied_onto(study: &Study) -> impl Iterator<Item = &String> {
 
 /// LUN files in full, then the data and the redo log into them.
 fn written_bytes(study: &Study, stack: &Stack, data_bytes: Option<u64>) -> u64 {
-    let sets = [&stack.data, &stack.redo];
-    let own: BTreeSet<&String> = sets.into_iter().flatten().chain(copied_onto(study)).collect();
+    let own: BTreeSet<&String> = stack.lun_sets().chain(copied_onto(study)).collect();
     let fill = own
         .into_iter()
         .filter_map(|set| space::set_bytes(study, set))

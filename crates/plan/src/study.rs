@@ -174,6 +174,13 @@ pub struct Stack {
     pub engine: Engine,
 }
 
+impl Stack {
+    /// LUN sets that it lies on, data first.
+    pub fn lun_sets(&self) -> impl Iterator<Item = &String> {
+        self.data.iter().chain(&self.redo)
+    }
+}
+
 /// Through or around the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {

@@ -171,7 +171,7 @@ fn of_stack(study: &Study, stack: &Stack) -> Option<Obstacle> {
         ));
     }
     let modelled = |set: &String| study.luns.iter().any(|luns| luns.name == *set && luns.device.is_some());
-    if [&stack.data, &stack.redo].into_iter().flatten().any(modelled) {
+    if stack.lun_sets().any(modelled) {
         return Some(Obstacle::new(
             format!("the modelled LUNs of {name:?} recover while it rests: caches empty themselves, credit comes back"),
             "use LUNs without a model",

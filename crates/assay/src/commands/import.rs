@@ -200,19 +200,13 @@ fn study(path: &Path) -> ledger::Study {
     ledger::Study {
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         question: "What was measured elsewhere?".into(),
-        text: String::new(),
-        seed: 0,
         margin: 0.05,
-        time_limit_ns: 0,
-        blocks_planned: 0,
-        comparisons: 0,
         alpha: 0.05,
         io_method: "none".into(),
-        published: None,
         tool_version: env!("CARGO_PKG_VERSION").into(),
         run_id: format!("import-{}-{}", std::process::id(), unix_ns()),
         created_unix_ns: unix_ns(),
-        modelled: false,
+        ..ledger::Study::default()
     }
 }
 

@@ -224,20 +224,13 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let study = ledger::Study {
             name: "two".into(),
-            question: String::new(),
-            text: String::new(),
             seed: 1,
             margin: 0.05,
-            time_limit_ns: 1,
             blocks_planned: 4,
             comparisons: 1,
             alpha: 0.05,
             io_method: "ring".into(),
-            published: None,
-            tool_version: "0".into(),
-            run_id: "r".into(),
-            created_unix_ns: 0,
-            modelled: false,
+            ..ledger::Study::default()
         };
         let mut file = Ledger::create(dir.path().join("two.assay"), &study).expect("made");
         for (ordinal, name) in ["base", "other"].into_iter().enumerate() {

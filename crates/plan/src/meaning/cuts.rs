@@ -172,7 +172,7 @@ pub(super) fn check(written: &WrittenStudy, study: &Study, findings: &mut Findin
                 "write via = \"userspace\" or via = \"fuse\", whose process ends with its LUNs",
             );
         }
-        for name in stack.data.iter().chain(&stack.redo) {
+        for name in stack.lun_sets() {
             let Some(set) = study.luns.iter().find(|set| set.name == *name) else {
                 continue;
             };

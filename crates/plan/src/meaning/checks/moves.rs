@@ -143,8 +143,7 @@ impl<'s> Trial<'s> {
             findings.add(span, format!("there is no LUN set {asked:?}"), cure);
             return;
         };
-        let taken = [&self.stack.data, &self.stack.redo].into_iter().flatten();
-        if taken.into_iter().any(|own| own == asked) {
+        if self.stack.lun_sets().any(|own| own == asked) {
             let message = format!(
                 "stack {:?} lies on {asked:?} itself when this copy begins",
                 self.stack.name
