@@ -1,9 +1,10 @@
 //! Whether to believe a verdict, in one command: sets the traps, runs twins on this machine, simulates, prints the table of `assay calibrate --all`.
 //!
-//!     cargo bench -p assay --bench belief -- [--twins STUDY] [--studies N] [--dir DIR] [--json]
+//!     cargo bench -p assay --bench belief -- [--twins STUDY] [--studies N] [--dir DIR] [--fixed FILE --against FILE] [--scheduled FILE] [--json]
 //!
 //! STUDY is studies/twins.toml unless said; N, studies that are drawn a line, 200,000; DIR, where twins.assay, traps.json and the LUNs of the
-//! twins go, the current directory. Twins need root and loop devices. Prevents: figures that were put together by hand from several runs.
+//! twins go, the current directory. Twins need root and loop devices. The result files of a fixed protocol and of the procedure beside it
+//! take an hour to make (studies/fixed-protocol.toml) and are given, not made; so is what `assay calibrate --schedules DIR --json` printed. Prevents: figures that were put together by hand from several runs.
 #![allow(clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -32,10 +33,15 @@ fn asked() -> Result<Asked, String> {
             "--twins" => found.study = value()?.into(),
             "--dir" => found.dir = value()?.into(),
             "--studies" => found.flags.extend([word.clone(), value()?]),
+            "--fixed" | "--against" | "--scheduled" => {
+                let file = value()?;
+                let whole = std::fs::canonicalize(&file).map_err(|e| format!("{file}: {e}"))?;
+                found.flags.extend([word.clone(), whole.display().to_string()]);
+            }
             "--json" => found.flags.push(word),
             other => {
                 return Err(format!(
-                    "{other}: there is --twins STUDY, --studies N, --dir DIR, --json"
+                    "{other}: there is --twins STUDY, --studies N, --dir DIR, --fixed FILE --against FILE, --scheduled FILE, --json"
                 ));
             }
         }

@@ -204,12 +204,15 @@ pub(crate) struct Stacks {
 #[derive(Args, Debug)]
 #[command(group(clap::ArgGroup::new("simulated").multiple(true)))]
 pub(crate) struct Calibrate {
-    /// Whether to believe it, as one table: what --procedure gives, and --twins and --traps where they are said
+    /// Whether to believe it, as one table: what --procedure gives, and --twins, --fixed, --scheduled and --traps where they are said
     #[arg(long, group = "simulated", conflicts_with_all = ["procedure", "target"])]
     pub(crate) all: bool,
     /// What the tests wrote when they set their traps (see docs/method.md)
     #[arg(long, value_name = "FILE", requires = "all")]
     pub(crate) traps: Option<PathBuf>,
+    /// What --schedules DIR --json printed
+    #[arg(long, value_name = "FILE", requires = "all")]
+    pub(crate) scheduled: Option<PathBuf>,
     /// Simulate the verdict procedure: how often it is wrong, how often it sees a true difference
     #[arg(long, group = "simulated", conflicts_with = "twins")]
     pub(crate) procedure: bool,
@@ -217,6 +220,12 @@ pub(crate) struct Calibrate {
     /// study, say more
     #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
     pub(crate) twins: Vec<PathBuf>,
+    /// A fixed protocol that was really run, three runs a cell (see studies/fixed-protocol.toml), beside the result file of --against
+    #[arg(long, value_name = "FILE", group = "simulated", requires = "against", conflicts_with_all = ["procedure", "target"])]
+    pub(crate) fixed: Option<PathBuf>,
+    /// The same stacks in short runs (see studies/short-protocol.toml)
+    #[arg(long, value_name = "FILE", requires = "fixed")]
+    pub(crate) against: Option<PathBuf>,
     /// Which schedule tells most in a minute on the storage of this directory: whole runs, or stints in turns
     #[arg(long, value_name = "DIR", conflicts_with_all = ["simulated", "target"])]
     pub(crate) schedules: Option<PathBuf>,

@@ -35,6 +35,7 @@ mod memory;
 mod memory_checks;
 mod modelled;
 mod moves;
+mod one_thing;
 mod order_checks;
 mod order_words;
 mod orders;
@@ -42,6 +43,8 @@ mod others;
 mod over_time;
 mod page;
 mod place_checks;
+mod protocol_side;
+mod protocols;
 mod provenance;
 pub mod published;
 mod ran_out;
@@ -86,6 +89,7 @@ pub use orders::{
     Conditions, CostPerNewOrder, OrderFigures, Percentiles, STORAGE_SHARE_MIN, TransactionFigures, WaitFigures,
 };
 pub use others::NotTested;
+pub use protocols::{Agreement, FixedSays, HereSays, Protocol, Protocols, ProtocolsError, SideBySide, Took, protocols};
 pub use provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
 };

@@ -109,13 +109,7 @@ pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
         }
         dropped.extend(reason.map(|reason| DroppedBlock { block, reason }));
     }
-    let design = Design {
-        blocks: book.study.blocks_planned,
-        comparisons: book.study.comparisons.max(pairs.len() as u32),
-        margin: book.study.margin,
-        alpha: book.study.alpha,
-    };
-    let decision = stats::decide(&design, &histories);
+    let decision = stats::decide(&design(book, &pairs), &histories);
     Ok(Ranking {
         pairs,
         unranked,
@@ -123,6 +117,16 @@ pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
         decision,
         histories,
     })
+}
+
+/// What was fixed beforehand.
+pub(crate) fn design(book: &Book, pairs: &[Pair]) -> Design {
+    Design {
+        blocks: book.study.blocks_planned,
+        comparisons: book.study.comparisons.max(pairs.len() as u32),
+        margin: book.study.margin,
+        alpha: book.study.alpha,
+    }
 }
 
 fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {

@@ -17,16 +17,17 @@ mod calibrate;
 mod fixed;
 mod noise;
 mod recorded;
+mod welch;
 
 pub use calibrate::{Calibration, calibrate_procedure};
 pub use fixed::{
     FIXED_RUNS, FIXED_SECONDS, FixedProtocol, RUN_SECONDS, Scatter, TimeToVerdict, fixed_protocol, time_to_verdict,
-    welch,
 };
 pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use noise::normals;
 pub use recorded::TwinBlocks;
+pub use welch::{Welch, welch, welch_finds, welch_interval};
 
 /// A world to draw studies from.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,12 +3,14 @@
 //! Takes numbers of simulated studies, a result file of twins and what the traps gave, gives lines with their limits. Prevents: a claim
 //! about the method that stands in a document, and nowhere a command that prints it.
 
+use super::fixed::TIME_RATIO_MAX;
 use super::procedure::Simulated;
 use super::twins::{Asked, STUDIES_AS_RUN, duration};
 use super::{print, print_json};
 use crate::cli;
 use crate::exit::Failure;
 use anyhow::anyhow;
+use report::{Protocols, SideBySide};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -19,10 +21,11 @@ const LIMIT_CONFIDENCE: f64 = 0.99;
 const LIMIT_MAX: f64 = 0.055;
 /// Promised of studies on this machine's noise.
 const PROMISE: f64 = 0.05;
-/// Of the fixed protocol's time.
-const TIME_RATIO_MAX: f64 = 0.2;
 /// Minutes for which is said what can be told apart.
 const MINUTES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+
+/// The stint of `schedule = "auto"`, as a study has it unless it says otherwise.
+const USUAL_STINT_SECONDS: f64 = 1.0;
 
 /// Column in which figures end: what is owed still stands within 80.
 const FIGURE_ENDS: usize = 66;
@@ -45,6 +48,8 @@ pub(super) fn belief(flags: &cli::Calibrate) -> Result<(), Failure> {
         true => None,
         false => Some(Asked::read(flags)?),
     };
+    let fixed = super::fixed::asked(flags)?;
+    let scheduled = flags.scheduled.as_deref().map(scheduled).transpose()?;
     let simulated = Simulated::run(flags);
     let mut lines = false_when_simulated(&simulated);
     if let Some(twins) = &twins {
@@ -55,6 +60,10 @@ pub(super) fn belief(flags: &cli::Calibrate) -> Result<(), Failure> {
     if let Some(twins) = &twins {
         lines.extend(time_on_this_machine(twins));
     }
+    if let Some(fixed) = &fixed {
+        lines.extend(really_run(fixed));
+    }
+    lines.extend(scheduled.iter().flat_map(of_schedules));
     if let Some(traps) = &traps {
         lines.extend(of_traps(traps));
     }
@@ -64,10 +73,12 @@ pub(super) fn belief(flags: &cli::Calibrate) -> Result<(), Failure> {
             "table": lines.iter().map(Line::data).collect::<Vec<_>>(),
             "procedure": simulated.data(flags),
             "twins": twins.as_ref().map(|twins| twins.data(flags)),
+            "fixed": fixed.as_ref().map(super::fixed::data),
+            "schedules": scheduled,
             "traps": traps,
         }))?;
     } else {
-        print(&text(&lines, flags, twins.as_ref()))?;
+        print(&text(&lines, flags, twins.as_ref(), fixed.as_ref()))?;
     }
     let missed = lines.iter().filter(|line| line.kept == Some(false)).count();
     if missed == 0 {
@@ -225,21 +236,89 @@ fn time_on_this_machine(asked: &Asked) -> Vec<Line> {
     asked.beside.iter().map(line).collect()
 }
 
-/// What the tests wrote when they set their traps.
-fn traps(file: &Path) -> Result<Value, Failure> {
-    let bad = |why: &str| {
-        Failure::Usage(anyhow!(
-            "{}: {why}\n  give the file that the tests write: ASSAY_TRAPS=FILE cargo test -p assay --test traps",
-            file.display()
-        ))
+/// Both protocols on the same stacks: verdicts and time, then power.
+fn really_run(both: &Protocols) -> Vec<Line> {
+    let what = |one: &SideBySide| format!("{} against {}, {}", one.stack, one.base, one.phase);
+    let time = |one: &SideBySide| Line {
+        section: "Time to a verdict, of a fixed protocol's: both really run",
+        what: what(one),
+        figure: format!("{:.1} %, {}", one.time_ratio() * 100.0, one.agreement.words()),
+        owed: Some(whole(TIME_RATIO_MAX)),
+        kept: Some(super::fixed::is_kept(one)),
     };
+    let above = |ratio: f64| format!("{:.1}", (ratio - 1.0) * 100.0);
+    let power = |one: &SideBySide| Line {
+        section: "Smallest difference found by 9 of 10 (the fixed protocol's): both really run",
+        what: what(one),
+        figure: format!(
+            "{} ({}) %",
+            above(one.here.smallest_found),
+            above(one.fixed.smallest_found)
+        ),
+        owed: None,
+        kept: None,
+    };
+    let all = &both.comparisons;
+    all.iter().map(time).chain(all.iter().map(power)).collect()
+}
+
+/// JSON that another command wrote, as far as `is_whole` says that it is that; else `why` not, and what to give.
+fn written(file: &Path, is_whole: impl Fn(&Value) -> bool, why: &str, cure: &str) -> Result<Value, Failure> {
+    let bad = |why: &str| Failure::Usage(anyhow!("{}: {why}\n  {cure}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| bad(&e.to_string()))?;
     let found: Value = serde_json::from_str(&text).map_err(|e| bad(&e.to_string()))?;
-    let is_whole = COUNTS.iter().all(|name| found[*name].is_u64());
-    match is_whole && found["schema"] == 1 {
+    match found["schema"] == 1 && is_whole(&found) {
         true => Ok(found),
-        false => Err(bad("no counts of traps stand in it")),
+        false => Err(bad(why)),
     }
+}
+
+/// What the tests wrote when they set their traps.
+fn traps(file: &Path) -> Result<Value, Failure> {
+    let cure = "give the file that the tests write: ASSAY_TRAPS=FILE cargo test -p assay --test traps";
+    let is_whole = |found: &Value| COUNTS.iter().all(|name| found[*name].is_u64());
+    written(file, is_whole, "no counts of traps stand in it", cure)
+}
+
+/// What was measured of schedules.
+fn scheduled(file: &Path) -> Result<Value, Failure> {
+    let cure = "give what the measurement printed: assay calibrate --schedules DIR --json > FILE";
+    let is_whole = |found: &Value| found["schedules"].is_array() && found["best"].is_object();
+    written(file, is_whole, "no schedules stand in it", cure)
+}
+
+/// The schedule that told most in a minute, and the one that a study takes by itself where its stacks can stand side by side.
+fn of_schedules(found: &Value) -> Vec<Line> {
+    let rows = found["schedules"].as_array().map_or(&[][..], Vec::as_slice);
+    let is = |row: &Value, name: &Value, stint: f64| {
+        row["schedule"] == *name
+            && row["stint_seconds"]
+                .as_f64()
+                .is_some_and(|of| (of - stint).abs() < stint / 100.0)
+    };
+    let best = &found["best"];
+    let of_best = best["stint_seconds"].as_f64().unwrap_or(0.0);
+    let line = |row: &Value, note: &str| {
+        let gain = &row["told_per_minute_to_whole"];
+        let end = |name: &str| gain[name].as_f64();
+        let figure = match (end("middle"), end("low"), end("high")) {
+            (Some(middle), Some(low), Some(high)) => format!("{middle:.1} ({low:.1} to {high:.1})"),
+            _ => "1".to_string(),
+        };
+        let name = row["schedule"].as_str().unwrap_or_default();
+        let stint = row["stint_seconds"].as_f64().unwrap_or(0.0);
+        Line {
+            section: "Told in a minute, over what whole runs tell in one",
+            what: format!("{name}, {stint:.2} s at a time{note}"),
+            figure,
+            owed: None,
+            kept: None,
+        }
+    };
+    let usual = rows.iter().filter(|row| is(row, &json!("abba"), USUAL_STINT_SECONDS));
+    let most = rows.iter().filter(|row| is(row, &best["schedule"], of_best));
+    let most = most.map(|row| line(row, ": tells most"));
+    usual.map(|row| line(row, ": what `auto` takes")).chain(most).collect()
 }
 
 const COUNTS: [&str; 4] = ["traps_set", "traps_caught", "twins_judged", "twins_flagged"];
@@ -271,7 +350,7 @@ fn of_traps(found: &Value) -> Vec<Line> {
     ]
 }
 
-fn text(lines: &[Line], flags: &cli::Calibrate, twins: Option<&Asked>) -> String {
+fn text(lines: &[Line], flags: &cli::Calibrate, twins: Option<&Asked>, fixed: Option<&Protocols>) -> String {
     let mut text = format!("Whether to believe a verdict: {} drawn studies a line\n", flags.studies);
     if let Some(asked) = twins {
         let _ = writeln!(
@@ -284,6 +363,7 @@ fn text(lines: &[Line], flags: &cli::Calibrate, twins: Option<&Asked>) -> String
             asked.twins.stacks[1]
         );
     }
+    text.push_str(&fixed.map(super::fixed::heads).unwrap_or_default());
     let mut section = "";
     for line in lines {
         if line.section != section {

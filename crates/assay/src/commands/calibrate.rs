@@ -23,6 +23,9 @@ pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
     if flags.procedure {
         return super::procedure::procedure(flags);
     }
+    if flags.fixed.is_some() {
+        return super::fixed::fixed(flags);
+    }
     if !flags.twins.is_empty() {
         return super::twins::twins(flags);
     }

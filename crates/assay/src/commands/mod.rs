@@ -7,6 +7,7 @@ mod clean;
 mod device_service;
 mod dg;
 mod engines;
+mod fixed;
 mod import;
 mod modelled_luns;
 mod page_file;

@@ -8,10 +8,10 @@
 //! Prevents: a saving of time that was bought with verdicts that are wrong or missing, and nobody told.
 
 use super::noise::normals;
+use super::welch::welch;
 use super::{About, Noise, Rate, Rule, Scenario, simulate};
 use crate::design::Design;
-use crate::student::t_upper_tail;
-use crate::summary::{mean, sd};
+use crate::summary::mean;
 
 /// Runs of a stack in the fixed protocol.
 pub const FIXED_RUNS: u32 = 3;
@@ -150,30 +150,9 @@ pub fn fixed_protocol(run_sd: f64, true_ratio: f64, studies: u64, seed: u64) -> 
     }
 }
 
-/// Probability of a difference of means at least as large, either way, if there were none (Welch 1947): variances need not be equal. NaN for
-/// samples of fewer than two.
-pub fn welch(a: &[f64], b: &[f64]) -> f64 {
-    let part = |x: &[f64]| sd(x).powi(2) / x.len() as f64;
-    let (va, vb) = (part(a), part(b));
-    let t = (mean(a) - mean(b)).abs() / (va + vb).sqrt();
-    let share = |v: f64, x: &[f64]| v * v / (x.len() as f64 - 1.0);
-    let df = (va + vb).powi(2) / (share(va, a) + share(vb, b));
-    2.0 * t_upper_tail(t, df)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Values worked out by hand: means 2 and 4, variances 1 and 4; t = 2 / sqrt(5/3), df = (5/3)^2 / (1/18 + 16/18) = 50/17.
-    #[test]
-    fn welch_by_hand() {
-        let p = welch(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]);
-        let by_hand = 2.0 * t_upper_tail(2.0 / (5.0f64 / 3.0).sqrt(), 50.0 / 17.0);
-        assert!((p - by_hand).abs() < 1e-12, "{p} {by_hand}");
-        assert!((0.2..0.25).contains(&p), "{p}");
-        assert!(welch(&[1.0], &[2.0, 3.0]).is_nan());
-    }
 
     #[test]
     fn what_the_fixed_protocol_finds_the_procedure_finds_in_a_fifth_of_the_time() {
