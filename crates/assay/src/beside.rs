@@ -3,6 +3,7 @@
 //! Takes what the observers give around the phase, gives the ledger's measures. Prevents: a neighbour's load or a set clock that
 //! end up as the stack's own figures.
 
+use crate::grouped::Health;
 use ledger::Measure;
 use observers::{Delta, DeviceErrors, Neighbours};
 
@@ -13,22 +14,25 @@ pub(crate) struct Beside {
     servers: Vec<u32>,
     began: Neighbours,
     errors: DeviceErrors,
+    /// Reads that another copy had served by then.
+    mended: Option<u64>,
 }
 
 impl Beside {
     /// Just before the first operation. `server`: a process that works for the study and may be no child of this one.
-    pub(crate) fn begin(server: Option<u32>) -> Beside {
+    pub(crate) fn begin(server: Option<u32>, health: &Health<'_>) -> Beside {
         let servers: Vec<u32> = server.into_iter().collect();
         let began = Neighbours::read(&servers);
         Beside {
             servers,
             began,
             errors: DeviceErrors::read(),
+            mended: health().mended,
         }
     }
 
     /// What happened since; `delta` is of the same time. Also the processor time that looking cost.
-    pub(crate) fn end(self, delta: &Delta) -> (Vec<(Measure, f64)>, u64) {
+    pub(crate) fn end(self, delta: &Delta, health: &Health<'_>) -> (Vec<(Measure, f64)>, u64) {
         let now = Neighbours::read(&self.servers);
         let found = now.since(&self.began);
         let all = delta.cpu.all;
@@ -57,9 +61,10 @@ impl Beside {
         add_share(Measure::CpuThrottledPeriodsShare, found.throttled_periods_share);
         let mut add = |measure, value: Option<u64>| measures.extend(value.map(|v| (measure, v as f64)));
         let devices = delta.devices.keys().cloned().collect();
+        let counted = DeviceErrors::read().since(&self.errors, &devices);
         add(
             Measure::DeviceErrors,
-            DeviceErrors::read().since(&self.errors, &devices),
+            all_errors(counted, (self.mended, health().mended)),
         );
         add(Measure::CpuThermalThrottles, found.thermal);
         add(Measure::OthersReadBytes, found.others_read_bytes);
@@ -70,4 +75,10 @@ impl Beside {
         );
         (measures, self.began.cost_cpu_ns + now.cost_cpu_ns)
     }
+}
+
+/// Errors that devices counted, and reads that another copy served since an earlier count; `None` where nobody counts either.
+pub(crate) fn all_errors(counted: Option<u64>, (before, now): (Option<u64>, Option<u64>)) -> Option<u64> {
+    let mended = now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+    [counted, mended].into_iter().flatten().reduce(|one, other| one + other)
 }

@@ -8,8 +8,8 @@ use crate::rebalance::{Change, HowFar, Moved, Regroup};
 use crate::sizes::Sizes;
 use anyhow::{Context, anyhow};
 use diskgroup::{
-    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Step, Stripe, Uuid,
-    Verify,
+    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupInfo, GroupPort, GroupSpec, MountOptions, Redundancy, Step,
+    Stripe, Uuid, Verify,
 };
 use pages::Files;
 use plan::{Inject, Rebalance, Stack, StackKind};
@@ -295,9 +295,10 @@ impl<P: Port> Grouped<P> {
         self.group.disks().into_iter().chain(redo.unwrap_or_default()).collect()
     }
 
-    /// Disks that the group lost on the way, if any: it goes on without them as long as the copies allow.
-    pub(crate) fn lost(&self) -> Option<String> {
-        lost_of(self.members())
+    /// How the groups are.
+    pub(crate) fn condition(&self) -> Condition {
+        let infos = [Some(self.group.info()), self.redo.as_ref().map(Group::info)];
+        Condition::of(self.members(), infos.into_iter().flatten())
     }
 
     /// Closes the group in good order, after the one that lies over it. Their ports must be gone.
@@ -311,7 +312,7 @@ impl<P: Port> Grouped<P> {
 }
 
 /// Disks that a group has lost, in words.
-pub(crate) fn lost_of(disks: Vec<DiskInfo>) -> Option<String> {
+fn lost_of(disks: Vec<DiskInfo>) -> Option<String> {
     let away: Vec<String> = disks
         .into_iter()
         .filter(|disk| !disk.online || disk.failing)
@@ -359,8 +360,37 @@ fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -
     Ok(())
 }
 
-/// What a stack has lost so far, in words.
-pub(crate) type Health<'a> = dyn Fn() -> Option<String> + 'a;
+/// How what a stack stands on is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Condition {
+    /// What it has lost so far, in words: it goes on without that as long as its copies allow.
+    pub(crate) lost: Option<String>,
+    /// Reads that another copy had to serve since it was opened; `None` where nothing is kept twice.
+    pub(crate) mended: Option<u64>,
+}
+
+/// Asks for it.
+pub(crate) type Health<'a> = dyn Fn() -> Condition + 'a;
+
+impl Condition {
+    pub(crate) fn of(disks: Vec<DiskInfo>, groups: impl IntoIterator<Item = GroupInfo>) -> Condition {
+        let mirrored = |group: &GroupInfo| group.redundancy > Redundancy::External;
+        let mended = groups.into_iter().filter(mirrored).map(|group| group.rescued_reads);
+        Condition {
+            lost: lost_of(disks),
+            mended: mended.reduce(|one, other| one + other),
+        }
+    }
+
+    /// Of two stacks together.
+    pub(crate) fn with(self, other: Condition) -> Condition {
+        let mended = [self.mended, other.mended].into_iter().flatten();
+        Condition {
+            lost: self.lost.or(other.lost),
+            mended: mended.reduce(|one, other| one + other),
+        }
+    }
+}
 
 /// How often a rebalance tells how far it is.
 const TELL_NS: u64 = 250_000_000;

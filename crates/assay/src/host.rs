@@ -247,7 +247,7 @@ impl Host<'_> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.models.begin()?;
-        let beside = Beside::begin(self.clients.as_ref().and_then(Clients::server));
+        let beside = Beside::begin(self.clients.as_ref().and_then(Clients::server), self.health);
         self.began = Some((Snapshot::take(&all)?, watch, beside));
         if let Some(clients) = &mut self.clients {
             clients.start();
@@ -277,7 +277,7 @@ impl Host<'_> {
         self.mounted.sync()?;
         for place in &self.sync {
             // A device that the stack goes on without can't be synced; such a phase does not count in any case.
-            observers::syncfs(place).or_else(|error| (self.health)().map_or(Err(error), |_| Ok(())))?;
+            observers::syncfs(place).or_else(|error| (self.health)().lost.map_or(Err(error), |_| Ok(())))?;
         }
         let shared = self.sync.iter().any(|place| self.is_shared(place));
         let timeout = if shared { REST_TIMEOUT_SHARED } else { REST_TIMEOUT };
@@ -312,7 +312,7 @@ impl Host<'_> {
             Some(measures) => seen.measures.extend(measures),
             None => seen.measures.push((Measure::StackDataCopies, self.copies)),
         }
-        let (others, looking_ns) = beside.end(&delta);
+        let (others, looking_ns) = beside.end(&delta, self.health);
         seen.measures.extend(others);
         let (unlike, remark) = beside::slowest_lun(&self.data_devices, &delta);
         seen.measures.extend(unlike);
@@ -349,7 +349,7 @@ impl Host<'_> {
                 delta.lost.join(", ")
             ));
         }
-        if let Some(lost) = (self.health)() {
+        if let Some(lost) = (self.health)().lost {
             seen.notes.push(lost.clone());
             seen.invalid = Some(lost);
         }

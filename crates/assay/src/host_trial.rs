@@ -4,7 +4,7 @@
 
 use crate::ceiling::Ceiling;
 use crate::copying::{AroundCopy, Way};
-use crate::grouped::{Changing, Health, Open};
+use crate::grouped::{Changing, Condition, Health, Open};
 use crate::host::{Devices, Host};
 use crate::host_site::{HostSite, undone};
 use crate::inject;
@@ -68,7 +68,7 @@ impl Beside<'_> {
     fn nothing() -> Beside<'static> {
         Beside {
             facts: Vec::new(),
-            health: &|| None,
+            health: &Condition::default,
             regroup: None,
             pool: None,
         }
@@ -94,7 +94,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let mark = site.journal.mark();
     turn.progress
         .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
-    let sets: Vec<&String> = stack.data.iter().chain(&stack.redo).collect();
+    let sets: Vec<&String> = stack.lun_sets().collect();
     let stands = stand::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
     let first = described(site, ledger, turn, &stands)?;
     let host = site.host.clone();
@@ -221,7 +221,7 @@ impl Trial<'_> {
             (_, Some(pool)) => self.drive_pooled(ledger, stand, pool, (memory, depth), first),
             (Some(group), None) => {
                 let regroup = Changing { grouped: group, open };
-                let health = || group.lost();
+                let health = || group.condition();
                 let with = Beside {
                     facts: group.facts(),
                     health: &health,
@@ -240,7 +240,7 @@ impl Trial<'_> {
                 let ports = (0..workers)
                     .map(|_| Ok(stand.plain_port(open, sizes, memory, depth)?))
                     .collect::<anyhow::Result<Vec<_>>>()?;
-                let health = || stand.lost();
+                let health = || stand.condition();
                 let with = Beside {
                     health: &health,
                     ..Beside::nothing()
@@ -414,9 +414,9 @@ impl Trial<'_> {
         for side in sides {
             self.site.luns.warm(side)?;
         }
-        let of_group = |nth: usize| opened[nth].group.as_ref().and_then(|group| group.lost());
-        let lost = |nth: usize| of_group(nth).or_else(|| self.stands[nth].lost());
-        let health = || lost(from).or_else(|| lost(to));
+        let of_group = |nth: usize| opened[nth].group.as_ref().map(|group| group.condition());
+        let of = |nth: usize| of_group(nth).unwrap_or_default().with(self.stands[nth].condition());
+        let health = || of(from).with(of(to));
         let both = Devices::under(&[source.places(), target.places()].concat())?;
         let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
         let budget = self.site.prepared.budget;

@@ -34,7 +34,7 @@ pub(crate) fn run(
         let trials = site::begun(ledger, site.study, turns, &site.host)?;
         let driven = driven(site, ledger, (turns, &stood, &trials), stints);
         let sets: Vec<&String> = (stood.iter().flat_map(|stood| &stood.stands))
-            .flat_map(|stand| stand.stack.data.iter().chain(&stand.stack.redo))
+            .flat_map(|stand| stand.stack.lun_sets())
             .collect();
         let driven = driven.map_err(|error| site.luns.blame(error, &sets));
         site::all_ended(ledger, turns, &trials, driven)
@@ -54,7 +54,7 @@ fn built(site: &mut HostSite<'_>, ledger: &mut Ledger, turns: &[Turn<'_>]) -> an
         turn.progress
             .doing(&format!("block {} · {name} · building", turn.block.number + 1));
         let stack = &site.study.stacks[turn.stack];
-        let sets: Vec<&String> = stack.data.iter().chain(&stack.redo).collect();
+        let sets: Vec<&String> = stack.lun_sets().collect();
         let stands = stand::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
         let first = host_trial::described(site, ledger, turn, &stands)?;
         all.push(Stood { stands, first });
@@ -118,7 +118,10 @@ fn drive<P: Port + Send>(
     }
     let health: Vec<Box<Health<'_>>> = opened
         .iter()
-        .map(|opened| Box::new(move || opened.group.as_ref().and_then(|group| group.lost())) as Box<Health<'_>>)
+        .map(|opened| {
+            let of_group = move || opened.group.as_ref().map(|group| group.condition());
+            Box::new(move || of_group().unwrap_or_default()) as Box<Health<'_>>
+        })
         .collect();
     let mut sides: Vec<Box<dyn Side + '_>> = Vec::new();
     for ((trial, opened), health) in trials.iter().zip(&opened).zip(&health) {
@@ -157,54 +160,34 @@ fn one_side<'a, P: Port + Send + 'a>(
 ) -> anyhow::Result<Box<dyn Side + 'a>> {
     let (stand, sizes) = (&trial.stands[0], trial.sizes);
     let (memory, depth) = (sizes.memory_bytes(), sizes.depth(stand.built.data.len()));
-    let workers = 0..trial.site.study.workers;
     let beside = Beside {
         facts: opened.group.as_ref().map(|group| group.facts()).unwrap_or_default(),
         health,
         regroup: None,
         pool: None,
     };
+    let with = (beside, others);
     match &opened.group {
-        Some(group) if group.has_two() => {
-            let ports = workers.map(|_| group.port_of_two(open, memory, depth));
-            loaded(
-                trial,
-                ports.collect::<anyhow::Result<Vec<_>>>()?,
-                beside,
-                ledger,
-                others,
-            )
-        }
-        Some(group) => {
-            let ports = workers.map(|_| group.port(open, memory, depth));
-            loaded(
-                trial,
-                ports.collect::<anyhow::Result<Vec<_>>>()?,
-                beside,
-                ledger,
-                others,
-            )
-        }
-        None => {
-            let ports = workers.map(|_| Ok(stand.plain_port(open, sizes, memory, depth)?));
-            loaded(
-                trial,
-                ports.collect::<anyhow::Result<Vec<_>>>()?,
-                beside,
-                ledger,
-                others,
-            )
-        }
+        Some(group) if group.has_two() => loaded(trial, ledger, with, || group.port_of_two(open, memory, depth)),
+        Some(group) => loaded(trial, ledger, with, || group.port(open, memory, depth)),
+        None => loaded(
+            trial,
+            ledger,
+            with,
+            || Ok(stand.plain_port(open, sizes, memory, depth)?),
+        ),
     }
 }
 
+/// A port for each worker, and the stack loaded through them.
 fn loaded<'a, P: Port + Send + 'a>(
     trial: &'a Trial<'a>,
-    ports: Vec<P>,
-    beside: Beside<'a>,
     ledger: &mut Ledger,
-    others: usize,
+    (beside, others): (Beside<'a>, usize),
+    port: impl Fn() -> anyhow::Result<P>,
 ) -> anyhow::Result<Box<dyn Side + 'a>> {
+    let ports = (0..trial.site.study.workers).map(|_| port());
+    let ports = ports.collect::<anyhow::Result<Vec<_>>>()?;
     let (instance, host) = trial.ready(ledger, &trial.stands[0], ports, 0, beside)?;
     // This host's clock goes by itself.
     Ok(Box::new(Standing::new(

@@ -4,7 +4,7 @@
 //! and the block, gives what stands. Prevents: a copy that is favoured by better LUNs (home and copy change sides in every
 //! other block), and a copy onto what another stack left there.
 
-use crate::grouped::{self, Grouped, Open};
+use crate::grouped::{self, Condition, Grouped, Open};
 use crate::host::Devices;
 use crate::host_site::HostSite;
 use crate::laid_out::DataFiles;
@@ -374,6 +374,14 @@ impl Stand {
     /// What the stack itself has lost.
     pub(crate) fn lost(&self) -> Option<String> {
         self.built.pool.as_ref().and_then(MountedPool::lost)
+    }
+
+    /// How the stack itself is.
+    pub(crate) fn condition(&self) -> Condition {
+        Condition {
+            lost: self.lost(),
+            mended: None,
+        }
     }
 
     /// The engine names files by number; the user knows them by path.

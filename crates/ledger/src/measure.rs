@@ -188,7 +188,7 @@ measures! {
     LunSlowest, "lun.slowest", "place", "which of the data LUNs that was, in the order of their files or names, from 0";
     CpuStealNs, "cpu.steal_ns", "ns", "processor time that was wanted here and that the hypervisor gave to others, of all processors, not in cpu.busy_ns";
     CpuThrottledPeriodsShare, "cpu.throttled_periods_share", "share", "share of the periods of a limit on processor time in which it held the tool's control group back; of the group's own limit or one above it, whichever did so most";
-    DeviceErrors, "device.errors", "errors", "errors that the stack's devices counted themselves (disks of SCSI and SATA, members of the kernel's arrays, devices of btrfs); absent where none of them counts any";
+    DeviceErrors, "device.errors", "errors", "errors that the stack's devices counted themselves (disks of SCSI and SATA, members of the kernel's arrays, devices of btrfs), and reads of a mirrored disk group that another copy had to serve; absent where nobody counts any";
     OthersUnseen, "others.unseen", "processes", "other processes of the host whose reads and writes could not be looked at: they are in neither others.read_bytes nor others.write_bytes";
     LunServiceNsFellows, "lun.service_ns_fellows", "ns", "median of that over the other devices of the set";
 }

@@ -211,17 +211,17 @@ fn slow_lun(runs: &[&Seen]) -> Option<Found> {
     ))
 }
 
-/// Any one: what healed it took its time, in the run and nowhere else.
+/// Any one, found by a device or by the layer that keeps another copy: what healed it took its time, in the run and nowhere else.
 fn device_errors(runs: &[&Seen]) -> Option<Found> {
     let errors = figure(runs, |run| run.get(Measure::DeviceErrors))?;
     Some((
         "device errors",
         suspect(errors.high > 0.0),
         format!(
-            "{} counted by the stack's devices in the worst block",
+            "{} counted by the stack's devices, or mended from another copy, in the worst block",
             crate::layouts::whole(errors.high)
         ),
         "none".into(),
-        "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`): retries are slow, and what is below may be failing",
+        "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): retries are slow, and what is below may be failing",
     ))
 }

@@ -4,7 +4,7 @@
 //! one. Prevents: a figure of a second phase that finds the cache of the first (connections are made anew for each).
 
 use super::{Counted, Orders, Sql, Trial, Worked};
-use crate::grouped;
+use crate::grouped::{self, Condition};
 use crate::record::unix_ns;
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
@@ -461,10 +461,10 @@ impl Sql for Lite {
         self.devices.clone()
     }
 
-    fn lost(&self) -> Option<String> {
+    fn condition(&self) -> Condition {
         match &self.ground {
-            Ground::Group { group, .. } => grouped::lost_of(group.disks()),
-            _ => None,
+            Ground::Group { group, .. } => Condition::of(group.disks(), [group.info()]),
+            _ => Condition::default(),
         }
     }
 

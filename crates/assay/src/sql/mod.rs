@@ -13,6 +13,7 @@ mod rows;
 mod server;
 mod steps;
 
+use crate::grouped::Condition;
 use crate::host::{Devices, Host};
 use crate::host_site::HostSite;
 use crate::result_file;
@@ -106,9 +107,9 @@ pub(crate) trait Sql {
     }
     /// Where its storage can be observed.
     fn places(&self) -> Vec<PathBuf>;
-    /// What the stack has lost.
-    fn lost(&self) -> Option<String> {
-        None
+    /// How what it stands on is.
+    fn condition(&self) -> Condition {
+        Condition::default()
     }
     /// After a failure: takes away what no undo of ours does; gives in words what had to be left.
     fn give_up(&mut self) -> Option<String> {
@@ -212,7 +213,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
         stand.describe(ledger, &devices)?;
     }
-    let (lost, server) = (sql.lost(), sql.server());
+    let (lost, server) = (sql.condition().lost, sql.server());
     anyhow::ensure!(
         lost.is_none(),
         "{name}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
@@ -263,7 +264,7 @@ fn host<'a>(
     server: Option<u32>,
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
-    let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &|| None);
+    let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default);
     let host = host.with_mounted(&stand.built.pool);
     // LUNs of the data are held against each other; data and log of a database are not counted apart.
     let data = stand.data_luns(devices);

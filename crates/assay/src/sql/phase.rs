@@ -3,6 +3,7 @@
 //! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
 
 use super::{Orders, Sql, Trial, Worked, rows, scale_of, steps};
+use crate::beside::all_errors;
 use crate::drive::{self, Driven};
 use crate::host::Host;
 use crate::surroundings::Seen;
@@ -44,6 +45,7 @@ impl Acted {
 impl Work<'_> {
     pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
         sql.begin_count()?;
+        let mended = sql.condition().mended;
         host.start()?;
         let mut acted = self.act(sql)?;
         let waited_ns_most = host.waited_ns_most(acted.users())?;
@@ -55,9 +57,11 @@ impl Work<'_> {
             forget_others(&mut seen);
         }
         let counted = sql.counted()?;
-        if let Some(lost) = sql.lost() {
+        let condition = sql.condition();
+        if let Some(lost) = condition.lost {
             seen.invalid = Some(lost);
         }
+        add_mended(&mut seen, all_errors(None, (mended, condition.mended)));
         let elapsed_ns = acted.outcome.elapsed_ns;
         let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
         let storage = match &self.phase.kind {
@@ -233,6 +237,19 @@ impl Work<'_> {
             waits: rows::waits(&acted.worked)?,
             steps: rows::load_steps(&acted.worked)?,
         })
+    }
+}
+
+/// Reads that another copy served, to the errors that devices counted themselves.
+fn add_mended(seen: &mut Seen, mended: Option<u64>) {
+    let Some(mended) = mended else { return };
+    let counted = seen
+        .measures
+        .iter_mut()
+        .find(|(measure, _)| *measure == Measure::DeviceErrors);
+    match counted {
+        Some((_, errors)) => *errors += mended as f64,
+        None => seen.measures.push((Measure::DeviceErrors, mended as f64)),
     }
 }
 
