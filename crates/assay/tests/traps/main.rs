@@ -14,6 +14,7 @@ mod placed;
 mod recorded;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod served;
 mod sheet;
 
 use bench::Bench;
@@ -94,6 +95,7 @@ fn every_trap_is_caught_and_no_honest_twin_is_flagged() {
     );
     if let Some(mut rig) = Rig::new(&["mkfs.ext4"]) {
         all.extend(placed::all(&mut rig));
+        all.extend(served::all(&rig));
         eprintln!(
             "{} with those on this machine: {:.1} s",
             all.len(),

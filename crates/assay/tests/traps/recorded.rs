@@ -4,7 +4,7 @@
 
 use crate::bench::Bench;
 use crate::sheet::{At, Judged, STUDY, Trap, at, on};
-use ledger::{Ledger, Measure, NewTrial, PhaseRecord, PhaseStatus, TrialStatus};
+use ledger::{Ledger, Look, Measure, NewTrial, PhaseRecord, PhaseStatus, TrialStatus};
 use serde_json::Value;
 use std::path::Path;
 
@@ -70,6 +70,11 @@ fn of<T: Clone>(rows: &[ledger::OfPhase<T>], phase: ledger::PhaseId) -> Vec<T> {
 
 /// Tells a file again; `block` and stack of a trial can be read off what `change` is given.
 fn told(from: &Path, to: &Path, change: Change<'_>) {
+    told_with_looks(from, to, change, &[]);
+}
+
+/// The same with looks that the run is to have recorded.
+fn told_with_looks(from: &Path, to: &Path, change: Change<'_>, looks: &[Look]) {
     let old = Ledger::open(from).expect("the source");
     let mut new = Ledger::create(to, &old.study().expect("the study")).expect("a new file");
     new.settings_all(&old.settings().expect("settings")).expect("told");
@@ -109,6 +114,9 @@ fn told(from: &Path, to: &Path, change: Change<'_>) {
         }
         new.end_trial(id, trial.ended_unix_ns.unwrap_or(0), &TrialStatus::Done)
             .expect("told");
+    }
+    for look in looks {
+        new.look(look).expect("told");
     }
     let end = old.ending().expect("read").expect("it ended");
     new.finish(&end).expect("told");
@@ -305,8 +313,49 @@ fn whole_files(bench: &Bench, source: &Path, quiet: &Value) -> Vec<Judged> {
         seeds.judge((&report("seeds.assay"), STUDY), (quiet, STUDY)),
         drift.judge((&report("drift.assay"), at("base", "work")), (quiet, on("base"))),
     ];
+    all.push(left_out(bench, source, quiet));
+    all.push(resealed(bench, source));
     all.extend(edits(bench, source));
     all
+}
+
+/// A block whose runs do not count.
+fn left_out(bench: &Bench, source: &Path, quiet: &Value) -> Judged {
+    told(source, &bench.path("left-out.assay"), &|trial, record| {
+        if trial.block == 2 && trial.stack == "other" {
+            record.run.status = PhaseStatus::Invalid("the LUN was busy before it began".into());
+        }
+    });
+    let trap = Trap {
+        name: "a block that was left out",
+        objection: "you threw away the runs that you did not like",
+        line: ("dropped blocks", "suspect"),
+    };
+    let found = bench.expect(0, &["report", "left-out.assay", "--json"]).json();
+    trap.judge_alone((&found, STUDY), (quiet, STUDY))
+}
+
+/// A verdict that is not what the figures give, in a file sealed anew; the twin has the looks as they were taken.
+fn resealed(bench: &Bench, source: &Path) -> Judged {
+    let taken = Ledger::open(source).and_then(|file| file.looks()).expect("looks");
+    assert!(!taken.is_empty(), "the run recorded its looks");
+    let flattered: Vec<Look> = taken
+        .iter()
+        .map(|look| Look {
+            verdict: if look.verdict == "better" { "worse" } else { "better" }.into(),
+            ..look.clone()
+        })
+        .collect();
+    for (name, looks) in [("taken.assay", &taken), ("flattered.assay", &flattered)] {
+        told_with_looks(source, &bench.path(name), &|_, _| (), looks);
+    }
+    let report = |name: &str| -> Value { bench.expect(0, &["report", name, "--json"]).json() };
+    let trap = Trap {
+        name: "a verdict written into a file that is sealed anew",
+        objection: "the table says better, the figures do not",
+        line: ("recorded looks", "suspect"),
+    };
+    trap.judge_alone((&report("flattered.assay"), STUDY), (&report("taken.assay"), STUDY))
 }
 
 /// Result files that somebody changed, with what he did to hide it.
