@@ -3,7 +3,8 @@
 //! Takes where the tools are, and in which mount namespace they must run; gives what they say. A pool is not entered in any cache file, so
 //! that no boot and no daemon imports it by itself. Prevents: two ways that are built differently where they need not be.
 
-use super::counts::number;
+use super::counts::{ArcCounted, number};
+use super::daemon;
 use super::ways::Programs;
 use crate::error::StackError;
 use crate::tool::{Output, Tool, argument};
@@ -92,8 +93,8 @@ impl Commands {
 
     /// Makes a pool with no file system of its own mounted. Its tool refuses devices that another pool has.
     pub(crate) fn create(&self, pool: &PoolPlan, zfs: &Zfs, sync: bool, lock: &File) -> Result<(), StackError> {
-        self.zpool(create_words(pool, zfs, sync), MAKE_LIMIT, Some(lock))
-            .map(drop)
+        let made = self.zpool(create_words(pool, zfs, sync), MAKE_LIMIT, Some(lock));
+        made.map(drop).map_err(cured)
     }
 
     /// Makes a dataset, which is mounted with it.
@@ -155,6 +156,18 @@ impl Commands {
         (!said.is_empty() && said != "-").then_some(said)
     }
 
+    /// What the daemon's cache has counted; `None` while it shows nothing, and where it is the module's. By a program, which can be
+    /// killed: who reads a file of a daemon that does not answer waits for it.
+    pub(crate) fn arc(&self) -> Option<ArcCounted> {
+        self.daemon?;
+        let counters = ArcCounted::OF_DAEMON.map(|name| format!("{}/{name}", daemon::COUNTERS));
+        // With the name of the file before each value.
+        let mut args = words(&["-aH", ""]);
+        args.extend(counters);
+        let said = self.tool(Path::new("grep"), args, ASK_LIMIT).run(None).ok()?;
+        ArcCounted::of_files(&said.stdout)
+    }
+
     /// A number of a newer `zpool list`, which can be asked for exact ones.
     pub(crate) fn listed(&self, pool: &str, column: &str) -> Option<f64> {
         let args = words(&["list", "-H", "-p", "-o", column, pool]);
@@ -164,6 +177,32 @@ impl Commands {
 
 fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// With what to do about a pool that could not be made, where the tool says why.
+fn cured(error: StackError) -> StackError {
+    let StackError::Tool {
+        command,
+        status,
+        said,
+        cure,
+    } = error
+    else {
+        return error;
+    };
+    let cure = if said.contains("pool already exists") {
+        "export that pool; if a killed run left it, by `assay clean`".to_owned()
+    } else if said.contains("is part of") {
+        "name other LUNs; or export that pool, and clear its labels if nobody wants it (zpool labelclear)".to_owned()
+    } else {
+        cure
+    };
+    StackError::Tool {
+        command,
+        status,
+        said,
+        cure,
+    }
 }
 
 /// The command line that makes a pool. `sync`: whether this version has the property.

@@ -231,6 +231,16 @@ impl MountedPool {
         daemon::running(&self.dir)
     }
 
+    /// Whether its cache is the machine's, which every pool of the module has part in.
+    pub fn shares_its_cache(&self) -> bool {
+        self.way == ZfsWay::Kernel
+    }
+
+    /// Whether a dataset of it is mounted there.
+    pub fn is_mounted_at(&self, place: &Path) -> bool {
+        self.datasets.iter().any(|dataset| dataset.place == place)
+    }
+
     /// What the stack has lost: its daemon.
     pub fn lost(&self) -> Option<String> {
         if self.way == ZfsWay::Kernel || self.daemon().is_some() {
@@ -281,8 +291,16 @@ impl MountedPool {
             allocated_bytes: allocated.map(|all| all.iter().sum()),
             fragmentation_percent: percent.map(|percent| percent as u64),
             compress_ratio: ratio.and_then(|said| counts::number(&said)),
-            arc: if exact { module::arc() } else { None },
+            arc: self.arc(),
         })
+    }
+
+    /// What the cache has counted; `None` where it is not told.
+    pub fn arc(&self) -> Option<ArcCounted> {
+        match self.way {
+            ZfsWay::Kernel => module::arc(),
+            _ => self.commands().ok()?.arc(),
+        }
     }
 
     /// Ends the daemon as a host's power does. The module's pools have none to end.
@@ -351,7 +369,6 @@ impl MountedPool {
         facts.extend(commands.of_pool(pool, "failmode").map(|value| fact("failmode", value)));
         if self.way == ZfsWay::Fuse {
             facts.push(fact("zfs-fuse options", daemon::arguments(&self.zfs).join(" ")));
-            facts.push(fact("ARC counters", "not told by zfs-fuse".to_owned()));
             facts.push(fact("devices are opened", "with O_DIRECT".to_owned()));
             facts.push(fact(
                 "caches above them",

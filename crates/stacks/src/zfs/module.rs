@@ -77,5 +77,5 @@ pub(crate) fn export(pool: &str) -> io::Result<()> {
 
 /// What the machine's cache has counted; `None` where it can't be read.
 pub(crate) fn arc() -> Option<ArcCounted> {
-    ArcCounted::parse(&std::fs::read_to_string(ARC_STATS).ok()?)
+    ArcCounted::of_table(&std::fs::read_to_string(ARC_STATS).ok()?)
 }

@@ -15,7 +15,7 @@ pub(crate) const UNPACKED: &str = "ASSAY_ZFS_FUSE";
 const OF_FUSE: &[u8] = b"zfs-fuse daemon";
 const DAEMON: &str = "zfs-fuse";
 /// What the private namespace of a daemon is made and entered with.
-const NAMESPACE_TOOLS: [&str; 3] = ["unshare", "nsenter", "mount"];
+const NAMESPACE_TOOLS: [&str; 4] = ["unshare", "nsenter", "mount", "chroot"];
 
 /// One way, and whether it can be gone here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,10 @@ pub(crate) fn fuse_programs() -> Result<Programs, Obstacle> {
     }
     for name in NAMESPACE_TOOLS {
         if tool::find(name).is_none() {
-            return Err((format!("{name} not found"), "install util-linux and mount".to_owned()));
+            return Err((
+                format!("{name} not found"),
+                "install util-linux, mount and coreutils".to_owned(),
+            ));
         }
     }
     let unpacked = std::env::var_os(UNPACKED).filter(|dir| !dir.is_empty());
