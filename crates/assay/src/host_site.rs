@@ -452,7 +452,7 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
                     cure: found.cure.clone(),
                 });
             }
-            crate::zfs_ways::unable(stack).or_else(|| crate::sql::unable(stack))
+            crate::zfs_ways::unable(study, stack).or_else(|| crate::sql::unable(stack))
         })
         .collect()
 }

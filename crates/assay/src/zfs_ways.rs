@@ -126,8 +126,8 @@ fn chosen(ways: &[WayHere], zfs: &Zfs, is_sql: bool, cuts: bool) -> Option<ZfsWa
     offered.find(|way| zfs.lacks(*way).is_empty()).or(first)
 }
 
-/// Why a stack's way can't be gone here.
-pub(crate) fn unable(stack: &Stack) -> Option<Skipped> {
+/// Why a stack's way can't be gone here. A way that the study left open is known only now, and so is what it needs beside its ARC.
+pub(crate) fn unable(study: &Study, stack: &Stack) -> Option<Skipped> {
     let StackKind::Zfs(zfs) = &stack.kind else { return None };
     let Some(way) = zfs.via else {
         let ways: Vec<ZfsWay> = ZfsWay::KINDS
@@ -143,7 +143,8 @@ pub(crate) fn unable(stack: &Stack) -> Option<Skipped> {
             cure: found.cure.clone(),
         });
     }
-    let lack = zfs.lacks(way).into_iter().next()?;
+    let lack = zfs.lacks(way).into_iter().next();
+    let lack = lack.or_else(|| plan::zfs_over_budget(study, stack))?;
     Some(Skipped {
         reason: lack.why,
         cure: lack.cure,

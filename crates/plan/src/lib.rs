@@ -32,7 +32,7 @@ pub use space::zfs_room;
 pub use study::*;
 pub use turns::{Obstacle, Stints, Turns};
 pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
-pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
+pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay, over_budget as zfs_over_budget};
 
 use error::Findings;
 use std::path::Path;

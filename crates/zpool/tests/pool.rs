@@ -7,6 +7,12 @@ use rig::{Rig, block, read, write};
 use targets::{FileId, IoFault, Op, Port};
 use zpool::{FileName, Redundancy};
 
+/// Where Debian has the library.
+const INSTALLED: [&str; 2] = [
+    "/usr/lib/x86_64-linux-gnu/libzpool.so.5",
+    "/usr/lib/aarch64-linux-gnu/libzpool.so.5",
+];
+
 #[test]
 fn what_is_written_is_there_after_export_and_import() {
     let Some(rig) = Rig::new(3) else { return };
@@ -134,6 +140,16 @@ fn what_cannot_be_is_refused_with_the_cure() {
     zpool.create(&rig.spec(Redundancy::Mirror)).unwrap();
     let twice = said(zpool.create(&rig.spec(Redundancy::Mirror)).unwrap_err());
     assert!(twice.contains("in use by another process"), "{twice}");
+    // Of that name, on devices that are free.
+    let namesake = zpool::PoolSpec {
+        data: vec![rig.log.clone()],
+        ..rig.spec(Redundancy::Stripe)
+    };
+    let same = said(zpool.create(&namesake).unwrap_err());
+    assert!(
+        same.contains("a pool `assayt` is open already") && same.contains("take another name"),
+        "{same}"
+    );
     let other = rig.start();
     let locked = said(other.import("assayt", &rig.data).unwrap_err());
     assert!(locked.contains("in use by another process"), "{locked}");
@@ -152,12 +168,45 @@ fn what_cannot_be_is_refused_with_the_cure() {
     assert!(foreign.contains("belongs to pool `assayt` (exported)"), "{foreign}");
     let absent = said(other.import("nobodys", &rig.data).unwrap_err());
     assert!(absent.contains("no pool `nobodys`"), "{absent}");
-    let mut none = rig.launch.clone();
-    none.program = "/usr/bin/env".into();
-    none.arguments = vec![
-        "ASSAY_LIBZPOOL=/nonexistent/libzpool.so".into(),
+}
+
+/// The library that the process is told to take.
+fn with_library(rig: &Rig, library: &std::path::Path) -> zpool::Launch {
+    let mut launch = rig.launch.clone();
+    launch.arguments = vec![
+        format!("ASSAY_LIBZPOOL={}", library.display()).into(),
         rig.launch.program.clone().into(),
     ];
-    let missing = said(zpool::probe(&none).unwrap_err());
+    launch.program = "/usr/bin/env".into();
+    launch
+}
+
+#[test]
+fn a_library_that_is_not_there_or_of_another_version_is_refused_with_the_cure() {
+    let Some(rig) = Rig::new(1) else { return };
+    let refused = |library: &std::path::Path| {
+        let error = zpool::probe(&with_library(&rig, library)).unwrap_err();
+        error.to_string()
+    };
+    let missing = refused("/nonexistent/libzpool.so".as_ref());
     assert!(missing.contains("apt-get install libzpool5linux"), "{missing}");
+    // The library itself, but for the version that it says it is.
+    let installed = INSTALLED.iter().find(|path| std::path::Path::new(path).exists());
+    let Some(installed) = installed else {
+        eprintln!("skipped: the library is in another place than Debian's");
+        return;
+    };
+    let mut bytes = std::fs::read(installed).unwrap();
+    let marks: Vec<usize> = (0..bytes.len() - 8)
+        .filter(|at| &bytes[*at..*at + 8] == b"zfs-2.1.")
+        .collect();
+    assert!(!marks.is_empty(), "{installed} does not say its version");
+    marks.iter().for_each(|at| bytes[at + 6] = b'2');
+    let newer = rig.log.with_file_name("libzpool.so");
+    std::fs::write(&newer, bytes).unwrap();
+    let other = refused(&newer);
+    assert!(
+        other.contains("is OpenZFS 2.2.") && other.contains("install OpenZFS 2.1"),
+        "{other}"
+    );
 }

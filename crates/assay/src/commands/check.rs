@@ -45,7 +45,7 @@ impl Facts {
             let kind = crate::site::kind_word(&stack.kind);
             if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
-            } else if let Some(no) = zfs_ways::unable(stack).or_else(|| crate::sql::unable(stack)) {
+            } else if let Some(no) = zfs_ways::unable(study, stack).or_else(|| crate::sql::unable(stack)) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
             }
         }

@@ -3,19 +3,16 @@
 //! Prevents: a property that the chosen way ignores, and a cache that is larger than the memory it is to be taken from.
 
 use super::{MIB, Settle, or};
-use crate::engines::Engine;
 use crate::error::{Findings, Span};
 use crate::study::{Stack, Study};
 use crate::units::Bytes;
 use crate::written::{At, WrittenStack, WrittenZfs};
-use crate::zfs::{RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use crate::zfs::{RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay, over_budget};
 
 /// The least maximum of the cache that OpenZFS takes, and the least minimum.
 const ARC_LEAST: u64 = 64 * MIB;
 const ARC_MIN_LEAST: u64 = 33 * MIB;
 const ARC_USUAL: u64 = 256 * MIB;
-/// What the process of zfs-fuse holds beside its ARC: 120 to 140 MiB seen under load, whatever the ARC.
-const FUSE_BESIDE_ARC: u64 = 128 * MIB;
 
 /// Values of properties that OpenZFS 2.1 has.
 const COMPRESSIONS: &[&str] = &[
@@ -176,29 +173,8 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
 /// Cache and ARC must fit into the memory together; a mirror and a raidz need LUNs.
 pub(super) fn fits(w: &WrittenStack, stack: &Stack, zfs: &Zfs, study: &Study, luns: usize, findings: &mut Findings) {
     let span = |at: Option<&Span>| at.unwrap_or(&w.span).clone();
-    let cache = match &stack.engine {
-        Engine::Pages => study.database.cache,
-        Engine::Postgres(postgres) => postgres.cache,
-        Engine::Sqlite(sqlite) => sqlite.cache,
-    };
-    let beside = Bytes(if zfs.via == Some(ZfsWay::Fuse) {
-        FUSE_BESIDE_ARC
-    } else {
-        0
-    });
-    if let Some(budget) = study.memory_budget
-        && zfs.arc_max.0 + beside.0 + cache.0 >= budget.0
-    {
-        let process = match beside.0 {
-            0 => String::new(),
-            _ => format!(", {beside} that zfs-fuse holds beside it"),
-        };
-        let message = format!(
-            "an ARC of {}{process} and a database cache of {cache} do not fit into a memory budget of {budget}",
-            zfs.arc_max
-        );
-        let cure = "lower `arc_max` or `database.cache`, or raise `memory.budget`";
-        findings.add(&span(w.zfs.arc_max.as_ref().map(|at| &at.span)), message, cure);
+    if let Some(lack) = over_budget(study, stack) {
+        findings.add(&span(w.zfs.arc_max.as_ref().map(|at| &at.span)), lack.why, lack.cure);
     }
     if zfs.vdevs != Vdevs::Stripe && luns < 2 {
         let cure = "give the LUN set count = 2 or more, or write vdevs = \"stripe\"";
