@@ -9,14 +9,13 @@ use crate::device_models::{DeviceModels, ModelledSet};
 use crate::grouped::Health;
 use crate::host_sides::Side;
 use crate::laid_out::DataFiles;
-use crate::mounted::Mounted;
-use crate::pooled;
+use crate::pools::Pools;
 use crate::surroundings::{Seen, Surroundings};
 use anyhow::Context;
 use ledger::{FileLayout, Measure, Sample};
 use observers::{Backing, Delta, Lineage, Snapshot, Watch, Watched};
 use pages::Instance;
-use stacks::MountedPool;
+use stacks::{MountedPool, PoolCounted};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -116,10 +115,8 @@ pub(crate) struct Host<'a> {
     faults: DeviceFaults,
     /// Nearest devices of the data, to be held against each other.
     data_devices: Vec<String>,
-    /// Processes that run pools of the stack, with what they had counted before the phase.
-    pools: Vec<(&'a Zpool, Counted)>,
-    /// Pools of the stack whose files are on mounts.
-    mounted: Mounted,
+    /// Pools of the stack.
+    pools: Pools<'a>,
 }
 
 impl<'a> Host<'a> {
@@ -145,8 +142,7 @@ impl<'a> Host<'a> {
             models: DeviceModels::new(Vec::new()),
             faults: DeviceFaults::default(),
             data_devices: Vec::new(),
-            pools: Vec::new(),
-            mounted: Mounted::default(),
+            pools: Pools::default(),
         }
     }
 
@@ -165,13 +161,14 @@ impl<'a> Host<'a> {
 
     /// Counts what these pools do, and ends a phase only when they have written it.
     pub(crate) fn with_pools(mut self, pools: impl IntoIterator<Item = &'a Zpool>) -> Host<'a> {
-        self.pools = pools.into_iter().map(|pool| (pool, Counted::default())).collect();
+        self.pools.pooled = pools.into_iter().map(|pool| (pool, Counted::default())).collect();
         self
     }
 
     /// The same of pools whose files are on mounts.
     pub(crate) fn with_mounted<'p>(mut self, pools: impl IntoIterator<Item = &'p MountedPool>) -> Host<'a> {
-        self.mounted = Mounted::new(pools);
+        let pools = pools.into_iter();
+        self.pools.mounted = pools.map(|pool| (pool.clone(), PoolCounted::default())).collect();
         self
     }
 
@@ -240,10 +237,7 @@ impl<P: Port> Surroundings<P> for Host<'_> {
 impl Host<'_> {
     /// Just before the first request.
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
-        for (pool, before) in &mut self.pools {
-            *before = pool.count()?;
-        }
-        self.mounted.begin()?;
+        self.pools.begin()?;
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.models.begin()?;
@@ -271,10 +265,7 @@ impl Host<'_> {
 
     /// Syncs and waits for rest; gives the time that was spent only on proving it.
     pub(crate) fn rest(&mut self) -> anyhow::Result<u64> {
-        for (pool, _) in &self.pools {
-            pool.sync()?;
-        }
-        self.mounted.sync()?;
+        self.pools.sync()?;
         for place in &self.sync {
             // A device that the stack goes on without can't be synced; such a phase does not count in any case.
             observers::syncfs(place).or_else(|error| (self.health)().lost.map_or(Err(error), |_| Ok(())))?;
@@ -323,22 +314,7 @@ impl Host<'_> {
         if let Some(bytes) = server_bytes {
             self.add_to_total(bytes, &mut seen.measures);
         }
-        let mut of_places = Vec::new();
-        if self.mounted.is_empty() {
-            of_places.extend(used_bytes(&self.mounts).map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
-        }
-        let (of_mounted, remarks) = self.mounted.end()?;
-        if let Some((_, arc)) = of_mounted.iter().find(|(measure, _)| *measure == Measure::ArcBytes) {
-            // The module's cache is in no control group.
-            add_to_peak(*arc, &mut seen.measures);
-        }
-        of_places.extend(of_mounted);
-        seen.remarks.extend(remarks);
-        for (pool, before) in &self.pools {
-            of_places.extend(pooled::measures(before, &pool.count()?));
-        }
-        of_places.extend(self.add_processes(&mut seen.measures));
-        seen.measures.extend(pooled::together(of_places));
+        self.add_pools(&mut seen)?;
         seen.samples = samples(&watched, &self.devices);
         let (modelled, late) = self.models.end(&delta)?;
         seen.measures.extend(modelled);
@@ -364,15 +340,23 @@ impl Host<'_> {
 }
 
 impl Host<'_> {
-    /// The memory of processes that run pools, which is part of the whole.
-    fn add_processes(&self, measures: &mut [(Measure, f64)]) -> Vec<(Measure, f64)> {
-        let of_pools = self.pools.iter().filter_map(|(pool, _)| pooled::resident_bytes(pool));
-        let mut each = Vec::new();
-        for bytes in of_pools.chain(self.mounted.processes()) {
-            each.push((Measure::PoolProcessBytes, bytes as f64));
-            self.add_to_total(bytes as f64, measures);
+    /// What the pools did, their memory, and what is in use of the LUNs.
+    fn add_pools(&self, seen: &mut Seen) -> anyhow::Result<()> {
+        let did = self.pools.end()?;
+        let mounts = self.mounts.iter().filter(|mount| !self.pools.are_mounted_at(mount));
+        let used: Option<Vec<u64>> = mounts.map(|mount| used_bytes(mount)).chain(did.used_bytes).collect();
+        let used = used
+            .filter(|parts| !parts.is_empty())
+            .map(|parts| parts.iter().sum::<u64>());
+        seen.measures
+            .extend(used.map(|bytes| (Measure::LunUsedBytes, bytes as f64)));
+        seen.measures.extend(did.measures);
+        seen.remarks.extend(did.remarks);
+        add_to_peak(did.machine_cache_bytes as f64, &mut seen.measures);
+        for bytes in did.processes {
+            self.add_to_total(bytes as f64, &mut seen.measures);
         }
-        each
+        Ok(())
     }
 
     /// Memory of another process of the stack's: where no group counts it with ours, it is added to the whole.
@@ -444,14 +428,10 @@ fn waited_ms_most(devices: impl Iterator<Item = (u64, u64)>, users: u32) -> u64 
     requests.min(busy.saturating_mul(u64::from(users)))
 }
 
-/// Bytes in use on the stack's own file systems.
-fn used_bytes(mounts: &[PathBuf]) -> Option<u64> {
-    let used = mounts.iter().map(|mount| {
-        let stat = rustix::fs::statvfs(mount).ok()?;
-        Some((stat.f_blocks - stat.f_bfree) * stat.f_frsize)
-    });
-    let used: Vec<u64> = used.collect::<Option<Vec<u64>>>()?;
-    (!used.is_empty()).then(|| used.iter().sum())
+/// Bytes in use on a file system.
+fn used_bytes(mount: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(mount).ok()?;
+    Some((stat.f_blocks - stat.f_bfree) * stat.f_frsize)
 }
 
 /// Processors, pressure, and what observing cost.

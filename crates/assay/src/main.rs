@@ -2,6 +2,7 @@
 
 mod acknowledged;
 mod ageing;
+mod arc_counts;
 mod beside;
 mod ceiling;
 mod cli;
@@ -25,8 +26,8 @@ mod laid_out;
 mod lun_power;
 mod lun_sets;
 mod modelled;
-mod mounted;
 mod pooled;
+mod pools;
 mod power_cut;
 mod progress;
 mod rebalance;

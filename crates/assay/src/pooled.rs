@@ -227,29 +227,15 @@ pub(crate) fn resident_bytes(zpool: &Zpool) -> Option<u64> {
     observers::family_memory(zpool.pid())
 }
 
-/// What a phase did to the cache, the logs and the pools.
+/// What a phase did to the logs and the pools.
 pub(crate) fn measures(before: &Counted, after: &Counted) -> Vec<(Measure, f64)> {
     let mut measures = Vec::new();
-    if let (Some(old), Some(new)) = (before.arc, after.arc) {
-        let since = |of: fn(&zpool::ArcCounts) -> u64| of(&new).saturating_sub(of(&old)) as f64;
-        measures.extend([
-            (Measure::ArcBytes, new.size_bytes as f64),
-            (Measure::ArcMaxBytes, new.max_bytes as f64),
-            (Measure::ArcHits, since(|arc| arc.hits)),
-            (Measure::ArcMisses, since(|arc| arc.misses)),
-            (Measure::ArcDataHits, since(|arc| arc.demand_data_hits)),
-            (Measure::ArcDataMisses, since(|arc| arc.demand_data_misses)),
-            (Measure::ArcEvictedBytes, since(|arc| arc.evicted_bytes)),
-        ]);
-    }
     let zil = |name: &str| after.zil(name).saturating_sub(before.zil(name)) as f64;
     measures.push((Measure::ZilCommits, zil("zil_commit_count")));
     let bytes = zil("zil_itx_metaslab_normal_bytes") + zil("zil_itx_metaslab_slog_bytes");
     measures.push((Measure::ZilBytes, bytes));
     let txg = |counted: &Counted| counted.pools.iter().map(|pool| pool.synced_txg).sum::<u64>();
     measures.push((Measure::TxgsSynced, txg(after).saturating_sub(txg(before)) as f64));
-    let used: u64 = after.pools.iter().map(|pool| pool.allocated_bytes).sum();
-    measures.push((Measure::LunUsedBytes, used as f64));
     let data = |file: &&zpool::FileCounts| file.name.ends_with(&format!("/{DATA}"));
     if let Some(file) = after.files.iter().find(data) {
         measures.push((
@@ -265,38 +251,4 @@ pub(crate) fn measures(before: &Counted, after: &Counted) -> Vec<(Measure, f64)>
         }
     }
     measures
-}
-
-/// Source and target of a copy may both be pools, or a pool and a file system: what each tells is added up. Of what is a ratio, the last
-/// stands, which is the target's: there the database goes on.
-pub(crate) fn together(measures: Vec<(Measure, f64)>) -> Vec<(Measure, f64)> {
-    let mut all: Vec<(Measure, f64)> = Vec::new();
-    for (measure, value) in measures {
-        let is_ratio = matches!(
-            measure,
-            Measure::DataCompressionRatio | Measure::PoolFragmentationPercent
-        );
-        match all.iter_mut().find(|(known, _)| *known == measure) {
-            Some(known) if is_ratio => known.1 = value,
-            Some(known) => known.1 += value,
-            None => all.push((measure, value)),
-        }
-    }
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_pools_of_a_copy_are_one_line_each_in_the_result() {
-        let told = together(vec![
-            (Measure::ArcHits, 3.0),
-            (Measure::DataCompressionRatio, 1.0),
-            (Measure::ArcHits, 4.0),
-            (Measure::DataCompressionRatio, 2.0),
-        ]);
-        assert_eq!(told, [(Measure::ArcHits, 7.0), (Measure::DataCompressionRatio, 2.0)]);
-    }
 }

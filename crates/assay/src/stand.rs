@@ -20,7 +20,7 @@ use plan::{CopyTarget, PhaseKind, Stack, Study};
 use stacks::{Built, MountedPool, Place};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use targets::{Access, FileId, OpenSpec, Port, TargetError, Way};
+use targets::{Access, FileId, Granted, OpenSpec, Port, TargetError, Way};
 use zpool::ZpoolPort;
 
 /// A stack that stands, before the engine has opened anything on it.
@@ -261,13 +261,33 @@ impl Stand {
         }
         let probe = self.directory()?.join("assay.probe");
         std::fs::write(&probe, vec![0; 64 << 10]).with_context(|| format!("write {}", probe.display()))?;
-        let granted = targets::observe(&probe, self.access());
+        let granted = self.observed(&probe);
         std::fs::remove_file(&probe).with_context(|| format!("remove {}", probe.display()))?;
-        let granted = granted?;
-        Ok(vec![
+        let (granted, arc) = granted?;
+        let mut facts = vec![
             ("data reads go".to_string(), way_word(granted.reads).to_string()),
             ("data writes go".to_string(), way_word(granted.writes).to_string()),
-        ])
+        ];
+        facts.extend(arc.map(|way| ("data reads and the ARC".to_string(), way.to_string())));
+        Ok(facts)
+    }
+
+    /// What the kernel really gives on a place; and of a file on a pool whether the ARC counted its reads. Every ZFS accepts `O_DIRECT`,
+    /// and OpenZFS goes around its ARC for it from 2.3 on.
+    fn observed(&self, place: &Path) -> anyhow::Result<(Granted, Option<&'static str>)> {
+        let Some(pool) = &self.built.pool else {
+            return Ok((targets::observe(place, self.access())?, None));
+        };
+        // What is dirty is read where it waits.
+        pool.sync()?;
+        let accesses = || pool.arc().map(|arc| arc.data_hits + arc.data_misses);
+        let before = accesses();
+        let granted = targets::observe(place, self.access())?;
+        let way = before.zip(accesses()).map(|(before, after)| match after > before {
+            true => "through it",
+            false => "not counted by it",
+        });
+        Ok((granted, way))
     }
 
     /// Copies that the stack keeps of the data by its own redundancy.
@@ -317,7 +337,8 @@ impl Stand {
         let data = of(&self.built.data[0], 0);
         let redo = of(&self.built.redo, self.built.devices.len() - redo_disks);
         for (role, place) in [("data", data), ("redo", redo)] {
-            let granted = targets::observe(&place, self.access())?;
+            let (granted, arc) = self.observed(&place)?;
+            facts.extend(arc.map(|way| (format!("{role} reads and the ARC"), way.to_string())));
             facts.push((format!("{role} reads go"), way_word(granted.reads).to_string()));
             facts.push((format!("{role} writes go"), way_word(granted.writes).to_string()));
             if let Some(bytes) = granted.alignment {

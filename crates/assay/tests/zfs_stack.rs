@@ -55,6 +55,28 @@ kind = "scan"
 users = 8
 "#;
 
+/// The server of a pool in the middle of something.
+fn server_at_work(run: u32) -> String {
+    let began = Instant::now();
+    loop {
+        // In a directory of its own works the pool's; the one that only asks for the library is not journalled, for it holds nothing.
+        let serving = |pid: &String| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let place = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("serve-openzfs") && place.to_string_lossy().ends_with(".openzfs")
+        };
+        if let Some(pid) = servers(run).into_iter().find(serving) {
+            std::thread::sleep(Duration::from_millis(500));
+            return pid;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(90),
+            "no process of OpenZFS was started"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Processes of this program's server.
 fn servers(of: u32) -> Vec<String> {
     let children = format!("/proc/{of}/task/{of}/children");
@@ -169,25 +191,7 @@ fn what_a_killed_run_leaves_of_openzfs_is_cleaned_up() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let began = Instant::now();
-    let server = loop {
-        // In a directory of its own works the pool's; the one that only asks for the library is not journalled, for it holds nothing.
-        let serving = |pid: &String| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let place = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
-            String::from_utf8_lossy(&line).contains("serve-openzfs") && place.to_string_lossy().ends_with(".openzfs")
-        };
-        if let Some(pid) = servers(run.id()).into_iter().find(serving) {
-            // In the middle of something.
-            std::thread::sleep(Duration::from_millis(500));
-            break pid;
-        }
-        assert!(
-            began.elapsed() < Duration::from_secs(90),
-            "no process of OpenZFS was started"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let server = server_at_work(run.id());
     // As one that waits for a device: it does not see that its run has gone.
     let signal = |how: &str| {
         let sent = Command::new("kill").args([how, &server]).status().unwrap();
@@ -201,5 +205,26 @@ fn what_a_killed_run_leaves_of_openzfs_is_cleaned_up() {
     assert!(
         std::fs::read_link(format!("/proc/{server}/cwd")).is_err(),
         "process {server} outlives the clean-up"
+    );
+}
+
+#[test]
+fn a_process_that_dies_in_a_phase_is_named_and_nothing_is_left_of_it() {
+    if !rig::has_openzfs() {
+        return;
+    }
+    let _turn = rig::turn();
+    let bench = Bench::new();
+    bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
+    let run = bench::Running::start(bench.command(&["run", "study.toml", "--quiet", "-o", "out.assay"]));
+    let server = server_at_work(run.pid());
+    let killed = Command::new("kill").args(["-KILL", &server]).status().unwrap();
+    assert!(killed.success());
+    let ran = run.wait();
+    assert_ne!(ran.code(), 0, "{ran}");
+    assert!(ran.stderr.contains("the process that runs OpenZFS has ended"), "{ran}");
+    assert_eq!(
+        bench.left_behind(&["study.toml", "out.assay"]),
+        Vec::<std::path::PathBuf>::new()
     );
 }

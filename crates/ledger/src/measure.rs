@@ -169,6 +169,7 @@ measures! {
     ArcMisses, "arc.misses", "accesses", "accesses of all kinds that the adaptive replacement cache had not";
     ArcDataHits, "arc.data_hits", "accesses", "accesses to data asked for that the adaptive replacement cache had";
     ArcDataMisses, "arc.data_misses", "accesses", "accesses to data asked for that the adaptive replacement cache had not";
+    ArcAheadMisses, "arc.data_ahead_misses", "accesses", "accesses of read-ahead to data that the adaptive replacement cache had not: a data hit on what they fetched is a read of the devices";
     ArcEvictedBytes, "arc.evicted_bytes", "bytes", "bytes that the adaptive replacement cache threw out";
     ZilCommits, "zil.commits", "commits", "commits of OpenZFS's intent logs";
     ZilBytes, "zil.bytes", "bytes", "bytes of records written to OpenZFS's intent logs";

@@ -115,8 +115,12 @@ impl At<'_> {
             }
             _ => direction.origin.word().to_string(),
         };
+        let arc = provenance.arc_share.filter(|_| by_cache);
+        let arc = arc.map_or(String::new(), |share| {
+            format!(", ARC: {} of the accesses", percent(share))
+        });
         let figure = format!(
-            "reads: {}, writes: {}",
+            "reads: {}, writes: {}{arc}",
             share(provenance.reads),
             share(provenance.writes)
         );

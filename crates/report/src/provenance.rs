@@ -22,6 +22,8 @@ pub const ASKED_BYTES_MIN: f64 = 1024.0 * 1024.0;
 /// A direction with less than this share of all bytes of the phase does not decide what the phase is.
 pub const ASKED_SHARE_MIN: f64 = 0.01;
 
+const READS: &str = "reads";
+
 /// Where the bytes of one direction came from or went to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -74,6 +76,9 @@ pub struct Provenance {
     pub reads: Direction,
     /// Writes, redo included, after the drain.
     pub writes: Direction,
+    /// Share of the accesses to data that the adaptive replacement cache of a ZFS served without its devices: hits less what read-ahead
+    /// had to fetch; `None` where that was not counted.
+    pub arc_share: Option<f64>,
 }
 
 impl Provenance {
@@ -101,7 +106,15 @@ impl Provenance {
             near_bytes: near,
             low_bytes: low,
         };
+        let [hits, misses, ahead] =
+            [Measure::ArcDataHits, Measure::ArcDataMisses, Measure::ArcAheadMisses].map(|of| total(&[of]));
+        let accesses = hits
+            .zip(misses)
+            .map(|(hits, misses)| hits + misses)
+            .filter(|all| *all > 0.0);
+        let served = hits.zip(ahead).map(|(hits, ahead)| (hits - ahead).max(0.0));
         Provenance {
+            arc_share: served.zip(accesses).map(|(served, all)| served / all),
             reads: direction(read, total(&[Measure::NearReadBytes]), total(&[Measure::LowReadBytes])),
             writes: direction(
                 written,
@@ -114,7 +127,7 @@ impl Provenance {
     /// `None` when the phase may be ranked, else why not: as a storage result, or, where `cached_counts`, as what a stack makes of its
     /// storage and its memory.
     pub(crate) fn objection(&self, cached_counts: bool) -> Option<String> {
-        let directions = [("reads", self.reads), ("writes", self.writes)];
+        let directions = [(READS, self.reads), ("writes", self.writes)];
         for (name, direction) in directions {
             match direction.origin {
                 Origin::Device | Origin::None | Origin::Untold => {}
@@ -122,14 +135,16 @@ impl Provenance {
                 Origin::Unknown => return Some(format!("no device is visible below its {name}")),
                 Origin::Cache => {
                     return Some(format!(
-                        "its {name} were served by a cache ({})",
-                        direction.share_words()
+                        "its {name} were served by a cache ({}{})",
+                        direction.share_words(),
+                        self.arc_words(name)
                     ));
                 }
                 Origin::Mixed => {
                     return Some(format!(
-                        "its {name} were served partly by a cache ({})",
-                        direction.share_words()
+                        "its {name} were served partly by a cache ({}{})",
+                        direction.share_words(),
+                        self.arc_words(name)
                     ));
                 }
             }
@@ -139,6 +154,14 @@ impl Provenance {
             .iter()
             .all(|(_, direction)| nothing.contains(&direction.origin));
         idle.then(|| "it asked storage for next to nothing".to_string())
+    }
+
+    /// Which cache it was, if it is known; what is written waits in it too, but is no hit.
+    fn arc_words(&self, name: &str) -> String {
+        match self.arc_share.filter(|_| name == READS) {
+            Some(share) => format!("; the ARC served {:.0} % of the accesses to data", share * 100.0),
+            None => String::new(),
+        }
     }
 }
 

@@ -127,6 +127,38 @@ fn a_cached_stack_is_shown_and_not_ranked() {
     );
 }
 
+/// A ZFS counts what its cache served, so the cache has a name; what read-ahead fetched a moment before was served by the devices.
+#[test]
+fn reads_that_an_arc_served_are_said_to_be_its() {
+    let reason = |hits: f64, ahead: f64| {
+        let mut cached = actor("pool", 5.0);
+        cached.device = Some(0.02);
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), cached]);
+        for (measure, value) in [
+            (Measure::ArcDataHits, hits),
+            (Measure::ArcDataMisses, 2000.0),
+            (Measure::ArcAheadMisses, ahead),
+        ] {
+            scene.extra_of.push(("pool".into(), measure, value));
+        }
+        let analysis = scene.film().analysis();
+        let found = analysis.unranked.iter().find(|one| one.stack == "pool");
+        let share = analysis.phases[0].cells[2].provenance.arc_share;
+        assert_eq!(
+            analysis.phases[0].cells[0].provenance.arc_share, None,
+            "ext4 has no ARC"
+        );
+        (found.expect("not ranked").reason.clone(), share)
+    };
+    let (said, share) = reason(98_000.0, 0.0);
+    assert_eq!(share, Some(0.98));
+    let words = "served by a cache (the device moved 2 % of the bytes; the ARC served 98 % of the accesses to data)";
+    assert!(said.contains(words), "{said}");
+    let (said, share) = reason(98_000.0, 97_000.0);
+    assert_eq!(share, Some(0.01));
+    assert!(said.contains("the ARC served 1 % of the accesses to data"), "{said}");
+}
+
 /// What memory does may be asked too, where all have the same of it and not otherwise.
 #[test]
 fn a_cached_stack_is_ranked_where_the_study_asks_what_memory_does() {
