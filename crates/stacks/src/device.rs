@@ -4,6 +4,7 @@
 //! after a reboot, when `/dev/sdb` is another disk and `/dev/loop3` somebody else's file, can't destroy anything. What is left
 //! behind is a marker, by which the next run knows that the device is free to use.
 
+use crate::tool::{Tool, argument};
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::fs::File;
@@ -65,7 +66,10 @@ pub(crate) fn release(path: &Path, kind: &str, uuid: &[u8; 16], marker: &str, ru
     }
     let looped = is_loop(path);
     let result = holds(path, kind, uuid).and_then(|found| match found {
-        true if kind == "zfs" => clear_pool(&exclusive(path, PATIENCE)?, marker, run_id),
+        true if kind == "zfs" => {
+            clear_pool(&exclusive(path, PATIENCE)?, marker, run_id)?;
+            forget_partitions(path)
+        }
         true => clear(&exclusive(path, PATIENCE)?, marker, run_id),
         false => Ok(()),
     });
@@ -129,6 +133,35 @@ fn clear_pool(file: &File, marker: &str, run_id: &str) -> io::Result<()> {
         file.write_all_at(&zeros[..MIB.min(size - at) as usize], at)?;
     }
     clear(file, marker, run_id)
+}
+
+/// Whether the kernel knows partitions of a device.
+fn has_partitions(path: &Path) -> bool {
+    let Ok(stat) = std::fs::metadata(path) else {
+        return false;
+    };
+    let (major, minor) = (rustix::fs::major(stat.rdev()), rustix::fs::minor(stat.rdev()));
+    let entries = std::fs::read_dir(format!("/sys/dev/block/{major}:{minor}"));
+    entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| entry.path().join("partition").exists())
+}
+
+/// Lets the kernel look for partitions again where it knows some: the table that a pool's tools made of a whole disk is gone. While anybody
+/// looks at one of them (udev does, when it changed) the kernel refuses.
+fn forget_partitions(path: &Path) -> io::Result<()> {
+    let start = Instant::now();
+    while has_partitions(path) {
+        let again = Tool::new("blockdev", ["--rereadpt", &argument(path)], PATIENCE).run(None);
+        if start.elapsed() > PATIENCE {
+            let why = again.err().map_or("its partitions stay".to_owned(), |e| e.to_string());
+            return Err(io::Error::other(why));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 fn clear(file: &File, marker: &str, run_id: &str) -> io::Result<()> {

@@ -41,7 +41,7 @@ pub(crate) fn package_of(program: &str) -> &'static str {
         "mkfs.xfs" => "xfsprogs",
         "mkfs.btrfs" => "btrfs-progs",
         "losetup" => "mount (part of util-linux)",
-        "nsenter" | "unshare" => "util-linux",
+        "nsenter" | "unshare" | "blockdev" => "util-linux",
         _ => "the package that has it",
     }
 }

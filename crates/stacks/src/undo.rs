@@ -98,6 +98,9 @@ pub enum Undo {
     RestoreSetting {
         /// The file of the kernel's that it is set by.
         file: PathBuf,
+        /// What is written before it, where the kernel takes what stood there for no change.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<String>,
         /// What stood there.
         value: String,
     },
@@ -118,7 +121,7 @@ impl fmt::Display for Undo {
             Undo::StopService { dir, service } => write!(f, "stop {service} in {}", dir.display()),
             Undo::StopFuse { dir } => write!(f, "stop zfs-fuse in {}", dir.display()),
             Undo::ExportPool { pool } => write!(f, "export the pool {pool}"),
-            Undo::RestoreSetting { file, value } => write!(f, "set {} back to {value}", file.display()),
+            Undo::RestoreSetting { file, value, .. } => write!(f, "set {} back to {value}", file.display()),
         }
     }
 }
@@ -189,7 +192,7 @@ impl Undo {
             }
             Undo::StopFuse { dir } => zfs::daemon::kill(dir),
             Undo::ExportPool { pool } => zfs::module::export(pool),
-            Undo::RestoreSetting { file, value } => zfs::module::restore(file, value),
+            Undo::RestoreSetting { file, first, value } => zfs::module::restore(file, first.as_deref(), value),
         }
     }
 }

@@ -91,9 +91,10 @@ impl Commands {
             .map(drop)
     }
 
-    /// Makes a pool with no file system of its own mounted. Its tool refuses devices that another pool has.
-    pub(crate) fn create(&self, pool: &PoolPlan, zfs: &Zfs, sync: bool, lock: &File) -> Result<(), StackError> {
-        let made = self.zpool(create_words(pool, zfs, sync), MAKE_LIMIT, Some(lock));
+    /// Makes a pool with no file system of its own mounted. Its tool refuses devices that another pool has imported.
+    pub(crate) fn create(&self, pool: &PoolPlan, zfs: &Zfs, lock: &File) -> Result<(), StackError> {
+        let of_module = self.daemon.is_none();
+        let made = self.zpool(create_words(pool, zfs, of_module), MAKE_LIMIT, Some(lock));
         made.map(drop).map_err(cured)
     }
 
@@ -110,6 +111,27 @@ impl Commands {
             &dataset.name,
         ]);
         self.zfs(args, MAKE_LIMIT, Some(lock)).map(drop)
+    }
+
+    /// Makes a dataset whose cache holds what is written to it as it is written, whatever the pool's has.
+    pub(crate) fn create_cached(&self, name: &str, place: &Path, lock: &File) -> Result<(), StackError> {
+        let place = format!("mountpoint={}", argument(place));
+        let args = words(&[
+            "create",
+            "-o",
+            "primarycache=all",
+            "-o",
+            "compression=off",
+            "-o",
+            &place,
+            name,
+        ]);
+        self.zfs(args, MAKE_LIMIT, Some(lock)).map(drop)
+    }
+
+    /// Unmounts a dataset and takes it away.
+    pub(crate) fn destroy_dataset(&self, name: &str, lock: &File) -> Result<(), StackError> {
+        self.zfs(words(&["destroy", name]), MAKE_LIMIT, Some(lock)).map(drop)
     }
 
     /// Imports a pool by its name, from the devices that this directory has links to, and mounts its datasets.
@@ -205,8 +227,8 @@ fn cured(error: StackError) -> StackError {
     }
 }
 
-/// The command line that makes a pool. `sync`: whether this version has the property.
-fn create_words(pool: &PoolPlan, zfs: &Zfs, sync: bool) -> Vec<String> {
+/// The command line that makes a pool: of the kernel's module, which has the property `sync`, or of zfs-fuse.
+fn create_words(pool: &PoolPlan, zfs: &Zfs, of_module: bool) -> Vec<String> {
     let on_off = |on: bool| if on { "on" } else { "off" };
     let mut of_datasets = vec![
         ("compression", zfs.compression.as_str()),
@@ -216,7 +238,7 @@ fn create_words(pool: &PoolPlan, zfs: &Zfs, sync: bool) -> Vec<String> {
         ("canmount", "off"),
         ("mountpoint", "none"),
     ];
-    if sync {
+    if of_module {
         of_datasets.push(("sync", &zfs.sync));
     }
     let ashift = zfs.ashift.to_string();
@@ -227,6 +249,11 @@ fn create_words(pool: &PoolPlan, zfs: &Zfs, sync: bool) -> Vec<String> {
         ("failmode", "continue"),
     ];
     let mut args = words(&["create"]);
+    if of_module {
+        // Its tool takes a disk without a partition table for one whose table it can't read, and refuses it. What lay on the devices was
+        // looked at and cleared before, while nobody else had them; one that a pool has imported is refused all the same.
+        args.push("-f".to_owned());
+    }
     let mut add = |flag: &str, (name, value): (&str, &str)| args.extend([flag.to_owned(), format!("{name}={value}")]);
     of_pool.into_iter().for_each(|property| add("-o", property));
     of_datasets.into_iter().for_each(|property| add("-O", property));
@@ -281,12 +308,12 @@ pub(crate) mod tests {
         let line = create_words(&pool, &plain(), true).join(" ");
         assert_eq!(
             line,
-            "create -o ashift=12 -o cachefile=none -o failmode=continue -O compression=off -O checksum=on \
+            "create -f -o ashift=12 -o cachefile=none -o failmode=continue -O compression=off -O checksum=on \
              -O primarycache=all -O atime=on -O canmount=off -O mountpoint=none -O sync=standard assay-1 mirror /dev/a /dev/b \
              log /dev/c"
         );
         let older = create_words(&pool, &plain(), false).join(" ");
-        assert!(!older.contains("sync="), "{older}");
+        assert!(!older.contains("sync=") && !older.contains(" -f "), "{older}");
     }
 
     #[test]

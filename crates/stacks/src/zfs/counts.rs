@@ -54,12 +54,9 @@ impl ArcCounted {
         EVICTED[2],
     ];
 
-    /// From the kernel's table: a heading of two lines, then name, type and value.
+    /// From the kernel's table.
     pub(crate) fn of_table(text: &str) -> Option<ArcCounted> {
-        ArcCounted::of(|name| {
-            let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;
-            line.split_whitespace().nth(2)?.parse().ok()
-        })
+        ArcCounted::of(|name| entry(text, name))
     }
 
     /// From lines of a file's path, a colon, and what is in it.
@@ -85,6 +82,12 @@ impl ArcCounted {
             evicted_bytes: EVICTED.iter().map(|name| counter(name)).sum(),
         })
     }
+}
+
+/// The value of a name in a table of the kernel's: a heading of two lines, then name, type and value.
+pub(crate) fn entry(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;
+    line.split_whitespace().nth(2)?.parse().ok()
 }
 
 /// The number of `1.23x`, `45%` or `67`; `None` for `-` and words.

@@ -213,7 +213,7 @@ mod tests {
                 vdevs: Vdevs::Stripe,
             };
             let lock = File::open(&self.dir).expect("opened");
-            self.commands.create(&pool, &plain(), false, &lock)
+            self.commands.create(&pool, &plain(), &lock)
         }
     }
 

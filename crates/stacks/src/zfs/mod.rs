@@ -6,6 +6,7 @@
 mod commands;
 mod counts;
 pub(crate) mod daemon;
+mod direct;
 mod enter;
 pub(crate) mod module;
 mod ways;
@@ -74,7 +75,8 @@ pub(crate) fn build(
     make_dir(&dir, true, journal)?;
     let pool = MountedPool::planned(zfs, way, programs, dir, places, &luns);
     pool.make(journal)?;
-    let facts = pool.facts()?;
+    let mut facts = pool.facts()?;
+    facts.extend(pool.direct(journal)?);
     let stat = rustix::fs::statvfs(&pool.datasets[0].place)
         .map_err(|e| StackError::path("look at", &pool.datasets[0].place, e, "check the kernel log (dmesg)"))?;
     let file = |number: usize, name: &str| Place::File(pool.datasets[number].place.join(name));
@@ -177,7 +179,7 @@ impl MountedPool {
     fn stand(&self, journal: &Journal) -> Result<(), StackError> {
         let commands = self.start(journal)?;
         for pool in &self.pools {
-            commands.create(pool, &self.zfs, self.way == ZfsWay::Kernel, journal.lock())?;
+            commands.create(pool, &self.zfs, journal.lock())?;
         }
         for dataset in &self.datasets {
             commands.create_dataset(dataset, journal.lock())?;
@@ -380,6 +382,18 @@ impl MountedPool {
             facts.push(fact("tuned as advised by", whose));
         }
         Ok(facts)
+    }
+
+    /// What the module does with `O_DIRECT`, as a fact; nothing of zfs-fuse, above which FUSE answers.
+    fn direct(&self, journal: &Journal) -> Result<Option<(String, String)>, StackError> {
+        if self.way != ZfsWay::Kernel {
+            return Ok(None);
+        }
+        let words = match direct::seen(&self.commands()?, &self.pools[0], &self.dir, journal.lock())? {
+            true => "kept: reads go around the ARC (seen)",
+            false => "taken and ignored: the ARC serves reads (seen)",
+        };
+        Ok(Some(("O_DIRECT".to_owned(), words.to_owned())))
     }
 
     /// Unmounts what has no power any more; the daemon ends first, as on a machine that has none.
