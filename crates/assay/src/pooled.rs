@@ -181,6 +181,7 @@ fn start(zfs: &Zfs, workplace: &Path) -> anyhow::Result<(Zpool, Tuning)> {
     let tuned = Tuning {
         arc_min_bytes: zfs.arc_min.map(|bytes| bytes.0),
         prefetch: zfs.prefetch,
+        prefetch_distance_bytes: zfs.prefetch_distance.map(|bytes| bytes.0 as u32),
         dirty_max_bytes: Some((zfs.arc_max.0 / DIRTY_SHARE).max(DIRTY_LEAST)),
         ..Tuning::new(zfs.arc_max.0)
     };

@@ -186,6 +186,7 @@ mod tests {
             sync: "standard".into(),
             atime: None,
             prefetch: true,
+            prefetch_distance: None,
             arc_max: Bytes(64 << 20),
             arc_min: None,
             redo_as: RedoAs::Pool,

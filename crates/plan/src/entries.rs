@@ -346,6 +346,8 @@ fn zfs_keys(zfs: &crate::zfs::Zfs, has_redo: bool) -> Keys {
     ]);
     let atime = |on| quoted(if on { "on" } else { "off" });
     keys.extend(zfs.atime.map(|on| ("atime", atime(on))));
+    let distance = zfs.prefetch_distance;
+    keys.extend(distance.map(|bytes| ("prefetch_distance", quoted(bytes))));
     keys.extend(zfs.arc_min.map(|bytes| ("arc_min", quoted(bytes))));
     keys.extend(has_redo.then(|| ("redo_as", word(&zfs.redo_as))));
     keys

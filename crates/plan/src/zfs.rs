@@ -45,6 +45,8 @@ pub struct Zfs {
     pub atime: Option<bool>,
     /// Read ahead of files that are read in order.
     pub prefetch: bool,
+    /// Most bytes that are read ahead of each of up to eight places; `None`: OpenZFS's own (64 MiB in 2.1).
+    pub prefetch_distance: Option<Bytes>,
     /// Most bytes of the adaptive replacement cache.
     pub arc_max: Bytes,
     /// Fewest; `None`: the least that OpenZFS allows.
@@ -149,6 +151,10 @@ impl Zfs {
         if !ARC_FUSE.contains(&self.arc_max.0) || !self.arc_max.0.is_multiple_of(1 << 20) {
             let why = format!("ARC of {}: it takes whole MiB, from 16 MiB to 16 GiB", self.arc_max);
             lack("arc_max", why, "write arc_max = \"256MiB\"");
+        }
+        if self.prefetch_distance.is_some() {
+            let why = "distance of read-ahead to set: it reads 256 records ahead at most".to_string();
+            lack("prefetch_distance", why, "remove it");
         }
         if self.arc_min.is_some() {
             lack("arc_min", "minimum of the ARC to set".to_string(), "remove it");

@@ -101,6 +101,7 @@ fn by_fuse() -> Zfs {
         sync: "standard".into(),
         atime: None,
         prefetch: false,
+        prefetch_distance: None,
         arc_max: Bytes(32 << 20),
         arc_min: None,
         redo_as: RedoAs::Log,

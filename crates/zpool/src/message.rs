@@ -18,6 +18,8 @@ pub struct Tuning {
     pub arc_min_bytes: Option<u64>,
     /// Whether files read in order are read ahead.
     pub prefetch: bool,
+    /// Most bytes that are read ahead of each of several places; `None`: the library's own 64 MiB.
+    pub prefetch_distance_bytes: Option<u32>,
     /// Whether the devices are opened with `O_DIRECT`.
     pub direct: bool,
     /// Seconds after which a transaction group is closed at the latest; `None`: the library's own 5.
@@ -38,6 +40,7 @@ impl Tuning {
             arc_max_bytes,
             arc_min_bytes: None,
             prefetch: true,
+            prefetch_distance_bytes: None,
             direct: true,
             txg_timeout_s: None,
             dirty_max_bytes: None,

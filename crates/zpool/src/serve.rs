@@ -215,6 +215,9 @@ impl Server {
             // The library is built with its assertions' tracing on.
             && library.set("zfs_flags", 0i32)
             && library.set("zfs_prefetch_disable", i32::from(!tuning.prefetch))
+            && tuning
+                .prefetch_distance_bytes
+                .is_none_or(|bytes| library.set("zfetch_max_distance", bytes))
             && library.set("zfs_txg_timeout", tuning.txg_timeout_s.unwrap_or(5) as i32)
             && library.set("spa_config_path", nowhere)
             && tuning.dirty_max_bytes.is_none_or(|bytes| library.set("zfs_dirty_data_max", bytes));

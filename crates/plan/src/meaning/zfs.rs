@@ -13,6 +13,8 @@ use crate::zfs::{RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay, over_budget};
 const ARC_LEAST: u64 = 64 * MIB;
 const ARC_MIN_LEAST: u64 = 33 * MIB;
 const ARC_USUAL: u64 = 256 * MIB;
+/// What a distance of read-ahead may be: a number of 32 bits in OpenZFS.
+const DISTANCE: std::ops::RangeInclusive<u64> = 128 << 10..=1 << 30;
 
 /// Values of properties that OpenZFS 2.1 has.
 const COMPRESSIONS: &[&str] = &[
@@ -80,6 +82,7 @@ pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) ->
         recordsize: or(&w.recordsize, record, home).value,
         atime: atime(&w.atime, settle.findings),
         prefetch: or(&w.prefetch, true, home).value,
+        prefetch_distance: w.prefetch_distance.as_ref().map(|at| at.value),
         arc_max: or(&w.arc_max, Bytes(ARC_USUAL), home).value,
         arc_min: w.arc_min.as_ref().map(|at| at.value),
         redo_as: or(&w.redo_as, RedoAs::Pool, home).value,
@@ -111,6 +114,7 @@ fn way_lacks(w: &WrittenZfs, home: &Span, zfs: &Zfs, way: ZfsWay, findings: &mut
             "recordsize" => w.recordsize.as_ref().map(|at| &at.span),
             "ashift" => w.ashift.as_ref().map(|at| &at.span),
             "arc_max" => w.arc_max.as_ref().map(|at| &at.span),
+            "prefetch_distance" => w.prefetch_distance.as_ref().map(|at| &at.span),
             "arc_min" => w.arc_min.as_ref().map(|at| &at.span),
             "atime" => w.atime.as_ref().map(|at| &at.span),
             _ => None,
@@ -138,6 +142,9 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
             zfs.recordsize
         );
         findings.add(record, message, "write recordsize = \"8KiB\"");
+    }
+    if let Some(at) = &w.prefetch_distance {
+        distance(at, zfs.prefetch, findings);
     }
     let arc = w.arc_max.as_ref().map_or(home, |at| &at.span);
     if zfs.arc_max.0 < ARC_LEAST && zfs.via != Some(ZfsWay::Fuse) {
@@ -167,6 +174,18 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
             "`redo_as` says what the redo LUNs are, and the stack has none",
             cure,
         );
+    }
+}
+
+/// How far is read ahead: a size that OpenZFS takes, of a pool that reads ahead.
+fn distance(at: &At<Bytes>, prefetch: bool, findings: &mut Findings) {
+    if !prefetch {
+        let message = "`prefetch_distance` says how far ahead is read, and `prefetch` is false";
+        findings.add(&at.span, message, "remove one of the two");
+    } else if !DISTANCE.contains(&at.value.0) {
+        let message = format!("`prefetch_distance` is {}, not from 128 KiB to 1 GiB", at.value);
+        let cure = "write prefetch_distance = \"2MiB\", or leave it out: OpenZFS then reads 64 MiB ahead";
+        findings.add(&at.span, message, cure);
     }
 }
 

@@ -98,6 +98,7 @@ const BELONGS: &[(&str, &[StackWord])] = &[
     ("sync", &[Zfs]),
     ("atime", &[Zfs]),
     ("prefetch", &[Zfs]),
+    ("prefetch_distance", &[Zfs]),
     ("arc_max", &[Zfs]),
     ("arc_min", &[Zfs]),
     ("redo_as", &[Zfs]),

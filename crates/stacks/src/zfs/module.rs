@@ -32,7 +32,7 @@ pub(crate) fn version() -> String {
 pub(crate) fn set(zfs: &Zfs, journal: &mut Journal) -> Result<(), StackError> {
     let in_force = |name: &str| counts::entry(&table(), name);
     // First the minimum: a maximum below it would be ignored. The module's own is up to a thirty-second of the memory.
-    let wanted = [
+    let mut wanted = vec![
         (
             "zfs_arc_min",
             zfs.arc_min.map_or(32 << 20, |bytes| bytes.0),
@@ -41,6 +41,8 @@ pub(crate) fn set(zfs: &Zfs, journal: &mut Journal) -> Result<(), StackError> {
         ("zfs_arc_max", zfs.arc_max.0, in_force("c_max")),
         ("zfs_prefetch_disable", u64::from(!zfs.prefetch), None),
     ];
+    let distance = zfs.prefetch_distance;
+    wanted.extend(distance.map(|bytes| ("zfetch_max_distance", bytes.0, None)));
     for (name, value, in_force) in wanted {
         let file = Path::new(MODULE).join("parameters").join(name);
         let cure = "use a module that has this parameter, and a container that may write it";
