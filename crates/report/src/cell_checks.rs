@@ -41,6 +41,8 @@ pub(crate) struct At<'a> {
     pub cell: &'a Cell,
     pub kind: PhaseKind,
     pub timing: Timing,
+    /// Whether the stack's ZFS runs in a process of its own.
+    pub in_process: bool,
     pub runs: Vec<&'a Seen>,
 }
 
@@ -63,6 +65,8 @@ impl At<'_> {
         let mut found: Vec<Check> = found.into_iter().flatten().collect();
         let more = self.cell.orders.iter().flat_map(crate::order_checks::found);
         let more = more.chain(crate::beside_checks::found(&self.runs));
+        let idle = self.cell.cpu_idle_share.filter(|_| self.in_process);
+        let more = more.chain(idle.map(|idle| crate::way_checks::found(idle.median)));
         let curve = self.cell.load_curve.is_some();
         let more = more.chain(
             crate::rate_checks::found(self.timing, &self.runs)

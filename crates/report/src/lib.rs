@@ -63,6 +63,7 @@ mod terminal_storage;
 mod terminal_tables;
 mod text;
 mod twins;
+mod way_checks;
 
 pub use analysis::{
     Analysis, Comparison, Difference, DroppedBlock, FactOfStack, GoOn, LookTaken, PhaseReport, ReportError, StackHead,

@@ -398,6 +398,29 @@ fn status_with(measure: Measure, value: f64, subject: &str) -> Status {
     found.unwrap_or_else(|| panic!("no check of {subject}")).status
 }
 
+/// What this way costs is not what a server's ZFS costs; only where processors were the limit does it matter.
+#[test]
+fn a_pool_in_a_process_is_doubted_where_processors_are_short() {
+    let status = |way: &str, idle: f64| {
+        let mut scene = scene(vec![actor("disk group", 1.0), actor("zfs", 0.4)]);
+        scene.extra = vec![(Measure::CpuIdleShare, idle)];
+        scene.facts = vec![ledger::Fact {
+            scope: "stack:zfs".into(),
+            key: "way to ZFS".into(),
+            value: way.into(),
+        }];
+        let checks = scene.film().analysis().checks;
+        let found: Vec<_> = checks.into_iter().filter(|c| c.subject == "way to ZFS").collect();
+        assert!(found.iter().all(|c| c.stack.as_deref() == Some("zfs")));
+        found.first().map(|c| c.status)
+    };
+    for way in ["userspace: OpenZFS's library in a process of its own", "fuse: zfs-fuse"] {
+        assert_eq!(status(way, 0.29), Some(Status::Suspect), "{way}");
+        assert_eq!(status(way, 0.31), Some(Status::Valid), "{way}");
+    }
+    assert_eq!(status("kernel: its module, version 2.1.11", 0.05), None);
+}
+
 #[test]
 fn each_doubt_has_its_threshold() {
     assert_eq!(status_with(Measure::CpuIdleShare, 0.03, "host CPU"), Status::Suspect);

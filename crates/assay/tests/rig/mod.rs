@@ -285,7 +285,10 @@ impl Running {
 
     /// To its end.
     pub(crate) fn wait(mut self) -> Ran {
-        assert!(!self.let_run(PATIENCE), "still at work after {PATIENCE:?}");
+        // Hundreds of cuts of the power take the better part of an hour.
+        let is_full = std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full");
+        let patience = if is_full { PATIENCE * 8 } else { PATIENCE };
+        assert!(!self.let_run(patience), "still at work after {patience:?}");
         let status = self.child.wait().expect("waited");
         let mut texts = std::mem::take(&mut self.readers)
             .into_iter()
