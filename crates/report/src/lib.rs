@@ -90,7 +90,9 @@ pub use orders::{
     Conditions, CostPerNewOrder, OrderFigures, Percentiles, STORAGE_SHARE_MIN, TransactionFigures, WaitFigures,
 };
 pub use others::NotTested;
-pub use protocols::{Agreement, FixedSays, HereSays, Protocol, Protocols, ProtocolsError, SideBySide, Took, protocols};
+pub use protocols::{
+    Agreement, FixedSays, HereSays, Protocol, Protocols, ProtocolsError, SideBySide, Took, Unlike, protocols,
+};
 pub use provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
 };

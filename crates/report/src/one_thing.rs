@@ -5,7 +5,7 @@
 //! stacks, its data or its machine were others.
 
 use crate::history::Book;
-use crate::protocols::ProtocolsError;
+use crate::protocols::{ProtocolsError, Unlike};
 use crate::rank::takes_part;
 use ledger::Stack;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,20 +16,23 @@ const OF_THE_HOST: [&str; 4] = ["machine", "kernel", "cpu", "cpus"];
 /// What a file says of something, by name.
 type Told = BTreeMap<String, String>;
 
+/// What must be the same, and what to do where it is not.
+type Rule = (fn(&Book) -> Told, &'static str);
+
 /// What must be the same: the host, the stacks and what they stand on, the data, the phases but for their length.
 pub(crate) fn must_be_of_one_thing(fixed: &Book, here: &Book) -> Result<(), ProtocolsError> {
     let unlike = |what: &str, of_fixed: Option<&str>, of_here: Option<&str>, cure: &'static str| {
         let said = |value: Option<&str>| value.unwrap_or("nothing").to_string();
-        ProtocolsError::Unlike {
+        ProtocolsError::Unlike(Box::new(Unlike {
             what: what.to_string(),
             fixed: said(of_fixed),
             fixed_study: fixed.study.name.clone(),
             here: said(of_here),
             here_study: here.study.name.clone(),
             cure,
-        }
+        }))
     };
-    let rules: [(fn(&Book) -> Told, &'static str); 5] = [
+    let rules: [Rule; 5] = [
         (host_facts, "run both on one machine"),
         (stack_names, "give both studies the same stacks, in one order"),
         (stack_facts, "give both studies the same stacks on the same storage"),

@@ -170,6 +170,24 @@ impl SideBySide {
     }
 }
 
+/// What two files do not have in common and must.
+#[derive(Debug, thiserror::Error)]
+#[error("they are not of the same thing: {what} is {fixed} in {fixed_study} and {here} in {here_study}\n  {cure}")]
+pub struct Unlike {
+    /// What differs.
+    pub what: String,
+    /// In the fixed protocol's file.
+    pub fixed: String,
+    /// Its study.
+    pub fixed_study: String,
+    /// In the other.
+    pub here: String,
+    /// Its study.
+    pub here_study: String,
+    /// What to do.
+    pub cure: &'static str,
+}
+
 /// Why two files cannot be held beside each other.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -178,21 +196,8 @@ pub enum ProtocolsError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Something that must be the same is not.
-    #[error("they are not of the same thing: {what} is {fixed} in {fixed_study} and {here} in {here_study}\n  {cure}")]
-    Unlike {
-        /// What differs.
-        what: String,
-        /// In the fixed protocol's file.
-        fixed: String,
-        /// Its study.
-        fixed_study: String,
-        /// In the other.
-        here: String,
-        /// Its study.
-        here_study: String,
-        /// What to do.
-        cure: &'static str,
-    },
+    #[error(transparent)]
+    Unlike(Box<Unlike>),
     /// The runs of the fixed protocol are no longer than the others.
     #[error(
         "runs of {fixed_study} take {fixed:.2} s and those of {here_study} {here:.2} s: the fixed protocol has the long ones\n  give the file of long runs to --fixed, that of short ones to --against"
