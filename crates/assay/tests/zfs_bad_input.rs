@@ -142,7 +142,9 @@ fn somebody_elses_pool_on_a_lun_is_left_alone_until_the_study_and_the_user_say_o
         let via = format!("via = \"{way}\"");
         refused(&rig, &study(&luns(""), &via), &[], &["ZFS", text(&device), "overwrite"]);
         let zpool = theirs();
-        zpool.import("tank", &[device.clone()]).expect("it is whole");
+        zpool
+            .import("tank", std::slice::from_ref(&device))
+            .expect("it is whole");
         zpool.export("tank").expect("exported");
         drop(zpool);
 
