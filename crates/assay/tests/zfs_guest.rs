@@ -86,7 +86,7 @@ blocks = 4
 time_limit = "2h"
 seed = 5
 [luns.data]
-files = { count = 2, size = "128MiB", dir = "/work" }
+files = { count = 2, size = "128MiB", dir = "/lab" }
 [[stack]]
 name = "zfs"
 kind = "zfs"
