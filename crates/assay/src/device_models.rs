@@ -5,6 +5,7 @@
 
 use crate::device_service::Service;
 use ledger::Measure;
+use luns::model::HELD_LONG_NS;
 use observers::Delta;
 use serde_json::{Value, json};
 
@@ -101,14 +102,16 @@ impl<'a> DeviceModels<'a> {
         let mut timed = self.sets.iter().enumerate().filter(|(_, set)| set.timed);
         let late = timed.find_map(|(nth, set)| {
             let of = |key: &str| since(nth, key);
-            let why = late(of("answered"), of("delay_ns"), of("modelled_ns")).or_else(|| {
+            let answered = of("answered");
+            let free = exposed(answered, of("held_long"), of("delay_ns"));
+            let why = late(answered, of("delay_ns"), of("modelled_ns"), free).or_else(|| {
                 let (hits, misses) = (of("cache_hits"), of("cache_misses"));
+                let (seen_ns, modelled_ns) = (read_ns(seen, &set.devices)?, of("read_modelled_ns"));
                 let exposed = match set.reads_on {
                     true => misses / (hits + misses).max(1.0),
-                    false => 1.0,
+                    false => exposed(of("reads"), of("held_long_reads"), seen_ns - modelled_ns),
                 };
-                let seen_ns = read_ns(seen, &set.devices)?;
-                slow_path(of("reads"), seen_ns, of("read_modelled_ns"), exposed)
+                slow_path(of("reads"), seen_ns, modelled_ns, exposed)
             })?;
             Some(format!("LUN set {}: {why}", set.set))
         });
@@ -125,9 +128,20 @@ fn read_ns(seen: &Delta, devices: &[String]) -> Option<f64> {
     devices.iter().map(of).sum()
 }
 
-/// Too late to be the device that was asked for.
-fn late(answered: f64, delay_ns: f64, modelled_ns: f64) -> Option<String> {
-    let too_late = answered >= REQUESTS_MIN && modelled_ns > 0.0 && delay_ns > LATE_SHARE * (modelled_ns + delay_ns);
+/// The share of requests that a delay of the host's makes later. Not those that a limit of the device held back for much longer than that
+/// delay: had they come earlier, they would have waited, and the limit's rate is what it is. Where delays are not small beside
+/// [`HELD_LONG_NS`] on average, all.
+fn exposed(requests: f64, held_long: f64, delay_ns: f64) -> f64 {
+    match delay_ns / requests.max(1.0) <= HELD_LONG_NS as f64 / 4.0 {
+        true => 1.0 - (held_long / requests.max(1.0)).min(1.0),
+        false => 1.0,
+    }
+}
+
+/// Too late to be the device that was asked for. `exposed`: the share of requests that lateness makes later.
+fn late(answered: f64, delay_ns: f64, modelled_ns: f64, exposed: f64) -> Option<String> {
+    let much = exposed * delay_ns > LATE_SHARE * (modelled_ns + delay_ns);
+    let too_late = answered >= REQUESTS_MIN && modelled_ns > 0.0 && much;
     too_late.then(|| {
         format!(
             "the model cannot keep up: answers came {:.0} us late on average, {:.0} % of the {:.0} us that the model takes",
@@ -157,14 +171,18 @@ fn slow_path(reads: f64, seen_ns: f64, modelled_ns: f64, exposed: f64) -> Option
 
 #[cfg(test)]
 mod tests {
-    use super::{late, slow_path};
+    use super::{exposed, late, slow_path};
 
     #[test]
     fn answers_later_than_the_model_by_more_than_a_share_are_told() {
-        assert_eq!(late(1000.0, 1e6, 1000.0 * 1e6), None);
-        assert_eq!(late(10.0, 1e9, 10.0 * 1e6), None, "of a few requests nothing is said");
-        assert_eq!(late(1000.0, 1e9, 0.0), None, "a device without times of its own");
-        let told = late(1000.0, 50_000.0 * 1000.0, 1000.0 * 1e6).expect("too late");
+        assert_eq!(late(1000.0, 1e6, 1000.0 * 1e6, 1.0), None);
+        assert_eq!(
+            late(10.0, 1e9, 10.0 * 1e6, 1.0),
+            None,
+            "of a few requests nothing is said"
+        );
+        assert_eq!(late(1000.0, 1e9, 0.0, 1.0), None, "a device without times of its own");
+        let told = late(1000.0, 50_000.0 * 1000.0, 1000.0 * 1e6, 1.0).expect("too late");
         assert!(told.contains("50 us late on average, 5 % of the 1000 us"), "{told}");
     }
 
@@ -196,5 +214,23 @@ mod tests {
             told.contains("900 us on average, of which the model's device is 800 us"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_request_that_a_limit_holds_back_is_no_later_for_a_short_way() {
+        let of = |held: f64, delay_us: f64| exposed(1000.0, held, 1000.0 * delay_us * 1e3);
+        assert_eq!(of(0.0, 100.0), 1.0);
+        assert!(
+            (of(900.0, 100.0) - 0.1).abs() < 1e-9,
+            "one in ten came to a device that was free"
+        );
+        assert_eq!(
+            of(900.0, 400.0),
+            1.0,
+            "the wait for the limit does not hide so long a way"
+        );
+        let (delay_ns, modelled_ns) = (1000.0 * 100e3, 1000.0 * 1e6);
+        assert!(late(1000.0, delay_ns, modelled_ns, of(0.0, 100.0)).is_some());
+        assert_eq!(late(1000.0, delay_ns, modelled_ns, of(900.0, 100.0)), None);
     }
 }

@@ -199,7 +199,7 @@ fn counted(served: &Served) -> Value {
         "reads": c.reads, "read_bytes": c.read_bytes, "writes": c.writes, "write_bytes": c.write_bytes,
         "flushes": c.flushes, "seeks": c.seeks, "seek_ns": c.seek_ns, "rotation_ns": c.rotation_ns,
         "cache_hits": c.cache_hits, "cache_misses": c.cache_misses, "destaged_bytes": c.destaged_bytes,
-        "held_ns": c.held_ns, "moved_bytes": c.moved_bytes, "busy_ns": c.busy_ns,
+        "held_ns": c.held_ns, "held_long": c.held_long, "held_long_reads": c.held_long_reads, "moved_bytes": c.moved_bytes, "busy_ns": c.busy_ns,
         "unflushed_bytes": served.unflushed_bytes().max(c.unflushed_bytes),
         "answered": p.answered, "late": p.late, "delay_ns": p.delay_ns, "modelled_ns": p.modelled_ns,
         "read_modelled_ns": p.read_modelled_ns,

@@ -8,7 +8,7 @@ use super::bucket::Bucket;
 use super::latency::Latency;
 use super::lru::Lru;
 use super::volume::Limit;
-use super::waiting::{Waiting, count};
+use super::waiting::{Waiting, count, count_held};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -87,7 +87,7 @@ impl Array {
         for bucket in [bytes, &mut self.port].into_iter().flatten() {
             at = at.max(bucket.take(now, u64::from(ask.len)));
         }
-        self.counters.held_ns += at - now;
+        count_held(&mut self.counters, ask, at - now);
         at
     }
 

@@ -6,7 +6,7 @@
 
 use super::bucket::Bucket;
 use super::latency::Latency;
-use super::waiting::{Waiting, count};
+use super::waiting::{Waiting, count, count_held};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -93,7 +93,7 @@ impl DeviceModel for Volume {
             goes_at = goes_at.max(bucket.take(now, u64::from(ask.len)));
         }
         self.went_at = goes_at;
-        self.counters.held_ns += goes_at - now;
+        count_held(&mut self.counters, &ask, goes_at - now);
         let ends = goes_at + latency;
         if ask.command != Command::Read {
             self.written_by = self.written_by.max(ends);

@@ -2,7 +2,7 @@
 //!
 //! Prevents: answers out of order, and a busy time that counts what overlaps twice.
 
-use super::{Answer, Ask, Command, Counters};
+use super::{Answer, Ask, Command, Counters, HELD_LONG_NS};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use targets::Nanos;
@@ -60,4 +60,12 @@ pub(super) fn count(counters: &mut Counters, ask: &Ask) {
         }
         Command::Flush => counters.flushes += 1,
     }
+}
+
+/// Counts how long a limit holds a request back.
+pub(super) fn count_held(counters: &mut Counters, ask: &Ask, held_ns: Nanos) {
+    let long = u64::from(held_ns >= HELD_LONG_NS);
+    counters.held_ns += held_ns;
+    counters.held_long += long;
+    counters.held_long_reads += if ask.command == Command::Read { long } else { 0 };
 }

@@ -113,27 +113,6 @@ impl Commands {
         self.zfs(args, MAKE_LIMIT, Some(lock)).map(drop)
     }
 
-    /// Makes a dataset whose cache holds what is written to it as it is written, whatever the pool's has.
-    pub(crate) fn create_cached(&self, name: &str, place: &Path, lock: &File) -> Result<(), StackError> {
-        let place = format!("mountpoint={}", argument(place));
-        let args = words(&[
-            "create",
-            "-o",
-            "primarycache=all",
-            "-o",
-            "compression=off",
-            "-o",
-            &place,
-            name,
-        ]);
-        self.zfs(args, MAKE_LIMIT, Some(lock)).map(drop)
-    }
-
-    /// Unmounts a dataset and takes it away.
-    pub(crate) fn destroy_dataset(&self, name: &str, lock: &File) -> Result<(), StackError> {
-        self.zfs(words(&["destroy", name]), MAKE_LIMIT, Some(lock)).map(drop)
-    }
-
     /// Imports a pool by its name, from the devices that this directory has links to, and mounts its datasets.
     pub(crate) fn import(&self, pool: &str, links: &Path, lock: Option<&File>) -> Result<(), StackError> {
         let dir = argument(links);

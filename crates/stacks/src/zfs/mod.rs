@@ -6,7 +6,6 @@
 mod commands;
 mod counts;
 pub(crate) mod daemon;
-mod direct;
 mod enter;
 pub(crate) mod module;
 mod ways;
@@ -75,8 +74,7 @@ pub(crate) fn build(
     make_dir(&dir, true, journal)?;
     let pool = MountedPool::planned(zfs, way, programs, dir, places, &luns);
     pool.make(journal)?;
-    let mut facts = pool.facts()?;
-    facts.extend(pool.direct(journal)?);
+    let facts = pool.facts()?;
     let stat = rustix::fs::statvfs(&pool.datasets[0].place)
         .map_err(|e| StackError::path("look at", &pool.datasets[0].place, e, "check the kernel log (dmesg)"))?;
     let file = |number: usize, name: &str| Place::File(pool.datasets[number].place.join(name));
@@ -382,18 +380,6 @@ impl MountedPool {
             facts.push(fact("tuned as advised by", whose));
         }
         Ok(facts)
-    }
-
-    /// What the module does with `O_DIRECT`, as a fact; nothing of zfs-fuse, above which FUSE answers.
-    fn direct(&self, journal: &Journal) -> Result<Option<(String, String)>, StackError> {
-        if self.way != ZfsWay::Kernel {
-            return Ok(None);
-        }
-        let words = match direct::seen(&self.commands()?, &self.pools[0], &self.dir, journal.lock())? {
-            true => "kept: reads go around the ARC (seen)",
-            false => "taken and ignored: the ARC serves reads (seen)",
-        };
-        Ok(Some(("O_DIRECT".to_owned(), words.to_owned())))
     }
 
     /// Unmounts what has no power any more; the daemon ends first, as on a machine that has none.
