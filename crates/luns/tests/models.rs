@@ -10,6 +10,7 @@ use luns::model::{
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::VecDeque;
 
 fn limits(requests: &[(f64, f64)], bytes: &[(f64, f64)]) -> VolumeParameters {
     let of = |limits: &[(f64, f64)]| {
@@ -49,7 +50,7 @@ fn a_volume_keeps_to_its_bucket_to_the_request() {
 
 #[test]
 fn large_requests_pay_for_their_pieces_and_bytes_have_a_limit_of_their_own() {
-    let mut volume = Volume::new(limits(&[(1000.0, 1.0)], &[]), 1);
+    let mut volume = Volume::new(limits(&[(3000.0, 1.0)], &[]), 1);
     let seen = closed(&mut volume, 8, 2_000, 0, |_| read(0, 1 << 20));
     near(seen.rate, 250.0, 0.01, "four pieces each");
     let mut volume = Volume::new(limits(&[(3000.0, 1.0)], &[(100e6, 1e6)]), 1);
@@ -92,6 +93,54 @@ fn a_burst_ends_where_the_documentation_says() {
     let to_the_end = closed(&mut volume, 64, 1_100_000, burst.ended_at, random(6, 100 * GIB, 8192));
     let after = closed(&mut volume, 64, 50_000, to_the_end.ended_at, random(7, 100 * GIB, 8192));
     near(after.rate, 300.0, 0.01, "after it");
+}
+
+/// Requests a second of a loop that keeps so many in flight, each reaching the device `way_ns` after the answer before it; and the share of
+/// them that a limit held back for long.
+fn over_a_way(device: &mut dyn DeviceModel, depth: usize, count: u64, way_ns: u64) -> (f64, f64) {
+    let mut coming: VecDeque<u64> = vec![0; depth].into();
+    let (mut now, mut asked, mut ended, mut done) = (0, 0, 0, Vec::new());
+    let before = device.counters().held_long_reads;
+    while ended < count {
+        now = device.next().into_iter().chain(coming.front().copied()).min().unwrap();
+        done.clear();
+        device.advance(now, &mut done);
+        ended += done.len() as u64;
+        coming.extend(done.iter().map(|_| now + way_ns));
+        while coming.front().is_some_and(|at| *at <= now) {
+            coming.pop_front();
+            let ask = read(asked * 8192 % GIB, 8192);
+            device.submit(now, Ask { id: asked, ..ask });
+            asked += 1;
+        }
+    }
+    let held = device.counters().held_long_reads - before;
+    (ended as f64 / (now as f64 / 1e9), held as f64 / asked as f64)
+}
+
+#[test]
+fn behind_a_limit_the_way_to_the_device_changes_no_rate() {
+    let way_ns = 200_000;
+    for depth in [1, 64] {
+        let device = || Volume::new(limits(&[(3000.0, 1.0)], &[]), 1);
+        let (near_by, held) = over_a_way(&mut device(), depth, 20_000, 0);
+        let (far, held_far) = over_a_way(&mut device(), depth, 20_000, way_ns);
+        match depth {
+            1 => {
+                assert!(held < 0.01 && held_far < 0.01, "{held} and {held_far}");
+                near(
+                    1.0 / far - 1.0 / near_by,
+                    way_ns as f64 / 1e9,
+                    0.05,
+                    "one at a time is later by the way",
+                );
+            }
+            _ => {
+                assert!(held > 0.99 && held_far > 0.99, "{held} and {held_far}");
+                near(far, near_by, 0.001, "64 at a time wait for the limit");
+            }
+        }
+    }
 }
 
 fn array(cache: u64) -> ArrayParameters {
