@@ -103,13 +103,14 @@ impl<'a> DeviceModels<'a> {
         let late = timed.find_map(|(nth, set)| {
             let of = |key: &str| since(nth, key);
             let answered = of("answered");
-            let free = exposed(answered, of("held_long"), of("delay_ns"));
+            let held = |key: &str| held_since(&now[nth], self.before.get(nth), key);
+            let free = exposed(answered, held("held_long"), of("delay_ns"));
             let why = late(answered, of("delay_ns"), of("modelled_ns"), free).or_else(|| {
                 let (hits, misses) = (of("cache_hits"), of("cache_misses"));
                 let (seen_ns, modelled_ns) = (read_ns(seen, &set.devices)?, of("read_modelled_ns"));
                 let exposed = match set.reads_on {
                     true => misses / (hits + misses).max(1.0),
-                    false => exposed(of("reads"), of("held_long_reads"), seen_ns - modelled_ns),
+                    false => exposed(of("reads"), held("held_long_reads"), seen_ns - modelled_ns),
                 };
                 slow_path(of("reads"), seen_ns, modelled_ns, exposed)
             })?;
@@ -122,20 +123,25 @@ impl<'a> DeviceModels<'a> {
 /// What models did in a phase, and why the phase can't count, if so.
 pub(crate) type Modelled = (Vec<(Measure, f64)>, Option<String>);
 
+/// Requests that were held back by each of [`HELD_LONG_NS`], since an earlier count.
+fn held_since(now: &Value, before: Option<&Value>, key: &str) -> [f64; 3] {
+    let of = |value: &Value, nth: usize| value[key][nth].as_f64().unwrap_or(0.0);
+    std::array::from_fn(|nth| of(now, nth) - before.map_or(0.0, |before| of(before, nth)))
+}
+
 /// Time that reads of these devices took, all together, as the kernel saw it; `None` where one does not tell.
 fn read_ns(seen: &Delta, devices: &[String]) -> Option<f64> {
     let of = |name: &String| seen.devices.get(name).map(|device| device.read_ms as f64 * 1e6);
     devices.iter().map(of).sum()
 }
 
-/// The share of requests that a delay of the host's makes later. Not those that a limit of the device held back for much longer than that
-/// delay: had they come earlier, they would have waited, and the limit's rate is what it is. Where delays are not small beside
-/// [`HELD_LONG_NS`] on average, all.
-fn exposed(requests: f64, held_long: f64, delay_ns: f64) -> f64 {
-    match delay_ns / requests.max(1.0) <= HELD_LONG_NS as f64 / 4.0 {
-        true => 1.0 - (held_long / requests.max(1.0)).min(1.0),
-        false => 1.0,
-    }
+/// The share of requests that a delay of the host's makes later. Not those that a limit of the device held back for four times the mean delay
+/// or longer: had they come earlier, they would have waited, and the limit's rate is what it is. `held_long`: requests that were held back
+/// by each of [`HELD_LONG_NS`].
+fn exposed(requests: f64, held_long: [f64; 3], delay_ns: f64) -> f64 {
+    let mean_ns = delay_ns / requests.max(1.0);
+    let long = HELD_LONG_NS.iter().position(|ns| *ns as f64 >= 4.0 * mean_ns);
+    long.map_or(1.0, |nth| 1.0 - (held_long[nth] / requests.max(1.0)).min(1.0))
 }
 
 /// Too late to be the device that was asked for. `exposed`: the share of requests that lateness makes later.
@@ -218,19 +224,21 @@ mod tests {
 
     #[test]
     fn a_request_that_a_limit_holds_back_is_no_later_for_a_short_way() {
-        let of = |held: f64, delay_us: f64| exposed(1000.0, held, 1000.0 * delay_us * 1e3);
-        assert_eq!(of(0.0, 100.0), 1.0);
+        // Of 1,000 requests, 900 were held back by a millisecond, 600 by four, 300 by sixteen.
+        let of = |delay_us: f64| exposed(1000.0, [900.0, 600.0, 300.0], 1000.0 * delay_us * 1e3);
+        assert_eq!(exposed(1000.0, [0.0; 3], 1000.0 * 100e3), 1.0);
         assert!(
-            (of(900.0, 100.0) - 0.1).abs() < 1e-9,
+            (of(100.0) - 0.1).abs() < 1e-9,
             "one in ten came to a device that was free"
         );
-        assert_eq!(
-            of(900.0, 400.0),
-            1.0,
-            "the wait for the limit does not hide so long a way"
+        assert!(
+            (of(400.0) - 0.4).abs() < 1e-9,
+            "a longer way wants a longer wait to hide in"
         );
+        assert!((of(2000.0) - 0.7).abs() < 1e-9);
+        assert_eq!(of(5000.0), 1.0, "no wait hides so long a way");
         let (delay_ns, modelled_ns) = (1000.0 * 100e3, 1000.0 * 1e6);
-        assert!(late(1000.0, delay_ns, modelled_ns, of(0.0, 100.0)).is_some());
-        assert_eq!(late(1000.0, delay_ns, modelled_ns, of(900.0, 100.0)), None);
+        assert!(late(1000.0, delay_ns, modelled_ns, 1.0).is_some());
+        assert_eq!(late(1000.0, delay_ns, modelled_ns, of(100.0)), None);
     }
 }

@@ -100,7 +100,7 @@ fn a_burst_ends_where_the_documentation_says() {
 fn over_a_way(device: &mut dyn DeviceModel, depth: usize, count: u64, way_ns: u64) -> (f64, f64) {
     let mut coming: VecDeque<u64> = vec![0; depth].into();
     let (mut now, mut asked, mut ended, mut done) = (0, 0, 0, Vec::new());
-    let before = device.counters().held_long_reads;
+    let before = device.counters().held_long_reads[0];
     while ended < count {
         now = device.next().into_iter().chain(coming.front().copied()).min().unwrap();
         done.clear();
@@ -114,7 +114,7 @@ fn over_a_way(device: &mut dyn DeviceModel, depth: usize, count: u64, way_ns: u6
             asked += 1;
         }
     }
-    let held = device.counters().held_long_reads - before;
+    let held = device.counters().held_long_reads[0] - before;
     (ended as f64 / (now as f64 / 1e9), held as f64 / asked as f64)
 }
 

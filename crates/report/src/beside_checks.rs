@@ -16,6 +16,9 @@ const OTHERS_CPU_MAX: f64 = 0.10;
 const STEAL_MAX: f64 = 0.05;
 /// Less is ten ticks of the kernel's account, and so its rounding.
 const STEAL_NS_MIN: f64 = 100e6;
+/// Of so much a rate is more the neighbours' than the stack's. In phases too short for a second of it, such a burst is scatter.
+const STEAL_REFUSED: f64 = 0.5;
+const STEAL_NS_REFUSED: f64 = 1e9;
 /// Of the periods of a limit, that it held the run back in.
 const THROTTLED_MAX: f64 = 0.01;
 /// What other processes moved on the stack's devices at most, as a share and in bytes.
@@ -74,15 +77,29 @@ fn stolen_share(run: &Seen) -> Option<f64> {
     })
 }
 
+/// The share, where it was most of what a ranked run wanted; what is not ranked took longer for it and left what it would have left.
+pub(crate) fn mostly_stolen(run: &Seen) -> Option<f64> {
+    let much = run.get(Measure::CpuStealNs)? >= STEAL_NS_REFUSED && run.run.ranked;
+    stolen_share(run).filter(|share| much && *share > STEAL_REFUSED)
+}
+
 fn stolen(runs: &[&Seen]) -> Option<Found> {
     let share = figure(runs, stolen_share)?;
+    let refused = runs.iter().filter(|run| mostly_stolen(run).is_some()).count();
+    let mut said = format!(
+        "the hypervisor gave {} of the wanted processor time to others",
+        percent(share.median)
+    );
+    if refused > 0 {
+        said += &format!(
+            ", and most of it in {refused} of {} blocks, which do not count",
+            runs.len()
+        );
+    }
     Some((
         "stolen CPU",
-        suspect(share.median > STEAL_MAX),
-        format!(
-            "the hypervisor gave {} of the wanted processor time to others",
-            percent(share.median)
-        ),
+        suspect(share.median > STEAL_MAX || refused > 0),
+        said,
         format!("at most {}, or under {}", percent(STEAL_MAX), nanoseconds(STEAL_NS_MIN)),
         "use a host of its own, or an instance with dedicated processors",
     ))

@@ -3,8 +3,8 @@
 //! Takes the gathered file, gives the reason in words, or nothing. Judged on the file's seal, its seeds, what was lost and what the clocks did,
 //! never on a rate. Prevents: a line that says INVALID beside a verdict that was given all the same.
 
-use crate::beside_checks::CLOCK_STEP_NS_MAX;
-use crate::format::nanoseconds;
+use crate::beside_checks::{CLOCK_STEP_NS_MAX, mostly_stolen};
+use crate::format::{nanoseconds, percent};
 use crate::history::{Book, Seen};
 use crate::layouts::whole;
 use ledger::{Measure, Seal};
@@ -67,8 +67,14 @@ pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> 
     worst(|seen| seen.get(Measure::CutsLosing)).map(|_| "it lost data in a power cut".to_string())
 }
 
-/// Why a run does not count though it came through: the host slept meanwhile.
+/// Why a run does not count though it came through: the host slept meanwhile, or was mostly another's.
 pub(crate) fn of_run(seen: &Seen) -> Option<String> {
-    let slept = seen.get(Measure::ClockSleptNs).filter(|ns| *ns > CLOCK_STEP_NS_MAX)?;
-    Some(format!("the host slept for {}", nanoseconds(slept)))
+    let slept = seen.get(Measure::ClockSleptNs).filter(|ns| *ns > CLOCK_STEP_NS_MAX);
+    let slept = slept.map(|ns| format!("the host slept for {}", nanoseconds(ns)));
+    slept.or_else(|| {
+        let share = percent(mostly_stolen(seen)?);
+        Some(format!(
+            "the hypervisor gave {share} of the wanted processor time to others"
+        ))
+    })
 }

@@ -72,9 +72,9 @@ pub struct Answer {
     pub id: u64,
 }
 
-/// A request that a limit holds back for this long, in nanoseconds, would have ended at the same time had it come a little earlier: a host
-/// whose way to the device takes some hundred microseconds then gets the limit's rate all the same.
-pub const HELD_LONG_NS: u64 = 1_000_000;
+/// A request that a limit holds back would have ended at the same time had it come a little earlier: a host whose way to the device is short
+/// beside that gets the limit's rate all the same. So long is long, in nanoseconds: for ways of some hundred microseconds, and for longer ones.
+pub const HELD_LONG_NS: [Nanos; 3] = [1_000_000, 4_000_000, 16_000_000];
 
 /// What a model did since it was made. Times in nanoseconds of its clock, volumes in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -105,10 +105,10 @@ pub struct Counters {
     pub destaged_bytes: u64,
     /// Time requests were held back by a limit on rate.
     pub held_ns: u64,
-    /// Requests that such a limit held back by [`HELD_LONG_NS`] or more.
-    pub held_long: u64,
+    /// Requests that such a limit held back by each of [`HELD_LONG_NS`] or more.
+    pub held_long: [u64; 3],
     /// Of them, reads.
-    pub held_long_reads: u64,
+    pub held_long_reads: [u64; 3],
     /// Bytes moved inside the device to make room (flash).
     pub moved_bytes: u64,
     /// Time in which the device had at least one request.
@@ -207,8 +207,8 @@ impl Counters {
             unflushed_bytes: self.unflushed_bytes + other.unflushed_bytes,
             destaged_bytes: self.destaged_bytes + other.destaged_bytes,
             held_ns: self.held_ns + other.held_ns,
-            held_long: self.held_long + other.held_long,
-            held_long_reads: self.held_long_reads + other.held_long_reads,
+            held_long: std::array::from_fn(|nth| self.held_long[nth] + other.held_long[nth]),
+            held_long_reads: std::array::from_fn(|nth| self.held_long_reads[nth] + other.held_long_reads[nth]),
             moved_bytes: self.moved_bytes + other.moved_bytes,
             busy_ns: self.busy_ns + other.busy_ns,
         }

@@ -64,8 +64,10 @@ pub(super) fn count(counters: &mut Counters, ask: &Ask) {
 
 /// Counts how long a limit holds a request back.
 pub(super) fn count_held(counters: &mut Counters, ask: &Ask, held_ns: Nanos) {
-    let long = u64::from(held_ns >= HELD_LONG_NS);
     counters.held_ns += held_ns;
-    counters.held_long += long;
-    counters.held_long_reads += if ask.command == Command::Read { long } else { 0 };
+    for (nth, long_ns) in HELD_LONG_NS.into_iter().enumerate() {
+        let long = u64::from(held_ns >= long_ns);
+        counters.held_long[nth] += long;
+        counters.held_long_reads[nth] += if ask.command == Command::Read { long } else { 0 };
+    }
 }
