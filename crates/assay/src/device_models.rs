@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 /// Answers may be so much later than the model's, as a share of the time that they took, all together: with one request at a time the
 /// rate would be too low by this share.
 const LATE_SHARE: f64 = 0.03;
+/// All lateness of a LUN set one after the other, as a share of the phase: what it takes from the phase at most, in whatever order requests
+/// wait for one another. Less says nothing against the phase.
+const PHASE_SHARE: f64 = 0.01;
 /// Of fewer requests nothing is said.
 const REQUESTS_MIN: f64 = 100.0;
 
@@ -105,14 +108,17 @@ impl<'a> DeviceModels<'a> {
             let answered = of("answered");
             let held = |key: &str| held_since(&now[nth], self.before.get(nth), key);
             let free = exposed(answered, held("held_long"), of("delay_ns"));
-            let why = late(answered, of("delay_ns"), of("modelled_ns"), free).or_else(|| {
+            let matters = |late_ns: f64| late_ns > PHASE_SHARE * seen.elapsed_ns as f64;
+            let why = late(answered, of("delay_ns"), of("modelled_ns"), free);
+            let why = why.filter(|_| matters(free * of("delay_ns"))).or_else(|| {
                 let (hits, misses) = (of("cache_hits"), of("cache_misses"));
                 let (seen_ns, modelled_ns) = (read_ns(seen, &set.devices)?, of("read_modelled_ns"));
                 let exposed = match set.reads_on {
                     true => misses / (hits + misses).max(1.0),
                     false => exposed(of("reads"), held("held_long_reads"), seen_ns - modelled_ns),
                 };
-                slow_path(of("reads"), seen_ns, modelled_ns, exposed)
+                let why = slow_path(of("reads"), seen_ns, modelled_ns, exposed);
+                why.filter(|_| matters(exposed * (seen_ns - modelled_ns)))
             })?;
             Some(format!("LUN set {}: {why}", set.set))
         });
