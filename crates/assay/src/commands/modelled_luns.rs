@@ -12,7 +12,8 @@ pub(super) fn words(study: &Study) -> String {
     let mut text = String::new();
     for set in &study.luns {
         let Some(device) = &set.device else { continue };
-        text.push_str(&format!("\nLUN set {} is modelled: {}\n", set.name, device.words()));
+        let head = format!("LUN set {} is modelled: {}", set.name, device.words());
+        text.push_str(&format!("\n{}", wrapped("", 0, &head)));
         let mut line = |said: String| text.push_str(&wrapped(" -", 4, &said));
         if let Some(class) = device.class() {
             line(format!("the class: {}", class.what));

@@ -16,6 +16,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+/// Four blocks of so many phases, or more: where the hypervisor took most of the processors for a while, a block does not count, and
+/// others take its place.
+pub(crate) fn assert_four_blocks(phases: usize, of_block: usize) {
+    assert!(
+        phases >= 4 * of_block && phases.is_multiple_of(of_block),
+        "{phases} phases, {of_block} a block"
+    );
+}
+
 /// Longest wait for one call of the binary, generous for a slow disk: a hang must fail, not stop the build.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
