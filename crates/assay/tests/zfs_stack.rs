@@ -168,7 +168,7 @@ fn a_database_moves_to_a_pool_from_wherever_it_was() {
         wanted.map(|row| row.row.1).collect()
     };
     let (one, two) = (processes("group"), processes("zfs"));
-    assert_eq!((one.len(), two.len()), (4, 4));
+    assert!(one.len() == two.len() && one.len() >= 4, "{one:?} {two:?}");
     assert!(
         two.iter().sum::<f64>() > 1.5 * one.iter().sum::<f64>(),
         "both pools' processes count: {one:?} {two:?}"

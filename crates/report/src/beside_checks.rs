@@ -16,7 +16,9 @@ const OTHERS_CPU_MAX: f64 = 0.10;
 const STEAL_MAX: f64 = 0.05;
 /// Less is ten ticks of the kernel's account, and so its rounding.
 const STEAL_NS_MIN: f64 = 100e6;
-/// Of so much a rate is more the neighbours' than the stack's. In phases too short for a second of it, such a burst is scatter.
+/// Of all processor time, wanted or not: so a rate is more the neighbours' than the stack's. (Where a hypervisor does a guest's I/O on the guest's
+/// processors, a stack that wants little of them and moves much loses as much as it wants by itself: that is a doubt, and no neighbour.)
+/// In phases too short for a second of it, such a burst is scatter.
 const STEAL_REFUSED: f64 = 0.5;
 const STEAL_NS_REFUSED: f64 = 1e9;
 /// Of the periods of a limit, that it held the run back in.
@@ -77,10 +79,11 @@ fn stolen_share(run: &Seen) -> Option<f64> {
     })
 }
 
-/// The share, where it was most of what a ranked run wanted; what is not ranked took longer for it and left what it would have left.
+/// The share of all processor time, where it was most of a ranked run's; what is not ranked took longer for it and left what it would have left.
 pub(crate) fn mostly_stolen(run: &Seen) -> Option<f64> {
     let much = run.get(Measure::CpuStealNs)? >= STEAL_NS_REFUSED && run.run.ranked;
-    stolen_share(run).filter(|share| much && *share > STEAL_REFUSED)
+    let share = run.get(Measure::CpuStealShare)?;
+    Some(share).filter(|share| much && *share > STEAL_REFUSED)
 }
 
 fn stolen(runs: &[&Seen]) -> Option<Found> {
@@ -92,7 +95,7 @@ fn stolen(runs: &[&Seen]) -> Option<Found> {
     );
     if refused > 0 {
         said += &format!(
-            ", and most of it in {refused} of {} blocks, which do not count",
+            ", and most of all in {refused} of {} blocks, which do not count",
             runs.len()
         );
     }

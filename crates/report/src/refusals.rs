@@ -73,8 +73,6 @@ pub(crate) fn of_run(seen: &Seen) -> Option<String> {
     let slept = slept.map(|ns| format!("the host slept for {}", nanoseconds(ns)));
     slept.or_else(|| {
         let share = percent(mostly_stolen(seen)?);
-        Some(format!(
-            "the hypervisor gave {share} of the wanted processor time to others"
-        ))
+        Some(format!("the hypervisor gave {share} of all processor time to others"))
     })
 }

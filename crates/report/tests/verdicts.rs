@@ -512,25 +512,25 @@ fn what_the_sheet_calls_invalid_is_shown_and_not_ranked() {
 
 #[test]
 fn a_run_whose_processors_were_mostly_taken_away_does_not_count() {
-    let of = |stolen_ns: f64, busy_ns: f64| {
+    let of = |stolen_ns: f64, share: f64| {
         let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
-        scene.extra = vec![(Measure::CpuStealNs, stolen_ns), (Measure::CpuBusyNs, busy_ns)];
+        scene.extra = vec![(Measure::CpuStealNs, stolen_ns), (Measure::CpuStealShare, share)];
         scene.film().analysis()
     };
-    let taken = of(14e9, 6e9);
+    let taken = of(14e9, 0.7);
     assert_eq!(ranked(&taken), 0, "{:?}", taken.comparisons);
     let reason = &taken.dropped[0].reason;
     assert!(
-        reason.contains("the hypervisor gave 70 % of the wanted processor time to others"),
+        reason.contains("the hypervisor gave 70 % of all processor time to others"),
         "{reason}"
     );
     let doubts = format!("{:?}", taken.doubts());
     assert!(
-        doubts.contains("most of it in 4 of 4 blocks, which do not count"),
+        doubts.contains("most of all in 4 of 4 blocks, which do not count"),
         "{doubts}"
     );
-    assert_eq!(ranked(&of(4e9, 6e9)), 2, "a part of it is a doubt");
-    assert_eq!(ranked(&of(0.7e9, 0.3e9)), 2, "in a moment it is scatter");
+    assert_eq!(ranked(&of(4e9, 0.4)), 2, "a part of it is a doubt");
+    assert_eq!(ranked(&of(0.7e9, 0.7)), 2, "in a moment it is scatter");
 }
 
 #[test]
