@@ -50,7 +50,7 @@ fn a_volume_keeps_to_its_bucket_to_the_request() {
 
 #[test]
 fn large_requests_pay_for_their_pieces_and_bytes_have_a_limit_of_their_own() {
-    let mut volume = Volume::new(limits(&[(3000.0, 1.0)], &[]), 1);
+    let mut volume = Volume::new(limits(&[(1000.0, 1.0)], &[]), 1);
     let seen = closed(&mut volume, 8, 2_000, 0, |_| read(0, 1 << 20));
     near(seen.rate, 250.0, 0.01, "four pieces each");
     let mut volume = Volume::new(limits(&[(3000.0, 1.0)], &[(100e6, 1e6)]), 1);
