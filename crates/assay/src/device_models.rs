@@ -113,12 +113,12 @@ impl<'a> DeviceModels<'a> {
             let why = why.filter(|_| matters(free * of("delay_ns"))).or_else(|| {
                 let (hits, misses) = (of("cache_hits"), of("cache_misses"));
                 let (seen_ns, modelled_ns) = (read_ns(seen, &set.devices)?, of("read_modelled_ns"));
-                let exposed = match set.reads_on {
+                let waiting = match set.reads_on {
                     true => misses / (hits + misses).max(1.0),
                     false => exposed(of("reads"), held("held_long_reads"), seen_ns - modelled_ns),
                 };
-                let why = slow_path(of("reads"), seen_ns, modelled_ns, exposed);
-                why.filter(|_| matters(exposed * (seen_ns - modelled_ns)))
+                let why = slow_path(of("reads"), seen_ns, modelled_ns, waiting);
+                why.filter(|_| matters(waiting * (seen_ns - modelled_ns)))
             })?;
             Some(format!("LUN set {}: {why}", set.set))
         });

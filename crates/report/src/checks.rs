@@ -180,7 +180,7 @@ fn of_study(book: &Book, analysis: &Analysis) -> Vec<Check> {
             None,
             Status::Suspect,
             format!("{changed} verdicts recorded by the run are not what the file says now"),
-            "the file was edited, or another version of assay ran the study: compare the tool versions",
+            "a stack that left the ranking since brought blocks back that it had dropped, another version of assay ran the study, or the file was edited: see what is not ranked, and compare the tool versions",
         ));
     }
     found.extend(crate::place_checks::found(book));

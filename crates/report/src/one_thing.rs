@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const OF_THE_HOST: [&str; 4] = ["machine", "kernel", "cpu", "cpus"];
 
 /// What a file says of something, by name.
-type Told = BTreeMap<String, String>;
+pub(crate) type Told = BTreeMap<String, String>;
 
 /// What must be the same, and what to do where it is not.
 type Rule = (fn(&Book) -> Told, &'static str);
@@ -53,6 +53,19 @@ pub(crate) fn must_be_of_one_thing(fixed: &Book, here: &Book) -> Result<(), Prot
         }
     }
     Ok(())
+}
+
+/// All that makes two recordings ones of the same thing: what must be the same of two protocols, and the lengths of the phases.
+pub(crate) fn told(book: &Book) -> Told {
+    let lengths = book.settings.iter().filter(|setting| is_length(&setting.key));
+    let lengths = lengths.map(|setting| (format!("`{}`", setting.key), setting.value.clone()));
+    let rules = [host_facts, stack_names, stack_facts, phases, settings];
+    rules.into_iter().flat_map(|facts| facts(book)).chain(lengths).collect()
+}
+
+/// Keys that say how long a phase is.
+fn is_length(key: &str) -> bool {
+    key.starts_with("phase.") && [".time", ".work_loop"].iter().any(|length| key.ends_with(length))
 }
 
 fn host_facts(book: &Book) -> Told {
@@ -99,8 +112,6 @@ fn stack_facts(book: &Book) -> Told {
 
 /// Keys of the study but for its head, and for what says how long a phase is.
 fn settings(book: &Book) -> Told {
-    let is_length =
-        |key: &str| key.starts_with("phase.") && [".time", ".work_loop"].iter().any(|length| key.ends_with(length));
     let kept = |setting: &&ledger::Setting| !setting.key.starts_with("study.") && !is_length(&setting.key);
     let all = book.settings.iter().filter(kept);
     all.map(|setting| (format!("`{}`", setting.key), setting.value.clone()))

@@ -26,6 +26,8 @@ pub struct Protocols {
     pub comparisons: Vec<SideBySide>,
     /// What only one of them ranks, and why.
     pub left_out: Vec<String>,
+    /// Comparisons that the fixed protocol has a verdict of and the procedure has none of: (stack, base, phase).
+    pub missing: Vec<[String; 3]>,
 }
 
 /// One of the two, over all its cells.
@@ -116,8 +118,10 @@ pub struct HereSays {
 /// Whether two protocols say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// The same stack is called better, or none by either.
+    /// The same stack is called better; or the fixed protocol finds no difference, and here it is *equivalent*.
     Same,
+    /// Neither told the stacks apart, nor did the procedure find them equivalent: nothing was learnt by either.
+    Neither,
     /// The fixed protocol found a difference smaller than the margin, which counts as equal here.
     InsideMargin,
     /// The fixed protocol found nothing, and this procedure did.
@@ -133,6 +137,7 @@ impl Agreement {
     pub fn words(self) -> &'static str {
         match self {
             Agreement::Same => "the same verdict",
+            Agreement::Neither => "neither could tell",
             Agreement::InsideMargin => "the same, inside the margin",
             Agreement::FoundHere => "found here alone",
             Agreement::FoundThere => "found by the fixed protocol alone",
@@ -140,15 +145,20 @@ impl Agreement {
         }
     }
 
-    /// Nothing that the fixed protocol found is missing or contradicted.
-    pub fn is_kept(self) -> bool {
-        matches!(self, Agreement::Same | Agreement::InsideMargin | Agreement::FoundHere)
+    /// Nothing that the fixed protocol found is missing or contradicted; `None` where neither said anything that could be.
+    pub fn is_kept(self) -> Option<bool> {
+        match self {
+            Agreement::Same | Agreement::InsideMargin | Agreement::FoundHere => Some(true),
+            Agreement::Neither => None,
+            Agreement::FoundThere | Agreement::Opposite => Some(false),
+        }
     }
 
     fn of(fixed: Option<Verdict>, ratio: f64, here: Verdict, margin: f64) -> Agreement {
         let is_inside = ratio < 1.0 + margin && ratio > 1.0 / (1.0 + margin);
         match (fixed, here) {
-            (None, Verdict::Equivalent | Verdict::NotEnoughData) => Agreement::Same,
+            (None, Verdict::Equivalent) => Agreement::Same,
+            (None, Verdict::NotEnoughData) => Agreement::Neither,
             (None, Verdict::Better | Verdict::Worse) => Agreement::FoundHere,
             (Some(one), other) if one == other => Agreement::Same,
             (Some(_), Verdict::Better | Verdict::Worse) => Agreement::Opposite,
@@ -249,6 +259,10 @@ pub fn protocols(fixed: &Ledger, here: &Ledger) -> Result<Protocols, ProtocolsEr
         .filter(|pair| pair.before.is_none())
         .filter_map(|pair| Some((pair, here.place_of(pair)?)))
         .collect();
+    let missing = (fixed.ranking.pairs.iter())
+        .filter(|pair| pair.before.is_none() && here.place_of(pair).is_none())
+        .map(|pair| [&pair.stack, &pair.base, &pair.phase.name].map(String::clone));
+    let missing: Vec<[String; 3]> = missing.collect();
     if shared.is_empty() {
         let why = left_out.first().map_or(String::new(), |first| format!(": {first}"));
         return Err(ProtocolsError::Nothing { why });
@@ -292,6 +306,7 @@ pub fn protocols(fixed: &Ledger, here: &Ledger) -> Result<Protocols, ProtocolsEr
         margin: books[1].study.margin,
         comparisons,
         left_out,
+        missing,
     })
 }
 
@@ -312,7 +327,7 @@ mod tests {
         let of = |fixed, ratio, here| Agreement::of(fixed, ratio, here, 0.05);
         assert_eq!(of(Some(Worse), 0.8, Worse), Agreement::Same);
         assert_eq!(of(None, 0.97, Equivalent), Agreement::Same);
-        assert_eq!(of(None, 0.8, NotEnoughData), Agreement::Same);
+        assert_eq!(of(None, 0.8, NotEnoughData), Agreement::Neither);
         assert_eq!(of(None, 0.8, Worse), Agreement::FoundHere);
         assert_eq!(of(Some(Worse), 0.97, Equivalent), Agreement::InsideMargin);
         assert_eq!(of(Some(Worse), 0.9, Equivalent), Agreement::FoundThere);
@@ -320,6 +335,7 @@ mod tests {
         assert_eq!(of(Some(Better), 1.2, Worse), Agreement::Opposite);
         let kept = [Agreement::Same, Agreement::InsideMargin, Agreement::FoundHere].map(Agreement::is_kept);
         let missed = [Agreement::FoundThere, Agreement::Opposite].map(Agreement::is_kept);
-        assert_eq!((kept, missed), ([true; 3], [false; 2]));
+        assert_eq!((kept, missed), ([Some(true); 3], [Some(false); 2]));
+        assert_eq!(Agreement::Neither.is_kept(), None, "two that say nothing do not agree");
     }
 }

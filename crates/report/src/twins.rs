@@ -5,9 +5,11 @@
 
 use crate::differences::differences;
 use crate::history::Book;
+use crate::one_thing::{self, Told};
 use crate::rank::{self, takes_part};
 use ledger::Ledger;
 use stats::TwinBlocks;
+use std::collections::BTreeSet;
 
 /// Facts that name a place or a device, and what is found in a sample: two stacks that are alike still lie apart.
 const OF_THE_PLACE: [&str; 5] = [
@@ -39,6 +41,10 @@ pub struct Twins {
     pub block_ns: u64,
     /// Differences inside it count as equal.
     pub margin: f64,
+    /// The run of each recording.
+    runs: Vec<String>,
+    /// Host, storage and keys of the first recording.
+    told: Told,
 }
 
 /// Why a file says nothing of twins.
@@ -75,30 +81,72 @@ pub enum TwinsError {
         "no block has a figure of every ranked phase on both stacks\n  look at the study's own report: `assay report` says what is not ranked, and why"
     )]
     Nothing,
+    /// The same recording a second time.
+    #[error(
+        "it is the same recording again (run {run})\n  give each recording once: blocks that count twice say nothing new"
+    )]
+    Again {
+        /// Its run.
+        run: String,
+    },
+    /// A recording of something else.
+    #[error(
+        "it is of something else than the first: {what} is {first} there and {here} here\n  give recordings of one study on one machine"
+    )]
+    Another {
+        /// What differs.
+        what: String,
+        /// In the first recording.
+        first: String,
+        /// In this one.
+        here: String,
+    },
 }
 
 impl Twins {
-    /// With another recording of the same study after it; `None` when it is of another.
-    pub fn followed_by(self, other: Twins) -> Option<Twins> {
-        let head = |twins: &Twins| {
-            (
-                twins.study.clone(),
-                twins.stacks.clone(),
-                twins.layers.clone(),
-                twins.phases.clone(),
-            )
+    /// With another recording of the same study after it.
+    ///
+    /// # Errors
+    /// A recording that is among these already, and one of another study, host or storage.
+    pub fn followed_by(self, other: Twins) -> Result<Twins, TwinsError> {
+        if let Some(run) = other.runs.iter().find(|run| self.runs.contains(run)) {
+            return Err(TwinsError::Again { run: run.clone() });
+        }
+        let differs = |what: &str, first: &str, here: &str| {
+            let said = |value: &str| if value.is_empty() { "nothing" } else { value }.to_string();
+            Err(TwinsError::Another {
+                what: what.to_string(),
+                first: said(first),
+                here: said(here),
+            })
         };
-        let is_same = head(&self) == head(&other) && self.margin == other.margin;
+        let names: BTreeSet<&String> = self.told.keys().chain(other.told.keys()).collect();
+        let value = |told: &Told, name: &String| told.get(name).cloned().unwrap_or_default();
+        for name in names {
+            let (first, here) = (value(&self.told, name), value(&other.told, name));
+            if first != here {
+                return differs(name, &first, &here);
+            }
+        }
+        if self.study != other.study {
+            return differs("the study", &self.study, &other.study);
+        }
+        if self.margin != other.margin {
+            return differs("the margin", &self.margin.to_string(), &other.margin.to_string());
+        }
+        if self.phases != other.phases {
+            return differs("what is ranked", &self.phases.join(", "), &other.phases.join(", "));
+        }
         // Of the medians the mean by blocks: they differ by what an hour differs from another.
         let (mine, its) = (self.blocks.blocks() as f64, other.blocks.blocks() as f64);
         let mean = |a: u64, b: u64| ((a as f64 * mine + b as f64 * its) / (mine + its)) as u64;
         let phase_ns = self.phase_ns.iter().zip(&other.phase_ns).map(|(a, b)| mean(*a, *b));
-        is_same.then_some(())?;
-        Some(Twins {
+        Ok(Twins {
             phase_ns: phase_ns.collect(),
             block_ns: mean(self.block_ns, other.block_ns),
             dropped: self.dropped + other.dropped,
-            blocks: self.blocks.followed_by(other.blocks)?,
+            blocks: self.blocks.followed_by(other.blocks).ok_or(TwinsError::Nothing)?,
+            runs: [self.runs, other.runs].concat(),
             ..self
         })
     }
@@ -142,6 +190,8 @@ pub fn twins(ledger: &Ledger) -> Result<Twins, TwinsError> {
         dropped: ranking.dropped.len() as u32,
         block_ns: block_ns(&book),
         margin: book.study.margin,
+        runs: vec![book.study.run_id.clone()],
+        told: one_thing::told(&book),
     })
 }
 

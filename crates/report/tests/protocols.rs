@@ -63,6 +63,23 @@ fn the_first_three_blocks_that_count_are_the_protocol() {
 }
 
 #[test]
+fn what_the_fixed_protocol_alone_ranks_is_missing() {
+    let of = |blocks: u32, longer: u64, device: Option<f64>| {
+        let mut scene = of(blocks);
+        scene.longer = longer;
+        scene.actors.push(actor("xfs", 0.9));
+        scene.actors[2].device = device.or(scene.actors[2].device);
+        scene.film()
+    };
+    let found = both(&of(4, 10, None), &of(4, 1, Some(0.0))).unwrap();
+    let one = [&found.comparisons[0].stack, &found.comparisons[0].phase];
+    assert_eq!((found.comparisons.len(), one[0].as_str()), (1, "btrfs"));
+    assert_eq!(found.missing, [["xfs", "ext4", "50 % update"].map(String::from)]);
+    let other = both(&of(4, 10, Some(0.0)), &of(4, 1, None)).unwrap();
+    assert!(other.missing.is_empty(), "the fixed protocol says nothing of it");
+}
+
+#[test]
 fn too_little_and_nothing_to_compare_are_said() {
     let words = refused(&long(2), &of(4).film());
     assert!(words.contains("2 blocks count, and 3 are needed"), "{words}");

@@ -26,7 +26,7 @@ pub use fixed::{
 pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use noise::normals;
-pub use recorded::TwinBlocks;
+pub use recorded::{Neighbours, TwinBlocks};
 pub use welch::{Welch, welch, welch_finds, welch_interval};
 
 /// A world to draw studies from.
@@ -116,6 +116,15 @@ impl Rate {
             low: (middle - half).max(0.0),
             high: (middle + half).min(1.0),
         }
+    }
+
+    /// The smallest true share that so many make plausible, with a one-sided `confidence` (Wilson's score); 0 of none.
+    pub fn lower(&self, confidence: f64) -> f64 {
+        let z = normal_quantile(confidence);
+        let n = self.of.max(1) as f64;
+        let share = self.count as f64 / n;
+        let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+        ((share + z * z / (2.0 * n) - half) / (1.0 + z * z / n)).max(0.0)
     }
 
     /// The share itself; NaN of no studies.

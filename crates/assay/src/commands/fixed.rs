@@ -39,14 +39,37 @@ pub(super) fn fixed(flags: &cli::Calibrate) -> Result<(), Failure> {
         )));
     };
     match flags.json {
-        true => print_json(&data(&both)),
-        false => print(&text(&both)),
+        true => print_json(&data(&both))?,
+        false => print(&text(&both))?,
     }
+    let missed = both
+        .comparisons
+        .iter()
+        .filter(|one| is_kept(one) == Some(false))
+        .count()
+        + both.missing.len();
+    if missed == 0 {
+        return Ok(());
+    }
+    Err(Failure::Run(anyhow!(
+        "{missed} comparisons of the fixed protocol are missing here, say otherwise, or took more than {:.0} % of its time\n  \
+         give the short runs more blocks or time (`blocks`, `time`), or lessen their set-up (`database.scale`)",
+        TIME_RATIO_MAX * 100.0
+    )))
 }
 
-/// A share of the fixed protocol's time that is within what is owed, and verdicts of which none is missing.
-pub(super) fn is_kept(one: &SideBySide) -> bool {
-    one.agreement.is_kept() && one.time_ratio() <= TIME_RATIO_MAX
+/// Runs and, by the wall, trials with all their set-up within the share of the fixed protocol's time that is owed.
+pub(super) fn is_in_time(one: &SideBySide) -> bool {
+    one.time_ratio() <= TIME_RATIO_MAX && one.wall_ratio().is_none_or(|ratio| ratio <= TIME_RATIO_MAX)
+}
+
+/// Within what is owed, and nothing that the fixed protocol found is missing; `None` where neither found anything.
+pub(super) fn is_kept(one: &SideBySide) -> Option<bool> {
+    match (one.agreement.is_kept(), is_in_time(one)) {
+        (Some(kept), in_time) => Some(kept && in_time),
+        (None, true) => None,
+        (None, false) => Some(false),
+    }
 }
 
 fn word(verdict: Verdict) -> &'static str {
@@ -61,6 +84,7 @@ fn word(verdict: Verdict) -> &'static str {
 fn agreement(of: Agreement) -> &'static str {
     match of {
         Agreement::Same => "same",
+        Agreement::Neither => "neither",
         Agreement::InsideMargin => "inside_margin",
         Agreement::FoundHere => "found_here",
         Agreement::FoundThere => "found_there",
@@ -123,6 +147,7 @@ pub(super) fn data(both: &Protocols) -> Value {
         "here": protocol(&both.here),
         "comparisons": both.comparisons.iter().map(one).collect::<Vec<_>>(),
         "left_out": both.left_out,
+        "missing": both.missing.iter().map(|[stack, base, phase]| json!({ "stack": stack, "base": base, "phase": phase })).collect::<Vec<_>>(),
     })
 }
 
@@ -160,11 +185,18 @@ fn text(both: &Protocols) -> String {
     for left in &both.left_out {
         let _ = writeln!(text, "\n{left}");
     }
-    let alike = both.comparisons.iter().filter(|one| one.agreement.is_kept()).count();
+    for [stack, base, phase] in &both.missing {
+        let _ = writeln!(text, "\n{stack} against {base}, {phase}: the fixed protocol's alone");
+    }
+    let contradicted = both
+        .comparisons
+        .iter()
+        .filter(|one| one.agreement.is_kept() == Some(false));
     let _ = writeln!(
         text,
-        "\nNothing that the fixed protocol found is missing in {alike} of {}. All cells:\n{}.",
-        both.comparisons.len(),
+        "\nOf {} comparisons of the fixed protocol {} are missing here or say otherwise.\nAll cells:\n{}.",
+        both.comparisons.len() + both.missing.len(),
+        contradicted.count() + both.missing.len(),
         whole(both)
     );
     text.push_str(

@@ -2,6 +2,7 @@
 //!
 //! Takes a number of studies and a seed, gives rates. Prevents: a promise about verdicts that nobody can hold against anything.
 
+use super::twins::BROKEN_CONFIDENCE;
 use super::{print, print_json};
 use crate::cli;
 use crate::exit::Failure;
@@ -39,7 +40,11 @@ pub(super) fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
     } else {
         print(&text(&all, flags))?;
     }
-    let is_broken = |row: &&stats::Calibration| row.promise.is_some_and(|p| row.result.false_verdicts.low > p);
+    let is_broken = |row: &&stats::Calibration| {
+        let rate = &row.result.false_verdicts;
+        row.promise
+            .is_some_and(|promise| rate.lower(BROKEN_CONFIDENCE) > promise)
+    };
     let broken: Vec<&str> = all.rows.iter().filter(is_broken).map(|row| row.name).collect();
     if broken.is_empty() {
         return Ok(());

@@ -145,7 +145,7 @@ fn set() -> Vec<Entry> {
             None,
         ),
         (
-            "rare stalls, told apart from usual runs",
+            "rare stalls, verdict read as of usual runs",
             margin,
             Scenario {
                 about: About::UsualRuns,

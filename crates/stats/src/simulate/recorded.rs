@@ -1,14 +1,16 @@
 //! The procedure on a machine's own noise: studies of twins made from blocks that were recorded, judged by [`decide`](crate::decide)'s own code.
 //!
 //! Takes, for each recorded block, ln(twin / base) in every phase; gives how often a study of such blocks errs, and the smallest
-//! difference it finds. A study is a run of neighbouring blocks from a random begin (so that what lasts for several blocks stays in
-//! it), and in each block it is drawn anew which of the two is called the base: whatever made one of them faster is then as often
-//! the other's, and any verdict but *equivalent* is false. Prevents: an error rate that holds on a computer's random numbers
-//! and not on this machine.
+//! difference it finds. A study is a run of neighbouring blocks from a random begin (so that a time of much scatter stays one), and in
+//! each block it is drawn anew which of the two is called the base: whatever made one of them faster is then as often the other's, and
+//! any verdict but *equivalent* is false. Drawn signs know nothing of ratios that stay off to one side for several blocks: that is
+//! asked of the blocks in their order ([`TwinBlocks::neighbours`]). Prevents: an error rate that holds on a computer's random
+//! numbers and not on this machine.
 
 use super::{Random, SimulationResult, Tally};
 use crate::decide::{History, decide_by};
 use crate::design::Design;
+use crate::summary::{mean, sd};
 use rand_core::{Rng, SeedableRng};
 
 /// Share of studies that must find a difference.
@@ -16,6 +18,32 @@ const POWER: f64 = 0.9;
 
 /// Studies that say whether a difference is found.
 const STUDIES_OF_POWER: u64 = 2_000;
+
+/// Standard errors beyond which chance leads in one of 100 cases.
+const ONE_IN_100: f64 = 2.326_347_874_040_841;
+
+/// Fewer pairs of neighbouring blocks say nothing of their correlation.
+const PAIRS_MIN: usize = 20;
+
+/// Mean square of ratios that are all the same, but for their last bits.
+const ROUNDING: f64 = 1e-24;
+
+/// How the ratios of neighbouring blocks hang together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbours {
+    /// Correlation of a block's ratio with the next one's, within a recording; what the twins differ by throughout is taken out.
+    pub correlation: f64,
+    /// The most that chance gives it in 99 of 100 such files if blocks have nothing to do with one another (Bartlett 1946: 1 / root of
+    /// the pairs is its standard error).
+    pub by_chance: f64,
+}
+
+impl Neighbours {
+    /// Ratios wander: the t interval of a verdict takes them for independent, and errs more often than it says.
+    pub fn wander(&self) -> bool {
+        self.correlation > self.by_chance
+    }
+}
 
 /// Largest ratio that is looked for.
 const RATIO_MAX: f64 = 10.0;
@@ -67,6 +95,27 @@ impl TwinBlocks {
     pub fn spread(&self, phase: usize) -> f64 {
         let sum: f64 = self.ys.iter().map(|block| block[phase] * block[phase]).sum();
         (sum / self.ys.len() as f64).sqrt()
+    }
+
+    /// What the twins differ by throughout, as the mean of ln(twin / base) in a phase, and its standard error.
+    pub fn offset(&self, phase: usize) -> (f64, f64) {
+        let ys: Vec<f64> = self.ys.iter().map(|block| block[phase]).collect();
+        (mean(&ys), sd(&ys) / (ys.len() as f64).sqrt())
+    }
+
+    /// Whether a phase's ratios wander from block to block; `None` of fewer than 20 pairs of neighbours, and without any scatter.
+    pub fn neighbours(&self, phase: usize) -> Option<Neighbours> {
+        let (middle, _) = self.offset(phase);
+        let off = |block: &Vec<f64>| block[phase] - middle;
+        let of_pairs: Vec<f64> = (self.recordings())
+            .flat_map(|blocks| blocks.windows(2).map(|pair| off(&pair[0]) * off(&pair[1])))
+            .collect();
+        let squares: Vec<f64> = self.ys.iter().map(|block| off(block).powi(2)).collect();
+        let is_told = of_pairs.len() >= PAIRS_MIN && mean(&squares) > ROUNDING;
+        is_told.then(|| Neighbours {
+            correlation: mean(&of_pairs) / mean(&squares),
+            by_chance: ONE_IN_100 / (of_pairs.len() as f64).sqrt(),
+        })
     }
 
     /// Draws `studies` studies in which the twin is better by `true_ratio` in every phase, and judges them. *Detected* counts
@@ -183,6 +232,47 @@ mod tests {
             assert!(result.false_verdicts.high < 0.055, "{offset}: {result:?}");
             assert!(result.false_verdicts.low > 0.001, "{offset}: {result:?}");
         }
+    }
+
+    /// Ratios of which each holds on to so much of the one before.
+    fn wandering(blocks: usize, rho: f64, seed: u64) -> TwinBlocks {
+        let mut draw = crate::simulate::normals(seed);
+        let mut y = draw();
+        let mut next = || {
+            y = rho * y + (1.0 - rho * rho).sqrt() * draw();
+            vec![0.02 + 0.03 * y]
+        };
+        TwinBlocks::new((0..blocks).map(|_| next()).collect()).expect("blocks")
+    }
+
+    #[test]
+    fn ratios_that_wander_are_told_by_their_order_and_by_no_drawn_sign() {
+        let flagged = |rho: f64| {
+            let all = (0..400).map(|seed| wandering(60, rho, seed).neighbours(0).expect("pairs"));
+            all.filter(Neighbours::wander).count()
+        };
+        assert!(flagged(0.0) <= 12, "one in 100 by chance: {}", flagged(0.0));
+        assert!(flagged(0.5) >= 340, "{}", flagged(0.5));
+        let design = Design::new(12, 1, 0.0);
+        let wanders = wandering(4_800, 0.5, 1);
+        let drawn = wanders.simulate(&design, 1.0, 0, 20_000, 1).false_verdicts.share();
+        assert!(drawn < 0.055, "drawn signs see nothing of it: {drawn}");
+        let (mean, error) = wanders.offset(0);
+        assert!((mean - 0.02).abs() < 4.0 * error.max(0.0008), "{mean} {error}");
+        // Two recordings: the last block of one is no neighbour of the first of the next.
+        let apart = |sign: f64| {
+            let ys = (0..30).map(|n| vec![sign * 0.01 + if n % 2 == 0 { 0.03 } else { -0.03 }]);
+            TwinBlocks::new(ys.collect()).expect("blocks")
+        };
+        let both = apart(1.0).followed_by(apart(-1.0)).expect("alike");
+        let found = both.neighbours(0).expect("pairs");
+        assert!((found.correlation + 0.8).abs() < 0.02, "{found:?}");
+        assert!((found.by_chance - 2.326 / 58f64.sqrt()).abs() < 1e-3, "{found:?}");
+        assert_eq!(wandering(20, 0.5, 1).neighbours(0), None);
+        assert_eq!(
+            TwinBlocks::new(vec![vec![0.1]; 60]).expect("blocks").neighbours(0),
+            None
+        );
     }
 
     #[test]
