@@ -63,13 +63,29 @@ fn options_of_a_devices_geometry_are_nobodys_choice_in_a_directory() {
         }
         line(&scene, "mount options").status
     };
-    let geometry = ("rw,relatime,sunit=128,swidth=256", "rw,relatime,logdev=/dev/x");
+    let geometry = ("rw,relatime,sunit=128,swidth=256", "rw,relatime,sunit=64,swidth=64");
     assert_eq!(mounted("directory", geometry.0, geometry.1), Status::Valid);
     assert_eq!(
         mounted("xfs", geometry.0, geometry.1),
         Status::Note,
         "the study made them"
     );
+    for option in ["logdev", "rtdev"] {
+        let on = |device: &str| format!("rw,relatime,{option}=/dev/{device}");
+        assert_eq!(
+            mounted("directory", &on("x"), "rw,relatime"),
+            Status::Suspect,
+            "{option} on one side only"
+        );
+        assert_eq!(mounted("xfs", &on("x"), "rw,relatime"), Status::Note, "{option}");
+        for kind in ["directory", "xfs"] {
+            assert_eq!(
+                mounted(kind, &on("x"), &on("y")),
+                Status::Valid,
+                "only the place differs"
+            );
+        }
+    }
     assert_eq!(mounted("directory", "rw,noatime", "rw,relatime"), Status::Suspect);
     assert_eq!(mounted("directory", "rw,nobarrier", "rw,nobarrier"), Status::Suspect);
     assert_eq!(
