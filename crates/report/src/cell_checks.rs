@@ -106,12 +106,12 @@ impl At<'_> {
             .iter()
             .any(|origin| matches!(origin, Origin::Cache | Origin::Mixed));
         let counts = self.cell.cached_counts && by_cache;
-        let status = match origins {
-            _ if origins.contains(&Origin::Unknown) => Status::Suspect,
-            _ if counts => Status::Note,
-            _ if origins.contains(&Origin::Cache) => Status::Invalid,
-            _ if origins.contains(&Origin::Mixed) => Status::Suspect,
-            _ => Status::Valid,
+        let doubt = provenance.doubt(self.cell.cached_counts);
+        let status = match &doubt {
+            // What is not ranked for it is in doubt for it, and nothing else is.
+            Some((status, _)) => *status,
+            None if counts => Status::Note,
+            None => Status::Valid,
         };
         let share = |direction: crate::provenance::Direction| match direction.share() {
             Some(share) if direction.origin != Origin::None => {
@@ -128,11 +128,17 @@ impl At<'_> {
             share(provenance.reads),
             share(provenance.writes)
         );
-        let advice = match counts {
-            true => {
+        let advice = match doubt {
+            None if counts => {
                 "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not the storage"
             }
-            false => "it is not ranked; for a storage result use direct access, or more data than memory",
+            Some((Status::Invalid, _)) if provenance.is_idle() => {
+                "it is not ranked: the engine's own cache did the work; raise `database.scale` or lower `database.cache`"
+            }
+            Some(_) if provenance.is_idle() => {
+                "it is not ranked: what served it cannot be told; run the study again, with a version that records what the engine asks"
+            }
+            _ => "it is not ranked; for a storage result use direct access, or more data than memory",
         };
         self.check(
             "provenance",

@@ -106,6 +106,12 @@ fn caches(bench: &Bench) -> Vec<Judged> {
         &format!("{READS}work_loop = 144\nhotspot = {{ size = \"256KiB\", offset = \"0B\", frequency = 1 }}"),
     );
     let spot = report(bench, "spot", &spot);
+    let idle = study(
+        &one,
+        "cache = \"32MiB\"\nscale = \"24MiB\"\ncheckpoint = \"100ms\"",
+        &format!("{READS}work_loop = 144\nhotspot = {{ size = \"32KiB\", offset = \"0B\", frequency = 1 }}"),
+    );
+    let idle = report(bench, "idle", &idle);
     let plain = study(&one, SMALL, &format!("{READS}work_loop = 144"));
     let plain = report(bench, "plain", &plain);
     let honest = (&plain, at("honest", "work"));
@@ -119,6 +125,11 @@ fn caches(bench: &Bench) -> Vec<Judged> {
         objection: "the data was large, the work went to a corner of it",
         line: ("working set", "suspect"),
     };
+    let nothing = Trap {
+        name: "work that the engine's own cache does alone",
+        objection: "nothing was read, and it is called a storage result",
+        line: ("provenance", "invalid"),
+    };
     let warming = Trap {
         name: "a warm-up that never ends",
         objection: "it was still getting faster",
@@ -127,6 +138,7 @@ fn caches(bench: &Bench) -> Vec<Judged> {
     vec![
         small.judge((&fits, at("honest", "work")), honest),
         untouched.judge((&spot, at("honest", "work")), honest),
+        nothing.judge((&idle, at("honest", "work")), honest),
         warming.judge((&fits, at("honest", "work")), honest),
     ]
 }
