@@ -120,17 +120,19 @@ fn held_share(run: &Seen) -> Option<f64> {
 fn throttled(runs: &[&Seen]) -> Option<Found> {
     let share = figure(runs, held_share);
     let thermal = figure(runs, |run| run.get(Measure::CpuThermalThrottles));
-    let (held, hot) = (share.map_or(0.0, |s| s.median), thermal.map_or(0.0, |t| t.median));
     share.or(thermal)?;
-    let mut said = vec![format!("held back by a limit in {} of its periods", percent(held))];
-    if thermal.is_some() {
-        said.push(format!("slowed down for heat {} times", number(hot)));
-    }
+    let (held, hot) = (share.map_or(0.0, |s| s.median), thermal.map_or(0.0, |t| t.median));
+    // What was not read is not said to be none: a host without limits has no periods, a virtual one no thermometer.
+    let held_back = share.map(|_| format!("held back by a limit in {} of its periods", percent(held)));
+    let heated = thermal.map(|_| format!("slowed down for heat {} times", number(hot)));
+    let limit = share.map(|_| format!("at most {} of the periods", percent(THROTTLED_MAX)));
+    let heat = thermal.map(|_| "never for heat".to_string());
+    let both = |one: Option<String>, other: Option<String>| one.into_iter().chain(other).collect::<Vec<_>>().join(", ");
     Some((
         "throttling",
         suspect(held > THROTTLED_MAX || hot > 0.0),
-        said.join(", "),
-        format!("at most {} of the periods, never for heat", percent(THROTTLED_MAX)),
+        both(held_back, heated),
+        both(limit, heat),
         "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool the host",
     ))
 }

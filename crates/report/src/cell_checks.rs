@@ -28,7 +28,8 @@ const FOREIGN_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 const UNSENT_SHARE_MAX: f64 = 0.01;
 /// More of one processor's time than this, and watching changes what is watched.
 const OBSERVER_SHARE_MAX: f64 = 0.02;
-/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or this.
+/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or this where the
+/// study has none.
 const STALLED_OPEN_MAX: f64 = 0.01;
 const STALLED_MAX: f64 = 0.05;
 /// Rounds of the steady-state rule: at least this long, so that a round is more than noise; at most so many.
@@ -357,7 +358,7 @@ impl At<'_> {
             status,
             figure,
             format!("at most {}", percent(OBSERVER_SHARE_MAX)),
-            "report this as a mistake in assay",
+            "each process of the host is looked at before and after a phase: stop those that are not needed, or give the phase more time",
         )
     }
 

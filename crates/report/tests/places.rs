@@ -159,6 +159,15 @@ fn a_limit_is_judged_by_its_periods() {
         with(&all, "throttling").status
     };
     assert_eq!((held(0.4), held(0.005)), (Status::Suspect, Status::Valid));
+    let heat = with(&[(Measure::CpuThermalThrottles, 3.0)], "throttling");
+    assert_eq!(heat.status, Status::Suspect);
+    assert_eq!(
+        (heat.figure.as_str(), heat.threshold.as_str()),
+        ("slowed down for heat 3.00 times", "never for heat"),
+        "no word of a limit that nobody read"
+    );
+    let limit = with(&[(Measure::CpuThrottledPeriodsShare, 0.0)], "throttling").figure;
+    assert!(!limit.contains("heat"), "{limit}");
     let old = [(Measure::CpuThrottledShare, 0.03), (Measure::CpuCores, 16.0)];
     assert_eq!(
         with(&old, "throttling").status,
