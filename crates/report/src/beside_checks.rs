@@ -233,17 +233,23 @@ fn slow_lun(runs: &[&Seen]) -> Option<Found> {
     ))
 }
 
-/// Any one, found by a device or by the layer that keeps another copy: what healed it took its time, in the run and nowhere else.
+/// Any one, found by a device or by the layer that keeps another copy: what healed it took its time, in the run and nowhere else. The file
+/// has one sum of all devices, so neither which of them counted nor how many do is known, and the line says no more than that.
 fn device_errors(runs: &[&Seen]) -> Option<Found> {
     let errors = figure(runs, |run| run.get(Measure::DeviceErrors))?;
+    let said = match errors.high > 0.0 {
+        true => format!(
+            "{} counted by those of the stack's devices that count, or mended from another copy, in the worst block",
+            crate::layouts::whole(errors.high)
+        ),
+        false => "none counted by those of the stack's devices that count, none mended from another copy".to_string(),
+    };
     Some((
         "device errors",
         suspect(errors.high > 0.0),
-        format!(
-            "{} counted by the stack's devices, or mended from another copy, in the worst block",
-            crate::layouts::whole(errors.high)
-        ),
+        said,
         "none".into(),
-        "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): retries are slow, and what is below may be failing",
+        "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): retries are slow, and what is below \
+         may be failing; a SCSI or SATA disk also counts what is no error (a poll by `smartd`, a full queue, a reset): then the log says nothing of it",
     ))
 }
