@@ -7,6 +7,7 @@ use crate::analysis::PhaseReport;
 use crate::cells::{Cell, memory_peak};
 use crate::checks::{Check, Status};
 use crate::figures::Figure;
+use crate::foreign_checks::Between;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
 use crate::memory_checks::BUDGET_SLACK;
@@ -21,9 +22,6 @@ const IDLE_SHARE_MIN: f64 = 0.04;
 const CEILING_SHARE_MAX: f64 = 0.70;
 /// Fewer, and a phase shows a part of the engine's write cycle, not its average.
 const CHECKPOINTS_MIN: f64 = 3.0;
-/// What the lowest devices moved more than the stack's own devices: from this share and size on someone else used them.
-const FOREIGN_SHARE: f64 = 0.10;
-const FOREIGN_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 /// More than this share of what fell due and was never sent: the rate asked for is not the rate measured.
 const UNSENT_SHARE_MAX: f64 = 0.01;
 /// More of one processor's time than this, and watching changes what is watched.
@@ -44,6 +42,8 @@ pub(crate) struct At<'a> {
     pub timing: Timing,
     /// Whether the stack's ZFS runs in a process of its own.
     pub in_process: bool,
+    /// What lies between the nearest devices and the lowest, where it moves other bytes than it is given.
+    pub between: Option<Between>,
     pub runs: Vec<&'a Seen>,
 }
 
@@ -57,7 +57,6 @@ impl At<'_> {
             self.memory(),
             self.working_set(),
             self.checkpoints(),
-            self.foreign(),
             self.unsent(),
             self.observer(),
             self.populations(),
@@ -66,6 +65,7 @@ impl At<'_> {
         let mut found: Vec<Check> = found.into_iter().flatten().collect();
         let more = self.cell.orders.iter().flat_map(crate::order_checks::found);
         let more = more.chain(crate::beside_checks::found(&self.runs));
+        let more = more.chain(crate::foreign_checks::found(self.between.as_ref(), &self.runs));
         let idle = self.cell.cpu_idle_share.filter(|_| self.in_process);
         let more = more.chain(idle.map(|idle| crate::way_checks::found(idle.median)));
         let curve = self.cell.load_curve.is_some();
@@ -290,36 +290,6 @@ impl At<'_> {
         let figure = format!("{} checkpoints in the shortest block", number(found.low));
         let advice = "give the phase more time, or shorten `database.checkpoint`";
         self.check("checkpoints", status, figure, "at least 3".into(), advice)
-    }
-
-    fn foreign(&self) -> Option<Check> {
-        let excess = self.figure(|run| {
-            let near = run.sum(&[Measure::NearReadBytes, Measure::NearWriteBytes])?;
-            let low = run.sum(&[Measure::LowReadBytes, Measure::LowWriteBytes])?;
-            let beyond = low - near;
-            Some(if beyond > FOREIGN_BYTES {
-                beyond / near.max(1.0)
-            } else {
-                0.0
-            })
-        })?;
-        let status = if excess.median > FOREIGN_SHARE {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
-        let figure = format!(
-            "the lowest devices moved {} more than the stack's nearest",
-            percent(excess.median.min(99.0))
-        );
-        let advice = "someone else used the device, or a layer below multiplied the I/O: use a device of its own";
-        self.check(
-            "foreign traffic",
-            status,
-            figure,
-            format!("at most {}", percent(FOREIGN_SHARE)),
-            advice,
-        )
     }
 
     fn unsent(&self) -> Option<Check> {

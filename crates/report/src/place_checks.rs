@@ -59,12 +59,12 @@ fn stacks(book: &Book) -> Vec<&Stack> {
         .collect()
 }
 
-fn fact<'a>(book: &'a Book, scope: &str, key: &str) -> Option<&'a str> {
+pub(crate) fn fact<'a>(book: &'a Book, scope: &str, key: &str) -> Option<&'a str> {
     let found = book.facts.iter().find(|fact| fact.scope == scope && fact.key == key)?;
     Some(found.value.as_str())
 }
 
-fn of_stack<'a>(book: &'a Book, stack: &Stack, key: &str) -> Option<&'a str> {
+pub(crate) fn of_stack<'a>(book: &'a Book, stack: &Stack, key: &str) -> Option<&'a str> {
     fact(book, &format!("stack:{}", stack.name), key)
 }
 

@@ -262,3 +262,97 @@ fn errors_that_devices_counted_are_said_and_that_none_counts_them_is_too() {
         [(true, Status::Suspect); 4]
     );
 }
+    // One sum of all devices: neither that all of them count is known, nor that each count is an error.
+    let none = with(&[(Measure::DeviceErrors, 0.0)], "device errors");
+    assert!(
+        none.figure.contains("by those of the stack's devices that count"),
+        "{none:?}"
+    );
+    let some = with(&[(Measure::DeviceErrors, 2.0)], "device errors");
+    assert!(some.advice.contains("what is no error"), "{some:?}");
+}
+
+/// What the lowest devices moved beyond the nearest, with what is known of the devices.
+fn foreign(facts: &[(&str, &str, &str)], measures: &[(Measure, f64)]) -> Check {
+    let mut scene = two(facts
+        .iter()
+        .map(|(scope, key, value)| fact(scope, key, value))
+        .collect());
+    scene.extra = measures.to_vec();
+    line(&scene, "foreign traffic")
+}
+
+/// Native multipath of NVMe accounts to the head alone: the partition on it counts nothing.
+#[test]
+fn a_nearest_device_that_counts_nothing_is_no_neighbours_fault() {
+    let gib = 1024.0 * 1024.0 * 1024.0;
+    let moved = |near: f64, asked: f64| {
+        foreign(
+            &[],
+            &[
+                (Measure::NearReadBytes, near),
+                (Measure::NearWriteBytes, 0.0),
+                (Measure::LowReadBytes, 2.0 * gib),
+                (Measure::LowWriteBytes, 0.0),
+                (Measure::EngineReadBytes, asked),
+                (Measure::EngineWriteBytes, 0.0),
+                (Measure::EngineRedoBytes, 0.0),
+            ],
+        )
+    };
+    let uncounted = moved(0.0, 2.0 * gib);
+    assert_eq!(uncounted.status, Status::Note, "{uncounted:?}");
+    assert!(
+        uncounted.figure.contains("nearest nothing: they do not count"),
+        "{uncounted:?}"
+    );
+    assert_eq!(moved(2.0 * gib, 2.0 * gib).status, Status::Valid);
+    assert_eq!(moved(1.0 * gib, 1.0 * gib).status, Status::Suspect);
+    let rested = moved(0.0, 0.0);
+    assert_eq!(
+        rested.status,
+        Status::Suspect,
+        "nothing was asked, so it was someone else's"
+    );
+}
+
+#[test]
+fn a_layer_that_multiplies_writes_is_named_and_is_no_neighbour() {
+    let below = |device: &str, key: &str, value: &str, low: (f64, f64)| {
+        let gib = 1024.0 * 1024.0 * 1024.0;
+        let scope = format!("device:{device}");
+        foreign(
+            &[
+                ("stack:ext4", "nearest devices", "loop0"),
+                ("stack:ext4", "devices", &format!("loop0, {device}, sda, sdb")),
+                ("stack:ext4", "lowest visible devices", "sda, sdb"),
+                (&scope, key, value),
+                (&scope, "mapping kind", "lvm"),
+            ],
+            &[
+                (Measure::NearReadBytes, gib),
+                (Measure::NearWriteBytes, gib),
+                (Measure::LowReadBytes, low.0 * gib),
+                (Measure::LowWriteBytes, low.1 * gib),
+            ],
+        )
+    };
+    let mirror = |reads: f64| below("md0", "array level", "raid1", (reads, 2.0));
+    assert_eq!(mirror(1.0).status, Status::Note);
+    assert!(mirror(1.0).figure.contains("md0 (raid1)"), "{:?}", mirror(1.0));
+    assert_eq!(mirror(1.5).status, Status::Suspect, "a mirror reads each byte once");
+    for (key, value) in [
+        ("array level", "raid5"),
+        ("mapping", "vg-data_rimage_1"),
+        ("mapping", "vg-data_corig"),
+        ("mapping", "vg-data-cow"),
+    ] {
+        let found = below("md0", key, value, (1.5, 2.0));
+        assert_eq!(found.status, Status::Note, "{value}: {found:?}");
+        assert_eq!(below("md0", key, value, (1.0, 1.0)).status, Status::Valid, "{value}");
+    }
+    for (key, value) in [("array level", "raid0"), ("mapping", "vg-cows")] {
+        let found = below("md0", key, value, (1.0, 2.0));
+        assert_eq!(found.status, Status::Suspect, "{value} writes once: {found:?}");
+    }
+    assert_eq!(below("bcache0", "device", "bcache0", (1.0, 2.0)).status, Status::Note);
