@@ -12,7 +12,7 @@ use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
 use crate::memory_checks::BUDGET_SLACK;
 use crate::provenance::Origin;
-use crate::rate_checks::Timing;
+use crate::rate_checks::{Timing, has_own_rate};
 use crate::stalls::stalls;
 use ledger::{Measure, PhaseKind, Slice};
 
@@ -33,6 +33,8 @@ const STALLED_MAX: f64 = 0.05;
 /// Rounds of the steady-state rule: at least this long, so that a round is more than noise; at most so many.
 const ROUND_NS_MIN: u64 = 1_000_000_000;
 const ROUNDS_MAX: usize = 10;
+/// What a rate of the whole phase may lie from its steady level: as far as that level may slope.
+const WHOLE_MAX: f64 = 0.10;
 
 /// One stack in one phase, to be checked.
 pub(crate) struct At<'a> {
@@ -151,12 +153,8 @@ impl At<'_> {
     }
 
     fn steady(&self) -> Option<Check> {
-        let is_steady = matches!(
-            self.kind,
-            PhaseKind::Random | PhaseKind::Open | PhaseKind::Tpcc | PhaseKind::TpccOpen
-        );
         // A load curve goes in steps on purpose.
-        if !is_steady || self.cell.load_curve.is_some() {
+        if !has_own_rate(self.kind) || self.cell.load_curve.is_some() {
             return None;
         }
         let found: Vec<stats::Steady> = self
@@ -169,14 +167,30 @@ impl At<'_> {
             return None;
         }
         let steady = found.iter().filter(|found| found.from.is_some()).count();
-        let status = if steady * 2 > found.len() {
+        // The rate that is reported is of the whole phase, whatever level it reached.
+        let off = |found: &&stats::Steady| found.from.is_some() && found.whole_share.abs() > WHOLE_MAX;
+        let off: Vec<f64> = found.iter().filter(off).map(|found| found.whole_share).collect();
+        let status = if (steady - off.len()) * 2 > found.len() {
             Status::Valid
         } else {
             Status::Suspect
         };
-        let figure = format!("{steady} of {} blocks reached a steady rate", found.len());
-        let threshold = "5 rounds within 20 % of their mean, slope within 10 %".into();
-        self.check("steady state", status, figure, threshold, "give the phase more time")
+        let mut figure = format!("{steady} of {} blocks reached a steady rate", found.len());
+        if !off.is_empty() {
+            let usual = stats::median(&off);
+            let side = if usual < 0.0 { "below" } else { "above" };
+            figure += &format!(
+                "; in {} the rate of the whole phase lies {} {side} it",
+                off.len(),
+                percent(usual.abs())
+            );
+        }
+        let threshold = format!(
+            "5 rounds within 20 % of their mean, slope within 10 %, level kept; the whole phase within {} of it",
+            percent(WHOLE_MAX)
+        );
+        let advice = "give the phase more time, or let what goes on beside it (a resync, a warm-up) end first";
+        self.check("steady state", status, figure, threshold, advice)
     }
 
     fn idle(&self) -> Option<Check> {

@@ -216,16 +216,56 @@ fn a_mirrors_second_copy_is_not_another_processs_write() {
 fn a_rate_that_falls_when_sessions_go_home_is_no_level() {
     let looked_at = |work_loop: &str| {
         let mut scene = two(Vec::new());
-        scene.phases = vec![(PhaseKind::Open, "paced".into())];
+        scene.shape = |slice| if slice <= 14 { 1.2 } else { 0.5 };
         scene.settings = vec![Setting {
-            key: "phase.paced.work_loop".into(),
+            key: "phase.50 % update.work_loop".into(),
             value: work_loop.into(),
             written: true,
         }];
-        let checks = scene.film().analysis().checks;
-        checks.iter().filter(|check| check.subject == "rate level").count()
+        line(&scene, "rate level").status
     };
-    assert_eq!((looked_at("0"), looked_at("400")), (2, 0));
+    assert_eq!((looked_at("0"), looked_at("400")), (Status::Suspect, Status::Valid));
+}
+
+/// A resync that ends half-way: the mean of the phase is the rate of neither half.
+#[test]
+fn a_rate_that_doubles_half_way_is_told_in_both_lines() {
+    let of = |shape: fn(u64) -> f64| {
+        let mut scene = two(Vec::new());
+        scene.shape = shape;
+        ["steady state", "rate level"].map(|subject| line(&scene, subject))
+    };
+    let [steady, level] = of(|_| 1.0);
+    assert_eq!((steady.status, level.status), (Status::Valid, Status::Valid));
+    let [steady, level] = of(|slice| if slice <= 10 { 0.5 } else { 1.0 });
+    assert_eq!((steady.status, level.status), (Status::Suspect, Status::Suspect));
+    assert_eq!(
+        steady.figure,
+        "4 of 4 blocks reached a steady rate; in 4 the rate of the whole phase lies 25 % below it"
+    );
+    assert!(
+        level.figure.starts_with("in 4 of 4 blocks the rate rose from") && level.advice.contains("resync"),
+        "{level:?}"
+    );
+    // A warm-up that is over soon is in the mean by 4 %.
+    let [steady, level] = of(|slice| if slice <= 2 { 0.6 } else { 1.0 });
+    assert_eq!((steady.status, level.status), (Status::Valid, Status::Valid));
+}
+
+/// As much ends as fell due, however the device is: that says nothing of it.
+#[test]
+fn a_rate_that_a_schedule_sets_is_no_figure_of_the_device() {
+    for kind in [PhaseKind::Open, PhaseKind::TpccOpen] {
+        let mut scene = two(Vec::new());
+        scene.phases = vec![(kind, "paced".into())];
+        let checks = scene.film().analysis().checks;
+        let of_rates = ["steady state", "rate level"];
+        let said: Vec<&Check> = checks
+            .iter()
+            .filter(|check| of_rates.contains(&check.subject.as_str()))
+            .collect();
+        assert!(said.is_empty(), "{said:?}");
+    }
 }
 
 #[test]
@@ -261,7 +301,6 @@ fn errors_that_devices_counted_are_said_and_that_none_counts_them_is_too() {
         found(&[observed, (Measure::DeviceErrors, 2.0)]),
         [(true, Status::Suspect); 4]
     );
-}
     // One sum of all devices: neither that all of them count is known, nor that each count is an error.
     let none = with(&[(Measure::DeviceErrors, 0.0)], "device errors");
     assert!(
@@ -356,3 +395,4 @@ fn a_layer_that_multiplies_writes_is_named_and_is_no_neighbour() {
         assert_eq!(found.status, Status::Suspect, "{value} writes once: {found:?}");
     }
     assert_eq!(below("bcache0", "device", "bcache0", (1.0, 2.0)).status, Status::Note);
+}

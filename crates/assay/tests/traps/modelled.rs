@@ -1,7 +1,7 @@
 //! Traps on simulated devices, in virtual time: what a neighbour does on this machine cannot touch them.
 
 use crate::bench::Bench;
-use crate::sheet::{Judged, STUDY, Trap, at, on};
+use crate::sheet::{Judged, STUDY, Trap, at, must_not_have, on};
 use ledger::{HistogramRow, Ledger, OfPhase, Stamp};
 use serde_json::Value;
 use std::path::Path;
@@ -163,6 +163,8 @@ fn schedules(bench: &Bench) -> Vec<Judged> {
         objection: "the latency is that of the few that got through",
         line: ("open arrival", "suspect"),
     };
+    // As much ends as fell due, on the stalled device as on the others: the rate is none of theirs.
+    must_not_have(&found, STUDY, &["steady state", "rate level"]);
     // The line alone would not tell: response must say what the users waited, and service what the device took.
     let [service, response] = p99_ns(&bench.path("schedules.assay"), "stalled");
     assert!(
