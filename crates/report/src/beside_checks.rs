@@ -120,17 +120,19 @@ fn held_share(run: &Seen) -> Option<f64> {
 fn throttled(runs: &[&Seen]) -> Option<Found> {
     let share = figure(runs, held_share);
     let thermal = figure(runs, |run| run.get(Measure::CpuThermalThrottles));
-    let (held, hot) = (share.map_or(0.0, |s| s.median), thermal.map_or(0.0, |t| t.median));
     share.or(thermal)?;
-    let mut said = vec![format!("held back by a limit in {} of its periods", percent(held))];
-    if thermal.is_some() {
-        said.push(format!("slowed down for heat {} times", number(hot)));
-    }
+    let (held, hot) = (share.map_or(0.0, |s| s.median), thermal.map_or(0.0, |t| t.median));
+    // What was not read is not said to be none: a host without limits has no periods, a virtual one no thermometer.
+    let held_back = share.map(|_| format!("held back by a limit in {} of its periods", percent(held)));
+    let heated = thermal.map(|_| format!("slowed down for heat {} times", number(hot)));
+    let limit = share.map(|_| format!("at most {} of the periods", percent(THROTTLED_MAX)));
+    let heat = thermal.map(|_| "never for heat".to_string());
+    let both = |one: Option<String>, other: Option<String>| one.into_iter().chain(other).collect::<Vec<_>>().join(", ");
     Some((
         "throttling",
         suspect(held > THROTTLED_MAX || hot > 0.0),
-        said.join(", "),
-        format!("at most {} of the periods, never for heat", percent(THROTTLED_MAX)),
+        both(held_back, heated),
+        both(limit, heat),
         "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool the host",
     ))
 }
@@ -231,17 +233,23 @@ fn slow_lun(runs: &[&Seen]) -> Option<Found> {
     ))
 }
 
-/// Any one, found by a device or by the layer that keeps another copy: what healed it took its time, in the run and nowhere else.
+/// Any one, found by a device or by the layer that keeps another copy: what healed it took its time, in the run and nowhere else. The file
+/// has one sum of all devices, so neither which of them counted nor how many do is known, and the line says no more than that.
 fn device_errors(runs: &[&Seen]) -> Option<Found> {
     let errors = figure(runs, |run| run.get(Measure::DeviceErrors))?;
+    let said = match errors.high > 0.0 {
+        true => format!(
+            "{} counted by those of the stack's devices that count, or mended from another copy, in the worst block",
+            crate::layouts::whole(errors.high)
+        ),
+        false => "none counted by those of the stack's devices that count, none mended from another copy".to_string(),
+    };
     Some((
         "device errors",
         suspect(errors.high > 0.0),
-        format!(
-            "{} counted by the stack's devices, or mended from another copy, in the worst block",
-            crate::layouts::whole(errors.high)
-        ),
+        said,
         "none".into(),
-        "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): retries are slow, and what is below may be failing",
+        "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): retries are slow, and what is below \
+         may be failing; a SCSI or SATA disk also counts what is no error (a poll by `smartd`, a full queue, a reset): then the log says nothing of it",
     ))
 }

@@ -7,11 +7,12 @@ use crate::analysis::PhaseReport;
 use crate::cells::{Cell, memory_peak};
 use crate::checks::{Check, Status};
 use crate::figures::Figure;
+use crate::foreign_checks::Between;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
 use crate::memory_checks::BUDGET_SLACK;
 use crate::provenance::Origin;
-use crate::rate_checks::Timing;
+use crate::rate_checks::{Timing, has_own_rate};
 use crate::stalls::stalls;
 use ledger::{Measure, PhaseKind, Slice};
 
@@ -21,19 +22,19 @@ const IDLE_SHARE_MIN: f64 = 0.04;
 const CEILING_SHARE_MAX: f64 = 0.70;
 /// Fewer, and a phase shows a part of the engine's write cycle, not its average.
 const CHECKPOINTS_MIN: f64 = 3.0;
-/// What the lowest devices moved more than the stack's own devices: from this share and size on someone else used them.
-const FOREIGN_SHARE: f64 = 0.10;
-const FOREIGN_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
 /// More than this share of what fell due and was never sent: the rate asked for is not the rate measured.
 const UNSENT_SHARE_MAX: f64 = 0.01;
 /// More of one processor's time than this, and watching changes what is watched.
 const OBSERVER_SHARE_MAX: f64 = 0.02;
-/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or this.
+/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or this where the
+/// study has none.
 const STALLED_OPEN_MAX: f64 = 0.01;
 const STALLED_MAX: f64 = 0.05;
 /// Rounds of the steady-state rule: at least this long, so that a round is more than noise; at most so many.
 const ROUND_NS_MIN: u64 = 1_000_000_000;
 const ROUNDS_MAX: usize = 10;
+/// What a rate of the whole phase may lie from its steady level: as far as that level may slope.
+const WHOLE_MAX: f64 = 0.10;
 
 /// One stack in one phase, to be checked.
 pub(crate) struct At<'a> {
@@ -43,6 +44,8 @@ pub(crate) struct At<'a> {
     pub timing: Timing,
     /// Whether the stack's ZFS runs in a process of its own.
     pub in_process: bool,
+    /// What lies between the nearest devices and the lowest, where it moves other bytes than it is given.
+    pub between: Option<Between>,
     pub runs: Vec<&'a Seen>,
 }
 
@@ -56,7 +59,6 @@ impl At<'_> {
             self.memory(),
             self.working_set(),
             self.checkpoints(),
-            self.foreign(),
             self.unsent(),
             self.observer(),
             self.populations(),
@@ -65,6 +67,7 @@ impl At<'_> {
         let mut found: Vec<Check> = found.into_iter().flatten().collect();
         let more = self.cell.orders.iter().flat_map(crate::order_checks::found);
         let more = more.chain(crate::beside_checks::found(&self.runs));
+        let more = more.chain(crate::foreign_checks::found(self.between.as_ref(), &self.runs));
         let idle = self.cell.cpu_idle_share.filter(|_| self.in_process);
         let more = more.chain(idle.map(|idle| crate::way_checks::found(idle.median)));
         let curve = self.cell.load_curve.is_some();
@@ -106,12 +109,12 @@ impl At<'_> {
             .iter()
             .any(|origin| matches!(origin, Origin::Cache | Origin::Mixed));
         let counts = self.cell.cached_counts && by_cache;
-        let status = match origins {
-            _ if origins.contains(&Origin::Unknown) => Status::Suspect,
-            _ if counts => Status::Note,
-            _ if origins.contains(&Origin::Cache) => Status::Invalid,
-            _ if origins.contains(&Origin::Mixed) => Status::Suspect,
-            _ => Status::Valid,
+        let doubt = provenance.doubt(self.cell.cached_counts);
+        let status = match &doubt {
+            // What is not ranked for it is in doubt for it, and nothing else is.
+            Some((status, _)) => *status,
+            None if counts => Status::Note,
+            None => Status::Valid,
         };
         let share = |direction: crate::provenance::Direction| match direction.share() {
             Some(share) if direction.origin != Origin::None => {
@@ -128,11 +131,17 @@ impl At<'_> {
             share(provenance.reads),
             share(provenance.writes)
         );
-        let advice = match counts {
-            true => {
+        let advice = match doubt {
+            None if counts => {
                 "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not the storage"
             }
-            false => "it is not ranked; for a storage result use direct access, or more data than memory",
+            Some((Status::Invalid, _)) if provenance.is_idle() => {
+                "it is not ranked: the engine's own cache did the work; raise `database.scale` or lower `database.cache`"
+            }
+            Some(_) if provenance.is_idle() => {
+                "it is not ranked: what served it cannot be told; run the study again, with a version that records what the engine asks"
+            }
+            _ => "it is not ranked; for a storage result use direct access, or more data than memory",
         };
         self.check(
             "provenance",
@@ -144,12 +153,8 @@ impl At<'_> {
     }
 
     fn steady(&self) -> Option<Check> {
-        let is_steady = matches!(
-            self.kind,
-            PhaseKind::Random | PhaseKind::Open | PhaseKind::Tpcc | PhaseKind::TpccOpen
-        );
         // A load curve goes in steps on purpose.
-        if !is_steady || self.cell.load_curve.is_some() {
+        if !has_own_rate(self.kind) || self.cell.load_curve.is_some() {
             return None;
         }
         let found: Vec<stats::Steady> = self
@@ -162,14 +167,30 @@ impl At<'_> {
             return None;
         }
         let steady = found.iter().filter(|found| found.from.is_some()).count();
-        let status = if steady * 2 > found.len() {
+        // The rate that is reported is of the whole phase, whatever level it reached.
+        let off = |found: &&stats::Steady| found.from.is_some() && found.whole_share.abs() > WHOLE_MAX;
+        let off: Vec<f64> = found.iter().filter(off).map(|found| found.whole_share).collect();
+        let status = if (steady - off.len()) * 2 > found.len() {
             Status::Valid
         } else {
             Status::Suspect
         };
-        let figure = format!("{steady} of {} blocks reached a steady rate", found.len());
-        let threshold = "5 rounds within 20 % of their mean, slope within 10 %".into();
-        self.check("steady state", status, figure, threshold, "give the phase more time")
+        let mut figure = format!("{steady} of {} blocks reached a steady rate", found.len());
+        if !off.is_empty() {
+            let usual = stats::median(&off);
+            let side = if usual < 0.0 { "below" } else { "above" };
+            figure += &format!(
+                "; in {} the rate of the whole phase lies {} {side} it",
+                off.len(),
+                percent(usual.abs())
+            );
+        }
+        let threshold = format!(
+            "5 rounds within 20 % of their mean, slope within 10 %, level kept; the whole phase within {} of it",
+            percent(WHOLE_MAX)
+        );
+        let advice = "give the phase more time, or let what goes on beside it (a resync, a warm-up) end first";
+        self.check("steady state", status, figure, threshold, advice)
     }
 
     fn idle(&self) -> Option<Check> {
@@ -285,36 +306,6 @@ impl At<'_> {
         self.check("checkpoints", status, figure, "at least 3".into(), advice)
     }
 
-    fn foreign(&self) -> Option<Check> {
-        let excess = self.figure(|run| {
-            let near = run.sum(&[Measure::NearReadBytes, Measure::NearWriteBytes])?;
-            let low = run.sum(&[Measure::LowReadBytes, Measure::LowWriteBytes])?;
-            let beyond = low - near;
-            Some(if beyond > FOREIGN_BYTES {
-                beyond / near.max(1.0)
-            } else {
-                0.0
-            })
-        })?;
-        let status = if excess.median > FOREIGN_SHARE {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
-        let figure = format!(
-            "the lowest devices moved {} more than the stack's nearest",
-            percent(excess.median.min(99.0))
-        );
-        let advice = "someone else used the device, or a layer below multiplied the I/O: use a device of its own";
-        self.check(
-            "foreign traffic",
-            status,
-            figure,
-            format!("at most {}", percent(FOREIGN_SHARE)),
-            advice,
-        )
-    }
-
     fn unsent(&self) -> Option<Check> {
         let share = self.cell.unsent_share?;
         let status = if share.median > UNSENT_SHARE_MAX {
@@ -351,7 +342,7 @@ impl At<'_> {
             status,
             figure,
             format!("at most {}", percent(OBSERVER_SHARE_MAX)),
-            "report this as a mistake in assay",
+            "each process of the host is looked at before and after a phase: stop those that are not needed, or give the phase more time",
         )
     }
 

@@ -107,6 +107,7 @@ pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
                     by_count: book.goes_home_by_count(&head.name),
                 },
                 in_process: crate::way_checks::is_in_a_process(book, &cell.stack),
+                between: crate::foreign_checks::Between::of(book, &cell.stack),
                 runs,
             };
             found.extend(crate::cuts::check(&cell.stack, &report.name, &at.runs));

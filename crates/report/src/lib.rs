@@ -21,6 +21,7 @@ mod databases;
 mod differences;
 mod doubts;
 mod figures;
+mod foreign_checks;
 mod format;
 mod history;
 mod html;

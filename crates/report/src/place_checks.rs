@@ -59,12 +59,12 @@ fn stacks(book: &Book) -> Vec<&Stack> {
         .collect()
 }
 
-fn fact<'a>(book: &'a Book, scope: &str, key: &str) -> Option<&'a str> {
+pub(crate) fn fact<'a>(book: &'a Book, scope: &str, key: &str) -> Option<&'a str> {
     let found = book.facts.iter().find(|fact| fact.scope == scope && fact.key == key)?;
     Some(found.value.as_str())
 }
 
-fn of_stack<'a>(book: &'a Book, stack: &Stack, key: &str) -> Option<&'a str> {
+pub(crate) fn of_stack<'a>(book: &'a Book, stack: &Stack, key: &str) -> Option<&'a str> {
     fact(book, &format!("stack:{}", stack.name), key)
 }
 
@@ -160,7 +160,8 @@ fn mount_options(book: &Book) -> Option<Check> {
             let starts = |with: &&str| option.starts_with(*with);
             OF_THE_PLACE.iter().any(starts) || (has_directory && OF_THE_DEVICE.iter().any(starts))
         };
-        let options: BTreeSet<&str> = options.split(',').filter(|option| !left_out(option)).collect();
+        let options = options.split(',').filter(|option| !left_out(option));
+        let options: BTreeSet<&str> = options.map(without_place).collect();
         if let Some(off) = options.iter().find(|option| NO_FLUSHES.contains(option)) {
             unsafe_ones.push(format!("{} has {off}", stack.name));
         }
@@ -209,7 +210,18 @@ const NO_FLUSHES: [&str; 2] = ["nobarrier", "barrier=0"];
 const OF_THE_PLACE: [&str; 3] = ["device=", "subvol=", "subvolid="];
 /// Options that come of the device's geometry when a file system is made: where the study makes them they are its question, of a directory that
 /// is there nobody chose them.
-const OF_THE_DEVICE: [&str; 4] = ["sunit=", "swidth=", "stripe=", "logdev="];
+const OF_THE_DEVICE: [&str; 3] = ["sunit=", "swidth=", "stripe="];
+/// Options whose value names the place, and that are a difference by being there: a log or data on a device of their own.
+const ON_ANOTHER_DEVICE: [&str; 2] = ["logdev", "rtdev"];
+
+/// The option, less the name of the device that it is about.
+fn without_place(option: &str) -> &str {
+    let (name, _) = option.split_once('=').unwrap_or((option, ""));
+    match ON_ANOTHER_DEVICE.contains(&name) {
+        true => name,
+        false => option,
+    }
+}
 
 fn read_ahead(book: &Book) -> Option<Check> {
     let known: Vec<(&Stack, &str)> = stacks(book)

@@ -3,6 +3,7 @@
 //! Takes the phases of one stack over all blocks, gives a [`Provenance`] per direction. Judged on totals, before any ratio
 //! is computed, so that it cannot be bent by one. Prevents: the page cache ranked as a storage stack.
 
+use crate::checks::Status;
 use crate::history::{Book, Seen};
 use crate::memory_checks::BUDGET_SLACK;
 use ledger::Measure;
@@ -127,33 +128,52 @@ impl Provenance {
     /// `None` when the phase may be ranked, else why not: as a storage result, or, where `cached_counts`, as what a stack makes of its
     /// storage and its memory.
     pub(crate) fn objection(&self, cached_counts: bool) -> Option<String> {
-        let directions = [(READS, self.reads), ("writes", self.writes)];
-        for (name, direction) in directions {
-            match direction.origin {
-                Origin::Device | Origin::None | Origin::Untold => {}
-                Origin::Cache | Origin::Mixed if cached_counts => {}
-                Origin::Unknown => return Some(format!("no device is visible below its {name}")),
-                Origin::Cache => {
-                    return Some(format!(
-                        "its {name} were served by a cache ({}{})",
-                        direction.share_words(),
-                        self.arc_words(name)
-                    ));
-                }
-                Origin::Mixed => {
-                    return Some(format!(
-                        "its {name} were served partly by a cache ({}{})",
-                        direction.share_words(),
-                        self.arc_words(name)
-                    ));
-                }
-            }
-        }
+        self.doubt(cached_counts).map(|(_, reason)| reason)
+    }
+
+    /// The same with the status of the line in the sheet, so that the two cannot disagree: the graver of both directions.
+    pub(crate) fn doubt(&self, cached_counts: bool) -> Option<(Status, String)> {
+        let of = |(name, direction): (&str, Direction)| match direction.origin {
+            Origin::Device | Origin::None | Origin::Untold => None,
+            Origin::Cache | Origin::Mixed if cached_counts => None,
+            Origin::Unknown => Some((Status::Suspect, format!("no device is visible below its {name}"))),
+            Origin::Cache => Some((Status::Invalid, self.by_cache(name, direction, "by a cache"))),
+            Origin::Mixed => Some((Status::Suspect, self.by_cache(name, direction, "partly by a cache"))),
+        };
+        let [reads, writes] = [(READS, self.reads), ("writes", self.writes)].map(of);
+        let graver = match (&reads, &writes) {
+            (Some((of_reads, _)), Some((of_writes, _))) if of_writes > of_reads => writes,
+            _ => reads.or(writes),
+        };
+        graver.or_else(|| self.idle())
+    }
+
+    fn by_cache(&self, name: &str, direction: Direction, by: &str) -> String {
+        format!(
+            "its {name} were served {by} ({}{})",
+            direction.share_words(),
+            self.arc_words(name)
+        )
+    }
+
+    /// Next to nothing was asked of storage, as far as is known.
+    pub(crate) fn is_idle(&self) -> bool {
         let nothing = [Origin::None, Origin::Untold];
-        let idle = directions
+        [self.reads, self.writes]
             .iter()
-            .all(|(_, direction)| nothing.contains(&direction.origin));
-        idle.then(|| "it asked storage for next to nothing".to_string())
+            .all(|direction| nothing.contains(&direction.origin))
+    }
+
+    /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be anything.
+    fn idle(&self) -> Option<(Status, String)> {
+        let untold = |direction: Direction| direction.origin == Origin::Untold;
+        self.is_idle().then(|| match untold(self.reads) && untold(self.writes) {
+            true => (
+                Status::Suspect,
+                "its engine does not say what it asked of storage".to_string(),
+            ),
+            false => (Status::Invalid, "it asked storage for next to nothing".to_string()),
+        })
     }
 
     /// Which cache it was, if it is known; what is written waits in it too, but is no hit.

@@ -63,13 +63,29 @@ fn options_of_a_devices_geometry_are_nobodys_choice_in_a_directory() {
         }
         line(&scene, "mount options").status
     };
-    let geometry = ("rw,relatime,sunit=128,swidth=256", "rw,relatime,logdev=/dev/x");
+    let geometry = ("rw,relatime,sunit=128,swidth=256", "rw,relatime,sunit=64,swidth=64");
     assert_eq!(mounted("directory", geometry.0, geometry.1), Status::Valid);
     assert_eq!(
         mounted("xfs", geometry.0, geometry.1),
         Status::Note,
         "the study made them"
     );
+    for option in ["logdev", "rtdev"] {
+        let on = |device: &str| format!("rw,relatime,{option}=/dev/{device}");
+        assert_eq!(
+            mounted("directory", &on("x"), "rw,relatime"),
+            Status::Suspect,
+            "{option} on one side only"
+        );
+        assert_eq!(mounted("xfs", &on("x"), "rw,relatime"), Status::Note, "{option}");
+        for kind in ["directory", "xfs"] {
+            assert_eq!(
+                mounted(kind, &on("x"), &on("y")),
+                Status::Valid,
+                "only the place differs"
+            );
+        }
+    }
     assert_eq!(mounted("directory", "rw,noatime", "rw,relatime"), Status::Suspect);
     assert_eq!(mounted("directory", "rw,nobarrier", "rw,nobarrier"), Status::Suspect);
     assert_eq!(
@@ -143,6 +159,15 @@ fn a_limit_is_judged_by_its_periods() {
         with(&all, "throttling").status
     };
     assert_eq!((held(0.4), held(0.005)), (Status::Suspect, Status::Valid));
+    let heat = with(&[(Measure::CpuThermalThrottles, 3.0)], "throttling");
+    assert_eq!(heat.status, Status::Suspect);
+    assert_eq!(
+        (heat.figure.as_str(), heat.threshold.as_str()),
+        ("slowed down for heat 3.00 times", "never for heat"),
+        "no word of a limit that nobody read"
+    );
+    let limit = with(&[(Measure::CpuThrottledPeriodsShare, 0.0)], "throttling").figure;
+    assert!(!limit.contains("heat"), "{limit}");
     let old = [(Measure::CpuThrottledShare, 0.03), (Measure::CpuCores, 16.0)];
     assert_eq!(
         with(&old, "throttling").status,
@@ -191,16 +216,56 @@ fn a_mirrors_second_copy_is_not_another_processs_write() {
 fn a_rate_that_falls_when_sessions_go_home_is_no_level() {
     let looked_at = |work_loop: &str| {
         let mut scene = two(Vec::new());
-        scene.phases = vec![(PhaseKind::Open, "paced".into())];
+        scene.shape = |slice| if slice <= 14 { 1.2 } else { 0.5 };
         scene.settings = vec![Setting {
-            key: "phase.paced.work_loop".into(),
+            key: "phase.50 % update.work_loop".into(),
             value: work_loop.into(),
             written: true,
         }];
-        let checks = scene.film().analysis().checks;
-        checks.iter().filter(|check| check.subject == "rate level").count()
+        line(&scene, "rate level").status
     };
-    assert_eq!((looked_at("0"), looked_at("400")), (2, 0));
+    assert_eq!((looked_at("0"), looked_at("400")), (Status::Suspect, Status::Valid));
+}
+
+/// A resync that ends half-way: the mean of the phase is the rate of neither half.
+#[test]
+fn a_rate_that_doubles_half_way_is_told_in_both_lines() {
+    let of = |shape: fn(u64) -> f64| {
+        let mut scene = two(Vec::new());
+        scene.shape = shape;
+        ["steady state", "rate level"].map(|subject| line(&scene, subject))
+    };
+    let [steady, level] = of(|_| 1.0);
+    assert_eq!((steady.status, level.status), (Status::Valid, Status::Valid));
+    let [steady, level] = of(|slice| if slice <= 10 { 0.5 } else { 1.0 });
+    assert_eq!((steady.status, level.status), (Status::Suspect, Status::Suspect));
+    assert_eq!(
+        steady.figure,
+        "4 of 4 blocks reached a steady rate; in 4 the rate of the whole phase lies 25 % below it"
+    );
+    assert!(
+        level.figure.starts_with("in 4 of 4 blocks the rate rose from") && level.advice.contains("resync"),
+        "{level:?}"
+    );
+    // A warm-up that is over soon is in the mean by 4 %.
+    let [steady, level] = of(|slice| if slice <= 2 { 0.6 } else { 1.0 });
+    assert_eq!((steady.status, level.status), (Status::Valid, Status::Valid));
+}
+
+/// As much ends as fell due, however the device is: that says nothing of it.
+#[test]
+fn a_rate_that_a_schedule_sets_is_no_figure_of_the_device() {
+    for kind in [PhaseKind::Open, PhaseKind::TpccOpen] {
+        let mut scene = two(Vec::new());
+        scene.phases = vec![(kind, "paced".into())];
+        let checks = scene.film().analysis().checks;
+        let of_rates = ["steady state", "rate level"];
+        let said: Vec<&Check> = checks
+            .iter()
+            .filter(|check| of_rates.contains(&check.subject.as_str()))
+            .collect();
+        assert!(said.is_empty(), "{said:?}");
+    }
 }
 
 #[test]
@@ -236,4 +301,98 @@ fn errors_that_devices_counted_are_said_and_that_none_counts_them_is_too() {
         found(&[observed, (Measure::DeviceErrors, 2.0)]),
         [(true, Status::Suspect); 4]
     );
+    // One sum of all devices: neither that all of them count is known, nor that each count is an error.
+    let none = with(&[(Measure::DeviceErrors, 0.0)], "device errors");
+    assert!(
+        none.figure.contains("by those of the stack's devices that count"),
+        "{none:?}"
+    );
+    let some = with(&[(Measure::DeviceErrors, 2.0)], "device errors");
+    assert!(some.advice.contains("what is no error"), "{some:?}");
+}
+
+/// What the lowest devices moved beyond the nearest, with what is known of the devices.
+fn foreign(facts: &[(&str, &str, &str)], measures: &[(Measure, f64)]) -> Check {
+    let mut scene = two(facts
+        .iter()
+        .map(|(scope, key, value)| fact(scope, key, value))
+        .collect());
+    scene.extra = measures.to_vec();
+    line(&scene, "foreign traffic")
+}
+
+/// Native multipath of NVMe accounts to the head alone: the partition on it counts nothing.
+#[test]
+fn a_nearest_device_that_counts_nothing_is_no_neighbours_fault() {
+    let gib = 1024.0 * 1024.0 * 1024.0;
+    let moved = |near: f64, asked: f64| {
+        foreign(
+            &[],
+            &[
+                (Measure::NearReadBytes, near),
+                (Measure::NearWriteBytes, 0.0),
+                (Measure::LowReadBytes, 2.0 * gib),
+                (Measure::LowWriteBytes, 0.0),
+                (Measure::EngineReadBytes, asked),
+                (Measure::EngineWriteBytes, 0.0),
+                (Measure::EngineRedoBytes, 0.0),
+            ],
+        )
+    };
+    let uncounted = moved(0.0, 2.0 * gib);
+    assert_eq!(uncounted.status, Status::Note, "{uncounted:?}");
+    assert!(
+        uncounted.figure.contains("nearest nothing: they do not count"),
+        "{uncounted:?}"
+    );
+    assert_eq!(moved(2.0 * gib, 2.0 * gib).status, Status::Valid);
+    assert_eq!(moved(1.0 * gib, 1.0 * gib).status, Status::Suspect);
+    let rested = moved(0.0, 0.0);
+    assert_eq!(
+        rested.status,
+        Status::Suspect,
+        "nothing was asked, so it was someone else's"
+    );
+}
+
+#[test]
+fn a_layer_that_multiplies_writes_is_named_and_is_no_neighbour() {
+    let below = |device: &str, key: &str, value: &str, low: (f64, f64)| {
+        let gib = 1024.0 * 1024.0 * 1024.0;
+        let scope = format!("device:{device}");
+        foreign(
+            &[
+                ("stack:ext4", "nearest devices", "loop0"),
+                ("stack:ext4", "devices", &format!("loop0, {device}, sda, sdb")),
+                ("stack:ext4", "lowest visible devices", "sda, sdb"),
+                (&scope, key, value),
+                (&scope, "mapping kind", "lvm"),
+            ],
+            &[
+                (Measure::NearReadBytes, gib),
+                (Measure::NearWriteBytes, gib),
+                (Measure::LowReadBytes, low.0 * gib),
+                (Measure::LowWriteBytes, low.1 * gib),
+            ],
+        )
+    };
+    let mirror = |reads: f64| below("md0", "array level", "raid1", (reads, 2.0));
+    assert_eq!(mirror(1.0).status, Status::Note);
+    assert!(mirror(1.0).figure.contains("md0 (raid1)"), "{:?}", mirror(1.0));
+    assert_eq!(mirror(1.5).status, Status::Suspect, "a mirror reads each byte once");
+    for (key, value) in [
+        ("array level", "raid5"),
+        ("mapping", "vg-data_rimage_1"),
+        ("mapping", "vg-data_corig"),
+        ("mapping", "vg-data-cow"),
+    ] {
+        let found = below("md0", key, value, (1.5, 2.0));
+        assert_eq!(found.status, Status::Note, "{value}: {found:?}");
+        assert_eq!(below("md0", key, value, (1.0, 1.0)).status, Status::Valid, "{value}");
+    }
+    for (key, value) in [("array level", "raid0"), ("mapping", "vg-cows")] {
+        let found = below("md0", key, value, (1.0, 2.0));
+        assert_eq!(found.status, Status::Suspect, "{value} writes once: {found:?}");
+    }
+    assert_eq!(below("bcache0", "device", "bcache0", (1.0, 2.0)).status, Status::Note);
 }

@@ -1,7 +1,7 @@
 //! Traps on simulated devices, in virtual time: what a neighbour does on this machine cannot touch them.
 
 use crate::bench::Bench;
-use crate::sheet::{Judged, STUDY, Trap, at, on};
+use crate::sheet::{Judged, STUDY, Trap, at, must_not_have, on};
 use ledger::{HistogramRow, Ledger, OfPhase, Stamp};
 use serde_json::Value;
 use std::path::Path;
@@ -106,6 +106,12 @@ fn caches(bench: &Bench) -> Vec<Judged> {
         &format!("{READS}work_loop = 144\nhotspot = {{ size = \"256KiB\", offset = \"0B\", frequency = 1 }}"),
     );
     let spot = report(bench, "spot", &spot);
+    let idle = study(
+        &one,
+        "cache = \"32MiB\"\nscale = \"24MiB\"\ncheckpoint = \"100ms\"",
+        &format!("{READS}work_loop = 144\nhotspot = {{ size = \"32KiB\", offset = \"0B\", frequency = 1 }}"),
+    );
+    let idle = report(bench, "idle", &idle);
     let plain = study(&one, SMALL, &format!("{READS}work_loop = 144"));
     let plain = report(bench, "plain", &plain);
     let honest = (&plain, at("honest", "work"));
@@ -119,6 +125,11 @@ fn caches(bench: &Bench) -> Vec<Judged> {
         objection: "the data was large, the work went to a corner of it",
         line: ("working set", "suspect"),
     };
+    let nothing = Trap {
+        name: "work that the engine's own cache does alone",
+        objection: "nothing was read, and it is called a storage result",
+        line: ("provenance", "invalid"),
+    };
     let warming = Trap {
         name: "a warm-up that never ends",
         objection: "it was still getting faster",
@@ -127,6 +138,7 @@ fn caches(bench: &Bench) -> Vec<Judged> {
     vec![
         small.judge((&fits, at("honest", "work")), honest),
         untouched.judge((&spot, at("honest", "work")), honest),
+        nothing.judge((&idle, at("honest", "work")), honest),
         warming.judge((&fits, at("honest", "work")), honest),
     ]
 }
@@ -151,6 +163,8 @@ fn schedules(bench: &Bench) -> Vec<Judged> {
         objection: "the latency is that of the few that got through",
         line: ("open arrival", "suspect"),
     };
+    // As much ends as fell due, on the stalled device as on the others: the rate is none of theirs.
+    must_not_have(&found, STUDY, &["steady state", "rate level"]);
     // The line alone would not tell: response must say what the users waited, and service what the device took.
     let [service, response] = p99_ns(&bench.path("schedules.assay"), "stalled");
     assert!(

@@ -288,7 +288,55 @@ pub(crate) fn all(bench: &Bench) -> Vec<Judged> {
         });
     }
     all.extend(whole_files(bench, &source, &quiet));
+    all.extend(two_levels(bench));
     all
+}
+
+/// A device that does twice as much from the middle of each phase on, as one does whose resync ends. No planted fault makes one faster.
+fn two_levels(bench: &Bench) -> Vec<Judged> {
+    let stack = |name: &str| {
+        format!(
+            "[[stack]]\nname = \"{name}\"\nkind = \"model\"\nsize = \"32MiB\"\nservice = \"4ms\"\nspread = 0.2\n\
+             parallel = 4\ntransfer = \"20MB/s\"\n\n"
+        )
+    };
+    let text = format!(
+        "[study]\nname = \"levels\"\nquestion = \"At what rate?\"\nblocks = 4\nseed = 3\ntime_limit = \"2h\"\n\n{}{}\
+         [database]\ncache = \"1MiB\"\nschemas = 8\nscale = \"12MiB\"\nredo_size = \"4MiB\"\n\n\
+         [[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 8\nwork_unit = 2\ntime = \"8s\"\n",
+        stack("base"),
+        stack("other")
+    );
+    bench.write("levels.toml", &text);
+    bench.expect(0, &["run", "levels.toml", "--quiet", "--output", "levels.assay"]);
+    told(
+        &bench.path("levels.assay"),
+        &bench.path("doubled.assay"),
+        &|trial, record| {
+            if trial.stack != "other" {
+                return;
+            }
+            let middle_ns = record.run.elapsed_ns / 2;
+            for slice in record.slices.iter_mut().filter(|slice| slice.at_ns > middle_ns) {
+                slice.count *= 2;
+            }
+            let operations: u64 = record.slices.iter().map(|slice| slice.count).sum();
+            set(record, Measure::EngineOperations, operations as f64);
+        },
+    );
+    let found = bench.expect(0, &["report", "doubled.assay", "--json"]).json();
+    let (doubled, honest) = ((&found, at("other", "work")), (&found, at("base", "work")));
+    let level = Trap {
+        name: "a resync that ends half-way",
+        objection: "the mean of two speeds is the speed of neither, whichever came first",
+        line: ("rate level", "suspect"),
+    };
+    let steady = Trap {
+        name: "a phase of two levels, each of them steady",
+        objection: "it was steady, and at another rate than the one reported",
+        line: ("steady state", "suspect"),
+    };
+    vec![level.judge(doubled, honest), steady.judge(doubled, honest)]
 }
 
 /// Traps that are in the whole file: its seeds, its blocks, its bytes.

@@ -81,6 +81,14 @@ pub(crate) fn must_have(report: &Value, at: At, subjects: &[&str]) {
     }
 }
 
+/// None of these lines stands there, whatever it would say.
+pub(crate) fn must_not_have(report: &Value, at: At, subjects: &[&str]) {
+    for subject in subjects {
+        let found = lines(report, subject, at);
+        assert!(found.is_empty(), "a line `{subject}` at {at:?}: {found:?}");
+    }
+}
+
 /// Comparisons that say something of what a line calls INVALID: of its stack and phase, or of all.
 fn ranked_in_spite<'a>(report: &'a Value, line: &Value) -> Vec<&'a Value> {
     let compared = report["report"]["comparisons"].as_array().expect("comparisons");

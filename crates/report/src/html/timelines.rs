@@ -172,9 +172,10 @@ fn memory(samples: &Samples, length_ns: u64, parts: usize) -> Vec<Value> {
     own.into_iter().zip(cache).map(sum).collect()
 }
 
-/// First window that is steady by SNIA's rule, to the end of the work, in seconds.
+/// Begin and end of the first window that is steady by SNIA's rule and whose level lasts, in seconds. On a schedule the rate is the
+/// schedule's, and steady whatever the device does.
 fn steady_s(seen: &Seen, kind: PhaseKind) -> Value {
-    if !matches!(kind, PhaseKind::Random | PhaseKind::Open) {
+    if kind != PhaseKind::Random {
         return Value::Null;
     }
     let Some(rounds) = rounds(&seen.slices) else {
@@ -239,8 +240,8 @@ fn note(body: &mut Markup, source: &Source<'_>, drawn: &[Drawn<'_>], parts: usiz
     let mut text = format!(
         "For display each phase of a block is put into {parts} parts of equal length (at most {} s each here), each drawn as its mean; \
          the result file has every value. Time counts from the begin of a phase, drain included. Steady: the first window that meets \
-         SNIA's rule, a bar for each stack below the rate; shaded where all stacks shown are steady. Devices: the lowest that can be \
-         seen. Memory: the tool's own and the page cache of the host.",
+         SNIA's rule and whose level lasts, a bar for each stack below the rate; shaded where all stacks shown are steady; none where work \
+         falls due on a schedule, which sets the rate. Devices: the lowest that can be seen. Memory: the tool's own and the page cache of the host.",
         crate::format::number(step_s_max)
     );
     let valid: usize = source

@@ -44,10 +44,11 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// False where a cache, or nothing that can be seen, stood for the device.
+    /// False where a cache, or nothing that can be seen, stood for the device, and where nothing was asked of one.
     fn met_a_device(&self) -> bool {
-        let plain = |one: &Direction| matches!(one.origin, Origin::Device | Origin::None);
-        [self.reads, self.writes].iter().all(plain)
+        let origins = [self.reads, self.writes].map(|one| one.origin);
+        let plain = |one: &Origin| matches!(one, Origin::Device | Origin::None);
+        origins.iter().all(plain) && origins.contains(&Origin::Device)
     }
 }
 
