@@ -287,7 +287,7 @@ fn on_file_systems_of_this_machine_time_is_counted_as_it_passed() {
     let one = of_stack(&told, "two");
     // Set-up is paid twelve times here and three times there, and runs are short beside it: no saving, and called none.
     let wall = number(&one["wall_ratio"]);
-    assert_eq!(one["is_kept"] == false, ran.code() == 3, "{ran}");
+    assert_eq!(one["is_kept"] == false, ran.code() == 3, "{}", ran.stderr);
     assert!(wall <= 0.2 || one["is_kept"] == false, "set-up counts: {one}");
     for side in ["fixed", "here"] {
         let took = &one[side]["took"];
