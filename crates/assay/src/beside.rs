@@ -35,9 +35,11 @@ impl Beside {
     pub(crate) fn end(self, delta: &Delta, health: &Health<'_>) -> (Vec<(Measure, f64)>, u64) {
         let now = Neighbours::read(&self.servers);
         let found = now.since(&self.began);
-        let all = delta.cpu.all;
+        // Others on processors that this run may not use take nothing from it.
+        let here = delta.cpu.here();
         // Interrupts serve whoever they serve: they are nobody's.
-        let programs_ns = all.user_ns + all.nice_ns + all.system_ns;
+        let programs_ns = here.user_ns + here.nice_ns + here.system_ns;
+        // Threads of the kernel may have run elsewhere: what is left is the least that others took.
         let kernel_ns = delta.kernel_threads.as_ref().map(|threads| threads.cpu_ns);
         let others_ns = found
             .family_cpu_ns
@@ -46,13 +48,13 @@ impl Beside {
         let mut measures = vec![
             (Measure::ClockStepNs, found.clock_stepped_ns as f64),
             (Measure::ClockSleptNs, found.slept_ns as f64),
-            (Measure::CpuStealNs, all.steal_ns as f64),
+            (Measure::CpuStealNs, here.steal_ns as f64),
         ];
         // Shares of what the kernel counted: a phase is observed for longer than is charged to it.
-        let counted_ns = all.busy_ns() + all.idle_ns + all.iowait_ns + all.steal_ns;
+        let counted_ns = here.busy_ns() + here.idle_ns + here.iowait_ns + here.steal_ns;
         let share = |ns: u64, of: u64| (of > 0).then(|| ns as f64 / of as f64);
         let mut add_share = |measure, value: Option<f64>| measures.extend(value.map(|v| (measure, v)));
-        add_share(Measure::CpuStealShare, share(all.steal_ns, counted_ns));
+        add_share(Measure::CpuStealShare, share(here.steal_ns, counted_ns));
         add_share(Measure::CpuOthersShare, others_ns.and_then(|ns| share(ns, counted_ns)));
         add_share(
             Measure::CpuThrottledShare,

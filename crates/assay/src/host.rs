@@ -454,6 +454,12 @@ fn host_of(delta: &Delta, watched: &Watched, looking_ns: u64) -> Vec<(Measure, f
     ];
     let mut add = |measure, value: Option<f64>| measures.extend(value.map(|v| (measure, v)));
     add(Measure::CpuIdleShare, delta.cpu.idle_share());
+    let allowed = delta.cpu.allowed;
+    add(Measure::CpuAllowed, allowed.map(|some| f64::from(some.processors)));
+    add(
+        Measure::CpuAllowedBusyNs,
+        allowed.map(|some| some.times.busy_ns() as f64),
+    );
     add(
         Measure::CpuOwnNs,
         delta.own.and_then(|own| own.cpu_ns).map(|ns| ns as f64),

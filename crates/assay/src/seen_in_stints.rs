@@ -34,6 +34,7 @@ fn rule(measure: Measure, others: usize) -> Rule {
         | M::MemoryBudgetBytes
         | M::MemoryBudgetEnforced
         | M::CpuCores
+        | M::CpuAllowed
         | M::OthersUnseen
         | M::StackDataCopies => Rule::Highest,
         M::LunUsedBytes => Rule::Last,

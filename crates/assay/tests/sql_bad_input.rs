@@ -168,7 +168,36 @@ fn a_server_that_lets_nobody_in_is_told_with_its_cure() {
             .iter()
             .all(|row| !row.database.managed)
     );
+    nothing_is_said_of_its_host(&bench);
     theirs.server.stop().expect("stopped");
+}
+
+/// What is seen of the users' host stands for nothing of the server's, and the sheet says that once.
+fn nothing_is_said_of_its_host(bench: &Bench) {
+    let report = &bench.expect(0, &["report", "there.assay", "--json"]).json()["report"];
+    let checks = report["checks"].as_array().expect("checks");
+    let statuses = |subject: &str| {
+        let mine = checks.iter().filter(|check| check["subject"] == subject);
+        mine.map(|check| check["status"].as_str().expect("a status"))
+            .collect::<Vec<_>>()
+    };
+    for subject in [
+        "host CPU",
+        "background CPU",
+        "stolen CPU",
+        "throttling",
+        "memory budget",
+        "memory alike",
+        "other processes' I/O",
+    ] {
+        assert_eq!(statuses(subject), Vec::<&str>::new(), "{subject}: {checks:?}");
+    }
+    assert_eq!(statuses("server's host"), ["note"], "{checks:?}");
+    assert_eq!(
+        statuses("clock"),
+        ["valid"],
+        "the durations are of this host's: {checks:?}"
+    );
 }
 
 #[test]

@@ -80,7 +80,7 @@ measures! {
     LogDeviceFlushes, "device.log.flushes", "flushes", "flushes completed by the nearest devices of the LUN set that holds the redo log; absent where data and log share a device";
     StackDataCopies, "stack.data_copies", "copies", "copies of each byte of the data that the stack keeps by its redundancy";
     CpuBusyNs, "cpu.busy_ns", "ns", "processor time not idle, of all processors, kernel threads included";
-    CpuIdleShare, "cpu.idle_share", "share", "idle share of all processors (1 is all idle), waiting for I/O counted as idle";
+    CpuIdleShare, "cpu.idle_share", "share", "idle share of the processors that the tool may run on (1 is all idle), waiting for I/O counted as idle";
     CpuOwnNs, "cpu.own_ns", "ns", "processor time of the tool's own process";
     CpuKernelThreadsNs, "cpu.kernel_threads_ns", "ns", "processor time of kernel threads";
     CpuCores, "cpu.cores", "processors", "processors online";
@@ -177,8 +177,8 @@ measures! {
     PoolFragmentationPercent, "pool.fragmentation", "percent", "fragmentation of the free space of the data's pool, as OpenZFS tells it";
     PoolProcessBytes, "pool.process_bytes", "bytes", "resident memory of the process that runs OpenZFS, at the end of the phase";
     WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
-    CpuStealShare, "cpu.steal_share", "share", "share of all processors' time that the hypervisor gave to others though it was wanted here";
-    CpuOthersShare, "cpu.others_share", "share", "share of all processors' time that went to neither the tool, its children, a database server, kernel threads nor interrupts";
+    CpuStealShare, "cpu.steal_share", "share", "share of the time of the processors that the tool may run on, that the hypervisor gave to others though it was wanted here";
+    CpuOthersShare, "cpu.others_share", "share", "share of the time of the processors that the tool may run on, that went to neither the tool, its children, a database server, kernel threads nor interrupts; where these are not all that are online, at least so much";
     CpuThrottledShare, "cpu.throttled_share", "share", "time that a limit on processor time held the tool's control group back, summed over processors, over the time observed";
     CpuThermalThrottles, "cpu.thermal_throttles", "events", "how often a core or a package of processors was slowed down for heat, as far as the kernel counts it";
     OthersReadBytes, "others.read_bytes", "bytes", "bytes that other processes of the host read from block devices, whichever they were, as far as they may be seen: without root the user's own";
@@ -187,11 +187,13 @@ measures! {
     ClockSleptNs, "clock.slept_ns", "ns", "how long the host slept during the phase";
     LunServiceNsSlowest, "lun.service_ns_slowest", "ns", "mean time of a request on the slowest of the data LUNs, of the direction in which they all had more requests; absent where they had not alike to do";
     LunSlowest, "lun.slowest", "place", "which of the data LUNs that was, in the order of their files or names, from 0";
-    CpuStealNs, "cpu.steal_ns", "ns", "processor time that was wanted here and that the hypervisor gave to others, of all processors, not in cpu.busy_ns";
+    CpuStealNs, "cpu.steal_ns", "ns", "processor time that was wanted here and that the hypervisor gave to others, of the processors that the tool may run on, not in cpu.busy_ns";
     CpuThrottledPeriodsShare, "cpu.throttled_periods_share", "share", "share of the periods of a limit on processor time in which it held the tool's control group back; of the group's own limit or one above it, whichever did so most";
     DeviceErrors, "device.errors", "errors", "errors that the stack's devices counted themselves (disks of SCSI and SATA, members of the kernel's arrays, devices of btrfs), and reads of a mirrored disk group that another copy had to serve; absent where nobody counts any";
     OthersUnseen, "others.unseen", "processes", "other processes of the host whose reads and writes could not be looked at: they are in neither others.read_bytes nor others.write_bytes";
     LunServiceNsFellows, "lun.service_ns_fellows", "ns", "median of that over the other devices of the set";
+    CpuAllowed, "cpu.allowed", "processors", "processors that the tool and what it starts may run on; absent where these are all that are online";
+    CpuAllowedBusyNs, "cpu.allowed_busy_ns", "ns", "processor time not idle, of those processors";
 }
 
 impl Measure {

@@ -1,12 +1,13 @@
 //! CPU time between two snapshots: of the machine, of kernel threads, of this process.
 //!
 //! Takes counters of both moments, gives differences.
-//! Prevents: a thread that began in between being left out, and one that ended being counted as negative.
+//! Prevents: a thread that began in between being left out, one that ended being counted as negative, and processors that a run may
+//! not use taken for its room.
 
 use std::collections::BTreeMap;
 
 use crate::delta::opt;
-use crate::{CpuTimes, KernelThread, OwnCounters, SystemCpu};
+use crate::{CpuTimes, KernelThread, OwnCounters, Snapshot};
 
 /// CPU time spent by the machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -15,32 +16,78 @@ pub struct CpuDelta {
     pub all: CpuTimes,
     /// By number of CPU, those online at both moments.
     pub each: BTreeMap<u32, CpuTimes>,
+    /// Those that this process may run on, together, where they are fewer than those online; `None`: all of them, or nobody tells.
+    pub allowed: Option<AllowedCpu>,
     /// Context switches.
     pub context_switches: Option<u64>,
 }
 
+/// CPU time of the processors that this process and what it starts may run on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AllowedCpu {
+    /// How many they are.
+    pub processors: u32,
+    /// Their time.
+    pub times: CpuTimes,
+}
+
 impl CpuDelta {
-    pub(crate) fn between(earlier: &SystemCpu, later: &SystemCpu) -> Self {
-        let pairs = later
+    pub(crate) fn between(earlier: &Snapshot, later: &Snapshot) -> Self {
+        let (a, b) = (&earlier.cpu, &later.cpu);
+        let pairs = b
             .each
             .iter()
-            .filter_map(|(cpu, b)| Some((*cpu, times(earlier.each.get(cpu)?, b))));
+            .filter_map(|(cpu, now)| Some((*cpu, times(a.each.get(cpu)?, now))));
+        let each = pairs.collect();
         CpuDelta {
-            all: times(&earlier.all, &later.all),
-            each: pairs.collect(),
-            context_switches: opt(earlier.context_switches, later.context_switches),
+            all: times(&a.all, &b.all),
+            allowed: allowed([earlier, later], &each),
+            each,
+            context_switches: opt(a.context_switches, b.context_switches),
         }
     }
 
-    /// Share of all CPU time in which nothing ran (idle and waiting for I/O), 0 to 1; `None` when no tick has passed.
+    /// Of the processors that this process may run on.
+    pub fn here(&self) -> &CpuTimes {
+        self.allowed.as_ref().map_or(&self.all, |allowed| &allowed.times)
+    }
+
+    /// Share of the CPU time of the processors that this process may run on, in which nothing ran there (idle and waiting for I/O), 0 to 1;
+    /// `None` when no tick has passed.
     pub fn idle_share(&self) -> Option<f64> {
-        let idle = self.all.idle_ns.saturating_add(self.all.iowait_ns);
-        let total = self
-            .all
-            .busy_ns()
-            .saturating_add(idle)
-            .saturating_add(self.all.steal_ns);
+        let here = self.here();
+        let idle = here.idle_ns.saturating_add(here.iowait_ns);
+        let total = here.busy_ns().saturating_add(idle).saturating_add(here.steal_ns);
         (total > 0).then(|| idle as f64 / total as f64)
+    }
+}
+
+/// Those that may be used at either end, if they are fewer than those online.
+fn allowed(ends: [&Snapshot; 2], each: &BTreeMap<u32, CpuTimes>) -> Option<AllowedCpu> {
+    let [early, late] = ends.map(|end| end.affinity.as_ref());
+    let (early, late) = (early?, late?);
+    // A container's own view of `/proc/stat` numbers its processors anew: then a list as long as what is seen is all of it.
+    if early.count().max(late.count()) >= each.len() as u64 {
+        return None;
+    }
+    let mut found = AllowedCpu::default();
+    for (_, times) in each.iter().filter(|(cpu, _)| early.allows(**cpu) || late.allows(**cpu)) {
+        found.processors += 1;
+        found.times = sum(&found.times, times);
+    }
+    (found.processors > 0).then_some(found)
+}
+
+fn sum(a: &CpuTimes, b: &CpuTimes) -> CpuTimes {
+    CpuTimes {
+        user_ns: a.user_ns.saturating_add(b.user_ns),
+        nice_ns: a.nice_ns.saturating_add(b.nice_ns),
+        system_ns: a.system_ns.saturating_add(b.system_ns),
+        idle_ns: a.idle_ns.saturating_add(b.idle_ns),
+        iowait_ns: a.iowait_ns.saturating_add(b.iowait_ns),
+        irq_ns: a.irq_ns.saturating_add(b.irq_ns),
+        softirq_ns: a.softirq_ns.saturating_add(b.softirq_ns),
+        steal_ns: a.steal_ns.saturating_add(b.steal_ns),
     }
 }
 

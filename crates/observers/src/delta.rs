@@ -74,7 +74,7 @@ impl Snapshot {
             devices,
             lost,
             unaccounted,
-            cpu: CpuDelta::between(&earlier.cpu, &self.cpu),
+            cpu: CpuDelta::between(earlier, self),
             kernel_threads: both(earlier.kernel_threads.as_ref(), self.kernel_threads.as_ref())
                 .map(|(a, b)| KernelThreadsDelta::between(a, b)),
             own: both(earlier.own, self.own).and_then(|(a, b)| OwnDelta::between(&a, &b)),

@@ -88,6 +88,8 @@ fn processors(root: &Root, facts: &mut Facts) {
     facts.add("cpu", field(&["model name", "Model", "CPU part"]));
     let count = text.lines().filter(|line| line.starts_with("processor")).count();
     facts.add("cpus", (count > 0).then(|| count.to_string()));
+    let is_part = crate::affinity::read(root).is_some_and(|some| some.count() < count as u64);
+    facts.add("cpus allowed", crate::affinity::list(root).filter(|_| is_part));
     facts.add("cpu cores each socket", field(&["cpu cores"]));
 }
 

@@ -8,6 +8,7 @@
 //! Prevents: a figure that the kernel did not give appearing as a zero (what is absent is `None`), a counter that was
 //! reset taken for progress, kernel threads left out of the cost, and an observer whose own cost nobody knows.
 
+mod affinity;
 mod cgroup;
 mod clocks;
 mod cost_delta;
@@ -38,9 +39,10 @@ mod trace_lines;
 mod watch;
 mod watch_sources;
 
+pub use affinity::Affinity;
 pub use cgroup::{Cgroup, CgroupVersion, Limit};
 pub use clocks::{ClockChange, Clocks};
-pub use cost_delta::{CpuDelta, KernelThreadsDelta, OwnDelta};
+pub use cost_delta::{AllowedCpu, CpuDelta, KernelThreadsDelta, OwnDelta};
 pub use cpu::{CpuTimes, SystemCpu};
 pub use delta::Delta;
 pub use device_delta::DeviceDelta;

@@ -1,7 +1,8 @@
 //! What was taken from a run by others: processor time held back by a limit or by heat, and I/O of other processes.
 //!
 //! Takes the process whose family is at work, gives counters; two readings give what others did in between. Processes that ended in
-//! between are not seen, and without root only one's own are. Prevents: a neighbour's work charged to a stack.
+//! between are not seen, and without root only one's own are. Prevents: a neighbour's work charged to a stack, and a container that shows
+//! no other process taken for a host that has none.
 
 use crate::own::{OwnIo, parse_task, thread_cpu_ns};
 use crate::root::{text, value};
@@ -20,7 +21,7 @@ type Others = BTreeMap<(u32, u64), Other>;
 pub struct Neighbours {
     /// Processor time of the family.
     pub family: Option<FamilyCpu>,
-    /// Every other process by number and start. `None`: not to be seen.
+    /// Every other process by number and start. `None`: the host's are out of sight.
     others: Option<Others>,
     /// Other processes whose bytes are closed to this one.
     unseen: u64,
@@ -84,7 +85,7 @@ impl Neighbours {
     /// [`read`](Self::read) from a given root.
     pub fn read_in(root: &Root, own: u32, servers: &[u32]) -> Neighbours {
         let began = thread_cpu_ns();
-        let processes = processes(root);
+        let Walk { processes, is_host } = walk(root);
         let mut family: Vec<u32> = std::iter::once(own).chain(servers.iter().copied()).collect();
         let mut at = 0;
         while let Some(parent) = family.get(at).copied() {
@@ -95,7 +96,10 @@ impl Neighbours {
             family.extend(children);
             at += 1;
         }
-        let (others, unseen) = others(root, &processes, &family);
+        let (others, unseen) = match is_host {
+            true => others(root, &processes, &family),
+            false => (None, 0),
+        };
         Neighbours {
             others,
             unseen,
@@ -187,22 +191,43 @@ struct Process {
     start_ticks: u64,
 }
 
+/// What one walk through `/proc` finds.
+struct Walk {
+    processes: Vec<Process>,
+    /// Threads of the kernel were among them. A container with process numbers of its own, and a `/proc` that hides what is others'
+    /// (`hidepid`), show none: there processes of the host are not closed but absent, and nobody can count them.
+    is_host: bool,
+}
+
 /// All that are to be seen, in one walk: opening files is what a look costs.
-fn processes(root: &Root) -> Vec<Process> {
-    let entries = std::fs::read_dir(&root.proc).into_iter().flatten().flatten();
-    let of = |pid: u32| {
-        // Processes end while we walk.
-        let stat = root.proc_text(&format!("{pid}/stat"))?;
-        let task = parse_task(&stat).filter(|task| task.flags & KERNEL_THREAD == 0)?;
-        Some(Process {
-            pid,
-            parent: u32::try_from(task.parent).ok()?,
-            start_ticks: task.start_ticks,
-        })
+fn walk(root: &Root) -> Walk {
+    let mut found = Walk {
+        processes: Vec::new(),
+        is_host: false,
     };
-    entries
-        .filter_map(|entry| of(entry.file_name().to_str()?.parse().ok()?))
-        .collect()
+    for entry in std::fs::read_dir(&root.proc).into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // Processes end while we walk.
+        let Some(stat) = root.proc_text(&format!("{pid}/stat")) else {
+            continue;
+        };
+        let Some(task) = parse_task(&stat) else { continue };
+        if task.flags & KERNEL_THREAD != 0 {
+            found.is_host = true;
+            continue;
+        }
+        let Ok(parent) = u32::try_from(task.parent) else {
+            continue;
+        };
+        found.processes.push(Process {
+            pid,
+            parent,
+            start_ticks: task.start_ticks,
+        });
+    }
+    found
 }
 
 /// Bytes of all processes but a family's, as far as they may be seen (`None` when none may), and how many may not.
@@ -379,6 +404,55 @@ mod tests {
     }
 
     #[test]
+    fn where_no_thread_of_the_kernel_is_in_sight_nobody_is_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root {
+            proc: dir.path().join("proc"),
+            sys: dir.path().join("sys"),
+            live: false,
+            ..Root::live()
+        };
+        let put = |pid: u32, flags: u64, io: Option<u64>| {
+            let dir = root.proc.join(pid.to_string());
+            std::fs::create_dir_all(&dir).unwrap();
+            let stat = format!("{pid} (one) S 0 0 0 0 -1 {flags} 0 0 0 0 7 8 0 0 0 -20 1 0 5 0 0 0\n");
+            std::fs::write(dir.join("stat"), stat).unwrap();
+            if let Some(bytes) = io {
+                let io = format!(
+                    "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {bytes}\nwrite_bytes: 0\ncancelled_write_bytes: 0\n"
+                );
+                std::fs::write(dir.join("io"), io).unwrap();
+            }
+        };
+        let look = || Neighbours::read_in(&root, 9, &[]);
+        // A container: its own init and the tool, and nobody of the host's.
+        put(1, 0x0040_0100, Some(0));
+        put(9, 0x0040_0000, Some(0));
+        let before = look();
+        put(1, 0x0040_0100, Some(1 << 20));
+        let hidden = look().since(&before);
+        assert_eq!(
+            (
+                hidden.others_read_bytes,
+                hidden.others_write_bytes,
+                hidden.others_unseen
+            ),
+            (None, None, 0)
+        );
+        // The host: its threads are in sight, so a process that is not there is not there.
+        put(2, 0x0020_8040, None);
+        let before = look();
+        put(1, 0x0040_0100, Some(3 << 20));
+        let seen = look().since(&before);
+        assert_eq!(seen.others_read_bytes, Some(2 << 20));
+        // Sight that begins in between begins with nothing known.
+        assert_eq!(
+            look().since(&Neighbours { others: None, ..before }).others_read_bytes,
+            None
+        );
+    }
+
+    #[test]
     fn both_versions_of_control_groups_tell_how_long_they_held_back() {
         let dir = tempfile::tempdir().unwrap();
         let said = |text: &str| {
@@ -420,6 +494,9 @@ mod tests {
         if !rustix::process::geteuid().is_root() {
             return;
         }
+        if !walk(&Root::live()).is_host {
+            return;
+        }
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let script = format!(
             "dd if=/dev/zero of={}/file bs=1M count=8 conv=fsync 2>/dev/null; echo done; sleep 60",
@@ -436,7 +513,7 @@ mod tests {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
         let now = Neighbours::read(&[]);
         // To a stranger the shell, which waited for its child, has written all of it.
-        let stranger = others(&root, &processes(&root), &[]).0.unwrap();
+        let stranger = others(&root, &walk(&root).processes, &[]).0.unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         let of_shell: Vec<_> = stranger.iter().filter(|((pid, _), _)| *pid == child.id()).collect();

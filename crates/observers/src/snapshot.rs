@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Cgroup, DeviceCounters, KernelThread, Memory, ObserveError, OwnCounters, OwnIo, Pressure, Root, SystemCpu,
-    VmCounters,
+    Affinity, Cgroup, DeviceCounters, KernelThread, Memory, ObserveError, OwnCounters, OwnIo, Pressure, Root,
+    SystemCpu, VmCounters,
 };
-use crate::{cgroup, cpu, diskstats, kthreads, memory, own, pressure};
+use crate::{affinity, cgroup, cpu, diskstats, kthreads, memory, own, pressure};
 
 /// Counters and levels at one moment; what this kernel does not tell is `None`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +27,8 @@ pub struct Snapshot {
     pub unaccounted: Vec<String>,
     /// CPU time of the machine.
     pub cpu: SystemCpu,
+    /// Processors that this process and what it starts may run on; `None` where it is not told.
+    pub affinity: Option<Affinity>,
     /// CPU time of kernel threads; `None` where none can be seen (another PID namespace).
     pub kernel_threads: Option<Vec<KernelThread>>,
     /// This process.
@@ -64,6 +66,7 @@ impl Snapshot {
             devices: counters,
             unaccounted: unaccounted(root, devices),
             cpu,
+            affinity: affinity::read(root),
             kernel_threads,
             own: own::read(root),
             own_io: own::read_io(root),

@@ -56,20 +56,34 @@ fn suspect(is: bool) -> Status {
     if is { Status::Suspect } else { Status::Valid }
 }
 
+/// Which processors a share is of: a run that is kept to some of them has no room on the others.
+fn whose_processors(runs: &[&Seen]) -> String {
+    match figure(runs, |run| run.get(Measure::CpuAllowed)) {
+        None => "the processors".to_string(),
+        Some(some) if some.median < 2.0 => "the one processor that the run may use".to_string(),
+        Some(some) => format!("the {:.0} processors that the run may use", some.median),
+    }
+}
+
 fn others_cpu(runs: &[&Seen]) -> Option<Found> {
     let share = figure(runs, |run| run.get(Measure::CpuOthersShare))?;
     Some((
         "background CPU",
         suspect(share.median > OTHERS_CPU_MAX),
-        format!("other programs took {} of the processors", percent(share.median)),
+        format!(
+            "other programs took {} of {}",
+            percent(share.median),
+            whose_processors(runs)
+        ),
         format!("at most {}", percent(OTHERS_CPU_MAX)),
         "stop what else runs on the host, or measure when it rests (`top` says who)",
     ))
 }
 
-/// Of the time that was wanted: idle processors, of which a large host has many, make no theft smaller.
+/// Of the time that was wanted where the run may be: idle processors, of which a large host has many, make no theft smaller.
 fn stolen_share(run: &Seen) -> Option<f64> {
-    let (Some(stolen), Some(busy)) = (run.get(Measure::CpuStealNs), run.get(Measure::CpuBusyNs)) else {
+    let busy = run.get(Measure::CpuAllowedBusyNs).or(run.get(Measure::CpuBusyNs));
+    let (Some(stolen), Some(busy)) = (run.get(Measure::CpuStealNs), busy) else {
         // Files of earlier versions.
         return run.get(Measure::CpuStealShare);
     };

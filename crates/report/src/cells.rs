@@ -153,7 +153,7 @@ pub struct Cell {
     pub cpu_us_per_operation: Option<Figure>,
     /// Processor time of the whole system per 10^6 bytes asked of storage, in microseconds.
     pub cpu_us_per_megabyte: Option<Figure>,
-    /// Idle share of the host's processors (1 is all idle).
+    /// Idle share of the processors that the run may use (1 is all idle).
     pub cpu_idle_share: Option<Figure>,
     /// Memory at its highest, in bytes: own, a database server's and a pool's processes among it, and page cache.
     pub memory_bytes_peak: Option<Figure>,

@@ -88,6 +88,20 @@ fn on_an_old_zfs(stack: &ledger::Stack) -> Option<Check> {
     })
 }
 
+/// A server that was there before the study: of what it runs on nothing is known, wherever that is.
+fn on_a_server(stack: &ledger::Stack) -> Option<Check> {
+    let took_part = stack.kind == "server" && stack.skipped.is_none();
+    took_part.then(|| Check {
+        subject: "server's host".into(),
+        stack: Some(stack.name.clone()),
+        phase: None,
+        status: Status::Note,
+        figure: "is a server that was there before the study: processors, memory and devices of its host were not observed".into(),
+        threshold: "none".into(),
+        advice: "watch that host by other means meanwhile (`vmstat 1`, `iostat -x 1`), or let Assay start a server on a stack of its own".into(),
+    })
+}
+
 /// All checks, study first, then by phase and stack.
 pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
     let mut found = of_study(book, analysis);
@@ -145,6 +159,7 @@ fn of_study(book: &Book, analysis: &Analysis) -> Vec<Check> {
     for stack in &book.stacks {
         found.extend(on_a_model(stack));
         found.extend(on_an_old_zfs(stack));
+        found.extend(on_a_server(stack));
         if let Some(injected) = &stack.injected {
             found.push(whole(
                 "planted disadvantage",

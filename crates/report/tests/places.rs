@@ -150,6 +150,57 @@ fn stolen_time_is_held_against_the_time_that_was_wanted() {
 }
 
 #[test]
+fn shares_of_processors_are_of_those_that_the_run_may_use() {
+    // 18 s were busy on all processors, 1 s on the two that the run may use.
+    let kept = |processors: f64| {
+        vec![
+            (Measure::CpuAllowed, processors),
+            (Measure::CpuAllowedBusyNs, 1e9),
+            (Measure::CpuStealNs, 0.5e9),
+            (Measure::CpuStealShare, 0.001),
+            (Measure::CpuOthersShare, 0.3),
+        ]
+    };
+    assert_eq!(with(&kept(2.0), "stolen CPU").status, Status::Suspect);
+    let [everywhere, two, one] =
+        [&kept(2.0)[2..], &kept(2.0), &kept(1.0)].map(|all| with(all, "background CPU").figure);
+    assert_eq!(everywhere, "other programs took 30 % of the processors");
+    assert_eq!(two, "other programs took 30 % of the 2 processors that the run may use");
+    assert_eq!(
+        one,
+        "other programs took 30 % of the one processor that the run may use"
+    );
+}
+
+#[test]
+fn what_was_not_seen_of_others_has_no_line() {
+    let lines = |measures: &[(Measure, f64)]| {
+        let mut scene = two(Vec::new());
+        scene.extra = measures.to_vec();
+        let checks = scene.film().analysis().checks;
+        checks
+            .iter()
+            .filter(|check| check.subject == "other processes' I/O")
+            .count()
+    };
+    let seen = [(Measure::OthersReadBytes, 0.0), (Measure::OthersWriteBytes, 0.0)];
+    assert_eq!((lines(&[]), lines(&seen)), (0, 4));
+}
+
+#[test]
+fn that_the_host_of_a_server_is_out_of_sight_is_said_once() {
+    let said = |kind: &str| {
+        let mut scene = two(Vec::new());
+        scene.actors[1].stack.kind = kind.into();
+        let checks = scene.film().analysis().checks;
+        let mine = checks.into_iter().filter(|check| check.subject == "server's host");
+        mine.map(|check| (check.status, check.stack)).collect::<Vec<_>>()
+    };
+    assert_eq!(said("server"), [(Status::Note, Some("xfs".to_string()))]);
+    assert!(said("ext4").is_empty());
+}
+
+#[test]
 fn a_limit_is_judged_by_its_periods() {
     let held = |periods: f64| {
         let all = [

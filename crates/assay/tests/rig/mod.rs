@@ -83,11 +83,16 @@ pub(crate) fn turn() -> File {
     turn
 }
 
+/// Whether loop devices can be attached here.
+pub(crate) fn can_attach() -> bool {
+    rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists()
+}
+
 impl Rig {
     /// `None`, with the reason printed, without root or loop devices. A missing tool that `./test` installs is a failure
     /// under `CI=true`.
     pub(crate) fn new(tools: &[&str]) -> Option<Rig> {
-        if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() {
+        if !can_attach() {
             eprintln!("skipped: needs root and /dev/loop-control");
             return None;
         }

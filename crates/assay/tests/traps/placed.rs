@@ -2,10 +2,15 @@
 //!
 //! A busy neighbour makes many of these runs SUSPECT in other lines; each trap and each twin is held to its own line only.
 
+use crate::below;
 use crate::bench::is_full;
+use crate::kept::kept;
 use crate::limited::Limited;
+use crate::on_devices::{
+    AHEAD, ASKEW, GENERATOR, HELD, HOGS, HORDE, IGNORED, JOURNALLED, OPTIONS, SPARSE, TRAFFIC, UNLIKE,
+};
 use crate::rig::{Rig, Running, text, tool, which};
-use crate::sheet::{Judged, STUDY, Trap, at, must_have, on};
+use crate::sheet::{Judged, STUDY, at, must_have, on};
 use ledger::{Ledger, Measure};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
@@ -28,7 +33,7 @@ pub(crate) fn head() -> &'static str {
     "[study]\nname = \"trap\"\nquestion = \"Is it seen?\"\ntime_limit = \"10m\"\nblocks = 4\nseed = 5\nio = \"ring\"\nschedule = \"whole\"\n"
 }
 
-fn directory(name: &str, place: &Path, more: &str) -> String {
+pub(crate) fn directory(name: &str, place: &Path, more: &str) -> String {
     format!(
         "[[stack]]\nname = \"{name}\"\nkind = \"directory\"\npath = \"{}\"\n{more}\n",
         place.display()
@@ -92,6 +97,7 @@ pub(crate) fn all(rig: &mut Rig) -> Vec<Judged> {
         places(rig),
         luns(rig),
         neighbours(rig),
+        vec![kept(rig)],
         limited(rig),
         generator(rig),
         horde(rig),
@@ -122,64 +128,23 @@ fn places(rig: &mut Rig) -> Vec<Judged> {
         directory("askew", &askew, ""),
         directory("journalled", &journalled, ""),
     ];
-    let mut elsewhere = vec![moved_elsewhere()];
-    let alike = report(
-        rig,
-        "alike",
-        &[head(), &stacks.concat(), DATABASE, &warm_reads("150ms")].concat(),
-    );
-    elsewhere.push(moved_elsewhere());
+    let study = [head(), &stacks.concat(), DATABASE, &warm_reads("150ms")].concat();
+    let look = below::look(rig, "alike", &study);
+    let alike = look.report.clone();
     must_have(&alike, STUDY, &["memory alike"]);
-    let trap = |name, objection, line| Trap { name, objection, line };
     let again = [head(), &stacks[..2].concat(), DATABASE, &warm_reads("150ms")].concat();
     let mut all = vec![
-        served_below(rig, alike.clone(), elsewhere, &again),
-        trap(
-            "a target that takes O_DIRECT and ignores it",
-            "O_DIRECT on one side only",
-            ("direct access", "suspect"),
-        )
-        .judge((&alike, on("shm")), (&alike, on("one"))),
+        below::judged(rig, look, &again),
+        IGNORED.judge((&alike, on("shm")), (&alike, on("one"))),
         // ext4 that journals data takes the flag, and reads and writes through its cache all the same.
-        trap(
-            "a file system on a disk that takes O_DIRECT and ignores it",
-            "the file system cached it, whatever it was asked",
-            ("direct access", "suspect"),
-        )
-        .judge(
+        JOURNALLED.judge(
             (&alike, on("journalled").saying("through the page cache")),
             (&alike, on("one")),
         ),
-        trap(
-            "a partition that begins in the middle of a block",
-            "the partition was misaligned",
-            ("alignment", "suspect"),
-        )
-        .judge((&alike, on("askew")), (&alike, on("one"))),
+        ASKEW.judge((&alike, on("askew")), (&alike, on("one"))),
     ];
     all.extend(mounted(rig, &one, &two, &other));
     all
-}
-
-/// What a neighbour reads from the disk below counts for the stack, there is no telling whose it was: on a disk that others use it is set again.
-fn served_below(rig: &Rig, mut found: Value, mut elsewhere: Vec<u64>, again: &str) -> Judged {
-    let trap = Trap {
-        name: "the page cache below a loop device serves a direct run",
-        objection: "the file system cache served it",
-        line: ("provenance", "invalid"),
-    };
-    for nth in 0..3 {
-        let judged = trap.judge((&found, at("two", "work")), (&found, at("one", "work")));
-        if judged.wrong().is_none() {
-            return judged;
-        }
-        found = report(rig, &format!("served{nth}"), again);
-        elsewhere.push(moved_elsewhere());
-    }
-    match elsewhere.iter().all(|bytes| *bytes < 256 << 10) {
-        true => trap.judge((&found, at("two", "work")), (&found, at("one", "work"))),
-        false => trap.not_set("others use the disk below just now"),
-    }
 }
 
 /// One and other are mounted with unlike options and read ahead unlike, one and two alike; all through the page cache.
@@ -193,21 +158,9 @@ fn mounted(rig: &Rig, one: &Path, two: &Path, other: &Path) -> Vec<Judged> {
         report(rig, name, &study)
     };
     let (unlike, even) = (pair("unlike", other), pair("even", two));
-    let trap = |name, objection, line| Trap { name, objection, line };
-    vec![
-        trap(
-            "two stacks with unlike mount options",
-            "you did not disclose the configuration",
-            ("mount options", "suspect"),
-        )
-        .judge((&unlike, STUDY), (&even, STUDY)),
-        trap(
-            "another read-ahead on one side",
-            "one of them read ahead",
-            ("read-ahead", "suspect"),
-        )
-        .judge((&unlike, STUDY), (&even, STUDY)),
-    ]
+    [OPTIONS, AHEAD]
+        .map(|trap| trap.judge((&unlike, STUDY), (&even, STUDY)))
+        .into()
 }
 
 /// LUNs: one of another size and never written, among fellows in memory.
@@ -242,31 +195,21 @@ fn luns(rig: &mut Rig) -> Vec<Judged> {
     );
     let study = [head(), &sets, &raw("even"), &raw("odd"), &database, &phase].concat();
     let found = report(rig, "luns", &study);
-    let trap = |name, objection, line| Trap { name, objection, line };
+    let even = STUDY.saying("even:");
     vec![
-        trap(
-            "LUNs that are not alike",
-            "the LUNs were not the same",
-            ("LUNs alike", "suspect"),
-        )
-        .judge((&found, STUDY.saying("odd:")), (&found, STUDY.saying("even:"))),
-        trap(
-            "a sparse file that was never written",
-            "it read from nowhere, at the speed of memory",
-            ("LUN whole", "suspect"),
-        )
-        .judge((&found, STUDY.saying("odd:2:")), (&found, STUDY.saying("even:"))),
+        UNLIKE.judge((&found, STUDY.saying("odd:")), (&found, even)),
+        SPARSE.judge((&found, STUDY.saying("odd:2:")), (&found, even)),
     ]
 }
 
 /// Threads of this process, which is no part of the run: they stop when dropped.
-struct Hogs {
+pub(crate) struct Hogs {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Hogs {
-    fn start(works: Vec<Box<dyn FnMut() + Send>>) -> Hogs {
+    pub(crate) fn start(works: Vec<Box<dyn FnMut() + Send>>) -> Hogs {
         let over = Arc::new(AtomicBool::new(false));
         let one = |mut work: Box<dyn FnMut() + Send>| {
             let over = Arc::clone(&over);
@@ -290,6 +233,14 @@ impl Drop for Hogs {
     }
 }
 
+/// What a hog does again and again.
+pub(crate) fn computes() {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(5) {
+        std::hint::spin_loop();
+    }
+}
+
 /// Each is looked at twice a phase, which takes some ten microseconds.
 const PROCESSES: u32 = 3_000;
 
@@ -310,8 +261,6 @@ fn neighbours(rig: &mut Rig) -> Vec<Judged> {
         &[
             "clock",
             "stolen CPU",
-            "background CPU",
-            "other processes' I/O",
             "host CPU",
             "data loss",
             "foreign traffic",
@@ -319,6 +268,14 @@ fn neighbours(rig: &mut Rig) -> Vec<Judged> {
             "observer",
         ],
     );
+    if !sees_the_host() {
+        return [HOGS, TRAFFIC]
+            .map(|trap| {
+                trap.not_set("the host's processes are out of sight here (a container): nobody could be counted")
+            })
+            .into();
+    }
+    must_have(&rested, at("one", "work"), &["background CPU", "other processes' I/O"]);
     let file = File::create(place.join("neighbour")).expect("made");
     let block = vec![7u8; 8 << 20];
     let wrote_mib = Arc::new(AtomicU64::new(0));
@@ -328,12 +285,6 @@ fn neighbours(rig: &mut Rig) -> Vec<Judged> {
         file.sync_data().expect("synced");
         counted.fetch_add(8, Ordering::Relaxed);
     };
-    let computes = || {
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_millis(5) {
-            std::hint::spin_loop();
-        }
-    };
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let mut works: Vec<Box<dyn FnMut() + Send>> = vec![Box::new(writes)];
     works.extend((0..processors).map(|_| Box::new(computes) as Box<dyn FnMut() + Send>));
@@ -341,26 +292,21 @@ fn neighbours(rig: &mut Rig) -> Vec<Judged> {
     let found = report(rig, "beside", &study);
     drop(hogs);
     let work = at("one", "work");
-    let hog = Trap {
-        name: "programs that compute beside the run",
-        objection: "something else used the processors",
-        line: ("background CPU", "suspect"),
-    };
-    let hog = hog.judge((&found, work), (&rested, work));
-    let traffic = Trap {
-        name: "another process writes to the stack's own disk",
-        objection: "somebody else used the disk",
-        line: ("other processes' I/O", "suspect"),
-    };
-    let hog = match busy > 0.05 {
-        true => hog.without_twin("this machine does much else just now"),
-        false => hog,
+    let hogs = HOGS.judge((&found, work), (&rested, work));
+    let hogs = match busy > 0.05 && hogs.caught.is_some() {
+        true => hogs.without_twin("this machine does much else just now"),
+        false => hogs,
     };
     let traffic = match wrote_mib.load(Ordering::Relaxed) {
-        mib if mib < TRAFFIC_MIB_MIN => traffic.not_set(&format!("the disk took {mib} MiB of the neighbour's writes")),
-        _ => traffic.judge((&found, work), (&rested, work)),
+        mib if mib < TRAFFIC_MIB_MIN => TRAFFIC.not_set(&format!("the disk took {mib} MiB of the neighbour's writes")),
+        _ => TRAFFIC.judge((&found, work), (&rested, work)),
     };
-    vec![hog, traffic]
+    vec![hogs, traffic]
+}
+
+/// Whether threads of the kernel are in sight: their parent has this number on every host, and in no container with numbers of its own.
+fn sees_the_host() -> bool {
+    std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd")
 }
 
 /// Share of the processors that others use, while this process sleeps: by the kernel's own account, read here and not by the tool.
@@ -382,34 +328,13 @@ fn busy_elsewhere() -> f64 {
     1.0 - (idle_after - idle) / (all_after - all).max(1.0)
 }
 
-/// Bytes that all disks move while this process sleeps.
-fn moved_elsewhere() -> u64 {
-    let read = || -> u64 {
-        let text = std::fs::read_to_string("/proc/diskstats").expect("read");
-        let sectors = |line: &str| -> u64 {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let number = |nth: usize| words.get(nth).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
-            number(5) + number(9)
-        };
-        text.lines().map(sectors).sum::<u64>() * 512
-    };
-    let before = read();
-    std::thread::sleep(Duration::from_millis(300));
-    read() - before
-}
-
 /// The run held back by a limit on its processor time.
 fn limited(rig: &mut Rig) -> Vec<Judged> {
-    let trap = Trap {
-        name: "a limit on processor time that nobody remembers",
-        objection: "the container was throttled",
-        line: ("throttling", "suspect"),
-    };
     if !is_full() {
-        return vec![trap.not_set("ASSAY_TEST_SIZE=full sets it: a run with a fifth of a processor takes its time")];
+        return vec![HELD.not_set("ASSAY_TEST_SIZE=full sets it: a run with a fifth of a processor takes its time")];
     }
     let Some(group) = Limited::new() else {
-        return vec![trap.not_set("no control group for processor time can be made here")];
+        return vec![HELD.not_set("no control group for processor time can be made here")];
     };
     let place = rig.work();
     let study = [head(), &directory("one", &place, ""), DATABASE, &reads("150ms")].concat();
@@ -419,20 +344,15 @@ fn limited(rig: &mut Rig) -> Vec<Judged> {
     let began = Instant::now();
     Running::start(command).wait().expect(0, &[]);
     if group.held_back() < began.elapsed() / 10 {
-        return vec![trap.not_set("this machine is so busy that the limit was hardly reached")];
+        return vec![HELD.not_set("this machine is so busy that the limit was hardly reached")];
     }
     let work = at("one", "work");
     // The studies before had no such limit.
-    vec![trap.judge((&told(rig, "limited"), work), (&told(rig, "rested"), work))]
+    vec![HELD.judge((&told(rig, "limited"), work), (&told(rig, "rested"), work))]
 }
 
 /// A target so fast that the generator is what is measured.
 fn generator(rig: &mut Rig) -> Vec<Judged> {
-    let trap = Trap {
-        name: "a run that measures the generator",
-        objection: "the host was the bottleneck",
-        line: ("generator", "suspect"),
-    };
     let memory = InMemory::new();
     let database = DATABASE.replace("cache = \"1MiB\"", "cache = \"32MiB\"");
     let phase = reads("250ms").replace("update_pct = 20", "update_pct = 0");
@@ -445,12 +365,12 @@ fn generator(rig: &mut Rig) -> Vec<Judged> {
         let name = format!("generator{nth}");
         let found = report(rig, &name, &study);
         had = processors_had(&rig.result(&name));
-        let judged = trap.judge((&found, work), (&twin, work));
+        let judged = GENERATOR.judge((&found, work), (&twin, work));
         if judged.caught.is_some() || had > 0.9 {
             return vec![judged];
         }
     }
-    vec![trap.not_set(&format!(
+    vec![GENERATOR.not_set(&format!(
         "other programs left its worker {:.0} % of a processor",
         had * 100.0
     ))]
@@ -487,19 +407,14 @@ impl Drop for Horde {
 
 /// A host with so many processes that looking at them takes more than a look may.
 fn horde(rig: &mut Rig) -> Vec<Judged> {
-    let trap = Trap {
-        name: "a host on which watching is work itself",
-        objection: "your monitoring slowed it down",
-        line: ("observer", "suspect"),
-    };
     let Some(horde) = Horde::of(PROCESSES) else {
-        return vec![trap.not_set(&format!("{PROCESSES} processes can't be here"))];
+        return vec![HORDE.not_set(&format!("{PROCESSES} processes can't be here"))];
     };
     let study = [head(), &directory("one", &rig.work(), ""), DATABASE, &reads("200ms")].concat();
     let found = report(rig, "horde", &study);
     drop(horde);
     let work = at("one", "work");
-    vec![trap.judge((&found, work), (&told(rig, "rested"), work))]
+    vec![HORDE.judge((&found, work), (&told(rig, "rested"), work))]
 }
 
 /// Processor time of the tool's own process over the time of a phase: the median phase's.

@@ -362,6 +362,7 @@ fn whole_files(bench: &Bench, source: &Path, quiet: &Value) -> Vec<Judged> {
         drift.judge((&report("drift.assay"), at("base", "work")), (quiet, on("base"))),
     ];
     all.push(left_out(bench, source, quiet));
+    all.push(elsewhere(bench, source, quiet));
     all.push(resealed(bench, source));
     all.extend(edits(bench, source));
     all
@@ -381,6 +382,23 @@ fn left_out(bench: &Bench, source: &Path, quiet: &Value) -> Judged {
     };
     let found = bench.expect(0, &["report", "left-out.assay", "--json"]).json();
     trap.judge_alone((&found, STUDY), (quiet, STUDY))
+}
+
+/// A stack that is a server of somebody else's: nothing that is seen here speaks for its host.
+fn elsewhere(bench: &Bench, source: &Path, quiet: &Value) -> Judged {
+    let served = bench.path("served.assay");
+    std::fs::copy(source, &served).expect("copied");
+    rusqlite::Connection::open(&served)
+        .and_then(|file| file.execute("UPDATE stack SET kind = 'server' WHERE name = 'other'", []))
+        .expect("told");
+    told(&served, &bench.path("elsewhere.assay"), &|_, _| ());
+    let trap = Trap {
+        name: "a server on a host that nobody looks at",
+        objection: "the database's own host was at its limit",
+        line: ("server's host", "note"),
+    };
+    let found = bench.expect(0, &["report", "elsewhere.assay", "--json"]).json();
+    trap.judge_alone((&found, on("other")), (quiet, on("other")))
 }
 
 /// A verdict that is not what the figures give, in a file sealed anew; the twin has the looks as they were taken.

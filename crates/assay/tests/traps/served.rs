@@ -1,50 +1,14 @@
 //! Traps on LUNs that this tool serves itself, through FUSE: they lie, err, lag and lose their power. Need root, loop devices and /dev/fuse.
 
+use crate::on_devices::{DYING, LIES, MODELLED, NEVER_CUT, NO_BARRIERS, ROTTEN, SERVED, SLOW};
 use crate::placed::{DATABASE, InMemory, head, reads, report, told};
 use crate::rig::{Rig, which};
 use crate::sheet::{Judged, STUDY, Trap, at, must_have, on};
 use std::path::Path;
 
-const SLOW: Trap = Trap {
-    name: "a LUN slower than its fellows",
-    objection: "one of the five disks was dying",
-    line: ("slow LUN", "suspect"),
-};
-const ROTTEN: Trap = Trap {
-    name: "a mirror that hides a disk whose pages come back wrong",
-    objection: "one of the disks was failing, and nobody noticed",
-    line: ("device errors", "suspect"),
-};
-const DYING: Trap = Trap {
-    name: "a mirror that hides a disk that reports errors",
-    objection: "the array was running degraded",
-    line: ("device errors", "suspect"),
-};
-const MODELLED: Trap = Trap {
-    name: "a modelled disk that is taken for a real one",
-    objection: "that is a simulation",
-    line: ("modelled device", "note"),
-};
-const LIES: Trap = Trap {
-    name: "a stack that acknowledges flushes it has not done",
-    objection: "it never waited for the disk",
-    line: ("data loss", "invalid"),
-};
-const NO_BARRIERS: Trap = Trap {
-    name: "a file system mounted so that it passes no flushes on",
-    objection: "barriers were off",
-    line: ("data loss", "invalid"),
-};
-const NEVER_CUT: Trap = Trap {
-    name: "a speed of which nobody asked what is kept",
-    objection: "fast, and was it still there after a power cut?",
-    line: ("durability", "note"),
-};
-
 pub(crate) fn all(rig: &Rig) -> Vec<Judged> {
     if !Path::new("/dev/fuse").exists() {
-        let all = [SLOW, ROTTEN, DYING, MODELLED, LIES, NO_BARRIERS, NEVER_CUT];
-        return all.map(|trap| trap.not_set("needs /dev/fuse")).into();
+        return SERVED.map(|trap| trap.lacking("needs /dev/fuse: modprobe fuse")).into();
     }
     [vec![slow_lun(rig)], mirrors(rig), durability(rig)].concat()
 }
@@ -101,7 +65,7 @@ fn mirrors(rig: &Rig) -> Vec<Judged> {
         one(ROTTEN, "group"),
         match has_btrfs {
             true => one(DYING, "btrfs"),
-            false => DYING.not_set("needs mkfs.btrfs"),
+            false => DYING.lacking("needs mkfs.btrfs; ./test installs it"),
         },
         MODELLED.judge_alone((&found, on("group")), (&told(rig, "rested"), on("one"))),
     ]

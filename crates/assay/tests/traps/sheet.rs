@@ -62,6 +62,8 @@ pub(crate) struct Judged {
     pub(crate) twin_silent: bool,
     /// Why nothing, or not the twin, could be looked at.
     pub(crate) not_looked: Option<String>,
+    /// It is for want of root or of a tool, which where tests must not skip is a failure.
+    pub(crate) lacks: bool,
 }
 
 fn lines<'a>(report: &'a Value, subject: &str, at: At) -> Vec<&'a Value> {
@@ -144,6 +146,7 @@ impl Trap {
             flagged: Some(doubts.cloned().collect()),
             twin_silent: false,
             not_looked: None,
+            lacks: false,
         }
     }
 
@@ -155,6 +158,15 @@ impl Trap {
             flagged: None,
             twin_silent: false,
             not_looked: Some(why.to_string()),
+            lacks: false,
+        }
+    }
+
+    /// The same for want of root or of a tool.
+    pub(crate) fn lacking(self, why: &str) -> Judged {
+        Judged {
+            lacks: true,
+            ..self.not_set(why)
         }
     }
 }
@@ -182,6 +194,11 @@ impl Judged {
         }
     }
 
+    /// It was set, whatever came of it.
+    pub(crate) fn is_set(&self) -> bool {
+        self.caught.is_some() || self.not_looked.is_none() || self.flagged.is_some()
+    }
+
     fn as_json(&self) -> Value {
         json!({
             "trap": self.trap.name,
@@ -189,19 +206,16 @@ impl Judged {
             "line": self.trap.line.0,
             "status": self.trap.line.1,
             "caught": self.caught,
-            "set": self.caught.is_some() || self.not_looked.is_none() || self.flagged.is_some(),
+            "set": self.is_set(),
             "twin_flagged": self.flagged.as_ref().map(|lines| !lines.is_empty()),
             "not_looked": self.not_looked,
         })
     }
 }
 
-/// Counts, in words and as data.
-pub(crate) fn summed(all: &[Judged]) -> (String, Value) {
-    let set: Vec<&Judged> = all
-        .iter()
-        .filter(|one| one.caught.is_some() || one.not_looked.is_none() || one.flagged.is_some())
-        .collect();
+/// Counts, in words and as data; `began` is when the first trap was set, in UTC.
+pub(crate) fn summed(all: &[Judged], began: jiff::Timestamp) -> (String, Value) {
+    let (set, not_set): (Vec<&Judged>, Vec<&Judged>) = all.iter().partition(|one| one.is_set());
     let caught = set.iter().filter(|one| one.caught.is_some()).count();
     let twins: Vec<_> = all.iter().filter_map(|one| one.flagged.as_ref()).collect();
     let flagged = twins.iter().filter(|lines| !lines.is_empty()).count();
@@ -212,10 +226,14 @@ pub(crate) fn summed(all: &[Judged]) -> (String, Value) {
     );
     let data = json!({
         "schema": 1,
+        "version": env!("CARGO_PKG_VERSION"),
+        "host": rustix::system::uname().nodename().to_string_lossy(),
+        "began": began.to_string(),
         "traps_set": set.len(),
         "traps_caught": caught,
         "twins_judged": twins.len(),
         "twins_flagged": flagged,
+        "not_set": not_set.iter().map(|one| json!({ "trap": one.trap.name, "why": one.not_looked })).collect::<Vec<_>>(),
         "traps": all.iter().map(Judged::as_json).collect::<Vec<_>>(),
     });
     (said, data)
