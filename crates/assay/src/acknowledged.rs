@@ -1,4 +1,4 @@
-//! What the engine acknowledged, kept outside of the stack, and looked up after the power came back.
+//! What the engine acknowledged, kept outside of the stack, and looked up after the power came back or the engine was killed.
 //!
 //! Takes the transactions of each worker as they are formed and as they are acknowledged, and the versions of all pages that were found
 //! later. Gives what is missing. Prevents: a loss that nobody sees because the database comes up again.
@@ -6,7 +6,8 @@
 use crate::drive::Served;
 use pages::{Instance, PagesError, RandomOperation, Transaction};
 use std::collections::HashMap;
-use targets::{Nanos, Port};
+use std::sync::atomic::{AtomicBool, Ordering};
+use targets::{Nanos, Port, TargetError};
 use workloads::{Done, Operation, Started};
 
 /// Class of an update among those of random work.
@@ -40,12 +41,22 @@ impl Log {
 pub(crate) struct Logged<'a, 'l, P: Port> {
     inner: RandomOperation<'a, P>,
     log: &'l mut Log,
+    killed: &'l AtomicBool,
 }
 
 impl<'a, 'l, P: Port> Logged<'a, 'l, P> {
-    pub(crate) fn new(mut inner: RandomOperation<'a, P>, log: &'l mut Log) -> Self {
+    /// `killed`: from then on the work stops where it is, between two I/Os, as a process does.
+    pub(crate) fn new(mut inner: RandomOperation<'a, P>, log: &'l mut Log, killed: &'l AtomicBool) -> Self {
         inner.trace_transactions();
-        Logged { inner, log }
+        Logged { inner, log, killed }
+    }
+
+    /// An error, as there is no other way to leave the loop without ending what is under way.
+    fn alive(&self) -> Result<(), PagesError> {
+        match self.killed.load(Ordering::Relaxed) {
+            true => Err(TargetError::PowerCut.into()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -61,6 +72,7 @@ impl<P: Port> Operation for Logged<'_, '_, P> {
     }
 
     fn start(&mut self, session: u32, done: &mut Vec<Done>) -> Result<Started, PagesError> {
+        self.alive()?;
         let before = done.len();
         let started = self.inner.start(session, done);
         // Also where it failed: what ended before was acknowledged all the same.
@@ -69,6 +81,7 @@ impl<P: Port> Operation for Logged<'_, '_, P> {
     }
 
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PagesError> {
+        self.alive()?;
         let before = done.len();
         let advanced = self.inner.advance(until, done);
         self.log.take(self.inner.transactions(), &done[before..]);
@@ -82,6 +95,7 @@ impl<P: Port> Served for Logged<'_, '_, P> {
     }
 
     fn finish(&mut self) -> Result<(), PagesError> {
+        self.alive()?;
         self.inner.finish()
     }
 }

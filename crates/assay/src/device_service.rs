@@ -52,7 +52,7 @@ const WARM_BYTES_MAX: u64 = 4 << 30;
 
 /// Of a study that cuts the power of a device that keeps what it has acknowledged; `None`: nothing of the kind.
 pub(crate) fn nothing_volatile(study: &Study, device: &Device) -> Option<&'static str> {
-    let cuts = |phase: &plan::Phase| matches!(phase.kind, PhaseKind::PowerCut(_));
+    let cuts = |phase: &plan::Phase| matches!(&phase.kind, PhaseKind::PowerCut(cut) if cut.end == plan::End::PowerCut);
     (device.volatile.0 == 0 && study.phases.iter().any(cuts))
         .then_some("nothing of this device is volatile: a cut can only show what the stack above leaves unflushed")
 }

@@ -1,22 +1,22 @@
-//! A phase of kind `power_cut`: work, a cut at a moment that the seed chooses, everything taken down hard, what survived brought up as
-//! an administrator would, and every acknowledgement looked up. Again and again.
+//! A phase of kind `power_cut` or `kill`: work, its end at a moment that the seed chooses, everything taken down hard, what survived brought up
+//! as an administrator would, and every acknowledgement looked up. Again and again.
 //!
 //! Takes the stack of a trial and how ports are opened on it; gives counts and the list of what was lost. Prevents: durability that is
 //! believed because nobody pulled the plug.
 
 use crate::acknowledged::{Found, Log, Logged, survey};
+use crate::cut_sums::{Cut, Sum};
 use crate::drive;
+use crate::ending::Ending;
 use crate::grouped::Open;
 use crate::host_trial::Trial;
 use crate::inject;
-use crate::lun_power::Power;
+use crate::not_kept;
 use crate::pooled::Pooled;
 use crate::signals;
 use crate::stand::{Opened, Stand};
-use crate::surroundings::Seen;
-use crate::trial::Done;
 use anyhow::Context;
-use ledger::{Ledger, Measure};
+use ledger::Ledger;
 use pages::{Files, Instance, PagesError};
 use plan::{Phase, PowerCut};
 use rand_core::{Rng, SeedableRng};
@@ -25,23 +25,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use targets::Port;
-
-/// One cut and what came of it.
-pub(crate) struct Cut {
-    pub(crate) after: Duration,
-    pub(crate) held_bytes: u64,
-    pub(crate) lost_bytes: u64,
-    pub(crate) acknowledged: u64,
-    pub(crate) up_ns: u64,
-    /// `Err`: it could not be brought up, and why.
-    pub(crate) found: Result<Found, String>,
-}
-
-/// What the cuts of a phase come to.
-#[derive(Default)]
-pub(crate) struct Sum {
-    pub(crate) cuts: Vec<Cut>,
-}
 
 /// What a stack is left as by a cut.
 enum Left {
@@ -63,22 +46,25 @@ impl Trial<'_> {
     ) -> anyhow::Result<()> {
         let phase: &Phase = &self.site.study.phases[ordinal];
         let plan::PhaseKind::PowerCut(cut) = &phase.kind else {
-            anyhow::bail!("{} is no power cut", phase.name)
+            anyhow::bail!("{} is no power cut and no kill", phase.name)
         };
         let around = self.around();
         let began = Instant::now();
         around.recorded(ledger, phase, ordinal, || {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.turn.block.seed ^ (ordinal as u64 + 1) << 40);
-            let mut sum = Sum::default();
+            let mut sum = Sum::of(cut.end);
             let mut before = None;
             for nth in 0..cut.cuts {
                 signals::check(self.turn.cancel)?;
-                around.doing(phase, &format!(" · cut {} of {}", nth + 1, cut.cuts));
+                around.doing(phase, &format!(" · {} {} of {}", cut.end.noun(), nth + 1, cut.cuts));
                 let (done, left) = self.one_cut(open, opened, &self.stands[at], cut, before.take(), &mut rng)?;
                 sum.cuts.push(done);
                 match left {
                     Left::Up(versions) => before = Some(versions),
-                    Left::Down => self.make_anew(open, opened, &self.stands[at])?,
+                    Left::Down => {
+                        let lost = sum.last_words();
+                        self.make_anew(open, opened, &self.stands[at]).context(lost)?;
+                    }
                 }
             }
             Ok(sum.done(began.elapsed()))
@@ -86,7 +72,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Work, cut, down, up, look.
+    /// Work, its end, down, up, look.
     fn one_cut<P: Port + Send>(
         &self,
         open: &Open<'_, P>,
@@ -99,7 +85,8 @@ impl Trial<'_> {
         let window = cut.latest.0 - cut.earliest.0;
         let after = Duration::from_nanos(cut.earliest.0 + rng.next_u64() % (window + 1));
         let (work_seed, loss_seed) = (rng.next_u64(), rng.next_u64());
-        let power = Power::of(&self.site.luns, stand, opened.pool.as_ref().map(Pooled::zpool));
+        let process = opened.pool.as_ref().map(Pooled::zpool);
+        let ending = Ending::of(cut.end, &self.site.luns, stand, process);
         let settings = self.sizes.settings;
         let worked = self.on_ports(open, opened, stand, &mut |mut ports| {
             let work = Work {
@@ -110,15 +97,13 @@ impl Trial<'_> {
                 seed: work_seed,
                 before: before.clone(),
             };
-            work.until_the_cut(&mut ports, &power)
+            work.until_the_end(&mut ports, &ending)
         })?;
         opened.lose();
         let down = Instant::now();
-        stacks::power_off(&stand.built)?;
-        power.forget()?;
-        let (held_bytes, lost_bytes) = power.lose_and_restore(loss_seed)?;
+        let gone = ending.take_down(stand, loss_seed)?;
         let mut found = None;
-        let up = self.bring_up(open, opened, stand).and_then(|()| {
+        let up = self.bring_up(&ending, open, opened, stand).and_then(|()| {
             self.on_ports(open, opened, stand, &mut |mut ports| {
                 let versions = ports.look(&stand.files(), settings)?;
                 found = Some(versions);
@@ -131,13 +116,13 @@ impl Trial<'_> {
                 Ok(Found::of(&worked.0, &worked.1, &versions, pages)),
                 Left::Up(versions),
             ),
-            (Err(error), _) => (Err(crate::exit::chain(&error)), Left::Down),
+            (Err(error), _) if not_kept::is_loss(&error) => (Err(crate::exit::chain(&error)), Left::Down),
+            (Err(error), _) => return Err(error.context(format!("come back after a {}", cut.end.noun()))),
             (Ok(_), None) => anyhow::bail!("a look that saw nothing"),
         };
         let cut = Cut {
             after,
-            held_bytes,
-            lost_bytes,
+            gone,
             acknowledged: Found::acknowledged(&worked.0),
             up_ns: down.elapsed().as_nanos() as u64,
             found,
@@ -148,15 +133,16 @@ impl Trial<'_> {
     /// Mounts, or opens the group or the pool again.
     fn bring_up<P: Port + Send>(
         &self,
+        ending: &Ending<'_>,
         open: &Open<'_, P>,
         opened: &mut Opened<P>,
         stand: &Stand,
     ) -> anyhow::Result<()> {
-        stacks::power_on(&stand.stack, &stand.built)?;
+        ending.bring_up(stand)?;
         opened.reopen(stand, self.sizes, open)
     }
 
-    /// After a cut that nothing survived: the stack and the database again from the beginning.
+    /// After an end that nothing survived: the stack and the database again from the beginning.
     fn make_anew<P: Port + Send>(
         &self,
         open: &Open<'_, P>,
@@ -166,6 +152,7 @@ impl Trial<'_> {
         opened.lose();
         stacks::power_off(&stand.built)?;
         stacks::make_anew(&stand.stack, &stand.built, luns::MARKER, &self.site.journal)?;
+        stand.empty_directory()?;
         opened.prepare(stand, self.sizes, open)?;
         let (shape, settings) = (self.sizes.shape, self.sizes.settings);
         self.on_ports(open, opened, stand, &mut |mut ports| {
@@ -233,8 +220,8 @@ trait Acts {
     fn look(&mut self, files: &Files, settings: pages::Settings) -> anyhow::Result<Vec<u64>>;
     /// Loads a new one.
     fn load(&mut self, files: &Files, shape: pages::Shape, settings: pages::Settings) -> anyhow::Result<()>;
-    /// Works until the power fails.
-    fn work(&mut self, work: &Work<'_>, power: &Power<'_>) -> anyhow::Result<Worked>;
+    /// Works until the power fails or the engine is killed.
+    fn work(&mut self, work: &Work<'_>, ending: &Ending<'_>) -> anyhow::Result<Worked>;
 }
 
 impl<Q: Port + Send> Acts for Option<Vec<Q>> {
@@ -250,7 +237,7 @@ impl<Q: Port + Send> Acts for Option<Vec<Q>> {
         Ok(instance.checkpoint()?)
     }
 
-    fn work(&mut self, work: &Work<'_>, power: &Power<'_>) -> anyhow::Result<Worked> {
+    fn work(&mut self, work: &Work<'_>, ending: &Ending<'_>) -> anyhow::Result<Worked> {
         let ports = self.take().context("ports are used once")?;
         let (mut instance, _) = Instance::open(ports, work.files, work.settings)?;
         let before = match &work.before {
@@ -258,19 +245,21 @@ impl<Q: Port + Send> Acts for Option<Vec<Q>> {
             None => survey(&mut instance)?,
         };
         let mut logs: Vec<Log> = (0..work.settings.workers).map(|_| Log::default()).collect();
-        let cut = AtomicBool::new(false);
+        let (cut, killed) = (AtomicBool::new(false), AtomicBool::new(false));
         let stop = Arc::new(AtomicBool::new(false));
         let pacing = drive::random_pacing(&work.cut.work, None, &stop);
         let driven: Result<(), anyhow::Error> = std::thread::scope(|scope| {
             let timer = scope.spawn(|| {
                 std::thread::sleep(work.after);
                 cut.store(true, Ordering::SeqCst);
-                let stopped = power.stop();
+                let stopped = ending.strike();
+                // Where no storage fails, the engine stops where it is.
+                killed.store(ending.is_kill(), Ordering::SeqCst);
                 // Work that needs no storage would go on.
                 stop.store(true, Ordering::SeqCst);
                 stopped
             });
-            let driven = drive_logged(&mut instance, work, &mut logs, &pacing);
+            let driven = drive_logged(&mut instance, work, &mut logs, &pacing, &killed);
             let stopped = timer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             match driven {
                 Err(error) if !cut.load(Ordering::SeqCst) => Err(error.into()),
@@ -287,12 +276,13 @@ fn drive_logged<Q: Port + Send>(
     work: &Work<'_>,
     logs: &mut [Log],
     pacing: &workloads::Pacing,
+    killed: &AtomicBool,
 ) -> Result<(), PagesError> {
     let operations = instance.random(&drive::random_work(&work.cut.work), work.seed)?;
     let mut logged: Vec<Logged<'_, '_, Q>> = operations
         .into_iter()
         .zip(logs)
-        .map(|(operation, log)| Logged::new(operation, log))
+        .map(|(operation, log)| Logged::new(operation, log, killed))
         .collect();
     drive::drive_all(&mut logged, pacing, work.seed).map(drop)
 }
@@ -308,80 +298,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn until_the_cut(&self, ports: &mut Ports<'_>, power: &Power<'_>) -> anyhow::Result<Worked> {
-        ports.0.work(self, power)
-    }
-}
-
-impl Sum {
-    pub(crate) fn done(&self, elapsed: Duration) -> Done {
-        let total = |of: fn(&Cut) -> u64| self.cuts.iter().map(of).sum::<u64>() as f64;
-        let found = |of: fn(&Found) -> u64| move |cut: &Cut| cut.found.as_ref().map_or(0, of);
-        let sum = |of: fn(&Found) -> u64| self.cuts.iter().map(found(of)).sum::<u64>() as f64;
-        // Where nothing came up, everything that was acknowledged since is gone.
-        let down = |cut: &&Cut| cut.found.is_err();
-        let gone: u64 = self.cuts.iter().filter(down).map(|cut| cut.acknowledged).sum();
-        let losing = self.cuts.iter().filter(|cut| cut.is_loss()).count();
-        let hit = self.cuts.iter().filter(|cut| cut.held_bytes > 0).count();
-        let mut seen = Seen::default();
-        for (nth, cut) in self.cuts.iter().enumerate().filter(|(_, cut)| cut.is_loss()) {
-            seen.notes.push(cut.words(nth + 1));
-        }
-        let acknowledged = total(|cut| cut.acknowledged);
-        if losing == 0 {
-            let kept = format!(
-                "{} power cuts: kept all {acknowledged} acknowledged transactions",
-                self.cuts.len()
-            );
-            seen.remarks.push(kept);
-        }
-        Done {
-            driven: None,
-            counters: None,
-            elapsed_ns: elapsed.as_nanos() as u64,
-            drain_ns: 0,
-            measures: vec![
-                (Measure::CutsMade, self.cuts.len() as f64),
-                (Measure::CutsUnflushed, hit as f64),
-                (Measure::CutsLosing, losing as f64),
-                (Measure::CutsNotUp, self.cuts.iter().filter(down).count() as f64),
-                (Measure::CutsAcknowledged, acknowledged),
-                (Measure::CutsLost, sum(|found| found.lost) + gone as f64),
-                (Measure::CutsHalf, sum(|found| found.half)),
-                (Measure::CutsOlder, sum(|found| found.older)),
-                (Measure::CutsUnflushedBytes, total(|cut| cut.held_bytes)),
-                (Measure::CutsLostBytes, total(|cut| cut.lost_bytes)),
-                (Measure::CutsUpNs, total(|cut| cut.up_ns)),
-            ],
-            seen,
-            full: None,
-            order_entry: None,
-            bulk_loads: Vec::new(),
-        }
-    }
-}
-
-impl Cut {
-    fn is_loss(&self) -> bool {
-        self.found.as_ref().map_or(true, Found::is_loss)
-    }
-
-    fn words(&self, nth: usize) -> String {
-        let seconds = self.after.as_secs_f64();
-        let what = match &self.found {
-            Err(why) => format!("not brought up: {why}"),
-            Ok(found) => {
-                let mut what = format!(
-                    "{} of {} acknowledged transactions lost, {} half there, {} pages older than before",
-                    found.lost, found.acknowledged, found.half, found.older
-                );
-                for example in &found.examples {
-                    what.push_str("; ");
-                    what.push_str(example);
-                }
-                what
-            }
-        };
-        format!("power cut {nth}, after {seconds:.3} s of work, DATA LOST: {what}")
+    fn until_the_end(&self, ports: &mut Ports<'_>, ending: &Ending<'_>) -> anyhow::Result<Worked> {
+        ports.0.work(self, ending)
     }
 }

@@ -239,6 +239,23 @@ impl Stand {
         path_of(&self.built.redo).parent().map(Path::to_path_buf)
     }
 
+    /// Takes everything out of the directory that the stack made for itself among the user's, for a database that is made anew.
+    pub(crate) fn empty_directory(&self) -> anyhow::Result<()> {
+        let plan::StackKind::Directory { .. } = self.stack.kind else {
+            return Ok(());
+        };
+        let dir = self.directory()?;
+        let failed = || format!("empty {}", dir.display());
+        for entry in std::fs::read_dir(&dir).with_context(failed)? {
+            let entry = entry.with_context(failed)?;
+            match entry.file_type().with_context(failed)?.is_dir() {
+                true => std::fs::remove_dir_all(entry.path()).with_context(failed)?,
+                false => std::fs::remove_file(entry.path()).with_context(failed)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Devices of the data of a database that makes files by itself: all of the stack where the log has no LUNs of its own.
     pub(crate) fn data_luns(&self, all: &Devices) -> Devices {
         let log = match self.is_grouped() || self.built.pool.is_some() {

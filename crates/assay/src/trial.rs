@@ -37,7 +37,7 @@ pub(crate) enum Leg {
     Done,
     /// The phase of this number is a copy: the instance must be closed and opened elsewhere.
     Copy(usize),
-    /// The phase of this number cuts the power: the instance must be closed, and is opened again after each cut.
+    /// The phase of this number cuts the power or kills the engine: the instance must be closed, and is opened again after each cut.
     Cut(usize),
     /// The stack has no space left: no phase can follow.
     Full,
@@ -395,7 +395,10 @@ fn kind(phase: &Phase) -> PhaseKind {
         plan::PhaseKind::Tpcc(tpcc) if tpcc.rate.is_some() => PhaseKind::TpccOpen,
         plan::PhaseKind::Tpcc(_) => PhaseKind::Tpcc,
         plan::PhaseKind::Bulk(_) => PhaseKind::Bulk,
-        plan::PhaseKind::PowerCut(_) => PhaseKind::PowerCut,
+        plan::PhaseKind::PowerCut(cut) => match cut.end {
+            plan::End::PowerCut => PhaseKind::PowerCut,
+            plan::End::Kill => PhaseKind::Kill,
+        },
     }
 }
 

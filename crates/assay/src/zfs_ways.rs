@@ -89,7 +89,7 @@ pub(crate) fn settle(study: &mut Study) {
     let cuts = study
         .phases
         .iter()
-        .any(|phase| matches!(phase.kind, PhaseKind::PowerCut(_)));
+        .any(|phase| matches!(&phase.kind, PhaseKind::PowerCut(cut) if cut.end == plan::End::PowerCut));
     for stack in &mut study.stacks {
         let is_sql = stack.engine.is_sql();
         let StackKind::Zfs(zfs) = &mut stack.kind else { continue };

@@ -19,7 +19,7 @@ use crate::drive::Served;
 use acknowledged::{Found, Log, Logged, survey};
 use pages::{AgeWork, Files, HEADER_BYTES, Instance, RandomWork, ScanWork, Settings, Shape, TornPages, expected_body};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use targets::{FileId, Port};
 use workloads::{Operation, Started};
@@ -208,7 +208,8 @@ where
 fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
-    let mut logged = Logged::new(operation, log);
+    let killed = AtomicBool::new(false);
+    let mut logged = Logged::new(operation, log, &killed);
     let sessions = logged.sessions();
     let failed = drive_for(&mut logged, sessions, time, ACTS_MIN, ended).is_err();
     if !failed {

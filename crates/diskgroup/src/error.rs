@@ -137,4 +137,26 @@ impl GroupError {
     pub fn is_power_cut(&self) -> bool {
         matches!(self, GroupError::Target(TargetError::PowerCut))
     }
+
+    /// Whether what lies on the disks is not a group that can be worked with, rather than the host being in the way. `None`: a layer below, which
+    /// knows it itself.
+    pub fn is_of_storage(&self) -> Option<bool> {
+        match self {
+            GroupError::Target(error) => error.is_of_storage(),
+            GroupError::Io { fault, .. } => Some(fault.is_of_storage()),
+            GroupError::NoGroup { .. }
+            | GroupError::Missing { .. }
+            | GroupError::Lost { .. }
+            | GroupError::NoFile { .. }
+            | GroupError::NoDisk { .. }
+            | GroupError::Damaged { .. } => Some(true),
+            GroupError::Refused { .. }
+            | GroupError::Newer { .. }
+            | GroupError::Taken { .. }
+            | GroupError::Full { .. }
+            | GroupError::Exists { .. }
+            | GroupError::Busy { .. }
+            | GroupError::Dead { .. } => Some(false),
+        }
+    }
 }

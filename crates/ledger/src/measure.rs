@@ -132,8 +132,9 @@ measures! {
     DatabaseRoundTrips, "database.round_trips", "trips", "batches of statements that the users sent to the server, each answered once";
     DatabaseStatements, "database.statements", "statements", "statements of transactions that the users sent, begin and end of transactions not counted";
     DatabaseTempBytes, "database.temp_bytes", "bytes", "bytes that the database wrote to temporary files";
-    CutsMade, "cuts.made", "cuts", "power cuts of the phase";
+    CutsMade, "cuts.made", "cuts", "power cuts of the phase; of a phase of kind kill its kills, here and below";
     CutsUnflushed, "cuts.unflushed", "cuts", "cuts among them that found unflushed writes";
+    CutsForcedDown, "cuts.forced_down", "cuts", "kills that took what the stack held unwritten in memory with them: file systems were forced down, or the process of a pool ended";
     CutsLosing, "cuts.losing", "cuts", "cuts after which something acknowledged was missing, half there or older than before";
     CutsNotUp, "cuts.not_up", "cuts", "cuts after which the stack or the database could not be brought up";
     CutsAcknowledged, "cuts.acknowledged", "transactions", "transactions acknowledged before the cuts, each looked up after its cut";

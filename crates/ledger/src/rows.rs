@@ -193,11 +193,13 @@ pub enum PhaseKind {
     TpccOpen,
     /// Random work whose LUNs lose their power, again and again: what was acknowledged is looked up afterwards.
     PowerCut,
+    /// The same on devices that keep their power: the engine is killed, and file systems that the study made are forced down.
+    Kill,
 }
 
 impl PhaseKind {
     /// All kinds.
-    pub const ALL: [PhaseKind; 11] = [
+    pub const ALL: [PhaseKind; 12] = [
         PhaseKind::Load,
         PhaseKind::Random,
         PhaseKind::Open,
@@ -209,6 +211,7 @@ impl PhaseKind {
         PhaseKind::Tpcc,
         PhaseKind::TpccOpen,
         PhaseKind::PowerCut,
+        PhaseKind::Kill,
     ];
 
     /// The word in the file.
@@ -225,6 +228,7 @@ impl PhaseKind {
             PhaseKind::Tpcc => "tpcc",
             PhaseKind::TpccOpen => "tpcc open",
             PhaseKind::PowerCut => "power_cut",
+            PhaseKind::Kill => "kill",
         }
     }
 }

@@ -88,4 +88,15 @@ impl PagesError {
             cure: cure.into(),
         }
     }
+
+    /// Whether storage gave something else than was written to it, or nothing, rather than the host or the study being in the way. `None`: a
+    /// layer below, which knows it itself.
+    pub fn is_of_storage(&self) -> Option<bool> {
+        match self {
+            PagesError::DataLoss { .. } | PagesError::RedoDamaged { .. } | PagesError::NoDatabase { .. } => Some(true),
+            PagesError::Io { fault, .. } => Some(fault.is_of_storage()),
+            PagesError::Target(error) => error.is_of_storage(),
+            PagesError::Settings { .. } | PagesError::Stuck { .. } => Some(false),
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Power cuts and faults of modelled LUNs, as a study means them. Plain data.
+//! Power cuts and faults of modelled LUNs, and kills on any, as a study means them. Plain data.
 //!
 //! Prevents: a fault that is planted somewhere and told nowhere: it stands in the phase that it happens in.
 
@@ -6,10 +6,39 @@ use crate::study::Random;
 use crate::units::{Bytes, Duration};
 use std::fmt;
 
-/// Random work whose LUNs lose their power at a moment that the seed chooses.
+/// What ends the work in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The LUNs lose their power, and a part of what was not flushed.
+    PowerCut,
+    /// The engine is killed, and with it what lies unwritten in memory as far as the stack is the study's own. Weaker: devices keep their caches.
+    Kill,
+}
+
+impl End {
+    /// As a study writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            End::PowerCut => "power_cut",
+            End::Kill => "kill",
+        }
+    }
+
+    /// As a sentence says it.
+    pub fn noun(self) -> &'static str {
+        match self {
+            End::PowerCut => "power cut",
+            End::Kill => "kill",
+        }
+    }
+}
+
+/// Random work that is ended at a moment that the seed chooses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PowerCut {
-    /// Cuts, one after the other, each with the stack brought up again.
+    /// By what.
+    pub end: End,
+    /// Cuts or kills, one after the other, each with the stack brought up again.
     pub cuts: u32,
     /// The cut comes not before this time of work,
     pub earliest: Duration,

@@ -5,7 +5,7 @@
 
 mod engines;
 
-use crate::cut::{DeviceFault, FaultKind};
+use crate::cut::{DeviceFault, End, FaultKind, PowerCut};
 use crate::device::Device;
 use crate::study::{
     CopyTarget, Database, LunSource, Model, Phase, PhaseKind, Random, Resolved, Scale, Stack, StackKind, Study,
@@ -396,7 +396,7 @@ fn phase_word(kind: &PhaseKind) -> &'static str {
         PhaseKind::Rebalance(_) => "rebalance",
         PhaseKind::Tpcc(_) => "tpcc",
         PhaseKind::Bulk(_) => "bulk",
-        PhaseKind::PowerCut(_) => "power_cut",
+        PhaseKind::PowerCut(cut) => cut.end.word(),
     }
 }
 
@@ -442,14 +442,7 @@ fn phase_keys(phase: &Phase) -> Keys {
                 ("verify", copy.verify.to_string()),
             ]);
         }
-        PhaseKind::PowerCut(cut) => {
-            keys.extend([
-                ("cuts", cut.cuts.to_string()),
-                ("earliest", quoted(cut.earliest)),
-                ("latest", quoted(cut.latest)),
-            ]);
-            keys.extend(random_keys(&cut.work));
-        }
+        PhaseKind::PowerCut(cut) => keys.extend(cut_keys(cut)),
         PhaseKind::Rebalance(rebalance) => {
             let disks = |luns: &[u32]| strings(luns.iter().map(|lun| format!("disk{lun}")));
             keys.extend([
@@ -468,6 +461,20 @@ fn phase_keys(phase: &Phase) -> Keys {
         PhaseKind::Tpcc(tpcc) => keys.extend(engines::tpcc(tpcc)),
         PhaseKind::Bulk(bulk) => keys.extend(engines::bulk(bulk)),
     }
+    keys
+}
+
+fn cut_keys(cut: &PowerCut) -> Keys {
+    let count = match cut.end {
+        End::PowerCut => "cuts",
+        End::Kill => "kills",
+    };
+    let mut keys = vec![
+        (count, cut.cuts.to_string()),
+        ("earliest", quoted(cut.earliest)),
+        ("latest", quoted(cut.latest)),
+    ];
+    keys.extend(random_keys(&cut.work));
     keys
 }
 

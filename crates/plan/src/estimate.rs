@@ -18,7 +18,7 @@ const USUAL_BLOCKS: u32 = 12;
 /// with ext4, XFS and btrfs on loop devices on two cores; an order of magnitude, not a promise.
 const HANDLING_NS: u64 = 1_500_000_000;
 
-/// Taking a stack down after a power cut, bringing it up and reading everything. Assumed.
+/// Taking a stack down after a power cut or a kill, bringing it up and reading everything. Assumed.
 const CUT_NS: u64 = 1_500_000_000;
 /// Pages a second that an ageing changes. Assumed, from runs on two cores: a disk group did 23,000, btrfs 4,300.
 const AGEING_PAGES_PER_S: u64 = 8000;

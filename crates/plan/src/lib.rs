@@ -22,7 +22,7 @@ mod units;
 mod written;
 mod zfs;
 
-pub use cut::{DeviceFault, FaultKind, PowerCut};
+pub use cut::{DeviceFault, End, FaultKind, PowerCut};
 pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
 pub use engines::*;
 pub use error::{PlanError, Problem};

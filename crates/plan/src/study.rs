@@ -411,7 +411,7 @@ pub enum PhaseKind {
     Tpcc(Tpcc),
     /// Rows into an empty table in SQL.
     Bulk(Bulk),
-    /// Random work whose LUNs lose their power in the middle, again and again.
+    /// Random work that a power cut or a kill ends in the middle, again and again.
     PowerCut(crate::cut::PowerCut),
 }
 

@@ -526,4 +526,5 @@ fn what_a_cut_may_lose_is_what_the_model_holds_in_volatile_memory() {
         assert_eq!(volatile(device, "power_cut"), due, "{device}");
     }
     assert_eq!(volatile("model = \"plain\"", "random"), 0, "nothing is cut");
+    assert_eq!(volatile("model = \"plain\"", "kill"), 0, "devices keep their power");
 }

@@ -48,7 +48,8 @@ impl Metric {
             | PhaseKind::Bulk
             | PhaseKind::Copy
             | PhaseKind::Rebalance
-            | PhaseKind::PowerCut => Metric::ElapsedSeconds,
+            | PhaseKind::PowerCut
+            | PhaseKind::Kill => Metric::ElapsedSeconds,
         }
     }
 

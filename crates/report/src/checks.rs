@@ -124,7 +124,7 @@ pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
                 between: crate::foreign_checks::Between::of(book, &cell.stack),
                 runs,
             };
-            found.extend(crate::cuts::check(&cell.stack, &report.name, &at.runs));
+            found.extend(crate::cuts::check(&cell.stack, &report.name, head.kind, &at.runs));
             found.extend(at.all(book.study.margin));
         }
         found.extend(crate::memory_checks::alike(book, report));

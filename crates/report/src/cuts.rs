@@ -1,54 +1,169 @@
-//! What power cuts found, in a sentence: what was acknowledged is there, or how much of it is not.
+//! What power cuts and kills found, in a sentence: what was acknowledged is there, or how much of it is not.
 //!
-//! Takes the runs of a stack in a phase, gives a [`Check`]. Prevents: a loss that stands in a table nobody reads; it stands in the
-//! report's last sentence, as any loss of data does.
+//! Takes the runs of a stack in a phase, gives a [`Check`]; and those of all stacks, for the study as a whole. Prevents: a loss that stands in a
+//! table nobody reads (it stands in the report's last sentence, as any loss of data does), and a kill that passes for a power cut.
 
 use crate::checks::{Check, Status};
-use crate::history::Seen;
+use crate::history::{Book, Seen};
 use crate::layouts::whole;
-use ledger::Measure;
+use ledger::{Measure, PhaseKind, Stack};
 
-/// `None` where no power was cut.
-pub(crate) fn check(stack: &str, phase: &str, runs: &[&Seen]) -> Option<Check> {
+/// What must stand beside every kill that is told.
+pub const KILL_IS_WEAKER: &str = "weaker than a power cut: what devices hold in their caches stays";
+
+/// How often the engine was killed and what went with it, in words; `forced` kills of all took what lay unwritten in memory too.
+pub fn kill_words(kills: f64, forced: f64) -> String {
+    let times = match kills {
+        1.0 => "once".to_string(),
+        kills => format!("{} times", whole(kills)),
+    };
+    let how = match forced {
+        0.0 => "the engine only: what the page cache holds stays".to_string(),
+        forced if forced == kills => "file system forced down".to_string(),
+        forced => format!("file system forced down in {} of them", whole(forced)),
+    };
+    format!("killed {times} ({how})")
+}
+
+/// `None` where no power was cut and nothing killed.
+pub(crate) fn check(stack: &str, phase: &str, kind: PhaseKind, runs: &[&Seen]) -> Option<Check> {
     let sum = |measure| runs.iter().filter_map(|run| run.get(measure)).sum::<f64>();
     let cuts = sum(Measure::CutsMade);
     if cuts == 0.0 {
         return None;
     }
+    let killed = kind == PhaseKind::Kill;
     let (losing, acknowledged) = (sum(Measure::CutsLosing), sum(Measure::CutsAcknowledged));
-    let hit = sum(Measure::CutsUnflushed);
     let lost = losing > 0.0;
-    let figure = if lost {
-        format!(
-            "{} of {} acknowledged transactions lost, {} half there, {} pages older than before, in {} of {} power cuts ({} could not be brought up)",
+    let figure = match (lost, killed) {
+        (true, _) => format!(
+            "{} of {} acknowledged transactions lost, {} half there, {} pages older than before, in {} of {} {} ({} could not be brought up)",
             whole(sum(Measure::CutsLost)),
             whole(acknowledged),
             whole(sum(Measure::CutsHalf)),
             whole(sum(Measure::CutsOlder)),
             whole(losing),
             whole(cuts),
+            if killed { "kills" } else { "power cuts" },
             whole(sum(Measure::CutsNotUp)),
-        )
-    } else {
-        format!(
+        ),
+        (false, false) => format!(
             "{} power cuts, {} of them with writes unflushed: kept all {} acknowledged transactions",
             whole(cuts),
-            whole(hit),
+            whole(sum(Measure::CutsUnflushed)),
             whole(acknowledged)
-        )
+        ),
+        (false, true) => format!(
+            "{}: kept all {} acknowledged transactions; {KILL_IS_WEAKER}",
+            kill_words(cuts, sum(Measure::CutsForcedDown)),
+            whole(acknowledged)
+        ),
     };
+    let advice = match (lost, killed) {
+        (true, _) => "this stack does not keep what it acknowledges: do not use it so; the events name what was lost",
+        (false, false) => "holds for these cuts on these devices; more cuts say more",
+        (false, true) => {
+            "a phase of kind `power_cut` on LUNs that have a model says more of the stack, and nothing of these devices"
+        }
+    };
+    let kept = if killed { "kills" } else { "power cuts" };
     Some(Check {
-        subject: if lost { "data loss" } else { "power cuts" }.into(),
+        subject: if lost { "data loss" } else { kept }.into(),
         stack: Some(stack.into()),
         phase: Some(phase.into()),
         status: if lost { Status::Invalid } else { Status::Note },
         figure,
         threshold: "everything acknowledged is there".into(),
-        advice: if lost {
-            "this stack does not keep what it acknowledges: do not use it so; the events name what was lost"
-        } else {
-            "holds for these cuts on these devices; more cuts say more"
-        }
-        .into(),
+        advice: advice.into(),
     })
+}
+
+/// How well it was looked whether a stack keeps what it acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Looked {
+    /// Cut while something acknowledged could be lost; something was, or nothing.
+    Cut { lost: bool },
+    /// Cut, but nothing lay unflushed.
+    NothingAtRisk,
+    /// Cut or killed before anything was acknowledged.
+    NothingAcknowledged,
+    /// Killed only.
+    Killed { lost: bool },
+    /// Neither, or it failed before.
+    Not,
+}
+
+impl Looked {
+    fn of(book: &Book, stack: &Stack) -> Looked {
+        let sum = |kind: PhaseKind, measure: Measure| {
+            let phases = book.phases.iter().filter(|phase| phase.kind == kind);
+            let runs = phases.flat_map(|phase| book.seen(&stack.name, &phase.name));
+            runs.filter_map(|(_, run)| run.get(measure)).sum::<f64>()
+        };
+        let some = |kind, measure| sum(kind, measure) > 0.0;
+        let (cut, kill) = (PhaseKind::PowerCut, PhaseKind::Kill);
+        let lost = |kind| some(kind, Measure::CutsLosing);
+        let acknowledged = |kind| some(kind, Measure::CutsAcknowledged);
+        match (some(cut, Measure::CutsMade), some(kill, Measure::CutsMade)) {
+            (true, _) if acknowledged(cut) && some(cut, Measure::CutsUnflushed) => Looked::Cut { lost: lost(cut) },
+            (true, _) if acknowledged(cut) => Looked::NothingAtRisk,
+            (_, true) if acknowledged(kill) => Looked::Killed { lost: lost(kill) },
+            (false, false) => Looked::Not,
+            _ => Looked::NothingAcknowledged,
+        }
+    }
+
+    /// What it says of these stacks.
+    fn words(self, stacks: &str) -> String {
+        match self {
+            Looked::Cut { lost: false } | Looked::Killed { lost: false } => String::new(),
+            Looked::Cut { lost: true } | Looked::Killed { lost: true } => format!("lost on {stacks}"),
+            Looked::NothingAtRisk => format!("nothing was at risk on {stacks}: no cut found a write unflushed"),
+            Looked::NothingAcknowledged => format!("nothing was acknowledged on {stacks}"),
+            Looked::Not => format!("not on {stacks}"),
+        }
+    }
+}
+
+/// Whether anybody looked that what these stacks acknowledge is kept: status and figure.
+pub(crate) fn looked_at(book: &Book, stacks: &[&Stack]) -> (Status, String) {
+    let phases = |kind: PhaseKind| {
+        let phases = book.phases.iter().filter(|phase| phase.kind == kind);
+        phases
+            .map(|phase| phase.name.as_str())
+            .collect::<Vec<_>>()
+            .join(" and ")
+    };
+    let (cut, killed) = (phases(PhaseKind::PowerCut), phases(PhaseKind::Kill));
+    if cut.is_empty() && killed.is_empty() {
+        return (Status::Note, "nobody looked whether it is kept".to_string());
+    }
+    let mut found: Vec<(Looked, &str)> = stacks
+        .iter()
+        .map(|stack| (Looked::of(book, stack), stack.name.as_str()))
+        .collect();
+    found.sort_by_key(|(looked, _)| *looked);
+    let all_cut = !found.is_empty() && found.iter().all(|(looked, _)| *looked == Looked::Cut { lost: false });
+    let mut said = Vec::new();
+    if !cut.is_empty() {
+        said.push(format!("looked at in {cut}"));
+    }
+    let only_killed: Vec<&str> = found
+        .iter()
+        .filter(|(looked, _)| matches!(looked, Looked::Killed { .. }))
+        .map(|(_, name)| *name)
+        .collect();
+    if !only_killed.is_empty() {
+        said.push(format!(
+            "only killed in {killed}: {}; {KILL_IS_WEAKER}",
+            only_killed.join(", ")
+        ));
+    }
+    for same in found.chunk_by(|(one, _), (other, _)| one == other) {
+        let names: Vec<&str> = same.iter().map(|(_, name)| *name).collect();
+        let words = same[0].0.words(&names.join(", "));
+        said.extend((!words.is_empty()).then_some(words));
+    }
+    let status = if all_cut { Status::Valid } else { Status::Note };
+    (status, said.join("; "))
 }

@@ -74,6 +74,7 @@ pub use bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
 pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
 pub use changes::Change;
 pub use checks::{Check, Status};
+pub use cuts::{KILL_IS_WEAKER, kill_words};
 pub use databases::{DatabaseOfStack, DatabaseSetting};
 pub use figures::Figure;
 pub use html::html;

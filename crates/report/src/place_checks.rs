@@ -8,7 +8,7 @@ use crate::format::{bytes, number, percent};
 use crate::history::Book;
 use crate::rank::takes_part;
 use crate::refusals::Seeds;
-use ledger::{Measure, PhaseKind, Seal, Stack};
+use ledger::{Measure, Seal, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors, pages and file system blocks of today; a start that is no multiple of it splits requests in two.
@@ -93,16 +93,7 @@ fn durability(book: &Book) -> Option<Check> {
     if book.study.modelled || book.phases.is_empty() {
         return None;
     }
-    let cuts: Vec<&str> = book
-        .phases
-        .iter()
-        .filter(|phase| phase.kind == PhaseKind::PowerCut)
-        .map(|phase| phase.name.as_str())
-        .collect();
-    let (status, figure) = match cuts.is_empty() {
-        true => (Status::Note, "nobody looked whether it is kept".to_string()),
-        false => (Status::Valid, format!("looked at in {}", cuts.join(" and "))),
-    };
+    let (status, figure) = crate::cuts::looked_at(book, &stacks(book));
     let advice = "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps";
     let wanted = "what is acknowledged is kept through a power cut";
     Some(check("durability", None, status, figure, wanted, advice))

@@ -7,7 +7,7 @@ use crate::beside_checks::{CLOCK_STEP_NS_MAX, mostly_stolen};
 use crate::format::{nanoseconds, percent};
 use crate::history::{Book, Seen};
 use crate::layouts::whole;
-use ledger::{Measure, Seal};
+use ledger::{Measure, PhaseKind, Seal};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seeds that are not as they must be.
@@ -64,7 +64,12 @@ pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> 
     if let Some(pages) = worst(bad_pages) {
         return Some(format!("it lost data: {} pages came back wrong", whole(pages)));
     }
-    worst(|seen| seen.get(Measure::CutsLosing)).map(|_| "it lost data in a power cut".to_string())
+    let losing = |seen: &Seen| seen.get(Measure::CutsLosing).is_some_and(|cuts| cuts > 0.0);
+    let (_, seen) = book.seen(stack, phase).find(|(_, seen)| losing(seen))?;
+    Some(match seen.run.kind {
+        PhaseKind::Kill => "it lost data in a kill".to_string(),
+        _ => "it lost data in a power cut".to_string(),
+    })
 }
 
 /// Why a run does not count though it came through: the host slept meanwhile, or was mostly another's.

@@ -319,17 +319,100 @@ fn a_rate_that_a_schedule_sets_is_no_figure_of_the_device() {
     }
 }
 
+/// The line of durability of two stacks, ext4 and xfs, that ran phases of these kinds and came to these measures.
+fn durability(kinds: &[PhaseKind], all: &[(Measure, f64)], of: &[(&str, Measure, f64)]) -> (Status, String) {
+    let mut scene = two(Vec::new());
+    scene.phases = kinds.iter().map(|kind| (*kind, kind.as_str().to_string())).collect();
+    scene.extra = all.to_vec();
+    scene.extra_of = of
+        .iter()
+        .map(|(stack, m, value)| ((*stack).to_string(), *m, *value))
+        .collect();
+    let checks = scene.film().analysis().checks;
+    let mut mine = checks.into_iter().filter(|check| check.subject == "durability");
+    let one = mine.next().expect("a line");
+    assert!(mine.next().is_none(), "said once");
+    (one.status, one.figure)
+}
+
 #[test]
 fn that_nobody_cut_the_power_is_said_once() {
-    let said = |kinds: &[PhaseKind]| {
-        let mut scene = two(Vec::new());
-        scene.phases = kinds.iter().map(|kind| (*kind, kind.as_str().to_string())).collect();
-        let checks = scene.film().analysis().checks;
-        let mine = checks.into_iter().filter(|check| check.subject == "durability");
-        mine.map(|check| check.status).collect::<Vec<_>>()
-    };
-    assert_eq!(said(&[PhaseKind::Random, PhaseKind::Scan]), [Status::Note]);
-    assert_eq!(said(&[PhaseKind::Random, PhaseKind::PowerCut]), [Status::Valid]);
+    let (status, figure) = durability(&[PhaseKind::Random, PhaseKind::Scan], &[], &[]);
+    assert_eq!(
+        (status, figure.as_str()),
+        (Status::Note, "nobody looked whether it is kept")
+    );
+}
+
+#[test]
+fn durability_is_valid_where_every_stack_had_something_to_lose() {
+    let kinds = [PhaseKind::Random, PhaseKind::PowerCut];
+    let (made, acknowledged) = ((Measure::CutsMade, 2.0), (Measure::CutsAcknowledged, 90.0));
+    let hit = (Measure::CutsUnflushed, 1.0);
+    let (status, figure) = durability(&kinds, &[made, acknowledged, hit], &[]);
+    assert_eq!((status, figure.as_str()), (Status::Valid, "looked at in power_cut"));
+    // It failed before its first cut.
+    let (status, figure) = durability(&kinds, &[], &[]);
+    assert_eq!(status, Status::Note);
+    assert!(figure.contains("not on ext4, xfs"), "{figure}");
+    // The caches of its devices were protected.
+    let (status, figure) = durability(&kinds, &[made, acknowledged], &[("xfs", Measure::CutsUnflushed, 1.0)]);
+    assert_eq!(status, Status::Note);
+    assert!(figure.contains("nothing was at risk on ext4: "), "{figure}");
+    let (status, figure) = durability(&kinds, &[made, hit], &[]);
+    assert_eq!(status, Status::Note);
+    assert!(figure.contains("nothing was acknowledged on ext4, xfs"), "{figure}");
+    let one = [
+        ("ext4", made.0, made.1),
+        ("ext4", acknowledged.0, acknowledged.1),
+        ("ext4", hit.0, hit.1),
+    ];
+    let (status, figure) = durability(&kinds, &[], &one);
+    assert_eq!(status, Status::Note);
+    assert!(figure.ends_with("; not on xfs"), "{figure}");
+    let lost = [("xfs", Measure::CutsLosing, 1.0)];
+    let (status, figure) = durability(&kinds, &[made, acknowledged, hit], &lost);
+    assert_eq!(status, Status::Note);
+    assert!(figure.ends_with("; lost on xfs"), "{figure}");
+}
+
+#[test]
+fn a_kill_never_makes_durability_valid() {
+    let measures = [
+        (Measure::CutsMade, 2.0),
+        (Measure::CutsAcknowledged, 90.0),
+        (Measure::CutsForcedDown, 2.0),
+        (Measure::CutsLosing, 0.0),
+    ];
+    let (status, figure) = durability(&[PhaseKind::Kill], &measures, &[]);
+    assert_eq!(status, Status::Note);
+    assert!(
+        figure.contains("only killed in kill: ext4, xfs; weaker than a power cut"),
+        "{figure}"
+    );
+    let mut scene = two(Vec::new());
+    scene.phases = vec![(PhaseKind::Kill, "kills".into())];
+    scene.extra = measures.to_vec();
+    let kept = line(&scene, "kills");
+    assert_eq!(kept.status, Status::Note);
+    assert!(
+        kept.figure
+            .starts_with("killed 8 times (file system forced down): kept all 360 acknowledged"),
+        "{}",
+        kept.figure
+    );
+    assert!(
+        kept.figure.contains("weaker than a power cut: what devices hold"),
+        "{}",
+        kept.figure
+    );
+    scene.extra_of = vec![
+        ("ext4".into(), Measure::CutsForcedDown, 0.0),
+        ("ext4".into(), Measure::CutsLosing, 1.0),
+    ];
+    let lost = line(&scene, "data loss");
+    assert_eq!(lost.status, Status::Invalid);
+    assert!(lost.figure.contains("in 4 of 8 kills"), "{}", lost.figure);
 }
 
 #[test]

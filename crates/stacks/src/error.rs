@@ -63,7 +63,43 @@ pub enum StackError {
     },
 }
 
+/// Errors of a mount that say something of the host, not of what is on the device.
+const OF_THE_HOST: &[rustix::io::Errno] = {
+    use rustix::io::Errno;
+    &[
+        Errno::NODEV,
+        Errno::BUSY,
+        Errno::NOMEM,
+        Errno::PERM,
+        Errno::ACCESS,
+        Errno::NOENT,
+        Errno::NOTDIR,
+        Errno::NOTBLK,
+        Errno::NXIO,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOSYS,
+        Errno::INTR,
+        Errno::AGAIN,
+    ]
+};
+
 impl StackError {
+    /// Whether it is what lies on the devices that refused: a file system that cannot be mounted, a pool that cannot be imported. Otherwise
+    /// the host, its tools or its limits failed, and nothing is known of what was stored.
+    pub fn is_of_storage(&self) -> bool {
+        match self {
+            StackError::Path {
+                what: "mount", source, ..
+            } => rustix::io::Errno::from_io_error(source).is_some_and(|errno| !OF_THE_HOST.contains(&errno)),
+            // One that was killed, for it took too long or for memory, says nothing of the pool.
+            StackError::Tool { command, status, .. } => {
+                command.contains(" import ") && status.starts_with("exit status")
+            }
+            _ => false,
+        }
+    }
+
     /// A failed call with the cure that fits the errno, or `cure`.
     pub(crate) fn path(what: &'static str, path: &Path, source: impl Into<std::io::Error>, cure: &str) -> StackError {
         use rustix::io::Errno;
@@ -81,5 +117,37 @@ impl StackError {
             source,
             cure: cure.to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn what_storage_refused_is_told_from_what_the_host_could_not() {
+        let mount = |errno| StackError::path("mount", Path::new("ext4 on /dev/x at /y"), errno, "").is_of_storage();
+        for errno in [Errno::UCLEAN, Errno::INVAL, Errno::IO, Errno::BADMSG] {
+            assert!(mount(errno), "{errno}");
+        }
+        for errno in [Errno::NOMEM, Errno::MFILE, Errno::BUSY, Errno::NODEV, Errno::PERM] {
+            assert!(!mount(errno), "{errno}");
+        }
+        assert!(!StackError::path("make links in", Path::new("/x"), Errno::IO, "").is_of_storage());
+        let tool = |command: &str, status: &str| {
+            let (command, status) = (command.to_owned(), status.to_owned());
+            let (said, cure) = (String::new(), String::new());
+            let error = StackError::Tool {
+                command,
+                status,
+                said,
+                cure,
+            };
+            error.is_of_storage()
+        };
+        assert!(tool("zpool import -f pool", "exit status: 1"));
+        assert!(!tool("zpool import -f pool", "killed after 60 s"));
+        assert!(!tool("zfs-fuse --no-daemon", "no answer"));
     }
 }

@@ -1,4 +1,5 @@
-//! A stack whose LUNs lost their power: taken down without asking, brought up again as an administrator would, or made anew.
+//! A stack whose LUNs lost their power, or that was forced down: taken down without asking, brought up again as an administrator would, or
+//! made anew.
 //!
 //! Takes a [`Built`] stack; its devices come back under the same names. The steps that the journal holds stay valid: mount points and
 //! signatures are the same. Prevents: a power cut that is followed by an orderly unmount, which no power cut is.
@@ -21,7 +22,7 @@ pub(crate) struct Made {
     pub(crate) place: PathBuf,
 }
 
-/// Unmounts what stands on devices without power. It fails to write whatever it had not written, and must not wait for it.
+/// Unmounts what stands on devices without power, or was forced down. It fails to write whatever it had not written, and must not wait for it.
 ///
 /// # Errors
 /// A mount that stays: something still has a file open on it.
@@ -32,7 +33,7 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
     for made in built.made.iter().rev() {
         let cure = "end what uses it, and run `assay clean`";
         mounts::unmount_forgiving(&made.place, &[Errno::IO])
-            .map_err(|e| StackError::path("unmount after the power cut", &made.place, e, cure))?;
+            .map_err(|e| StackError::path("unmount after the cut", &made.place, e, cure))?;
     }
     Ok(())
 }

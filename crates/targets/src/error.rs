@@ -18,6 +18,32 @@ pub enum IoFault {
     },
 }
 
+/// What a call that failed with one of these says of the host's limits or of its caller, not of what is stored.
+const OF_THE_HOST: &[i32] = &[
+    libc::ENOMEM,
+    libc::EAGAIN,
+    libc::EINTR,
+    libc::EINVAL,
+    libc::EPERM,
+    libc::EACCES,
+    libc::EBUSY,
+    libc::EMFILE,
+    libc::ENFILE,
+    libc::EBADF,
+    libc::ENOSYS,
+    libc::EOPNOTSUPP,
+];
+
+impl IoFault {
+    /// Whether storage could not give what was asked, rather than the host.
+    pub fn is_of_storage(self) -> bool {
+        match self {
+            IoFault::Errno(errno) => !OF_THE_HOST.contains(&errno),
+            IoFault::Short { .. } => true,
+        }
+    }
+}
+
 /// An error of a file or of a port as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
@@ -63,4 +89,48 @@ pub enum TargetError {
         /// The port's depth.
         depth: usize,
     },
+}
+
+impl TargetError {
+    /// Whether storage could not give what was asked, as a file that is not there any more, rather than the host. `None`: a layer above this
+    /// room's, which knows it itself.
+    pub fn is_of_storage(&self) -> Option<bool> {
+        match self {
+            TargetError::Path { source, .. } => {
+                let errno = source.raw_os_error();
+                Some(errno.is_some_and(|errno| IoFault::Errno(errno).is_of_storage()))
+            }
+            TargetError::Layer(_) => None,
+            TargetError::Ring { .. }
+            | TargetError::Memory { .. }
+            | TargetError::PowerCut
+            | TargetError::TooDeep { .. } => Some(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_storage_could_not_give_is_told_from_what_the_host_could_not() {
+        assert!(IoFault::Errno(libc::EIO).is_of_storage());
+        assert!(IoFault::Short { got: 0, wanted: 8192 }.is_of_storage());
+        assert!(!IoFault::Errno(libc::ENOMEM).is_of_storage());
+        let path = |errno| {
+            let source = std::io::Error::from_raw_os_error(errno);
+            let (what, path, cure) = ("open", PathBuf::new(), "");
+            let error = TargetError::Path {
+                what,
+                path,
+                source,
+                cure,
+            };
+            error.is_of_storage()
+        };
+        assert_eq!([libc::ENOENT, libc::EMFILE].map(path), [Some(true), Some(false)]);
+        let source = std::io::Error::from_raw_os_error(libc::ENOMEM);
+        assert_eq!(TargetError::Memory { bytes: 1, source }.is_of_storage(), Some(false));
+    }
 }

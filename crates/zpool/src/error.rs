@@ -75,6 +75,22 @@ pub enum ZpoolError {
     },
 }
 
+/// Errnos of the library that say something of the host, not of the pool: `EPERM`, `EINTR`, `EAGAIN`, `ENOMEM`, `EACCES`, `EBUSY`, `ENFILE`,
+/// `EMFILE`.
+const OF_THE_HOST: &[i32] = &[1, 4, 11, 12, 13, 16, 23, 24];
+
+impl ZpoolError {
+    /// Whether the pool on the devices was refused, or ended the library, rather than the host being in the way.
+    pub fn is_of_storage(&self) -> bool {
+        match self {
+            ZpoolError::Refused(refused) => refused.errno.is_some_and(|errno| !OF_THE_HOST.contains(&errno)),
+            // A failed assertion of the library aborts it; a kill is somebody's, or the kernel's for memory.
+            ZpoolError::Gone { how, .. } => how.contains("SIGABRT") || how.contains("SIGSEGV"),
+            ZpoolError::Start { .. } | ZpoolError::Call { .. } => false,
+        }
+    }
+}
+
 fn last_words(said: &str) -> String {
     if said.is_empty() {
         String::new()

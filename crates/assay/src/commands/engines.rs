@@ -1,8 +1,8 @@
-//! Databases in SQL in `assay check`: every setting that would hold, stack by stack and phase by phase.
+//! Databases in SQL and kills in `assay check`: every setting that would hold, stack by stack and phase by phase.
 //!
 //! Takes a study, gives rows of text. Prevents: a default that the user learns of from the result.
 
-use plan::{Engine, PhaseKind, Study};
+use plan::{End, Engine, PhaseKind, Stack, StackKind, Study, ZfsWay};
 
 /// A row for each stack with such a database, and for each phase of its own kinds: name, text.
 pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
@@ -25,7 +25,35 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
             rows.push(("phase", format!("{}: {said}", phase.name)));
         }
     }
+    rows.extend(kills(study));
     rows
+}
+
+/// What the kills of a study take with them, stack by stack.
+fn kills(study: &Study) -> Vec<(&'static str, String)> {
+    let kill = |kind: &PhaseKind| matches!(kind, PhaseKind::PowerCut(cut) if cut.end == End::Kill);
+    if !study.phases.iter().any(|phase| kill(&phase.kind)) {
+        return Vec::new();
+    }
+    let said = |stack: &Stack| ("kill", format!("{}: {}", stack.name, reach(stack)));
+    let mut rows: Vec<_> = study.stacks.iter().map(said).collect();
+    rows.push(("", report::KILL_IS_WEAKER.to_string()));
+    rows
+}
+
+fn reach(stack: &Stack) -> &'static str {
+    match &stack.kind {
+        StackKind::Ext4 { .. } | StackKind::Xfs { .. } => {
+            "the engine; the file system is forced down and mounted again"
+        }
+        StackKind::Btrfs { .. } => {
+            "the engine; the file system is forced down and mounted again if this kernel can, else it stays"
+        }
+        StackKind::Zfs(zfs) if zfs.via != Some(ZfsWay::Kernel) => {
+            "the engine and the process of its pool, which is imported again"
+        }
+        _ => "the engine alone: what the page cache holds stays",
+    }
 }
 
 fn settings(study: &Study, prefix: &str) -> String {

@@ -1,4 +1,4 @@
-//! SQLite on a stack that loses its power: it works in a process of its own, which is killed with the power.
+//! SQLite on a stack that loses its power, or as it is killed: it works in a process of its own, which is killed with the power.
 //!
 //! Takes a place on the stack; gives acknowledgements as that process tells them. Prevents: a page cache, a mapped file or a lock of
 //! this process that outlives the cut (SQLite maps its log's index, and whoever touches a page that can't be had any more is killed).
@@ -7,12 +7,15 @@ use super::Trial;
 use super::cuts::{self, Cuttable, Stop};
 use super::kept::Kept;
 use crate::grouped;
+use crate::not_kept::NotKept;
 use anyhow::{Context, anyhow, ensure};
 use databases::sqlite::Role;
 use diskgroup::{FileSpec, Stripe};
 use plan::{Access, Journal, Sqlite, Synchronous};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -86,8 +89,17 @@ impl<'a> CutLite<'a> {
             .map(|line| Ok(serde_json::from_str(&line?)?))
             .collect::<anyhow::Result<_>>()?;
         let ended = self.child.take().context("a process")?.wait()?;
-        if let Some(error) = lines.iter().find_map(|line| line["error"].as_str()) {
-            return Err(anyhow!("{error}"));
+        let failed = lines
+            .iter()
+            .find_map(|line| Some((line["error"].as_str()?, &line["loss"])));
+        match failed {
+            Some((error, Value::Bool(true))) => return Err(NotKept(error.to_string()).into()),
+            Some((error, _)) => return Err(anyhow!("{error}")),
+            None => {}
+        }
+        // A mapped file that is shorter than it was.
+        if ended.signal() == Some(Signal::BUS.as_raw()) {
+            return Err(NotKept(format!("the process that works with SQLite ended: {ended}")).into());
         }
         ensure!(ended.success(), "the process that works with SQLite ended: {ended}");
         Ok(lines)
@@ -161,7 +173,7 @@ impl Cuttable for CutLite<'_> {
             stopped
         })?;
         match error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(anyhow!("SQLite stopped before the power did: {error}")),
+            Some(error) => Err(anyhow!("SQLite stopped before it was stopped: {error}")),
             None => Ok(last.into_inner().unwrap_or_else(PoisonError::into_inner)),
         }
     }
@@ -172,8 +184,10 @@ impl Cuttable for CutLite<'_> {
             .first()
             .and_then(|line| line["integrity"].as_str())
             .unwrap_or("nothing");
-        ensure!(said == "ok", "SQLite's own check of the database says: {said}");
-        Ok(())
+        match said {
+            "ok" => Ok(()),
+            said => Err(NotKept(format!("SQLite's own check of the database says: {said}")).into()),
+        }
     }
 
     fn kept(&mut self) -> anyhow::Result<Kept> {

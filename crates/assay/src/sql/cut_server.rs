@@ -1,4 +1,4 @@
-//! A PostgreSQL server whose stack loses its power: one connection for each session, one transaction after the other.
+//! A PostgreSQL server whose stack loses its power, or that is killed: one connection for each session, one transaction after the other.
 //!
 //! Prevents: a commit that came after the power was gone counted as acknowledged, and a server that holds a mount that must go.
 
@@ -7,6 +7,7 @@ use super::cuts::{self, Cuttable, Stop};
 use super::kept::{self, Kept, TABLES};
 use super::server::{choose, private_dir, settings};
 use crate::host_site::HostSite;
+use crate::not_kept::NotKept;
 use anyhow::Context;
 use databases::postgres::{
     Address, Cluster, Connection, Install, PostgresError, RunAs, Server, Settings, recorded_settings,
@@ -144,8 +145,12 @@ impl Cuttable for CutServer {
         let mut kept = Kept::of(self.sessions);
         for (nth, table) in TABLES.iter().enumerate() {
             for row in connection.run(&kept::select(table))? {
-                let cell = |at: usize| row.get(at).and_then(Option::as_deref).context("a cell of a row");
-                kept.take(nth, cell(0)?.parse()?, cell(1)?.parse()?, cell(2)?);
+                let cell = |at: usize| row.get(at).and_then(Option::as_deref);
+                let wrong = || NotKept(format!("a row of {table} is none that was written: {row:?}"));
+                let number = |at: usize| cell(at).and_then(|text| text.parse::<u64>().ok());
+                let session = number(0).and_then(|number| u32::try_from(number).ok());
+                let (session, number) = session.zip(number(1)).ok_or_else(wrong)?;
+                kept.take(nth, session, number, cell(2).ok_or_else(wrong)?);
             }
         }
         Ok(kept)

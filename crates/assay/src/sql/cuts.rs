@@ -1,4 +1,5 @@
-//! Power cuts under a database in SQL: sessions that write rows, a cut, the database's own recovery, every acknowledged row looked up.
+//! Power cuts and kills under a database in SQL: sessions that write rows, their end, the database's own recovery, every acknowledged row looked
+//! up.
 //!
 //! Takes a stack that stands; gives the same counts as under the page engine. What differs between databases is behind
 //! [`Cuttable`]. Prevents: an acknowledgement that is asked of the database that gave it (they are kept by us).
@@ -6,22 +7,23 @@
 use super::Trial;
 use super::kept::{Acknowledged, Kept};
 use super::{cut_lite, cut_server};
+use crate::cut_sums::{Cut, Sum};
+use crate::ending::Ending;
 use crate::host::Devices;
 use crate::host_site::HostSite;
-use crate::lun_power::Power;
-use crate::power_cut::{Cut, Sum};
 use crate::trial::Around;
-use crate::{result_file, signals};
+use crate::{not_kept, result_file, signals};
+use anyhow::Context;
 use ledger::Ledger;
 use plan::{Engine, Phase, PhaseKind, PowerCut};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::{Duration, Instant};
 
-/// Takes the power away.
+/// Takes the power away, or what a kill takes beside the database.
 pub(super) type Stop<'a> = dyn Fn() -> anyhow::Result<()> + 'a;
 
-/// A database that survives a power cut, or does not.
+/// A database that survives a power cut or a kill, or does not.
 pub(super) trait Cuttable {
     /// Which it is and how it is set.
     fn describe(&mut self) -> anyhow::Result<ledger::Database>;
@@ -40,7 +42,7 @@ pub(super) trait Cuttable {
     fn close(self: Box<Self>) -> anyhow::Result<()>;
 }
 
-/// Whether the study cuts the power; then it does nothing else with a database in SQL.
+/// Whether the study cuts the power or kills; then it does nothing else with a database in SQL.
 pub(super) fn asked(trial: &Trial<'_>) -> bool {
     trial
         .study
@@ -100,7 +102,10 @@ fn phases(
     };
     for (ordinal, phase) in trial.study.phases.iter().enumerate() {
         let PhaseKind::PowerCut(cut) = &phase.kind else {
-            anyhow::bail!("the plan lets nothing but power cuts stand beside them: {}", phase.name)
+            anyhow::bail!(
+                "the plan lets nothing but power cuts and kills stand beside them: {}",
+                phase.name
+            )
         };
         let began = Instant::now();
         around.recorded(ledger, phase, ordinal, || {
@@ -111,7 +116,7 @@ fn phases(
     Ok(())
 }
 
-/// All cuts of a phase.
+/// All cuts or kills of a phase.
 fn all(
     site: &HostSite<'_>,
     trial: &Trial<'_>,
@@ -121,27 +126,25 @@ fn all(
 ) -> anyhow::Result<Sum> {
     let (turn, stand) = (trial.turn, trial.stand);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(turn.block.seed ^ (ordinal as u64 + 1) << 40);
-    let mut sum = Sum::default();
+    let mut sum = Sum::of(cut.end);
     let mut before = database.kept()?;
     let mut last: Acknowledged = Vec::new();
     for nth in 0..cut.cuts {
         signals::check(turn.cancel)?;
-        around.doing(phase, &format!(" · cut {} of {}", nth + 1, cut.cuts));
+        around.doing(phase, &format!(" · {} {} of {}", cut.end.noun(), nth + 1, cut.cuts));
         let window = cut.latest.0 - cut.earliest.0;
         let after = Duration::from_nanos(cut.earliest.0 + rng.next_u64() % (window + 1));
-        let power = Power::of(&site.luns, stand, None);
+        let ending = Ending::of(cut.end, &site.luns, stand, None);
         let first: Vec<u64> = before
             .next(&last)
             .into_iter()
             .take(cut.work.sessions as usize)
             .collect();
-        let worked = database.work(&first, after, &|| power.stop())?;
+        let worked = database.work(&first, after, &|| ending.strike())?;
         last = first.into_iter().zip(worked).collect();
         let down = Instant::now();
-        stacks::power_off(&stand.built)?;
-        power.forget()?;
-        let (held_bytes, lost_bytes) = power.lose_and_restore(rng.next_u64())?;
-        let up = stacks::power_on(&stand.stack, &stand.built).map_err(anyhow::Error::from);
+        let gone = ending.take_down(stand, rng.next_u64())?;
+        let up = ending.bring_up(stand).map_err(anyhow::Error::from);
         let found = up.and_then(|()| database.rise()).and_then(|()| database.kept());
         let up_ns = down.elapsed().as_nanos() as u64;
         let found = match found {
@@ -150,26 +153,37 @@ fn all(
                 before = now;
                 Ok(found)
             }
-            Err(error) => {
+            Err(error) if not_kept::is_loss(&error) => {
                 let why = crate::exit::chain(&error);
                 database.fall();
-                stacks::power_off(&stand.built)?;
-                stacks::make_anew(&stand.stack, &stand.built, luns::MARKER, &site.journal)?;
-                database.make_anew()?;
-                stand.sync()?;
+                let said = || format!("after a {}, DATA LOST: not brought up: {why}", cut.end.noun());
+                make_anew(site, trial, database).with_context(said)?;
                 before = database.kept()?;
                 Err(why)
+            }
+            Err(error) => {
+                database.fall();
+                return Err(error.context(format!("come back after a {}", cut.end.noun())));
             }
         };
         let acknowledged = last.iter().map(|(first, last)| last + 1 - first).sum();
         sum.cuts.push(Cut {
             after,
-            held_bytes,
-            lost_bytes,
+            gone,
             acknowledged,
             up_ns,
             found,
         });
     }
     Ok(sum)
+}
+
+/// The stack and the database again from the beginning, after an end that nothing survived.
+fn make_anew(site: &HostSite<'_>, trial: &Trial<'_>, database: &mut dyn Cuttable) -> anyhow::Result<()> {
+    let stand = trial.stand;
+    stacks::power_off(&stand.built)?;
+    stacks::make_anew(&stand.stack, &stand.built, luns::MARKER, &site.journal)?;
+    stand.empty_directory()?;
+    database.make_anew()?;
+    stand.sync()
 }

@@ -3,6 +3,9 @@
 use crate::order_entry::OrderEntryError;
 use std::path::PathBuf;
 
+/// How a server is that has not come up in time.
+pub(super) const NO_ANSWER: &str = "does not answer";
+
 /// An error of this part of the room.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
@@ -166,7 +169,39 @@ pub enum PostgresError {
     OrderEntry(#[from] OrderEntryError),
 }
 
+/// What a server writes into its log when the host is in its way, not what is stored.
+const OF_THE_HOST: &[&str] = &[
+    "shared memory",
+    "Cannot allocate memory",
+    "out of memory",
+    "signal 9",
+    "No space left",
+    "could not bind",
+    "could not create any",
+    "Too many open files",
+    "unrecognized configuration parameter",
+    "invalid value for parameter",
+    "lock file",
+];
+
 impl PostgresError {
+    /// Whether the server, or what it stores, did not come back as it was written, rather than the host being in the way: too little memory or
+    /// time, a directory that cannot be made.
+    pub fn is_of_storage(&self) -> bool {
+        match self {
+            // One that still runs may only be slow.
+            PostgresError::Died { what, log, .. } => {
+                what != NO_ANSWER && !OF_THE_HOST.iter().any(|words| log.contains(words))
+            }
+            // Damage, I/O errors, files and tables that are not there.
+            PostgresError::Refused { code, .. } => {
+                code.starts_with("XX") || ["58030", "58P01", "42P01", "3D000"].contains(&code.as_str())
+            }
+            PostgresError::Rows { .. } | PostgresError::OrderEntry(_) => true,
+            _ => false,
+        }
+    }
+
     pub(super) fn path(
         what: &'static str,
         path: impl Into<PathBuf>,
@@ -201,5 +236,29 @@ pub(super) fn cure_of(code: &str) -> &'static str {
             "the server found its data damaged or unreadable: see its log, and do not trust the storage"
         }
         _ => "see the server's log",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_storage_lost_is_told_from_what_the_host_could_not() {
+        let died = |what: &str, log: &str| {
+            let (what, log, cure) = (what.to_owned(), log.to_owned(), String::new());
+            PostgresError::Died { what, log, cure }.is_of_storage()
+        };
+        assert!(died(
+            "did not start (exit status: 1)",
+            "PANIC: could not locate a valid checkpoint record"
+        ));
+        assert!(!died(NO_ANSWER, "LOG: redo starts"));
+        assert!(!died(
+            "did not start (exit status: 1)",
+            "FATAL: could not map anonymous shared memory"
+        ));
+        let source = std::io::Error::from_raw_os_error(13);
+        assert!(!PostgresError::path("make", "/x", source, "").is_of_storage());
     }
 }

@@ -6,7 +6,7 @@
 
 use super::address::Address;
 use super::connection::{Connection, log_end};
-use super::error::PostgresError;
+use super::error::{NO_ANSWER, PostgresError};
 use super::installs::Install;
 use super::process::{self, Child, RunAs};
 use super::settings::{RecordedSetting, Settings};
@@ -268,7 +268,7 @@ impl Server {
                 return Ok(());
             }
             if begin.elapsed() > START_PATIENCE {
-                return Err(self.died("does not answer"));
+                return Err(self.died(NO_ANSWER));
             }
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -96,7 +96,29 @@ pub enum SqliteError {
     },
 }
 
+/// What SQLite's I/O error is called where memory ran out under it (`SQLITE_IOERR_NOMEM`).
+const IO_WITHOUT_MEMORY: i32 = 10 | 12 << 8;
+
 impl SqliteError {
+    /// Whether the database did not come back as it was written, rather than the host being in the way. `None`: a layer below, which knows it
+    /// itself.
+    pub fn is_of_storage(&self) -> Option<bool> {
+        match self {
+            SqliteError::Sql { source, .. } => Some(is_damage(source)),
+            SqliteError::Target(error) => error.is_of_storage(),
+            SqliteError::Io { fault, .. } => Some(fault.is_of_storage()),
+            SqliteError::Foreign { .. } => Some(true),
+            SqliteError::Path { source, .. } => {
+                let errno = source.raw_os_error().map(targets::IoFault::Errno);
+                Some(errno.is_some_and(targets::IoFault::is_of_storage))
+            }
+            SqliteError::Failed { .. }
+            | SqliteError::Full { .. }
+            | SqliteError::Port { .. }
+            | SqliteError::Setting { .. } => Some(false),
+        }
+    }
+
     /// No room: SQLite answers `SQLITE_FULL` to whoever wrote.
     pub fn is_full(&self) -> bool {
         match self {
@@ -107,6 +129,24 @@ impl SqliteError {
             SqliteError::Sql { source, .. } => source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
             _ => false,
         }
+    }
+}
+
+/// SQLite's own words for a database that is not what it was: damaged, unreadable, or without the tables and rows that were in it.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode as Code;
+    match error {
+        rusqlite::Error::SqliteFailure(failure, said) => match failure.code {
+            Code::DatabaseCorrupt | Code::NotADatabase => true,
+            Code::SystemIoFailure => failure.extended_code != IO_WITHOUT_MEMORY,
+            _ => said.as_deref().is_some_and(|said| said.contains("no such table")),
+        },
+        rusqlite::Error::SqlInputError { msg, .. } => msg.contains("no such table"),
+        rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::Utf8Error(..) => true,
+        _ => false,
     }
 }
 

@@ -1,22 +1,26 @@
-//! Power cuts and faults: on which LUNs they are possible at all.
+//! Power cuts, kills and faults: on which LUNs they are possible at all.
 //!
 //! Takes the phases as written; gives [`PowerCut`]s and [`DeviceFault`]s, and findings where they stand on nothing that can lose its
-//! power. Prevents: a power cut on a real device, which nobody can order, and one that
-//! loses nothing because somebody has written that nothing is volatile.
+//! power or be killed. Prevents: a power cut on a real device, which nobody can order, one that
+//! loses nothing because somebody has written that nothing is volatile, and a kill of somebody else's server.
 
 use super::{Settle, or};
-use crate::cut::{DeviceFault, FaultKind, PowerCut};
+use crate::cut::{DeviceFault, End, FaultKind, PowerCut};
 use crate::device::DeviceModel;
 use crate::error::{Findings, Span};
-use crate::study::{LunSet, LunSource, PhaseKind, Random, StackKind, Study};
+use crate::study::{LunSet, LunSource, PhaseKind, Random, Stack, StackKind, Study};
 use crate::units::{Bytes, Duration};
-use crate::written::{FaultWord, WrittenPhase, WrittenStudy};
+use crate::written::{FaultWord, WrittenPhase, WrittenStack, WrittenStudy};
 use crate::zfs::ZfsWay;
 
 const MILLISECOND: u64 = 1_000_000;
 
-pub(super) fn power_cut(phase: &WrittenPhase, work: Random, settle: &mut Settle<'_>) -> PowerCut {
+pub(super) fn power_cut(phase: &WrittenPhase, work: Random, end: End, settle: &mut Settle<'_>) -> PowerCut {
     let home = &phase.span;
+    let (count, key, what, ends_with) = match end {
+        End::PowerCut => (&phase.cuts, "cuts", "cut", "with the power"),
+        End::Kill => (&phase.kills, "kills", "kill", "with the engine"),
+    };
     let earliest = or(&phase.earliest, Duration(200 * MILLISECOND), home);
     let latest = or(
         &phase.latest,
@@ -24,7 +28,7 @@ pub(super) fn power_cut(phase: &WrittenPhase, work: Random, settle: &mut Settle<
         home,
     );
     if latest.value < earliest.value || latest.value.0 == 0 {
-        let message = format!("the cut comes between {} and {}", earliest.value, latest.value);
+        let message = format!("the {what} comes between {} and {}", earliest.value, latest.value);
         settle.findings.add(
             &latest.span,
             message,
@@ -32,13 +36,13 @@ pub(super) fn power_cut(phase: &WrittenPhase, work: Random, settle: &mut Settle<
         );
     }
     if let Some(at) = phase.work_loop.as_ref().filter(|at| at.value > 0) {
-        let cure = "remove it: the work ends with the power";
-        settle
-            .findings
-            .add(&at.span, "the work of a power cut has no number of operations", cure);
+        let message = format!("the work of a {} has no number of operations", end.noun());
+        let cure = format!("remove it: the work ends {ends_with}");
+        settle.findings.add(&at.span, message, cure);
     }
     PowerCut {
-        cuts: settle.count(&phase.cuts, "cuts", 1, 1..=10_000, home),
+        end,
+        cuts: settle.count(count, key, 1, 1..=10_000, home),
         earliest: earliest.value,
         latest: latest.value,
         work,
@@ -100,7 +104,7 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
 }
 
 /// Under a database in SQL sessions write rows that can be looked up: SLOB's parameters have no meaning there.
-pub(super) fn in_sql(phase: &WrittenPhase, study: &Study, findings: &mut Findings) {
+pub(super) fn in_sql(phase: &WrittenPhase, end: End, study: &Study, findings: &mut Findings) {
     let span = |at: Option<&Span>| at.cloned();
     let asked = [
         ("update_pct", span(phase.update_pct.as_ref().map(|at| &at.span))),
@@ -120,86 +124,111 @@ pub(super) fn in_sql(phase: &WrittenPhase, study: &Study, findings: &mut Finding
     ];
     for (key, at) in asked {
         if let Some(at) = at {
-            let message = format!("a power cut under a database in SQL has no `{key}`: each session writes rows");
-            findings.add(
-                &at,
-                message,
-                "remove it; `sessions`, `cuts`, `earliest` and `latest` remain",
-            );
+            let (what, count) = match end {
+                End::PowerCut => ("power cut", "cuts"),
+                End::Kill => ("kill", "kills"),
+            };
+            let message = format!("a {what} under a database in SQL has no `{key}`: each session writes rows");
+            let cure = format!("remove it; `sessions`, `{count}`, `earliest` and `latest` remain");
+            findings.add(&at, message, cure);
         }
     }
     let other = |kind: &PhaseKind| !matches!(kind, PhaseKind::PowerCut(_));
     if study.phases.iter().any(|phase| other(&phase.kind)) {
-        findings.add(
-            &phase.span,
-            "a study of a database in SQL cuts the power or measures, not both",
-            "make two studies of it",
-        );
+        let message = match end {
+            End::PowerCut => "a study of a database in SQL cuts the power or measures, not both",
+            End::Kill => "a study of a database in SQL kills it or measures, not both",
+        };
+        findings.add(&phase.span, message, "make two studies of it");
     }
 }
 
-/// A power cut needs LUNs that can lose their power under every stack.
+/// A power cut needs LUNs that can lose their power under every stack; a kill needs an engine that is ours to kill.
 pub(super) fn check(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
-    let cut = |kind: &PhaseKind| matches!(kind, PhaseKind::PowerCut(_));
-    let Some(nth) = study.phases.iter().position(|phase| cut(&phase.kind)) else {
-        return;
-    };
-    let Some(phase) = written.phases.get(nth) else { return };
-    let moved = |kind: &PhaseKind| matches!(kind, PhaseKind::Copy(_) | PhaseKind::Rebalance(_));
-    if study.phases.iter().any(|phase| moved(&phase.kind)) {
-        findings.add(
-            &phase.span,
-            "a study cuts the power or moves data, not both",
-            "make two studies of it",
-        );
-    }
-    for (stack, w) in study.stacks.iter().zip(&written.stacks) {
-        if matches!(stack.kind, StackKind::Directory { .. } | StackKind::Model(_)) {
-            let message = format!(
-                "the power of stack {:?} cannot be cut: it stands on no LUN set",
-                stack.name
-            );
-            findings.add(&w.span, message, "use stacks on LUN sets that have a model");
+    for end in [End::PowerCut, End::Kill] {
+        let ended = |kind: &PhaseKind| matches!(kind, PhaseKind::PowerCut(cut) if cut.end == end);
+        let nth = study.phases.iter().position(|phase| ended(&phase.kind));
+        let Some(phase) = nth.and_then(|nth| written.phases.get(nth)) else {
+            continue;
+        };
+        let moved = |kind: &PhaseKind| matches!(kind, PhaseKind::Copy(_) | PhaseKind::Rebalance(_));
+        if study.phases.iter().any(|phase| moved(&phase.kind)) {
+            let message = match end {
+                End::PowerCut => "a study cuts the power or moves data, not both",
+                End::Kill => "a study kills the engine or moves data, not both",
+            };
+            findings.add(&phase.span, message, "make two studies of it");
         }
-        if let StackKind::Zfs(zfs) = &stack.kind
-            && zfs.via == Some(ZfsWay::Kernel)
-        {
+        for (stack, w) in study.stacks.iter().zip(&written.stacks) {
+            match end {
+                End::PowerCut => can_lose_power(written, study, (stack, w), findings),
+                End::Kill => can_be_killed(stack, w, findings),
+            }
+        }
+    }
+}
+
+/// What works without a model, and is told to whoever asked for more.
+const WEAKER: &str = "kind = \"kill\" is the weaker check that works there";
+
+fn can_be_killed(stack: &Stack, w: &WrittenStack, findings: &mut Findings) {
+    let why = match &stack.kind {
+        StackKind::Model(_) => "it is simulated, in no process",
+        StackKind::Server { .. } => "its server is somebody else's",
+        _ => return,
+    };
+    let message = format!("stack {:?} cannot be killed: {why}", stack.name);
+    findings.add(&w.span, message, "use stacks that this machine builds, or a directory");
+}
+
+fn can_lose_power(written: &WrittenStudy, study: &Study, one: (&Stack, &WrittenStack), findings: &mut Findings) {
+    let (stack, w) = one;
+    let nowhere = |why: &str| format!("the power of stack {:?} cannot be cut: {why}", stack.name);
+    match &stack.kind {
+        StackKind::Directory { .. } => {
+            let cure = format!("use stacks on LUN sets that have a model; {WEAKER}");
+            findings.add(&w.span, nowhere("it stands on no LUN set"), cure);
+        }
+        StackKind::Model(_) => {
+            let cure = "use stacks on LUN sets that have a model";
+            findings.add(&w.span, nowhere("it stands on no LUN set"), cure);
+        }
+        StackKind::Server { .. } => {
+            let cure = "let the study make the server, on LUN sets that have a model";
+            findings.add(&w.span, nowhere("its server is somebody else's"), cure);
+        }
+        StackKind::Zfs(zfs) if zfs.via == Some(ZfsWay::Kernel) => {
             let message = "a pool of the kernel's module waits for ever for devices that have no power";
             let at = w.zfs.via.as_ref().map_or(&w.span, |at| &at.span);
-            findings.add(
-                at,
-                message,
-                "write via = \"userspace\" or via = \"fuse\", whose process ends with its LUNs",
-            );
+            let cure =
+                format!("write via = \"userspace\" or via = \"fuse\", whose process ends with its LUNs; {WEAKER}");
+            findings.add(at, message, cure);
         }
-        for name in stack.lun_sets() {
-            let Some(set) = study.luns.iter().find(|set| set.name == *name) else {
-                continue;
-            };
-            let at = written
-                .luns
-                .iter()
-                .find(|w| w.name.value == *name)
-                .map(|w| &w.name.span);
-            let at = at.unwrap_or(&w.span);
-            match &set.device {
-                None => findings.add(
-                    at,
-                    format!("the power of LUN set {name:?} cannot be cut: it is real"),
-                    "give it a model: model = \"plain\" has no times of its own",
-                ),
-                // Of other models nothing may be volatile because they are what they are: then a cut shows what the stack leaves unflushed.
-                Some(device)
-                    if device.volatile.0 == 0 && matches!(device.model, DeviceModel::Plain | DeviceModel::Custom) =>
-                {
-                    findings.add(
-                        at,
-                        format!("a power cut loses nothing of LUN set {name:?}: nothing on it is volatile"),
-                        "write how many bytes may lie unflushed: volatile = \"32MiB\"",
-                    )
-                }
-                Some(_) => {}
+        _ => {}
+    }
+    for name in stack.lun_sets() {
+        let Some(set) = study.luns.iter().find(|set| set.name == *name) else {
+            continue;
+        };
+        let at = written.luns.iter().find(|w| w.name.value == *name);
+        let at = at.map_or(&w.span, |w| &w.name.span);
+        match &set.device {
+            None => {
+                let message = format!("the power of LUN set {name:?} cannot be cut: it is real");
+                let cure = format!("give it a model: model = \"plain\" has no times of its own; or {WEAKER}");
+                findings.add(at, message, cure);
             }
+            // Of other models nothing may be volatile because they are what they are: then a cut shows what the stack leaves unflushed.
+            Some(device)
+                if device.volatile.0 == 0 && matches!(device.model, DeviceModel::Plain | DeviceModel::Custom) =>
+            {
+                findings.add(
+                    at,
+                    format!("a power cut loses nothing of LUN set {name:?}: nothing on it is volatile"),
+                    "write how many bytes may lie unflushed: volatile = \"32MiB\"",
+                )
+            }
+            Some(_) => {}
         }
     }
 }

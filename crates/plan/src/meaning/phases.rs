@@ -4,6 +4,7 @@
 //! parameters that contradict each other.
 
 use super::{MIB, MINUTE, Settle, cuts, moves, or, sql};
+use crate::cut::End;
 use crate::error::Span;
 use crate::passes::PASSES_MAX;
 use crate::study::{Age, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
@@ -38,7 +39,17 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
             PhaseWord::Bulk => (PhaseKind::Bulk(sql::bulk(phase, settle)), None),
             PhaseWord::PowerCut => {
                 let work = random(phase, settle);
-                (PhaseKind::PowerCut(cuts::power_cut(phase, work, settle)), None)
+                (
+                    PhaseKind::PowerCut(cuts::power_cut(phase, work, End::PowerCut, settle)),
+                    None,
+                )
+            }
+            PhaseWord::Kill => {
+                let work = random(phase, settle);
+                (
+                    PhaseKind::PowerCut(cuts::power_cut(phase, work, End::Kill, settle)),
+                    None,
+                )
             }
         };
         let time = or(&phase.time, usual, &phase.span);
@@ -66,8 +77,11 @@ fn ranked(phase: &WrittenPhase, kind: &PhaseKind, broken: bool, settle: &mut Set
             "a rebalance cannot be ranked: it is to be quick and to be gentle",
             "remove it: compare the latencies and the time of the rebalances yourself",
         ),
-        PhaseKind::PowerCut(_) => (
-            "power cuts cannot be ranked: what was acknowledged is there, or it is not",
+        PhaseKind::PowerCut(cut) => (
+            match cut.end {
+                End::PowerCut => "power cuts cannot be ranked: what was acknowledged is there, or it is not",
+                End::Kill => "kills cannot be ranked: what was acknowledged is there, or it is not",
+            },
             "remove it: the report says for each stack what was kept and what was lost",
         ),
         kind => {
@@ -84,11 +98,14 @@ fn ranked(phase: &WrittenPhase, kind: &PhaseKind, broken: bool, settle: &mut Set
 
 fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle<'_>) {
     match (time.value, kind) {
-        (Some(_), PhaseKind::PowerCut(_)) => {
-            let cure = "remove `time`: say between which times of work the cut comes, by `earliest` and `latest`";
-            settle
-                .findings
-                .add(&time.span, "the work of this phase ends with the power", cure);
+        (Some(_), PhaseKind::PowerCut(cut)) => {
+            let (message, what) = match cut.end {
+                End::PowerCut => ("the work of this phase ends with the power", "cut"),
+                End::Kill => ("the work of this phase ends with a kill", "kill"),
+            };
+            let cure =
+                format!("remove `time`: say between which times of work the {what} comes, by `earliest` and `latest`");
+            settle.findings.add(&time.span, message, cure);
         }
         (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Bulk(_)) => {
             let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, a rebalance `after` the last extent, a bulk load with the last row";
@@ -136,8 +153,9 @@ fn percent(written: &Option<At<u64>>, key: &str, usual: u32, home: &Span, settle
 fn random(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Random {
     let home = &phase.span;
     let scan_pct = percent(&phase.scan_pct, "scan_pct", 0, home, settle);
-    let cut = phase.kind.as_ref().is_some_and(|at| at.value == PhaseWord::PowerCut);
-    // SLOB's default, as far as the scans leave room for it; what loses its power should have something to lose.
+    let cut = |at: &At<PhaseWord>| matches!(at.value, PhaseWord::PowerCut | PhaseWord::Kill);
+    let cut = phase.kind.as_ref().is_some_and(cut);
+    // SLOB's default, as far as the scans leave room for it; what ends in the middle should have something to lose.
     let usual = if cut && scan_pct == 0 {
         100
     } else {

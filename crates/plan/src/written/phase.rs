@@ -62,6 +62,7 @@ pub(crate) struct WrittenPhase {
     pub(crate) rows: Option<At<Numbers>>,
     pub(crate) commit_every: Option<At<u64>>,
     pub(crate) cuts: Option<At<u64>>,
+    pub(crate) kills: Option<At<u64>>,
     pub(crate) earliest: Option<At<Duration>>,
     pub(crate) latest: Option<At<Duration>>,
     pub(crate) faults: Vec<WrittenFault>,
@@ -120,6 +121,7 @@ const TPCC: &[&str] = &["users", "warehouses", "company", "home", "think_time", 
 const BULK: &[&str] = &["rows", "commit_every"];
 const AGAINST: &[&str] = &["against"];
 const POWER_CUT: &[&str] = &["cuts", "earliest", "latest"];
+const KILL: &[&str] = &["kills", "earliest", "latest"];
 const FAULTS: &[&str] = &["faults"];
 const REBALANCE: &[&str] = &["add", "drop", "power", "before", "after"];
 
@@ -137,6 +139,8 @@ const KEYS: &[(PhaseWord, &[&str])] = &[
     (PhaseWord::Bulk, AGAINST),
     (PhaseWord::PowerCut, POWER_CUT),
     (PhaseWord::PowerCut, RANDOM),
+    (PhaseWord::Kill, KILL),
+    (PhaseWord::Kill, RANDOM),
     (PhaseWord::Random, FAULTS),
     (PhaseWord::Scan, FAULTS),
     (PhaseWord::Age, FAULTS),
@@ -247,6 +251,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
         rows: s.get("rows", findings),
         commit_every: s.get("commit_every", findings),
         cuts: s.get("cuts", findings),
+        kills: s.get("kills", findings),
         earliest: s.get("earliest", findings),
         latest: s.get("latest", findings),
         faults: fault::read(&mut s, findings),
@@ -266,7 +271,7 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
         && PHASES_TO_COME.contains(&word.as_ref())
     {
         let cure = format!(
-            "this version runs random, scan, age, copy, rebalance, tpcc, bulk and power_cut; {} come later",
+            "this version runs random, scan, age, copy, rebalance, tpcc, bulk, power_cut and kill; {} come later",
             PHASES_TO_COME.join(", ")
         );
         findings.add(

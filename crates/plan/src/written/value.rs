@@ -392,12 +392,13 @@ pub(crate) enum PhaseWord {
     Tpcc,
     Bulk,
     PowerCut,
+    Kill,
 }
 
 words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => PhaseWord::Scan,
     "age" => PhaseWord::Age, "copy" => PhaseWord::Copy, "rebalance" => PhaseWord::Rebalance,
     "tpcc" => PhaseWord::Tpcc, "bulk" => PhaseWord::Bulk,
-    "power_cut" => PhaseWord::PowerCut);
+    "power_cut" => PhaseWord::PowerCut, "kill" => PhaseWord::Kill);
 
 words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
     "array" => DeviceModel::Array, "volume" => DeviceModel::Volume, "ssd" => DeviceModel::Ssd, "custom" => DeviceModel::Custom);

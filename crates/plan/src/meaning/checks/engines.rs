@@ -164,7 +164,7 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings:
         }
         (PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_), true) => {
             let message = format!(
-                "stack {:?} has the engine {}, which runs random, tpcc, bulk and power_cut only",
+                "stack {:?} has the engine {}, which runs random, tpcc, bulk, power_cut and kill only",
                 stack.name,
                 stack.engine.word()
             );
@@ -175,7 +175,7 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings:
             );
         }
         (PhaseKind::Random(random), true) => plain(w, random, stack, findings),
-        (PhaseKind::PowerCut(_), true) => crate::meaning::cuts::in_sql(w, study, findings),
+        (PhaseKind::PowerCut(cut), true) => crate::meaning::cuts::in_sql(w, cut.end, study, findings),
         _ => {}
     }
 }
