@@ -141,7 +141,8 @@ impl At<'_> {
             Some(_) if provenance.is_idle() => {
                 "it is not ranked: what served it cannot be told; run the study again, with a version that records what the engine asks"
             }
-            _ => "it is not ranked; for a storage result use direct access, or more data than memory",
+            Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
+            None => "nothing to do: what was asked for met a device",
         };
         self.check(
             "provenance",

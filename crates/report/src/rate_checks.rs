@@ -185,8 +185,9 @@ fn lasts_from_one(levels: &[Level]) -> Option<(usize, Step)> {
     let middle = (step.before + step.after) / 2.0;
     let (before, after) = (&levels[..nth], &levels[nth + 1..]);
     let is_low = |level: &Level| level.rate < middle;
+    let begins_slowly = step.is_rise() && before.is_empty();
     let is_one = !after.is_empty()
-        && !(step.is_rise() && before.is_empty())
+        && !begins_slowly
         && before.iter().all(|level| is_low(level) == step.is_rise())
         && after.iter().all(|level| is_low(level) != step.is_rise());
     is_one.then_some((nth + 1, step))

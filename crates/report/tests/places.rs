@@ -530,3 +530,44 @@ fn a_layer_that_multiplies_writes_is_named_and_is_no_neighbour() {
     }
     assert_eq!(below("bcache0", "device", "bcache0", (1.0, 2.0)).status, Status::Note);
 }
+
+/// The sheet doubts what the ranking refuses, and nothing else: nothing asked of storage is no result of it, and what nobody told may be
+/// anything.
+#[test]
+fn provenance_is_valid_where_the_phase_is_ranked_and_nowhere_else() {
+    let asked = [
+        Measure::EngineReadBytes,
+        Measure::EngineWriteBytes,
+        Measure::EngineRedoBytes,
+    ];
+    let nothing = asked.map(|measure| (measure, 0.0)).to_vec();
+    let untold = asked.map(|measure| (measure, f64::NAN)).to_vec();
+    for (device, extra, status) in [
+        (Some(1.0), Vec::new(), Status::Valid),
+        (Some(0.5), Vec::new(), Status::Suspect),
+        (Some(0.02), Vec::new(), Status::Invalid),
+        (None, Vec::new(), Status::Suspect),
+        (Some(1.0), nothing, Status::Invalid),
+        (Some(1.0), untold, Status::Suspect),
+    ] {
+        let mut odd = actor("odd", 1.0);
+        odd.device = device;
+        let mut scene = scene(vec![actor("ext4", 1.0), odd]);
+        scene.extra_of = extra
+            .into_iter()
+            .map(|(measure, value)| ("odd".into(), measure, value))
+            .collect();
+        let analysis = scene.film().analysis();
+        let mine = |check: &&Check| check.subject == "provenance" && check.stack.as_deref() == Some("odd");
+        let lines: Vec<_> = analysis.checks.iter().filter(mine).collect();
+        assert!(
+            lines.len() == 2 && lines.iter().all(|line| line.status == status),
+            "{lines:?}"
+        );
+        let ranked = analysis.comparisons.len() == 2;
+        assert_eq!(ranked, status == Status::Valid, "{lines:?} {:?}", analysis.unranked);
+        if status == Status::Invalid && device == Some(1.0) {
+            assert!(lines[0].advice.contains("lower `database.cache`"), "{lines:?}");
+        }
+    }
+}
