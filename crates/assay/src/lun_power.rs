@@ -19,16 +19,16 @@ pub(crate) struct Power<'a> {
     /// The process of the pool on them, which has the power of the same machine.
     process: Option<Zpool>,
     /// The same of a pool whose files are on mounts.
-    mounted: Option<MountedPool>,
+    mounted: Option<&'a MountedPool>,
 }
 
 impl<'a> Power<'a> {
-    pub(crate) fn of(luns: &'a LunSets, stand: &Stand, process: Option<&Zpool>) -> Power<'a> {
+    pub(crate) fn of(luns: &'a LunSets, stand: &'a Stand, process: Option<&Zpool>) -> Power<'a> {
         Power {
             services: luns.services_of(&stand.stack),
             loops: luns.loops_of(&stand.stack),
             process: process.cloned(),
-            mounted: stand.built.pool.clone(),
+            mounted: stand.built.pool.as_ref(),
         }
     }
 
@@ -39,7 +39,7 @@ impl<'a> Power<'a> {
         if let Some(process) = &self.process {
             process.kill();
         }
-        if let Some(pool) = &self.mounted {
+        if let Some(pool) = self.mounted {
             pool.kill().context("end zfs-fuse with its LUNs' power")?;
         }
         for service in &self.services {

@@ -23,7 +23,12 @@ fn kills() -> u32 {
     if is_full() { 25 } else { 1 }
 }
 
-fn study(dir: &Path, stacks: &str, database: &str, work: &str) -> String {
+/// Databases in SQL take a second or two to come up.
+fn kills_in_sql() -> u32 {
+    if is_full() { 5 } else { 1 }
+}
+
+fn study(dir: &Path, stacks: &str, database: &str, work: &str, kills: u32) -> String {
     let dir = dir.display();
     let sets: String = ["data", "redo"]
         .iter()
@@ -32,8 +37,7 @@ fn study(dir: &Path, stacks: &str, database: &str, work: &str) -> String {
         .collect();
     format!(
         "[study]\nname = \"kills\"\ntime_limit = \"4h\"\nblocks = {BLOCKS}\nseed = 3\n{sets}{stacks}{database}\
-         [[phase]]\nname = \"kills\"\nkind = \"kill\"\nkills = {}\nearliest = \"200ms\"\nlatest = \"400ms\"\n{work}",
-        kills()
+         [[phase]]\nname = \"kills\"\nkind = \"kill\"\nkills = {kills}\nearliest = \"200ms\"\nlatest = \"400ms\"\n{work}"
     )
 }
 
@@ -121,7 +125,7 @@ fn what_is_acknowledged_survives_a_file_system_that_is_forced_down() {
         stacks += &stack("raw", "raw", "data = \"data\"\nredo = \"redo\"");
         stacks += &stack("group", "diskgroup", "data = \"data\"\nredo = \"redo\"");
     }
-    let found = run(&rig, &study(&rig.work(), &stacks, PAGES, WORK));
+    let found = run(&rig, &study(&rig.work(), &stacks, PAGES, WORK, kills()));
     for stack in found.sums.keys() {
         let [made, forced, losing] = found.kills(stack);
         assert_eq!((made, losing), (found.made(), 0.0), "{stack}: {:#?}", found.losses());
@@ -154,7 +158,7 @@ fn what_was_never_flushed_is_lost_where_a_file_system_is_forced_down_and_nowhere
             "directory",
             &format!("path = \"{}\"\n{lazy}", place.display()),
         );
-    let found = run(&rig, &study(&rig.work(), &stacks, PAGES, WORK));
+    let found = run(&rig, &study(&rig.work(), &stacks, PAGES, WORK, kills()));
     let [made, forced, losing] = found.kills("forced down");
     assert_eq!(forced, made);
     assert!(losing >= 0.95 * made, "{losing} of {made} kills");
@@ -185,7 +189,7 @@ fn in_sql(engine: &str, lazy: &str) {
     let (luns, path) = ("data = \"data\"", format!("path = \"{}\"", place.display()));
     let stacks =
         on("ext4", "ext4", luns, "") + &on("ext4 lazy", "ext4", luns, lazy) + &on("directory", "directory", &path, "");
-    let found = run(&rig, &study(&rig.work(), &stacks, "", ROWS));
+    let found = run(&rig, &study(&rig.work(), &stacks, "", ROWS, kills_in_sql()));
     let [made, forced, losing] = found.kills("ext4");
     assert_eq!((forced, losing), (made, 0.0), "{:#?}", found.losses());
     let [made, forced, losing] = found.kills("ext4 lazy");
@@ -219,7 +223,7 @@ fn a_pool_is_imported_after_its_process_was_killed() {
         "zfs",
         "data = \"data\"\nvia = \"userspace\"\narc_max = \"64MiB\"",
     );
-    let found = run(&rig, &study(&rig.work(), &stacks, PAGES, WORK));
+    let found = run(&rig, &study(&rig.work(), &stacks, PAGES, WORK, kills()));
     let [made, forced, losing] = found.kills("pool");
     assert_eq!(
         (made, forced, losing),
@@ -235,7 +239,7 @@ fn a_check_says_what_a_kill_takes_with_it() {
     let place = rig.work();
     let stacks = stack("fs", "ext4", "data = \"data\"")
         + &stack("place", "directory", &format!("path = \"{}\"", place.display()));
-    let text = study(&place, &stacks, PAGES, WORK);
+    let text = study(&place, &stacks, PAGES, WORK, kills());
     let check = |text: &str| {
         let study = rig.study("check", text);
         let ran = rig
