@@ -303,7 +303,7 @@ fn two_levels(bench: &Bench) -> Vec<Judged> {
     let text = format!(
         "[study]\nname = \"levels\"\nquestion = \"At what rate?\"\nblocks = 4\nseed = 3\ntime_limit = \"2h\"\n\n{}{}\
          [database]\ncache = \"1MiB\"\nschemas = 8\nscale = \"12MiB\"\nredo_size = \"4MiB\"\n\n\
-         [[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 8\nwork_unit = 2\ntime = \"8s\"\n",
+         [[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 8\nwork_unit = 2\ntime = \"12s\"\n",
         stack("base"),
         stack("other")
     );
@@ -336,7 +336,9 @@ fn two_levels(bench: &Bench) -> Vec<Judged> {
         objection: "it was steady, and at another rate than the one reported",
         line: ("steady state", "suspect"),
     };
-    vec![level.judge(doubled, honest), steady.judge(doubled, honest)]
+    // Ten rounds: five at each level, either of which is steady by itself.
+    let whole = (&found, at("other", "work").saying("the rate of the whole phase lies"));
+    vec![level.judge(doubled, honest), steady.judge(whole, honest)]
 }
 
 /// Traps that are in the whole file: its seeds, its blocks, its bytes.
