@@ -201,7 +201,11 @@ impl At<'_> {
         } else {
             Status::Valid
         };
-        let figure = format!("{} idle", percent(idle.median));
+        let whose = match self.figure(|run| run.get(Measure::CpuAllowed)) {
+            None => String::new(),
+            Some(some) => format!(", of the {:.0} processors that the run may use", some.median),
+        };
+        let figure = format!("{} idle{whose}", percent(idle.median));
         let advice = "the processors may be the limit: use fewer sessions, or a host with more of them";
         self.check(
             "host CPU",

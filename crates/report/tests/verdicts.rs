@@ -422,6 +422,20 @@ fn a_pool_in_a_process_is_doubted_where_processors_are_short() {
 }
 
 #[test]
+fn idle_processors_are_those_that_the_run_may_use() {
+    let said = |extra: Vec<(Measure, f64)>| {
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
+        scene.extra = extra;
+        let checks = scene.film().analysis().checks;
+        let host = checks.into_iter().find(|c| c.subject == "host CPU");
+        host.expect("a check").figure
+    };
+    assert_eq!(said(vec![(Measure::CpuIdleShare, 0.5)]), "50 % idle");
+    let kept = said(vec![(Measure::CpuIdleShare, 0.5), (Measure::CpuAllowed, 2.0)]);
+    assert_eq!(kept, "50 % idle, of the 2 processors that the run may use");
+}
+
+#[test]
 fn each_doubt_has_its_threshold() {
     assert_eq!(status_with(Measure::CpuIdleShare, 0.03, "host CPU"), Status::Suspect);
     assert_eq!(status_with(Measure::CpuIdleShare, 0.05, "host CPU"), Status::Valid);
