@@ -224,9 +224,9 @@ fn text(record: &Record, found: &Found) -> String {
     let (scatter, pairs) = found.really_whole;
     let _ = writeln!(
         text,
-        "\nIn brackets intervals by drawing pairs of neighbouring blocks: 95 % by name, they\n\
-         hold the truth in about nine of ten cases. The best of many rows looks better\n\
-         than it is. {pairs} pairs of runs that were whole indeed scatter by {:.2} %.",
+        "\nIn brackets intervals by drawing pairs of neighbouring blocks: 95 % by name,\n\
+         they hold the truth in about nine of ten cases. The best of many rows looks\n\
+         better than it is. {pairs} pairs of runs that were whole indeed scatter by {:.2} %.",
         scatter * 100.0
     );
     if found.empty > 0 {
