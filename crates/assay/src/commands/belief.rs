@@ -495,9 +495,9 @@ fn text(lines: &[Line], flags: &cli::Calibrate, twins: Option<&Asked>, fixed: Op
     let of = |kept: Option<bool>| owing().filter(|line| line.kept == kept).count();
     let _ = writeln!(
         text,
-        "\n{} of {} lines that owe something keep it, {} do not, {} have too little to say it.",
-        of(Some(true)),
+        "\nOf {} lines that owe something {} keep it, {} do not, {} have too few studies.",
         owing().count(),
+        of(Some(true)),
         of(Some(false)),
         of(None)
     );
