@@ -1,8 +1,8 @@
 //! Whether to believe a verdict, in one command: sets the traps, runs twins on this machine, simulates, prints the table of `assay calibrate --all`.
 //!
-//!     cargo bench -p assay --bench belief -- [--twins STUDY] [--studies N] [--dir DIR] [--fixed FILE --against FILE] [--scheduled FILE] [--json]
+//!     cargo bench -p assay --bench belief -- [--twins STUDY] [--studies N] [--dir DIR] [--slowed FILE] [--fixed FILE --against FILE] [--scheduled FILE] [--json]
 //!
-//! STUDY is studies/twins.toml unless said; N, studies that are drawn a line, 200,000; DIR, where twins.assay, traps.json and the LUNs of the
+//! STUDY is studies/twins.toml unless said (studies/twins-short.toml where --slowed gives what studies/twins-slowed.toml left); N, studies that are drawn a line, 200,000; DIR, where twins.assay, traps.json and the LUNs of the
 //! twins go, the current directory. Twins need root and loop devices. The result files of a fixed protocol and of the procedure beside it
 //! take an hour to make (studies/fixed-protocol.toml) and are given, not made; so is what `assay calibrate --schedules DIR --json` printed. Prevents: figures that were put together by hand from several runs.
 #![allow(clippy::print_stderr)]
@@ -25,15 +25,19 @@ fn asked() -> Result<Asked, String> {
         flags: Vec::new(),
     };
     let mut words = std::env::args().skip(1);
+    let mut says_twins = false;
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word}: give its value"));
         match word.as_str() {
             // Cargo's own.
             "--bench" => {}
-            "--twins" => found.study = value()?.into(),
+            "--twins" => {
+                found.study = value()?.into();
+                says_twins = true;
+            }
             "--dir" => found.dir = value()?.into(),
             "--studies" => found.flags.extend([word.clone(), value()?]),
-            "--fixed" | "--against" | "--scheduled" => {
+            "--slowed" | "--fixed" | "--against" | "--scheduled" => {
                 let file = value()?;
                 let whole = std::fs::canonicalize(&file).map_err(|e| format!("{file}: {e}"))?;
                 found.flags.extend([word.clone(), whole.display().to_string()]);
@@ -41,12 +45,15 @@ fn asked() -> Result<Asked, String> {
             "--json" => found.flags.push(word),
             other => {
                 return Err(format!(
-                    "{other}: there is --twins STUDY, --studies N, --dir DIR, --fixed FILE --against FILE, --scheduled FILE, --json"
+                    "{other}: there is --twins STUDY, --studies N, --dir DIR, --slowed FILE, --fixed FILE --against FILE, --scheduled FILE, --json"
                 ));
             }
         }
     }
-    Ok(found)
+    match found.flags.iter().any(|flag| flag == "--slowed") && !says_twins {
+        true => Err("--slowed: say its --twins too (studies/twins-short.toml is that of studies/twins-slowed.toml)".into()),
+        false => Ok(found),
+    }
 }
 
 /// What a program prints goes to standard error: the table alone is this program's output.

@@ -220,6 +220,10 @@ pub(crate) struct Calibrate {
     /// study, say more
     #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
     pub(crate) twins: Vec<PathBuf>,
+    /// The study of --twins with a slowdown planted below one stack (see studies/twins-slowed.toml): whether it is found as often as
+    /// the twins say; several say more
+    #[arg(long, value_name = "FILE", requires = "twins")]
+    pub(crate) slowed: Vec<PathBuf>,
     /// A fixed protocol that was really run, three runs a cell (see studies/fixed-protocol.toml), beside the result file of --against
     #[arg(long, value_name = "FILE", group = "simulated", requires = "against", conflicts_with_all = ["procedure", "target"])]
     pub(crate) fixed: Option<PathBuf>,

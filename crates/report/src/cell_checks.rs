@@ -114,6 +114,8 @@ impl At<'_> {
             // What is not ranked for it is in doubt for it, and nothing else is.
             Some((status, _)) => *status,
             None if counts => Status::Note,
+            // What nobody told cannot be held against what devices moved.
+            None if provenance.is_partly_untold() => Status::Note,
             None => Status::Valid,
         };
         let share = |direction: crate::provenance::Direction| match direction.share() {
@@ -142,6 +144,9 @@ impl At<'_> {
                 "it is not ranked: what served it cannot be told; run the study again, with a version that records what the engine asks"
             }
             Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
+            None if provenance.is_partly_untold() => {
+                "nothing to do where the engine cannot say it: look at what the devices moved, in the table of this phase"
+            }
             None => "nothing to do: what was asked for met a device",
         };
         self.check(

@@ -157,7 +157,8 @@ fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
     for setting in &book.settings {
         match setting.key.strip_prefix(&prefix) {
             // Already said above, in the words of the run.
-            None | Some("name" | "kind" | "data" | "redo" | "access" | "inject") => {}
+            None | Some("name" | "kind" | "data" | "redo" | "access") => {}
+            Some(key) if key.starts_with("inject.") => {}
             Some(key) => facts.push((key.to_string(), setting.value.clone())),
         }
     }

@@ -100,4 +100,4 @@ pub use provenance::{
 };
 pub use ran_out::RanOut;
 pub use terminal::{Style, terminal};
-pub use twins::{Twins, TwinsError, twins};
+pub use twins::{Twins, TwinsError, slowed_twins, twins};

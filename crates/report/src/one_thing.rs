@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Facts of a host that make it another one.
 const OF_THE_HOST: [&str; 4] = ["machine", "kernel", "cpu", "cpus"];
 
+const PLANTED: &str = "the planted disadvantage";
+
 /// What a file says of something, by name.
 pub(crate) type Told = BTreeMap<String, String>;
 
@@ -63,6 +65,11 @@ pub(crate) fn told(book: &Book) -> Told {
     rules.into_iter().flat_map(|facts| facts(book)).chain(lengths).collect()
 }
 
+/// Whether something that was told is a disadvantage that was planted in a stack, by any of the names it has.
+pub(crate) fn is_planted(name: &str) -> bool {
+    name.starts_with(PLANTED) || (name.starts_with("`stack.") && name.contains(".inject."))
+}
+
 /// Keys that say how long a phase is.
 fn is_length(key: &str) -> bool {
     key.starts_with("phase.") && [".time", ".work_loop"].iter().any(|length| key.ends_with(length))
@@ -100,7 +107,7 @@ fn stack_facts(book: &Book) -> Told {
         add("the kind", &stack.kind);
         add("the layers", &stack.layers);
         add("the access", &stack.access);
-        add("the planted disadvantage", stack.injected.as_deref().unwrap_or("none"));
+        add(PLANTED, stack.injected.as_deref().unwrap_or("none"));
         let scope = format!("stack:{name}");
         let lowest = |fact: &&ledger::Fact| fact.scope == scope && fact.key == "lowest visible devices";
         if let Some(fact) = book.facts.iter().find(lowest) {

@@ -94,7 +94,8 @@ fn durability(book: &Book) -> Option<Check> {
         return None;
     }
     let (status, figure) = crate::cuts::looked_at(book, &stacks(book));
-    let advice = "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps";
+    let advice = "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps; on others, one of kind \
+                  `kill` shows a part of it";
     let wanted = "what is acknowledged is kept through a power cut";
     Some(check("durability", None, status, figure, wanted, advice))
 }
@@ -186,8 +187,10 @@ fn mount_options(book: &Book) -> Option<Check> {
         // What the study itself asked for is its question.
         _ => Status::Note,
     };
+    let is_compared = of_kind.values().any(|all| all.len() > 1);
     let figure = match status {
-        Status::Valid => "alike".to_string(),
+        Status::Valid if is_compared => "alike".to_string(),
+        Status::Valid => "one stack of each kind: nothing to compare; flushes are passed on".to_string(),
         _ => unlike.into_iter().chain(unsafe_ones).collect::<Vec<_>>().join("; "),
     };
     let wanted = "alike on one kind of file system, flushes passed on";
@@ -224,10 +227,11 @@ fn read_ahead(book: &Book) -> Option<Check> {
     // Direct reads take no part in it.
     let cached = |stack: &Stack| {
         stack.access == "buffered"
-            || of_stack(book, stack, "data reads go").is_some_and(|way| way.starts_with("through"))
+            || of_stack(book, stack, READS_GO).is_some_and(is_cached)
     };
     let matters = known.iter().any(|(stack, _)| cached(stack));
     let status = match (differs, matters) {
+        (false, _) if known.len() < stacks(book).len() => Status::Note,
         (false, _) => Status::Valid,
         (true, true) => Status::Suspect,
         (true, false) => Status::Note,
@@ -239,7 +243,11 @@ fn read_ahead(book: &Book) -> Option<Check> {
     let figure = if differs {
         said.join(", ")
     } else {
-        format!("{first} KiB on all")
+        let of = known.len();
+        match of == stacks(book).len() {
+            true => format!("{first} KiB on all"),
+            false => format!("{first} KiB on {of} of {} stacks; of the others it is not known", stacks(book).len()),
+        }
     };
     let advice = "set it alike (`blockdev --setra`): it decides how fast the page cache scans";
     Some(check("read-ahead", None, status, figure, "alike on all stacks", advice))
@@ -295,47 +303,54 @@ fn luns_whole(book: &Book) -> Vec<Check> {
     book.facts.iter().filter_map(of).collect()
 }
 
+const READS_GO: &str = "data reads go";
+/// Facts that say which way was seen: around the page cache, through it, or unknown.
+const WAYS: [&str; 3] = [READS_GO, "data writes go", "redo writes go"];
+
+fn is_cached(found: &str) -> bool {
+    found.starts_with("through")
+}
+
 /// Whether direct access was what it was called: seen, not believed.
 fn direct(book: &Book, stack: &Stack) -> Option<Check> {
     if stack.access != "direct" {
         return None;
     }
-    let ways = ["data reads go", "data writes go", "redo writes go"];
-    let of = |stack: &Stack, way: &str| of_stack(book, stack, way).map(|found| found.starts_with("through"));
-    let known: Vec<(&str, bool)> = ways
+    let known: Vec<(&str, &str)> = WAYS
         .into_iter()
-        .filter_map(|way| Some((way, of(stack, way)?)))
+        .filter_map(|way| Some((way, of_stack(book, stack, way)?)))
         .collect();
     if known.is_empty() {
         return None;
     }
-    if of_stack(book, stack, "data reads go") == Some("unknown") {
-        // Where nothing lies below, the cache is all there is.
-        let is_memory = of_stack(book, stack, "lowest visible devices") == Some("");
-        let status = if is_memory { Status::Suspect } else { Status::Note };
-        let figure = match is_memory {
-            true => "O_DIRECT is taken, and no device lies below: memory answers",
-            false => "it could not be seen which way reads go",
+    let of = |wanted: fn(&str) -> bool| -> Vec<&str> {
+        let found = known.iter().filter(|(_, found)| wanted(found));
+        found.map(|(way, _)| *way).collect()
+    };
+    let (cached, unseen) = (of(is_cached), of(|found| found == "unknown"));
+    // Where nothing lies below, the cache is all there is.
+    let is_memory = of_stack(book, stack, "lowest visible devices") == Some("");
+    if cached.is_empty() && !unseen.is_empty() {
+        let reads_unseen = unseen.contains(&READS_GO);
+        let (status, figure) = match is_memory && reads_unseen {
+            true => (
+                Status::Suspect,
+                "O_DIRECT is taken, and no device lies below: memory answers".to_string(),
+            ),
+            false => {
+                let ways: Vec<&str> = unseen.iter().map(|way| way.trim_end_matches(" go")).collect();
+                (Status::Note, format!("it could not be seen which way {} go", ways.join(" and ")))
+            }
         };
         let advice = "measure on storage; or believe provenance, which counts what devices moved";
-        return Some(check(
-            "direct access",
-            Some(stack),
-            status,
-            figure.into(),
-            "around the page cache",
-            advice,
-        ));
+        let wanted = "around the page cache";
+        return Some(check("direct access", Some(stack), status, figure, wanted, advice));
     }
-    let cached: Vec<&str> = known
-        .iter()
-        .filter(|(_, cached)| *cached)
-        .map(|(way, _)| *way)
-        .collect();
-    let one_sided = |way: &str| stacks(book).iter().any(|other| of(other, way) == Some(false));
+    let kept = |other: &&Stack, way: &str| of_stack(book, other, way).is_some_and(|found| found.starts_with("around"));
+    let one_sided = |way: &str| stacks(book).iter().any(|other| kept(other, way));
     let status = match cached.as_slice() {
         [] => Status::Valid,
-        ways if ways.contains(&"data reads go") || ways.iter().any(|way| one_sided(way)) => Status::Suspect,
+        ways if ways.contains(&READS_GO) || ways.iter().any(|way| one_sided(way)) => Status::Suspect,
         _ => Status::Note,
     };
     let figure = match cached.is_empty() {

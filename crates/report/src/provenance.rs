@@ -164,10 +164,16 @@ impl Provenance {
             .all(|direction| nothing.contains(&direction.origin))
     }
 
+    /// Of one direction at least nobody told what was asked.
+    pub(crate) fn is_partly_untold(&self) -> bool {
+        [self.reads, self.writes]
+            .iter()
+            .any(|direction| direction.origin == Origin::Untold)
+    }
+
     /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be anything.
     fn idle(&self) -> Option<(Status, String)> {
-        let untold = |direction: Direction| direction.origin == Origin::Untold;
-        self.is_idle().then(|| match untold(self.reads) && untold(self.writes) {
+        self.is_idle().then(|| match self.is_partly_untold() {
             true => (
                 Status::Suspect,
                 "its engine does not say what it asked of storage".to_string(),

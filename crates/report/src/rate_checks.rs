@@ -118,6 +118,10 @@ fn level(timing: Timing, runs: &[&Seen]) -> Option<Found> {
             None,
             format!("a step in {count} of {} blocks, and not for good", levels.len()),
         ),
+        _ if levels.is_empty() => (
+            None,
+            "no step between the blocks; within them none was looked for: too short, or ended by a count".to_string(),
+        ),
         _ => (None, "no step".to_string()),
     };
     Some((

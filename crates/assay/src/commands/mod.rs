@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod schedules;
 mod schedules_told;
+mod slowed;
 mod sqlite_sessions;
 mod stacks;
 mod twins;

@@ -3,6 +3,7 @@
 //! Takes a result file of two stacks that are alike, gives rates and ratios for designs of four to twelve blocks.
 
 use super::procedure::rate;
+use super::slowed::{self, Slowed};
 use super::{print, print_json};
 use crate::cli;
 use crate::exit::Failure;
@@ -20,7 +21,7 @@ pub(super) const DESIGNS: [u32; 8] = [4, 6, 8, 12, 24, 48, 96, 192];
 const BLOCKS_USUAL: u32 = 12;
 
 /// Recorded blocks from which the longest design is not one and the same study again and again.
-const BLOCKS_MIN: usize = 24;
+pub(super) const BLOCKS_MIN: usize = 24;
 
 /// Chance of a false verdict that the procedure promises not to exceed.
 const PROMISE: f64 = 0.05;
@@ -73,11 +74,13 @@ pub(super) struct Asked {
     pub(super) twins: Twins,
     pub(super) rows: Vec<Row>,
     pub(super) beside: Vec<Beside>,
+    /// The same twins with a slowdown below one of them.
+    pub(super) slowed: Option<Slowed>,
 }
 
 impl Asked {
     pub(super) fn read(flags: &cli::Calibrate) -> Result<Asked, Failure> {
-        let twins = joined(&flags.twins)?;
+        let twins = joined(&flags.twins, report::twins)?;
         let blocks = twins.blocks.blocks();
         if blocks < BLOCKS_MIN {
             let files: Vec<String> = flags.twins.iter().map(|file| file.display().to_string()).collect();
@@ -89,8 +92,12 @@ impl Asked {
         let designs = DESIGNS
             .into_iter()
             .filter(|of| *of <= BLOCKS_USUAL || 2 * *of as usize <= blocks);
+        // What can be refused comes before what takes its time.
+        let slowed = slowed::read(flags, &twins)?;
+        let rows: Vec<Row> = designs.map(|of| row(&twins, of, flags)).collect();
         Ok(Asked {
-            rows: designs.map(|of| row(&twins, of, flags)).collect(),
+            slowed: slowed.map(|slowed| Slowed::against(slowed, &twins, &rows, flags)),
+            rows,
             beside: beside(&twins, flags),
             twins,
         })
@@ -156,11 +163,14 @@ impl Asked {
 }
 
 /// Several recordings of one study, one after the other.
-fn joined(files: &[PathBuf]) -> Result<Twins, Failure> {
+pub(super) fn joined(
+    files: &[PathBuf],
+    read: impl Fn(&Ledger) -> Result<Twins, report::TwinsError>,
+) -> Result<Twins, Failure> {
     let mut all: Option<Twins> = None;
     for file in files {
         let ledger = Ledger::open(file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
-        let twins = report::twins(&ledger).map_err(|e| Failure::Usage(anyhow!("{}: {e}", file.display())))?;
+        let twins = read(&ledger).map_err(|e| Failure::Usage(anyhow!("{}: {e}", file.display())))?;
         all = Some(match all {
             None => twins,
             Some(before) => (before.followed_by(twins)).map_err(|e| {
@@ -172,7 +182,7 @@ fn joined(files: &[PathBuf]) -> Result<Twins, Failure> {
             })?,
         });
     }
-    all.ok_or_else(|| Failure::Usage(anyhow!("--twins: give a result file")))
+    all.ok_or_else(|| Failure::Usage(anyhow!("give a result file")))
 }
 
 fn row(twins: &Twins, blocks: u32, flags: &cli::Calibrate) -> Row {
@@ -183,7 +193,7 @@ fn row(twins: &Twins, blocks: u32, flags: &cli::Calibrate) -> Row {
         alike: twins
             .blocks
             .simulate(&design, 1.0, 0, u64::from(flags.studies), flags.seed),
-        as_run: twins.blocks.as_run(&design),
+        as_run: twins.blocks.as_run(&design, 1.0, 0),
         found: (0..phases)
             .map(|phase| twins.blocks.smallest_found(&design, phase, flags.seed))
             .collect(),
@@ -232,7 +242,12 @@ pub(super) fn twins(flags: &cli::Calibrate) -> Result<(), Failure> {
 
 impl Asked {
     pub(super) fn data(&self, flags: &cli::Calibrate) -> Value {
-        let Asked { twins, rows, beside } = self;
+        let Asked {
+            twins,
+            rows,
+            beside,
+            slowed,
+        } = self;
         let of_phase = |nth: usize| {
             let neighbours = twins.blocks.neighbours(nth);
             let (offset, offset_error) = twins.blocks.offset(nth);
@@ -275,6 +290,7 @@ impl Asked {
         json!({
             "schema": 1,
             "study": twins.study,
+            "host": twins.host,
             "stacks": twins.stacks,
             "layers": twins.layers,
             "margin": twins.margin,
@@ -286,6 +302,7 @@ impl Asked {
             "promise": PROMISE,
             "phases": (0..twins.phases.len()).map(of_phase).collect::<Vec<_>>(),
             "designs": rows.iter().map(of_row).collect::<Vec<_>>(),
+            "slowed": slowed.as_ref().map(Slowed::data),
             "time_to_verdict": { "fixed_seconds": fixed_seconds(), "margin": MARGIN_BESIDE_FIXED, "rows": beside.iter().map(of_beside).collect::<Vec<_>>() },
         })
     }
@@ -295,11 +312,12 @@ fn text(asked: &Asked, flags: &cli::Calibrate) -> String {
     let Asked { twins, rows, .. } = asked;
     let blocks = twins.blocks.blocks();
     let mut text = format!(
-        "{}: {} against {}, both {}\n{blocks} blocks of {:.1} s count, {} were dropped; equivalent means within {:.1} %\n\n",
+        "{}: {} against {}, both {}{}\n{blocks} blocks of {:.1} s count, {} were dropped; equivalent means within {:.1} %\n\n",
         twins.study,
         twins.stacks[1],
         twins.stacks[0],
         twins.layers,
+        on(&twins.host),
         twins.block_ns as f64 / 1e9,
         twins.dropped,
         twins.margin * 100.0
@@ -349,8 +367,17 @@ fn text(asked: &Asked, flags: &cli::Calibrate) -> String {
             );
         }
     }
+    text.extend(asked.slowed.iter().map(Slowed::text));
     text.push_str(&beside_text(asked));
     text
+}
+
+/// Where it was run; nothing of simulated devices.
+pub(super) fn on(host: &str) -> String {
+    match host {
+        "" => String::new(),
+        host => format!(", on {host}"),
+    }
 }
 
 /// Whether neighbouring blocks do, where that can be told.

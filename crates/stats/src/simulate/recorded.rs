@@ -10,6 +10,7 @@
 use super::{Random, SimulationResult, Tally};
 use crate::decide::{History, decide_by};
 use crate::design::Design;
+use crate::normal::normal_quantile;
 use crate::summary::{mean, sd};
 use rand_core::{Rng, SeedableRng};
 
@@ -19,8 +20,8 @@ const POWER: f64 = 0.9;
 /// Studies that say whether a difference is found.
 const STUDIES_OF_POWER: u64 = 2_000;
 
-/// Standard errors beyond which chance leads in one of 100 cases.
-const ONE_IN_100: f64 = 2.326_347_874_040_841;
+/// Chance that blocks which have nothing to do with one another are said to hang together, in any phase of a file.
+const CHANCE_OF_WANDER: f64 = 0.01;
 
 /// Fewer pairs of neighbouring blocks say nothing of their correlation.
 const PAIRS_MIN: usize = 20;
@@ -33,8 +34,8 @@ const ROUNDING: f64 = 1e-24;
 pub struct Neighbours {
     /// Correlation of a block's ratio with the next one's, within a recording; what the twins differ by throughout is taken out.
     pub correlation: f64,
-    /// The most that chance gives it in 99 of 100 such files if blocks have nothing to do with one another (Bartlett 1946: 1 / root of
-    /// the pairs is its standard error).
+    /// The most that chance gives it, and that of all other phases, in 99 of 100 such files if blocks have nothing to do with one another
+    /// (Bartlett 1946: 1 / root of the pairs is its standard error).
     pub by_chance: f64,
 }
 
@@ -103,6 +104,11 @@ impl TwinBlocks {
         (mean(&ys), sd(&ys) / (ys.len() as f64).sqrt())
     }
 
+    /// All phases, the one that is asked for first: that is the one that is tallied.
+    fn from(&self, phase: usize) -> Vec<usize> {
+        (0..self.phases()).map(|nth| (phase + nth) % self.phases()).collect()
+    }
+
     /// Whether a phase's ratios wander from block to block; `None` of fewer than 20 pairs of neighbours, and without any scatter.
     pub fn neighbours(&self, phase: usize) -> Option<Neighbours> {
         let (middle, _) = self.offset(phase);
@@ -112,9 +118,10 @@ impl TwinBlocks {
             .collect();
         let squares: Vec<f64> = self.ys.iter().map(|block| off(block).powi(2)).collect();
         let is_told = of_pairs.len() >= PAIRS_MIN && mean(&squares) > ROUNDING;
+        let errors = normal_quantile(1.0 - CHANCE_OF_WANDER / self.phases() as f64);
         is_told.then(|| Neighbours {
             correlation: mean(&of_pairs) / mean(&squares),
-            by_chance: ONE_IN_100 / (of_pairs.len() as f64).sqrt(),
+            by_chance: errors / (of_pairs.len() as f64).sqrt(),
         })
     }
 
@@ -130,8 +137,7 @@ impl TwinBlocks {
     ) -> SimulationResult {
         let rules = design.looks();
         let truth = true_ratio.ln();
-        // The phase that is asked for comes first, for that is the one that is tallied.
-        let order: Vec<usize> = (0..self.phases()).map(|nth| (phase + nth) % self.phases()).collect();
+        let order = self.from(phase);
         let mut histories: Vec<History> = order
             .iter()
             .map(|_| History {
@@ -166,9 +172,11 @@ impl TwinBlocks {
     }
 
     /// Judges the studies that the recorded blocks are as they stand: neighbouring blocks, none of them in two studies, the names as they
-    /// were. What sets the twins apart for good makes a false verdict here. `None` of fewer blocks than one study has.
-    pub fn as_run(&self, design: &Design) -> Option<SimulationResult> {
+    /// were. What sets the twins apart for good makes a false verdict here, where `true_ratio` is 1; it is another one where one of them
+    /// was made slower. *Detected* counts for the phase of that number. `None` of fewer blocks than one study has.
+    pub fn as_run(&self, design: &Design, true_ratio: f64, phase: usize) -> Option<SimulationResult> {
         let rules = design.looks();
+        let order = self.from(phase);
         let mut tally = Tally::default();
         let mut studies = 0;
         let length = design.blocks as usize;
@@ -178,8 +186,8 @@ impl TwinBlocks {
                 phase: String::new(),
                 ys: blocks.iter().map(|block| Some(block[phase])).collect(),
             };
-            let histories: Vec<History> = (0..self.phases()).map(of_phase).collect();
-            tally.count(&decide_by(design, &rules, &histories), 0.0, design.margin);
+            let histories: Vec<History> = order.iter().map(|phase| of_phase(*phase)).collect();
+            tally.count(&decide_by(design, &rules, &histories), true_ratio.ln(), design.margin);
             studies += 1;
         }
         (studies > 0).then(|| tally.result(studies))
@@ -218,7 +226,7 @@ mod tests {
         let mut random = Random::seed_from_u64(7);
         let mut draw = || {
             let open = ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-            offset + sd * crate::normal::normal_quantile(open)
+            offset + sd * normal_quantile(open)
         };
         let ys = (0..blocks).map(|_| (0..phases).map(|_| draw()).collect()).collect();
         TwinBlocks::new(ys).expect("blocks")
@@ -269,6 +277,8 @@ mod tests {
         assert!((found.correlation + 0.8).abs() < 0.02, "{found:?}");
         assert!((found.by_chance - 2.326 / 58f64.sqrt()).abs() < 1e-3, "{found:?}");
         assert_eq!(wandering(20, 0.5, 1).neighbours(0), None);
+        let limit = |phases: usize| normal(60, phases, 0.03, 0.0).neighbours(0).expect("pairs").by_chance;
+        assert!(limit(3) > limit(1), "one chance in 100 is shared");
         assert_eq!(
             TwinBlocks::new(vec![vec![0.1]; 60]).expect("blocks").neighbours(0),
             None
@@ -278,20 +288,29 @@ mod tests {
     #[test]
     fn blocks_as_they_were_run_are_studies_that_share_none() {
         let design = Design::new(4, 2, 0.0);
-        let alike = normal(1_203, 2, 0.03, 0.0).as_run(&design).expect("studies");
+        let alike = normal(1_203, 2, 0.03, 0.0).as_run(&design, 1.0, 0).expect("studies");
         assert_eq!(alike.false_verdicts.of, 300);
         // Four blocks spend all of the 5 %: 15 are expected, and 30 are four standard errors away.
         assert!(alike.false_verdicts.count <= 30, "{alike:?}");
         // What one of them always has is told here, and nowhere else.
-        let apart = normal(1_200, 2, 0.03, 0.3).as_run(&design).expect("studies");
+        let apart = normal(1_200, 2, 0.03, 0.3).as_run(&design, 1.0, 0).expect("studies");
         assert_eq!(apart.false_verdicts.count, 300);
-        assert_eq!(normal(3, 2, 0.03, 0.0).as_run(&design), None);
+        // The same difference, planted and known, is found; in the phase that is asked for.
+        let mixed = |phase: usize| {
+            let ys = normal(1_200, 2, 0.03, 0.0).ys;
+            let ys = ys.into_iter().map(|block| vec![block[0] - 0.3, block[1]]).collect();
+            let planted = TwinBlocks::new(ys).expect("blocks");
+            planted.as_run(&design, (-0.3f64).exp(), phase).expect("studies")
+        };
+        assert_eq!(mixed(0).detected.count, 300);
+        assert!(mixed(1).detected.count < 30, "{:?}", mixed(1));
+        assert_eq!(normal(3, 2, 0.03, 0.0).as_run(&design, 1.0, 0), None);
         // Ten blocks are two studies of four each time, and not five of four in twenty.
         let twice = normal(10, 2, 0.03, 0.0)
             .followed_by(normal(10, 2, 0.03, 0.0))
             .expect("alike");
         assert_eq!(twice.blocks(), 20);
-        assert_eq!(twice.as_run(&design).expect("studies").false_verdicts.of, 4);
+        assert_eq!(twice.as_run(&design, 1.0, 0).expect("studies").false_verdicts.of, 4);
         assert_eq!(twice.followed_by(normal(10, 1, 0.03, 0.0)), None);
         let both = normal(40, 2, 0.03, 0.0);
         assert_eq!((both.only(1).phases(), both.only(1).spread(0)), (1, both.spread(1)));

@@ -1,0 +1,178 @@
+//! `assay calibrate --twins FILE --slowed FILE`: a slowdown that was planted below one of two twins, and whether studies found it as often
+//! as the twins' own blocks said.
+//!
+//! Takes recordings of the same twins with and without it, gives both shares for each phase and design. Prevents: a claim of what a
+//! machine can tell apart that only ever added a number to recorded ones.
+
+use super::procedure::rate;
+use super::twins::{BLOCKS_MIN, Row, duration, joined};
+use crate::cli;
+use crate::exit::Failure;
+use anyhow::anyhow;
+use report::Twins;
+use serde_json::{Value, json};
+use stats::{Design, Rate, SimulationResult};
+use std::fmt::Write;
+
+/// Standard errors that the ratio of all blocks lies below 1 where it is seen at all.
+const ERRORS_BELOW_ONE: f64 = 3.0;
+/// Of its interval.
+const ERRORS_OF_INTERVAL: f64 = 1.96;
+
+/// One phase of the slowed twins.
+pub(super) struct Phase {
+    pub(super) name: String,
+    /// Slowed to unslowed, as it was measured over all blocks: middle and 95 % interval.
+    pub(super) ratio: [f64; 3],
+    /// The same of the twins without it.
+    pub(super) ratio_before: f64,
+    /// One for each design; none where all blocks together do not show that it is slower.
+    pub(super) found: Vec<Found>,
+}
+
+/// How often studies of so many blocks found it.
+pub(super) struct Found {
+    pub(super) blocks: u32,
+    /// The blocks as they were run, none in two studies.
+    pub(super) as_run: Rate,
+    /// The ones that called the slowed stack the better one.
+    pub(super) wrong_way: u64,
+    /// Blocks of the twins, drawn, with the measured ratio added.
+    pub(super) drawn: Rate,
+}
+
+pub(super) struct Slowed {
+    pub(super) twins: Twins,
+    pub(super) phases: Vec<Phase>,
+}
+
+/// Reads what was given, refuses what is not these twins.
+pub(super) fn read(flags: &cli::Calibrate, twins: &Twins) -> Result<Option<Twins>, Failure> {
+    let Some(first) = flags.slowed.first() else {
+        return Ok(None);
+    };
+    let slowed = joined(&flags.slowed, report::slowed_twins)?;
+    let refused = |why: String| Failure::Usage(anyhow!("{}: {why}", first.display()));
+    twins.must_be_of_slowed(&slowed).map_err(|e| refused(e.to_string()))?;
+    match slowed.blocks.blocks() {
+        blocks if blocks < BLOCKS_MIN => Err(refused(format!(
+            "{blocks} blocks count, and {BLOCKS_MIN} are the fewest that say anything\n  run the study with more `blocks`, or more than once with other seeds"
+        ))),
+        _ => Ok(Some(slowed)),
+    }
+}
+
+impl Slowed {
+    /// Holds it against the twins.
+    pub(super) fn against(slowed: Twins, twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> Slowed {
+        let phases = (0..slowed.phases.len()).map(|nth| phase(flags, twins, &slowed, rows, nth));
+        Slowed {
+            phases: phases.collect(),
+            twins: slowed,
+        }
+    }
+}
+
+fn phase(flags: &cli::Calibrate, twins: &Twins, slowed: &Twins, rows: &[Row], nth: usize) -> Phase {
+    let (middle, error) = slowed.blocks.offset(nth);
+    let half = ERRORS_OF_INTERVAL * error;
+    let of_design = |design: &Design| {
+        let run = slowed.blocks.as_run(design, middle.exp(), nth)?;
+        let studies = u64::from(flags.studies);
+        let drawn = twins.blocks.simulate(design, middle.exp(), nth, studies, flags.seed);
+        Some(Found {
+            blocks: design.blocks,
+            as_run: run.detected,
+            wrong_way: wrong_way(&run),
+            drawn: drawn.detected,
+        })
+    };
+    let is_slower = middle < -ERRORS_BELOW_ONE * error;
+    let designs = rows.iter().filter(|_| is_slower).map(|row| &row.design);
+    Phase {
+        name: slowed.phases[nth].clone(),
+        ratio: [middle, middle - half, middle + half].map(f64::exp),
+        ratio_before: twins.blocks.offset(nth).0.exp(),
+        found: designs.filter_map(of_design).collect(),
+    }
+}
+
+/// Studies whose first comparison was called the opposite of what is true.
+fn wrong_way(of: &SimulationResult) -> u64 {
+    of.detected.of - of.detected.count - of.equivalent.count - of.undecided.count
+}
+
+impl Slowed {
+    fn planted(&self) -> &str {
+        self.twins.planted.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn data(&self) -> Value {
+        let found = |one: &Found| {
+            json!({
+                "blocks": one.blocks,
+                "found_as_run": rate(&one.as_run),
+                "wrong_way_as_run": one.wrong_way,
+                "found_by_the_twins": rate(&one.drawn),
+            })
+        };
+        let phase = |of: &Phase| {
+            let [middle, low, high] = of.ratio;
+            json!({
+                "phase": of.name,
+                "ratio": middle, "low": low, "high": high, "ratio_of_the_twins": of.ratio_before,
+                "designs": of.found.iter().map(found).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "study": self.twins.study,
+            "planted": self.planted(),
+            "blocks_recorded": self.twins.blocks.blocks(),
+            "blocks_dropped": self.twins.dropped,
+            "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "\nA slowdown planted below one of them, {} blocks:\n  {}\nHow many studies found it, as they were run, and how many would by the twins'\nblocks with this ratio:\n",
+            self.twins.blocks.blocks(),
+            self.planted()
+        );
+        for phase in &self.phases {
+            let [middle, low, high] = phase.ratio;
+            let _ = writeln!(
+                text,
+                "  {}: ratio {middle:.3} ({low:.3} to {high:.3}); without it {:.3}",
+                phase.name, phase.ratio_before
+            );
+            if phase.found.is_empty() {
+                let _ = writeln!(text, "    all blocks together do not show that it is slower");
+            }
+            for one in &phase.found {
+                let run = &one.as_run;
+                let _ = writeln!(
+                    text,
+                    "{:>8} blocks, {:>8}: {} of {}, {} % ({} to {} %); twins {:.1} %",
+                    one.blocks,
+                    duration(f64::from(one.blocks) * self.twins.block_ns as f64 / 1e9),
+                    run.count,
+                    run.of,
+                    tidy(run.share()),
+                    tidy(run.low),
+                    tidy(run.high),
+                    one.drawn.share() * 100.0
+                );
+                if one.wrong_way > 0 {
+                    let _ = writeln!(text, "{:>26} the wrong way: {}", "", one.wrong_way);
+                }
+            }
+        }
+        text
+    }
+}
+
+/// A share in whole percent.
+fn tidy(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
