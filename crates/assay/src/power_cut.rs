@@ -11,6 +11,7 @@ use crate::ending::Ending;
 use crate::grouped::Open;
 use crate::host_trial::Trial;
 use crate::inject;
+use crate::moment::{Came, Moment};
 use crate::not_kept;
 use crate::pooled::Pooled;
 use crate::signals;
@@ -96,6 +97,7 @@ impl Trial<'_> {
                 after,
                 seed: work_seed,
                 before: before.clone(),
+                cancel: self.turn.cancel,
             };
             work.until_the_end(&mut ports, &ending)
         })?;
@@ -245,24 +247,30 @@ impl<Q: Port + Send> Acts for Option<Vec<Q>> {
             None => survey(&mut instance)?,
         };
         let mut logs: Vec<Log> = (0..work.settings.workers).map(|_| Log::default()).collect();
-        let (cut, killed) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (moment, killed) = (Moment::default(), AtomicBool::new(false));
         let stop = Arc::new(AtomicBool::new(false));
         let pacing = drive::random_pacing(&work.cut.work, None, &stop);
+        let failed = || {
+            moment.fail();
+        };
         let driven: Result<(), anyhow::Error> = std::thread::scope(|scope| {
             let timer = scope.spawn(|| {
-                std::thread::sleep(work.after);
-                cut.store(true, Ordering::SeqCst);
-                let stopped = ending.strike();
+                let due = moment.wait(work.after, work.cancel) == Came::Due;
+                let stopped = if due { ending.strike() } else { Ok(()) };
                 // Where no storage fails, the engine stops where it is.
-                killed.store(ending.is_kill(), Ordering::SeqCst);
-                // Work that needs no storage would go on.
+                killed.store(due && ending.is_kill(), Ordering::SeqCst);
+                // Work that needs no storage would go on, and so would workers beside one that failed.
                 stop.store(true, Ordering::SeqCst);
                 stopped
             });
-            let driven = drive_logged(&mut instance, work, &mut logs, &pacing, &killed);
+            let driven = drive_logged(&mut instance, work, &mut logs, &pacing, (&killed, &failed));
+            if driven.is_err() {
+                failed();
+            }
             let stopped = timer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            match driven {
-                Err(error) if !cut.load(Ordering::SeqCst) => Err(error.into()),
+            match (moment.came(), driven) {
+                (Some(Came::Failed), Err(error)) => Err(error.into()),
+                (Some(Came::Interrupted), _) => signals::check(work.cancel),
                 _ => stopped,
             }
         });
@@ -276,13 +284,13 @@ fn drive_logged<Q: Port + Send>(
     work: &Work<'_>,
     logs: &mut [Log],
     pacing: &workloads::Pacing,
-    killed: &AtomicBool,
+    (killed, failed): (&AtomicBool, &(dyn Fn() + Sync)),
 ) -> Result<(), PagesError> {
     let operations = instance.random(&drive::random_work(&work.cut.work), work.seed)?;
     let mut logged: Vec<Logged<'_, '_, Q>> = operations
         .into_iter()
         .zip(logs)
-        .map(|(operation, log)| Logged::new(operation, log, killed))
+        .map(|(operation, log)| Logged::new(operation, log, killed, failed))
         .collect();
     drive::drive_all(&mut logged, pacing, work.seed).map(drop)
 }
@@ -295,6 +303,8 @@ struct Work<'a> {
     after: Duration,
     seed: u64,
     before: Option<Vec<u64>>,
+    /// What a signal sets.
+    cancel: &'a AtomicBool,
 }
 
 impl Work<'_> {

@@ -209,7 +209,7 @@ fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Dur
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
     let killed = AtomicBool::new(false);
-    let mut logged = Logged::new(operation, log, &killed);
+    let mut logged = Logged::new(operation, log, &killed, &|| ());
     let sessions = logged.sessions();
     let failed = drive_for(&mut logged, sessions, time, ACTS_MIN, ended).is_err();
     if !failed {
