@@ -16,6 +16,7 @@ use crate::not_kept;
 use crate::pooled::Pooled;
 use crate::signals;
 use crate::stand::{Opened, Stand};
+use crate::trial::After;
 use anyhow::Context;
 use ledger::Ledger;
 use pages::{Files, Instance, PagesError};
@@ -44,7 +45,7 @@ impl Trial<'_> {
         opened: &mut Opened<P>,
         at: usize,
         ordinal: usize,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<After> {
         let phase: &Phase = &self.site.study.phases[ordinal];
         let plan::PhaseKind::PowerCut(cut) = &phase.kind else {
             anyhow::bail!("{} is no power cut and no kill", phase.name)
@@ -52,24 +53,37 @@ impl Trial<'_> {
         let around = self.around();
         let began = Instant::now();
         around.recorded(ledger, phase, ordinal, || {
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.turn.block.seed ^ (ordinal as u64 + 1) << 40);
             let mut sum = Sum::of(cut.end);
-            let mut before = None;
-            for nth in 0..cut.cuts {
-                signals::check(self.turn.cancel)?;
-                around.doing(phase, &format!(" · {} {} of {}", cut.end.noun(), nth + 1, cut.cuts));
-                let (done, left) = self.one_cut(open, opened, &self.stands[at], cut, before.take(), &mut rng)?;
-                sum.cuts.push(done);
-                match left {
-                    Left::Up(versions) => before = Some(versions),
-                    Left::Down => {
-                        let lost = sum.last_words();
-                        self.make_anew(open, opened, &self.stands[at]).context(lost)?;
-                    }
+            let worked = self.cuts(&mut sum, open, opened, &self.stands[at], (phase, cut, ordinal));
+            sum.ended(worked, began.elapsed())
+        })
+    }
+
+    /// All cuts or kills of a phase; what was found by then stays where one of them fails.
+    fn cuts<P: Port + Send>(
+        &self,
+        sum: &mut Sum,
+        open: &Open<'_, P>,
+        opened: &mut Opened<P>,
+        stand: &Stand,
+        (phase, cut, ordinal): (&Phase, &PowerCut, usize),
+    ) -> anyhow::Result<()> {
+        let around = self.around();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.turn.block.seed ^ (ordinal as u64 + 1) << 40);
+        let mut before = None;
+        for nth in 0..cut.cuts {
+            signals::check(self.turn.cancel)?;
+            around.doing(phase, &format!(" · {} {} of {}", cut.end.noun(), nth + 1, cut.cuts));
+            let (done, left) = self.one_cut(open, opened, stand, cut, before.take(), &mut rng)?;
+            sum.cuts.push(done);
+            match left {
+                Left::Up(versions) => before = Some(versions),
+                Left::Down => {
+                    let lost = sum.last_words();
+                    self.make_anew(open, opened, stand).context(lost)?;
                 }
             }
-            Ok(sum.done(began.elapsed()))
-        })?;
+        }
         Ok(())
     }
 
