@@ -3,7 +3,7 @@
 //! Takes one cut after the other, gives what the ledger records. Prevents: a kill that is told in the words of a power cut.
 
 use crate::acknowledged::Found;
-use crate::ending::Gone;
+use crate::ending::{Gone, With};
 use crate::full;
 use crate::surroundings::Seen;
 use crate::trial::Done;
@@ -106,7 +106,10 @@ impl Sum {
                 (Measure::CutsUnflushedBytes, bytes(|gone| gone.held_bytes)),
                 (Measure::CutsLostBytes, bytes(|gone| gone.lost_bytes)),
             ],
-            End::Kill => vec![(Measure::CutsForcedDown, count(|gone| gone.forced_down))],
+            End::Kill => vec![
+                (Measure::CutsForcedDown, count(|gone| gone.with != With::Nothing)),
+                (Measure::CutsPoolEnded, count(|gone| gone.with == With::PoolProcess)),
+            ],
         }
     }
 
@@ -117,8 +120,9 @@ impl Sum {
         match self.end {
             End::PowerCut => format!("{made} power cuts: kept all {acknowledged} acknowledged transactions"),
             End::Kill => {
-                let forced = self.cuts.iter().filter(|cut| cut.gone.forced_down).count();
-                let how = report::kill_words(made as f64, forced as f64);
+                let count = |of: fn(With) -> bool| self.cuts.iter().filter(|cut| of(cut.gone.with)).count() as f64;
+                let (forced, pools) = (count(|with| with != With::Nothing), count(|with| with == With::PoolProcess));
+                let how = report::kill_words(made as f64, forced, pools);
                 format!(
                     "{how}: kept all {acknowledged} acknowledged transactions; {}",
                     report::KILL_IS_WEAKER
@@ -172,6 +176,22 @@ mod tests {
             found: Ok(found),
         });
         sum
+    }
+
+    #[test]
+    fn what_went_with_the_engine_is_named() {
+        let told = |with| {
+            let mut sum = sum(0);
+            sum.cuts[0].gone.with = with;
+            sum.done(Duration::ZERO).seen.remarks.join(" ")
+        };
+        assert!(told(With::Nothing).contains("(the engine only: what the page cache holds stays)"));
+        assert!(told(With::FileSystems).contains("(file system forced down)"));
+        let pool = told(With::PoolProcess);
+        assert!(
+            pool.contains("(the process of its pool ended too)") && !pool.contains("forced down"),
+            "{pool}"
+        );
     }
 
     #[test]

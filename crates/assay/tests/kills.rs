@@ -252,6 +252,9 @@ fn a_pool_is_imported_after_its_process_was_killed() {
         "{:#?}",
         found.losses()
     );
+    let said = &found.said;
+    assert!(said.contains("the process of its pool ended too"), "{said}");
+    assert!(!said.contains("file system forced down"), "{said}");
 }
 
 #[test]
