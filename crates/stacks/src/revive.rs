@@ -72,8 +72,18 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
         recipe.make(journal.lock())?;
     }
     if matches!(built.redo, Place::Grouped(_)) || built.pool.is_some() {
-        let devices = built.devices.iter().filter(|path| device::is_block(path));
-        devices.into_iter().try_for_each(|path| clear(path))?;
+        let devices = built.devices.iter().enumerate();
+        for (nth, path) in devices.filter(|(_, path)| device::is_block(path)) {
+            if built.pool.is_some() {
+                // Its labels, and the partitions that the module's tools make of a whole disk, which the kernel would keep in its list.
+                let own = built.redo_group.filter(|_| nth >= built.data_devices);
+                let uuid = own.map_or(built.uuid, |(uuid, _)| uuid);
+                let cure = "it must be free: export the pool on it";
+                device::release(path, "zfs", &uuid, marker, journal.run_id())
+                    .map_err(|e| StackError::path("wipe the pool on", path, e, cure))?;
+            }
+            clear(path)?;
+        }
     }
     match &built.pool {
         Some(pool) => pool.make_anew(journal),
