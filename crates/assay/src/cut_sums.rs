@@ -121,7 +121,10 @@ impl Sum {
             End::PowerCut => format!("{made} power cuts: kept all {acknowledged} acknowledged transactions"),
             End::Kill => {
                 let count = |of: fn(With) -> bool| self.cuts.iter().filter(|cut| of(cut.gone.with)).count() as f64;
-                let (forced, pools) = (count(|with| with != With::Nothing), count(|with| with == With::PoolProcess));
+                let (forced, pools) = (
+                    count(|with| with != With::Nothing),
+                    count(|with| with == With::PoolProcess),
+                );
                 let how = report::kill_words(made as f64, forced, pools);
                 format!(
                     "{how}: kept all {acknowledged} acknowledged transactions; {}",
@@ -199,16 +202,27 @@ mod tests {
         let ended = |lost, error: anyhow::Error| sum(lost).ended(Err(error), Duration::ZERO);
         let later = || anyhow::anyhow!("a server that took too long");
         let done = ended(1, later()).expect("what was found");
-        assert!(done.measures.contains(&(Measure::CutsLosing, 1.0)), "{:?}", done.measures);
+        assert!(
+            done.measures.contains(&(Measure::CutsLosing, 1.0)),
+            "{:?}",
+            done.measures
+        );
         assert!(done.seen.notes[0].contains("DATA LOST"), "{:?}", done.seen.notes);
         assert!(done.failed.is_some_and(|error| error.to_string().contains("too long")));
         let no_space = || anyhow::Error::from(std::io::Error::from_raw_os_error(28));
         let full = ended(1, no_space()).expect("what was found");
         let words = full.full.expect("it is full");
-        assert!(words.contains("ran out of space") && words.contains("DATA LOST"), "{words}");
+        assert!(
+            words.contains("ran out of space") && words.contains("DATA LOST"),
+            "{words}"
+        );
         assert!(full.failed.is_none());
         // Nothing was lost: the error is all there is to tell.
         assert!(ended(0, later()).is_err() && ended(0, no_space()).is_err());
-        assert!(sum(0).ended(Ok(()), Duration::ZERO).is_ok_and(|done| done.failed.is_none()));
+        assert!(
+            sum(0)
+                .ended(Ok(()), Duration::ZERO)
+                .is_ok_and(|done| done.failed.is_none())
+        );
     }
 }

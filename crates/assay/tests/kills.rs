@@ -194,7 +194,10 @@ fn work_that_fails_before_the_kill_fails_the_phase_and_is_no_kill() {
     let failed = |status: &PhaseStatus| matches!(status, PhaseStatus::Failed(why) if why.contains("nput/output error"));
     assert!(phases.len() == 1 && failed(&phases[0].run.status), "{phases:?}");
     let measures = ledger.measures().expect("measures");
-    assert!(measures.iter().all(|row| row.row.0 != Measure::CutsMade), "{measures:?}");
+    assert!(
+        measures.iter().all(|row| row.row.0 != Measure::CutsMade),
+        "{measures:?}"
+    );
 }
 
 /// SQLite, or PostgreSQL, that flushes, and one that does not.

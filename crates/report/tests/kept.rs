@@ -153,7 +153,9 @@ fn a_loss_in_a_kill_is_said_beside_power_cuts() {
         let why = ledger::TrialStatus::Failed("a server that took too long".into());
         filmed.ledger.end_trial(id, 1, &why).unwrap();
         let checks = filmed.analysis().checks;
-        let loss = checks.iter().find(|check| check.subject == "data loss" && check.status == Status::Invalid);
+        let loss = checks
+            .iter()
+            .find(|check| check.subject == "data loss" && check.status == Status::Invalid);
         let loss = loss.unwrap_or_else(|| panic!("{losing:?} is not told: {checks:?}"));
         assert_eq!(
             (loss.stack.as_deref(), loss.phase.as_deref()),
@@ -166,11 +168,20 @@ fn a_loss_in_a_kill_is_said_beside_power_cuts() {
     };
     for losing in kinds {
         let at_risk = figure_of(&[made, acknowledged, hit], losing);
-        assert!(at_risk.contains("lost on xfs") && !at_risk.contains("on ext4"), "{at_risk}");
+        assert!(
+            at_risk.contains("lost on xfs") && !at_risk.contains("on ext4"),
+            "{at_risk}"
+        );
         let nothing = figure_of(&[made, acknowledged], losing);
-        assert!(nothing.contains("lost on xfs") && nothing.contains("at risk on ext4: "), "{nothing}");
+        assert!(
+            nothing.contains("lost on xfs") && nothing.contains("at risk on ext4: "),
+            "{nothing}"
+        );
         let silent = figure_of(&[made], losing);
-        assert!(silent.contains("lost on xfs") && silent.contains("acknowledged on ext4"), "{silent}");
+        assert!(
+            silent.contains("lost on xfs") && silent.contains("acknowledged on ext4"),
+            "{silent}"
+        );
     }
 }
 
@@ -178,7 +189,10 @@ fn a_loss_in_a_kill_is_said_beside_power_cuts() {
 #[test]
 fn what_was_at_risk_is_judged_by_run() {
     let mut scene = two();
-    scene.phases = vec![(PhaseKind::PowerCut, "cut".into()), (PhaseKind::PowerCut, "again".into())];
+    scene.phases = vec![
+        (PhaseKind::PowerCut, "cut".into()),
+        (PhaseKind::PowerCut, "again".into()),
+    ];
     scene.extra = vec![(Measure::CutsMade, 1.0), (Measure::CutsUnflushed, 1.0)];
     let mut filmed = scene.film();
     let mut more = |block: u32, stack: &str| {
@@ -213,7 +227,11 @@ fn what_was_at_risk_is_judged_by_run() {
     let checks = filmed.analysis().checks;
     let one = checks.iter().find(|check| check.subject == "durability").unwrap();
     assert_eq!(one.status, Status::Note);
-    assert!(one.figure.contains("nothing was at risk on ext4, xfs"), "{}", one.figure);
+    assert!(
+        one.figure.contains("nothing was at risk on ext4, xfs"),
+        "{}",
+        one.figure
+    );
 }
 
 #[test]
@@ -233,14 +251,18 @@ fn a_kill_of_the_engine_alone_is_told_apart() {
         figure.contains("only the engine killed in kill: xfs; weaker still: what the page cache"),
         "{figure}"
     );
-    assert!(figure.contains("only killed in kill: ext4; weaker than a power cut"), "{figure}");
+    assert!(
+        figure.contains("only killed in kill: ext4; weaker than a power cut"),
+        "{figure}"
+    );
     // Nothing was shut down where the process of a pool ended.
     let mut scene = two();
     scene.phases = vec![(PhaseKind::Kill, "kills".into())];
     scene.extra = measures(2.0, 2.0).to_vec();
     let kept = line(&scene, "kills");
     assert!(
-        kept.figure.starts_with("killed 8 times (the process of its pool ended too): kept all"),
+        kept.figure
+            .starts_with("killed 8 times (the process of its pool ended too): kept all"),
         "{}",
         kept.figure
     );

@@ -25,7 +25,7 @@ pub(crate) struct Made {
 /// Unmounts what stands on devices without power, or was forced down. It fails to write whatever it had not written, and must not wait for it.
 ///
 /// # Errors
-/// A mount that stays: something still has a file open on it.
+/// A mount that stays: something still has a file open on it. A file system that another mount namespace holds.
 pub fn power_off(built: &Built) -> Result<(), StackError> {
     if let Some(pool) = &built.pool {
         pool.power_off()?;
@@ -34,6 +34,11 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
         let cure = "end what uses it, and run `assay clean`";
         mounts::unmount_forgiving(&made.place, &[Errno::IO])
             .map_err(|e| StackError::path("unmount after the cut", &made.place, e, cure))?;
+        // Mounted again, it would be the dead file system that comes back, and not what the devices hold.
+        for path in made.devices.iter().filter(|path| device::is_block(path)) {
+            let cure = "another mount namespace holds its file system: find it in /proc/*/mountinfo, end what runs there, and run `assay clean`";
+            device::wait_until_free(path).map_err(|e| StackError::path("wait until nobody has", path, e, cure))?;
+        }
     }
     Ok(())
 }

@@ -287,11 +287,17 @@ mod tests {
     fn an_error_of_the_process_is_as_grave_here_as_it_was_there() {
         let error = |line: Value| said(&line).expect("an error");
         let lost = error(json!({ "error": "database disk image is malformed", "loss": true, "full": false }));
-        assert!(not_kept::is_loss(&lost) && lost.to_string().contains("malformed"), "{lost:#}");
+        assert!(
+            not_kept::is_loss(&lost) && lost.to_string().contains("malformed"),
+            "{lost:#}"
+        );
         let full = error(json!({ "error": "database or disk is full", "loss": false, "full": true }));
         assert!(full::ran_out_of_space(&full) && !not_kept::is_loss(&full), "{full:#}");
         let other = error(json!({ "error": "no memory", "loss": false }));
-        assert!(!not_kept::is_loss(&other) && !full::ran_out_of_space(&other), "{other:#}");
+        assert!(
+            !not_kept::is_loss(&other) && !full::ran_out_of_space(&other),
+            "{other:#}"
+        );
         assert!(said(&json!([0, 1, 2, "a row"])).is_none());
     }
 }

@@ -153,7 +153,10 @@ mod tests {
         assert!(!still.against(&only, &kept(&idle)).is_loss());
         let vanished = kept(&all).against(&only, &kept(&idle));
         assert_eq!((vanished.lost, vanished.half, vanished.older), (0, 0, 1));
-        assert!(vanished.examples[0].contains("transaction 7 of session 1"), "{vanished:?}");
+        assert!(
+            vanished.examples[0].contains("transaction 7 of session 1"),
+            "{vanished:?}"
+        );
         let torn = kept(&[&all[..], &idle[2..], &[(1, 1, 8)]].concat()).against(&only, &kept(&idle));
         assert_eq!((torn.lost, torn.half, torn.older), (0, 1, 0));
         let mut wrong = kept(&all);

@@ -30,7 +30,10 @@ pub(super) fn power_cut(phase: &WrittenPhase, work: Random, end: End, settle: &m
         home,
     );
     if let Some(late) = [&earliest, &latest].into_iter().find(|at| at.value > LATEST_MAX) {
-        let message = format!("the {what} may come after {} of work, which is more than {LATEST_MAX}", late.value);
+        let message = format!(
+            "the {what} may come after {} of work, which is more than {LATEST_MAX}",
+            late.value
+        );
         let cure = format!("write at most latest = \"{LATEST_MAX}\", and more `{key}`");
         settle.findings.add(&late.span, message, cure);
     } else if latest.value < earliest.value || latest.value.0 == 0 {

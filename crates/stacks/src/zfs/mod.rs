@@ -393,7 +393,8 @@ impl MountedPool {
         }
         // No process of the module's ends with its pools: imported, they keep their devices.
         for pool in self.pools.iter().filter(|_| self.way == ZfsWay::Kernel) {
-            module::export(&pool.name).map_err(|e| StackError::path("export the pool", Path::new(&pool.name), e, cure))?;
+            module::export(&pool.name)
+                .map_err(|e| StackError::path("export the pool", Path::new(&pool.name), e, cure))?;
         }
         Ok(())
     }
