@@ -176,7 +176,7 @@ fn what_was_never_flushed_is_lost_where_a_file_system_is_forced_down_and_nowhere
     std::fs::write(place.join("more"), "x").expect("still written to");
 }
 
-/// An I/O of the work fails, by its number after the survey of all 6,144 pages, long before the engine is killed.
+/// An I/O of the work fails: by its number after the load and after the survey of the 768 pages, and long before the engine is killed.
 #[test]
 fn work_that_fails_before_the_kill_fails_the_phase_and_is_no_kill() {
     let Some(rig) = Rig::new(&["mkfs.ext4"]) else {
