@@ -42,13 +42,29 @@ pub(crate) struct Logged<'a, 'l, P: Port> {
     inner: RandomOperation<'a, P>,
     log: &'l mut Log,
     killed: &'l AtomicBool,
+    failed: &'l (dyn Fn() + Sync),
 }
 
 impl<'a, 'l, P: Port> Logged<'a, 'l, P> {
-    /// `killed`: from then on the work stops where it is, between two I/Os, as a process does.
-    pub(crate) fn new(mut inner: RandomOperation<'a, P>, log: &'l mut Log, killed: &'l AtomicBool) -> Self {
+    /// `killed`: from then on the work stops where it is, between two I/Os, as a process does. `failed` is told of every error as it comes: other
+    /// workers may go on for long before somebody gets to see it.
+    pub(crate) fn new(
+        mut inner: RandomOperation<'a, P>,
+        log: &'l mut Log,
+        killed: &'l AtomicBool,
+        failed: &'l (dyn Fn() + Sync),
+    ) -> Self {
         inner.trace_transactions();
-        Logged { inner, log, killed }
+        Logged {
+            inner,
+            log,
+            killed,
+            failed,
+        }
+    }
+
+    fn told<T>(&self, result: Result<T, PagesError>) -> Result<T, PagesError> {
+        result.inspect_err(|_| (self.failed)())
     }
 
     /// An error, as there is no other way to leave the loop without ending what is under way.
@@ -77,7 +93,7 @@ impl<P: Port> Operation for Logged<'_, '_, P> {
         let started = self.inner.start(session, done);
         // Also where it failed: what ended before was acknowledged all the same.
         self.log.take(self.inner.transactions(), &done[before..]);
-        started
+        self.told(started)
     }
 
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PagesError> {
@@ -85,7 +101,7 @@ impl<P: Port> Operation for Logged<'_, '_, P> {
         let before = done.len();
         let advanced = self.inner.advance(until, done);
         self.log.take(self.inner.transactions(), &done[before..]);
-        advanced
+        self.told(advanced)
     }
 }
 
@@ -96,7 +112,8 @@ impl<P: Port> Served for Logged<'_, '_, P> {
 
     fn finish(&mut self) -> Result<(), PagesError> {
         self.alive()?;
-        self.inner.finish()
+        let finished = self.inner.finish();
+        self.told(finished)
     }
 }
 

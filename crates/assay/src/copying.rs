@@ -97,6 +97,7 @@ impl Way<'_> {
             measures,
             seen,
             full: None,
+            failed: None,
             order_entry: None,
             bulk_loads: Vec::new(),
         })

@@ -3,7 +3,8 @@
 //! Takes one cut after the other, gives what the ledger records. Prevents: a kill that is told in the words of a power cut.
 
 use crate::acknowledged::Found;
-use crate::ending::Gone;
+use crate::ending::{Gone, With};
+use crate::full;
 use crate::surroundings::Seen;
 use crate::trial::Done;
 use ledger::Measure;
@@ -37,7 +38,25 @@ impl Sum {
         last.unwrap_or_default()
     }
 
-    pub(crate) fn done(&self, elapsed: Duration) -> Done {
+    /// What a phase hands over that ended so: where something was lost, also what a later failure would take away.
+    pub(crate) fn ended(&self, worked: anyhow::Result<()>, elapsed: Duration) -> anyhow::Result<Done> {
+        let Err(error) = worked else {
+            return Ok(self.done(elapsed));
+        };
+        if !self.cuts.iter().any(Cut::is_loss) {
+            return Err(error);
+        }
+        let mut done = self.done(elapsed);
+        if full::ran_out_of_space(&error) {
+            let lost = done.seen.notes.join("; ");
+            done.full = Some(format!("{}, after data was lost: {lost}", full::words(0, 0)));
+        } else {
+            done.failed = Some(error);
+        }
+        Ok(done)
+    }
+
+    fn done(&self, elapsed: Duration) -> Done {
         let total = |of: fn(&Cut) -> u64| self.cuts.iter().map(of).sum::<u64>() as f64;
         let found = |of: fn(&Found) -> u64| move |cut: &Cut| cut.found.as_ref().map_or(0, of);
         let sum = |of: fn(&Found) -> u64| self.cuts.iter().map(found(of)).sum::<u64>() as f64;
@@ -71,6 +90,7 @@ impl Sum {
             measures,
             seen,
             full: None,
+            failed: None,
             order_entry: None,
             bulk_loads: Vec::new(),
         }
@@ -86,7 +106,10 @@ impl Sum {
                 (Measure::CutsUnflushedBytes, bytes(|gone| gone.held_bytes)),
                 (Measure::CutsLostBytes, bytes(|gone| gone.lost_bytes)),
             ],
-            End::Kill => vec![(Measure::CutsForcedDown, count(|gone| gone.forced_down))],
+            End::Kill => vec![
+                (Measure::CutsForcedDown, count(|gone| gone.with != With::Nothing)),
+                (Measure::CutsPoolEnded, count(|gone| gone.with == With::PoolProcess)),
+            ],
         }
     }
 
@@ -97,8 +120,12 @@ impl Sum {
         match self.end {
             End::PowerCut => format!("{made} power cuts: kept all {acknowledged} acknowledged transactions"),
             End::Kill => {
-                let forced = self.cuts.iter().filter(|cut| cut.gone.forced_down).count();
-                let how = report::kill_words(made as f64, forced as f64);
+                let count = |of: fn(With) -> bool| self.cuts.iter().filter(|cut| of(cut.gone.with)).count() as f64;
+                let (forced, pools) = (
+                    count(|with| with != With::Nothing),
+                    count(|with| with == With::PoolProcess),
+                );
+                let how = report::kill_words(made as f64, forced, pools);
                 format!(
                     "{how}: kept all {acknowledged} acknowledged transactions; {}",
                     report::KILL_IS_WEAKER
@@ -130,5 +157,72 @@ impl Cut {
             }
         };
         format!("{} {nth}, after {seconds:.3} s of work, DATA LOST: {what}", end.noun())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(lost: u64) -> Sum {
+        let found = Found {
+            acknowledged: 3,
+            lost,
+            ..Found::default()
+        };
+        let mut sum = Sum::of(End::Kill);
+        sum.cuts.push(Cut {
+            after: Duration::from_millis(200),
+            gone: Gone::default(),
+            acknowledged: 3,
+            up_ns: 1,
+            found: Ok(found),
+        });
+        sum
+    }
+
+    #[test]
+    fn what_went_with_the_engine_is_named() {
+        let told = |with| {
+            let mut sum = sum(0);
+            sum.cuts[0].gone.with = with;
+            sum.done(Duration::ZERO).seen.remarks.join(" ")
+        };
+        assert!(told(With::Nothing).contains("(the engine only: what the page cache holds stays)"));
+        assert!(told(With::FileSystems).contains("(file system forced down)"));
+        let pool = told(With::PoolProcess);
+        assert!(
+            pool.contains("(the process of its pool ended too)") && !pool.contains("forced down"),
+            "{pool}"
+        );
+    }
+
+    #[test]
+    fn a_loss_outlives_a_later_failure() {
+        let ended = |lost, error: anyhow::Error| sum(lost).ended(Err(error), Duration::ZERO);
+        let later = || anyhow::anyhow!("a server that took too long");
+        let done = ended(1, later()).expect("what was found");
+        assert!(
+            done.measures.contains(&(Measure::CutsLosing, 1.0)),
+            "{:?}",
+            done.measures
+        );
+        assert!(done.seen.notes[0].contains("DATA LOST"), "{:?}", done.seen.notes);
+        assert!(done.failed.is_some_and(|error| error.to_string().contains("too long")));
+        let no_space = || anyhow::Error::from(std::io::Error::from_raw_os_error(28));
+        let full = ended(1, no_space()).expect("what was found");
+        let words = full.full.expect("it is full");
+        assert!(
+            words.contains("ran out of space") && words.contains("DATA LOST"),
+            "{words}"
+        );
+        assert!(full.failed.is_none());
+        // Nothing was lost: the error is all there is to tell.
+        assert!(ended(0, later()).is_err() && ended(0, no_space()).is_err());
+        assert!(
+            sum(0)
+                .ended(Ok(()), Duration::ZERO)
+                .is_ok_and(|done| done.failed.is_none())
+        );
     }
 }

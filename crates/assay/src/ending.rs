@@ -38,8 +38,19 @@ pub(crate) struct Gone {
     /// Bytes that lay unflushed in modelled LUNs, and how many of them were lost.
     pub(crate) held_bytes: u64,
     pub(crate) lost_bytes: u64,
-    /// A kill took what the stack held unwritten in memory with it.
-    pub(crate) forced_down: bool,
+    pub(crate) with: With,
+}
+
+/// What a kill took with the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum With {
+    /// Nothing: the page cache, or the cache of the kernel's ZFS, stays.
+    #[default]
+    Nothing,
+    /// What the page cache held of file systems that were forced down.
+    FileSystems,
+    /// What the process of its pool held.
+    PoolProcess,
 }
 
 impl<'a> Ending<'a> {
@@ -88,7 +99,7 @@ impl<'a> Ending<'a> {
                 Ok(Gone {
                     held_bytes,
                     lost_bytes,
-                    forced_down: false,
+                    with: With::Nothing,
                 })
             }
             Ending::Kill(kill) => {
@@ -96,7 +107,7 @@ impl<'a> Ending<'a> {
                     stacks::power_off(&stand.built)?;
                 }
                 Ok(Gone {
-                    forced_down: kill.is_down() || kill.process.is_some(),
+                    with: kill.with(),
                     ..Gone::default()
                 })
             }
@@ -113,6 +124,16 @@ impl<'a> Ending<'a> {
 }
 
 impl Kill<'_> {
+    fn with(&self) -> With {
+        if self.process.is_some() || self.mounted.is_some() {
+            With::PoolProcess
+        } else if self.forced.load(Ordering::SeqCst) {
+            With::FileSystems
+        } else {
+            With::Nothing
+        }
+    }
+
     /// Whether anything of the stack's mounts has to come back.
     fn is_down(&self) -> bool {
         self.forced.load(Ordering::SeqCst) || self.mounted.is_some()

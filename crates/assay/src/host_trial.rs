@@ -185,8 +185,12 @@ impl Trial<'_> {
                 if let Some(pool) = &opened[at].pool {
                     pool.zpool().sync()?;
                 }
-                self.cut(ledger, open, &mut opened[at], at, ordinal)?;
                 first = ordinal + 1;
+                if self.cut(ledger, open, &mut opened[at], at, ordinal)? == After::Full {
+                    let left = self.site.study.phases.len() - first;
+                    self.turn.progress.advance(left as u64);
+                    break;
+                }
                 continue;
             }
             let Leg::Copy(ordinal) = leg else { break };

@@ -28,6 +28,7 @@ mod laid_out;
 mod lun_power;
 mod lun_sets;
 mod modelled;
+mod moment;
 mod not_kept;
 mod pooled;
 mod pools;

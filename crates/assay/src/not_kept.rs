@@ -3,6 +3,7 @@
 //! Takes the error of bringing it up, gives what the rooms say of their own errors. Prevents: a host without memory for a port, or a directory
 //! that cannot be made, written down as a loss of data, which is the gravest thing that can be said of a stack.
 
+use crate::full;
 use databases::postgres::PostgresError;
 use databases::sqlite::SqliteError;
 use diskgroup::GroupError;
@@ -26,8 +27,9 @@ impl fmt::Display for NotKept {
 impl Error for NotKept {}
 
 /// Whether storage lost something: what is known of the first cause that tells. An error that nobody knows is the host's.
+/// So is a lack of space: what recovers writes, and a full file system or a quota refuses that without having lost anything.
 pub(crate) fn is_loss(error: &anyhow::Error) -> bool {
-    error.chain().find_map(told).unwrap_or(false)
+    !full::ran_out_of_space(error) && error.chain().find_map(told).unwrap_or(false)
 }
 
 fn told(cause: &(dyn Error + 'static)) -> Option<bool> {
@@ -73,6 +75,31 @@ fn below(error: &TargetError) -> Option<bool> {
 mod tests {
     use super::*;
     use anyhow::Context;
+    use targets::{FileId, IoFault};
+
+    /// No space left, and a quota.
+    #[test]
+    fn a_full_file_system_is_no_loss() {
+        for errno in [28, 122] {
+            let written = PagesError::Io {
+                what: "page write",
+                file: FileId(0),
+                offset: 0,
+                len: 8192,
+                fault: IoFault::Errno(errno),
+            };
+            assert!(!is_loss(&anyhow::Error::from(written).context("recover")));
+            let grown = || TargetError::Path {
+                what: "grow",
+                path: "/x".into(),
+                source: std::io::Error::from_raw_os_error(errno),
+                cure: "",
+            };
+            assert!(!is_loss(&grown().into()));
+            let layer = TargetError::Layer(Box::new(GroupError::Target(grown())));
+            assert!(!is_loss(&PagesError::Target(layer).into()));
+        }
+    }
 
     #[test]
     fn a_host_in_the_way_is_no_loss() {

@@ -11,10 +11,12 @@ use crate::ending::Ending;
 use crate::grouped::Open;
 use crate::host_trial::Trial;
 use crate::inject;
+use crate::moment::{Came, Moment};
 use crate::not_kept;
 use crate::pooled::Pooled;
 use crate::signals;
 use crate::stand::{Opened, Stand};
+use crate::trial::After;
 use anyhow::Context;
 use ledger::Ledger;
 use pages::{Files, Instance, PagesError};
@@ -43,7 +45,7 @@ impl Trial<'_> {
         opened: &mut Opened<P>,
         at: usize,
         ordinal: usize,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<After> {
         let phase: &Phase = &self.site.study.phases[ordinal];
         let plan::PhaseKind::PowerCut(cut) = &phase.kind else {
             anyhow::bail!("{} is no power cut and no kill", phase.name)
@@ -51,24 +53,37 @@ impl Trial<'_> {
         let around = self.around();
         let began = Instant::now();
         around.recorded(ledger, phase, ordinal, || {
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.turn.block.seed ^ (ordinal as u64 + 1) << 40);
             let mut sum = Sum::of(cut.end);
-            let mut before = None;
-            for nth in 0..cut.cuts {
-                signals::check(self.turn.cancel)?;
-                around.doing(phase, &format!(" · {} {} of {}", cut.end.noun(), nth + 1, cut.cuts));
-                let (done, left) = self.one_cut(open, opened, &self.stands[at], cut, before.take(), &mut rng)?;
-                sum.cuts.push(done);
-                match left {
-                    Left::Up(versions) => before = Some(versions),
-                    Left::Down => {
-                        let lost = sum.last_words();
-                        self.make_anew(open, opened, &self.stands[at]).context(lost)?;
-                    }
+            let worked = self.cuts(&mut sum, open, opened, &self.stands[at], (phase, cut, ordinal));
+            sum.ended(worked, began.elapsed())
+        })
+    }
+
+    /// All cuts or kills of a phase; what was found by then stays where one of them fails.
+    fn cuts<P: Port + Send>(
+        &self,
+        sum: &mut Sum,
+        open: &Open<'_, P>,
+        opened: &mut Opened<P>,
+        stand: &Stand,
+        (phase, cut, ordinal): (&Phase, &PowerCut, usize),
+    ) -> anyhow::Result<()> {
+        let around = self.around();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.turn.block.seed ^ (ordinal as u64 + 1) << 40);
+        let mut before = None;
+        for nth in 0..cut.cuts {
+            signals::check(self.turn.cancel)?;
+            around.doing(phase, &format!(" · {} {} of {}", cut.end.noun(), nth + 1, cut.cuts));
+            let (done, left) = self.one_cut(open, opened, stand, cut, before.take(), &mut rng)?;
+            sum.cuts.push(done);
+            match left {
+                Left::Up(versions) => before = Some(versions),
+                Left::Down => {
+                    let lost = sum.last_words();
+                    self.make_anew(open, opened, stand).context(lost)?;
                 }
             }
-            Ok(sum.done(began.elapsed()))
-        })?;
+        }
         Ok(())
     }
 
@@ -96,6 +111,7 @@ impl Trial<'_> {
                 after,
                 seed: work_seed,
                 before: before.clone(),
+                cancel: self.turn.cancel,
             };
             work.until_the_end(&mut ports, &ending)
         })?;
@@ -245,24 +261,30 @@ impl<Q: Port + Send> Acts for Option<Vec<Q>> {
             None => survey(&mut instance)?,
         };
         let mut logs: Vec<Log> = (0..work.settings.workers).map(|_| Log::default()).collect();
-        let (cut, killed) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (moment, killed) = (Moment::default(), AtomicBool::new(false));
         let stop = Arc::new(AtomicBool::new(false));
         let pacing = drive::random_pacing(&work.cut.work, None, &stop);
+        let failed = || {
+            moment.fail();
+        };
         let driven: Result<(), anyhow::Error> = std::thread::scope(|scope| {
             let timer = scope.spawn(|| {
-                std::thread::sleep(work.after);
-                cut.store(true, Ordering::SeqCst);
-                let stopped = ending.strike();
+                let due = moment.wait(work.after, work.cancel) == Came::Due;
+                let stopped = if due { ending.strike() } else { Ok(()) };
                 // Where no storage fails, the engine stops where it is.
-                killed.store(ending.is_kill(), Ordering::SeqCst);
-                // Work that needs no storage would go on.
+                killed.store(due && ending.is_kill(), Ordering::SeqCst);
+                // Work that needs no storage would go on, and so would workers beside one that failed.
                 stop.store(true, Ordering::SeqCst);
                 stopped
             });
-            let driven = drive_logged(&mut instance, work, &mut logs, &pacing, &killed);
+            let driven = drive_logged(&mut instance, work, &mut logs, &pacing, (&killed, &failed));
+            if driven.is_err() {
+                failed();
+            }
             let stopped = timer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            match driven {
-                Err(error) if !cut.load(Ordering::SeqCst) => Err(error.into()),
+            match (moment.came(), driven) {
+                (Some(Came::Failed), Err(error)) => Err(error.into()),
+                (Some(Came::Interrupted), _) => signals::check(work.cancel),
                 _ => stopped,
             }
         });
@@ -276,13 +298,13 @@ fn drive_logged<Q: Port + Send>(
     work: &Work<'_>,
     logs: &mut [Log],
     pacing: &workloads::Pacing,
-    killed: &AtomicBool,
+    (killed, failed): (&AtomicBool, &(dyn Fn() + Sync)),
 ) -> Result<(), PagesError> {
     let operations = instance.random(&drive::random_work(&work.cut.work), work.seed)?;
     let mut logged: Vec<Logged<'_, '_, Q>> = operations
         .into_iter()
         .zip(logs)
-        .map(|(operation, log)| Logged::new(operation, log, killed))
+        .map(|(operation, log)| Logged::new(operation, log, killed, failed))
         .collect();
     drive::drive_all(&mut logged, pacing, work.seed).map(drop)
 }
@@ -295,6 +317,8 @@ struct Work<'a> {
     after: Duration,
     seed: u64,
     before: Option<Vec<u64>>,
+    /// What a signal sets.
+    cancel: &'a AtomicBool,
 }
 
 impl Work<'_> {

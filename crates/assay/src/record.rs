@@ -1,6 +1,7 @@
 //! From what a phase did to rows of the result file.
 
 use crate::drive::Driven;
+use crate::not_kept::NotKept;
 use crate::surroundings::Seen;
 use ledger::{BulkLoadRow, HistogramRow, Measure, OrderEntry, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
 use pages::{Counters, PagesError};
@@ -52,10 +53,11 @@ pub(crate) fn finished(
     Ok(record)
 }
 
-/// The record of a phase that ended in an error; a page that came back wrong is counted.
+/// The record of a phase that ended in an error; a page that came back wrong is counted, and what a database in SQL finds wrong of its own.
 pub(crate) fn failed(run: PhaseRun, error: &anyhow::Error) -> PhaseRecord {
-    let lost =
-        |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(PagesError::DataLoss { .. }));
+    let lost = |cause: &(dyn std::error::Error + 'static)| {
+        cause.is::<NotKept>() || matches!(cause.downcast_ref(), Some(PagesError::DataLoss { .. }))
+    };
     let mut record = PhaseRecord::new(run);
     if error.chain().any(lost) {
         record.measures.push((Measure::EnginePagesBad, 1.0));
@@ -172,6 +174,8 @@ mod tests {
         };
         let lost = Err::<(), _>(wrong).context("drain").expect_err("it was one");
         assert_eq!(bad(lost), [(Measure::EnginePagesBad, 1.0)]);
+        let of_sql = anyhow::Error::from(NotKept("malformed".into())).context("SQLite stopped");
+        assert_eq!(bad(of_sql), [(Measure::EnginePagesBad, 1.0)]);
         assert!(bad(anyhow::anyhow!("a device went away")).is_empty());
         let fine = engine(&Counters::default());
         assert!(fine.contains(&(Measure::EnginePagesBad, 0.0)), "and none is said too");

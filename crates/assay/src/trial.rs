@@ -112,19 +112,16 @@ impl Around<'_> {
         began: u64,
         done: anyhow::Result<Done>,
     ) -> anyhow::Result<After> {
-        let head = |elapsed_ns, drain_ns, status| PhaseRun {
-            trial: self.trial,
-            ordinal: ordinal as u32,
-            name: phase.name.clone(),
-            kind: kind(phase),
-            ranked: phase.ranked,
-            began_unix_ns: began,
-            elapsed_ns,
-            drain_ns,
-            status,
-        };
+        let head = |elapsed_ns, drain_ns, status| self.head((phase, ordinal, began), (elapsed_ns, drain_ns), status);
         let mut after = After::Next;
         match done {
+            Ok(mut done) if done.failed.is_some() => {
+                signals::check(self.turn.cancel)?;
+                let error = done.failed.take().context("an error")?;
+                let run = head(done.elapsed_ns, 0, PhaseStatus::Failed(format!("{error:#}")));
+                self.found(ledger, run, done, &error)?;
+                return Err(error.context(format!("stack `{}`, phase `{}`", self.stack, phase.name)));
+            }
             Ok(done) if done.full.is_some() => {
                 let run = head(
                     done.elapsed_ns,
@@ -135,14 +132,7 @@ impl Around<'_> {
                 after = After::Full;
             }
             Ok(done) => {
-                if let Some(why) = &done.seen.invalid {
-                    let (block, stack) = (self.turn.block.number + 1, self.stack);
-                    let said = format!(
-                        "block {block}: {stack}, {}: INVALID, the run goes on: {why}",
-                        phase.name
-                    );
-                    self.turn.progress.line(&said);
-                }
+                self.tell_invalid(phase, done.seen.invalid.as_deref());
                 let status = done
                     .seen
                     .invalid
@@ -176,6 +166,45 @@ impl Around<'_> {
         signals::check(self.turn.cancel)?;
         self.turn.progress.advance(1);
         Ok(after)
+    }
+
+    fn head(
+        &self,
+        (phase, ordinal, began_unix_ns): (&Phase, usize, u64),
+        (elapsed_ns, drain_ns): (u64, u64),
+        status: PhaseStatus,
+    ) -> PhaseRun {
+        PhaseRun {
+            trial: self.trial,
+            ordinal: ordinal as u32,
+            name: phase.name.clone(),
+            kind: kind(phase),
+            ranked: phase.ranked,
+            began_unix_ns,
+            elapsed_ns,
+            drain_ns,
+            status,
+        }
+    }
+
+    fn tell_invalid(&self, phase: &Phase, why: Option<&str>) {
+        let Some(why) = why else { return };
+        let (block, stack) = (self.turn.block.number + 1, self.stack);
+        let said = format!(
+            "block {block}: {stack}, {}: INVALID, the run goes on: {why}",
+            phase.name
+        );
+        self.turn.progress.line(&said);
+    }
+
+    /// Records a phase that failed, with what it had found by then.
+    fn found(&self, ledger: &mut Ledger, run: PhaseRun, done: Done, error: &anyhow::Error) -> anyhow::Result<()> {
+        let mut measures = self.fixed.clone();
+        measures.extend(done.measures);
+        measures.extend(record::failed(run.clone(), error).measures);
+        let record = record::finished(run, None, None, &measures, done.seen, (None, Vec::new()))?;
+        ledger.record_phase(&record)?;
+        Ok(())
     }
 
     /// Records a phase that ended for want of space: a result of the stack, with what was seen by then.
@@ -224,6 +253,8 @@ pub(crate) struct Done {
     pub(crate) seen: Seen,
     /// It ended because the stack had no space left: the result in words.
     pub(crate) full: Option<String>,
+    /// It failed after it had found what must not be lost with the error.
+    pub(crate) failed: Option<anyhow::Error>,
     /// Of a database in SQL.
     pub(crate) order_entry: Option<ledger::OrderEntry>,
     /// Of a database in SQL.
@@ -241,6 +272,7 @@ impl Done {
             measures: Vec::new(),
             seen: Seen::default(),
             full: Some(why),
+            failed: None,
             order_entry: None,
             bulk_loads: Vec::new(),
         }
@@ -350,6 +382,7 @@ pub(crate) fn done<P: Port>(
         measures,
         seen: piece.seen,
         full: piece.full,
+        failed: None,
         order_entry: None,
         bulk_loads: Vec::new(),
     }

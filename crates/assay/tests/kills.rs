@@ -5,7 +5,7 @@
 
 mod rig;
 
-use ledger::{Ledger, Measure, PhaseKind, Severity};
+use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
 use rig::Rig;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -176,6 +176,30 @@ fn what_was_never_flushed_is_lost_where_a_file_system_is_forced_down_and_nowhere
     std::fs::write(place.join("more"), "x").expect("still written to");
 }
 
+/// An I/O of the work fails: by its number after the load and after the survey of the 768 pages, and long before the engine is killed.
+#[test]
+fn work_that_fails_before_the_kill_fails_the_phase_and_is_no_kill() {
+    let Some(rig) = Rig::new(&["mkfs.ext4"]) else {
+        return;
+    };
+    let before = rig.belongings(&[]);
+    let stacks = stack("ext4", "ext4", "data = \"data\"\ninject = { error_at = 7000 }");
+    let text = study(&rig.work(), &stacks, PAGES, WORK, 1).replace("\"400ms\"", "\"10m\"");
+    let text = text.replace("\"200ms\"", "\"10m\"");
+    let (study, result) = (rig.study("kills", &text), rig.result("kills"));
+    rig.run(&study, &result, &[]).expect(3, &["nput/output error"]);
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+    let ledger = Ledger::open(&result).expect("a result");
+    let phases = ledger.phases().expect("phases");
+    let failed = |status: &PhaseStatus| matches!(status, PhaseStatus::Failed(why) if why.contains("nput/output error"));
+    assert!(phases.len() == 1 && failed(&phases[0].run.status), "{phases:?}");
+    let measures = ledger.measures().expect("measures");
+    assert!(
+        measures.iter().all(|row| row.row.0 != Measure::CutsMade),
+        "{measures:?}"
+    );
+}
+
 /// SQLite, or PostgreSQL, that flushes, and one that does not.
 fn in_sql(engine: &str, lazy: &str) {
     let Some(mut rig) = Rig::new(&["mkfs.ext4"]) else {
@@ -231,6 +255,9 @@ fn a_pool_is_imported_after_its_process_was_killed() {
         "{:#?}",
         found.losses()
     );
+    let said = &found.said;
+    assert!(said.contains("the process of its pool ended too"), "{said}");
+    assert!(!said.contains("file system forced down"), "{said}");
 }
 
 #[test]

@@ -208,8 +208,8 @@ where
 fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
-    let killed = AtomicBool::new(false);
-    let mut logged = Logged::new(operation, log, &killed);
+    let (killed, unheard) = (AtomicBool::new(false), || ());
+    let mut logged = Logged::new(operation, log, &killed, &unheard);
     let sessions = logged.sessions();
     let failed = drive_for(&mut logged, sessions, time, ACTS_MIN, ended).is_err();
     if !failed {

@@ -135,6 +135,7 @@ measures! {
     CutsMade, "cuts.made", "cuts", "power cuts of the phase; of a phase of kind kill its kills, here and below";
     CutsUnflushed, "cuts.unflushed", "cuts", "cuts among them that found unflushed writes";
     CutsForcedDown, "cuts.forced_down", "cuts", "kills that took what the stack held unwritten in memory with them: file systems were forced down, or the process of a pool ended";
+    CutsPoolEnded, "cuts.pool_ended", "cuts", "kills among them with which the process of a pool ended; no file system was forced down";
     CutsLosing, "cuts.losing", "cuts", "cuts after which something acknowledged was missing, half there or older than before";
     CutsNotUp, "cuts.not_up", "cuts", "cuts after which the stack or the database could not be brought up";
     CutsAcknowledged, "cuts.acknowledged", "transactions", "transactions acknowledged before the cuts, each looked up after its cut";

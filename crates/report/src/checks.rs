@@ -124,11 +124,13 @@ pub(crate) fn checks(book: &Book, analysis: &Analysis) -> Vec<Check> {
                 between: crate::foreign_checks::Between::of(book, &cell.stack),
                 runs,
             };
-            found.extend(crate::cuts::check(&cell.stack, &report.name, head.kind, &at.runs));
             found.extend(at.all(book.study.margin));
         }
         found.extend(crate::memory_checks::alike(book, report));
         for stack in &book.stacks {
+            // Of runs that failed too, and where no other has made a cell: what was lost before is lost.
+            let seen: Vec<&Seen> = book.seen(&stack.name, &report.name).map(|(_, run)| run).collect();
+            found.extend(crate::cuts::check(&stack.name, &report.name, head.kind, &seen));
             found.extend(bad_pages(book, &stack.name, &report.name));
             found.extend(invalid_runs(book, &stack.name, &report.name));
         }

@@ -8,19 +8,28 @@ use crate::history::{Book, Seen};
 use crate::layouts::whole;
 use ledger::{Measure, PhaseKind, Stack};
 
-/// What must stand beside every kill that is told.
+/// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which [`kill_words`] says.
 pub const KILL_IS_WEAKER: &str = "weaker than a power cut: what devices hold in their caches stays";
 
-/// How often the engine was killed and what went with it, in words; `forced` kills of all took what lay unwritten in memory too.
-pub fn kill_words(kills: f64, forced: f64) -> String {
+/// The same of kills that took the engine alone.
+const ENGINE_ONLY_IS_WEAKER: &str = "weaker still: what the page cache and devices hold stays";
+
+/// How often the engine was killed and what went with it, in words; `forced` kills of all took what lay unwritten in memory too, and in `pools` of
+/// them that was in the process of a pool.
+pub fn kill_words(kills: f64, forced: f64, pools: f64) -> String {
     let times = match kills {
         1.0 => "once".to_string(),
         kills => format!("{} times", whole(kills)),
     };
+    let with = if pools > 0.0 {
+        "the process of its pool ended too"
+    } else {
+        "file system forced down"
+    };
     let how = match forced {
         0.0 => "the engine only: what the page cache holds stays".to_string(),
-        forced if forced == kills => "file system forced down".to_string(),
-        forced => format!("file system forced down in {} of them", whole(forced)),
+        forced if forced == kills => with.to_string(),
+        forced => format!("{with} in {} of them", whole(forced)),
     };
     format!("killed {times} ({how})")
 }
@@ -55,7 +64,7 @@ pub(crate) fn check(stack: &str, phase: &str, kind: PhaseKind, runs: &[&Seen]) -
         ),
         (false, true) => format!(
             "{}: kept all {} acknowledged transactions; {KILL_IS_WEAKER}",
-            kill_words(cuts, sum(Measure::CutsForcedDown)),
+            kill_words(cuts, sum(Measure::CutsForcedDown), sum(Measure::CutsPoolEnded)),
             whole(acknowledged)
         ),
     };
@@ -81,45 +90,58 @@ pub(crate) fn check(stack: &str, phase: &str, kind: PhaseKind, runs: &[&Seen]) -
 /// How well it was looked whether a stack keeps what it acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Looked {
-    /// Cut while something acknowledged could be lost; something was, or nothing.
-    Cut { lost: bool },
+    /// Something was lost, in a cut or in a kill.
+    Lost,
+    /// Cut while something acknowledged could be lost, and nothing was.
+    Cut,
     /// Cut, but nothing lay unflushed.
     NothingAtRisk,
     /// Cut or killed before anything was acknowledged.
     NothingAcknowledged,
-    /// Killed only.
-    Killed { lost: bool },
+    /// Killed only; `forced`: each time with what lay unwritten in memory.
+    Killed { forced: bool },
     /// Neither, or it failed before.
     Not,
 }
 
 impl Looked {
     fn of(book: &Book, stack: &Stack) -> Looked {
-        let sum = |kind: PhaseKind, measure: Measure| {
-            let phases = book.phases.iter().filter(|phase| phase.kind == kind);
-            let runs = phases.flat_map(|phase| book.seen(&stack.name, &phase.name));
-            runs.filter_map(|(_, run)| run.get(measure)).sum::<f64>()
+        let runs = move |kind: PhaseKind| {
+            let phases = book.phases.iter().filter(move |phase| phase.kind == kind);
+            phases.flat_map(move |phase| book.seen(&stack.name, &phase.name))
         };
+        let sum = |kind, measure| runs(kind).filter_map(|(_, run)| run.get(measure)).sum::<f64>();
         let some = |kind, measure| sum(kind, measure) > 0.0;
         let (cut, kill) = (PhaseKind::PowerCut, PhaseKind::Kill);
-        let lost = |kind| some(kind, Measure::CutsLosing);
         let acknowledged = |kind| some(kind, Measure::CutsAcknowledged);
+        // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the unflushed writes.
+        let has = |run: &Seen, measure| run.get(measure).is_some_and(|count| count > 0.0);
+        let at_risk = |run: &Seen| has(run, Measure::CutsAcknowledged) && has(run, Measure::CutsUnflushed);
+        if some(cut, Measure::CutsLosing) || some(kill, Measure::CutsLosing) {
+            return Looked::Lost;
+        }
         match (some(cut, Measure::CutsMade), some(kill, Measure::CutsMade)) {
-            (true, _) if acknowledged(cut) && some(cut, Measure::CutsUnflushed) => Looked::Cut { lost: lost(cut) },
+            (true, _) if runs(cut).any(|(_, run)| at_risk(run)) => Looked::Cut,
             (true, _) if acknowledged(cut) => Looked::NothingAtRisk,
-            (_, true) if acknowledged(kill) => Looked::Killed { lost: lost(kill) },
+            (_, true) if acknowledged(kill) => Looked::Killed {
+                forced: sum(kill, Measure::CutsForcedDown) >= sum(kill, Measure::CutsMade),
+            },
             (false, false) => Looked::Not,
             _ => Looked::NothingAcknowledged,
         }
     }
 
-    /// What it says of these stacks.
-    fn words(self, stacks: &str) -> String {
+    /// What it says of these stacks, where `killed` are the phases that kill.
+    fn words(self, stacks: &str, killed: &str) -> String {
         match self {
-            Looked::Cut { lost: false } | Looked::Killed { lost: false } => String::new(),
-            Looked::Cut { lost: true } | Looked::Killed { lost: true } => format!("lost on {stacks}"),
+            Looked::Cut => String::new(),
+            Looked::Lost => format!("lost on {stacks}"),
             Looked::NothingAtRisk => format!("nothing was at risk on {stacks}: no cut found a write unflushed"),
             Looked::NothingAcknowledged => format!("nothing was acknowledged on {stacks}"),
+            Looked::Killed { forced: true } => format!("only killed in {killed}: {stacks}; {KILL_IS_WEAKER}"),
+            Looked::Killed { forced: false } => {
+                format!("only the engine killed in {killed}: {stacks}; {ENGINE_ONLY_IS_WEAKER}")
+            }
             Looked::Not => format!("not on {stacks}"),
         }
     }
@@ -143,25 +165,14 @@ pub(crate) fn looked_at(book: &Book, stacks: &[&Stack]) -> (Status, String) {
         .map(|stack| (Looked::of(book, stack), stack.name.as_str()))
         .collect();
     found.sort_by_key(|(looked, _)| *looked);
-    let all_cut = !found.is_empty() && found.iter().all(|(looked, _)| *looked == Looked::Cut { lost: false });
+    let all_cut = !found.is_empty() && found.iter().all(|(looked, _)| *looked == Looked::Cut);
     let mut said = Vec::new();
     if !cut.is_empty() {
         said.push(format!("looked at in {cut}"));
     }
-    let only_killed: Vec<&str> = found
-        .iter()
-        .filter(|(looked, _)| matches!(looked, Looked::Killed { .. }))
-        .map(|(_, name)| *name)
-        .collect();
-    if !only_killed.is_empty() {
-        said.push(format!(
-            "only killed in {killed}: {}; {KILL_IS_WEAKER}",
-            only_killed.join(", ")
-        ));
-    }
     for same in found.chunk_by(|(one, _), (other, _)| one == other) {
         let names: Vec<&str> = same.iter().map(|(_, name)| *name).collect();
-        let words = same[0].0.words(&names.join(", "));
+        let words = same[0].0.words(&names.join(", "), &killed);
         said.extend((!words.is_empty()).then_some(words));
     }
     let status = if all_cut { Status::Valid } else { Status::Note };

@@ -112,10 +112,20 @@ fn holds_pool(path: &Path, name: &str) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Waits until nobody has the device for himself any more, as whoever has mounted it does; `BUSY` where somebody keeps it. Opened for reading: what
+/// was opened for writing is looked at by udev when it is closed.
+pub(crate) fn wait_until_free(path: &Path) -> io::Result<()> {
+    taken(path, OFlags::RDONLY, PATIENCE).map(drop)
+}
+
 fn exclusive(path: &Path, patience: Duration) -> io::Result<File> {
+    taken(path, OFlags::RDWR, patience)
+}
+
+fn taken(path: &Path, access: OFlags, patience: Duration) -> io::Result<File> {
     let start = Instant::now();
     loop {
-        match rustix::fs::open(path, OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
+        match rustix::fs::open(path, access | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => return Ok(File::from(file)),
             Err(Errno::BUSY) if start.elapsed() < patience => std::thread::sleep(Duration::from_millis(20)),
             Err(e) => return Err(e.into()),

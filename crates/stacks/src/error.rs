@@ -135,6 +135,8 @@ mod tests {
             assert!(!mount(errno), "{errno}");
         }
         assert!(!StackError::path("make links in", Path::new("/x"), Errno::IO, "").is_of_storage());
+        // Another mount namespace holds what was unmounted here.
+        assert!(!StackError::path("wait until nobody has", Path::new("/dev/x"), Errno::BUSY, "").is_of_storage());
         let tool = |command: &str, status: &str| {
             let (command, status) = (command.to_owned(), status.to_owned());
             let (said, cure) = (String::new(), String::new());

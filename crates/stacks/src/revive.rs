@@ -25,7 +25,7 @@ pub(crate) struct Made {
 /// Unmounts what stands on devices without power, or was forced down. It fails to write whatever it had not written, and must not wait for it.
 ///
 /// # Errors
-/// A mount that stays: something still has a file open on it.
+/// A mount that stays: something still has a file open on it. A file system that another mount namespace holds.
 pub fn power_off(built: &Built) -> Result<(), StackError> {
     if let Some(pool) = &built.pool {
         pool.power_off()?;
@@ -34,6 +34,11 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
         let cure = "end what uses it, and run `assay clean`";
         mounts::unmount_forgiving(&made.place, &[Errno::IO])
             .map_err(|e| StackError::path("unmount after the cut", &made.place, e, cure))?;
+        // Mounted again, it would be the dead file system that comes back, and not what the devices hold.
+        for path in made.devices.iter().filter(|path| device::is_block(path)) {
+            let cure = "another mount namespace holds its file system: find it in /proc/*/mountinfo, end what runs there, and run `assay clean`";
+            device::wait_until_free(path).map_err(|e| StackError::path("wait until nobody has", path, e, cure))?;
+        }
     }
     Ok(())
 }
@@ -72,8 +77,18 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
         recipe.make(journal.lock())?;
     }
     if matches!(built.redo, Place::Grouped(_)) || built.pool.is_some() {
-        let devices = built.devices.iter().filter(|path| device::is_block(path));
-        devices.into_iter().try_for_each(|path| clear(path))?;
+        let devices = built.devices.iter().enumerate();
+        for (nth, path) in devices.filter(|(_, path)| device::is_block(path)) {
+            if built.pool.is_some() {
+                // Its labels, and the partitions that the module's tools make of a whole disk, which the kernel would keep in its list.
+                let own = built.redo_group.filter(|_| nth >= built.data_devices);
+                let uuid = own.map_or(built.uuid, |(uuid, _)| uuid);
+                let cure = "it must be free: export the pool on it";
+                device::release(path, "zfs", &uuid, marker, journal.run_id())
+                    .map_err(|e| StackError::path("wipe the pool on", path, e, cure))?;
+            }
+            clear(path)?;
+        }
     }
     match &built.pool {
         Some(pool) => pool.make_anew(journal),

@@ -18,7 +18,7 @@ pub enum IoFault {
     },
 }
 
-/// What a call that failed with one of these says of the host's limits or of its caller, not of what is stored.
+/// What a call that failed with one of these says of the host's limits, of a lack of space or of its caller, not of what is stored.
 const OF_THE_HOST: &[i32] = &[
     libc::ENOMEM,
     libc::EAGAIN,
@@ -32,6 +32,8 @@ const OF_THE_HOST: &[i32] = &[
     libc::EBADF,
     libc::ENOSYS,
     libc::EOPNOTSUPP,
+    libc::ENOSPC,
+    libc::EDQUOT,
 ];
 
 impl IoFault {
@@ -117,7 +119,8 @@ mod tests {
     fn what_storage_could_not_give_is_told_from_what_the_host_could_not() {
         assert!(IoFault::Errno(libc::EIO).is_of_storage());
         assert!(IoFault::Short { got: 0, wanted: 8192 }.is_of_storage());
-        assert!(!IoFault::Errno(libc::ENOMEM).is_of_storage());
+        let of_the_host = [libc::ENOMEM, libc::ENOSPC, libc::EDQUOT];
+        assert!(of_the_host.iter().all(|errno| !IoFault::Errno(*errno).is_of_storage()));
         let path = |errno| {
             let source = std::io::Error::from_raw_os_error(errno);
             let (what, path, cure) = ("open", PathBuf::new(), "");

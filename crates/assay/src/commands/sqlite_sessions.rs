@@ -4,6 +4,7 @@
 //! output, written when SQLite has said so and not before. Prevents: a run that dies with the storage that it takes away.
 
 use crate::exit::Failure;
+use crate::full;
 use crate::grouped;
 use crate::not_kept;
 use crate::sql::kept::{self, TABLES};
@@ -29,7 +30,8 @@ pub(crate) fn serve() -> Result<(), Failure> {
         ))
     })?;
     obey(&order).map_err(|error| {
-        let _ = say(&json!({ "error": format!("{error:#}"), "loss": not_kept::is_loss(&error) }));
+        let (loss, full) = (not_kept::is_loss(&error), full::ran_out_of_space(&error));
+        let _ = say(&json!({ "error": format!("{error:#}"), "loss": loss, "full": full }));
         Failure::Run(error)
     })
 }

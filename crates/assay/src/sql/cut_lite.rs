@@ -7,19 +7,23 @@ use super::Trial;
 use super::cuts::{self, Cuttable, Stop};
 use super::kept::Kept;
 use crate::grouped;
+use crate::moment::{Came, Moment, SLICE};
 use crate::not_kept::NotKept;
+use crate::signals;
 use anyhow::{Context, anyhow, ensure};
 use databases::sqlite::Role;
 use diskgroup::{FileSpec, Stripe};
 use plan::{Access, Journal, Sqlite, Synchronous};
+use rustix::io::Errno;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const NAME: &str = "kept";
 
@@ -81,6 +85,13 @@ impl<'a> CutLite<'a> {
         Ok(BufReader::new(from.context("its answers")?))
     }
 
+    /// Ends the process, if it has not ended by itself; how it did.
+    fn end(&mut self) -> Option<ExitStatus> {
+        let mut child = self.child.take()?;
+        let _ = child.kill();
+        child.wait().ok()
+    }
+
     /// The same to its end; gives its lines.
     fn ask(&mut self, act: &str) -> anyhow::Result<Vec<Value>> {
         let from = self.start(act, &[])?;
@@ -89,20 +100,41 @@ impl<'a> CutLite<'a> {
             .map(|line| Ok(serde_json::from_str(&line?)?))
             .collect::<anyhow::Result<_>>()?;
         let ended = self.child.take().context("a process")?.wait()?;
-        let failed = lines
-            .iter()
-            .find_map(|line| Some((line["error"].as_str()?, &line["loss"])));
-        match failed {
-            Some((error, Value::Bool(true))) => return Err(NotKept(error.to_string()).into()),
-            Some((error, _)) => return Err(anyhow!("{error}")),
-            None => {}
-        }
-        // A mapped file that is shorter than it was.
-        if ended.signal() == Some(Signal::BUS.as_raw()) {
-            return Err(NotKept(format!("the process that works with SQLite ended: {ended}")).into());
-        }
-        ensure!(ended.success(), "the process that works with SQLite ended: {ended}");
+        let error = lines.iter().find_map(said);
+        error.map_or_else(|| ended_well(ended), Err)?;
         Ok(lines)
+    }
+}
+
+/// The error that a line of that process tells of, as grave as it was there.
+fn said(line: &Value) -> Option<anyhow::Error> {
+    let error = line["error"].as_str()?;
+    let is = |what: &str| line[what] == Value::Bool(true);
+    Some(match (is("loss"), is("full")) {
+        (true, _) => NotKept(error.to_string()).into(),
+        (_, true) => anyhow::Error::from(Errno::NOSPC).context(error.to_string()),
+        _ => anyhow!("{error}"),
+    })
+}
+
+fn ended_well(ended: ExitStatus) -> anyhow::Result<()> {
+    // A mapped file that is shorter than it was.
+    if ended.signal() == Some(Signal::BUS.as_raw()) {
+        return Err(NotKept(format!("the process that works with SQLite ended: {ended}")).into());
+    }
+    ensure!(ended.success(), "the process that works with SQLite ended: {ended}");
+    Ok(())
+}
+
+/// Waits for the first word: the process has first to begin and to open the database, and a moment before that cuts nothing. Where it ends without
+/// one, the channel does too.
+fn begun(first_word: &Receiver<()>, moment: &Moment, cancel: &AtomicBool) {
+    let began = Instant::now();
+    while began.elapsed() < FIRST_WORD && moment.came().is_none() && !signals::is_set(cancel) {
+        match first_word.recv_timeout(SLICE) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        }
     }
 }
 
@@ -143,15 +175,16 @@ impl Cuttable for CutLite<'_> {
     fn work(&mut self, first: &[u64], after: Duration, stop: &Stop<'_>) -> anyhow::Result<Vec<u64>> {
         let from = self.start("work", first)?;
         let last = Mutex::new(first.iter().map(|number| number - 1).collect::<Vec<u64>>());
-        let (cut, error) = (AtomicBool::new(false), Mutex::new(None));
+        let (moment, error) = (Moment::default(), Mutex::new(None));
+        let cancel: &AtomicBool = self.trial.turn.cancel;
         let (told, first_word) = std::sync::mpsc::channel();
-        std::thread::scope(|scope| {
-            let (last, cut, error) = (&last, &cut, &error);
+        let (stopped, ended) = std::thread::scope(|scope| {
+            let (last, moment, error) = (&last, &moment, &error);
             let reader = scope.spawn(move || {
                 for line in from.lines().map_while(Result::ok) {
                     // What comes after the cut was said by a machine without power.
-                    if cut.load(Ordering::SeqCst) {
-                        break;
+                    if moment.came().is_some() {
+                        return;
                     }
                     let _ = told.send(());
                     let mut words = line.split(' ').map(str::parse::<u64>);
@@ -161,21 +194,34 @@ impl Cuttable for CutLite<'_> {
                         _ => *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(line),
                     }
                 }
+                // It ended; by itself, if nobody had ended it yet.
+                moment.fail();
             });
-            // The process has first to begin and to open the database: a moment before its first word cuts nothing. Where it ends
-            // without one, the channel does too.
-            let _ = first_word.recv_timeout(FIRST_WORD);
-            std::thread::sleep(after);
-            cut.store(true, Ordering::SeqCst);
-            let stopped = stop();
-            self.fall();
+            begun(&first_word, moment, cancel);
+            let stopped = match moment.wait(after, cancel) {
+                Came::Due => stop(),
+                Came::Failed => Ok(()),
+                Came::Interrupted => signals::check(cancel),
+            };
+            let ended = self.end();
             let _ = reader.join();
-            stopped
-        })?;
-        match error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(anyhow!("SQLite stopped before it was stopped: {error}")),
-            None => Ok(last.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            (stopped, ended)
+        });
+        stopped?;
+        if moment.came() == Some(Came::Due) {
+            return Ok(last.into_inner().unwrap_or_else(PoisonError::into_inner));
         }
+        let line = error.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let told = line.map(|line: String| {
+            let parsed: Option<Value> = serde_json::from_str(&line).ok();
+            parsed.as_ref().and_then(said).unwrap_or_else(|| anyhow!("{line}"))
+        });
+        let silent = || match ended.map(ended_well) {
+            Some(Err(error)) => error,
+            _ => anyhow!("it said nothing"),
+        };
+        let when = "SQLite stopped before it was stopped";
+        Err(told.unwrap_or_else(silent).context(when))
     }
 
     fn rise(&mut self) -> anyhow::Result<()> {
@@ -201,10 +247,7 @@ impl Cuttable for CutLite<'_> {
     }
 
     fn fall(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.end();
     }
 
     fn make_anew(&mut self) -> anyhow::Result<()> {
@@ -232,5 +275,29 @@ impl Cuttable for CutLite<'_> {
 impl Drop for CutLite<'_> {
     fn drop(&mut self) {
         self.fall();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{full, not_kept};
+
+    #[test]
+    fn an_error_of_the_process_is_as_grave_here_as_it_was_there() {
+        let error = |line: Value| said(&line).expect("an error");
+        let lost = error(json!({ "error": "database disk image is malformed", "loss": true, "full": false }));
+        assert!(
+            not_kept::is_loss(&lost) && lost.to_string().contains("malformed"),
+            "{lost:#}"
+        );
+        let full = error(json!({ "error": "database or disk is full", "loss": false, "full": true }));
+        assert!(full::ran_out_of_space(&full) && !not_kept::is_loss(&full), "{full:#}");
+        let other = error(json!({ "error": "no memory", "loss": false }));
+        assert!(
+            !not_kept::is_loss(&other) && !full::ran_out_of_space(&other),
+            "{other:#}"
+        );
+        assert!(said(&json!([0, 1, 2, "a row"])).is_none());
     }
 }

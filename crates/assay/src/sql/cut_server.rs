@@ -7,7 +7,9 @@ use super::cuts::{self, Cuttable, Stop};
 use super::kept::{self, Kept, TABLES};
 use super::server::{choose, private_dir, settings};
 use crate::host_site::HostSite;
+use crate::moment::{Came, Moment};
 use crate::not_kept::NotKept;
+use crate::signals;
 use anyhow::Context;
 use databases::postgres::{
     Address, Cluster, Connection, Install, PostgresError, RunAs, Server, Settings, recorded_settings,
@@ -15,7 +17,8 @@ use databases::postgres::{
 use plan::{Access, Postgres};
 use stacks::Undo;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The server, and what it is made from.
@@ -30,6 +33,8 @@ pub(super) struct CutServer {
     private: PathBuf,
     sessions: u32,
     direct: bool,
+    /// What a signal sets.
+    cancel: Arc<AtomicBool>,
 }
 
 impl CutServer {
@@ -56,6 +61,7 @@ impl CutServer {
             private: private_dir(trial),
             sessions: cuts::sessions(trial),
             direct: stack.access == Access::Direct,
+            cancel: Arc::clone(trial.turn.cancel),
             install,
         };
         site.journal.before(Undo::RemoveDir {
@@ -112,16 +118,19 @@ impl Cuttable for CutServer {
         let address = self.address()?;
         let open = |nth: usize| Connection::open(&address, &[]).map(|one| (nth as u32, one));
         let connections = (0..first.len()).map(open).collect::<Result<Vec<_>, _>>()?;
-        let cut = &AtomicBool::new(false);
+        let (moment, cancel) = (&Moment::default(), Arc::clone(&self.cancel));
         let (stopped, ended) = std::thread::scope(|scope| {
             let sessions: Vec<_> = connections
                 .into_iter()
                 .zip(first)
-                .map(|((nth, connection), first)| scope.spawn(move || session(connection, nth, *first, cut)))
+                .map(|((nth, connection), first)| scope.spawn(move || session(connection, nth, *first, moment)))
                 .collect();
-            std::thread::sleep(after);
-            cut.store(true, Ordering::SeqCst);
-            let stopped = stop();
+            let stopped = match moment.wait(after, &cancel) {
+                Came::Due => stop(),
+                // The sessions tell why.
+                Came::Failed => Ok(()),
+                Came::Interrupted => signals::check(&cancel),
+            };
             // Sessions wait for the server, which waits for its storage.
             self.fall();
             let ended: Vec<_> = sessions
@@ -186,16 +195,16 @@ impl Cuttable for CutServer {
 }
 
 /// One transaction after the other until the power fails: the number of the last that was acknowledged before.
-fn session(mut connection: Connection, nth: u32, first: u64, cut: &AtomicBool) -> Result<u64, PostgresError> {
+fn session(mut connection: Connection, nth: u32, first: u64, moment: &Moment) -> Result<u64, PostgresError> {
     let mut number = first;
     loop {
         let [a, b] = TABLES.map(|table| kept::insert(table, nth, number));
         let done = connection.run(&format!("BEGIN; {a}; {b}; COMMIT"));
         // What comes after the cut was said by a machine without power.
-        if cut.load(Ordering::SeqCst) {
-            return Ok(number - 1);
+        match done {
+            Err(error) if moment.fail() => return Err(error),
+            Ok(_) if moment.came().is_none() => number += 1,
+            _ => return Ok(number - 1),
         }
-        done?;
-        number += 1;
     }
 }

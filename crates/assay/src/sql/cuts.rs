@@ -11,7 +11,7 @@ use crate::cut_sums::{Cut, Sum};
 use crate::ending::Ending;
 use crate::host::Devices;
 use crate::host_site::HostSite;
-use crate::trial::Around;
+use crate::trial::{After, Around};
 use crate::{not_kept, result_file, signals};
 use anyhow::Context;
 use ledger::Ledger;
@@ -70,8 +70,14 @@ pub(super) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
         Engine::Postgres(settings) => Box::new(cut_server::CutServer::make(site, settings, trial)?),
         Engine::Pages => anyhow::bail!("the page engine takes no SQL"),
     };
-    phases(site, ledger, trial, database.as_mut())?;
-    database.close()
+    match phases(site, ledger, trial, database.as_mut())? {
+        After::Next => database.close(),
+        // What has no space left can't end in good order: that it is full is the result.
+        After::Full => {
+            database.fall();
+            Ok(())
+        }
+    }
 }
 
 fn phases(
@@ -79,7 +85,7 @@ fn phases(
     ledger: &mut Ledger,
     trial: &Trial<'_>,
     database: &mut dyn Cuttable,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<After> {
     let stand = trial.stand;
     ledger.database_of(trial.id, &database.describe()?)?;
     if trial.first {
@@ -108,25 +114,31 @@ fn phases(
             )
         };
         let began = Instant::now();
-        around.recorded(ledger, phase, ordinal, || {
-            let sum = all(site, trial, &around, (phase, cut, ordinal), database)?;
-            Ok(sum.done(began.elapsed()))
+        let after = around.recorded(ledger, phase, ordinal, || {
+            let mut sum = Sum::of(cut.end);
+            let worked = all(&mut sum, site, trial, &around, (phase, cut, ordinal), database);
+            sum.ended(worked, began.elapsed())
         })?;
+        if after == After::Full {
+            let left = trial.study.phases.len() - ordinal - 1;
+            trial.turn.progress.advance(left as u64);
+            return Ok(After::Full);
+        }
     }
-    Ok(())
+    Ok(After::Next)
 }
 
-/// All cuts or kills of a phase.
+/// All cuts or kills of a phase; what was found by then stays where one of them fails.
 fn all(
+    sum: &mut Sum,
     site: &HostSite<'_>,
     trial: &Trial<'_>,
     around: &Around<'_>,
     (phase, cut, ordinal): (&Phase, &PowerCut, usize),
     database: &mut dyn Cuttable,
-) -> anyhow::Result<Sum> {
+) -> anyhow::Result<()> {
     let (turn, stand) = (trial.turn, trial.stand);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(turn.block.seed ^ (ordinal as u64 + 1) << 40);
-    let mut sum = Sum::of(cut.end);
     let mut before = database.kept()?;
     let mut last: Acknowledged = Vec::new();
     for nth in 0..cut.cuts {
@@ -153,19 +165,15 @@ fn all(
                 before = now;
                 Ok(found)
             }
-            Err(error) if not_kept::is_loss(&error) => {
-                let why = crate::exit::chain(&error);
-                database.fall();
-                let said = || format!("after a {}, DATA LOST: not brought up: {why}", cut.end.noun());
-                make_anew(site, trial, database).with_context(said)?;
-                before = database.kept()?;
-                Err(why)
-            }
             Err(error) => {
                 database.fall();
-                return Err(error.context(format!("come back after a {}", cut.end.noun())));
+                if !not_kept::is_loss(&error) {
+                    return Err(error.context(format!("come back after a {}", cut.end.noun())));
+                }
+                Err(crate::exit::chain(&error))
             }
         };
+        let is_down = found.is_err();
         let acknowledged = last.iter().map(|(first, last)| last + 1 - first).sum();
         sum.cuts.push(Cut {
             after,
@@ -174,8 +182,13 @@ fn all(
             up_ns,
             found,
         });
+        if is_down {
+            let lost = sum.last_words();
+            make_anew(site, trial, database).context(lost)?;
+            before = database.kept()?;
+        }
     }
-    Ok(sum)
+    Ok(())
 }
 
 /// The stack and the database again from the beginning, after an end that nothing survived.

@@ -78,37 +78,36 @@ impl Kept {
         self.rows.iter().enumerate().map(after).collect()
     }
 
-    /// Holds what is there now against what was acknowledged since, and against what was there `before`.
+    fn parts(&self, session: usize, number: u64) -> u8 {
+        let rows = self.rows.get(session);
+        rows.and_then(|rows| rows.get(&number)).copied().unwrap_or(0)
+    }
+
+    /// Holds what is there now against what was acknowledged since, and against what was there `before`: of all sessions, also those that did
+    /// nothing since.
     pub(crate) fn against(&self, acknowledged: &Acknowledged, before: &Kept) -> Found {
         let mut found = Found::default();
         for (session, (first, last)) in acknowledged.iter().enumerate() {
-            let parts = |number: u64| {
-                self.rows
-                    .get(session)
-                    .and_then(|rows| rows.get(&number))
-                    .copied()
-                    .unwrap_or(0)
-            };
             for number in *first..=*last {
                 found.acknowledged += 1;
-                if parts(number) != WHOLE {
+                if self.parts(session, number) != WHOLE {
                     found.lost += 1;
                     found.example(|| format!("transaction {number} of session {session}, acknowledged, is not whole"));
                 }
             }
-            let since = self.rows.get(session).into_iter().flat_map(|rows| rows.range(first..));
-            for (number, _) in since.filter(|(_, parts)| **parts != WHOLE) {
+        }
+        let idle = before.next(&Vec::new());
+        for (session, rows) in self.rows.iter().enumerate() {
+            let first = acknowledged.get(session).map(|(first, _)| *first);
+            let first = first.or(idle.get(session).copied()).unwrap_or(0);
+            for (number, _) in rows.range(first..).filter(|(_, parts)| **parts != WHOLE) {
                 found.half += 1;
                 found.example(|| format!("of transaction {number} of session {session} one row of two is there"));
             }
-            for (number, _) in before
-                .rows
-                .get(session)
-                .into_iter()
-                .flatten()
-                .filter(|(_, was)| **was == WHOLE)
-            {
-                if parts(*number) != WHOLE {
+        }
+        for (session, rows) in before.rows.iter().enumerate() {
+            for (number, _) in rows.iter().filter(|(_, was)| **was == WHOLE) {
+                if self.parts(session, *number) != WHOLE {
                     found.older += 1;
                     found.example(|| format!("transaction {number} of session {session} was there after the last cut"));
                 }
@@ -147,6 +146,19 @@ mod tests {
         assert_eq!((half.lost, half.half, half.older), (0, 1, 0));
         let older = kept(&all[2..]).against(&acknowledged, &before);
         assert_eq!((older.lost, older.half, older.older), (0, 0, 1));
+        // A session of an earlier phase, which this one does not use.
+        let idle = [(0, 0, 1), (1, 0, 1), (0, 1, 7), (1, 1, 7)];
+        let still = kept(&[&all[..], &idle[2..]].concat());
+        let only = vec![(2, 3)];
+        assert!(!still.against(&only, &kept(&idle)).is_loss());
+        let vanished = kept(&all).against(&only, &kept(&idle));
+        assert_eq!((vanished.lost, vanished.half, vanished.older), (0, 0, 1));
+        assert!(
+            vanished.examples[0].contains("transaction 7 of session 1"),
+            "{vanished:?}"
+        );
+        let torn = kept(&[&all[..], &idle[2..], &[(1, 1, 8)]].concat()).against(&only, &kept(&idle));
+        assert_eq!((torn.lost, torn.half, torn.older), (0, 1, 0));
         let mut wrong = kept(&all);
         wrong.take(0, 1, 1, "x");
         assert!(wrong.against(&acknowledged, &before).is_loss());

@@ -79,6 +79,7 @@ impl Work<'_> {
             measures,
             seen,
             full: None,
+            failed: None,
             order_entry: None,
             bulk_loads: std::mem::take(&mut acted.bulk),
         };

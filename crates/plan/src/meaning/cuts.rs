@@ -14,6 +14,8 @@ use crate::written::{FaultWord, WrittenPhase, WrittenStack, WrittenStudy};
 use crate::zfs::ZfsWay;
 
 const MILLISECOND: u64 = 1_000_000;
+/// Longest work before a cut or a kill: whoever wants more of it makes more cuts.
+const LATEST_MAX: Duration = Duration(3_600_000 * MILLISECOND);
 
 pub(super) fn power_cut(phase: &WrittenPhase, work: Random, end: End, settle: &mut Settle<'_>) -> PowerCut {
     let home = &phase.span;
@@ -24,10 +26,17 @@ pub(super) fn power_cut(phase: &WrittenPhase, work: Random, end: End, settle: &m
     let earliest = or(&phase.earliest, Duration(200 * MILLISECOND), home);
     let latest = or(
         &phase.latest,
-        Duration(earliest.value.0.max(200 * MILLISECOND).saturating_mul(5)),
+        Duration(earliest.value.0.max(200 * MILLISECOND).saturating_mul(5)).min(LATEST_MAX),
         home,
     );
-    if latest.value < earliest.value || latest.value.0 == 0 {
+    if let Some(late) = [&earliest, &latest].into_iter().find(|at| at.value > LATEST_MAX) {
+        let message = format!(
+            "the {what} may come after {} of work, which is more than {LATEST_MAX}",
+            late.value
+        );
+        let cure = format!("write at most latest = \"{LATEST_MAX}\", and more `{key}`");
+        settle.findings.add(&late.span, message, cure);
+    } else if latest.value < earliest.value || latest.value.0 == 0 {
         let message = format!("the {what} comes between {} and {}", earliest.value, latest.value);
         settle.findings.add(
             &latest.span,

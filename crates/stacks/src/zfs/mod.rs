@@ -382,13 +382,19 @@ impl MountedPool {
         Ok(facts)
     }
 
-    /// Unmounts what has no power any more; the daemon ends first, as on a machine that has none.
+    /// Unmounts what has no power any more; the daemon ends first, as on a machine that has none. Pools of the module are exported: what is called so
+    /// is about to be made anew.
     pub(crate) fn power_off(&self) -> Result<(), StackError> {
         let cure = "end what uses it, and run `assay clean`";
         let failed = |path: &Path, e| StackError::path("end the daemon of", path, e, cure);
         self.kill().map_err(|e| failed(&self.dir, e))?;
         for DatasetPlan { place, .. } in self.datasets.iter().rev() {
             mounts::unmount(place).map_err(|e| StackError::path("unmount after the power cut", place, e, cure))?;
+        }
+        // No process of the module's ends with its pools: imported, they keep their devices.
+        for pool in self.pools.iter().filter(|_| self.way == ZfsWay::Kernel) {
+            module::export(&pool.name)
+                .map_err(|e| StackError::path("export the pool", Path::new(&pool.name), e, cure))?;
         }
         Ok(())
     }
