@@ -51,7 +51,9 @@ fn asked() -> Result<Asked, String> {
         }
     }
     match found.flags.iter().any(|flag| flag == "--slowed") && !says_twins {
-        true => Err("--slowed: say its --twins too (studies/twins-short.toml is that of studies/twins-slowed.toml)".into()),
+        true => {
+            Err("--slowed: say its --twins too (studies/twins-short.toml is that of studies/twins-slowed.toml)".into())
+        }
         false => Ok(found),
     }
 }

@@ -76,8 +76,13 @@ fn blocks(
         let analysis = Analysis::of(ledger)?;
         record_looks(ledger, &analysis)?;
         // Where nothing may be ranked the figures still deserve their repeats.
+        let may_go_on = |reason| match reason {
+            StopReason::NothingToCompare => true,
+            StopReason::AllDecided => !study.stop_early,
+            StopReason::BlocksUsed | StopReason::TooManyDropped => false,
+        };
         if let GoOn::Stop(reason) = analysis.go_on
-            && (reason != StopReason::NothingToCompare || number + 1 >= planned)
+            && (!may_go_on(reason) || number + 1 >= planned)
         {
             return Ok(reason.to_string());
         }

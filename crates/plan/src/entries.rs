@@ -177,6 +177,7 @@ fn header(study: &Study) -> Keys {
             "blocks",
             study.blocks.map_or_else(|| quoted("auto"), |blocks| blocks.to_string()),
         ),
+        ("stop_early", study.stop_early.to_string()),
         ("seed", study.seed.to_string()),
         ("io", word(&study.io)),
         ("workers", study.workers.to_string()),

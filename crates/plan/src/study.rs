@@ -22,6 +22,8 @@ pub struct Study {
     pub time_limit: Duration,
     /// Blocks fixed in the study; `None`: as many as the time limit allows, even, at most 12.
     pub blocks: Option<u32>,
+    /// Whether the study ends when every comparison has its verdict; else all blocks are run.
+    pub stop_early: bool,
     /// Root of all seeds.
     pub seed: u64,
     /// How I/O is issued, once for all stacks.

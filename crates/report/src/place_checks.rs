@@ -225,10 +225,7 @@ fn read_ahead(book: &Book) -> Option<Check> {
     let (_, first) = known.first()?;
     let differs = known.iter().any(|(_, ahead)| ahead != first);
     // Direct reads take no part in it.
-    let cached = |stack: &Stack| {
-        stack.access == "buffered"
-            || of_stack(book, stack, READS_GO).is_some_and(is_cached)
-    };
+    let cached = |stack: &Stack| stack.access == "buffered" || of_stack(book, stack, READS_GO).is_some_and(is_cached);
     let matters = known.iter().any(|(stack, _)| cached(stack));
     let status = match (differs, matters) {
         (false, _) if known.len() < stacks(book).len() => Status::Note,
@@ -246,7 +243,10 @@ fn read_ahead(book: &Book) -> Option<Check> {
         let of = known.len();
         match of == stacks(book).len() {
             true => format!("{first} KiB on all"),
-            false => format!("{first} KiB on {of} of {} stacks; of the others it is not known", stacks(book).len()),
+            false => format!(
+                "{first} KiB on {of} of {} stacks; of the others it is not known",
+                stacks(book).len()
+            ),
         }
     };
     let advice = "set it alike (`blockdev --setra`): it decides how fast the page cache scans";
@@ -339,7 +339,10 @@ fn direct(book: &Book, stack: &Stack) -> Option<Check> {
             ),
             false => {
                 let ways: Vec<&str> = unseen.iter().map(|way| way.trim_end_matches(" go")).collect();
-                (Status::Note, format!("it could not be seen which way {} go", ways.join(" and ")))
+                (
+                    Status::Note,
+                    format!("it could not be seen which way {} go", ways.join(" and ")),
+                )
             }
         };
         let advice = "measure on storage; or believe provenance, which counts what devices moved";

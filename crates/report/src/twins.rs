@@ -227,9 +227,9 @@ pub fn slowed_twins(ledger: &Ledger) -> Result<Twins, TwinsError> {
 fn pair(book: &Book) -> Result<[&Stack; 2], TwinsError> {
     let taking_part = || book.stacks.iter().filter(|stack| takes_part(book, stack).is_ok());
     let stacks: Vec<_> = taking_part().collect();
-    stacks
-        .try_into()
-        .map_err(|_| TwinsError::Count { found: taking_part().count() })
+    stacks.try_into().map_err(|_| TwinsError::Count {
+        found: taking_part().count(),
+    })
 }
 
 /// The slowdown below the second stack, where nothing else is planted anywhere.

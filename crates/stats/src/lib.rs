@@ -25,9 +25,9 @@ pub use normal::{normal_quantile, normal_upper_tail};
 pub use populations::{Group, Split, two_populations};
 pub use saturation::{LoadStep, Saturation, saturation};
 pub use simulate::{
-    About, Calibration, FIXED_RUNS, FIXED_SECONDS, FixedProtocol, Neighbours, Noise, RUN_SECONDS, Rate, Rule, Scatter,
-    Scenario, SimulationResult, TimeToVerdict, TwinBlocks, Welch, calibrate_procedure, fixed_protocol, simulate,
-    time_to_verdict, unseen_share, welch, welch_finds, welch_interval,
+    About, Calibration, FIXED_RUNS, FIXED_SECONDS, FixedProtocol, Neighbours, Noise, RUN_SECONDS, Rate, Renamed, Rule,
+    Scatter, Scenario, SimulationResult, TimeToVerdict, TwinBlocks, Welch, calibrate_procedure, fixed_protocol,
+    simulate, time_to_verdict, unseen_share, welch, welch_finds, welch_interval,
 };
 pub use steady::{Steady, WINDOW as STEADY_WINDOW, steady};
 pub use student::{t_cdf, t_quantile, t_upper_quantile, t_upper_tail};

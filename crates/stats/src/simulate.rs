@@ -26,7 +26,7 @@ pub use fixed::{
 pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use noise::normals;
-pub use recorded::{Neighbours, TwinBlocks};
+pub use recorded::{Neighbours, Renamed, TwinBlocks};
 pub use welch::{Welch, welch, welch_finds, welch_interval};
 
 /// A world to draw studies from.

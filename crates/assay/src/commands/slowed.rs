@@ -103,8 +103,10 @@ fn wrong_way(of: &SimulationResult) -> u64 {
 }
 
 impl Slowed {
-    fn planted(&self) -> &str {
-        self.twins.planted.as_deref().unwrap_or_default()
+    /// Below which stack what lies.
+    fn planted(&self) -> String {
+        let what = self.twins.planted.as_deref().unwrap_or_default();
+        format!("{}: {what}", self.twins.stacks[1])
     }
 
     pub(super) fn data(&self) -> Value {

@@ -11,7 +11,7 @@ use anyhow::anyhow;
 use ledger::Ledger;
 use report::Twins;
 use serde_json::{Value, json};
-use stats::{Design, FixedProtocol, Neighbours, SimulationResult};
+use stats::{Design, FixedProtocol, Neighbours, Renamed, SimulationResult};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -43,6 +43,8 @@ pub(super) struct Row {
     pub(super) alike: SimulationResult,
     /// The same of the blocks as they were run, none in two studies; `None` of too few.
     pub(super) as_run: Option<SimulationResult>,
+    /// The same under other assignments of the names; `None` of too few.
+    pub(super) renamed: Option<Renamed>,
     /// The smallest ratio found, for each phase.
     pub(super) found: Vec<Option<f64>>,
 }
@@ -194,6 +196,7 @@ fn row(twins: &Twins, blocks: u32, flags: &cli::Calibrate) -> Row {
             .blocks
             .simulate(&design, 1.0, 0, u64::from(flags.studies), flags.seed),
         as_run: twins.blocks.as_run(&design, 1.0, 0),
+        renamed: twins.blocks.renamed(&design, flags.seed),
         found: (0..phases)
             .map(|phase| twins.blocks.smallest_found(&design, phase, flags.seed))
             .collect(),
@@ -271,6 +274,9 @@ impl Asked {
                 "seconds": self.seconds(f64::from(row.design.blocks)),
                 "false_verdicts": rate(&row.alike.false_verdicts),
                 "false_verdicts_as_run": as_run,
+                "false_verdicts_renamed": row.renamed.map(|of| json!({
+                    "studies": of.studies, "share": of.share, "standard_error": of.error, "upper_95": of.upper(0.95),
+                })),
                 "smallest_found": row.found,
             })
         };
@@ -417,6 +423,18 @@ fn as_run_text(rows: &[Row]) -> String {
             rate.count,
             rate.of,
             rate.upper(0.95) * 100.0
+        );
+    }
+    text.push_str("The same studies, either twin called the base in each block:\n");
+    for row in rows {
+        let Some(found) = &row.renamed else { continue };
+        let _ = writeln!(
+            text,
+            "{:>8} blocks: {:.2} % false in {} studies, at most {:.1} % with 95 % confidence",
+            row.design.blocks,
+            found.share * 100.0,
+            found.studies,
+            found.upper(0.95) * 100.0
         );
     }
     text

@@ -11,6 +11,7 @@ use super::{Random, SimulationResult, Tally};
 use crate::decide::{History, decide_by};
 use crate::design::Design;
 use crate::normal::normal_quantile;
+use crate::student::t_upper_quantile;
 use crate::summary::{mean, sd};
 use rand_core::{Rng, SeedableRng};
 
@@ -45,6 +46,35 @@ impl Neighbours {
         self.correlation > self.by_chance
     }
 }
+
+/// Studies of blocks as they were run, under many assignments of the names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Renamed {
+    /// Studies, none of which shares a block with another.
+    pub studies: u64,
+    /// Mean share of their assignments that give a false verdict.
+    pub share: f64,
+    /// Its standard error, of the studies: an assignment more of the same blocks tells nothing new of the machine.
+    pub error: f64,
+}
+
+impl Renamed {
+    /// The largest true share that this makes plausible, with a one-sided `confidence` (Student's t over the studies).
+    pub fn upper(&self, confidence: f64) -> f64 {
+        self.share + t_upper_quantile(1.0 - confidence, self.studies as f64 - 1.0) * self.error
+    }
+
+    /// The smallest one.
+    pub fn lower(&self, confidence: f64) -> f64 {
+        (2.0 * self.share - self.upper(confidence)).max(0.0)
+    }
+}
+
+/// Fewer studies have no standard error worth the name.
+const STUDIES_RENAMED_MIN: usize = 20;
+
+/// Assignments of the names that are tried on a study: all, where there are no more.
+const NAMES_MOST: u64 = 256;
 
 /// Largest ratio that is looked for.
 const RATIO_MAX: f64 = 10.0;
@@ -179,8 +209,7 @@ impl TwinBlocks {
         let order = self.from(phase);
         let mut tally = Tally::default();
         let mut studies = 0;
-        let length = design.blocks as usize;
-        for blocks in self.recordings().flat_map(|blocks| blocks.chunks_exact(length)) {
+        for blocks in self.apart(design) {
             let of_phase = |phase: usize| History {
                 stack: String::new(),
                 phase: String::new(),
@@ -191,6 +220,50 @@ impl TwinBlocks {
             studies += 1;
         }
         (studies > 0).then(|| tally.result(studies))
+    }
+
+    /// The same studies, in each block of which either twin is called the base: all assignments of the names, or as many as suffice. Blocks
+    /// stay whole, so a study is one draw, however often it is renamed. `None` of fewer than 20 studies.
+    pub fn renamed(&self, design: &Design, seed: u64) -> Option<Renamed> {
+        let rules = design.looks();
+        let mut random = Random::seed_from_u64(seed);
+        let blocks_more = design.blocks.saturating_sub(1);
+        let all = 1u64.checked_shl(blocks_more).filter(|all| *all <= NAMES_MOST);
+        let mut shares = Vec::new();
+        for blocks in self.apart(design) {
+            let mut tally = Tally::default();
+            for nth in 0..all.unwrap_or(NAMES_MOST) {
+                // Both names exchanged in all blocks give the opposite verdicts: the first block keeps its own.
+                let signs: Vec<f64> = (0..blocks.len())
+                    .map(|block| match (block, all) {
+                        (0, _) => 1.0,
+                        (block, Some(_)) => sign(nth >> (block - 1)),
+                        (_, None) => sign(random.next_u64() >> 63),
+                    })
+                    .collect();
+                let of_phase = |phase: usize| History {
+                    stack: String::new(),
+                    phase: String::new(),
+                    ys: (blocks.iter().zip(&signs))
+                        .map(|(block, sign)| Some(sign * block[phase]))
+                        .collect(),
+                };
+                let histories: Vec<History> = (0..self.phases()).map(of_phase).collect();
+                tally.count(&decide_by(design, &rules, &histories), 0.0, design.margin);
+            }
+            shares.push(tally.result(all.unwrap_or(NAMES_MOST)).false_verdicts.share());
+        }
+        (shares.len() >= STUDIES_RENAMED_MIN).then(|| Renamed {
+            studies: shares.len() as u64,
+            share: mean(&shares),
+            error: sd(&shares) / (shares.len() as f64).sqrt(),
+        })
+    }
+
+    /// Studies of neighbouring blocks of one recording, no block in two of them.
+    fn apart(&self, design: &Design) -> impl Iterator<Item = &[Vec<f64>]> {
+        let length = design.blocks as usize;
+        self.recordings().flat_map(move |blocks| blocks.chunks_exact(length))
     }
 
     /// The smallest ratio above 1 that nine of ten studies call *better* in that phase; `None` when even tenfold is not found so often.
@@ -214,6 +287,11 @@ impl TwinBlocks {
         }
         Some(high.exp())
     }
+}
+
+/// Of the lowest bit: 0 keeps a name.
+fn sign(bits: u64) -> f64 {
+    if bits & 1 == 0 { 1.0 } else { -1.0 }
 }
 
 #[cfg(test)]
@@ -314,6 +392,28 @@ mod tests {
         assert_eq!(twice.followed_by(normal(10, 1, 0.03, 0.0)), None);
         let both = normal(40, 2, 0.03, 0.0);
         assert_eq!((both.only(1).phases(), both.only(1).spread(0)), (1, both.spread(1)));
+    }
+
+    #[test]
+    fn studies_renamed_bound_the_rate_by_their_own_number() {
+        let design = Design::new(4, 2, 0.0);
+        let bound = |blocks: usize, offset: f64| {
+            let renamed = normal(blocks, 2, 0.03, offset).renamed(&design, 1).expect("studies");
+            assert_eq!(renamed.studies, blocks as u64 / 4);
+            renamed
+        };
+        // The rate of four blocks is just below 5 %; thousands of studies place it, and eighty say less than that.
+        let (many, few) = (bound(40_000, 0.0), bound(320, 0.0));
+        assert!((many.share - 0.049).abs() < 4.0 * many.error, "{many:?}");
+        assert!(many.error < 0.001 && few.error > 5.0 * many.error, "{many:?} {few:?}");
+        assert!(few.upper(0.95) > few.share && few.lower(0.95) < few.share, "{few:?}");
+        // Names that change hide what one of them always has; it is asked elsewhere.
+        assert!(bound(4_000, 0.3).share < 0.15);
+        // More assignments than are tried: some are drawn.
+        let longer = Design::new(12, 2, 0.0);
+        let drawn = normal(4_800, 2, 0.03, 0.0).renamed(&longer, 1).expect("studies");
+        assert!((0.02..0.05).contains(&drawn.share), "{drawn:?}");
+        assert_eq!(normal(76, 2, 0.03, 0.0).renamed(&design, 1), None);
     }
 
     #[test]
