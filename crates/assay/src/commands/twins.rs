@@ -355,7 +355,7 @@ fn text(asked: &Asked, flags: &cli::Calibrate) -> String {
     }
     let _ = writeln!(
         text,
-        "\nThe interval is that of the drawing. {blocks} blocks are {} studies of 12 that share\nno block: more blocks say more of this machine.\n{}\nSmallest difference found in 9 of 10 studies:",
+        "\nThe interval is that of the drawing. {blocks} blocks are {} studies of 12\nthat share no block: more blocks say more of this machine.\n{}\nSmallest difference found in 9 of 10 studies:",
         blocks / 12,
         as_run_text(rows)
     );
