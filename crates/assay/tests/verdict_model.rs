@@ -179,8 +179,8 @@ fn the_noise_of_twins_says_how_often_a_verdict_is_wrong_and_what_is_found() {
 }
 
 /// Twins and slowed twins, of which all blocks are run.
-fn slowed_study(seed: u64, [one, other]: [&str; 2]) -> String {
-    model_study(seed, 24, &[("one", one), ("other", other)])
+fn slowed_study(blocks: u32, seed: u64, [one, other]: [&str; 2]) -> String {
+    model_study(seed, blocks, &[("one", one), ("other", other)])
         .replace("blocks =", "stop_early = false\nmargin = \"0.1%\"\nblocks =")
 }
 
@@ -196,9 +196,9 @@ const ASK_SLOWED: [&str; 6] = ["calibrate", "--twins", "twins.assay", "--studies
 fn a_planted_slowdown_is_found_by_studies_as_they_were_run() {
     let bench = Bench::new();
     let run = |name: &str, text: &str| recorded(&bench, name, text);
-    run("twins.assay", &slowed_study(5, ["", ""]));
-    run("late.assay", &slowed_study(6, ["", LATE]));
-    run("also.assay", &slowed_study(7, ["", LATE]));
+    run("twins.assay", &slowed_study(24, 5, ["", ""]));
+    run("late.assay", &slowed_study(24, 6, ["", LATE]));
+    run("also.assay", &slowed_study(24, 7, ["", LATE]));
     let ask = ASK_SLOWED;
     let words = bench.expect(0, &[&ask[..], &["late.assay"]].concat());
     assert!(words.stdout.lines().all(|line| line.chars().count() <= 80), "{words}");
@@ -247,25 +247,27 @@ fn what_says_nothing_of_a_planted_slowdown_is_refused() {
     let refused = |names: &[&str], why: &[&str]| {
         bench.run(&[&ASK_SLOWED[..], names].concat()).failed_with(2, why);
     };
-    run("twins.assay", &slowed_study(5, ["", ""]));
+    run("twins.assay", &slowed_study(24, 5, ["", ""]));
     refused(&["twins.assay"], &["twins.assay", "no slowdown is planted", "inject"]);
-    run("lies.assay", &slowed_study(8, ["", "inject = { error_at = 900000 }"]));
+    run(
+        "lies.assay",
+        &slowed_study(4, 8, ["", "inject = { error_at = 900000 }"]),
+    );
     refused(&["lies.assay"], &["lies.assay", "no slowdown is planted"]);
-    run("base.assay", &slowed_study(8, [LATE, ""]));
+    run("base.assay", &slowed_study(4, 8, [LATE, ""]));
     refused(&["base.assay"], &["base.assay", "below the second stack"]);
-    let few = slowed_study(9, ["", LATE]).replace("blocks = 24", "blocks = 4");
-    run("few.assay", &few);
+    run("few.assay", &slowed_study(4, 9, ["", LATE]));
     refused(&["few.assay"], &["few.assay", "4 blocks count", "`blocks`"]);
-    run("late.assay", &slowed_study(6, ["", LATE]));
-    run("same.assay", &slowed_study(6, ["", LATE]));
+    run("late.assay", &slowed_study(4, 6, ["", LATE]));
+    run("same.assay", &slowed_study(4, 6, ["", LATE]));
     let why = ["same.assay", "seeds of another recording", "another `seed`"];
     refused(&["late.assay", "--slowed", "same.assay"], &why);
-    run("wide.assay", &slowed_study(5, ["", LATE]).replace("0.1%", "1%"));
+    run("wide.assay", &slowed_study(4, 5, ["", LATE]).replace("0.1%", "1%"));
     refused(
         &["wide.assay"],
         &["not of the twins", "the margin", "twins-slowed.toml"],
     );
-    let larger = slowed_study(5, ["", LATE]).replace("parallel = 4", "parallel = 8");
+    let larger = slowed_study(4, 5, ["", LATE]).replace("parallel = 4", "parallel = 8");
     run("larger.assay", &larger);
     refused(&["larger.assay"], &["not of the twins", "parallel"]);
     bench
