@@ -333,6 +333,10 @@ fn everything_that_says_whether_to_believe_stands_in_one_table() {
     // So many studies are enough to say it of what errs seldom, and too few to say it of what spends the 5 % in full.
     assert_eq!(kept("20 % slower"), true);
     assert_eq!(kept("equal, four blocks"), Value::Null);
+    // Six studies have a rate, and no limit.
+    assert_eq!(kept("studies of 4 blocks"), Value::Null);
+    let limit = |line: &&Value| line["section"] == "False verdicts, drawn from too few blocks for a limit";
+    assert_eq!(table.iter().filter(limit).count(), 4, "{table:?}");
     let left: Vec<&Value> = (table.iter())
         .filter(|line| line["section"] == "Not in this table")
         .map(|line| &line["what"])

@@ -5,8 +5,8 @@
 
 use super::fixed::TIME_RATIO_MAX;
 use super::procedure::Simulated;
-use super::slowed::{Found, Phase, Slowed};
-use super::twins::{Asked, BROKEN_CONFIDENCE, DESIGNS, STUDIES_AS_RUN, duration};
+use super::slowed::Slowed;
+use super::twins::{Asked, BROKEN_CONFIDENCE, DESIGNS, Row, STUDIES_AS_RUN, duration};
 use super::{print, print_json};
 use crate::cli;
 use crate::exit::Failure;
@@ -52,14 +52,14 @@ from the scatter of the blocks. docs/method.md has the rest.
 ";
 
 /// One line of the table.
-struct Line {
-    section: &'static str,
-    what: String,
-    figure: String,
+pub(super) struct Line {
+    pub(super) section: &'static str,
+    pub(super) what: String,
+    pub(super) figure: String,
     /// What is owed; `None` where nothing is.
-    owed: Option<String>,
+    pub(super) owed: Option<String>,
     /// Whether it is kept; `None` where nothing is owed, and where too little was asked to say it.
-    kept: Option<bool>,
+    pub(super) kept: Option<bool>,
 }
 
 /// What is held to the promise of 5 %: broken where the rate is surely above it, kept where `upper` lies under its limit. Between the two
@@ -86,7 +86,7 @@ pub(super) fn belief(flags: &cli::Calibrate) -> Result<(), Failure> {
         lines.extend(false_on_this_machine(twins));
         lines.extend(wandering(twins));
         lines.extend(told_apart(twins));
-        lines.extend(twins.slowed.iter().flat_map(found_when_slowed));
+        lines.extend(twins.slowed.iter().flat_map(Slowed::lines));
     }
     lines.extend(time_when_simulated(&simulated));
     if let Some(twins) = &twins {
@@ -137,7 +137,7 @@ fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-fn whole(share: f64) -> String {
+pub(super) fn whole(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
@@ -172,23 +172,44 @@ fn false_on_this_machine(asked: &Asked) -> Vec<Line> {
         });
     }
     for row in &asked.rows {
-        // The same blocks under more names say nothing new of the machine: the limit is by the studies that share none.
-        let Some(found) = &row.renamed else { continue };
-        let upper = found.upper(LIMIT_CONFIDENCE_RUN);
-        let is_broken = found.lower(BROKEN_CONFIDENCE) > PROMISE;
-        lines.push(Line {
-            section: "False verdicts, the same studies, either twin the base in each block",
-            what: format!("{} studies of {} blocks", found.studies, row.design.blocks),
-            figure: format!("{} (< {})", percent(found.share), percent(upper)),
-            owed: Some(whole(PROMISE)),
-            kept: if is_broken {
-                Some(false)
-            } else {
-                (upper <= PROMISE).then_some(true)
-            },
-        });
+        lines.push(renamed(row));
     }
     lines
+}
+
+/// Either twin as the base in each block. The same blocks under more names say nothing new of the machine: the limit is by the studies that
+/// share none, and where those are too few there is none.
+fn renamed(row: &Row) -> Line {
+    let line = |section, what, figure, is_broken, is_kept: bool| Line {
+        section,
+        what,
+        figure,
+        owed: Some(whole(PROMISE)),
+        kept: if is_broken {
+            Some(false)
+        } else {
+            is_kept.then_some(true)
+        },
+    };
+    let blocks = row.design.blocks;
+    let Some(found) = &row.renamed else {
+        let rate = &row.alike.false_verdicts;
+        return line(
+            "False verdicts, drawn from too few blocks for a limit",
+            format!("studies of {blocks} blocks"),
+            percent(rate.share()),
+            rate.lower(BROKEN_CONFIDENCE) > PROMISE,
+            false,
+        );
+    };
+    let upper = found.upper(LIMIT_CONFIDENCE_RUN);
+    line(
+        "False verdicts, the same studies, either twin the base in each block",
+        format!("{} studies of {blocks} blocks", found.studies),
+        format!("{} (< {})", percent(found.share), percent(upper)),
+        found.lower(BROKEN_CONFIDENCE) > PROMISE,
+        upper <= PROMISE,
+    )
 }
 
 /// Names that are drawn anew hide ratios that stay off to one side for several blocks: that is asked of their order.
@@ -248,32 +269,6 @@ fn told_apart(asked: &Asked) -> Vec<Line> {
         }
     }
     lines
-}
-
-/// What was planted, found by studies as they were run; beside it what the twins' blocks with that ratio say.
-fn found_when_slowed(slowed: &Slowed) -> Vec<Line> {
-    let line = |what: String, figure: String| Line {
-        section: "A slowdown planted below one twin, found as run (by the twins' blocks)",
-        what,
-        figure,
-        owed: None,
-        kept: None,
-    };
-    let of_design = |phase: &Phase, found: &Found| {
-        let run = &found.as_run;
-        line(
-            format!("{}, ratio {:.2}: {} blocks", phase.name, phase.ratio[0], found.blocks),
-            format!("{} of {} ({})", run.count, run.of, whole(found.drawn.share())),
-        )
-    };
-    let of_phase = |phase: &Phase| match phase.found.as_slice() {
-        [] => vec![line(
-            format!("{}, ratio {:.2}", phase.name, phase.ratio[0]),
-            "not seen in all blocks together".to_string(),
-        )],
-        found => found.iter().map(|found| of_design(phase, found)).collect(),
-    };
-    slowed.phases.iter().flat_map(of_phase).collect()
 }
 
 /// What this table does not hold because nobody gave it, with what to give.

@@ -4,6 +4,7 @@
 //! Takes recordings of the same twins with and without it, gives both shares for each phase and design. Prevents: a claim of what a
 //! machine can tell apart that only ever added a number to recorded ones.
 
+use super::belief::{Line, whole};
 use super::procedure::rate;
 use super::twins::{BLOCKS_MIN, Row, duration, joined};
 use crate::cli;
@@ -20,30 +21,30 @@ const ERRORS_BELOW_ONE: f64 = 3.0;
 const ERRORS_OF_INTERVAL: f64 = 1.96;
 
 /// One phase of the slowed twins.
-pub(super) struct Phase {
-    pub(super) name: String,
+struct Phase {
+    name: String,
     /// Slowed to unslowed, as it was measured over all blocks: middle and 95 % interval.
-    pub(super) ratio: [f64; 3],
+    ratio: [f64; 3],
     /// The same of the twins without it.
-    pub(super) ratio_before: f64,
+    ratio_before: f64,
     /// One for each design; none where all blocks together do not show that it is slower.
-    pub(super) found: Vec<Found>,
+    found: Vec<Found>,
 }
 
 /// How often studies of so many blocks found it.
-pub(super) struct Found {
-    pub(super) blocks: u32,
+struct Found {
+    blocks: u32,
     /// The blocks as they were run, none in two studies.
-    pub(super) as_run: Rate,
+    as_run: Rate,
     /// The ones that called the slowed stack the better one.
-    pub(super) wrong_way: u64,
+    wrong_way: u64,
     /// Blocks of the twins, drawn, with the measured ratio added.
-    pub(super) drawn: Rate,
+    drawn: Rate,
 }
 
 pub(super) struct Slowed {
-    pub(super) twins: Twins,
-    pub(super) phases: Vec<Phase>,
+    twins: Twins,
+    phases: Vec<Phase>,
 }
 
 /// Reads what was given, refuses what is not these twins.
@@ -135,6 +136,32 @@ impl Slowed {
         })
     }
 
+    /// For the table of everything.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let line = |what: String, figure: String| Line {
+            section: "A slowdown planted below one twin, found as run (by the twins' blocks)",
+            what,
+            figure,
+            owed: None,
+            kept: None,
+        };
+        let of_design = |phase: &Phase, found: &Found| {
+            let run = &found.as_run;
+            line(
+                format!("{}, ratio {:.2}: {} blocks", phase.name, phase.ratio[0], found.blocks),
+                format!("{} of {} ({})", run.count, run.of, whole(found.drawn.share())),
+            )
+        };
+        let of_phase = |phase: &Phase| match phase.found.as_slice() {
+            [] => vec![line(
+                format!("{}, ratio {:.2}", phase.name, phase.ratio[0]),
+                "not seen in all blocks together".to_string(),
+            )],
+            found => found.iter().map(|found| of_design(phase, found)).collect(),
+        };
+        self.phases.iter().flat_map(of_phase).collect()
+    }
+
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "\nA slowdown planted below one of them, {} blocks:\n  {}\nHow many studies found it, as they were run, and how many would by the twins'\nblocks with this ratio:\n",
@@ -155,14 +182,14 @@ impl Slowed {
                 let run = &one.as_run;
                 let _ = writeln!(
                     text,
-                    "{:>8} blocks, {:>8}: {} of {}, {} % ({} to {} %); twins {:.1} %",
+                    "{:>8} blocks, {:>8}: {} of {}, {} ({} to {}); twins {:.1} %",
                     one.blocks,
                     duration(f64::from(one.blocks) * self.twins.block_ns as f64 / 1e9),
                     run.count,
                     run.of,
-                    tidy(run.share()),
-                    tidy(run.low),
-                    tidy(run.high),
+                    whole(run.share()),
+                    whole(run.low),
+                    whole(run.high),
                     one.drawn.share() * 100.0
                 );
                 if one.wrong_way > 0 {
@@ -172,9 +199,4 @@ impl Slowed {
         }
         text
     }
-}
-
-/// A share in whole percent.
-fn tidy(share: f64) -> String {
-    format!("{:.0}", share * 100.0)
 }
