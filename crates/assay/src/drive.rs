@@ -7,6 +7,7 @@ use pages::{Hotspot, Instance, PagesError, RandomOperation, RandomWork, ScanOper
 use plan::{Duration, Phase, PhaseKind, Random, RedoStress, Scan};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use targets::Port;
 use workloads::{Arrival, Operation, Outcome, Pacing, Schedule, Stop, Think};
 
@@ -180,7 +181,9 @@ where
             sessions: only.sessions(),
             ..pacing.clone()
         };
-        return workloads::drive(only, &pacing, seed);
+        let (mut outcome, busy) = busy(|| workloads::drive(only, &pacing, seed))?;
+        outcome.busy_share = busy;
+        return Ok(outcome);
     }
     let parts = pacing.split(operations.len() as u32);
     let outcomes = std::thread::scope(|scope| {
@@ -195,9 +198,11 @@ where
                     ..part
                 };
                 scope.spawn(move || {
-                    let outcome = workloads::drive(operation, &part, seed.wrapping_add(worker as u64))?;
-                    operation.finish()?;
-                    Ok(outcome)
+                    busy(|| {
+                        let outcome = workloads::drive(operation, &part, seed.wrapping_add(worker as u64))?;
+                        operation.finish()?;
+                        Ok(outcome)
+                    })
                 })
             })
             .collect();
@@ -206,5 +211,28 @@ where
             .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect::<Result<Vec<_>, _>>()
     })?;
-    Ok(workloads::merge(outcomes))
+    let (outcomes, shares): (Vec<Outcome>, Vec<Option<f64>>) = outcomes.into_iter().unzip();
+    let shares: Option<Vec<f64>> = shares.into_iter().collect();
+    let mut outcome = workloads::merge(outcomes);
+    outcome.busy_share = shares.map(|shares| together(&shares));
+    Ok(outcome)
+}
+
+/// Shares of single threads as one: there may be fewer processors than threads.
+fn together(shares: &[f64]) -> f64 {
+    let processors = std::thread::available_parallelism().map_or(shares.len(), usize::from);
+    (shares.iter().sum::<f64>() / shares.len().min(processors).max(1) as f64).min(1.0)
+}
+
+/// Does `work`, and gives the share of its time in which this thread had a processor.
+fn busy<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, Option<f64>), E> {
+    let own_ns = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    };
+    let (began, had) = (Instant::now(), own_ns());
+    let done = work()?;
+    let elapsed_ns = began.elapsed().as_nanos() as f64;
+    let had_ns = own_ns().saturating_sub(had) as f64;
+    Ok((done, (elapsed_ns > 0.0).then(|| (had_ns / elapsed_ns).min(1.0))))
 }

@@ -369,6 +369,13 @@ pub(crate) fn done<P: Port>(
     mut measures: Vec<(Measure, f64)>,
 ) -> Done {
     let touched = touched(around.shape(), phase, &piece.counters);
+    // Where time is virtual nobody measured a ceiling, and a thread's own time says nothing.
+    let has_ceiling = (around.fixed.iter()).any(|(measure, _)| *measure == Measure::GeneratorCeilingIops);
+    let busy = piece.driven.as_ref().and_then(|driven| driven.outcome.busy_share);
+    measures.extend(
+        busy.filter(|_| has_ceiling)
+            .map(|share| (Measure::GeneratorBusyShare, share)),
+    );
     measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
     if piece.counters.commits > 0 {
         let overwritten = instance.overwritten_pages() * u64::from(around.shape().page_bytes);

@@ -101,6 +101,7 @@ measures! {
     GeneratorCeilingIops, "generator.ceiling_iops", "pages/s", "pages a second that the page engine reads and verifies where storage costs nothing but a copy, all workers together";
     GeneratorCeilingCached, "generator.ceiling_cached", "pages/s", "pages a second that the page engine finds in its cache, all workers together";
     GeneratorCeilingOperations, "generator.ceiling_operations", "operations/s", "operations a second that the page engine begins and ends beside their pages, all workers together";
+    GeneratorBusyShare, "generator.busy_share", "share", "processor time of the threads that drive the work over the time they had (1 is all of it), what the kernel does on their behalf included";
     CopyBytes, "copy.bytes", "bytes", "bytes that a copy phase read from the source and wrote to the target";
     CopyNs, "copy.ns", "ns", "time of a copy from its first request until everything was durable on the target";
     CopyVerifiedBytes, "copy.verified_bytes", "bytes", "bytes read back from the target after the phase and compared with what was copied";

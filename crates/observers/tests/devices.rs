@@ -7,7 +7,10 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use observers::{Backing, BlockEvent, BlockTrace, ObserveError, Snapshot, lineage, quiet, syncfs, wait_idle};
 
@@ -154,35 +157,69 @@ fn a_loop_device_stands_on_what_its_file_stands_on() {
     assert!(quiet(&[made.name()], Duration::from_millis(20)).expect("it exists"));
 }
 
+/// Reads from a device without rest until told to end, and gives the longest time between two reads.
+struct Reader {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Duration>,
+}
+
+impl Reader {
+    /// Begins, and waits until it reads.
+    fn of(device: &str) -> Reader {
+        let (device, stop) = (device.to_string(), Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let (begun, at_work) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
+            read_direct(&device, 1);
+            begun.send(()).expect("somebody waits");
+            while !stopped.load(Ordering::Relaxed) {
+                read_direct(&device, 1);
+                longest = longest.max(last.elapsed());
+                last = Instant::now();
+            }
+            longest.max(last.elapsed())
+        });
+        at_work.recv().expect("it reads");
+        Reader { stop, thread }
+    }
+
+    fn end(self) -> Duration {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().expect("the reader ends")
+    }
+}
+
 #[test]
 fn a_device_in_use_is_not_idle() {
     need!(["losetup"]);
     let dir = scratch();
     let made = Loop::new(&dir.path().join("lun"), 8);
-    let device = made.device.clone();
-    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let stopped = stop.clone();
-    let (begun, at_work) = std::sync::mpsc::channel();
-    let reader = std::thread::spawn(move || {
-        read_direct(&device, 64);
-        begun.send(()).expect("somebody waits");
-        while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
-            read_direct(&device, 64);
+    let busy = [made.name()];
+    let mut seen_busy = false;
+    for _ in 0..50 {
+        let reader = Reader::of(&made.device);
+        let rest = wait_idle(&busy, Duration::from_millis(300)).expect("it exists");
+        let quiet = quiet(&busy, Duration::from_millis(50)).expect("it exists");
+        let longest = reader.end();
+        // A machine that is busy elsewhere may keep the reader away for so long that the device did rest: between the ends of two reads at
+        // the device lie at most two of the reader's.
+        if longest >= Duration::from_millis(25) {
+            continue;
         }
-    });
-    at_work.recv().expect("it reads");
-    let rest = wait_idle(&[made.name()], Duration::from_millis(300));
-    let quiet = quiet(&[made.name()], Duration::from_millis(50));
-    stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    reader.join().expect("the reader ends");
-    let rest = rest.expect("it exists");
-    assert!(
-        !rest.idle && rest.busy == [made.name()] && rest.settled_ns > 0,
-        "{rest:?}"
-    );
-    assert!(rest.waited_ns >= 300_000_000, "{rest:?}");
-    assert!(!quiet.expect("it exists"));
-    let rest = wait_idle(&[made.name()], Duration::from_secs(5)).expect("it exists");
+        seen_busy = true;
+        assert!(
+            !rest.idle && rest.busy == busy && rest.settled_ns > 0,
+            "{rest:?}, {longest:?}"
+        );
+        assert!(rest.waited_ns >= 300_000_000, "{rest:?}");
+        assert!(!quiet, "{longest:?}");
+        break;
+    }
+    if !seen_busy {
+        eprintln!("not looked: in 50 tries this machine never let anybody read for 350 ms without a pause");
+    }
+    let rest = wait_idle(&busy, Duration::from_secs(60)).expect("it exists");
     assert!(rest.idle, "the reader has ended: {rest:?}");
 }
 

@@ -20,6 +20,8 @@ use ledger::{Measure, PhaseKind, Slice};
 const IDLE_SHARE_MIN: f64 = 0.04;
 /// Above it, the generator itself may be what was measured: queues grow steeply from about there.
 const CEILING_SHARE_MAX: f64 = 0.70;
+/// Above it, a worker had no time for more: of this time some is the kernel's, on the stack's behalf, so it may be longer than the generator's.
+const BUSY_SHARE_MAX: f64 = 0.90;
 /// Fewer, and a phase shows a part of the engine's write cycle, not its average.
 const CHECKPOINTS_MIN: f64 = 3.0;
 /// More than this share of what fell due and was never sent: the rate asked for is not the rate measured.
@@ -223,20 +225,22 @@ impl At<'_> {
 
     fn ceiling(&self) -> Option<Check> {
         let share = self.figure(generator_share)?;
-        let status = if share.median > CEILING_SHARE_MAX {
+        // What a ceiling is worth while something else has the memory or the processor's other half, nobody knows.
+        let busy = self.figure(|run| run.get(Measure::GeneratorBusyShare));
+        let is_busy = busy.is_some_and(|busy| busy.median > BUSY_SHARE_MAX);
+        let status = if share.median > CEILING_SHARE_MAX || is_busy {
             Status::Suspect
         } else {
             Status::Valid
         };
-        let figure = format!("{} of what the generator can do", percent(share.median));
+        let mut figure = format!("{} of what the generator can do", percent(share.median));
+        let mut threshold = format!("at most {}", percent(CEILING_SHARE_MAX));
+        if let Some(busy) = busy {
+            figure += &format!(", its workers busy {} of the time", percent(busy.median));
+            threshold += &format!(", busy at most {}", percent(BUSY_SHARE_MAX));
+        }
         let advice = "the generator may be the limit: give it more workers (`assay calibrate` says what one can do)";
-        self.check(
-            "generator",
-            status,
-            figure,
-            format!("at most {}", percent(CEILING_SHARE_MAX)),
-            advice,
-        )
+        self.check("generator", status, figure, threshold, advice)
     }
 
     fn memory(&self) -> Option<Check> {

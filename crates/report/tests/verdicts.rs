@@ -465,6 +465,15 @@ fn each_doubt_has_its_threshold() {
         status_with(Measure::GeneratorCeilingOperations, 12_000.0, "generator"),
         Status::Valid
     );
+    // Whatever a ceiling says: who has no time for more is the limit.
+    assert_eq!(
+        status_with(Measure::GeneratorBusyShare, 0.91, "generator"),
+        Status::Suspect
+    );
+    assert_eq!(
+        status_with(Measure::GeneratorBusyShare, 0.89, "generator"),
+        Status::Valid
+    );
     assert_eq!(
         status_with(Measure::EnginePagesVerified, 40e6, "generator"),
         Status::Suspect,

@@ -325,6 +325,7 @@ impl<'a> Run<'a> {
             fairness: (counts().min().unwrap_or(0), counts().max().unwrap_or(0)),
             sessions: self.pacing.sessions,
             cancelled,
+            busy_share: None,
             classes: self.classes.into_iter().map(ClassUnderWay::ended).collect(),
         }
     }

@@ -39,6 +39,8 @@ pub struct Outcome {
     pub sessions: u32,
     /// The phase was ended by the cancel flag.
     pub cancelled: bool,
+    /// Processor time of the threads that drove it over the time they had, 0 to 1; who owns the threads knows it, and `None` until then.
+    pub busy_share: Option<f64>,
 }
 
 /// One class of operation.
@@ -242,6 +244,7 @@ pub fn merge(outcomes: Vec<Outcome>) -> Outcome {
         };
         whole.sessions += one.sessions;
         whole.cancelled |= one.cancelled;
+        whole.busy_share = None;
     }
     whole.elapsed_ns = whole.ended - whole.began;
     whole

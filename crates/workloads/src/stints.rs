@@ -29,6 +29,10 @@ pub fn in_stints(outcomes: Vec<Outcome>) -> Outcome {
             at_ns: after + slice.at_ns,
             ..slice
         }));
+        let shares = whole.busy_share.zip(one.busy_share);
+        let times = (whole.elapsed_ns as f64, one.elapsed_ns as f64);
+        whole.busy_share =
+            shares.map(|(before, now)| (before * times.0 + now * times.1) / (times.0 + times.1).max(1.0));
         whole.ended = one.ended;
         whole.elapsed_ns += one.elapsed_ns;
         whole.in_time_count += one.in_time_count;
@@ -92,6 +96,7 @@ mod tests {
             fairness: (1, 3),
             sessions: 4,
             cancelled: false,
+            busy_share: Some(counts.len() as f64 / 10.0),
         }
     }
 
@@ -106,6 +111,10 @@ mod tests {
         assert_eq!(slices, [(0, 5), (100, 7), (210, 7), (310, 8), (410, 4)]);
         assert_eq!(whole.fairness, (2, 6));
         assert_eq!(whole.in_time_count, 31);
+        // Three tenths in both, of their own times.
+        assert!(whole.busy_share.is_some_and(|share| (share - 0.3).abs() < 1e-9));
+        let unlike = in_stints(vec![outcome(0, 100, &[1]), outcome(500, 300, &[1, 2])]);
+        assert!(unlike.busy_share.is_some_and(|share| (share - 0.175).abs() < 1e-9));
     }
 
     #[test]
