@@ -158,7 +158,7 @@ fn check_touches_nothing() {
     }
     assert!(studies.len() >= 3, "{studies:?}");
     let before = bench.listing();
-    for study in studies {
+    for (nth, study) in studies.into_iter().enumerate() {
         let study = study.to_str().expect("UTF-8");
         let words = bench.expect(0, &["check", study]).stdout;
         // The first line holds the question, in the words of whoever wrote it.
@@ -181,6 +181,10 @@ fn check_touches_nothing() {
             "every key is listed: {json}"
         );
         assert_eq!(json["destroys"], Value::Array(Vec::new()), "{study} destroys something");
+        // Each look takes its time: what a scale does is the same in all.
+        if nth % 8 > 0 {
+            continue;
+        }
         let scaled = bench.expect(0, &["check", study, "--json", "--scale", "2"]).json();
         assert!(
             scaled["written_bytes_per_trial"].as_u64() > json["written_bytes_per_trial"].as_u64(),

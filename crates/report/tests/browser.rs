@@ -1,6 +1,6 @@
 //! The HTML report in a real browser: it draws, it is quiet, it can be read, and no name in a study can act in it.
 //!
-//! Needs Chromium, which `./test` installs; keeps pictures in `target/report-pages`. Prevents: a page that is right as text
+//! Needs Chromium, which `./test` installs; keeps pictures in `target/report-pages` (`ASSAY_TEST_SIZE=full`: of dark and narrow pages too). Prevents: a page that is right as text
 //! and wrong on the screen.
 
 #![allow(
@@ -154,7 +154,9 @@ fn every_chart_is_drawn_and_nothing_leaves_the_page() {
     pictures(&mut browser, "light", 1280);
     browser.system_colours("dark");
     assert_fine(&mut browser, "dark by the system");
-    pictures(&mut browser, "dark", 1280);
+    if is_full() {
+        pictures(&mut browser, "dark", 1280);
+    }
     browser.evaluate("document.getElementById('theme').click()");
     assert_eq!(
         browser.evaluate("getComputedStyle(document.body).backgroundColor"),
@@ -166,7 +168,13 @@ fn every_chart_is_drawn_and_nothing_leaves_the_page() {
     assert_fine(&mut browser, "after it was printed");
     browser.open(&page, 390, 844);
     assert_fine(&mut browser, "narrow");
-    pictures(&mut browser, "narrow", 390);
+    if is_full() {
+        pictures(&mut browser, "narrow", 390);
+    }
+}
+
+fn is_full() -> bool {
+    std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
 }
 
 /// The whole page in pictures that can still be looked at.
@@ -193,8 +201,14 @@ fn time_lines_follow_their_controls() {
     browser.open(&written(&whole().film(), dir.path()), 1280, 900);
     let phases = browser.evaluate("[...document.querySelectorAll('#phase option')].map((one) => one.value)");
     assert_eq!(phases, json!(["all", "0", "1", "2", "3", "4", "5", "6", "7", "8"]));
-    for phase in phases.as_array().unwrap() {
-        for block in ["0", "5"] {
+    for (nth, phase) in phases.as_array().unwrap().iter().enumerate() {
+        // The first and the last block by turns, and of all phases together both.
+        let blocks = if nth == 0 {
+            vec!["0", "5"]
+        } else {
+            vec![["0", "5"][nth % 2]]
+        };
+        for block in blocks {
             browser.evaluate(&format!(
                 "for (const [id, value] of [['phase', {phase}], ['block', '{block}']]) {{ const one = document.getElementById(id); one.value = value; one.dispatchEvent(new Event('change')); }}"
             ));
