@@ -4,6 +4,7 @@
 //! later. Gives what is missing. Prevents: a loss that nobody sees because the database comes up again.
 
 use crate::drive::Served;
+use crate::moment::Moment;
 use pages::{Instance, PagesError, RandomOperation, Transaction};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,16 +25,20 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    fn take(&mut self, formed: Vec<Transaction>, ended: &[Done]) {
+    /// Whether something was acknowledged.
+    fn take(&mut self, formed: Vec<Transaction>, ended: &[Done]) -> bool {
         for transaction in formed {
             self.latest.insert(transaction.session, self.formed.len());
             self.formed.push((transaction, false));
         }
+        let mut some = false;
         for done in ended.iter().filter(|done| done.class == UPDATE) {
             if let Some(nth) = self.latest.remove(&done.session) {
                 self.formed[nth].1 = true;
+                some = true;
             }
         }
+        some
     }
 }
 
@@ -42,29 +47,38 @@ pub(crate) struct Logged<'a, 'l, P: Port> {
     inner: RandomOperation<'a, P>,
     log: &'l mut Log,
     killed: &'l AtomicBool,
-    failed: &'l (dyn Fn() + Sync),
+    moment: &'l Moment,
 }
 
 impl<'a, 'l, P: Port> Logged<'a, 'l, P> {
-    /// `killed`: from then on the work stops where it is, between two I/Os, as a process does. `failed` is told of every error as it comes: other
-    /// workers may go on for long before somebody gets to see it.
+    /// `killed`: from then on the work stops where it is, between two I/Os, as a process does. `moment` is told of the first acknowledgement, and
+    /// of every error as it comes: other workers may go on for long before somebody gets to see it.
     pub(crate) fn new(
         mut inner: RandomOperation<'a, P>,
         log: &'l mut Log,
         killed: &'l AtomicBool,
-        failed: &'l (dyn Fn() + Sync),
+        moment: &'l Moment,
     ) -> Self {
         inner.trace_transactions();
         Logged {
             inner,
             log,
             killed,
-            failed,
+            moment,
         }
     }
 
     fn told<T>(&self, result: Result<T, PagesError>) -> Result<T, PagesError> {
-        result.inspect_err(|_| (self.failed)())
+        result.inspect_err(|_| {
+            self.moment.fail();
+        })
+    }
+
+    /// Also where the work failed: what ended before was acknowledged all the same.
+    fn take(&mut self, ended: &[Done]) {
+        if self.log.take(self.inner.transactions(), ended) {
+            self.moment.begin();
+        }
     }
 
     /// An error, as there is no other way to leave the loop without ending what is under way.
@@ -91,8 +105,7 @@ impl<P: Port> Operation for Logged<'_, '_, P> {
         self.alive()?;
         let before = done.len();
         let started = self.inner.start(session, done);
-        // Also where it failed: what ended before was acknowledged all the same.
-        self.log.take(self.inner.transactions(), &done[before..]);
+        self.take(&done[before..]);
         self.told(started)
     }
 
@@ -100,7 +113,7 @@ impl<P: Port> Operation for Logged<'_, '_, P> {
         self.alive()?;
         let before = done.len();
         let advanced = self.inner.advance(until, done);
-        self.log.take(self.inner.transactions(), &done[before..]);
+        self.take(&done[before..]);
         self.told(advanced)
     }
 }

@@ -264,9 +264,10 @@ impl<Q: Port + Send> Acts for Option<Vec<Q>> {
         let (moment, killed) = (Moment::default(), AtomicBool::new(false));
         let stop = Arc::new(AtomicBool::new(false));
         let pacing = drive::random_pacing(&work.cut.work, None, &stop);
-        let failed = || {
-            moment.fail();
-        };
+        if work.cut.work.update_pct == 0 {
+            // Nothing will be acknowledged, and there is nothing to wait for.
+            moment.begin();
+        }
         let driven: Result<(), anyhow::Error> = std::thread::scope(|scope| {
             let timer = scope.spawn(|| {
                 let due = moment.wait(work.after, work.cancel) == Came::Due;
@@ -277,9 +278,9 @@ impl<Q: Port + Send> Acts for Option<Vec<Q>> {
                 stop.store(true, Ordering::SeqCst);
                 stopped
             });
-            let driven = drive_logged(&mut instance, work, &mut logs, &pacing, (&killed, &failed));
+            let driven = drive_logged(&mut instance, work, &mut logs, &pacing, (&killed, &moment));
             if driven.is_err() {
-                failed();
+                moment.fail();
             }
             let stopped = timer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             match (moment.came(), driven) {
@@ -298,13 +299,13 @@ fn drive_logged<Q: Port + Send>(
     work: &Work<'_>,
     logs: &mut [Log],
     pacing: &workloads::Pacing,
-    (killed, failed): (&AtomicBool, &(dyn Fn() + Sync)),
+    (killed, moment): (&AtomicBool, &Moment),
 ) -> Result<(), PagesError> {
     let operations = instance.random(&drive::random_work(&work.cut.work), work.seed)?;
     let mut logged: Vec<Logged<'_, '_, Q>> = operations
         .into_iter()
         .zip(logs)
-        .map(|(operation, log)| Logged::new(operation, log, killed, failed))
+        .map(|(operation, log)| Logged::new(operation, log, killed, moment))
         .collect();
     drive::drive_all(&mut logged, pacing, work.seed).map(drop)
 }

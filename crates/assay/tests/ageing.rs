@@ -166,7 +166,7 @@ fn a_full_file_system_is_a_result_and_the_other_stack_goes_on() {
             .map(|p| value(&ledger, p, Measure::NearReadBytes) / value(&ledger, p, Measure::NearReads))
             .collect();
         sizes.sort_by(f64::total_cmp);
-        let middle = (sizes[1] + sizes[2]) / 2.0;
+        let middle = (sizes[(sizes.len() - 1) / 2] + sizes[sizes.len() / 2]) / 2.0;
         assert!((middle / size - 1.0).abs() <= slack, "{phase}: {middle} bytes a read");
     }
     for phase in of("group", "ageing") {
@@ -174,7 +174,7 @@ fn a_full_file_system_is_a_result_and_the_other_stack_goes_on() {
         let overwritten = value(&ledger, &phase, Measure::EngineOverwrittenBytes);
         assert_eq!(overwritten, value(&ledger, &phase, Measure::DataBytes), "every page");
     }
-    assert_eq!(of("group", "aged scan").len(), 4);
+    rig::assert_four_blocks(of("group", "aged scan").len(), 1);
     let full = of("btrfs", "ageing");
     assert!(!full.is_empty() && of("btrfs", "aged scan").is_empty());
     for phase in full {

@@ -230,8 +230,9 @@ fn calibrate_measures_the_tool() {
     let rows = json["rows"].as_array().expect("rows");
     assert!(rows.len() >= 4, "{json}");
     for row in rows {
-        assert!(row["per_second"].as_f64().is_some_and(|n| n > 1_000.0), "{row}");
-        assert!(row["cpu_ns_each"].as_f64().is_some_and(|n| n > 0.0), "{row}");
+        // What the processor needed says it on a busy machine too.
+        assert!(row["per_second"].as_f64().is_some_and(|n| n > 0.0), "{row}");
+        assert!(row["cpu_ns_each"].as_f64().is_some_and(|n| n > 0.0 && n < 1e6), "{row}");
     }
     let words = bench.expect(0, &["calibrate", "--seconds", "0.05"]).stdout;
     assert_narrow("calibrate", &words);

@@ -87,8 +87,9 @@ fn devices_do_what_the_engine_asks_and_a_mirror_writes_twice() {
             .map(|p| of(p.id, kernels) / ours.iter().map(|m| of(p.id, *m)).sum::<f64>())
             .collect();
         ratios.sort_by(f64::total_cmp);
-        assert_eq!(ratios.len(), 4, "{stack}, {phase}: {ratios:?}");
-        (ratios[1] + ratios[2]) / 2.0
+        let blocks = ratios.len();
+        assert!(blocks >= 4, "{stack}, {phase}: {ratios:?}");
+        (ratios[(blocks - 1) / 2] + ratios[blocks / 2]) / 2.0
     };
     for stack in ["single", "mirrored"] {
         for (phase, size, slack) in [("read", PAGE, 0.01), ("scan", PAGE * MULTIBLOCK, 0.02)] {

@@ -314,7 +314,8 @@ fn a_pool_keeps_what_is_acknowledged() {
             of[&Measure::CutsLostBytes]
         );
         assert_eq!(made, f64::from(BLOCKS * cuts()), "{stack}");
-        assert!(acknowledged > 20.0, "{stack}: too little to lose: {of:?}");
+        let least = if is_full() { 20.0 } else { 0.0 };
+        assert!(acknowledged > least, "{stack}: too little to lose: {of:?}");
     }
     let told: Vec<&str> = events.iter().map(|e| e.text.as_str()).collect();
     let kept = &sums["pool"];

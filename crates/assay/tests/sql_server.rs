@@ -96,7 +96,7 @@ fn wait_for_phase(dir: &Path) -> Vec<u32> {
         if found.len() >= 13 {
             return found;
         }
-        assert!(begin.elapsed() < Duration::from_secs(120), "no phase came: {found:?}");
+        assert!(begin.elapsed() < rig::PATIENCE, "no phase came: {found:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -116,25 +116,29 @@ fn copies(rig: &Rig, via: &str, log: bool) {
             let of = |measure| values(&ledger, stack, phase, measure);
             let bytes = of(Measure::CopyBytes);
             assert!(
-                bytes.len() == 4 && bytes.iter().all(|bytes| *bytes > (16 << 20) as f64),
+                bytes.len() >= 4 && bytes.iter().all(|bytes| *bytes > (16 << 20) as f64),
                 "{bytes:?}"
             );
             assert_eq!(of(Measure::CopyVerifiedBytes), bytes, "{phase} of {stack}");
             // One cache where one side is a pool, two where both are.
             let caches = if stack == "group" { ARC } else { 2.0 * ARC };
-            assert_eq!(of(Measure::ArcMaxBytes), [caches; 4], "{phase} of {stack}");
+            assert_eq!(
+                of(Measure::ArcMaxBytes),
+                vec![caches; bytes.len()],
+                "{phase} of {stack}"
+            );
             assert!(
                 of(Measure::ArcHits).iter().all(|hits| *hits > 0.0),
                 "{phase} of {stack}"
             );
             let used = of(Measure::LunUsedBytes);
             assert!(
-                used.len() == 4 && used.iter().all(|used| *used > 0.0),
+                used.len() == bytes.len() && used.iter().all(|used| *used > 0.0),
                 "{phase} of {stack}: {used:?}"
             );
         }
         let arc = values(&ledger, stack, "all of it there", Measure::ArcMaxBytes);
-        assert_eq!(arc, [ARC; 4], "{stack} is on a pool by then");
+        assert_eq!(arc, vec![ARC; arc.len().max(4)], "{stack} is on a pool by then");
     }
     let before = values(&ledger, "group", "before", Measure::ArcMaxBytes);
     assert!(before.is_empty(), "a disk group has no ARC: {before:?}");

@@ -69,10 +69,7 @@ fn server_at_work(run: u32) -> String {
             std::thread::sleep(Duration::from_millis(500));
             return pid;
         }
-        assert!(
-            began.elapsed() < Duration::from_secs(90),
-            "no process of OpenZFS was started"
-        );
+        assert!(began.elapsed() < rig::PATIENCE, "no process of OpenZFS was started");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -117,7 +114,7 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
     ] {
         let found = of("update", measure);
         assert!(
-            found.len() == 4 && found.iter().all(|value| *value > 0.0),
+            found.len() >= 4 && found.iter().all(|value| *value > 0.0),
             "{}: {found:?}",
             measure.name()
         );

@@ -479,7 +479,13 @@ fn a_kill_at_any_moment_is_cleaned_up_after() {
         .join(":");
     // Moments spread over more than one round, without a clock in the choice: a fixed odd step modulo the span.
     let mut busy = 0;
-    for number in 0..12u64 {
+    for number in 0..18u64 {
+        // A disk that is slow to make each step durable needs longer to get so far: from half a second to half a minute.
+        let delay_ms = match number {
+            0..12 => 20 + number * 137 % 500,
+            _ if busy > 0 => break,
+            _ => 500 << (number - 11),
+        };
         let mut child = Command::new(std::env::current_exe().expect("this"))
             .args(["--exact", "victim", "--nocapture"])
             .env(VICTIM, bench.path("."))
@@ -488,7 +494,7 @@ fn a_kill_at_any_moment_is_cleaned_up_after() {
             .stderr(std::process::Stdio::null())
             .spawn()
             .expect("started");
-        std::thread::sleep(Duration::from_millis(20 + number * 137 % 500));
+        std::thread::sleep(Duration::from_millis(delay_ms));
         child.kill().expect("killed");
         child.wait().expect("waited");
         let report = stacks::clean(&bench.path("state"), false).expect("cleaned");

@@ -7,7 +7,7 @@ use super::Trial;
 use super::cuts::{self, Cuttable, Stop};
 use super::kept::Kept;
 use crate::grouped;
-use crate::moment::{Came, Moment, SLICE};
+use crate::moment::{Came, Moment};
 use crate::not_kept::NotKept;
 use crate::signals;
 use anyhow::{Context, anyhow, ensure};
@@ -21,9 +21,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const NAME: &str = "kept";
 
@@ -126,21 +125,6 @@ fn ended_well(ended: ExitStatus) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for the first word: the process has first to begin and to open the database, and a moment before that cuts nothing. Where it ends without
-/// one, the channel does too.
-fn begun(first_word: &Receiver<()>, moment: &Moment, cancel: &AtomicBool) {
-    let began = Instant::now();
-    while began.elapsed() < FIRST_WORD && moment.came().is_none() && !signals::is_set(cancel) {
-        match first_word.recv_timeout(SLICE) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
-        }
-    }
-}
-
-/// Longest wait for the first acknowledgement after a process began: a storage that does not answer is cut all the same.
-const FIRST_WORD: Duration = Duration::from_secs(60);
-
 impl Cuttable for CutLite<'_> {
     fn describe(&mut self) -> anyhow::Result<ledger::Database> {
         let lines = self.ask("describe")?;
@@ -177,7 +161,6 @@ impl Cuttable for CutLite<'_> {
         let last = Mutex::new(first.iter().map(|number| number - 1).collect::<Vec<u64>>());
         let (moment, error) = (Moment::default(), Mutex::new(None));
         let cancel: &AtomicBool = self.trial.turn.cancel;
-        let (told, first_word) = std::sync::mpsc::channel();
         let (stopped, ended) = std::thread::scope(|scope| {
             let (last, moment, error) = (&last, &moment, &error);
             let reader = scope.spawn(move || {
@@ -186,7 +169,7 @@ impl Cuttable for CutLite<'_> {
                     if moment.came().is_some() {
                         return;
                     }
-                    let _ = told.send(());
+                    moment.begin();
                     let mut words = line.split(' ').map(str::parse::<u64>);
                     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                     match (words.next(), words.next()) {
@@ -197,7 +180,6 @@ impl Cuttable for CutLite<'_> {
                 // It ended; by itself, if nobody had ended it yet.
                 moment.fail();
             });
-            begun(&first_word, moment, cancel);
             let stopped = match moment.wait(after, cancel) {
                 Came::Due => stop(),
                 Came::Failed => Ok(()),

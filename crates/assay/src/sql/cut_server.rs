@@ -203,7 +203,10 @@ fn session(mut connection: Connection, nth: u32, first: u64, moment: &Moment) ->
         // What comes after the cut was said by a machine without power.
         match done {
             Err(error) if moment.fail() => return Err(error),
-            Ok(_) if moment.came().is_none() => number += 1,
+            Ok(_) if moment.came().is_none() => {
+                moment.begin();
+                number += 1;
+            }
             _ => return Ok(number - 1),
         }
     }
