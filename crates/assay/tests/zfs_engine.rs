@@ -6,6 +6,9 @@
 /// The books of acknowledgements are those of a study's power cuts.
 #[path = "../src/acknowledged.rs"]
 mod acknowledged;
+#[allow(dead_code)] // nobody waits for a moment here
+#[path = "../src/moment.rs"]
+mod moment;
 
 /// What the books ask of the loop that drives them.
 mod drive {
@@ -208,7 +211,7 @@ where
 fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
-    let (killed, unheard) = (AtomicBool::new(false), || ());
+    let (killed, unheard) = (AtomicBool::new(false), moment::Moment::default());
     let mut logged = Logged::new(operation, log, &killed, &unheard);
     let sessions = logged.sessions();
     let failed = drive_for(&mut logged, sessions, time, ACTS_MIN, ended).is_err();
