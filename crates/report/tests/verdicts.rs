@@ -465,7 +465,6 @@ fn each_doubt_has_its_threshold() {
         status_with(Measure::GeneratorCeilingOperations, 12_000.0, "generator"),
         Status::Valid
     );
-    // Whatever a ceiling says.
     assert_eq!(
         status_with(Measure::GeneratorBusyShare, 0.91, "generator"),
         Status::Suspect
