@@ -336,16 +336,6 @@ fn work_until_gone(address: &Address, scale: Scale, users: u32, seed: u64, ackno
     }
 }
 
-/// Files that a server shares with its processes.
-fn shared_memory_of(pid: u32) -> Vec<String> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-    paths
-        .filter(|path| path.starts_with("/dev/shm/PostgreSQL."))
-        .map(str::to_owned)
-        .collect()
-}
-
 /// Users at work, and the server killed under them once so many of their new orders are acknowledged; gives how many were.
 fn work_and_kill(server: Server, scale: Scale, users: u32, kill: u64) -> u64 {
     let (address, acknowledged) = (server.address().clone(), Arc::new(AtomicU64::new(0)));
@@ -355,7 +345,7 @@ fn work_and_kill(server: Server, scale: Scale, users: u32, kill: u64) -> u64 {
     wait_until("new orders before the kill", || {
         worker.is_finished() || acknowledged.load(Ordering::Relaxed) >= wanted
     });
-    let shared = shared_memory_of(server.facts().pid);
+    let shared = place::shared_memory_of(server.facts().pid);
     assert!(!shared.is_empty(), "a server has shared memory");
     server.crash();
     assert!(

@@ -11,6 +11,7 @@ use super::installs::Install;
 use super::process::{self, Child, RunAs};
 use super::settings::{RecordedSetting, Settings};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -333,8 +334,10 @@ impl Server {
 
     /// Kills it, all processes at once, as a loss of power would: nothing is written any more.
     pub fn crash(mut self) {
-        let shared = process::shared_memory_of(self.child.pid);
         let children = process::children_of(self.child.pid);
+        // Some that only its children have: the counters of its statistics grow there.
+        let family = std::iter::once(self.child.pid).chain(children.iter().copied());
+        let shared: BTreeSet<PathBuf> = family.flat_map(process::shared_memory_of).collect();
         let of: Vec<_> = children.iter().map(|pid| (*pid, process::start_of(*pid))).collect();
         process::signal(self.child.pid, Signal::KILL);
         for (pid, started) in of {
@@ -343,7 +346,7 @@ impl Server {
             }
         }
         self.child.wait(STOP_PATIENCE);
-        // A server that is started again would remove it; not every one is.
+        // A server that is started again would remove it; not every one is, and it finds the children's by the first one's.
         for file in shared {
             let _ = std::fs::remove_file(file);
         }

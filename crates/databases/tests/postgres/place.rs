@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, clippy::print_stdout)] // why a test is skipped, and words between processes
 
 use databases::postgres::{Cluster, Install, PostgresError, RunAs, Server, Settings, choose};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -185,4 +186,29 @@ pub(crate) fn pid_told_by(child: &mut Child) -> u32 {
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// Files that a server shares with its processes, and they with each other.
+pub(crate) fn shared_memory_of(pid: u32) -> BTreeSet<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_of = |stat: &str| {
+        let fields = stat
+            .rsplit_once(')')
+            .map(|(_, after)| after.split_whitespace().collect::<Vec<_>>());
+        fields.is_some_and(|fields| fields.get(1) == Some(&pid.to_string().as_str()))
+    };
+    let of = processes.map(|one| one.path()).filter(|one| {
+        one.ends_with(pid.to_string()) || std::fs::read_to_string(one.join("stat")).is_ok_and(|stat| is_of(&stat))
+    });
+    let mut found = BTreeSet::new();
+    for process in of {
+        let maps = std::fs::read_to_string(process.join("maps")).unwrap_or_default();
+        let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+        found.extend(
+            paths
+                .filter(|path| path.starts_with("/dev/shm/PostgreSQL."))
+                .map(str::to_owned),
+        );
+    }
+    found
 }
