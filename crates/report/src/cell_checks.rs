@@ -239,7 +239,7 @@ impl At<'_> {
             figure += &format!(", its workers busy {} of the time", percent(busy.median));
             threshold += &format!(", busy at most {}", percent(BUSY_SHARE_MAX));
         }
-        let advice = "the generator may be the limit: give it more workers (`assay calibrate` says what one can do)";
+        let advice = "the generator may be the limit: give it more `workers`, up to the processors, then more processors (`assay calibrate` says what one can do)";
         self.check("generator", status, figure, threshold, advice)
     }
 

@@ -1,7 +1,7 @@
 //! The HTML report in a real browser: it draws, it is quiet, it can be read, and no name in a study can act in it.
 //!
-//! Needs Chromium, which `./test` installs; keeps pictures in `target/report-pages` (`ASSAY_TEST_SIZE=full`: of dark and narrow pages too). Prevents: a page that is right as text
-//! and wrong on the screen.
+//! Needs Chromium, which `./test` installs; keeps pictures in `target/report-pages` (`ASSAY_TEST_SIZE=full`: of dark and narrow
+//! pages too). Prevents: a page that is right as text and wrong on the screen.
 
 #![allow(
     clippy::unwrap_used,
