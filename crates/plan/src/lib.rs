@@ -16,6 +16,7 @@ mod schedule;
 mod slob_conf;
 mod slob_take;
 mod space;
+mod stranger;
 mod study;
 mod turns;
 mod units;
@@ -29,6 +30,7 @@ pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};
 pub use schedule::{Block, block, round};
 pub use space::zfs_room;
+pub use stranger::read_file;
 pub use study::*;
 pub use turns::{Obstacle, Stints, Turns};
 pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
@@ -36,6 +38,9 @@ pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay, over_budget as zfs_ov
 
 use error::Findings;
 use std::path::Path;
+
+/// Largest study that is read, in bytes: those of this project have at most ten thousand.
+pub const STUDY_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads the study at `path`.
 ///
@@ -50,7 +55,7 @@ pub fn load(path: &Path) -> Result<Study, PlanError> {
 /// # Errors
 /// As [`load`], and [`PlanError::Scale`].
 pub fn load_scaled(path: &Path, factor: f64) -> Result<Study, PlanError> {
-    let bytes = std::fs::read(path).map_err(|source| PlanError::Read {
+    let bytes = read_file(path, STUDY_BYTES_MAX).map_err(|source| PlanError::Read {
         path: path.to_path_buf(),
         source,
     })?;

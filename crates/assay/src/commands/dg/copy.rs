@@ -10,6 +10,7 @@ use super::table::{rate, size, time};
 use super::transfer::{BLOCK, DEPTH, MEMORY, Transfer, of_local};
 use crate::cli::dg::{self, Striping};
 use crate::exit::Failure;
+use crate::printed::say;
 use crate::signals;
 use anyhow::{Context, anyhow};
 use diskgroup::{FileSpec, GroupError, Stripe};
@@ -56,7 +57,7 @@ pub(super) fn cp(flags: &dg::Cp) -> Result<(), Failure> {
         }
     };
     if copied.padding > 0 {
-        anstream::eprintln!(
+        say!(
             "{}: {} zeros fill the last block; `--bytes {}` leaves them out on the way back",
             copied.to,
             copied.padding,
