@@ -64,7 +64,11 @@ pub(crate) fn number(bytes: &mut [u8], dice: &mut Dice, from: usize) {
         _ => dice.pick(&EDGES).wrapping_add(*dice.pick(&[0, 0, 1, u64::MAX])),
     };
     let little = dice.below(4) > 0;
-    let new = if little { new.to_le_bytes() } else { (new << (64 - 8 * width)).to_be_bytes() };
+    let new = if little {
+        new.to_le_bytes()
+    } else {
+        (new << (64 - 8 * width)).to_be_bytes()
+    };
     field.copy_from_slice(&new[..width]);
 }
 
@@ -103,6 +107,9 @@ pub(crate) fn text(good: &str, dice: &mut Dice, words: &[&str]) -> String {
     let mut text = good.to_string();
     for _ in 0..dice.few() {
         let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        if lines.is_empty() {
+            lines.push("");
+        }
         let at = dice.below(lines.len());
         let made = match dice.below(10) {
             0 => {
@@ -143,7 +150,18 @@ fn word(line: &str, dice: &mut Dice, words: &[&str]) -> String {
     let number = match dice.below(4) {
         0 => dice.pick(&EDGES).to_string(),
         1 => format!("-{}", dice.pick(&EDGES)),
-        2 => (*dice.pick(&["1e308", "1e400", "-1e-320", "nan", "inf", "0.0", "1,5", "1.2.3", "99999999999999999999"])).to_string(),
+        2 => (*dice.pick(&[
+            "1e308",
+            "1e400",
+            "-1e-320",
+            "nan",
+            "inf",
+            "0.0",
+            "1,5",
+            "1.2.3",
+            "99999999999999999999",
+        ]))
+        .to_string(),
         _ => dice.pick(words).to_string(),
     };
     let put = match dice.below(12) {
@@ -159,7 +177,10 @@ fn word(line: &str, dice: &mut Dice, words: &[&str]) -> String {
         .map(|(at, _)| at)
         .collect();
     if starts.is_empty() || dice.once_in(6) {
-        let at = line.char_indices().nth(dice.below(line.chars().count())).map_or(0, |(at, _)| at);
+        let at = line
+            .char_indices()
+            .nth(dice.below(line.chars().count()))
+            .map_or(0, |(at, _)| at);
         return format!("{}{put}{}", &line[..at], &line[at..]);
     }
     let from = *dice.pick(&starts);

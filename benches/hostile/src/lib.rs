@@ -6,8 +6,8 @@
 //!
 //! Prevents: a stranger's file that stops the program, takes all memory or all time, or writes to the terminal.
 
-mod dice;
 mod damage;
+mod dice;
 mod readers;
 mod run;
 mod supervise;

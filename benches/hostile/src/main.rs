@@ -76,9 +76,15 @@ fn main() -> anyhow::Result<ExitCode> {
         name.is_none_or(|name| READERS.iter().any(|reader| reader.name == name)),
         "no such reader\n  --list names them"
     );
-    println!("{:<20} {:>10} {:>10} {:>12} {:>12}", "reader", "tried", "accepted", "slowest ms", "largest MiB");
+    println!(
+        "{:<20} {:>10} {:>10} {:>12} {:>12}",
+        "reader", "tried", "accepted", "slowest ms", "largest MiB"
+    );
     let mut failures = 0;
-    for reader in READERS.iter().filter(|reader| name.is_none_or(|name| name == reader.name)) {
+    for reader in READERS
+        .iter()
+        .filter(|reader| name.is_none_or(|name| name == reader.name))
+    {
         let asked = Run {
             to: flags.inputs,
             wall: Duration::from_secs(flags.seconds),
@@ -95,7 +101,10 @@ fn main() -> anyhow::Result<ExitCode> {
             report.largest as f64 / f64::from(1 << 20)
         );
         for (number, why) in &report.failed {
-            println!("  FAILED input {number}: {why}\n    --reader '{}' --seed {} --replay {number}", reader.name, flags.seed);
+            println!(
+                "  FAILED input {number}: {why}\n    --reader '{}' --seed {} --replay {number}",
+                reader.name, flags.seed
+            );
         }
         failures += report.failed.len();
     }

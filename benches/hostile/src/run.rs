@@ -4,8 +4,8 @@
 //! the processor's, not the clock's), and a failure that cannot be replayed (the number of the input is in a file before it is
 //! read).
 
-use crate::readers::{READERS, Reader, Trial, Verdict};
 use crate::Dice;
+use crate::readers::{READERS, Reader, Trial, Verdict};
 use anyhow::{Context, anyhow};
 use peak_alloc::PeakAlloc;
 use rustix::time::{ClockId, clock_gettime};
@@ -70,7 +70,12 @@ fn reader(name: &str) -> anyhow::Result<&'static Reader> {
 /// No such reader; no place for its files.
 pub fn run(run: &Run) -> anyhow::Result<()> {
     let mut trial = (reader(&run.reader)?.make)()?;
-    let progress = run.progress.as_ref().map(File::create).transpose().context("make the file of progress")?;
+    let progress = run
+        .progress
+        .as_ref()
+        .map(File::create)
+        .transpose()
+        .context("make the file of progress")?;
     std::panic::set_hook(Box::new(|panic| PANIC.set(panic.to_string().replace('\n', " "))));
     let (began, mut said) = (Instant::now(), BTreeSet::new());
     let (mut tried, mut accepted, mut slowest, mut largest) = (0_u64, 0_u64, Duration::ZERO, 0);
@@ -80,7 +85,8 @@ pub fn run(run: &Run) -> anyhow::Result<()> {
             break;
         }
         if let Some(file) = &progress {
-            file.write_all_at(&number.to_le_bytes(), 0).context("write the progress")?;
+            file.write_all_at(&number.to_le_bytes(), 0)
+                .context("write the progress")?;
         }
         let input = trial.input(&mut Dice::new(run.seed, number));
         let one = measured(trial.as_mut(), &input);

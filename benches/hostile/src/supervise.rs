@@ -3,8 +3,8 @@
 //! Takes a [`Run`], gives a [`Report`]. Prevents: an abort, a stack that overflows or a loop without end that ends the whole
 //! search and names no input.
 
-use crate::run::Run;
 use crate::replay;
+use crate::run::Run;
 use anyhow::{Context, anyhow};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -50,8 +50,12 @@ pub fn supervise(program: &Path, run: &Run, keep: &Path) -> anyhow::Result<Repor
         let (said, ended) = watched(program, &run)?;
         report.take(&said);
         let Some(why) = ended else { break };
-        let at = std::fs::read(&progress).ok().and_then(|bytes| bytes.first_chunk().copied());
-        let at = at.map(u64::from_le_bytes).ok_or_else(|| anyhow!("{}: {why} before the first input", run.reader))?;
+        let at = std::fs::read(&progress)
+            .ok()
+            .and_then(|bytes| bytes.first_chunk().copied());
+        let at = at
+            .map(u64::from_le_bytes)
+            .ok_or_else(|| anyhow!("{}: {why} before the first input", run.reader))?;
         report.tried += at + 1 - run.from;
         report.failed.push((at, why));
         run.from = at + 1;
@@ -77,7 +81,16 @@ impl Report {
                     let why = line.splitn(3, ' ').nth(2).unwrap_or_default();
                     self.failed.push((number.parse().unwrap_or(0), why.to_string()));
                 }
-                ["tried", tried, "accepted", accepted, "slowest_us", slowest, "largest_bytes", largest] => {
+                [
+                    "tried",
+                    tried,
+                    "accepted",
+                    accepted,
+                    "slowest_us",
+                    slowest,
+                    "largest_bytes",
+                    largest,
+                ] => {
                     let number = |word: &str| word.parse::<u64>().unwrap_or(0);
                     self.tried += number(tried);
                     self.accepted += number(accepted);
@@ -134,7 +147,11 @@ fn watch(child: &mut Child, progress: &Path) -> Option<String> {
         let took = worked(child.id()).saturating_sub(cpu);
         if (silent > SILENT && took > HANGS_CPU) || silent > SILENT_MAX {
             let _ = child.kill();
-            return Some(format!("no end after {} s, {} s of them at work", silent.as_secs(), took.as_secs()));
+            return Some(format!(
+                "no end after {} s, {} s of them at work",
+                silent.as_secs(),
+                took.as_secs()
+            ));
         }
     }
     None
@@ -144,6 +161,11 @@ fn watch(child: &mut Child, progress: &Path) -> Option<String> {
 fn worked(pid: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
+    let ticks: u64 = after_name
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|n| n.parse::<u64>().ok())
+        .sum();
     Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
 }

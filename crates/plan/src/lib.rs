@@ -42,6 +42,12 @@ use std::path::Path;
 /// Largest study that is read, in bytes: those of this project have at most ten thousand.
 pub const STUDY_BYTES_MAX: u64 = 1 << 20;
 
+/// Most stacks of a study.
+pub const STACKS_MAX: usize = 64;
+
+/// Most phases of a study, each pass counted.
+pub const PHASES_MAX: usize = 512;
+
 /// Reads the study at `path`.
 ///
 /// # Errors
@@ -88,6 +94,10 @@ pub fn parse_scaled(text: &str, file: &Path, factor: f64) -> Result<Study, PlanE
     let Some(mut written) = written.filter(|_| findings.is_empty()) else {
         return Err(findings.into_error(text, file));
     };
+    bounded(&written, &mut findings);
+    if !findings.is_empty() {
+        return Err(findings.into_error(text, file));
+    }
     passes::expand(&mut written, &mut findings);
     let slob = slob_take::take(&mut written, file.parent().unwrap_or(Path::new("")), &mut findings);
     let mut study = meaning::resolve(&written, text, factor, &mut findings);
@@ -112,6 +122,30 @@ pub fn parse_scaled(text: &str, file: &Path, factor: f64) -> Result<Study, PlanE
         }
     }
     Ok(study)
+}
+
+/// Refuses more stacks or phases than a result file is read with, before anything is made of them.
+fn bounded(written: &written::WrittenStudy, findings: &mut error::Findings) {
+    let cure = "make several studies of it";
+    if let Some(first) = written.stacks.get(STACKS_MAX) {
+        let message = format!("the study has {} stacks, at most {STACKS_MAX}", written.stacks.len());
+        findings.add(&first.span, message, cure);
+    }
+    let mut phases = 0;
+    for phase in &written.phases {
+        // Those that follow in its group are repeated as often.
+        let group = 1 + phase.after_each.as_ref().map_or(0, |names| names.value.len());
+        let passes = phase
+            .passes
+            .as_ref()
+            .map_or(1, |passes| passes.value.clamp(1, passes::PASSES_MAX.into()));
+        phases += 1 + (passes as usize - 1).saturating_mul(group);
+        if phases > PHASES_MAX {
+            let message = format!("the study has more than {PHASES_MAX} phases, each pass counted");
+            findings.add(&phase.span, message, cure);
+            return;
+        }
+    }
 }
 
 impl Study {

@@ -67,7 +67,10 @@ pub fn spoken() -> std::io::Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
     ];
     let answered = [
         Answer::Started { version: "2.1".into() },
-        Answer::Port { id: 1, sizes: vec![1, 2] },
+        Answer::Port {
+            id: 1,
+            sizes: vec![1, 2],
+        },
         Answer::Extents(vec![Piece(0, 4096, 8192, false); 20]),
         Answer::Counted(Box::new(Counted::default())),
         Answer::Refused(Refused::new("what", "cure")),

@@ -36,10 +36,16 @@ pub(crate) fn make() -> anyhow::Result<Box<dyn Trial>> {
         small_units: true,
         ..GroupSpec::new("data", Redundancy::Normal)
     };
-    let disks: Vec<DiskSpec> = (0..DISKS).map(|nth| DiskSpec::new(FileId(nth), &format!("d{nth}"))).collect();
+    let disks: Vec<DiskSpec> = (0..DISKS)
+        .map(|nth| DiskSpec::new(FileId(nth), &format!("d{nth}")))
+        .collect();
     let empty = Disks::new(&[120 * AU + 4096; DISKS as usize]);
     let group = Group::create(port(empty)?, &spec, &disks, 7).map_err(|error| anyhow!("{error}"))?;
-    for (name, stripe) in [("users", Stripe::Coarse), ("redo", Stripe::Fine), ("more", Stripe::Coarse)] {
+    for (name, stripe) in [
+        ("users", Stripe::Coarse),
+        ("redo", Stripe::Fine),
+        ("more", Stripe::Coarse),
+    ] {
         let file = FileSpec {
             name: name.into(),
             size: 20 * AU,
@@ -72,7 +78,9 @@ impl Groups {
     /// The first blocks of a disk are few and decide most; tables and leaves are many.
     fn chosen(&self, dice: &mut Dice) -> usize {
         let kind = 1 + dice.below(5) as u8;
-        let of_kind: Vec<usize> = (0..self.blocks.len()).filter(|at| self.blocks[*at].2[31] == kind).collect();
+        let of_kind: Vec<usize> = (0..self.blocks.len())
+            .filter(|at| self.blocks[*at].2[31] == kind)
+            .collect();
         match of_kind.is_empty() {
             true => dice.below(self.blocks.len()),
             false => *dice.pick(&of_kind),
@@ -136,8 +144,9 @@ impl Groups {
                     bytes: bytes.clone(),
                 });
             } else if everywhere && same_kind {
-                let mut bytes: Vec<u8> =
-                    (0..BLOCK).map(|i| if bytes[i] == good[i] { other[i] } else { bytes[i] }).collect();
+                let mut bytes: Vec<u8> = (0..BLOCK)
+                    .map(|i| if bytes[i] == good[i] { other[i] } else { bytes[i] })
+                    .collect();
                 seal(&mut bytes);
                 patches.push(Patch {
                     file: *file,

@@ -7,8 +7,33 @@ use stacks::{Journal, Undo};
 use std::os::unix::fs::OpenOptionsExt;
 
 const WORDS: &[&str] = &[
-    "{", "}", "[", "]", "\"", ":", ",", "null", "begin", "step", "undone", "number", "undo", "kind", "path", "version", "remove_file",
-    "remove_dir", "unmount", "detach_loop", "wipe_signature", "stop_server", "export_pool", "restore_setting", "/", "../..", "/dev/sda",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ":",
+    ",",
+    "null",
+    "begin",
+    "step",
+    "undone",
+    "number",
+    "undo",
+    "kind",
+    "path",
+    "version",
+    "remove_file",
+    "remove_dir",
+    "unmount",
+    "detach_loop",
+    "wipe_signature",
+    "stop_server",
+    "export_pool",
+    "restore_setting",
+    "/",
+    "../..",
+    "/dev/sda",
 ];
 
 struct Journals {
@@ -60,8 +85,14 @@ impl Trial for Journals {
         let state = self.dir.path().join("state");
         let _ = std::fs::create_dir(&state);
         let mut options = std::fs::OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(state.join("x.journal"));
-        file.and_then(|mut file| std::io::Write::write_all(&mut file, input)).map_err(|error| error.to_string())?;
+        let file = options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(state.join("x.journal"));
+        file.and_then(|mut file| std::io::Write::write_all(&mut file, input))
+            .map_err(|error| error.to_string())?;
         let dry_run = true;
         let report = stacks::clean(&state, dry_run).map_err(|error| error.to_string())?;
         Ok(match report.unreadable.is_empty() {

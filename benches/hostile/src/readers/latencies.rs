@@ -4,9 +4,12 @@ use super::{Trial, Verdict};
 use crate::{Dice, damage};
 use luns::model::{CustomParameters, named};
 
-const GOOD: &str = "# microseconds, count\n[read]\n100, 10\n200, 80\n1000, 9\n20000, 1\n[write]\n50, 5\n60.5, 90\n[flush]\n500, 1\n";
+const GOOD: &str =
+    "# microseconds, count\n[read]\n100, 10\n200, 80\n1000, 9\n20000, 1\n[write]\n50, 5\n60.5, 90\n[flush]\n500, 1\n";
 
-const WORDS: &[&str] = &["[read]", "[write]", "[flush]", "[", ",", "#", "1e-300", "1e300", "0", "100"];
+const WORDS: &[&str] = &[
+    "[read]", "[write]", "[flush]", "[", ",", "#", "1e-300", "1e300", "0", "100",
+];
 
 struct Latencies;
 

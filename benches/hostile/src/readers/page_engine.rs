@@ -4,7 +4,9 @@ use super::patches::{Patch, applied, content, encode};
 use super::{Trial, Verdict};
 use crate::{Dice, damage};
 use anyhow::anyhow;
-use pages::{Files, Instance, RandomWork, Settings, Shape, TornPages, data_file_bytes, depth, memory_bytes, redo_file_bytes};
+use pages::{
+    Files, Instance, RandomWork, Settings, Shape, TornPages, data_file_bytes, depth, memory_bytes, redo_file_bytes,
+};
 use targets::{Disks, FileId, Model, ModelPort};
 use workloads::{Operation, Started};
 
@@ -72,7 +74,12 @@ impl Database {
         };
         let mut sizes = data_file_bytes(&shape, &settings, FILES.into());
         sizes.push(redo_file_bytes(&settings));
-        let model = Model::new(&sizes, memory_bytes(&shape, &settings), depth(&settings, FILES.into(), 2, 1), 1);
+        let model = Model::new(
+            &sizes,
+            memory_bytes(&shape, &settings),
+            depth(&settings, FILES.into(), 2, 1),
+            1,
+        );
         let image = worked_on(&model, &files, shape, settings).map_err(|error| anyhow!("{error}"))?;
         let mut made = Database {
             image,
@@ -130,7 +137,11 @@ impl Database {
             match patches.last() {
                 None => {
                     for _ in 0..dice.few().min(8) {
-                        let until = if dice.once_in(4) { bytes.len() } else { bytes.len().min(160) };
+                        let until = if dice.once_in(4) {
+                            bytes.len()
+                        } else {
+                            bytes.len().min(160)
+                        };
                         damage::number(&mut bytes[..until], dice, 16);
                     }
                 }
@@ -219,7 +230,10 @@ fn worked_on(model: &Model, files: &Files, shape: Shape, settings: Settings) -> 
     }
     drop(operations);
     let mut ports = instance.into_ports();
-    ports.pop().map(|mut port| port.cut(5)).ok_or_else(|| "no port came back".into())
+    ports
+        .pop()
+        .map(|mut port| port.cut(5))
+        .ok_or_else(|| "no port came back".into())
 }
 
 impl Trial for Engine {

@@ -29,10 +29,17 @@ pub(crate) fn encode(patches: &[Patch]) -> Vec<u8> {
 pub(crate) fn applied(image: &Disks, mut input: &[u8]) -> Disks {
     let mut disks = image.clone();
     while let Some((head, rest)) = input.split_first_chunk::<14>() {
-        let number = |at: usize, len: usize| head[at..at + len].iter().rev().fold(0_u64, |n, b| n << 8 | u64::from(*b));
+        let number = |at: usize, len: usize| {
+            head[at..at + len]
+                .iter()
+                .rev()
+                .fold(0_u64, |n, b| n << 8 | u64::from(*b))
+        };
         let (file, offset, len) = (FileId(number(0, 2) as u16), number(2, 8), number(10, 4) as usize);
         let len = len.min(rest.len());
-        let fits = disks.size(file).is_some_and(|size| offset.saturating_add(len as u64) <= size);
+        let fits = disks
+            .size(file)
+            .is_some_and(|size| offset.saturating_add(len as u64) <= size);
         if fits {
             disks.write(file, offset, &rest[..len]);
         }

@@ -3,8 +3,8 @@
 //! Takes a good file, gives another that SQLite itself finds in order.
 
 use super::result_file::distribution;
-use crate::damage::{EDGES, ESCAPES};
 use crate::Dice;
+use crate::damage::{EDGES, ESCAPES};
 use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
@@ -13,15 +13,42 @@ use std::path::{Path, PathBuf};
 
 /// Tables without keys, whose rows can be doubled as they are.
 const DOUBLED: [&str; 8] = [
-    "slice", "sample", "user_scan", "extent_summary", "file_layout", "imported_fact", "imported_figure", "import_note",
+    "slice",
+    "sample",
+    "user_scan",
+    "extent_summary",
+    "file_layout",
+    "imported_fact",
+    "imported_figure",
+    "import_note",
 ];
 /// Most rows that a table is doubled to.
 const ROWS: usize = 20_000;
 
 /// Words that mean something in some column.
 const WORDS: [&str; 22] = [
-    "valid", "invalid", "failed", "running", "done", "interrupted", "random", "scan", "age", "tpcc", "bulk", "load", "service",
-    "response", "ext4", "btrfs", "18446744073709551615", "-1", "1e308", "", "stack:ext4", "study",
+    "valid",
+    "invalid",
+    "failed",
+    "running",
+    "done",
+    "interrupted",
+    "random",
+    "scan",
+    "age",
+    "tpcc",
+    "bulk",
+    "load",
+    "service",
+    "response",
+    "ext4",
+    "btrfs",
+    "18446744073709551615",
+    "-1",
+    "1e308",
+    "",
+    "stack:ext4",
+    "study",
 ];
 
 /// SQL that a reader must not run.
@@ -55,8 +82,13 @@ fn open(path: &Path, good: &[u8]) -> Option<Connection> {
 /// The file with some changes; `None` where SQLite did not take it.
 pub(crate) fn edited(path: &Path, good: &[u8], dice: &mut Dice) -> Option<Vec<u8>> {
     let file = open(path, good)?;
-    let tables = names(&file, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?;
-    for _ in 0..dice.few() {
+    let tables = names(
+        &file,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
+    )?;
+    // Few at a time: one cell that is refused hides all others.
+    let edits = if dice.once_in(4) { dice.few() } else { 1 };
+    for _ in 0..edits {
         let table = dice.pick(&tables);
         // What a key or NOT NULL refuses is no change.
         let _ = match dice.below(16) {
@@ -74,7 +106,10 @@ pub(crate) fn edited(path: &Path, good: &[u8], dice: &mut Dice) -> Option<Vec<u8
 
 fn names(file: &Connection, sql: &str) -> Option<Vec<String>> {
     let mut all = file.prepare(sql).ok()?;
-    let names = all.query_map([], |row| row.get(0)).ok()?.collect::<rusqlite::Result<_>>();
+    let names = all
+        .query_map([], |row| row.get(0))
+        .ok()?
+        .collect::<rusqlite::Result<_>>();
     names.ok()
 }
 
@@ -85,7 +120,9 @@ fn value(file: &Connection, table: &str, good: &[u8], dice: &mut Dice) -> Option
         return None;
     }
     let column = dice.pick(&columns);
-    let rows: i64 = file.query_row(&format!("SELECT count(*) FROM \"{table}\""), [], |row| row.get(0)).ok()?;
+    let rows: i64 = file
+        .query_row(&format!("SELECT count(*) FROM \"{table}\""), [], |row| row.get(0))
+        .ok()?;
     let nth = dice.below(rows as usize);
     let old = format!("SELECT \"{column}\" FROM \"{table}\" LIMIT 1 OFFSET {nth}");
     let old: Option<Value> = file.query_row(&old, [], |row| row.get(0)).ok();
@@ -94,7 +131,11 @@ fn value(file: &Connection, table: &str, good: &[u8], dice: &mut Dice) -> Option
     Some(match (dice.once_in(6), old) {
         (false, Some(old)) => {
             let alike = dice.once_in(4);
-            let limit = if alike { String::new() } else { format!(" AND rowid = (SELECT rowid FROM \"{table}\" LIMIT 1 OFFSET {nth})") };
+            let limit = if alike {
+                String::new()
+            } else {
+                format!(" AND rowid = (SELECT rowid FROM \"{table}\" LIMIT 1 OFFSET {nth})")
+            };
             let one = format!("{set} WHERE \"{column}\" IS ?2{limit}");
             // Tables without row numbers take the first form.
             match file.execute(&one, params![new, old]) {
@@ -120,7 +161,20 @@ fn put(old: Option<&Value>, good: &[u8], dice: &mut Dice) -> Value {
         (0, _) => Value::Null,
         (1, _) => Value::Integer(dice.pick(&EDGES).wrapping_add(dice.below(3) as u64).cast_signed()),
         (2, _) => {
-            let odd = [0.0, -0.0, -1.0, 1.0, 1e-320, 1e300, -1e300, f64::MAX, f64::MIN, f64::INFINITY, f64::NEG_INFINITY, 1e18];
+            let odd = [
+                0.0,
+                -0.0,
+                -1.0,
+                1.0,
+                1e-320,
+                1e300,
+                -1e300,
+                f64::MAX,
+                f64::MIN,
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                1e18,
+            ];
             Value::Real(*dice.pick(&odd))
         }
         (3, old) => {
@@ -153,7 +207,8 @@ fn put(old: Option<&Value>, good: &[u8], dice: &mut Dice) -> Value {
 /// A table with thousands of rows.
 fn doubled(file: &Connection, dice: &mut Dice) -> rusqlite::Result<usize> {
     let table = dice.pick(&DOUBLED);
-    let mut rows: usize = file.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0))? as usize;
+    let mut rows: usize =
+        file.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0))? as usize;
     let most = ROWS >> dice.below(10);
     while rows > 0 && rows < most {
         rows += file.execute(&format!("INSERT INTO {table} SELECT * FROM {table} LIMIT {most}"), [])?;
@@ -215,9 +270,15 @@ fn schema_text(file: &Connection, dice: &mut Dice) -> rusqlite::Result<usize> {
         0 => ("rootpage", Value::Integer(dice.below(40) as i64)),
         1 => ("sql", Value::Text(dice.pick(&SCHEMES).to_string())),
         2 => ("name", Value::Text(dice.pick(&ESCAPES).to_string())),
-        _ => ("type", Value::Text(dice.pick(&["view", "trigger", "index", "x", "\x1b[2J"]).to_string())),
+        _ => (
+            "type",
+            Value::Text(dice.pick(&["view", "trigger", "index", "x", "\x1b[2J"]).to_string()),
+        ),
     };
-    file.execute(&format!("UPDATE sqlite_schema SET {what} = ?1 WHERE rowid = {entry}"), [to])
+    file.execute(
+        &format!("UPDATE sqlite_schema SET {what} = ?1 WHERE rowid = {entry}"),
+        [to],
+    )
 }
 
 /// A file in the middle of a change, and the journal that takes it back.

@@ -11,7 +11,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[path = "../../../../crates/report/tests/fixture/mod.rs"]
-#[allow(unreachable_pub, clippy::expect_used, reason = "the synthetic results that the tests of room `report` read")]
+#[allow(
+    unreachable_pub,
+    clippy::expect_used,
+    reason = "the synthetic results that the tests of room `report` read"
+)]
 mod fixture;
 
 struct Results {
@@ -156,7 +160,9 @@ fn reported(ledger: &Ledger) -> Result<(), Odd> {
     ] {
         let visible = report::escaped_lines(&text, false);
         if form != "HTML" && visible != text {
-            return Err(Odd::Wrong(format!("the report for {form} holds what a terminal would act on")));
+            return Err(Odd::Wrong(format!(
+                "the report for {form} holds what a terminal would act on"
+            )));
         }
     }
     let _ = report::json(&analysis).to_string();
@@ -167,7 +173,10 @@ fn reported(ledger: &Ledger) -> Result<(), Odd> {
 fn cured(error: &str) -> Result<Verdict, String> {
     match error.lines().last().is_some_and(|line| line.starts_with("  ")) && error.len() < 10_000 {
         true => Ok(Verdict::Refused),
-        false => Err(format!("no cure, or no end: {}", error.chars().take(300).collect::<String>())),
+        false => Err(format!(
+            "no cure, or no end: {}",
+            error.chars().take(300).collect::<String>()
+        )),
     }
 }
 
@@ -224,7 +233,9 @@ pub(crate) fn make_distribution() -> anyhow::Result<Box<dyn Trial>> {
     for nth in 0..1000_u64 {
         histogram.record(100_000 + nth * nth).context("record")?;
     }
-    Ok(Box::new(Distributions(encode_histogram(&histogram).map_err(|error| anyhow!("{error}"))?)))
+    Ok(Box::new(Distributions(
+        encode_histogram(&histogram).map_err(|error| anyhow!("{error}"))?,
+    )))
 }
 
 impl Trial for Distributions {
@@ -243,7 +254,12 @@ impl Trial for Distributions {
     fn read(&mut self, input: &[u8]) -> Result<Verdict, String> {
         match decode_histogram(input) {
             Ok(histogram) => {
-                let _ = (histogram.value_at_quantile(0.99), histogram.max(), histogram.mean(), histogram.len());
+                let _ = (
+                    histogram.value_at_quantile(0.99),
+                    histogram.max(),
+                    histogram.mean(),
+                    histogram.len(),
+                );
                 let mut sum = histogram.clone();
                 sum.auto(true);
                 let _ = sum.add(&histogram);

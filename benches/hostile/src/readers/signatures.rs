@@ -56,6 +56,10 @@ impl Trial for Devices {
         device.write_all(input).map_err(|error| error.to_string())?;
         let found = luns::signatures(&device, input.len() as u64)
             .map_err(|error| format!("a device that can be read cannot be looked at: {error}"))?;
-        Ok(if found.is_empty() { Verdict::Accepted } else { Verdict::Refused })
+        Ok(if found.is_empty() {
+            Verdict::Accepted
+        } else {
+            Verdict::Refused
+        })
     }
 }

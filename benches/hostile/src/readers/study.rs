@@ -22,11 +22,60 @@ const STUDIES: [&str; 12] = [
 
 /// Words that mean something in a study.
 const WORDS: &[&str] = &[
-    "[[stack]]", "[[phase]]", "[luns.a]", "[luns.a.device]", "[study]", "[database]", "[memory]", "[", "]", "{", "}", "=",
-    ",", "#", "\"", "\"\"\"", "'", "name", "kind", "size", "count", "scale", "time", "\"1GiB\"", "\"16EiB\"", "\"0\"",
-    "\"5%\"", "\"200%\"", "\"10s\"", "\"300y\"", "true", "none", "\"none\"", "random", "scan", "age", "power_cut", "tpcc",
-    "copy", "rebalance", "device", "model", "hdd", "passes", "stacks", "schemas", "hotspot", "inject", "zfs", "settings",
-    "mkfs_options", "1979-05-27", "a.b.c", "\u{feff}",
+    "[[stack]]",
+    "[[phase]]",
+    "[luns.a]",
+    "[luns.a.device]",
+    "[study]",
+    "[database]",
+    "[memory]",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    ",",
+    "#",
+    "\"",
+    "\"\"\"",
+    "'",
+    "name",
+    "kind",
+    "size",
+    "count",
+    "scale",
+    "time",
+    "\"1GiB\"",
+    "\"16EiB\"",
+    "\"0\"",
+    "\"5%\"",
+    "\"200%\"",
+    "\"10s\"",
+    "\"300y\"",
+    "true",
+    "none",
+    "\"none\"",
+    "random",
+    "scan",
+    "age",
+    "power_cut",
+    "tpcc",
+    "copy",
+    "rebalance",
+    "device",
+    "model",
+    "hdd",
+    "passes",
+    "stacks",
+    "schemas",
+    "hotspot",
+    "inject",
+    "zfs",
+    "settings",
+    "mkfs_options",
+    "1979-05-27",
+    "a.b.c",
+    "\u{feff}",
 ];
 
 struct Studies;
@@ -79,17 +128,40 @@ pub(crate) fn cured(error: &str, begins: &str) -> Result<Verdict, String> {
     }
 }
 
-const CONF: &str = "# by hand\nUPDATE_PCT=30\nSCAN_PCT=5\nRUN_TIME=300\nWORK_LOOP=0\nSCALE=8G\nSCAN_TABLE_SZ=2M\nWORK_UNIT=32
+const CONF: &str =
+    "# by hand\nUPDATE_PCT=30\nSCAN_PCT=5\nRUN_TIME=300\nWORK_LOOP=0\nSCALE=8G\nSCAN_TABLE_SZ=2M\nWORK_UNIT=32
 REDO_STRESS=HEAVY\nLOAD_PARALLEL_DEGREE=16\nTHREADS_PER_SCHEMA=2\nDATABASE_STATISTICS_TYPE=awr\nSYSDBA_PASSWD=tiger
 EXTERNAL_SCRIPT=''\nDO_HOTSPOT=TRUE\nHOTSPOT_MB=16\nHOTSPOT_OFFSET_MB=4\nHOTSPOT_FREQUENCY=3\nHOT_SCHEMA_FREQUENCY=0
 THINK_TM_FREQUENCY=10\nTHINK_TM_MIN=.1\nTHINK_TM_MAX=.5\nexport MY_OWN_NOTE=\"x\"\n";
 
-const NAMING: &str = "[study]\nname = \"s\"\ntime_limit = \"3h\"\n[[stack]]\nname = \"here\"\nkind = \"model\"\nsize = \"64GiB\"
+const NAMING: &str =
+    "[study]\nname = \"s\"\ntime_limit = \"3h\"\n[[stack]]\nname = \"here\"\nkind = \"model\"\nsize = \"64GiB\"
 [database]\nschemas = 8\nscale = \"1GiB\"\n[[phase]]\nname = \"p\"\nkind = \"random\"\nslob_conf = \"slob.conf\"\n";
 
 const CONF_WORDS: &[&str] = &[
-    "UPDATE_PCT", "SCALE", "RUN_TIME", "export", "=", ";", "#", "'", "\"", "$A", "`x`", "\\", "HEAVY", "LITE", "TRUE", "FALSE",
-    "8G", "64000M", "16E", "-1", ".", "1e9", "",
+    "UPDATE_PCT",
+    "SCALE",
+    "RUN_TIME",
+    "export",
+    "=",
+    ";",
+    "#",
+    "'",
+    "\"",
+    "$A",
+    "`x`",
+    "\\",
+    "HEAVY",
+    "LITE",
+    "TRUE",
+    "FALSE",
+    "8G",
+    "64000M",
+    "16E",
+    "-1",
+    ".",
+    "1e9",
+    "",
 ];
 
 struct Confs(tempfile::TempDir);

@@ -7,7 +7,8 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 
 const WORDS: &[&str] = &[
-    "{", "}", "[", "]", "\"", ":", ",", "null", "true", "Start", "Create", "OpenPort", "Extents", "Counted", "Refused", "files",
+    "{", "}", "[", "]", "\"", ":", ",", "null", "true", "Start", "Create", "OpenPort", "Extents", "Counted", "Refused",
+    "files",
 ];
 
 struct Messages {
