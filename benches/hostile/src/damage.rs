@@ -127,7 +127,7 @@ pub(crate) fn text(good: &str, dice: &mut Dice, words: &[&str]) -> String {
                 lines.concat()
             }
             3 if dice.once_in(8) => {
-                let line = lines[at].repeat(1 << dice.below(12));
+                let line = lines[at].repeat((1 << dice.below(12)).min(1 + (1 << 20) / lines[at].len().max(1)));
                 lines[at] = &line;
                 lines.concat()
             }

@@ -148,6 +148,8 @@ impl Book {
             .map(|trial| trial.block.saturating_add(1))
             .max()
             .unwrap_or(0);
+        let study = ledger.study()?;
+        must_be_possible(ledger, &study)?;
         must_be_of_a_study(ledger, stacks.len(), heads.len(), blocks, seen.len().max(trials.len()))?;
         let mut of_trial: BTreeMap<TrialId, Vec<PhaseId>> = BTreeMap::new();
         for (id, (trial, _)) in &seen {
@@ -168,7 +170,7 @@ impl Book {
             ran.insert((trial.block, trial.stack.clone()), Ran { trial, phases });
         }
         Ok(Book {
-            study: ledger.study()?,
+            study,
             ended: ledger.ending()?.map(|ending| ending.reason),
             stacks,
             phases: heads.into_values().collect(),
@@ -244,6 +246,19 @@ impl Book {
     pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<(u32, &'a Seen)> {
         self.seen(stack, phase).filter(|(_, seen)| seen.is_valid()).collect()
     }
+}
+
+/// An error for a file whose design is none: everything is judged by it.
+fn must_be_possible(ledger: &Ledger, study: &Study) -> Result<(), LedgerError> {
+    for (name, share) in [("alpha", study.alpha), ("margin", study.margin)] {
+        if !(share > 0.0 && share < 1.0) {
+            return Err(LedgerError::Damaged {
+                path: ledger.path().into(),
+                detail: format!("the study's {name} is {share:e}, and no study has it outside 0 to 1"),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn by_stack(ran: &BTreeMap<(u32, String), Ran>) -> BTreeMap<String, Blocks> {

@@ -159,7 +159,7 @@ fn moments(book: &Book, stack: &str) -> BTreeMap<Place, Vec<LayoutMoment>> {
     let names: BTreeMap<PhaseId, (u32, &str)> = trials
         .iter()
         .flat_map(|(_, ran)| ran.phases.values())
-        .map(|seen| (seen.id, (seen.run.ordinal + 1, seen.run.name.as_str())))
+        .map(|seen| (seen.id, (seen.run.ordinal.saturating_add(1), seen.run.name.as_str())))
         .collect();
     let mut rows: BTreeMap<Place, Moments<'_>> = BTreeMap::new();
     for FileLayoutRow { trial, phase, layout } in &book.layouts {

@@ -25,6 +25,9 @@ const DOUBLED: [&str; 8] = [
 /// Most rows that a table is doubled to.
 const ROWS: usize = 20_000;
 
+/// Steps of SQLite's machine after which a statement of ours is given up.
+const STEPS_MAX: i32 = 5_000_000;
+
 /// Words that mean something in some column.
 const WORDS: [&str; 22] = [
     "valid",
@@ -72,10 +75,12 @@ const SCHEMES: [&str; 14] = [
 fn open(path: &Path, good: &[u8]) -> Option<Connection> {
     fs::write(path, good).ok()?;
     let _ = fs::remove_file(PathBuf::from(format!("{}-journal", path.display())));
-    let file = Connection::open(path).ok()?;
+    let mut file = Connection::open(path).ok()?;
     file.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).ok()?;
     let calm = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = ON;";
     file.execute_batch(calm).ok()?;
+    // What we plant may have no end when we look at it ourselves.
+    file.progress_handler(STEPS_MAX, Some(|| true)).ok()?;
     Some(file)
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn make() -> anyhow::Result<Box<dyn Trial>> {
     let dir = place()?;
     let mut rich = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), actor("raw", 1.1)]);
     rich.rich = true;
+    rich.blocks = 1;
     rich.phases = [
         (PhaseKind::Load, "load"),
         (PhaseKind::Random, "50 % update"),
@@ -49,6 +50,7 @@ pub(crate) fn make() -> anyhow::Result<Box<dyn Trial>> {
     .to_vec();
     rich.imported = vec![imported()];
     rich.published = Some("slob-2013".into());
+    let ranked = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
     let mut served = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
     served.blocks = 2;
     served.phases = [
@@ -64,7 +66,7 @@ pub(crate) fn make() -> anyhow::Result<Box<dyn Trial>> {
         value: "6.1".into(),
     }];
     let mut good = Vec::new();
-    for scene in [rich, served] {
+    for scene in [rich, ranked, served] {
         let filmed = scene.film();
         good.push(fs::read(filmed.ledger.path()).context("read what was written")?);
     }
