@@ -56,6 +56,8 @@ pub struct Mounted {
     pub regions_settled: u64,
     /// Extents of them of which a copy had to be written again.
     pub extents_settled: u64,
+    /// Disks that refused a part of that, in a write or a flush: what they lack is recorded as stale.
+    pub repairs_refused: Vec<String>,
     /// Files half made or half deleted, which are gone now.
     pub files_removed: Vec<String>,
 }
@@ -415,8 +417,9 @@ impl<P: Port> Core<P> {
         let damaged: Vec<u16> = std::mem::take(&mut self.trouble).into_iter().collect();
         for number in damaged {
             if self.disks.get(&number).is_some_and(|d| d.live().is_some()) {
-                mounted.headers_repaired.push(self.disk_name(number));
-                self.write_headers(&[number], true)?;
+                if self.rewrite_headers(number)? {
+                    mounted.headers_repaired.push(self.disk_name(number));
+                }
             }
         }
         let offline = self
@@ -468,9 +471,10 @@ impl<P: Port> Core<P> {
             .collect();
         for number in live {
             if !self.table_findings(number)?.is_empty() {
-                mounted.tables_repaired.push(self.disk_name(number));
-                self.write_table(number)?;
-                self.flush_disks(&[number])?;
+                let faults = self.board.faults();
+                if self.write_table(number)? && self.flush_disks(&[number], faults)?.is_empty() {
+                    mounted.tables_repaired.push(self.disk_name(number));
+                }
             }
         }
         Ok(())

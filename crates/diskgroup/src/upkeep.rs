@@ -284,9 +284,15 @@ impl<P: Port> Drop for Upkeep<P> {
         let mut core = locked(&self.core);
         for job in &jobs {
             core.held.remove(&(job.file, job.extent));
-            if core.files.get(&job.file).is_some_and(|f| job.extent < f.extents()) {
-                core.publish(job.file, job.extent);
+            let Some(file) = core.files.get(&job.file).filter(|f| job.extent < f.extents()) else {
+                continue;
+            };
+            if job.kind == Kind::Mend {
+                // Still suspected: who takes up the work after this one must know.
+                let unit = core.geometry.unit_of(job.extent, 0, file.fine);
+                self.board.suspect(job.file, unit);
             }
+            core.publish(job.file, job.extent);
         }
         self.board.advance();
     }

@@ -256,9 +256,8 @@ fn break_disks(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshiro
     for &disk in broken {
         let mood = match kind {
             Era::Errors => Mood {
-                gone: false,
                 bad_reads: [0.02, 0.3][below(rng, 2) as usize],
-                bad_writes: [0.0, 0.0, 0.02, 0.2][below(rng, 4) as usize],
+                ..Mood::failing([0.0, 0.0, 0.02, 0.2][below(rng, 4) as usize])
             },
             Era::Away => Mood {
                 gone: true,
@@ -304,6 +303,7 @@ fn heal(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshiro256Plus
             report.findings.len()
         )));
     }
+    say(|| format!("healed: {:?}", life.group.disks()));
     life.must_be_sound()?;
     life.survey(false)
 }
@@ -314,9 +314,8 @@ fn external_era(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshir
     life.errors_allowed = true;
     let mood = match kind {
         Era::Errors => Mood {
-            gone: false,
             bad_reads: 0.1,
-            bad_writes: 0.05,
+            ..Mood::failing(0.05)
         },
         Era::Away | Era::Corruption => Mood {
             gone: true,
