@@ -410,8 +410,9 @@ impl<P: Port> Core<P> {
             }
         }
         if chosen.is_empty() {
-            let rest = self.disks.values().filter(|d| d.live().is_some()).map(|d| d.number);
-            chosen.extend(rest.take(1));
+            // All have failed something: any that is not just leaving, and those first that nobody has given up.
+            let rest = self.disks.values().filter(|d| d.live().is_some() && !self.board.is_offline(d.number));
+            chosen.extend(rest.min_by_key(|d| (d.failing, d.number)).map(|d| d.number));
         }
         chosen
     }

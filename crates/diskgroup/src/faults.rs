@@ -110,11 +110,6 @@ impl<P: Port> Core<P> {
         failing: u64,
     ) -> Result<Vec<bool>, GroupError> {
         self.alive()?;
-        for &(number, unit) in torn {
-            let fine = self.files.get(&number).is_some_and(|f| f.fine);
-            self.unequal.insert((number, self.geometry.extent_of(unit, fine).0));
-            self.board.suspect(number, unit);
-        }
         let mut copies = BTreeSet::new();
         let mut extents = Vec::new();
         for &(number, unit, disk) in missed {
@@ -128,12 +123,32 @@ impl<P: Port> Core<P> {
         } else {
             self.mark_stale(&copies)?
         };
+        self.keep_one(torn)?;
         self.trouble.extend(bits(failing));
         for &(number, unit, _) in missed {
             self.board.suspect(number, unit);
         }
         self.settle_trouble()?;
         Ok(extents.iter().map(|e| !refused.contains(e)).collect())
+    }
+
+    /// Of units that no copy took, each copy may hold something else: one of them is kept, and the others become stale, so that nobody reads
+    /// this today and that tomorrow.
+    fn keep_one(&mut self, torn: &[(u32, u64)]) -> Result<(), GroupError> {
+        let mut others = BTreeSet::new();
+        for &(number, unit) in torn {
+            let Some(file) = self.files.get(&number) else {
+                continue;
+            };
+            let (extent, _) = self.geometry.extent_of(unit, file.fine);
+            if extent < file.extents() {
+                let pointers = file.pointers_of(extent);
+                let kept = pointers.iter().find(|p| self.readable(p)).map(|p| p.disk);
+                let theirs = pointers.iter().filter(|p| Some(p.disk) != kept);
+                others.extend(theirs.map(|p| (number, extent, p.disk)));
+            }
+        }
+        self.mark_stale(&others).map(drop)
     }
 
     /// A flush of a port failed on a disk, which is in doubt. When it returns well, what the disk may not have is recorded as stale, or flushes of the files

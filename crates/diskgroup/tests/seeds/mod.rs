@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test's own machinery")]
 
+pub(crate) mod repairs;
+
 use crate::machine::life::{Life, Trouble};
 use crate::machine::oracle::Oracle;
 use crate::machine::scenario::{Scenario, below, scenario};
@@ -17,6 +19,12 @@ pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
         .ok()
         .and_then(|s| s.parse().ok())
         .unwrap_or(otherwise)
+}
+
+/// A count for everyday, and for `ASSAY_TEST_SIZE=full`.
+pub(crate) fn sized(everyday: u64, full: u64) -> u64 {
+    let is_full = std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full");
+    if is_full { full } else { everyday }
 }
 
 /// Runs seeds on two threads, prints those that fail.
