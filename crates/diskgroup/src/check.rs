@@ -105,6 +105,7 @@ impl<P: Port> Core<P> {
         if repair {
             self.conclude_check(repairs, faults, &mut report)?;
         }
+        self.settle_trouble()?;
         Ok(report)
     }
 
@@ -123,7 +124,7 @@ impl<P: Port> Core<P> {
                 report.add(format!("disk {name}: it refused repairs; copies that lack them are recorded as stale"), false);
             }
         }
-        self.settle_trouble()
+        Ok(())
     }
 
     fn check_header(&mut self, number: u16, (report, repairs): &mut Own<'_>) -> Result<(), GroupError> {

@@ -357,7 +357,8 @@ impl<P: Port> Group<P> {
         let mut change = core.begin()?;
         core.root.rebalance = true;
         change.touch(crate::block::Address::Root);
-        core.commit(change)
+        core.commit(change)?;
+        core.settle_trouble()
     }
 
     /// Compares everything: headers, roots, metadata, allocation tables, and all copies of all extents; with `repair`, rewrites what

@@ -269,6 +269,7 @@ impl<P: Port> Core<P> {
         self.root.rebalance = false;
         change.touch(Address::Root);
         self.commit(change)?;
+        self.settle_trouble()?;
         Ok(true)
     }
 

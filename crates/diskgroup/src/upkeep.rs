@@ -210,6 +210,8 @@ impl<P: Port> Upkeep<P> {
         }
         let mut core = locked(&self.core);
         core.alive()?;
+        // What failed in a change of metadata is dealt with now, not when the next disk fails.
+        core.settle_trouble()?;
         if self.plan.is_empty() && self.planned_for != Some(core.layout_version) {
             self.plan = core.plan(self.cramped);
             self.planned_for = self.plan.is_empty().then_some(core.layout_version);

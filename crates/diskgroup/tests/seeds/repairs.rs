@@ -342,6 +342,10 @@ impl<'a> Trial<'a> {
         self.life().shut()?;
         self.let_go();
         self.life().survey(false)?;
+        if by_check {
+            // With nothing unflushed, so that a copy that becomes stale is one that was not repaired.
+            self.reopened()?;
+        }
         self.life().ready_upkeep();
         let machine = self.life().machine.clone();
         self.spoilt = true;
@@ -446,9 +450,12 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Closed, and opened on as many failure groups as must be enough.
-    fn on_the_others(&mut self) -> Went<()> {
-        let away = self.some_groups();
+    fn reopened(&mut self) -> Went<()> {
+        let (machine, oracle) = self.closed()?;
+        self.begin(machine, oracle)
+    }
+
+    fn closed(&mut self) -> Went<(Machine, Oracle)> {
         let Life {
             group,
             upkeep,
@@ -459,6 +466,13 @@ impl<'a> Trial<'a> {
         } = self.life.take().expect("a life goes on");
         drop((upkeep, workers));
         group.close().map(drop)?;
+        Ok((machine, oracle))
+    }
+
+    /// Closed, and opened on as many failure groups as must be enough.
+    fn on_the_others(&mut self) -> Went<()> {
+        let away = self.some_groups();
+        let (machine, oracle) = self.closed()?;
         for &disk in &away {
             let gone = Mood {
                 gone: true,
