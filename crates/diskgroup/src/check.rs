@@ -111,10 +111,8 @@ impl<P: Port> Core<P> {
 
     /// Makes repairs durable and records what was refused; only then it is known which findings are repaired.
     fn conclude_check(&mut self, repairs: Repairs, faults: u64, report: &mut CheckReport) -> Result<(), GroupError> {
-        let all: Vec<u16> = self.disks.keys().copied().collect();
-        let failed = self.flush_disks(&all, faults)?;
-        let failed = failed.iter().fold(0, |bits, d| bits | 1u64 << d);
-        self.conclude_repairs(&repairs.extents, Reach::Written, faults)?;
+        let all = self.disks.keys().fold(0, |bits, d| bits | 1u64 << d);
+        let failed = self.conclude_repairs(&repairs.extents, Reach::Written, all, faults)?;
         if !Planted::CheckSaysRepaired.on() {
             for (nth, on) in repairs.findings {
                 report.findings[nth].repaired &= on & failed == 0;

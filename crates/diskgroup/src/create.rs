@@ -8,8 +8,8 @@ use crate::core::{Core, Homes, MetaUse, Redundancy};
 use crate::disk::{self, Disk};
 use crate::error::GroupError;
 use crate::geometry::Geometry;
-use crate::header::{DISKS_MAX, Found, Header, NAME_BYTES, Place, judge, second_at};
-use crate::journal::{BLOCKS_MIN, IMAGES_MAX, JOURNAL_BLOCKS, Journal};
+use crate::header::{DISKS_MAX, Found, Header, NAME_BYTES, Place, is_name, judge, second_at};
+use crate::journal::{BLOCKS, IMAGES_MAX, JOURNAL_BLOCKS, Journal};
 use crate::root::Root;
 use crate::space::{FIRST_FILE, META_FILE, Owner, Space};
 use crate::store::Store;
@@ -80,8 +80,7 @@ impl DiskSpec {
 }
 
 fn check_name(what: &str, name: &str) -> Result<(), GroupError> {
-    let odd = |c: char| c.is_whitespace() || c.is_control();
-    if name.is_empty() || name.len() > NAME_BYTES || name.contains(odd) {
+    if !is_name(name) {
         return Err(GroupError::refused(
             format!("a {what} of the name `{}`", name.escape_debug()),
             format!("use 1 to {NAME_BYTES} bytes without white space and control characters"),
@@ -191,10 +190,10 @@ fn check_spec(spec: &GroupSpec, disks: &[DiskSpec]) -> Result<(), GroupError> {
             format!("give disks in at least {} failure groups", spec.redundancy.copies()),
         ));
     }
-    if !(BLOCKS_MIN..=1 << 18).contains(&spec.journal_blocks) {
+    if !BLOCKS.contains(&spec.journal_blocks) {
         return Err(GroupError::refused(
             format!("a journal of {} blocks", spec.journal_blocks),
-            format!("use {BLOCKS_MIN} to {} (each of 4 KiB)", 1 << 18),
+            format!("use {} to {} (each of 4 KiB)", BLOCKS.start(), BLOCKS.end()),
         ));
     }
     Ok(())

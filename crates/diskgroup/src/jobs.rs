@@ -197,7 +197,7 @@ impl<P: Port> Core<P> {
                 repairs.push(self.compare(job.file, job.extent, true)?.1);
             }
         }
-        let unflushed = self.conclude_repairs(&repairs, Reach::Written, faults)?;
+        let unflushed = self.conclude_repairs(&repairs, Reach::Written, 0, faults)?;
         let bad = repairs.iter().fold(unflushed, |all, r| all | r.refused);
         let written = repairs.iter().fold(0, |all, r| all | r.written);
         for disk in bits(written & !bad) {

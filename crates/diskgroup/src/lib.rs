@@ -37,6 +37,9 @@ mod port_open;
 mod port_read;
 mod port_write;
 mod publish;
+#[doc(hidden)]
+pub mod readers;
+mod reading;
 mod repair;
 mod root;
 mod settle;

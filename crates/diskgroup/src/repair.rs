@@ -39,15 +39,17 @@ pub(crate) enum Reach {
 
 impl<P: Port> Core<P> {
     /// Makes repairs durable and records what could not be repaired: copies become stale, extents without a whole copy stay recorded
-    /// as perhaps unequal. `faults`: failed flushes before the first repair was written. Gives the disks on which the flush failed.
+    /// as perhaps unequal. `faults`: failed flushes before the first repair was written; `also`: disks to flush besides. Gives the
+    /// disks on which the flush failed.
     pub(crate) fn conclude_repairs(
         &mut self,
         repairs: &[Repair],
         reach: Reach,
+        also: u64,
         faults: u64,
     ) -> Result<u64, GroupError> {
         let reached = |r: &Repair| if reach == Reach::Compared { r.compared } else { r.written };
-        let disks = bits(repairs.iter().fold(0, |all, r| all | reached(r)));
+        let disks = bits(repairs.iter().fold(also, |all, r| all | reached(r)));
         let unflushed = if Planted::SettleUnflushed.on() {
             0
         } else {

@@ -155,7 +155,7 @@ impl<P: Port> Core<P> {
         if Planted::CleanedTooEarly.on() {
             self.clean()?;
         }
-        let unflushed = self.conclude_repairs(&repairs, Reach::Compared, faults)?;
+        let unflushed = self.conclude_repairs(&repairs, Reach::Compared, 0, faults)?;
         let refused = repairs.iter().fold(unflushed, |all, r| all | r.refused);
         mounted.repairs_refused = bits(refused).into_iter().map(|n| self.disk_name(n)).collect();
         self.settle_trouble()?;
