@@ -6,11 +6,11 @@
 use crate::block::Address;
 use crate::core::{Change, Core, MetaUse, Redundancy};
 use crate::error::GroupError;
-use crate::file::{EXTENTS_MAX, FILE_NAME_BYTES, File, FileState, LEAF_EXTENTS, Leaf, Pointer};
+use crate::file::{EXTENTS_MAX, FILE_NAME_BYTES, File, FileState, LEAF_EXTENTS, Leaf, Pointer, is_file_name};
 use crate::header::DISKS_MAX;
 use crate::map::FileMap;
 use crate::planted::Planted;
-use crate::space::Owner;
+use crate::space::{FILES_END, Owner};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use targets::Port;
@@ -45,8 +45,7 @@ impl<P: Port> Core<P> {
     }
 
     fn check_spec(&self, spec: &FileSpec) -> Result<usize, GroupError> {
-        let odd = |c: char| c.is_whitespace() || c.is_control();
-        if spec.name.is_empty() || spec.name.len() > FILE_NAME_BYTES || spec.name.contains(odd) {
+        if !is_file_name(&spec.name) {
             return Err(GroupError::refused(
                 format!("a file of the name `{}`", spec.name.escape_debug()),
                 format!("use 1 to {FILE_NAME_BYTES} bytes without white space and control characters"),
@@ -97,8 +96,14 @@ impl<P: Port> Core<P> {
         let copies = self.check_spec(spec)?;
         let fine = spec.stripe == Stripe::Fine;
         let extents = self.extents_for(&spec.name, spec.size, fine, copies, 0)?;
-        let mut change = self.begin()?;
         let number = self.root.next_file;
+        if number >= FILES_END {
+            return Err(GroupError::refused(
+                "one file more than a group can ever have had",
+                "copy the files to a new group",
+            ));
+        }
+        let mut change = self.begin()?;
         let entry = self.take_meta(&mut change, MetaUse::Entry(number))?;
         self.root.next_file += 1;
         let units = self.geometry.units(extents, fine) as usize;

@@ -357,7 +357,8 @@ impl<P: Port> Group<P> {
         let mut change = core.begin()?;
         core.root.rebalance = true;
         change.touch(crate::block::Address::Root);
-        core.commit(change)
+        core.commit(change)?;
+        core.settle_trouble()
     }
 
     /// Compares everything: headers, roots, metadata, allocation tables, and all copies of all extents; with `repair`, rewrites what
@@ -459,7 +460,8 @@ impl<P: Port> Group<P> {
     /// the last handle. Leaving it out is a crash, which the next mount takes care of.
     ///
     /// # Errors
-    /// [`GroupError::Busy`] while ports are open.
+    /// [`GroupError::Busy`] while ports are open; [`GroupError::NotDurable`] when a file has data that a flush did not make durable
+    /// anywhere: everything else is in order.
     pub fn close(self) -> Result<Option<P>, GroupError> {
         if self.board.ports() > 0 {
             return Err(GroupError::Busy {
@@ -470,12 +472,7 @@ impl<P: Port> Group<P> {
         {
             let mut core = self.core();
             core.alive()?;
-            let suspects: BTreeSet<(u32, u32)> = core.suspect_leaves();
-            let all: Vec<u16> = core.disks.keys().copied().collect();
-            core.flush_disks(&all)?;
-            core.settle_trouble()?;
-            core.clean(&suspects)?;
-            core.checkpoint()?;
+            core.rest()?;
         }
         let Group { core, board: _ } = self;
         let core = Arc::try_unwrap(core).ok();

@@ -5,7 +5,7 @@
 //! allocation per I/O.
 
 use crate::header::DISKS_MAX;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A word of a map: where a unit lies on a disk, or why not.
 ///
@@ -75,8 +75,12 @@ pub(crate) struct Marks {
     pub(crate) clock: AtomicU64,
     /// Count of the last write to each disk.
     pub(crate) written: Vec<AtomicU64>,
-    /// All writes up to this count are durable on the disk.
+    /// All writes up to this count are durable on the disk, as far as its flushes said.
     pub(crate) flushed: Vec<AtomicU64>,
+    /// The same, as of a moment when no other flush of the disk was under way that could still fail.
+    pub(crate) certain: Vec<AtomicU64>,
+    /// A flush failed, and no other copy has what it should have covered: no flush of the file can be believed any more.
+    pub(crate) failed: AtomicBool,
 }
 
 fn words(n: usize, of: u64) -> Vec<AtomicU64> {
@@ -89,7 +93,21 @@ impl Marks {
             clock: AtomicU64::new(0),
             written: words(usize::from(DISKS_MAX), 0),
             flushed: words(usize::from(DISKS_MAX), 0),
+            certain: words(usize::from(DISKS_MAX), 0),
+            failed: AtomicBool::new(false),
         }
+    }
+
+    /// All writes up to this count are durable on the disk beyond doubt.
+    pub(crate) fn settle(&self, disk: u16, count: u64) {
+        self.flushed[usize::from(disk)].fetch_max(count, Ordering::SeqCst);
+        self.certain[usize::from(disk)].fetch_max(count, Ordering::SeqCst);
+    }
+
+    /// The count up to which nothing can be missing on a disk; `None` when the disk has no writes beyond it.
+    pub(crate) fn uncertain_from(&self, disk: u16) -> Option<u64> {
+        let certain = self.certain[usize::from(disk)].load(Ordering::SeqCst);
+        (self.written[usize::from(disk)].load(Ordering::SeqCst) > certain).then_some(certain)
     }
 
     /// Whether a disk has writes of this file that no flush has covered.
