@@ -99,7 +99,7 @@ impl Managed {
 
     /// A server that is there already.
     fn there(url: &str, asked: &Postgres, trial: &Trial<'_>) -> anyhow::Result<Managed> {
-        let address = Address::parse(url)?.or_password(std::env::var("PGPASSWORD").ok());
+        let address = Address::parse_in(url, |name| std::env::var(name).ok())?;
         let mut connection = Connection::open(&address, &[])?;
         let version = connection.run("SHOW server_version")?;
         let version = version.first().and_then(|row| row.first().cloned().flatten());
