@@ -5,12 +5,15 @@
 
 #![allow(clippy::unwrap_used)] // fixtures beside the tests
 
-#[allow(dead_code)] // what other tests of servers need
+#[path = "postgres/between.rs"]
+mod between;
+#[allow(dead_code, reason = "the other tests of the server use the rest")]
 #[path = "postgres/place.rs"]
 mod place;
 #[path = "postgres/sealed.rs"]
 mod sealed;
 
+use between::somebody_before;
 use databases::order_entry::{Home, Scale};
 use databases::postgres::{
     Address, Connection, Isolation, Phase, ScatteredSpec, check, create, load, load_scattered, run_phase, run_scattered,
@@ -181,6 +184,37 @@ fn papers_of_our_own(sealed: &Sealed) {
     );
     let no_certificate = format!("sslmode=verify-ca&sslrootcert={key}");
     assert_refused(open("joe", &no_certificate), &["no certificate in PEM format"]);
+}
+
+#[test]
+fn somebody_in_between_is_found_out() {
+    let Some(place) = Place::new() else { return };
+    let sealed = Sealed::start(&place, &["localhost"]);
+    let his = Authority::new("his own").sign("server", &["localhost", "127.0.0.1"]);
+    let through = |sealed_on: bool| {
+        let port = somebody_before(&sealed.ip, &his, sealed_on);
+        let sealed = &sealed;
+        move |parameters: &str| sealed.open("joe", &format!("localhost:{port}"), parameters)
+    };
+    let (relayed, stripped) = (through(true), through(false));
+    // Whoever asks for no check, and for no tie to the certificate, talks to him.
+    let address = Address::parse(&sealed.url("joe", &sealed.ip, "sslmode=require&channel_binding=disable")).unwrap();
+    assert!(Connection::open(&address, &[]).is_ok());
+    let unknowing = relayed("sslmode=require&channel_binding=disable");
+    assert!(unknowing.unwrap().is_some());
+    // SCRAM is tied to the certificate where the server offers it; he has another one.
+    for parameters in ["", "sslmode=require", "sslmode=require&channel_binding=require"] {
+        assert_refused(relayed(parameters), &["channel binding check failed"]);
+    }
+    let takes_the_offer_away = stripped("sslmode=require&channel_binding=require");
+    assert_refused(takes_the_offer_away, &["the server does not offer it"]);
+    let ca = sealed.file("ca.pem");
+    for mode in ["require", "verify-ca", "verify-full"] {
+        for way in [&relayed as &dyn Fn(&str) -> _, &stripped] {
+            assert_refused(way(&format!("sslmode={mode}&sslrootcert={ca}")), &["UnknownIssuer"]);
+        }
+    }
+    sealed.server.stop().unwrap();
 }
 
 #[test]
