@@ -108,6 +108,15 @@ fn papers_change(sealed: &Sealed) {
     wait_until("the server's own certificate", || open(&full).is_ok());
     let elsewhere = sealed.open("joe", &format!("127.0.0.1:{}", door_to(&ip)), &full);
     assert_refused(elsewhere, &["not valid for name"]);
+    // One that says nothing of what it is for: enough where nothing is asked of it.
+    let bare = sealed::first_version();
+    std::fs::write(sealed.files.join("bare.pem"), &bare[0]).unwrap();
+    let checked = format!("sslmode=verify-ca&sslrootcert={}", sealed.file("bare.pem"));
+    sealed.change(&bare, true);
+    wait_until("the server's next certificate", || open(&full).is_err());
+    assert!(open("sslmode=require").unwrap().is_some());
+    assert!(open("sslmode=require&channel_binding=require").unwrap().is_some());
+    assert_refused(open(&checked), &["X.509 version 3"]);
     sealed.change(&own, false);
     wait_until("the end of TLS", || open("sslmode=require").is_err());
     for plain in ["sslmode=disable", "sslmode=allow", "sslmode=prefer", ""] {

@@ -165,6 +165,16 @@ impl Connection {
         })
     }
 
+    /// The same as the server calls itself: "15.18 (Debian 15.18-0+deb12u1)".
+    ///
+    /// # Errors
+    /// As [`Connection::run`].
+    pub fn version_name(&mut self) -> Result<String, PostgresError> {
+        let rows = self.run("SHOW server_version")?;
+        let name = rows.first().and_then(|row| row.first()).cloned().flatten();
+        Ok(shown(&name.unwrap_or_default()))
+    }
+
     /// Prepares statements: number, text and types of each; waits for all of them.
     pub(super) fn prepare<'a>(
         &mut self,

@@ -58,6 +58,27 @@ pub(crate) fn self_signed(names: &[&str]) -> [String; 2] {
     [params.self_signed(&key).unwrap().pem(), key.serialize_pem()]
 }
 
+/// One of X.509's first version for `localhost`, as OpenSSL 3.0 makes it (`openssl x509 -req`) up to the year 2126; its key is
+/// nobody's.
+pub(crate) fn first_version() -> [String; 2] {
+    [FIRST_VERSION.to_owned(), ITS_KEY.to_owned()]
+}
+
+const FIRST_VERSION: &str = "-----BEGIN CERTIFICATE-----\n\
+MIIBJDCBywIUdTYoVTEr//POl7W5DXjwSR7ypdYwCgYIKoZIzj0EAwIwFDESMBAG\n\
+A1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMzEwNTgwN1oYDzIxMjYxMDMwMTA1ODA3\n\
+WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\n\
+AARm73eaw9+i5UeY5+zbcjlrr+Hx4Pi9g4MTY96LnZjBaxr1ycansf3aDcSKmnTa\n\
+yyJSyfHIX45wTDqttKElHbg1MAoGCCqGSM49BAMCA0gAMEUCIBqb9tRnDkCyVACM\n\
+6vpvDrOtTd4TR+nvPBE5ouwtJ6QOAiEA1UekJj8D90AuqYuZIH950dnpQOrugyKG\n\
+CMOzPCqQcsE=\n\
+-----END CERTIFICATE-----\n";
+const ITS_KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgwG6frbWgWKeekys8\n\
+wGqUaiIZ8v3FxFbm/cmCYY3JYzKhRANCAARm73eaw9+i5UeY5+zbcjlrr+Hx4Pi9\n\
+g4MTY96LnZjBaxr1ycansf3aDcSKmnTayyJSyfHIX45wTDqttKElHbg1\n\
+-----END PRIVATE KEY-----\n";
+
 /// A server that others reach by TCP.
 pub(crate) struct Sealed {
     pub(crate) server: Server,
