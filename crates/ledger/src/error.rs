@@ -155,7 +155,12 @@ pub(crate) fn sorted(path: &Path, what: &'static str, source: rusqlite::Error) -
 /// Words in which the file may have a say, in one line of bounded length.
 pub(crate) fn one_line(text: &str) -> String {
     const SHOWN: usize = 300;
-    let line: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    // Its quotes are ours.
-    line.replace("\\\"", "\"").replace("\\'", "'")
+    let mut line = String::new();
+    for c in text.chars().take(SHOWN) {
+        match c {
+            '"' | '\'' | '\\' => line.push(c),
+            c => line.extend(c.escape_debug()),
+        }
+    }
+    line
 }

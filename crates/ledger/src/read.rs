@@ -334,15 +334,30 @@ impl Ledger {
     }
 }
 
-/// Bytes of a row's texts and blobs.
+/// Bytes of a row's texts and blobs; an error for a text that is longer than any of ours.
 fn said_bytes(row: &Row<'_>, columns: usize) -> rusqlite::Result<u64> {
     let mut bytes = 0;
     for nth in 0..columns {
-        if let ValueRef::Text(said) | ValueRef::Blob(said) = row.get_ref(nth)? {
-            bytes += said.len() as u64;
+        match row.get_ref(nth)? {
+            ValueRef::Text(said) if said.len() > text_bytes_max(row.as_ref().column_name(nth)?) => {
+                let why = format!("a text of {} bytes is longer than any that a run writes", said.len());
+                return Err(Error::FromSqlConversionFailure(nth, Type::Text, why.into()));
+            }
+            ValueRef::Text(said) | ValueRef::Blob(said) => bytes += said.len() as u64,
+            _ => {}
         }
     }
     Ok(bytes)
+}
+
+/// Longest text of a column in bytes: names stand many times in a report.
+fn text_bytes_max(column: &str) -> usize {
+    match column {
+        // Of a study as well: as much as is read of one.
+        "text" => 1 << 20,
+        "question" | "value" | "reason" | "layers" | "skipped_reason" | "skipped_cure" | "ended_reason" => 64 << 10,
+        _ => 4 << 10,
+    }
 }
 
 fn seed(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
@@ -382,6 +397,6 @@ pub(crate) fn unknown(column: usize, word: &str) -> Error {
     Error::FromSqlConversionFailure(
         column,
         Type::Text,
-        format!("{:?} has no meaning here", word.chars().take(60).collect::<String>()).into(),
+        format!("\"{}\" has no meaning here", word.chars().take(60).collect::<String>()).into(),
     )
 }

@@ -128,25 +128,30 @@ pub(crate) fn wrapped(text: &str, limit: usize, indent: usize) -> Vec<String> {
     let lead = text.len() - text.trim_start_matches(' ').len();
     let mut line = " ".repeat(lead.min(limit / 2));
     let mut empty = true;
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let mut word = word.to_string();
+    // Kept as it grows: a word may be as long as a file, and is cut in thousands of pieces.
+    let mut used = line.len();
+    for mut word in text.split(' ').filter(|word| !word.is_empty()) {
         loop {
             let gap = usize::from(!empty);
-            let room = limit.saturating_sub(width(&line) + gap);
-            if width(&word) <= room {
+            let room = limit.saturating_sub(used + gap);
+            let piece = take(word, room.max(1));
+            if piece.len() == word.len() && width(piece) <= room {
                 line.push_str(&" ".repeat(gap));
-                line.push_str(&word);
+                line.push_str(word);
+                used += gap + width(piece);
                 empty = false;
                 break;
             }
             if empty {
                 // Alone on its line and still too long.
-                let piece: String = take(&word, room.max(1));
-                word = word[piece.len()..].to_string();
-                line.push_str(&piece);
+                word = &word[piece.len()..];
+                line.push_str(piece);
             }
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
-            empty = true;
+            (used, empty) = (indent, true);
+            if word.is_empty() {
+                break;
+            }
         }
     }
     if !empty || lines.is_empty() {
@@ -156,17 +161,15 @@ pub(crate) fn wrapped(text: &str, limit: usize, indent: usize) -> Vec<String> {
 }
 
 /// The first columns of a word, at least one character.
-fn take(word: &str, limit: usize) -> String {
-    let mut out = String::new();
+fn take(word: &str, limit: usize) -> &str {
     let mut used = 0;
-    for c in word.chars() {
-        if !out.is_empty() && used + columns(c) > limit {
-            break;
+    for (at, c) in word.char_indices() {
+        if at > 0 && used + columns(c) > limit {
+            return &word[..at];
         }
         used += columns(c);
-        out.push(c);
     }
-    out
+    word
 }
 
 #[cfg(test)]

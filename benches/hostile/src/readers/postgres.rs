@@ -1,12 +1,12 @@
 //! What listens where a PostgreSQL server should: it sends what it likes, in answer to nothing.
 //!
-//! An input is what it sends. All of it is sent at once, but for what has to hold the client's own nonce, which waits for it.
+//! An input is what it sends (the first byte says which reader gets it). All of it is sent at once, but for what has to hold the client's own nonce, which waits for it.
 
 use super::{Trial, Verdict};
 use crate::{Dice, damage};
 use anyhow::Context;
 use databases::order_entry::{Home, Scale};
-use databases::postgres::{Address, Connection, Isolation, ServerCounters, Terminals, TerminalsSpec};
+use databases::postgres::{Address, Connection, Isolation, ServerCounters, Terminals, TerminalsSpec, readers};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Sender, channel};
@@ -86,7 +86,7 @@ fn row(cells: &[&[u8]]) -> Vec<u8> {
 /// A conversation that goes well, message by message.
 fn good(dice: &mut Dice) -> Vec<Vec<u8>> {
     let ready = || message(b'Z', b"I");
-    let mut all = vec![message(b'S', b"server_version\0001.2\0"), message(b'K', &[0; 8])];
+    let mut all = Vec::new();
     match dice.below(4) {
         0 => all.push(message(b'R', &[0, 0, 0, 3])),
         1 => {
@@ -101,7 +101,8 @@ fn good(dice: &mut Dice) -> Vec<Vec<u8>> {
         }
         _ => {}
     }
-    all.extend([message(b'R', &[0; 4]), ready()]);
+    all.extend([message(b'R', &[0; 4]), message(b'S', b"server_version\x0015.2\0")]);
+    all.extend([message(b'K', &[0; 8]), ready()]);
     match dice.below(3) {
         0 => {
             all.extend([row(&[b"150018"]), message(b'C', b"SELECT 1\0"), ready()]);
@@ -139,13 +140,24 @@ fn good(dice: &mut Dice) -> Vec<Vec<u8>> {
 impl Trial for Server {
     fn input(&mut self, dice: &mut Dice) -> Vec<u8> {
         let mut all = good(dice);
-        let way = dice.below(3) as u8;
+        let way = dice.below(3 + BYTES) as u8;
+        if way == CERTIFICATE_WAY {
+            let mut bytes = CERTIFICATE.to_vec();
+            damage::bytes(&mut bytes, dice);
+            return [&[way][..], &bytes].concat();
+        }
+        if way == URL_WAY {
+            return [&[way][..], damage::text(URL, dice, URL_WORDS).as_bytes()].concat();
+        }
         if dice.below(10) > 0 {
             for _ in 0..dice.few().min(8) {
                 let at = dice.below(all.len());
                 match dice.below(6) {
                     0 => drop(all.remove(at)),
-                    1 => all.insert(at, all[at].repeat(1 << dice.below(10))),
+                    1 => {
+                        let times = (1 << dice.below(10)).min(1 + (1 << 18) / all[at].len());
+                        all.insert(at, all[at].repeat(times));
+                    }
                     2 => {
                         let mut body = all[at].get(5..).unwrap_or_default().to_vec();
                         damage::bytes(&mut body, dice);
@@ -169,8 +181,12 @@ impl Trial for Server {
 
     fn read(&mut self, input: &[u8]) -> Result<Verdict, String> {
         let (way, script) = input.split_first().ok_or("an empty input")?;
+        if *way > 2 {
+            return Ok(bytes_alone(*way, script));
+        }
         self.scripts.send(script.to_vec()).map_err(|error| error.to_string())?;
-        let address = Address::unix(self.dir.path(), "joe", "joe").or_password(Some("tiger".into()));
+        let url = format!("postgres://joe:tiger@localhost/joe?host={}", self.dir.path().display());
+        let address = Address::parse(&url).map_err(|error| error.to_string())?;
         if *way == 2 {
             return terminals(&address);
         }
@@ -189,6 +205,37 @@ impl Trial for Server {
             Ok(()) => Ok(Verdict::Accepted),
             Err(error) => said(&error.to_string()),
         }
+    }
+}
+
+/// Readers that need no connection.
+const BYTES: usize = 8;
+const CERTIFICATE_WAY: u8 = 3;
+const URL_WAY: u8 = 4;
+/// Of a server of the tests, signed by itself.
+const CERTIFICATE: &[u8] = include_bytes!("../../corpus/certificate.der");
+const URL: &str = "postgres://joe:tiger@localhost:5432/joe?sslmode=verify-full&sslrootcert=system&connect_timeout=10";
+const URL_WORDS: &[&str] = &[
+    "%", "%zz", "%00", "@", ":", "/", "?", "&", "=", "[::1]", "sslmode", "prefer", "host", "/tmp", "\u{0}",
+];
+
+fn bytes_alone(way: u8, bytes: &[u8]) -> Verdict {
+    let accepted = match way {
+        CERTIFICATE_WAY => readers::certificate(bytes).is_some(),
+        URL_WAY => readers::url(&String::from_utf8_lossy(bytes)),
+        5 => readers::messages(bytes) > 0,
+        6 => readers::login(bytes),
+        7 => readers::fields(bytes),
+        8 => readers::offer(bytes),
+        9 => readers::touched(bytes, bytes.first().copied().unwrap_or(0)).is_some(),
+        _ => {
+            readers::answer(bytes);
+            false
+        }
+    };
+    match accepted {
+        true => Verdict::Accepted,
+        false => Verdict::Refused,
     }
 }
 

@@ -108,6 +108,9 @@ impl Trial for Studies {
             Ok(study) => {
                 let _ = plan::estimate(&study, 500_000_000);
                 let _ = study.scaled(0.5);
+                for set in &study.luns {
+                    devices(set);
+                }
                 let again = plan::parse(&study.to_toml(), Path::new("again.toml"));
                 again.map_err(|error| format!("what was accepted is no study when printed: {error}"))?;
                 Ok(Verdict::Accepted)
@@ -115,6 +118,23 @@ impl Trial for Studies {
             Err(error) => cured(&error.to_string(), "cure: "),
         }
     }
+}
+
+/// The devices that its parameters make: what is accepted must be a device.
+fn devices(set: &plan::LunSet) {
+    let Some(device) = &set.device else { return };
+    let value = |name: &str| {
+        let mut all = device.parameters.iter();
+        all.find(|parameter| parameter.spec.name == name)
+            .map_or(0.0, |parameter| parameter.value)
+    };
+    let _ = luns::model::named(
+        device.model.word(),
+        &value,
+        "[read]\n1, 1\n[write]\n1, 1\n[flush]\n1, 1\n",
+        &[64 << 20; 4],
+        1,
+    );
 }
 
 /// Refused, with a last line that says what to do and of a length that somebody can read.
