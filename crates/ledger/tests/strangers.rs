@@ -82,9 +82,14 @@ fn values_without_end_are_refused() {
     let ledger = place.edited("UPDATE study SET text = CAST(zeroblob(20000000) AS TEXT)");
     let error = ledger.and_then(|ledger| ledger.study()).unwrap_err().to_string();
     assert!(error.contains("too big") || error.contains("damaged"), "{error}");
+    for (column, bytes) in [("name", 5_000), ("question", 70_000), ("text", 1_100_000)] {
+        let sql = format!("UPDATE study SET {column} = CAST(zeroblob({bytes}) AS TEXT)");
+        let error = Place::new().edited(&sql).and_then(|ledger| ledger.study()).unwrap_err();
+        assert!(error.to_string().contains("longer than any"), "{error}");
+    }
     let place = Place::new();
-    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) \
-        INSERT INTO fact SELECT i, i, CAST(zeroblob(9000000) AS TEXT) FROM n";
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) \
+        INSERT INTO fact SELECT i, i, CAST(zeroblob(60000) AS TEXT) FROM n";
     let error = place
         .edited(many)
         .and_then(|ledger| ledger.facts())
