@@ -17,8 +17,10 @@ use diskgroup::GroupPort;
 use ledger::Ledger;
 use pages::Files;
 use plan::{CopyTarget, PhaseKind, Stack, Study};
+use sandbox::Directory;
 use stacks::{Built, MountedPool, Place};
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use targets::{Access, FileId, Granted, OpenSpec, Port, TargetError, Way};
 use zpool::ZpoolPort;
@@ -31,7 +33,7 @@ pub(crate) struct Stand {
     pub(crate) name: String,
     pub(crate) built: Built,
     /// Where the process of its pool works, if it is one.
-    workplace: Option<PathBuf>,
+    workplace: Option<Directory>,
     /// What a phase must say to copy to it; `None` for home.
     key: Option<Key>,
 }
@@ -244,16 +246,8 @@ impl Stand {
         let plan::StackKind::Directory { .. } = self.stack.kind else {
             return Ok(());
         };
-        let dir = self.directory()?;
-        let failed = || format!("empty {}", dir.display());
-        for entry in std::fs::read_dir(&dir).with_context(failed)? {
-            let entry = entry.with_context(failed)?;
-            match entry.file_type().with_context(failed)?.is_dir() {
-                true => std::fs::remove_dir_all(entry.path()).with_context(failed)?,
-                false => std::fs::remove_file(entry.path()).with_context(failed)?,
-            }
-        }
-        Ok(())
+        self.built.check()?;
+        Ok(sandbox::remove_contents(&Directory::open(&self.directory()?)?)?)
     }
 
     /// Devices of the data of a database that makes files by itself: all of the stack where the log has no LUNs of its own.
@@ -276,10 +270,15 @@ impl Stand {
         if self.is_grouped() || matches!(self.stack.kind, plan::StackKind::Server { .. }) {
             return Ok(Vec::new());
         }
-        let probe = self.directory()?.join("assay.probe");
-        std::fs::write(&probe, vec![0; 64 << 10]).with_context(|| format!("write {}", probe.display()))?;
+        let (dir, name) = (Directory::open(&self.directory()?)?, "assay.probe");
+        let probe = dir.path().join(name);
+        let failed = || format!("write {}", probe.display());
+        let file = dir.create(name, rustix::fs::OFlags::WRONLY).with_context(failed)?;
+        let identity = sandbox::Identity::of(&file).with_context(failed)?;
+        let mut file = std::fs::File::from(file);
+        file.write_all(&vec![0; 64 << 10]).with_context(failed)?;
         let granted = self.observed(&probe);
-        std::fs::remove_file(&probe).with_context(|| format!("remove {}", probe.display()))?;
+        sandbox::remove(&probe, sandbox::Removal::File, Some(&identity))?;
         let (granted, arc) = granted?;
         let mut facts = vec![
             ("data reads go".to_string(), way_word(granted.reads).to_string()),
