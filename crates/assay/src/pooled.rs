@@ -58,7 +58,7 @@ impl Pooled {
     /// Starts the process in its directory, makes the pools and the engine's files in them.
     pub(crate) fn make(stack: &Stack, built: &Built, workplace: &Directory, sizes: &Sizes) -> anyhow::Result<Pooled> {
         let (zfs, luns) = (Pooled::asked(stack)?, PoolLuns::of(stack, built)?);
-        let (zpool, tuned) = start(zfs, workplace)?;
+        let (zpool, tuned) = start(zfs, workplace, &built.devices)?;
         zpool.create(&pool(zfs, &luns.name, &luns.data, luns.log.clone(), zfs.vdevs))?;
         if let Some((name, own)) = &luns.redo {
             zpool.create(&pool(zfs, name, own, Vec::new(), Vdevs::Stripe))?;
@@ -76,7 +76,7 @@ impl Pooled {
     /// Starts a process and imports the pools that are on the LUNs, as after a crash: their intent logs are replayed.
     pub(crate) fn import(stack: &Stack, built: &Built, workplace: &Directory) -> anyhow::Result<Pooled> {
         let (zfs, luns) = (Pooled::asked(stack)?, PoolLuns::of(stack, built)?);
-        let (zpool, tuned) = start(zfs, workplace)?;
+        let (zpool, tuned) = start(zfs, workplace, &built.devices)?;
         zpool.import(&luns.name, &[&luns.data[..], &luns.log].concat())?;
         if let Some((name, own)) = &luns.redo {
             zpool.import(name, own)?;
@@ -174,7 +174,7 @@ impl PoolLuns {
 }
 
 /// Starts the process as the study wants it.
-fn start(zfs: &Zfs, workplace: &Directory) -> anyhow::Result<(Zpool, Tuning)> {
+fn start(zfs: &Zfs, workplace: &Directory, luns: &[PathBuf]) -> anyhow::Result<(Zpool, Tuning)> {
     let tuned = Tuning {
         arc_min_bytes: zfs.arc_min.map(|bytes| bytes.0),
         prefetch: zfs.prefetch,
@@ -182,7 +182,9 @@ fn start(zfs: &Zfs, workplace: &Directory) -> anyhow::Result<(Zpool, Tuning)> {
         dirty_max_bytes: Some((zfs.arc_max.0 / DIRTY_SHARE).max(DIRTY_LEAST)),
         ..Tuning::new(zfs.arc_max.0)
     };
-    let launch = Launch::itself()?.in_directory(workplace.path());
+    let mut reach = sandbox::Reach::nothing();
+    luns.iter().try_for_each(|lun| reach.add(lun))?;
+    let launch = Launch::itself().in_directory(workplace.path()).within(reach);
     Ok((Zpool::start(&launch, &tuned)?, tuned))
 }
 

@@ -89,7 +89,8 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
                 "{}: not a directory\n  name a directory",
                 place.display()
             );
-            Ok(place)
+            // Before anything is announced: root does not work where another user can change what it makes.
+            Ok(Directory::open(&place)?.path().to_owned())
         })
         .collect()
 }
