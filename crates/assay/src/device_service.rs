@@ -300,7 +300,7 @@ mod tests {
 
     /// A line to a shell that plays a service.
     fn line(script: &str, patience: Duration) -> Line {
-        let mut child = Command::new("sh")
+        let mut child = std::process::Command::new("sh")
             .args(["-c", script])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

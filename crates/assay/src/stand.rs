@@ -22,7 +22,7 @@ use stacks::{Built, MountedPool, Place};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use targets::{Access, FileId, Granted, OpenSpec, Port, TargetError, Way};
+use targets::{Access, FileId, Granted, OpenSpec, Port, Way};
 use zpool::ZpoolPort;
 
 /// A stack that stands, before the engine has opened anything on it.
@@ -171,22 +171,19 @@ impl Stand {
     }
 
     /// Data files, then the redo log; files are made if they are missing.
-    fn specs(&self, sizes: &Sizes) -> Vec<OpenSpec> {
+    fn specs(&self, sizes: &Sizes) -> anyhow::Result<Vec<OpenSpec>> {
         let spec = |place: &Place, size: u64| match place {
-            Place::File(path) => OpenSpec::creating(path, self.access(), size),
-            Place::Device(path) => OpenSpec::writing(path, self.access()),
+            Place::File(path) => {
+                let home = self.built.home_of(path)?;
+                Ok(OpenSpec::creating(path, self.access(), size).inside(home)?)
+            }
+            Place::Device(path) => Ok(OpenSpec::writing(path, self.access())),
             Place::Grouped(name) => unreachable!("file {name} of a group is opened by the group"),
         };
         let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, self.built.data.len());
-        let mut specs: Vec<OpenSpec> = self
-            .built
-            .data
-            .iter()
-            .zip(data)
-            .map(|(p, size)| spec(p, size))
-            .collect();
-        specs.push(spec(&self.built.redo, pages::redo_file_bytes(&sizes.settings)));
-        specs
+        let redo = (&self.built.redo, pages::redo_file_bytes(&sizes.settings));
+        let all = self.built.data.iter().zip(data).chain([redo]);
+        all.map(|(place, size)| spec(place, size)).collect()
     }
 
     /// A port on the files of a stand without a group.
@@ -196,8 +193,8 @@ impl Stand {
         sizes: &Sizes,
         memory: u64,
         depth: usize,
-    ) -> Result<P, TargetError> {
-        open(self.stack.inject, &self.specs(sizes), memory, depth)
+    ) -> anyhow::Result<P> {
+        Ok(open(self.stack.inject, &self.specs(sizes)?, memory, depth)?)
     }
 
     /// Every place of the stack: files (which exist by now) and devices.
@@ -231,6 +228,7 @@ impl Stand {
 
     /// The directory that is the stack's own, for a database that makes files by itself.
     pub(crate) fn directory(&self) -> anyhow::Result<PathBuf> {
+        self.built.check()?;
         let place = self.built.data.first().map(path_of).and_then(Path::parent);
         Ok(place.context("a stack with a directory of its own")?.to_path_buf())
     }

@@ -78,6 +78,24 @@ impl Built {
     pub fn check(&self) -> Result<(), StackError> {
         self.own.iter().try_for_each(|dir| Ok(dir.check()?))
     }
+
+    /// The directory of a file of the stack, entered from what is held. Not to be kept: a file system that is held stays mounted.
+    ///
+    /// # Errors
+    /// The file is none of the stack's; its directory is gone.
+    pub fn home_of(&self, file: &Path) -> Result<Directory, StackError> {
+        self.check()?;
+        let home = file.parent().unwrap_or(file);
+        for dir in &self.own {
+            match (home.parent(), home.file_name().and_then(|name| name.to_str())) {
+                _ if home == dir.path() => return Ok(dir.clone()),
+                (Some(above), Some(name)) if above == dir.path() => return Ok(dir.enter(name)?),
+                _ => {}
+            }
+        }
+        let path = file.to_owned();
+        Err(sandbox::SandboxError::Replaced { path }.into())
+    }
 }
 
 /// Builds `stack` on `places`, with mount points in `work_dir`. Devices must be on the run's list ([`Journal::may_write`]).
@@ -382,7 +400,7 @@ fn file_systems(
         redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
         made,
-        own: Vec::new(),
+        own: vec![work_dir.clone()],
         pool: None,
         mark,
     })

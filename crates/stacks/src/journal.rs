@@ -380,7 +380,10 @@ impl Journal {
                 kept.push(step);
                 continue;
             }
-            match step.undo.take(&self.owner.run_id, step.made.as_ref()) {
+            let undone = self
+                .stands_where_it_did(&step)
+                .and_then(|()| step.undo.take(&self.owner.run_id, step.made.as_ref()));
+            match undone {
                 // Not written (a full disk, say): the undo would be tried again and find nothing to do.
                 Ok(()) => drop(self.append(&Line::Undone(step.number))),
                 Err(why) => {
@@ -395,6 +398,29 @@ impl Journal {
         kept.reverse();
         self.open = kept;
         failed
+    }
+
+    /// An error where a directory of the run that a step's path goes through is another one by now: what the step made went
+    /// with the old one, and a look at the path would find nothing to undo.
+    fn stands_where_it_did(&self, step: &OpenStep) -> io::Result<()> {
+        let Some(path) = step.undo.path() else { return Ok(()) };
+        for made in &self.open {
+            let (Undo::RemoveDir { path: dir, .. }, Some(identity)) = (&made.undo, &made.made) else {
+                continue;
+            };
+            if !path.starts_with(dir) {
+                continue;
+            }
+            match Directory::open(dir) {
+                Ok(now) if now.identity().is(identity) => {}
+                // A mount point of the run's shows what is mounted on it.
+                Ok(_) if crate::mounts::at(dir)?.is_some() => {}
+                Ok(_) => return Err(SandboxError::Replaced { path: dir.clone() }.into()),
+                Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
     }
 
     fn append(&mut self, line: &Line) -> io::Result<()> {

@@ -137,6 +137,18 @@ impl Undo {
         }
     }
 
+    /// Where in the run's own directories it works; `None`: on a device, a process or a setting.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Undo::Unmount { path } | Undo::RemoveDir { path, .. } | Undo::RemoveFile { path } => Some(path),
+            Undo::StopServer { data: path }
+            | Undo::StopServing { place: path, .. }
+            | Undo::StopService { dir: path, .. }
+            | Undo::StopFuse { dir: path } => Some(path),
+            _ => None,
+        }
+    }
+
     /// The same with paths that mean the same in another process: absolute, links resolved.
     pub(crate) fn resolved(self) -> Undo {
         match self {

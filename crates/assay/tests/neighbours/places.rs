@@ -109,6 +109,12 @@ fn lun_files_and_stacks_do_not_go_where_she_can_change_them() {
         for (kind, study) in [("LUN files", on_lun(&dir, 100)), ("a stack", on_directory(&dir, 100))] {
             let attack = format!("{kind} in {what}");
             let ran = town.run(&study, "attack", &[]);
+            let is_hers = what.contains("of hers") || what.starts_with("her ");
+            assert!(
+                !is_hers || ran.stderr.contains(town.user.name()),
+                "{attack}: who?\n{}",
+                ran.stderr
+            );
             assert_refused(&town, &ran, &attack);
             assert!(
                 !town.rig.result("attack").exists(),

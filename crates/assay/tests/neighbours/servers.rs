@@ -32,10 +32,15 @@ time = "300ms"
     )
 }
 
-/// The data directory of the study's server, once it runs.
-fn data(dir: &Path) -> Option<PathBuf> {
+/// The data directory of the study's server, and that of its sockets, once it runs.
+fn data(dir: &Path) -> Option<(PathBuf, PathBuf)> {
     let stacks = std::fs::read_dir(dir).ok()?.flatten().map(|e| e.path().join("pg"));
-    stacks.into_iter().find(|path| path.join("postmaster.pid").exists())
+    stacks.into_iter().find_map(|path| {
+        let said = std::fs::read_to_string(path.join("postmaster.pid")).ok()?;
+        // The last line comes when it takes connections.
+        let sockets = said.lines().nth(4).filter(|_| said.contains("ready"))?;
+        Some((path, PathBuf::from(sockets)))
+    })
 }
 
 #[test]
@@ -64,7 +69,7 @@ fn what_the_servers_user_puts_into_its_directories_leads_root_nowhere() {
     };
     for kill in [false, true] {
         let mut running = town.start(&study(&dir), &format!("server-{kill}"));
-        let data = stop_at(&mut running, || data(&dir));
+        let (data, sockets) = stop_at(&mut running, || data(&dir));
         let canaries = town.rig.path("canaries");
         let script = format!(
             "ln -s {0} base/canaries; ln -s {0}/secret evil.conf; mkfifo pipe; mkdir deep; cd deep
@@ -73,8 +78,6 @@ fn what_the_servers_user_puts_into_its_directories_leads_root_nowhere() {
         );
         assert_eq!(does(&data, &script), "");
         // The directory with log and configuration is root's: its files can't be replaced by the server's user.
-        let private = std::fs::read_to_string(data.join("postmaster.pid")).expect("read");
-        let sockets = PathBuf::from(private.lines().nth(4).expect("the directory of the sockets"));
         let above = sockets.parent().expect("its directory");
         let refused = does(
             above,

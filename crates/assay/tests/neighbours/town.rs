@@ -27,8 +27,9 @@ struct Canary {
 
 /// The fixture.
 pub(crate) struct Town {
-    pub(crate) rig: Rig,
+    /// Before the rig: the next test's user comes when the rig's turn has ended.
     pub(crate) user: User,
+    pub(crate) rig: Rig,
     canary_device: PathBuf,
     before: (BTreeMap<PathBuf, Canary>, u64),
 }

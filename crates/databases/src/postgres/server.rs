@@ -179,35 +179,8 @@ impl Cluster {
         let cure = "is there room, and may it be written?";
         let log = private.create("server.log", OFlags::WRONLY | OFlags::APPEND);
         let log = File::from(log.map_err(|e| PostgresError::path("make", &log_path, e.into(), cure))?);
-        let conf = private.path().join(CONFIGURATION);
-        let text = settings.text(&sockets.path().to_string_lossy())?;
-        // initdb's own file is left as it is: what ours says comes after it.
-        let base = self.data.join("postgresql.conf");
-        let base = base.to_string_lossy().replace('\'', "''");
-        let made = private
-            .create(CONFIGURATION, OFlags::WRONLY)
-            .map_err(std::io::Error::from);
-        let made = made.map(File::from).and_then(|mut file| {
-            file.write_all(format!("include '{base}'\n{text}").as_bytes())?;
-            file.set_permissions(PermissionsExt::from_mode(0o644))
-        });
-        made.map_err(|e| PostgresError::path("write", &conf, e, cure))?;
+        let args = self.arguments(&self.configure(settings, private, &sockets)?);
         let reach = self.reach(&sockets)?;
-        let option = |name: &str, path: &Path| {
-            let mut text = OsString::from(name);
-            text.push(path);
-            text
-        };
-        let args: Vec<OsString> = vec![
-            "-D".into(),
-            self.data.clone().into(),
-            "-c".into(),
-            option("config_file=", &conf),
-            "-c".into(),
-            option("hba_file=", &self.data.join("pg_hba.conf")),
-            "-c".into(),
-            option("ident_file=", &self.data.join("pg_ident.conf")),
-        ];
         let program = self.install.bin.join("postgres");
         let begin = Instant::now();
         loop {
@@ -239,6 +212,47 @@ impl Cluster {
                 Err(e) => return Err(e),
             }
         }
+    }
+
+    /// Writes the configuration, which the server's user can read and not change.
+    fn configure(
+        &self,
+        settings: &Settings,
+        private: &Directory,
+        sockets: &Directory,
+    ) -> Result<PathBuf, PostgresError> {
+        let path = private.path().join(CONFIGURATION);
+        let text = settings.text(&sockets.path().to_string_lossy())?;
+        // initdb's own file is left as it is: what ours says comes after it.
+        let base = self.data.join("postgresql.conf");
+        let base = base.to_string_lossy().replace('\'', "''");
+        let made = private
+            .create(CONFIGURATION, OFlags::WRONLY)
+            .map_err(std::io::Error::from);
+        let made = made.map(File::from).and_then(|mut file| {
+            file.write_all(format!("include '{base}'\n{text}").as_bytes())?;
+            file.set_permissions(PermissionsExt::from_mode(0o644))
+        });
+        made.map_err(|e| PostgresError::path("write", &path, e, "is there room, and may it be written?"))?;
+        Ok(path)
+    }
+
+    fn arguments(&self, configuration: &Path) -> Vec<OsString> {
+        let option = |name: &str, path: &Path| {
+            let mut text = OsString::from(name);
+            text.push(path);
+            text
+        };
+        vec![
+            "-D".into(),
+            self.data.clone().into(),
+            "-c".into(),
+            option("config_file=", configuration),
+            "-c".into(),
+            option("hba_file=", &self.data.join("pg_hba.conf")),
+            "-c".into(),
+            option("ident_file=", &self.data.join("pg_ident.conf")),
+        ]
     }
 
     /// A new directory of ours, through which the server's user gets to his own.
