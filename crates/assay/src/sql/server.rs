@@ -27,6 +27,9 @@ const ORDERS: &str = "assay_orders";
 const SCATTERED: &str = "assay_scattered";
 const BULK: &str = "assay_bulk";
 const BLOCK: u64 = 8192;
+/// What is sealed costs the server and the users processor time: it is recorded beside the settings.
+const ENCRYPTION: &str = "encryption of the connections";
+const NOT_ENCRYPTED: &str = "none";
 /// How long a server that is not ours may take to come up again before its databases are left to its owner.
 const GIVE_UP_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -45,6 +48,8 @@ pub(super) struct Managed {
     places: Vec<PathBuf>,
     cancel: Arc<AtomicBool>,
     version: String,
+    /// Version and cipher suite of TLS, or that there is none.
+    encryption: String,
     direct: bool,
 }
 
@@ -93,20 +98,19 @@ impl Managed {
             places,
             cancel: trial.turn.cancel.clone(),
             version,
+            encryption: NOT_ENCRYPTED.to_string(),
             direct: stack.access == Access::Direct,
         })
     }
 
     /// A server that is there already.
     fn there(url: &str, asked: &Postgres, trial: &Trial<'_>) -> anyhow::Result<Managed> {
-        let address = Address::parse(url)?.or_password(std::env::var("PGPASSWORD").ok());
+        let address = Address::parse_in(url, |name| std::env::var(name).ok())?;
         let mut connection = Connection::open(&address, &[])?;
-        let version = connection.run("SHOW server_version")?;
-        let version = version.first().and_then(|row| row.first().cloned().flatten());
+        let version = connection.version_name()?;
         ensure!(
             connection.version()? >= 150_000,
-            "{address} is PostgreSQL {}\n  Assay works with 15 and newer",
-            version.unwrap_or_default()
+            "{address} is PostgreSQL {version}\n  Assay works with 15 and newer"
         );
         Ok(Managed {
             server: None,
@@ -117,7 +121,8 @@ impl Managed {
             counting: None,
             places: Vec::new(),
             cancel: trial.turn.cancel.clone(),
-            version: version.unwrap_or_default(),
+            version,
+            encryption: connection.encryption().unwrap_or_else(|| NOT_ENCRYPTED.to_string()),
             direct: false,
         })
     }
@@ -285,6 +290,11 @@ impl Sql for Managed {
                 .into_iter()
                 .filter(|one| !private.contains(&one.name.as_str()))
                 .map(setting)
+                .chain(std::iter::once(ledger::DatabaseSetting {
+                    name: ENCRYPTION.to_string(),
+                    value: self.encryption.clone(),
+                    source: "client".to_string(),
+                }))
                 .collect(),
         })
     }
@@ -413,8 +423,10 @@ impl Sql for Managed {
         Ok(Counted {
             logical_reads: told(since.blocks_read + since.blocks_hit),
             reads: told(since.blocks_read),
-            read_bytes: told(since.blocks_read * BLOCK),
-            write_bytes: Some((since.checkpoint_blocks + since.cleaned_blocks + since.backend_blocks) * BLOCK),
+            read_bytes: told(since.blocks_read.saturating_mul(BLOCK)),
+            write_bytes: Some(
+                (since.checkpoint_blocks + since.cleaned_blocks + since.backend_blocks).saturating_mul(BLOCK),
+            ),
             log_bytes: Some(since.wal_bytes),
             commits: told(since.commits),
             checkpoints: Some(since.checkpoints),
@@ -424,12 +436,12 @@ impl Sql for Managed {
     }
 
     fn bytes(&mut self) -> anyhow::Result<u64> {
-        let mut sum = 0;
+        let mut sum = 0_u64;
         for name in &self.made {
             let asked = Connection::open(&self.database(name), &[]).and_then(|mut connection| {
                 connection.number("SELECT CAST(pg_database_size(current_database()) AS BIGINT)")
             });
-            sum += self.blame(asked)?.unsigned_abs();
+            sum = sum.saturating_add(self.blame(asked)?.unsigned_abs());
         }
         Ok(sum)
     }

@@ -166,7 +166,9 @@ impl NewOrder {
 
 /// What is to be paid, in cents: sum x (1 - discount) x (1 + taxes), rates in 1/10,000.
 fn bill(total: i64, discount: i64, w_tax: i64, d_tax: i64) -> i64 {
-    total * (10_000 - discount) / 10_000 * (10_000 + w_tax + d_tax) / 10_000
+    // Wrapped where a database made the numbers up: nobody but the user sees it.
+    let part = total.wrapping_mul(10_000 - discount) / 10_000;
+    part.wrapping_mul(10_000 + w_tax + d_tax) / 10_000
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -97,17 +97,7 @@ impl BulkConnection {
 
     /// Waits for the answers up to the end of the batch.
     fn answered(&mut self, during: &str) -> Result<(), PostgresError> {
-        let mut failure = None;
-        loop {
-            match self.connection.receive()? {
-                // Of several the first is the cause.
-                (b'E', body) => failure = failure.or(Some(wire::failure(&body))),
-                (b'Z', _) => break,
-                (b'1' | b'2' | b'C' | b'n' | b'N' | b'S' | b'A', _) => {}
-                (tag, _) => return Err(super::connection::unexpected("the bulk load", tag)),
-            }
-        }
-        match failure {
+        match self.connection.end_of_answer("the bulk load", b"12Cn")? {
             Some(failure) => {
                 // The transaction is open and void.
                 self.connection.run("ROLLBACK")?;
@@ -222,7 +212,9 @@ impl BulkDatabase for BulkConnection {
             table_bytes,
             primary_key_bytes,
             unique_key_bytes,
-            other_bytes: total.saturating_sub(table_bytes + primary_key_bytes + unique_key_bytes),
+            other_bytes: [table_bytes, primary_key_bytes, unique_key_bytes]
+                .into_iter()
+                .fold(total, u64::saturating_sub),
         })
     }
 }

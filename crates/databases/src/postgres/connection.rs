@@ -1,21 +1,17 @@
 //! A connection that waits: for making databases, loading, counting and checking, and the first half of every session.
 //!
-//! Takes an [`Address`], gives a [`Connection`] that has logged in (trust, password or SCRAM-SHA-256). Prevents: a session that
-//! begins before its server is ready for it.
+//! Takes statements, gives what the server answers; [`super::open`] is the way to one. Prevents: an answer without end that takes all
+//! memory, and a server's death that is told as a broken connection.
 
-use super::address::{Address, Host};
-use super::error::{PostgresError, cure_of};
-use super::wire::{self, Failure};
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use super::address::Address;
+use super::error::{PostgresError, cure_of, malformed, shown};
+use super::messages::{self, ANSWER_BYTES_MAX, Failure, Malformed, Message};
+use super::stream::Stream;
+use super::wire;
+use std::io::{Error, ErrorKind};
+use std::time::Instant;
 
 const READ_BYTES: usize = 64 << 10;
-/// Longest wait for each answer while logging in: what listens there may be no server at all.
-const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
 /// Lines of the server's log that are quoted.
 const LOG_LINES: usize = 6;
 
@@ -30,52 +26,6 @@ const CAUSES: [&str; 4] = [
 /// What it says when it was told to stop.
 const ORDERS: [&str; 3] = ["received smart", "received fast", "received immediate"];
 
-/// A stream of either kind.
-#[derive(Debug)]
-pub(super) enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl Stream {
-    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        match self {
-            Stream::Unix(s) => s.write_all(bytes),
-            Stream::Tcp(s) => s.write_all(bytes),
-        }
-    }
-
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Stream::Unix(s) => s.read(into),
-            Stream::Tcp(s) => s.read(into),
-        }
-    }
-
-    fn wait_at_most(&self, time: Option<Duration>) -> std::io::Result<()> {
-        match self {
-            Stream::Unix(s) => s.set_read_timeout(time),
-            Stream::Tcp(s) => s.set_read_timeout(time),
-        }
-    }
-
-    pub(super) fn set_nonblocking(&self) -> std::io::Result<()> {
-        match self {
-            Stream::Unix(s) => s.set_nonblocking(true),
-            Stream::Tcp(s) => s.set_nonblocking(true),
-        }
-    }
-}
-
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Stream::Unix(s) => s.as_fd(),
-            Stream::Tcp(s) => s.as_fd(),
-        }
-    }
-}
-
 /// A connection that waits for its answers.
 #[derive(Debug)]
 pub struct Connection {
@@ -85,121 +35,61 @@ pub struct Connection {
     incoming: Vec<u8>,
     at: usize,
     out: Vec<u8>,
-    logged_in: bool,
+    /// Bytes that came since something was sent.
+    answered: usize,
+    /// The end of the login, while it is under way.
+    deadline: Option<Instant>,
+}
+
+/// A message that came.
+#[derive(Debug)]
+pub(super) struct Came {
+    tag: u8,
+    body: Vec<u8>,
+}
+
+impl Came {
+    pub(super) fn message(&self) -> Message<'_> {
+        Message {
+            tag: self.tag,
+            body: &self.body,
+        }
+    }
 }
 
 /// Rows as text; a cell may be empty.
 pub type TextRows = Vec<Vec<Option<String>>>;
 
 impl Connection {
-    /// Connects and logs in. `options`: settings of this session.
-    ///
-    /// # Errors
-    /// No server there, one that is not ready, or that does not let us in.
-    pub fn open(address: &Address, options: &[(&str, &str)]) -> Result<Self, PostgresError> {
-        let failed = |e: std::io::Error| PostgresError::Gone {
-            address: address.to_string(),
-            what: format!("can't connect: {e}"),
-            cure: "is the server up, and is this its address?".to_owned(),
-        };
-        let stream = match &address.host {
-            Host::Unix(_) => {
-                let socket = address.socket().unwrap_or_default();
-                if socket.as_os_str().len() > super::server::SOCKET_BYTES_MAX {
-                    return Err(PostgresError::SocketPath { path: socket });
-                }
-                Stream::Unix(UnixStream::connect(socket).map_err(failed)?)
-            }
-            Host::Tcp(host) => {
-                let stream = TcpStream::connect((host.as_str(), address.port)).map_err(failed)?;
-                stream.set_nodelay(true).map_err(failed)?;
-                Stream::Tcp(stream)
-            }
-        };
-        let mut connection = Connection {
+    /// One that has to log in, up to a time.
+    pub(super) fn begin(stream: Stream, address: &Address, deadline: Instant) -> Self {
+        Connection {
             stream,
             address: address.clone(),
             incoming: Vec::new(),
             at: 0,
             out: Vec::new(),
-            logged_in: false,
-        };
-        connection.stream.wait_at_most(Some(LOGIN_PATIENCE)).map_err(failed)?;
-        connection.log_in(options)?;
-        connection.stream.wait_at_most(None).map_err(failed)?;
-        connection.logged_in = true;
-        Ok(connection)
-    }
-
-    fn log_in(&mut self, options: &[(&str, &str)]) -> Result<(), PostgresError> {
-        let (user, database) = (self.address.user.clone(), self.address.database.clone());
-        let mut parameters = vec![
-            ("user", user.as_str()),
-            ("database", database.as_str()),
-            ("client_encoding", "UTF8"),
-            ("application_name", "assay"),
-        ];
-        parameters.extend_from_slice(options);
-        wire::startup(&mut self.out, &parameters);
-        self.send()?;
-        let mut scram = None;
-        loop {
-            let (tag, body) = self.receive()?;
-            match tag {
-                b'R' => self.authenticate(&body, &mut scram)?,
-                b'Z' => return Ok(()),
-                b'S' | b'K' | b'N' | b'v' => {}
-                b'E' => {
-                    let during = format!("log in at {}", self.address);
-                    return Err(self.refused(&during, wire::failure(&body)));
-                }
-                tag => return Err(unexpected("log in", tag)),
-            }
+            answered: 0,
+            deadline: Some(deadline),
         }
     }
 
-    fn authenticate(&mut self, body: &[u8], scram: &mut Option<ScramSha256>) -> Result<(), PostgresError> {
-        let (method, rest) = body.split_first_chunk::<4>().unwrap_or((&[255; 4], &[]));
-        let method = u32::from_be_bytes(*method);
-        if method == 0 {
-            return Ok(());
+    /// It is in: from here on it waits as long as the server works.
+    pub(super) fn logged_in(&mut self) -> std::io::Result<()> {
+        self.deadline = None;
+        self.stream.wait_until(None)
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Version and cipher suite of TLS, where the connection is encrypted.
+    pub fn encryption(&self) -> Option<String> {
+        match &self.stream {
+            Stream::Tls(stream) => Some(stream.describe()),
+            Stream::Unix(_) | Stream::Tcp(_) => None,
         }
-        if !matches!(method, 3 | 10 | 11 | 12) {
-            let what = format!("the server wants a way to log in that this client does not speak (number {method})");
-            return Err(self.gone(what, "use scram-sha-256, password or trust in the server's pg_hba.conf"));
-        }
-        let Some(password) = self.address.password().map(str::to_owned) else {
-            return Err(self.gone("the server wants a password".to_owned(), "set PGPASSWORD"));
-        };
-        let bad = |e: std::io::Error| PostgresError::Gone {
-            address: self.address.to_string(),
-            what: format!("SCRAM: {e}"),
-            cure: "is the password right?".to_owned(),
-        };
-        match method {
-            3 => wire::message(&mut self.out, Some(b'p'), |out| wire::text(out, &password)),
-            10 => {
-                let state = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
-                let first = state.message().to_vec();
-                wire::message(&mut self.out, Some(b'p'), |out| {
-                    wire::text(out, SCRAM_SHA_256);
-                    out.extend_from_slice(&(first.len() as u32).to_be_bytes());
-                    out.extend_from_slice(&first);
-                });
-                *scram = Some(state);
-            }
-            11 => {
-                let state = scram.as_mut().ok_or_else(|| unexpected("log in", b'R'))?;
-                state.update(rest).map_err(bad)?;
-                let next = state.message().to_vec();
-                wire::message(&mut self.out, Some(b'p'), |out| out.extend_from_slice(&next));
-            }
-            _ => {
-                let state = scram.as_mut().ok_or_else(|| unexpected("log in", b'R'))?;
-                return state.finish(rest).map_err(bad);
-            }
-        }
-        self.send()
     }
 
     /// Runs statements separated by semicolons; gives the rows of all of them, as text.
@@ -211,17 +101,36 @@ impl Connection {
         self.send()?;
         let mut rows = Vec::new();
         let mut failure = None;
+        let mut columns = None;
+        let doubted = |found| malformed("a statement", found);
         loop {
-            let (tag, body) = self.receive()?;
-            match tag {
+            let came = self.receive()?;
+            let message = came.message();
+            match message.tag {
+                b'T' => columns = Some(message.columns().map_err(doubted)?),
                 b'D' => {
-                    let text = |cell: Option<&[u8]>| cell.map(|c| String::from_utf8_lossy(c).into_owned());
-                    rows.push(wire::cells(&body).map(text).collect());
+                    let mut cells = message.cells().map_err(doubted)?;
+                    if columns != Some(cells.left()) {
+                        return Err(doubted(Malformed::Fields { tag: b'D' }));
+                    }
+                    message.check().map_err(doubted)?;
+                    let mut row = Vec::with_capacity(cells.left().into());
+                    while cells.left() > 0 {
+                        let cell = cells.take().map_err(doubted)?;
+                        row.push(cell.map(|c| String::from_utf8_lossy(c).into_owned()));
+                    }
+                    rows.push(row);
                 }
-                b'E' => failure = failure.or(Some(wire::failure(&body))),
-                b'Z' => break,
-                b'T' | b'C' | b'I' | b'N' | b'S' | b'A' => {}
-                tag => return Err(unexpected("a statement", tag)),
+                b'E' => {
+                    let said = message.failure().map_err(doubted)?;
+                    failure.get_or_insert(said);
+                }
+                b'Z' => {
+                    message.check().map_err(doubted)?;
+                    break;
+                }
+                b'C' | b'I' | b'N' | b'S' | b'A' => message.check().map_err(doubted)?,
+                tag => return Err(doubted(Malformed::Kind { tag })),
             }
         }
         match failure {
@@ -249,7 +158,21 @@ impl Connection {
     /// # Errors
     /// As [`Connection::number`].
     pub fn version(&mut self) -> Result<u32, PostgresError> {
-        Ok(self.number("SHOW server_version_num")? as u32)
+        let version = self.number("SHOW server_version_num")?;
+        u32::try_from(version).map_err(|_| PostgresError::Protocol {
+            during: "a query of its version",
+            got: format!("with {version}"),
+        })
+    }
+
+    /// The same as the server calls itself: "15.18 (Debian 15.18-0+deb12u1)".
+    ///
+    /// # Errors
+    /// As [`Connection::run`].
+    pub fn version_name(&mut self) -> Result<String, PostgresError> {
+        let rows = self.run("SHOW server_version")?;
+        let name = rows.first().and_then(|row| row.first()).cloned().flatten();
+        Ok(shown(&name.unwrap_or_default()))
     }
 
     /// Prepares statements: number, text and types of each; waits for all of them.
@@ -262,18 +185,33 @@ impl Connection {
         }
         wire::sync(&mut self.out);
         self.send()?;
-        let mut failure = None;
-        loop {
-            match self.receive()? {
-                (b'1' | b'N' | b'S' | b'A', _) => {}
-                (b'E', body) => failure = Some(wire::failure(&body)),
-                (b'Z', _) => break,
-                (tag, _) => return Err(unexpected("prepare", tag)),
-            }
-        }
-        match failure {
+        match self.end_of_answer("prepare", b"1")? {
             Some(failure) => Err(self.refused("prepare the statements", failure)),
             None => Ok(()),
+        }
+    }
+
+    /// Reads up to the server's being ready; gives the first failure. `kinds`: messages that may come, beside those that always may.
+    pub(super) fn end_of_answer(
+        &mut self,
+        during: &'static str,
+        kinds: &[u8],
+    ) -> Result<Option<Failure>, PostgresError> {
+        let doubted = |found| malformed(during, found);
+        let mut failure = None;
+        loop {
+            let came = self.receive()?;
+            let message = came.message();
+            match message.tag {
+                // Of several the first is the cause.
+                b'E' => {
+                    let said = message.failure().map_err(doubted)?;
+                    failure.get_or_insert(said);
+                }
+                b'Z' => return message.check().map(|()| failure).map_err(doubted),
+                tag if b"NSA".contains(&tag) || kinds.contains(&tag) => message.check().map_err(doubted)?,
+                tag => return Err(doubted(Malformed::Kind { tag })),
+            }
         }
     }
 
@@ -283,63 +221,82 @@ impl Connection {
     }
 
     pub(super) fn send(&mut self) -> Result<(), PostgresError> {
-        let sent = self.stream.write_all(&self.out);
+        self.answered = 0;
+        let sent = self
+            .stream
+            .wait_for(self.deadline)
+            .and_then(|()| self.stream.write_all(&self.out));
         self.out.clear();
-        match sent {
-            Ok(()) => Ok(()),
-            // What the server said before it hung up tells more.
-            Err(e) => match self.receive() {
-                Ok((b'E', body)) => Err(self.refused("send", wire::failure(&body))),
-                Ok(_) => Err(self.broken(&e.to_string())),
-                Err(said) => Err(said),
-            },
+        let Err(e) = sent else { return Ok(()) };
+        // What the server said before it hung up tells more.
+        let came = self.receive()?;
+        match came.message().failure() {
+            Ok(failure) if came.tag == b'E' => Err(self.refused("send", failure)),
+            _ => Err(self.broken_by(&e)),
         }
     }
 
     /// The next message.
-    pub(super) fn receive(&mut self) -> Result<(u8, Vec<u8>), PostgresError> {
+    pub(super) fn receive(&mut self) -> Result<Came, PostgresError> {
         loop {
-            if let Some((message, bytes)) = wire::first(&self.incoming[self.at..]) {
-                let taken = (message.tag, message.body.to_vec());
-                self.at += bytes;
-                return Ok(taken);
+            match messages::first(&self.incoming[self.at..]) {
+                Ok(Some((message, bytes))) => {
+                    self.answered += bytes;
+                    if self.answered > ANSWER_BYTES_MAX {
+                        return Err(self.doubted(Malformed::Endless));
+                    }
+                    let came = Came {
+                        tag: message.tag,
+                        body: message.body.to_vec(),
+                    };
+                    self.at += bytes;
+                    return Ok(came);
+                }
+                Ok(None) => {}
+                Err(found) => return Err(self.doubted(found)),
             }
             self.incoming.drain(..self.at);
             self.at = 0;
             let had = self.incoming.len();
             self.incoming.resize(had + READ_BYTES, 0);
-            let got = self.stream.read(&mut self.incoming[had..]);
+            let got = self
+                .stream
+                .wait_for(self.deadline)
+                .and_then(|()| self.stream.read(&mut self.incoming[had..]));
             self.incoming.truncate(had + *got.as_ref().unwrap_or(&0));
             match got {
                 Ok(0) => return Err(self.broken("the server closed the connection")),
                 Ok(_) => {}
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if !self.logged_in && matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    return Err(self.broken(&format!("no answer within {} s", LOGIN_PATIENCE.as_secs())));
-                }
-                Err(e) => return Err(self.broken(&e.to_string())),
+                Err(e) => return Err(self.broken_by(&e)),
             }
         }
     }
 
-    /// Its stream, for a session that does not wait. Nothing may be under way.
-    pub(super) fn into_stream(self) -> Stream {
-        self.stream
+    /// Its stream and what it has said beside answers, for a session that does not wait. Nothing may be under way.
+    pub(super) fn into_stream(mut self) -> (Stream, Vec<u8>) {
+        self.incoming.drain(..self.at);
+        (self.stream, self.incoming)
+    }
+
+    fn doubted(&self, found: Malformed) -> PostgresError {
+        match self.deadline {
+            Some(_) => self.broken(&format!("the server answered {found}")),
+            None => malformed("an answer", found),
+        }
+    }
+
+    fn broken_by(&self, error: &Error) -> PostgresError {
+        match self.deadline {
+            Some(_) => broken_at_login(&self.address, error),
+            None => broken(&self.address, &shown(&error.to_string())),
+        }
     }
 
     pub(super) fn broken(&self, what: &str) -> PostgresError {
-        if !self.logged_in && self.address.log.is_none() {
-            let cure = "is it PostgreSQL that listens there? if it is, see its log";
-            return self.gone(format!("while logging in: {what}"), cure);
-        }
-        broken(&self.address, what)
-    }
-
-    fn gone(&self, what: String, cure: &str) -> PostgresError {
-        PostgresError::Gone {
-            address: self.address.to_string(),
-            what,
-            cure: cure.to_owned(),
+        match self.deadline {
+            Some(_) => broken_at_login(&self.address, &Error::other(what)),
+            None => broken(&self.address, what),
         }
     }
 
@@ -348,17 +305,36 @@ impl Connection {
     }
 }
 
+/// The error for a connection that broke before we were in.
+pub(super) fn broken_at_login(address: &Address, error: &Error) -> PostgresError {
+    let what = match error.kind() {
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+            format!("no answer within {} s", address.connect_patience().as_secs())
+        }
+        _ => shown(&error.to_string()),
+    };
+    if address.log.is_some() {
+        return broken(address, &what);
+    }
+    let usual = "is it PostgreSQL that listens there? if it is, see its log";
+    PostgresError::Gone {
+        address: address.to_string(),
+        what: format!("while logging in: {what}"),
+        cure: super::tls::cure_of(error).unwrap_or(usual).to_owned(),
+    }
+}
+
 /// The error for what a server said no to; one that says that it goes down is told with its log.
 pub(super) fn refused(address: &Address, during: &str, failure: Failure) -> PostgresError {
     if matches!(failure.code.as_str(), "57P01" | "57P02") {
-        return broken(address, &failure.message);
+        return broken(address, &shown(&failure.message));
     }
     PostgresError::Refused {
         during: during.to_owned(),
         cure: cure_of(&failure.code),
-        severity: failure.severity,
+        severity: shown(&failure.severity),
         code: failure.code,
-        message: failure.message,
+        message: shown(&failure.message),
     }
 }
 
@@ -413,14 +389,11 @@ pub(super) fn log_end(log: &std::path::Path) -> String {
         .collect();
     match last.is_empty() {
         true => format!("    (nothing in {})", log.display()),
-        false => last.iter().map(|l| format!("    {l}")).collect::<Vec<_>>().join("\n"),
-    }
-}
-
-pub(super) fn unexpected(during: &'static str, tag: u8) -> PostgresError {
-    PostgresError::Protocol {
-        during,
-        got: format!("with a message {:?}", char::from(tag)),
+        false => last
+            .iter()
+            .map(|l| format!("    {}", shown(l)))
+            .collect::<Vec<_>>()
+            .join("\n"),
     }
 }
 

@@ -4,7 +4,8 @@
 //! server has refused it (the end of each job is waited for).
 
 use super::connection::Connection;
-use super::error::PostgresError;
+use super::error::{PostgresError, malformed};
+use super::messages::Malformed;
 use super::wire;
 use crate::order_entry::RowSink;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,17 +33,20 @@ impl<'a> Copy<'a> {
         let sql = format!("COPY {table} FROM STDIN");
         wire::query(connection.out(), &sql);
         connection.send()?;
+        let doubted = |found| malformed("COPY", found);
         loop {
-            match connection.receive()? {
-                (b'G', _) => break,
-                (b'N' | b'S', _) => {}
-                (b'E', body) => {
-                    let failure = wire::failure(&body);
+            let came = connection.receive()?;
+            let message = came.message();
+            match message.tag {
+                b'G' => break message.check().map_err(doubted)?,
+                b'N' | b'S' | b'A' => message.check().map_err(doubted)?,
+                b'E' => {
+                    let failure = message.failure().map_err(doubted)?;
                     // Up to the end of the answer, so that the connection can be used again.
-                    while connection.receive()?.0 != b'Z' {}
+                    connection.end_of_answer("COPY", b"")?;
                     return Err(connection.refused(&sql, failure));
                 }
-                (tag, _) => return Err(super::connection::unexpected("COPY", tag)),
+                tag => return Err(doubted(Malformed::Kind { tag })),
             }
         }
         Ok(Copy {
@@ -76,15 +80,7 @@ impl<'a> Copy<'a> {
         self.flush()?;
         wire::message(self.connection.out(), Some(b'c'), |_| {});
         self.connection.send()?;
-        let mut failure = None;
-        loop {
-            match self.connection.receive()? {
-                (b'Z', _) => break,
-                (b'E', body) => failure = Some(wire::failure(&body)),
-                _ => {}
-            }
-        }
-        match failure {
+        match self.connection.end_of_answer("COPY", b"C")? {
             Some(failure) => Err(self.connection.refused(&format!("load of {table}"), failure)),
             None => Ok((self.rows, self.bytes)),
         }

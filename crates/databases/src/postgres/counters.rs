@@ -6,7 +6,7 @@
 //! read may have been served by the page cache of the kernel: only the device knows.
 
 use super::connection::Connection;
-use super::error::PostgresError;
+use super::error::{PostgresError, shown};
 
 /// Counts since the server's statistics were reset, or the difference of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,11 +118,20 @@ fn backends(version: u32) -> &'static str {
     }
 }
 
+/// No server has counted so far: sums of what it says stay within eight bytes.
+const COUNT_MAX: u64 = 1 << 53;
+
+/// The numbers of the first row; 0 where there is none.
 fn numbers<const N: usize>(connection: &mut Connection, sql: &str) -> Result<[u64; N], PostgresError> {
     let rows = connection.run(sql)?;
-    let row = rows.first();
-    Ok(std::array::from_fn(|nth| {
-        let cell = row.and_then(|r| r.get(nth)).cloned().flatten();
-        cell.and_then(|text| text.parse().ok()).unwrap_or(0)
-    }))
+    let mut numbers = [0; N];
+    for (number, cell) in numbers.iter_mut().zip(rows.first().into_iter().flatten()) {
+        let Some(text) = cell else { continue };
+        let counted = text.parse().ok().filter(|counted| *counted <= COUNT_MAX);
+        *number = counted.ok_or_else(|| PostgresError::Protocol {
+            during: "a query of its counters",
+            got: format!("with {}", shown(text)),
+        })?;
+    }
+    Ok(numbers)
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with a server and its client: what failed, on what, and what to do.
 
+use super::messages::Malformed;
 use crate::order_entry::OrderEntryError;
 use std::path::PathBuf;
 
@@ -122,7 +123,7 @@ pub enum PostgresError {
     },
     /// A url that is none.
     #[error(
-        "{what} in the url of the server\n  write postgres://USER@HOST:PORT/DATABASE, a socket as ?host=/DIRECTORY"
+        "{what} in the url of the server\n  write postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full, a socket as ?host=/DIRECTORY"
     )]
     Url {
         /// What is wrong; never the url itself, which may hold a password.
@@ -220,6 +221,37 @@ impl PostgresError {
     }
 }
 
+/// The error for what the protocol does not allow.
+pub(super) fn malformed(during: &'static str, found: Malformed) -> PostgresError {
+    PostgresError::Protocol {
+        during,
+        got: found.to_string(),
+    }
+}
+
+/// Characters of a server's text that are shown.
+const SHOWN_MAX: usize = 1_000;
+
+/// Text of somebody else's as it may be shown: what would move a terminal's cursor, set its title or turn the direction of writing
+/// stands there as its number.
+pub(super) fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(SHOWN_MAX));
+    for (nth, sign) in text.chars().enumerate() {
+        if nth == SHOWN_MAX {
+            out.push_str("...");
+            break;
+        }
+        // Marks of direction, and what joins or hides signs, print nothing of their own.
+        let hidden =
+            matches!(sign, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        match sign.is_control() || hidden {
+            true => out.extend(sign.escape_default()),
+            false => out.push(sign),
+        }
+    }
+    out
+}
+
 /// What to do about an SQLSTATE.
 pub(super) fn cure_of(code: &str) -> &'static str {
     match code {
@@ -245,6 +277,19 @@ pub(super) fn cure_of(code: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_of_a_server_moves_no_terminal() {
+        let hostile = "no\u{1b}]0;owned\u{7}\r\n  do this\u{9b}2J\u{202e}";
+        let text = shown(hostile);
+        assert!(
+            !text.chars().any(char::is_control) && !text.contains('\u{202e}'),
+            "{text:?}"
+        );
+        assert!(text.starts_with("no\\u{1b}]0;owned\\u{7}\\r\\n  do this"), "{text}");
+        assert_eq!(shown("Straße \"x\" 東京"), "Straße \"x\" 東京");
+        assert_eq!(shown(&"x".repeat(1 << 20)).len(), SHOWN_MAX + 3);
+    }
 
     #[test]
     fn what_storage_lost_is_told_from_what_the_host_could_not() {

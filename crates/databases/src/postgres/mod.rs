@@ -7,25 +7,35 @@
 
 mod address;
 mod bulk;
+mod certificate;
 mod check;
 mod connection;
 mod copy;
 mod counters;
+mod encryption;
 mod error;
 mod installs;
 mod load;
+mod login;
+mod messages;
+mod open;
 mod phase;
+mod polling;
 mod process;
+#[doc(hidden)]
+pub mod readers;
 mod response;
 mod scattered;
 mod scattered_phase;
 mod server;
 mod session;
 mod settings;
+mod stream;
 mod terminals;
+mod tls;
 mod wire;
 
-pub use address::{Address, Host};
+pub use address::{Address, Host, PARAMETERS};
 pub use bulk::BulkConnection;
 pub use check::{Broken, check};
 pub use connection::{Connection, TextRows};

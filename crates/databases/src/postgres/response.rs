@@ -3,10 +3,13 @@
 //! Prevents: an answer that is taken for its statement's when it belongs to another (each statement's end is counted), and a
 //! commit that was none.
 
-use super::error::PostgresError;
+use super::error::{PostgresError, malformed, shown};
+use super::messages::{self, ANSWER_BYTES_MAX, Failure, Malformed, Message};
 use super::session::Expected;
-use super::wire::{self, Failure, Message};
 use crate::order_entry::{Answer, End, Kind};
+
+/// Sums and times in microseconds stay far below, and what is counted on from it stays within eight bytes.
+const NUMBER_MAX: u64 = 1 << 53;
 
 /// How a batch went.
 #[derive(Debug)]
@@ -19,22 +22,25 @@ pub(super) enum Went {
     },
 }
 
-/// Is the answer whole? Walks on from `walked`.
-pub(super) fn whole(bytes: &[u8], walked: &mut usize) -> bool {
-    while let Some((message, length)) = wire::first(&bytes[*walked..]) {
+/// Is the answer whole? Walks on from `walked`, which is then its end.
+pub(super) fn whole(bytes: &[u8], walked: &mut usize) -> Result<bool, Malformed> {
+    while let Some((message, length)) = messages::first(&bytes[*walked..])? {
         *walked += length;
         if message.tag == b'Z' {
-            return true;
+            return Ok(true);
+        }
+        if *walked > ANSWER_BYTES_MAX {
+            return Err(Malformed::Endless);
         }
     }
-    false
+    Ok(false)
 }
 
 /// The first failure in what came before a connection broke.
 pub(super) fn last_words(mut bytes: &[u8]) -> Option<Failure> {
-    while let Some((message, length)) = wire::first(bytes) {
+    while let Ok(Some((message, length))) = messages::first(bytes) {
         if message.tag == b'E' {
-            return Some(wire::failure(message.body));
+            return message.failure().ok();
         }
         bytes = &bytes[length..];
     }
@@ -50,7 +56,7 @@ pub(super) fn read(mut bytes: &[u8], expected: &Expected, answer: &mut Answer) -
         answer.open_call();
     }
     loop {
-        let Some((message, length)) = wire::first(bytes) else {
+        let Some((message, length)) = messages::first(bytes).map_err(doubted)? else {
             return Err(wrong("with less than an answer"));
         };
         bytes = &bytes[length..];
@@ -63,22 +69,27 @@ pub(super) fn read(mut bytes: &[u8], expected: &Expected, answer: &mut Answer) -
                     answer.open_call();
                 }
             }
-            b'E' => failure = failure.or_else(|| Some(wire::failure(message.body))),
+            b'E' => {
+                let said = message.failure().map_err(doubted)?;
+                failure.get_or_insert(said);
+            }
             b'Z' => {
+                let open = message.is_open().map_err(doubted)?;
                 let all = before + expected.calls.len() + usize::from(expected.end.is_some());
                 return match failure {
-                    Some(failure) => Ok(Went::Badly {
-                        failure,
-                        open: message.body != b"I",
-                    }),
+                    Some(failure) => Ok(Went::Badly { failure, open }),
                     None if ended == all => Ok(Went::Well),
                     None => Err(wrong(&format!("to {ended} of {all} statements"))),
                 };
             }
-            b'2' | b'N' | b'S' | b'A' | b'I' => {}
-            tag => return Err(super::connection::unexpected("a transaction", tag)),
+            b'2' | b'N' | b'S' | b'A' | b'I' => message.check().map_err(doubted)?,
+            tag => return Err(doubted(Malformed::Kind { tag })),
         }
     }
+}
+
+fn doubted(found: Malformed) -> PostgresError {
+    malformed("a transaction", found)
 }
 
 fn wrong(got: &str) -> PostgresError {
@@ -95,41 +106,52 @@ fn row(message: Message<'_>, expected: &Expected, ended: usize, answer: &mut Ans
     };
     let gives = query.statement().gives;
     answer.open_row();
-    let mut columns = 0;
-    for (cell, kind) in wire::cells(message.body).zip(gives) {
-        columns += 1;
-        match (cell, kind) {
+    let mut cells = message.cells().map_err(doubted)?;
+    if usize::from(cells.left()) != gives.len() {
+        return Err(wrong(&format!("{query:?} with {} columns", cells.left())));
+    }
+    for kind in gives {
+        match (cells.take().map_err(doubted)?, kind) {
             (None, _) => answer.push_null(),
             (Some(text), Kind::Text) => answer.push_text(text),
-            (Some(cell), _) => answer.push_int(wire::number(cell).ok_or_else(|| wrong("with a number of odd length"))?),
+            (Some(cell), kind) => match number(cell, *kind) {
+                Some(number) => answer.push_int(number),
+                None => return Err(wrong(&format!("{query:?} with a number that can't be"))),
+            },
         }
     }
-    match columns == gives.len() {
-        true => Ok(()),
-        false => Err(wrong(&format!("{query:?} with {columns} columns"))),
+    Ok(())
+}
+
+/// A number of this kind's bytes.
+pub(super) fn number(cell: &[u8], kind: Kind) -> Option<i64> {
+    match kind {
+        Kind::Int4 => Some(i32::from_be_bytes(cell.try_into().ok()?).into()),
+        _ => Some(i64::from_be_bytes(cell.try_into().ok()?)).filter(|n| n.unsigned_abs() <= NUMBER_MAX),
     }
 }
 
 fn complete(message: Message<'_>, expected: &Expected, ended: usize) -> Result<(), PostgresError> {
-    let (tag, _) = wire::word(message.body);
+    let tag = message.done().map_err(doubted)?;
     let rows = |statement: String| PostgresError::Rows {
         statement,
-        got: String::from_utf8_lossy(tag).into_owned(),
+        got: shown(tag),
     };
     let Some(nth) = ended.checked_sub(usize::from(expected.before)) else {
         return Ok(());
     };
     match expected.calls.get(nth) {
-        Some(query) if query.statement().one_row && !tag.ends_with(b" 1") => Err(rows(format!("{query:?}"))),
+        Some(query) if query.statement().one_row && !tag.ends_with(" 1") => Err(rows(format!("{query:?}"))),
         Some(_) => Ok(()),
         // A transaction that can't be committed is rolled back, and says so only here.
-        None if expected.end == Some(End::Commit) && tag != b"COMMIT" => Err(rows("COMMIT".to_owned())),
+        None if expected.end == Some(End::Commit) && tag != "COMMIT" => Err(rows("COMMIT".to_owned())),
         None => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire;
     use super::*;
     use crate::order_entry::Query;
 
@@ -172,8 +194,8 @@ mod tests {
         assert_eq!((answer.calls(), answer.rows(0), answer.rows(1)), (3, 1, 0));
         assert_eq!(answer.int(0, 0, 0), Some(9));
         let mut walked = 0;
-        assert!(!whole(&bytes[..bytes.len() - 1], &mut walked));
-        assert!(whole(&bytes, &mut walked) && walked == bytes.len());
+        assert!(!whole(&bytes[..bytes.len() - 1], &mut walked).unwrap());
+        assert!(whole(&bytes, &mut walked).unwrap() && walked == bytes.len());
     }
 
     #[test]
@@ -201,5 +223,40 @@ mod tests {
             Ok(Went::Badly { failure, open }) => assert!(failure.code == "40P01" && open),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn rows_that_are_not_what_was_asked_for_are_an_error() {
+        let one = expected(&[Query::WarehouseTax], false, None);
+        let answered = |row: &[u8]| {
+            let bytes = [message(b'D', row), message(b'C', b"SELECT 1\0"), message(b'Z', b"I")].concat();
+            read(&bytes, &one, &mut Answer::new())
+        };
+        assert!(matches!(answered(&[0, 1, 0, 0, 0, 4, 0, 0, 0, 9]), Ok(Went::Well)));
+        let wrong: [&[u8]; 6] = [
+            // More and fewer columns, another width, a byte too many and too few, a count that does not fit.
+            &[0, 2, 0, 0, 0, 4, 0, 0, 0, 9, 0, 0, 0, 0],
+            &[0, 0],
+            &[0, 1, 0, 0, 0, 2, 0, 9],
+            &[0, 1, 0, 0, 0, 4, 0, 0, 0, 9, 0],
+            &[0, 1, 0, 0, 0, 4, 0, 0, 9],
+            &[255, 255, 0, 0, 0, 4, 0, 0, 0, 9],
+        ];
+        for row in wrong {
+            let error = answered(row).unwrap_err();
+            assert!(matches!(error, PostgresError::Protocol { .. }), "{row:?}: {error}");
+        }
+        assert_eq!(number(&i64::MAX.to_be_bytes(), Kind::Int8), None);
+        assert_eq!(number(&(-7i64).to_be_bytes(), Kind::Int8), Some(-7));
+    }
+
+    #[test]
+    fn an_answer_without_end_is_given_up() {
+        let notice = message(
+            b'N',
+            &[b"SNOTICE\0C00000\0M", vec![b'x'; 1 << 19].as_slice(), b"\0\0"].concat(),
+        );
+        let bytes = notice.repeat(ANSWER_BYTES_MAX / notice.len() + 1);
+        assert_eq!(whole(&bytes, &mut 0), Err(Malformed::Endless));
     }
 }

@@ -6,17 +6,18 @@
 //! scans, which would read ahead or everything. Prevents: a rate of single-block reads that were none.
 
 use super::address::Address;
-use super::connection::{Connection, Stream, broken, refused};
-use super::error::PostgresError;
+use super::connection::{Connection, broken, refused};
+use super::error::{PostgresError, malformed, shown};
+use super::messages::{self, Malformed};
+use super::polling::wait;
 use super::response;
+use super::stream::{Stream, is_later};
 use super::wire;
 use crate::order_entry::Kind;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::SendFlags;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 use targets::{Nanos, monotonic_ns};
@@ -134,7 +135,7 @@ impl Scattered {
                     .map(|n| (n, SQL[usize::from(n)].to_owned(), two))
                     .into_iter(),
             )?;
-            let stream = connection.into_stream();
+            let (stream, incoming) = connection.into_stream();
             // Asked for only then: it waits for the end of the server's log.
             let broke = |_| broken(address, "the socket can't be made to not wait");
             stream.set_nonblocking().map_err(broke)?;
@@ -149,7 +150,7 @@ impl Scattered {
                 stream,
                 class: SELECT,
                 from: 0,
-                incoming: Vec::new(),
+                incoming,
                 walked: 0,
             });
         }
@@ -182,30 +183,33 @@ impl Scattered {
         wire::call_numbers(&mut self.out, session.class, &[session.from, to]);
         wire::sync(&mut self.out);
         // A session has one message of some eighty bytes on its way: the socket has room for it.
-        match rustix::net::send(&session.stream, &self.out, SendFlags::NOSIGNAL) {
-            Ok(sent) if sent == self.out.len() => Ok(()),
+        let stream = &mut self.sessions[nth].stream;
+        match stream.write(&self.out) {
+            Ok(sent) if sent == self.out.len() && !stream.owes() => Ok(()),
             Ok(_) => Err(broken(&self.address, "the socket took part of a message")),
-            Err(e) => Err(broken(&self.address, &std::io::Error::from(e).to_string())),
+            Err(e) => Err(broken(&self.address, &shown(&e.to_string()))),
         }
     }
 
     fn receive(&mut self, nth: usize, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let session = &mut self.sessions[nth];
-        let got = match rustix::io::read(&session.stream, &mut *self.scratch) {
+        let got = match session.stream.read(&mut self.scratch) {
             Ok(0) => return Err(broken(&self.address, "the server closed the connection")),
             Ok(got) => got,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
-            Err(e) => return Err(broken(&self.address, &std::io::Error::from(e).to_string())),
+            Err(e) if is_later(&e) => return Ok(()),
+            Err(e) => return Err(broken(&self.address, &shown(&e.to_string()))),
         };
         session.incoming.extend_from_slice(&self.scratch[..got]);
-        if !response::whole(&session.incoming, &mut session.walked) {
+        let doubted = |found| malformed("an operation", found);
+        if !response::whole(&session.incoming, &mut session.walked).map_err(doubted)? {
             return Ok(());
         }
-        let failure = response::last_words(&session.incoming);
-        let touched = touched(&session.incoming, session.class);
-        session.incoming.clear();
-        session.walked = 0;
         let class = session.class;
+        let failure = response::last_words(&session.incoming[..session.walked]);
+        let touched = touched(&session.incoming[..session.walked], class);
+        // What comes after is no part of it: a notice, or the beginning of one.
+        session.incoming.drain(..session.walked);
+        session.walked = 0;
         match failure {
             Some(failure) if failure.code == "40P01" => {
                 self.deadlocks += 1;
@@ -214,6 +218,7 @@ impl Scattered {
             Some(failure) => return Err(refused(&self.address, CLASSES[usize::from(class)], failure)),
             None => {}
         }
+        let touched = touched.map_err(doubted)?;
         if touched != Some(self.spec.work_unit.into()) {
             return Err(PostgresError::Rows {
                 statement: format!("a {} of {} keys", CLASSES[usize::from(class)], self.spec.work_unit),
@@ -231,18 +236,25 @@ impl Scattered {
 }
 
 /// Rows that an answer says were touched: a select counts them in its one row, an update in its tag.
-fn touched(mut bytes: &[u8], class: u8) -> Option<i64> {
-    while let Some((message, length)) = wire::first(bytes) {
+pub(super) fn touched(mut bytes: &[u8], class: u8) -> Result<Option<i64>, Malformed> {
+    let mut touched = None;
+    while let Some((message, length)) = messages::first(bytes)? {
+        bytes = &bytes[length..];
         match (message.tag, class) {
-            (b'D', SELECT) => return wire::number(wire::cells(message.body).next()??),
-            (b'C', UPDATE) => {
-                let (tag, _) = wire::word(message.body);
-                return std::str::from_utf8(tag).ok()?.strip_prefix("UPDATE ")?.parse().ok();
+            (b'D', SELECT) => {
+                message.check()?;
+                let mut cells = message.cells()?;
+                if cells.left() != 2 || touched.is_some() {
+                    return Err(Malformed::Fields { tag: b'D' });
+                }
+                touched = cells.take()?.and_then(|cell| response::number(cell, Kind::Int8));
             }
-            _ => bytes = &bytes[length..],
+            (b'C', UPDATE) => touched = message.done()?.strip_prefix("UPDATE ").and_then(|n| n.parse().ok()),
+            (b'C' | b'2' | b'N' | b'S' | b'A' | b'E' | b'Z', _) => message.check()?,
+            (tag, _) => return Err(Malformed::Kind { tag }),
         }
     }
-    None
+    Ok(touched)
 }
 
 impl Operation for Scattered {
@@ -269,28 +281,13 @@ impl Operation for Scattered {
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let before = done.len();
         loop {
-            let left = until.map(|until| {
-                let ns = until.saturating_sub(monotonic_ns());
-                Timespec {
-                    tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-                    tv_nsec: (ns % 1_000_000_000) as i64,
-                }
-            });
-            self.events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut self.events), left.as_ref()) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(e) => {
-                    return Err(PostgresError::path(
-                        "wait on",
-                        "epoll",
-                        e.into(),
-                        "look at the kernel log (dmesg)",
-                    ));
-                }
-            }
+            wait(&self.epoll, &mut self.events, until, &self.address)?;
             for at in 0..self.events.len() {
                 let nth = self.events[at].data.u64() as usize;
                 self.receive(nth, done)?;
+                while self.sessions[nth].stream.has_more() {
+                    self.receive(nth, done)?;
+                }
             }
             if done.len() > before || until.is_some_and(|until| monotonic_ns() >= until) {
                 return Ok(());

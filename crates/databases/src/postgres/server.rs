@@ -6,7 +6,7 @@
 
 use super::address::Address;
 use super::connection::{Connection, log_end};
-use super::error::{NO_ANSWER, PostgresError};
+use super::error::{NO_ANSWER, PostgresError, shown};
 use super::installs::Install;
 use super::process::{self, Child, RunAs, split};
 use super::settings::{RecordedSetting, Settings};
@@ -410,9 +410,9 @@ pub fn recorded_settings(address: &Address) -> Result<Vec<RecordedSetting>, Post
     let cell = |row: &Vec<Option<String>>, nth: usize| row.get(nth).cloned().flatten().unwrap_or_default();
     let rows = connection.run(sql)?;
     let recorded = |row: &Vec<Option<String>>| RecordedSetting {
-        name: cell(row, 0),
-        value: cell(row, 1),
-        source: cell(row, 2),
+        name: shown(&cell(row, 0)),
+        value: shown(&cell(row, 1)),
+        source: shown(&cell(row, 2)),
     };
     Ok(rows.iter().map(recorded).collect())
 }

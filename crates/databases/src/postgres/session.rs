@@ -1,7 +1,7 @@
 //! One user's session: his socket, his transaction, and what is on its way.
 
-use super::connection::Stream;
-use super::wire;
+use super::stream::Stream;
+use super::wire::{self, NoRoom};
 use crate::order_entry::{Batch, End, Query, Terminal, Transaction};
 
 /// How strictly transactions are kept apart.
@@ -90,7 +90,7 @@ pub(super) struct Session {
 
 impl Expected {
     /// Writes a batch as messages, and notes what is to come back for it.
-    pub(super) fn encode(&mut self, batch: &Batch, roll_back_first: bool, out: &mut Vec<u8>) {
+    pub(super) fn encode(&mut self, batch: &Batch, roll_back_first: bool, out: &mut Vec<u8>) -> Result<(), NoRoom> {
         self.calls.clear();
         self.before = 0;
         for (wanted, number) in [(roll_back_first, ROLLBACK), (batch.begins(), BEGIN)] {
@@ -100,7 +100,7 @@ impl Expected {
             }
         }
         for (query, values) in batch.calls() {
-            wire::call(out, query.statement(), values, batch);
+            wire::call(out, query.statement(), values, batch)?;
             self.calls.push(query);
         }
         self.end = batch.end();
@@ -110,6 +110,7 @@ impl Expected {
             None => {}
         }
         wire::sync(out);
+        Ok(())
     }
 }
 

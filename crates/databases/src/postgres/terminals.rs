@@ -6,15 +6,16 @@
 
 use super::address::Address;
 use super::connection::{Connection, broken, refused};
-use super::error::PostgresError;
+use super::error::{PostgresError, malformed, shown};
+use super::messages::{Failure, Malformed};
+use super::polling::wait;
 use super::response::{self, Went};
 use super::session::{BEGIN, COMMIT, Expected, Isolation, ROLLBACK, Session, SessionCounts};
-use super::wire::{self, Failure};
+use super::stream::is_later;
+use super::wire;
 use crate::order_entry::{Answer, Batch, CLASSES, Ending, Home, Query, Scale, Step, Terminal, Transaction};
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::SendFlags;
 use std::os::fd::{AsFd, OwnedFd};
 use targets::{Nanos, monotonic_ns};
 use workloads::{Done, Operation, Started};
@@ -112,7 +113,11 @@ impl Terminals {
         match session.transaction.step(&self.answer, &mut self.batch)? {
             Step::Run => {
                 self.out.clear();
-                session.expected.encode(&self.batch, roll_back_first, &mut self.out);
+                let encoded = session.expected.encode(&self.batch, roll_back_first, &mut self.out);
+                encoded.map_err(|_| PostgresError::Protocol {
+                    during: "a transaction",
+                    got: "with a number that has no room in its column".to_owned(),
+                })?;
                 self.counts.round_trips += 1;
                 self.counts.statements += session.expected.calls.len() as u64;
                 self.send(nth)
@@ -133,12 +138,12 @@ impl Terminals {
     /// Sends what is in `out`; keeps what the socket has no room for.
     fn send(&mut self, nth: usize) -> Result<(), PostgresError> {
         let session = &mut self.sessions[nth];
-        let sent = match rustix::net::send(&session.stream, &self.out, SendFlags::NOSIGNAL) {
+        let sent = match session.stream.write(&self.out) {
             Ok(sent) => sent,
-            Err(Errno::AGAIN | Errno::INTR) => 0,
-            Err(e) => return Err(self.lost(nth, &std::io::Error::from(e).to_string())),
+            Err(e) if is_later(&e) => 0,
+            Err(e) => return Err(self.lost(nth, &shown(&e.to_string()))),
         };
-        if sent < self.out.len() {
+        if sent < self.out.len() || session.stream.owes() {
             session.outgoing.extend_from_slice(&self.out[sent..]);
             self.watch(nth)?;
         }
@@ -149,7 +154,7 @@ impl Terminals {
     fn watch(&mut self, nth: usize) -> Result<(), PostgresError> {
         let session = &self.sessions[nth];
         let mut flags = epoll::EventFlags::IN;
-        if !session.outgoing.is_empty() {
+        if !session.outgoing.is_empty() || session.stream.owes() {
             flags |= epoll::EventFlags::OUT;
         }
         epoll::modify(
@@ -163,14 +168,18 @@ impl Terminals {
 
     fn send_rest(&mut self, nth: usize) -> Result<(), PostgresError> {
         let session = &mut self.sessions[nth];
-        match rustix::net::send(&session.stream, &session.outgoing, SendFlags::NOSIGNAL) {
+        let sent = match session.outgoing.is_empty() {
+            true => session.stream.flush().map(|()| 0),
+            false => session.stream.write(&session.outgoing),
+        };
+        match sent {
             Ok(sent) => {
                 session.outgoing.drain(..sent);
             }
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
-            Err(e) => return Err(self.lost(nth, &std::io::Error::from(e).to_string())),
+            Err(e) if is_later(&e) => return Ok(()),
+            Err(e) => return Err(self.lost(nth, &shown(&e.to_string()))),
         }
-        match self.sessions[nth].outgoing.is_empty() {
+        match session.outgoing.is_empty() && !session.stream.owes() {
             true => self.watch(nth),
             false => Ok(()),
         }
@@ -179,31 +188,38 @@ impl Terminals {
     /// Takes what came for a session; when its answer is whole, goes on.
     fn receive(&mut self, nth: usize, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let session = &mut self.sessions[nth];
-        let got = match rustix::io::read(&session.stream, &mut *self.scratch) {
+        let got = match session.stream.read(&mut self.scratch) {
             Ok(0) => return Err(self.lost(nth, "the server closed the connection")),
             Ok(got) => got,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
-            Err(e) => return Err(self.lost(nth, &std::io::Error::from(e).to_string())),
+            Err(e) if is_later(&e) => return Ok(()),
+            Err(e) => return Err(self.lost(nth, &shown(&e.to_string()))),
         };
+        let doubted = |found| malformed("a transaction", found);
         let piece = &self.scratch[..got];
-        let whole = if session.incoming.is_empty() {
-            response::whole(piece, &mut session.walked)
-        } else {
-            false
-        };
-        let went = if whole {
-            session.walked = 0;
-            response::read(piece, &session.expected, &mut self.answer)?
-        } else {
+        let at_once = session.incoming.is_empty();
+        if !at_once {
             session.incoming.extend_from_slice(piece);
-            if !response::whole(&session.incoming, &mut session.walked) {
-                return Ok(());
+        }
+        let bytes = if at_once { piece } else { &session.incoming };
+        if !response::whole(bytes, &mut session.walked).map_err(doubted)? {
+            if at_once {
+                session.incoming.extend_from_slice(piece);
             }
-            let went = response::read(&session.incoming, &session.expected, &mut self.answer)?;
-            session.incoming.clear();
-            session.walked = 0;
-            went
-        };
+            return Ok(());
+        }
+        // Nobody answers what he has not been asked.
+        if !session.outgoing.is_empty() {
+            return Err(doubted(Malformed::Kind { tag: b'Z' }));
+        }
+        let answered = std::mem::take(&mut session.walked);
+        let went = response::read(&bytes[..answered], &session.expected, &mut self.answer)?;
+        // What comes after is no part of it: a notice, or the beginning of one.
+        match at_once {
+            true => session.incoming.extend_from_slice(&piece[answered..]),
+            false => {
+                session.incoming.drain(..answered);
+            }
+        }
         match went {
             Went::Well => self.step(nth, false, done),
             Went::Badly { failure, open } => self.again(nth, failure, open, done),
@@ -241,28 +257,8 @@ impl Terminals {
     /// The error for a session whose connection broke, with what the server said before, if it did.
     fn lost(&self, nth: usize, what: &str) -> PostgresError {
         match response::last_words(&self.sessions[nth].incoming) {
-            Some(failure) => broken(&self.address, &failure.message),
+            Some(failure) => broken(&self.address, &shown(&failure.message)),
             None => broken(&self.address, what),
-        }
-    }
-
-    fn wait(&mut self, until: Option<Nanos>) -> Result<(), PostgresError> {
-        let left = until.map(|until| {
-            let ns = until.saturating_sub(monotonic_ns());
-            Timespec {
-                tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-                tv_nsec: (ns % 1_000_000_000) as i64,
-            }
-        });
-        self.events.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), left.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(e) => Err(PostgresError::path(
-                "wait on",
-                "epoll",
-                e.into(),
-                "look at the kernel log (dmesg)",
-            )),
         }
     }
 }
@@ -279,7 +275,7 @@ fn connect(address: &Address, spec: &TerminalsSpec, number: u32) -> Result<Sessi
         .into_iter()
         .map(|(number, sql)| (number, sql.to_owned(), &[][..]));
     connection.prepare(of_transactions.chain(controls))?;
-    let stream = connection.into_stream();
+    let (stream, incoming) = connection.into_stream();
     // Asked for only then: it waits for the end of the server's log.
     let broke = |_| broken(address, "the socket can't be made to not wait");
     stream.set_nonblocking().map_err(broke)?;
@@ -292,7 +288,7 @@ fn connect(address: &Address, spec: &TerminalsSpec, number: u32) -> Result<Sessi
         transaction,
         refused: 0,
         expected: Expected::default(),
-        incoming: Vec::new(),
+        incoming,
         walked: 0,
         outgoing: Vec::new(),
     })
@@ -330,7 +326,7 @@ impl Operation for Terminals {
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let before = done.len();
         loop {
-            self.wait(until)?;
+            wait(&self.epoll, &mut self.events, until, &self.address)?;
             for at in 0..self.events.len() {
                 let event = self.events[at];
                 let (nth, flags) = (event.data.u64() as usize, event.flags);
@@ -340,6 +336,9 @@ impl Operation for Terminals {
                 let rest = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
                 if flags.intersects(rest) {
                     self.receive(nth, done)?;
+                    while self.sessions[nth].stream.has_more() {
+                        self.receive(nth, done)?;
+                    }
                 }
             }
             if done.len() > before || until.is_some_and(|until| monotonic_ns() >= until) {
@@ -353,9 +352,9 @@ impl Drop for Terminals {
     fn drop(&mut self) {
         self.out.clear();
         wire::message(&mut self.out, Some(b'X'), |_| {});
-        for session in &self.sessions {
+        for session in &mut self.sessions {
             // A farewell; where the server is gone nobody hears it.
-            let _ = rustix::net::send(&session.stream, &self.out, SendFlags::NOSIGNAL);
+            let _ = session.stream.write(&self.out);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The engine of each stack: what `[database]` says, where the stack's own `database` says nothing else.
 //!
 //! Takes a stack as written and the study's `[database]`; gives [`Engine`]. Prevents: a default that does not fit the memory
-//! the stack has, and a password in a study file (whose text goes with every result).
+//! the stack has.
 
 use super::{MIB, Settle, or};
 use crate::engines::{Engine, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous};
@@ -173,32 +173,4 @@ fn sqlite(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> Sq
             &home,
         ),
     }
-}
-
-/// A server's address, which holds no password: the text of a study goes with its results.
-pub(super) fn url(stack: &WrittenStack, settle: &mut Settle<'_>) -> String {
-    let Some(at) = &stack.url else { return String::new() };
-    let rest = ["postgres://", "postgresql://"]
-        .iter()
-        .find_map(|scheme| at.value.strip_prefix(scheme));
-    let Some(rest) = rest else {
-        let cure = "write url = \"postgres://USER@HOST:PORT/DATABASE\", a socket as ?host=/DIRECTORY";
-        settle
-            .findings
-            .add(&at.span, "this is no address of a PostgreSQL server", cure);
-        return String::new();
-    };
-    let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    let login = authority.rsplit_once('@').map_or("", |(login, _)| login);
-    if login.contains(':') || rest.contains("password=") {
-        // The place of the stack, not of the url: a message shows the line that it points at.
-        let cure = "take it out, and set PGPASSWORD in the environment of `assay run`";
-        settle.findings.add(
-            &stack.span,
-            "the `url` of this stack holds a password, and a study's text goes with its results",
-            cure,
-        );
-        return String::new();
-    }
-    at.value.clone()
 }

@@ -12,6 +12,7 @@ mod luns;
 mod moves;
 mod phases;
 mod published;
+mod server_url;
 mod sql;
 mod stacks;
 mod zfs;

@@ -3,7 +3,7 @@
 //! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: options that undo what the study is about
 //! (a discard that makes LUN files sparse, a compression that the report does not know of).
 
-use super::{MIB, SECOND, Settle, engines, or};
+use super::{MIB, SECOND, Settle, engines, or, server_url};
 use crate::engines::Engine;
 use crate::error::Span;
 use crate::study::{Access, BtrfsProfile, Inject, LunSet, LunSource, Model, Redundancy, Stack, StackKind, Stripe};
@@ -85,7 +85,7 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
         }
         StackWord::Diskgroup => diskgroup(stack, settle),
         StackWord::Server => StackKind::Server {
-            url: engines::url(stack, settle),
+            url: server_url::url(stack, settle),
         },
         StackWord::Zfs => StackKind::Zfs(super::zfs::zfs(stack, page, settle)),
         StackWord::Model => StackKind::Model(model(&stack.model, &stack.span, settle)),
