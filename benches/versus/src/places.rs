@@ -125,12 +125,23 @@ pub(crate) fn database(dir: &Path, name: &str, bytes: u64, redo: u64, workers: u
     load(words, data, log, bytes, redo, workers, Undo::default())
 }
 
+/// A LUN file, removed later.
+fn filled(dir: &Path, name: &str, bytes: u64, interrupt: &Interrupt, undo: &mut Undo) -> anyhow::Result<luns::LunFile> {
+    remove_later(undo, &dir.join(name));
+    let dir = sandbox::Directory::open(dir)?;
+    Ok(luns::create_file(
+        &dir,
+        name,
+        bytes,
+        LUN_SEED,
+        &mut |_| (),
+        &interrupt.0,
+    )?)
+}
+
 /// A file written in full with incompressible data, for those that write.
 pub(crate) fn plain(dir: &Path, bytes: u64, interrupt: &Interrupt, undo: &mut Undo) -> anyhow::Result<PathBuf> {
-    let path = dir.join("plain");
-    remove_later(undo, &path);
-    luns::create_file(&path, bytes, LUN_SEED, &mut |_| (), &interrupt.0)?;
-    Ok(path)
+    Ok(filled(dir, "plain", bytes, interrupt, undo)?.path)
 }
 
 /// Names in a group of the comparison.
@@ -165,10 +176,7 @@ pub(crate) fn group(
     let mut disks = Vec::new();
     for name in group_names(DISKS) {
         interrupt.check()?;
-        let path = dir.join(format!("{name}-{copies}"));
-        remove_later(&mut undo, &path);
-        luns::create_file(&path, each, LUN_SEED, &mut |_| (), &interrupt.0)?;
-        disks.push(path);
+        disks.push(filled(dir, &format!("{name}-{copies}"), each, interrupt, &mut undo)?.path);
     }
     let specs: Vec<OpenSpec> = disks.iter().map(|d| OpenSpec::writing(d, Access::Direct)).collect();
     let named: Vec<DiskSpec> = group_names(DISKS)
@@ -206,9 +214,7 @@ pub(crate) fn group(
 pub(crate) fn xfs(dir: &Path, sizes: Sizes, interrupt: &Interrupt) -> anyhow::Result<Place> {
     root().map_err(anyhow::Error::msg)?;
     let mut undo = Undo::default();
-    let lun = dir.join("lun");
-    remove_later(&mut undo, &lun);
-    luns::create_file(&lun, sizes.lun, LUN_SEED, &mut |_| (), &interrupt.0)?;
+    let lun = filled(dir, "lun", sizes.lun, interrupt, &mut undo)?;
     let device = luns::attach(&lun)?;
     let number = device.number;
     undo.push(format!("detach loop{number}"), move || Ok(luns::detach(number)?));

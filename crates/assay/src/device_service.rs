@@ -6,12 +6,13 @@
 
 use anyhow::{Context, anyhow};
 use plan::{Device, DeviceModel, LunSet, LunSource, PhaseKind, Study};
+use sandbox::Directory;
 use serde_json::{Value, json};
 use stacks::{Journal, Undo};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -84,19 +85,14 @@ impl Service {
         set: &str,
         device: &Device,
         luns: &[PathBuf],
-        dir: &Path,
+        dir: &Directory,
         seed: u64,
         journal: &mut Journal,
     ) -> anyhow::Result<Service> {
-        let own = dir.join(format!("{set}.device"));
-        let place = own.join("luns");
-        journal.before(Undo::RemoveDir {
-            path: own.clone(),
-            contents: true,
-        })?;
-        std::fs::create_dir_all(&place).with_context(|| format!("make {}", place.display()))?;
+        let own = journal.make_directory(dir, &format!("{set}.device"), 0o700, true)?;
+        let place = own.make("luns", 0o700)?.path().to_owned();
         journal.before(Undo::StopServing {
-            dir: own.clone(),
+            dir: own.path().to_owned(),
             place: place.clone(),
         })?;
         let histogram = device.histogram.as_ref().map(|file| read_histogram(file)).transpose()?;
@@ -105,10 +101,9 @@ impl Service {
             .iter()
             .map(|p| (p.spec.name.to_string(), json!(p.value)))
             .collect();
-        let program = std::env::current_exe().context("find the program itself")?;
-        let mut child = Command::new(program)
+        let mut child = sandbox::ourselves()
             .arg("device-service")
-            .current_dir(&own)
+            .current_dir(own.by_descriptor())
             // A Ctrl-C is for the run, which needs its devices to take everything down.
             .process_group(0)
             .stdin(Stdio::piped())
@@ -309,7 +304,7 @@ mod tests {
 
     /// A line to a shell that plays a service.
     fn line(script: &str, patience: Duration) -> Line {
-        let mut child = Command::new("sh")
+        let mut child = std::process::Command::new("sh")
             .args(["-c", script])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -12,6 +12,7 @@ use crate::sizes::{self, Sizes};
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Fact, Ledger, Skipped};
 use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Stints, Study, Turns};
+use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +30,8 @@ pub(crate) struct HostSite<'a> {
     pub(crate) study: &'a Study,
     pub(crate) journal: Journal,
     pub(crate) luns: LunSets,
-    pub(crate) work_dir: PathBuf,
+    /// Where mount points and directories of stacks are made.
+    pub(crate) work_dir: Directory,
     pub(crate) skipped: Vec<Option<Skipped>>,
     pub(crate) described: Vec<bool>,
     pub(crate) limit: Option<MemoryLimit>,
@@ -61,18 +63,18 @@ impl<'a> HostSite<'a> {
             ));
         }
         let devices = lun_sets::inspect(study, yes)?;
-        let mut journal = Journal::create(&stacks::state_dir(), run_id)?;
+        let mut journal = Journal::create(&stacks::state_dir()?, run_id)?;
         let needs_luns = study
             .stacks
             .iter()
             .zip(&skipped)
             .any(|(s, skip)| skip.is_none() && s.data.is_some());
-        let luns = if needs_luns {
+        let mut luns = if needs_luns {
             LunSets::prepare(study, &devices, &mut journal, progress, cancel)?
         } else {
             LunSets::default()
         };
-        let work_dir = lun_sets::own_directory(&work_place(study), &mut journal)?;
+        let work_dir = luns.own_directory(&work_place(study), &mut journal)?;
         let mut site = HostSite {
             host: observers::host_facts()
                 .into_iter()
@@ -176,10 +178,13 @@ impl<'a> HostSite<'a> {
                 let place = match self.luns.any() {
                     Some(lun) => lun.to_path_buf(),
                     None => {
-                        let path = self.work_dir.join("method.probe");
-                        self.journal.before(stacks::Undo::RemoveFile { path: path.clone() })?;
-                        luns::create_file(&path, 64 << 20, self.study.seed, &mut |_| (), cancel)?;
-                        path
+                        let name = "method.probe";
+                        let path = self.work_dir.path().join(name);
+                        let step = self.journal.before(stacks::Undo::RemoveFile { path })?;
+                        let probe =
+                            luns::create_file(&self.work_dir, name, 64 << 20, self.study.seed, &mut |_| (), cancel)?;
+                        self.journal.made(step, probe.identity)?;
+                        probe.path
                     }
                 };
                 let spec = targets::OpenSpec::reading(&place, targets::Access::Direct);

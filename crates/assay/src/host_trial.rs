@@ -336,6 +336,7 @@ impl Trial<'_> {
             let copy = &self.site.study.phases[first - 1].name;
             record_extents(&mut instance, &files, self.id, ledger, &format!("after {copy}"))?;
         }
+        stand.built.check()?;
         let places = stand.places();
         let devices = Devices::under(&places)?;
         if self.first && loads {

@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use anyhow::{Context, anyhow, ensure};
 use luns::{DeviceFacts, LunError, LunFile};
 use plan::{Device, DeviceModel, LunSource, Stack, Study};
+use sandbox::Directory;
 use stacks::{Journal, Undo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,8 +23,8 @@ use std::time::Instant;
 pub(crate) enum Lun {
     /// A file as it was made, attached for each trial.
     File(LunFile),
-    /// A device of the user's.
-    Device(PathBuf),
+    /// A device of the user's, by its own path and its number.
+    Device { path: PathBuf, number: String },
 }
 
 /// All LUN sets, in place.
@@ -44,6 +45,10 @@ pub(crate) struct LunSets {
     attached: BTreeMap<String, Vec<u32>>,
     /// What is wrong with them in this trial, wherever the database is by now.
     standing: Standing,
+    /// Directories of the run's own, held open.
+    own: Vec<Directory>,
+    /// That in which the files of a set lie.
+    homes: BTreeMap<String, Directory>,
 }
 
 /// Looks at every device the study names, by the rules of safety; touches nothing.
@@ -58,7 +63,14 @@ pub(crate) fn inspect(study: &Study, yes: bool) -> anyhow::Result<BTreeMap<PathB
     }
     let mut facts = BTreeMap::new();
     for path in &named {
-        facts.insert(path.clone(), luns::inspect_device(path, &named, &overwritten)?);
+        let known = luns::inspect_device(&device_at(path)?, &named, &overwritten)?;
+        facts.insert(
+            path.clone(),
+            DeviceFacts {
+                path: path.clone(),
+                ..known
+            },
+        );
     }
     ensure!(
         named.is_empty() || yes,
@@ -70,6 +82,15 @@ pub(crate) fn inspect(study: &Study, yes: bool) -> anyhow::Result<BTreeMap<PathB
             .join(", ")
     );
     Ok(facts)
+}
+
+/// The path of a device without links. For root it must be one that no other user can change.
+fn device_at(path: &Path) -> anyhow::Result<PathBuf> {
+    let real = path
+        .canonicalize()
+        .map_err(|e| anyhow!("{}: {e}\n  check the path of the device in the study", path.display()))?;
+    sandbox::Directory::open(real.parent().unwrap_or(Path::new("/")))?;
+    Ok(real)
 }
 
 impl LunSets {
@@ -97,14 +118,17 @@ impl LunSets {
             }
             let made = match &set.source {
                 LunSource::Files { count, size, dir } => {
-                    let own = own_directory(dir, journal)?;
+                    let own = sets.own_directory(dir, journal)?;
                     let mut files = Vec::new();
                     for number in 0..*count {
-                        let path = own.join(format!("{}-{number}.lun", set.name));
+                        let name = format!("{}-{number}.lun", set.name);
+                        let path = own.path().join(&name);
                         progress.doing(&format!("writing {} in full", path.display()));
-                        journal.before(Undo::RemoveFile { path: path.clone() })?;
+                        own.check()?;
+                        let step = journal.before(Undo::RemoveFile { path })?;
                         let seed = study.seed ^ u64::from(number);
-                        let file = luns::create_file(&path, size.0, seed, &mut |_| (), cancel)?;
+                        let file = luns::create_file(&own, &name, size.0, seed, &mut |_| (), cancel)?;
+                        journal.made(step, file.identity)?;
                         let facts = vec![
                             ("file".to_string(), file.path.display().to_string()),
                             ("bytes".to_string(), file.bytes.to_string()),
@@ -114,11 +138,19 @@ impl LunSets {
                         written += size.0;
                         files.push(Lun::File(file));
                     }
+                    sets.homes.insert(set.name.clone(), own);
                     files
                 }
                 LunSource::Devices { paths, .. } => {
                     sets.describe_devices(&set.name, paths, devices);
-                    paths.iter().cloned().map(Lun::Device).collect()
+                    let mut found = Vec::new();
+                    for written in paths {
+                        let known = devices.get(written).context("a device that was looked at")?;
+                        let (path, number) = (device_at(written)?, known.number.clone());
+                        journal.may_write(&path)?;
+                        found.push(Lun::Device { path, number });
+                    }
+                    found
                 }
             };
             sets.sets.insert(set.name.clone(), made);
@@ -181,19 +213,32 @@ impl LunSets {
             .enumerate()
         {
             match lun {
-                Lun::Device(path) => devices.push(path.clone()),
+                Lun::Device { path, number } => {
+                    let now = luns::device_facts(path)?.number;
+                    ensure!(
+                        now == *number,
+                        "{} was device {number} when it was looked at, and is {now} now\n  leave devices alone while a study runs",
+                        path.display()
+                    );
+                    devices.push(path.clone());
+                }
                 Lun::File(made) => {
-                    let path = &made.path;
                     // One that was cut would be written anew at its new size.
-                    resized(made).map_or(Ok(()), Err)?;
+                    replaced_or_resized(made).map_or(Ok(()), Err)?;
                     if !self.fresh && !served {
-                        luns::rewrite(path, seed ^ number as u64, &mut |_| (), cancel)?.check()?;
+                        made.refill(seed ^ number as u64, &mut |_| (), cancel)?.check()?;
                     }
                     let lun = self.services.get(set).map(|service| service.lun(number));
-                    let path = lun.as_ref().unwrap_or(path);
+                    let path = lun.as_ref().unwrap_or(&made.path);
                     if looped {
-                        journal.before(Undo::DetachLoop { backing: path.clone() })?;
-                        let device = luns::attach(path)?;
+                        let file = lun.as_ref().map_or(Ok(made.identity), |lun| identity_of(lun))?;
+                        let backing = path.clone();
+                        journal.before(Undo::DetachLoop { backing, file })?;
+                        let device = match &lun {
+                            Some(lun) => luns::attach_served(lun)?,
+                            None => luns::attach(made)?,
+                        };
+                        journal.may_write(&device.path)?;
                         if self.models.get(set).is_some_and(|m| m.model == DeviceModel::Hdd) {
                             luns::say_rotational(device.number);
                         }
@@ -217,8 +262,8 @@ impl LunSets {
             return anyhow!("{dead}\n{}", crate::exit::chain(&error));
         }
         let broken = sets.flatten().find_map(|lun| match lun {
-            Lun::File(file) => resized(file),
-            Lun::Device(_) => None,
+            Lun::File(file) => replaced_or_resized(file),
+            Lun::Device { .. } => None,
         });
         match broken {
             Some(broken) => anyhow!("{}\n{broken}", crate::exit::chain(&error)),
@@ -265,18 +310,14 @@ impl LunSets {
             let Lun::File(made) = lun else {
                 return Err(anyhow!("LUN set `{set}`: a model stands on files"));
             };
-            resized(made).map_or(Ok(()), Err)?;
+            replaced_or_resized(made).map_or(Ok(()), Err)?;
             if !self.fresh {
-                luns::rewrite(&made.path, seed ^ number as u64, &mut |_| (), cancel)?.check()?;
+                made.refill(seed ^ number as u64, &mut |_| (), cancel)?.check()?;
             }
-            files.push(made.path.clone());
+            files.push(made.by_descriptor());
         }
-        let dir = files
-            .first()
-            .and_then(|file| file.parent())
-            .context("a LUN")?
-            .to_owned();
-        let service = Service::start(set, device, &files, &dir, seed, journal)?;
+        let dir = self.homes.get(set).context("a directory of LUN files")?;
+        let service = Service::start(set, device, &files, dir, seed, journal)?;
         self.services.insert(set.to_string(), Arc::new(service));
         Ok(true)
     }
@@ -354,8 +395,23 @@ impl LunSets {
     pub(crate) fn any(&self) -> Option<&Path> {
         self.sets.values().flatten().next().map(|lun| match lun {
             Lun::File(file) => file.path.as_path(),
-            Lun::Device(path) => path.as_path(),
+            Lun::Device { path, .. } => path.as_path(),
         })
+    }
+
+    /// `DIR/assay-RUN`, made once per directory.
+    pub(crate) fn own_directory(&mut self, dir: &Path, journal: &mut Journal) -> anyhow::Result<Directory> {
+        let above = Directory::open(dir)?;
+        let name = format!("assay-{}", journal.run_id());
+        let path = above.path().join(&name);
+        if let Some(known) = self.own.iter().find(|known| known.path() == path) {
+            known.check()?;
+            return Ok(known.clone());
+        }
+        // Others go through it to what is theirs, as the server's user does, and see nothing else.
+        let own = journal.make_directory(&above, &name, 0o711, false)?;
+        self.own.push(own.clone());
+        Ok(own)
     }
 }
 
@@ -389,9 +445,15 @@ fn layers_on(layers: &str, data: Option<String>, log: Option<String>, log_apart:
     }
 }
 
-/// What is wrong with the file's size, if anything. Not whether all of it is on the disk: file systems may have zeroed
+/// Which file a device service shows at a path.
+fn identity_of(path: &Path) -> anyhow::Result<sandbox::Identity> {
+    let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    sandbox::Identity::of(&file).with_context(|| format!("look at {}", path.display()))
+}
+
+/// What is wrong with the file or its size, if anything. Not whether all of it is on the disk: file systems may have zeroed
 /// parts of it by now.
-fn resized(file: &LunFile) -> Option<LunError> {
+fn replaced_or_resized(file: &LunFile) -> Option<LunError> {
     file.check()
         .err()
         .filter(|error| !matches!(error, LunError::NotWhole { .. }))
@@ -409,30 +471,6 @@ fn check_room(study: &Study) -> anyhow::Result<()> {
         luns::check_space(dir, bytes)?;
     }
     Ok(())
-}
-
-/// `DIR/assay-RUN`, made once per directory.
-pub(crate) fn own_directory(dir: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
-    let dir = dir.canonicalize().map_err(|e| {
-        anyhow!(
-            "{}: no directory for LUN files: {e}\n  make it, or name another `dir`",
-            dir.display()
-        )
-    })?;
-    let own = dir.join(format!("assay-{}", journal.run_id()));
-    if !own.exists() {
-        journal.before(Undo::RemoveDir {
-            path: own.clone(),
-            contents: false,
-        })?;
-        std::fs::create_dir(&own).map_err(|e| {
-            anyhow!(
-                "make the directory {}: {e}\n  use a `dir` that can be written, with free space",
-                own.display()
-            )
-        })?;
-    }
-    Ok(own)
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use crate::sizes::Sizes;
 use anyhow::Context;
 use ledger::Measure;
 use plan::{RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use sandbox::Directory;
 use stacks::{Built, Journal, Undo};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use zpool::{Counted, FileName, FileSpec, Launch, PoolSpec, Redundancy, Tuning, Zpool, ZpoolPort};
 
 const DATA: &str = "data";
@@ -39,29 +40,25 @@ impl Pooled {
     pub(crate) fn workplace(
         stack: &Stack,
         built: &Built,
-        work_dir: &Path,
+        work_dir: &Directory,
         journal: &mut Journal,
-    ) -> anyhow::Result<Option<PathBuf>> {
+    ) -> anyhow::Result<Option<Directory>> {
         if !Pooled::is(stack) {
             return Ok(None);
         }
-        let dir = work_dir.join(format!("{}.openzfs", stacks::pool_name(&built.uuid)));
-        journal.before(Undo::RemoveDir {
-            path: dir.clone(),
-            contents: false,
-        })?;
-        std::fs::create_dir(&dir).with_context(|| format!("make {}", dir.display()))?;
+        let name = format!("{}.openzfs", stacks::pool_name(&built.uuid));
+        let dir = journal.make_directory(work_dir, &name, 0o700, false)?;
         journal.before(Undo::StopService {
-            dir: dir.clone(),
+            dir: dir.path().to_owned(),
             service: Launch::SERVE.to_string(),
         })?;
         Ok(Some(dir))
     }
 
     /// Starts the process in its directory, makes the pools and the engine's files in them.
-    pub(crate) fn make(stack: &Stack, built: &Built, workplace: &Path, sizes: &Sizes) -> anyhow::Result<Pooled> {
+    pub(crate) fn make(stack: &Stack, built: &Built, workplace: &Directory, sizes: &Sizes) -> anyhow::Result<Pooled> {
         let (zfs, luns) = (Pooled::asked(stack)?, PoolLuns::of(stack, built)?);
-        let (zpool, tuned) = start(zfs, workplace)?;
+        let (zpool, tuned) = start(zfs, workplace, &built.devices)?;
         zpool.create(&pool(zfs, &luns.name, &luns.data, luns.log.clone(), zfs.vdevs))?;
         if let Some((name, own)) = &luns.redo {
             zpool.create(&pool(zfs, name, own, Vec::new(), Vdevs::Stripe))?;
@@ -77,9 +74,9 @@ impl Pooled {
     }
 
     /// Starts a process and imports the pools that are on the LUNs, as after a crash: their intent logs are replayed.
-    pub(crate) fn import(stack: &Stack, built: &Built, workplace: &Path) -> anyhow::Result<Pooled> {
+    pub(crate) fn import(stack: &Stack, built: &Built, workplace: &Directory) -> anyhow::Result<Pooled> {
         let (zfs, luns) = (Pooled::asked(stack)?, PoolLuns::of(stack, built)?);
-        let (zpool, tuned) = start(zfs, workplace)?;
+        let (zpool, tuned) = start(zfs, workplace, &built.devices)?;
         zpool.import(&luns.name, &[&luns.data[..], &luns.log].concat())?;
         if let Some((name, own)) = &luns.redo {
             zpool.import(name, own)?;
@@ -177,7 +174,7 @@ impl PoolLuns {
 }
 
 /// Starts the process as the study wants it.
-fn start(zfs: &Zfs, workplace: &Path) -> anyhow::Result<(Zpool, Tuning)> {
+fn start(zfs: &Zfs, workplace: &Directory, luns: &[PathBuf]) -> anyhow::Result<(Zpool, Tuning)> {
     let tuned = Tuning {
         arc_min_bytes: zfs.arc_min.map(|bytes| bytes.0),
         prefetch: zfs.prefetch,
@@ -185,7 +182,9 @@ fn start(zfs: &Zfs, workplace: &Path) -> anyhow::Result<(Zpool, Tuning)> {
         dirty_max_bytes: Some((zfs.arc_max.0 / DIRTY_SHARE).max(DIRTY_LEAST)),
         ..Tuning::new(zfs.arc_max.0)
     };
-    let launch = Launch::itself()?.in_directory(workplace);
+    let mut reach = sandbox::Reach::nothing();
+    luns.iter().try_for_each(|lun| reach.add(lun))?;
+    let launch = Launch::itself().in_directory(workplace.path()).within(reach);
     Ok((Zpool::start(&launch, &tuned)?, tuned))
 }
 

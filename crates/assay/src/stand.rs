@@ -17,10 +17,12 @@ use diskgroup::GroupPort;
 use ledger::Ledger;
 use pages::Files;
 use plan::{CopyTarget, PhaseKind, Stack, Study};
+use sandbox::Directory;
 use stacks::{Built, MountedPool, Place};
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use targets::{Access, FileId, Granted, OpenSpec, Port, TargetError, Way};
+use targets::{Access, FileId, Granted, OpenSpec, Port, Way};
 use zpool::ZpoolPort;
 
 /// A stack that stands, before the engine has opened anything on it.
@@ -31,7 +33,7 @@ pub(crate) struct Stand {
     pub(crate) name: String,
     pub(crate) built: Built,
     /// Where the process of its pool works, if it is one.
-    workplace: Option<PathBuf>,
+    workplace: Option<Directory>,
     /// What a phase must say to copy to it; `None` for home.
     key: Option<Key>,
 }
@@ -169,22 +171,19 @@ impl Stand {
     }
 
     /// Data files, then the redo log; files are made if they are missing.
-    fn specs(&self, sizes: &Sizes) -> Vec<OpenSpec> {
+    fn specs(&self, sizes: &Sizes) -> anyhow::Result<Vec<OpenSpec>> {
         let spec = |place: &Place, size: u64| match place {
-            Place::File(path) => OpenSpec::creating(path, self.access(), size),
-            Place::Device(path) => OpenSpec::writing(path, self.access()),
+            Place::File(path) => {
+                let home = self.built.home_of(path)?;
+                Ok(OpenSpec::creating(path, self.access(), size).inside(home)?)
+            }
+            Place::Device(path) => Ok(OpenSpec::writing(path, self.access())),
             Place::Grouped(name) => unreachable!("file {name} of a group is opened by the group"),
         };
         let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, self.built.data.len());
-        let mut specs: Vec<OpenSpec> = self
-            .built
-            .data
-            .iter()
-            .zip(data)
-            .map(|(p, size)| spec(p, size))
-            .collect();
-        specs.push(spec(&self.built.redo, pages::redo_file_bytes(&sizes.settings)));
-        specs
+        let redo = (&self.built.redo, pages::redo_file_bytes(&sizes.settings));
+        let all = self.built.data.iter().zip(data).chain([redo]);
+        all.map(|(place, size)| spec(place, size)).collect()
     }
 
     /// A port on the files of a stand without a group.
@@ -194,8 +193,8 @@ impl Stand {
         sizes: &Sizes,
         memory: u64,
         depth: usize,
-    ) -> Result<P, TargetError> {
-        open(self.stack.inject, &self.specs(sizes), memory, depth)
+    ) -> anyhow::Result<P> {
+        Ok(open(self.stack.inject, &self.specs(sizes)?, memory, depth)?)
     }
 
     /// Every place of the stack: files (which exist by now) and devices.
@@ -229,6 +228,7 @@ impl Stand {
 
     /// The directory that is the stack's own, for a database that makes files by itself.
     pub(crate) fn directory(&self) -> anyhow::Result<PathBuf> {
+        self.built.check()?;
         let place = self.built.data.first().map(path_of).and_then(Path::parent);
         Ok(place.context("a stack with a directory of its own")?.to_path_buf())
     }
@@ -244,16 +244,8 @@ impl Stand {
         let plan::StackKind::Directory { .. } = self.stack.kind else {
             return Ok(());
         };
-        let dir = self.directory()?;
-        let failed = || format!("empty {}", dir.display());
-        for entry in std::fs::read_dir(&dir).with_context(failed)? {
-            let entry = entry.with_context(failed)?;
-            match entry.file_type().with_context(failed)?.is_dir() {
-                true => std::fs::remove_dir_all(entry.path()).with_context(failed)?,
-                false => std::fs::remove_file(entry.path()).with_context(failed)?,
-            }
-        }
-        Ok(())
+        self.built.check()?;
+        Ok(sandbox::remove_contents(&Directory::open(&self.directory()?)?)?)
     }
 
     /// Devices of the data of a database that makes files by itself: all of the stack where the log has no LUNs of its own.
@@ -276,10 +268,15 @@ impl Stand {
         if self.is_grouped() || matches!(self.stack.kind, plan::StackKind::Server { .. }) {
             return Ok(Vec::new());
         }
-        let probe = self.directory()?.join("assay.probe");
-        std::fs::write(&probe, vec![0; 64 << 10]).with_context(|| format!("write {}", probe.display()))?;
+        let (dir, name) = (Directory::open(&self.directory()?)?, "assay.probe");
+        let probe = dir.path().join(name);
+        let failed = || format!("write {}", probe.display());
+        let file = dir.create(name, rustix::fs::OFlags::WRONLY).with_context(failed)?;
+        let identity = sandbox::Identity::of(&file).with_context(failed)?;
+        let mut file = std::fs::File::from(file);
+        file.write_all(&vec![0; 64 << 10]).with_context(failed)?;
         let granted = self.observed(&probe);
-        std::fs::remove_file(&probe).with_context(|| format!("remove {}", probe.display()))?;
+        sandbox::remove(&probe, sandbox::Removal::File, Some(&identity))?;
         let (granted, arc) = granted?;
         let mut facts = vec![
             ("data reads go".to_string(), way_word(granted.reads).to_string()),

@@ -19,7 +19,7 @@ pub(crate) fn here() -> &'static [WayHere; 3] {
 }
 
 fn userspace() -> WayHere {
-    let found = Launch::itself().and_then(|launch| zpool::probe(&launch));
+    let found = zpool::probe(&Launch::itself());
     let (able, reason, cure, version) = match found {
         Ok(version) => {
             let what = "OpenZFS's library in a process of its own".to_string();

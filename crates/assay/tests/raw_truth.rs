@@ -219,8 +219,10 @@ fn the_kernels_tracepoints_count_the_same_reads() {
         return;
     };
     let lun = |name: &str, bytes: u64| -> PathBuf {
-        let made = luns::create_file(&rig.path(name), bytes, 1, &mut |_| (), &AtomicBool::new(false));
-        luns::attach(&made.expect("a LUN").path).expect("attached").path
+        let path = rig.path(name);
+        let dir = sandbox::Directory::open(path.parent().expect("a directory")).expect("held");
+        let made = luns::create_file(&dir, name, bytes, 1, &mut |_| (), &AtomicBool::new(false));
+        luns::attach(&made.expect("a LUN")).expect("attached").path
     };
     let (data, redo) = (lun("data", 96 << 20), lun("redo", 64 << 20));
     let mut instance = loaded(&data, &redo);

@@ -41,7 +41,12 @@ impl Theirs {
             .expect("a directory");
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("opened");
         let pid = std::process::id();
-        let ip = format!("127.{}.{}.{}", 192 + pid / 254 / 256 % 63, pid / 254 % 256, 1 + pid % 254);
+        let ip = format!(
+            "127.{}.{}.{}",
+            192 + pid / 254 / 256 % 63,
+            pid / 254 % 256,
+            1 + pid % 254
+        );
         let run_as = RunAs::choose(None).expect("a user");
         let cluster = Cluster::create(install, &dir.path().join("data"), run_as, &["--no-sync"]).expect("made");
         let key = KeyPair::generate().expect("a key");
@@ -153,7 +158,11 @@ fn a_parameter_of_the_url_is_known_to_both_who_read_it() {
         bench.write("there.toml", &study(&url));
         bench.expect(0, &["check", "there.toml"]);
     }
-    for url in ["postgres://joe@h/d?sslmode=on", "postgres://joe@h/d?ssl=true", "postgres://joe@h%0a/d"] {
+    for url in [
+        "postgres://joe@h/d?sslmode=on",
+        "postgres://joe@h/d?ssl=true",
+        "postgres://joe@h%0a/d",
+    ] {
         assert!(databases::postgres::Address::parse(url).is_err(), "{url}");
         bench.write("there.toml", &study(url));
         bench.expect(2, &["check", "there.toml"]);

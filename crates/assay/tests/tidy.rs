@@ -256,6 +256,35 @@ fn files_and_functions_stay_short_and_nothing_prints_below_the_binary() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Files outside room `sandbox` that start processes by themselves, and why.
+const STARTERS: [(&str, &str); 1] = [(
+    "benches/versus/",
+    "measures other tools from outside, on files of its own",
+)];
+
+#[test]
+fn child_processes_begin_in_one_place() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let exempt = STARTERS.iter().any(|(place, _)| name.starts_with(place));
+        if exempt || is_test_file(&name) || name.starts_with("crates/sandbox/") || !name.contains("/src/") {
+            continue;
+        }
+        // What tests start is theirs.
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| line.contains("Command::new("));
+        wrong.extend(lines.map(|(nth, line)| format!("{name}:{}: {}", nth + 1, line.trim())));
+    }
+    assert!(
+        wrong.is_empty(),
+        "use sandbox::command or sandbox::ourselves:\n{}",
+        wrong.join("\n")
+    );
+}
+
 #[test]
 fn names_say_what_things_are() {
     let wrong: Vec<String> = sources()

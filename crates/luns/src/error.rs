@@ -76,6 +76,15 @@ pub enum LunError {
         /// Bytes now.
         found: u64,
     },
+    /// The path leads to another file than the one that was made.
+    #[error(
+        "{} is not the LUN file that this run made: something replaced it\n  keep others out of the directory of the LUN files, and run again",
+        path.display()
+    )]
+    Replaced {
+        /// The LUN file.
+        path: PathBuf,
+    },
     /// The kernel did not give direct I/O to a loop device.
     #[error(
         "{} on {}: the kernel gives this loop device no direct I/O: its file would be cached below the stack\n  put the LUN files on ext4, XFS or btrfs on a local disk (`dir` of the LUN set)",
@@ -99,6 +108,27 @@ pub enum LunError {
 }
 
 impl LunError {
+    /// The same under the name that people know, where a descriptor was asked.
+    pub(crate) fn named(self, known: &Path) -> LunError {
+        match self {
+            LunError::NoSpace {
+                needed, free, headroom, ..
+            } => LunError::NoSpace {
+                path: known.to_owned(),
+                needed,
+                free,
+                headroom,
+            },
+            LunError::Path { what, source, cure, .. } => LunError::Path {
+                what,
+                path: known.to_owned(),
+                source,
+                cure,
+            },
+            other => other,
+        }
+    }
+
     /// A failed call with the cure that fits the errno, or `cure`.
     pub(crate) fn path(what: &'static str, path: &Path, source: impl Into<std::io::Error>, cure: &str) -> LunError {
         let source = source.into();

@@ -6,18 +6,21 @@
 use crate::error::LunError;
 use crate::fill::{Stopped, fill};
 use crate::kernel;
-use rustix::fd::OwnedFd;
-use rustix::fs::{FallocateFlags, IFlags, Mode, OFlags, SeekFrom};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{AtFlags, FallocateFlags, IFlags, Mode, OFlags};
+use sandbox::{Directory, Identity};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use targets::Extent;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const BLOCK: u64 = 4096;
+const DIRECT: OFlags = OFlags::RDWR.union(OFlags::DIRECT);
 
-/// A LUN file as it was made or refilled.
-#[derive(Clone, Debug, PartialEq)]
+/// A LUN file as it was made or refilled. It is held open: whatever its path leads to by then, this file is used.
+#[derive(Clone, Debug)]
 pub struct LunFile {
     /// Absolute.
     pub path: PathBuf,
@@ -27,14 +30,27 @@ pub struct LunFile {
     pub seed: u64,
     /// Where it lies on its file system's device; empty where the file system can't tell.
     pub extents: Vec<Extent>,
+    /// Which file it is.
+    pub identity: Identity,
+    held: Arc<OwnedFd>,
 }
 
 impl LunFile {
-    /// Its size is the one it was made with and all of it is on the disk. Gives the extents of now.
+    /// Its path leads to it, its size is the one it was made with, and all of it is on the disk. Gives the extents of now.
+    ///
+    /// # Errors
+    /// [`LunError::Replaced`], [`LunError::Resized`], [`LunError::NotWhole`].
     pub fn check(&self) -> Result<Vec<Extent>, LunError> {
-        let found = std::fs::metadata(&self.path)
-            .map_err(|e| LunError::path("look at", &self.path, e, "leave LUN files alone while a study runs"))?
-            .len();
+        let failed =
+            |e: std::io::Error| LunError::path("look at", &self.path, e, "leave LUN files alone while a study runs");
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let there = rustix::fs::open(&self.path, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
+        if !Identity::of(&there).map_err(failed)?.is(&self.identity) {
+            return Err(LunError::Replaced {
+                path: self.path.clone(),
+            });
+        }
+        let found = rustix::fs::fstat(&self.held).map_err(|e| failed(e.into()))?.st_size as u64;
         if found != self.bytes {
             return Err(LunError::Resized {
                 path: self.path.clone(),
@@ -42,7 +58,34 @@ impl LunFile {
                 found,
             });
         }
-        check_whole(&self.path)
+        whole_extents(&self.held, &self.path)
+    }
+
+    /// Writes it in full again, in place: same size, same extents, other content. Detach its loop device first: what that
+    /// device has cached would not see the new content.
+    ///
+    /// # Errors
+    /// As [`create_file`]; [`LunError::Replaced`].
+    pub fn refill(&self, seed: u64, progress: &mut dyn FnMut(u64), cancel: &AtomicBool) -> Result<LunFile, LunError> {
+        let file = self.reopened(DIRECT)?;
+        let extents = refill(&file, &self.path, self.bytes, seed, progress, cancel)?;
+        Ok(LunFile {
+            seed,
+            extents,
+            ..self.clone()
+        })
+    }
+
+    /// A path by which another process of this user opens this very file, while this process lives.
+    pub fn by_descriptor(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.held.as_raw_fd()))
+    }
+
+    /// The same file, opened anew with other flags.
+    pub(crate) fn reopened(&self, flags: OFlags) -> Result<OwnedFd, LunError> {
+        let link = format!("/proc/self/fd/{}", self.held.as_raw_fd());
+        rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|e| LunError::path("open", &self.path, e, cure_of_open(e)))
     }
 }
 
@@ -66,67 +109,52 @@ pub fn check_space(dir: &Path, bytes: u64) -> Result<(), LunError> {
 
 /// Makes a LUN file: `bytes` (a multiple of 4 KiB) of incompressible data, durable, every block of it on the disk.
 ///
-/// The file must not exist. `progress` gets the bytes written so far. On any error, and when `cancel` is set, the file is
+/// `name` must not be there. `progress` gets the bytes written so far. On any error, and when `cancel` is set, the file is
 /// removed again. Direct I/O must work on the file system.
 pub fn create_file(
-    path: &Path,
+    dir: &Directory,
+    name: &str,
     bytes: u64,
     seed: u64,
     progress: &mut dyn FnMut(u64),
     cancel: &AtomicBool,
 ) -> Result<LunFile, LunError> {
-    let path = &std::path::absolute(path).map_err(|e| LunError::path("find", path, e, "check the path"))?;
+    let path = dir.path().join(name);
     if bytes == 0 || !bytes.is_multiple_of(BLOCK) {
-        return Err(LunError::BadSize {
-            path: path.clone(),
-            bytes,
-        });
+        return Err(LunError::BadSize { path, bytes });
     }
-    check_space(path.parent().unwrap_or(Path::new("/")), bytes)?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600)).map_err(|e| {
+    check_space(&dir.by_descriptor(), bytes).map_err(|error| error.named(dir.path()))?;
+    let file = dir.create(name, DIRECT).map_err(|e| {
         // Some file systems make the file first and refuse O_DIRECT after.
         if e == rustix::io::Errno::INVAL {
-            let _ = std::fs::remove_file(path);
+            let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
         }
-        LunError::path("make", path, e, cure_of_open(e))
+        LunError::path("make", &path, e, cure_of_open(e))
     })?;
-    let made = reserve(&file, path, bytes).and_then(|()| refill(&file, path, bytes, seed, progress, cancel));
-    if made.is_err() {
-        let _ = std::fs::remove_file(path);
-    }
-    made
+    let made = reserve(&file, &path, bytes).and_then(|()| {
+        let extents = refill(&file, &path, bytes, seed, progress, cancel)?;
+        let identity = Identity::of(&file).map_err(|e| LunError::path("look at", &path, e, "check the file system"))?;
+        Ok((extents, identity))
+    });
+    let (extents, identity) = made.inspect_err(|_| {
+        let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
+    })?;
+    Ok(LunFile {
+        path,
+        bytes,
+        seed,
+        extents,
+        identity,
+        held: Arc::new(file),
+    })
 }
 
-/// Writes a LUN in full again, in place: same size, same extents, other content. Takes a LUN file or a block device that
-/// may be destroyed. Detach its loop device first: what that device has cached would not see the new content.
-pub fn rewrite(
-    path: &Path,
-    seed: u64,
-    progress: &mut dyn FnMut(u64),
-    cancel: &AtomicBool,
-) -> Result<LunFile, LunError> {
-    let path = &std::path::absolute(path).map_err(|e| LunError::path("find", path, e, "check the path"))?;
-    // O_EXCL without O_CREAT concerns block devices only: it fails while anybody has mounted or claimed one.
-    let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::EXCL | OFlags::CLOEXEC;
+/// Whether every byte of the file lies on the disk and was written. Gives its extents (none where the file system can't tell;
+/// then the blocks it takes are counted instead).
+pub fn check_whole(path: &Path) -> Result<Vec<Extent>, LunError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file =
         rustix::fs::open(path, flags, Mode::empty()).map_err(|e| LunError::path("open", path, e, cure_of_open(e)))?;
-    let bytes = rustix::fs::seek(&file, SeekFrom::End(0))
-        .map_err(|e| LunError::path("find the size of", path, e, "check the device"))?;
-    if bytes == 0 || !bytes.is_multiple_of(512) {
-        return Err(LunError::BadSize {
-            path: path.clone(),
-            bytes,
-        });
-    }
-    refill(&file, path, bytes, seed, progress, cancel)
-}
-
-/// Whether every byte of the file lies on the disk and was written. Gives its extents (none for a block device or where
-/// the file system can't tell; then the blocks it takes are counted instead).
-pub fn check_whole(path: &Path) -> Result<Vec<Extent>, LunError> {
-    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|e| LunError::path("open", path, e, cure_of_open(e)))?;
     whole_extents(&file, path)
 }
 
@@ -160,29 +188,20 @@ fn refill(
     seed: u64,
     progress: &mut dyn FnMut(u64),
     cancel: &AtomicBool,
-) -> Result<LunFile, LunError> {
+) -> Result<Vec<Extent>, LunError> {
     fill(file, bytes, seed, progress, cancel).map_err(|stopped| match stopped {
         Stopped::Cancelled => LunError::Cancelled { path: path.to_owned() },
         Stopped::Failed(e) => LunError::path("write", path, e, "check the disk below it"),
     })?;
     rustix::fs::fsync(file).map_err(|e| LunError::path("flush", path, e, "check the disk below it"))?;
-    let extents = whole_extents(file, path)?;
-    Ok(LunFile {
-        path: path.to_owned(),
-        bytes,
-        seed,
-        extents,
-    })
+    whole_extents(file, path)
 }
 
-fn whole_extents(file: &OwnedFd, path: &Path) -> Result<Vec<Extent>, LunError> {
-    let stat = rustix::fs::fstat(file).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
-    if rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice {
-        return Ok(Vec::new());
-    }
+fn whole_extents(file: impl AsFd, path: &Path) -> Result<Vec<Extent>, LunError> {
+    let stat = rustix::fs::fstat(&file).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
     let bytes = stat.st_size as u64;
     let listed =
-        kernel::extents(file).map_err(|e| LunError::path("list the extents of", path, e, "check the file system"))?;
+        kernel::extents(&file).map_err(|e| LunError::path("list the extents of", path, e, "check the file system"))?;
     let (missing, first) = match &listed {
         Some(extents) => unwritten(extents, bytes),
         None => (bytes.saturating_sub(stat.st_blocks as u64 * 512), 0),

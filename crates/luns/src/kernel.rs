@@ -11,6 +11,7 @@ use targets::Extent;
 const LOOP_CTL_GET_FREE: u64 = 0x4C82;
 const LOOP_CONFIGURE: u64 = 0x4C0A;
 const LOOP_CLR_FD: u64 = 0x4C01;
+const LOOP_GET_STATUS64: u64 = 0x4C05;
 const BLKFLSBUF: u64 = 0x1261;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
@@ -108,6 +109,21 @@ pub(crate) fn configure_loop(device: impl AsFd, backing: impl AsFd, block_size: 
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+/// Device number and inode of the file that a loop device holds; `None`: it holds none.
+pub(crate) fn loop_backing(device: impl AsFd) -> io::Result<Option<(u64, u64)>> {
+    // SAFETY: the structure is plain numbers, and one of zeros is a valid one.
+    let mut info: LoopInfo64 = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure has the kernel's layout and lives across the call, which fills it.
+    let result = unsafe { libc::ioctl(device.as_fd().as_raw_fd(), LOOP_GET_STATUS64 as _, &raw mut info) };
+    match result {
+        0 => Ok(Some((info.device, info.inode))),
+        _ => match io::Error::last_os_error() {
+            e if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+            e => Err(e),
+        },
     }
 }
 

@@ -5,10 +5,12 @@
 //! becomes sparse because something discards. What can't be had is an error, never a slower device that nobody noticed.
 
 use crate::error::LunError;
+use crate::file::LunFile;
 use crate::{kernel, sysfs};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
+use sandbox::Identity;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -39,10 +41,22 @@ pub struct LoopDevice {
 /// The sector size is the *physical* block of the disk below the file (at most 4 KiB, and 4 KiB where that can't be told).
 /// A file system then lays itself out as it would on that disk: with smaller sectors XFS would write 512-byte log sectors
 /// that the disk must read, change and write back, and a redo log would be padded to other sizes on ext4 than on btrfs.
-pub fn attach(path: &Path) -> Result<LoopDevice, LunError> {
-    let path = &std::fs::canonicalize(path).map_err(|e| LunError::path("find", path, e, "make the LUN file first"))?;
-    let backing = open(path, OFlags::RDWR | OFlags::DIRECT)?;
-    let stat = rustix::fs::fstat(&backing).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
+///
+/// The file is given by its descriptor: `lun` is bound whatever its path leads to by then.
+pub fn attach(lun: &LunFile) -> Result<LoopDevice, LunError> {
+    attach_open(&lun.reopened(OFlags::RDWR | OFlags::DIRECT)?, &lun.path)
+}
+
+/// The same for a file that a device service shows at this path, which is no link.
+///
+/// # Errors
+/// As [`attach`].
+pub fn attach_served(path: &Path) -> Result<LoopDevice, LunError> {
+    attach_open(&open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::NOFOLLOW)?, path)
+}
+
+fn attach_open(backing: &OwnedFd, path: &Path) -> Result<LoopDevice, LunError> {
+    let stat = rustix::fs::fstat(backing).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         let source = std::io::Error::from(std::io::ErrorKind::InvalidInput);
         return Err(LunError::path(
@@ -55,11 +69,11 @@ pub fn attach(path: &Path) -> Result<LoopDevice, LunError> {
     let block = sector_size(stat.st_dev);
     if stat.st_size == 0 || !(stat.st_size as u64).is_multiple_of(u64::from(block)) {
         return Err(LunError::BadSize {
-            path: path.clone(),
+            path: path.to_owned(),
             bytes: stat.st_size as u64,
         });
     }
-    let number = bind(path, &backing, block)?;
+    let number = bind(path, backing, block)?;
     finish(path, number)
 }
 
@@ -140,29 +154,34 @@ pub fn forget(number: u32) -> Result<(), LunError> {
     kernel::drop_buffers(&device).map_err(|e| LunError::path("drop what is cached of", &path, e, "run as root"))
 }
 
-/// Loop devices that hold this file, also when the file was deleted meanwhile.
-pub fn find_by_backing(path: &Path) -> Vec<LoopDevice> {
-    let wanted = canonical(path);
+/// Loop devices that hold this very file, whatever it is called by now, also when it was deleted.
+pub fn find_by_backing(file: &Identity) -> Vec<LoopDevice> {
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
         return Vec::new();
+    };
+    let holds = |number: &u32| {
+        // Without a file it has no such directory, and need not be opened.
+        sys_dir(*number).join("loop").exists()
+            && rustix::fs::open(device_path(*number), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).is_ok_and(
+                |device| matches!(kernel::loop_backing(&device), Ok(Some(held)) if held == (file.device, file.inode)),
+            )
     };
     let mut found: Vec<LoopDevice> = entries
         .flatten()
         .filter_map(|e| e.file_name().to_str()?.strip_prefix("loop")?.parse().ok())
-        .filter(|number| backing_of(*number).as_ref() == Some(&wanted))
+        .filter(holds)
         .map(describe)
         .collect();
     found.sort_by_key(|l| l.number);
     found
 }
 
-/// The path that the kernel would show: links resolved, as far as the path still exists.
-fn canonical(path: &Path) -> PathBuf {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    std::fs::canonicalize(&absolute).unwrap_or_else(|_| match (absolute.parent(), absolute.file_name()) {
-        (Some(dir), Some(name)) => std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()).join(name),
-        _ => absolute,
-    })
+/// Detaches every loop device that holds this file. None does: fine.
+///
+/// # Errors
+/// As [`detach`].
+pub fn detach_backing(file: &Identity) -> Result<(), LunError> {
+    find_by_backing(file).iter().try_for_each(|held| detach(held.number))
 }
 
 fn device_path(number: u32) -> PathBuf {

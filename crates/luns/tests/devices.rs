@@ -2,6 +2,7 @@
 #![allow(clippy::print_stderr)] // why a test is skipped
 
 use luns::{DeviceRefusal, LunError, LunFile};
+use sandbox::{Directory, Identity};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -39,12 +40,21 @@ impl Bench {
         None
     }
 
+    /// The same bench, where it has loop devices.
+    fn with_loops_in(bench: Bench) -> Option<Bench> {
+        (rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists()).then_some(bench)
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().canonicalize().expect("there").join(name)
     }
 
+    fn home(&self) -> Directory {
+        Directory::open(self.dir.path()).expect("held")
+    }
+
     fn lun(&self, name: &str, bytes: u64) -> LunFile {
-        luns::create_file(&self.path(name), bytes, 1, &mut |_| {}, &AtomicBool::new(false)).expect("a LUN")
+        luns::create_file(&self.home(), name, bytes, 1, &mut |_| {}, &AtomicBool::new(false)).expect("a LUN")
     }
 
     /// A LUN whose first and last MiB are blank, so that chance can't put a signature there.
@@ -53,7 +63,7 @@ impl Bench {
         let file = OpenOptions::new().write(true).open(&lun.path).expect("open");
         file.write_all_at(&vec![0; lun.bytes as usize], 0).expect("blank");
         file.sync_all().expect("synced");
-        luns::attach(&lun.path).expect("attached").path
+        luns::attach(&lun).expect("attached").path
     }
 }
 
@@ -64,8 +74,8 @@ impl Drop for Bench {
                 .arg(entry.path())
                 .stderr(std::process::Stdio::null())
                 .status();
-            for device in luns::find_by_backing(&entry.path()) {
-                let _ = luns::detach(device.number);
+            if let Ok(file) = File::open(entry.path()) {
+                let _ = luns::detach_backing(&Identity::of(&file).expect("its identity"));
             }
         }
     }
@@ -87,13 +97,21 @@ fn a_lun_file_is_whole_incompressible_and_refilled_in_place() {
     let mut told = Vec::new();
     let path = bench.path("a.lun");
     let cancel = AtomicBool::new(false);
-    let made = luns::create_file(&path, 9 * MIB + 4096, 7, &mut |n| told.push(n), &cancel).expect("made");
+    let made = luns::create_file(
+        &bench.home(),
+        "a.lun",
+        9 * MIB + 4096,
+        7,
+        &mut |n| told.push(n),
+        &cancel,
+    )
+    .expect("made");
     assert_eq!(told.last(), Some(&(9 * MIB + 4096)));
     assert!(told.windows(2).all(|w| w[0] < w[1]));
     let before = std::fs::read(&path).expect("read");
     assert_eq!(before.len() as u64, made.bytes);
     assert_eq!(made.check().expect("whole"), made.extents);
-    let again = luns::rewrite(&path, 8, &mut |_| {}, &cancel).expect("rewritten");
+    let again = made.refill(8, &mut |_| {}, &cancel).expect("rewritten");
     let places = |lun: &LunFile| {
         lun.extents
             .iter()
@@ -135,21 +153,15 @@ fn failures_name_the_path_and_leave_nothing() {
     let bench = Bench::new();
     let path = bench.path("a.lun");
     let go = AtomicBool::new(false);
-    let huge = luns::create_file(&path, 1 << 55, 1, &mut |_| {}, &go).expect_err("too large");
+    let make = |bytes, cancel: &AtomicBool| luns::create_file(&bench.home(), "a.lun", bytes, 1, &mut |_| {}, cancel);
+    let huge = luns::create_file(&bench.home(), "a.lun", 1 << 55, 1, &mut |_| {}, &go).expect_err("too large");
     assert!(matches!(huge, LunError::NoSpace { .. }), "{huge}");
-    assert!(luns::create_file(&path, 1000, 1, &mut |_| {}, &go).is_err());
-    let stopped = luns::create_file(&path, MIB, 1, &mut |_| {}, &AtomicBool::new(true)).expect_err("stopped");
+    assert!(make(1000, &go).is_err());
+    let stopped = make(MIB, &AtomicBool::new(true)).expect_err("stopped");
     assert!(matches!(stopped, LunError::Cancelled { .. }));
     assert!(!path.exists());
-    let nowhere = bench.path("missing/a.lun");
-    let error = luns::create_file(&nowhere, MIB, 1, &mut |_| {}, &go)
-        .expect_err("no directory")
-        .to_string();
-    assert!(error.contains("missing") && error.lines().count() == 2, "{error}");
     std::fs::write(&path, "mine").expect("written");
-    let error = luns::create_file(&path, MIB, 1, &mut |_| {}, &go)
-        .expect_err("exists")
-        .to_string();
+    let error = make(MIB, &go).expect_err("exists").to_string();
     assert!(
         error.contains("a.lun") && error.contains("never overwritten"),
         "{error}"
@@ -167,12 +179,42 @@ fn failures_name_the_path_and_leave_nothing() {
 }
 
 #[test]
+fn a_file_put_in_its_place_is_refused_and_neither_attached_nor_written() {
+    let bench = Bench::new();
+    let lun = bench.lun("a.lun", MIB);
+    std::fs::rename(&lun.path, bench.path("away.lun")).expect("renamed");
+    std::fs::write(&lun.path, vec![7; MIB as usize]).expect("another file");
+    assert!(matches!(lun.check(), Err(LunError::Replaced { .. })));
+    let before = std::fs::read(bench.path("away.lun")).expect("read");
+    lun.refill(9, &mut |_| {}, &AtomicBool::new(false))
+        .expect("its own file");
+    assert_ne!(std::fs::read(bench.path("away.lun")).expect("read"), before);
+    assert_eq!(
+        std::fs::read(&lun.path).expect("read"),
+        vec![7; MIB as usize],
+        "a stranger's file was written"
+    );
+    let Some(loops) = Bench::with_loops_in(bench) else {
+        return;
+    };
+    let device = luns::attach(&lun).expect("attached");
+    let mut got = vec![0; 4096];
+    File::open(&device.path)
+        .expect("open")
+        .read_exact_at(&mut got, 0)
+        .expect("read");
+    assert_ne!(got, vec![7; 4096], "the loop device shows a stranger's file");
+    luns::detach(device.number).expect("detached");
+    drop(loops);
+}
+
+#[test]
 fn a_loop_device_has_direct_io_and_no_discards() {
     let Some(bench) = Bench::with_loops() else { return };
     let lun = bench.lun("a.lun", 4 * MIB);
-    let device = luns::attach(&lun.path).expect("attached");
+    let device = luns::attach(&lun).expect("attached");
     assert!(device.direct_io);
-    assert_eq!(luns::find_by_backing(&lun.path), std::slice::from_ref(&device));
+    assert_eq!(luns::find_by_backing(&lun.identity), std::slice::from_ref(&device));
     let facts = luns::device_facts(&device.path).expect("facts");
     assert_eq!((facts.bytes, facts.discard_max_bytes), (4 * MIB, 0));
     assert_eq!(facts.logical_block, u64::from(device.logical_block));
@@ -193,13 +235,13 @@ fn a_loop_device_has_direct_io_and_no_discards() {
     assert_eq!(&got, b"through");
     std::fs::remove_file(&lun.path).expect("deleted under it");
     assert_eq!(
-        luns::find_by_backing(&lun.path),
+        luns::find_by_backing(&lun.identity),
         std::slice::from_ref(&device),
         "found although the file is deleted"
     );
     luns::detach(device.number).expect("detached");
     luns::detach(device.number).expect("twice is fine");
-    assert_eq!(luns::find_by_backing(&lun.path), []);
+    assert_eq!(luns::find_by_backing(&lun.identity), []);
 }
 
 #[test]
@@ -231,9 +273,9 @@ fn a_device_in_use_is_not_detached_and_not_touched() {
         luns::inspect_device(&path, &all, &all),
         Err(DeviceRefusal::Mounted { .. })
     ));
-    let number = luns::find_by_backing(&bench.path("a.lun"))[0].number;
+    let file = File::open(bench.path("a.lun")).expect("opened");
+    let number = luns::find_by_backing(&Identity::of(&file).expect("its identity"))[0].number;
     assert!(matches!(luns::detach(number), Err(LunError::InUse { .. })));
-    assert!(luns::rewrite(&path, 1, &mut |_| {}, &AtomicBool::new(false)).is_err());
     assert!(Command::new("umount").arg(&place).status().expect("umount").success());
     let refused = inspect(&path).expect_err("a signature").to_string();
     assert!(

@@ -6,7 +6,7 @@ use luns::model::{
     Array, ArrayParameters, Ask, Command, DeviceModel, Hdd, Volume, array_preset, hdd_preset, volume_preset,
 };
 use luns::serve::{ServeOptions, Served, become_hardware};
-use luns::{attach, detach};
+use luns::{attach_served, detach};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fs::{File, OpenOptions};
@@ -91,7 +91,7 @@ fn real_rate(dir: &Path, model: Box<dyn DeviceModel>, load: Load) -> (f64, f64) 
     });
     let served = hardware.join().unwrap();
     served.warm(LUN_BYTES);
-    let device = attach(&served.path(0)).unwrap();
+    let device = attach_served(&served.path(0)).unwrap();
     let next = AtomicU64::new(0);
     let ended = AtomicU64::new(0);
     let began = Instant::now();

@@ -3,7 +3,7 @@
 
 use luns::model::{Latency, Volume, VolumeParameters};
 use luns::serve::{ServeOptions, Served};
-use luns::{attach, detach};
+use luns::{attach_served, detach};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl Bench {
             threads: 2,
         })
         .unwrap();
-        let device = attach(&served.path(0)).unwrap();
+        let device = attach_served(&served.path(0)).unwrap();
         Some(Bench {
             served: Some(served),
             number: Some(device.number),

@@ -12,6 +12,7 @@ use crate::revive::Made;
 use crate::undo::{Undo, resolve};
 use crate::zfs::{self, MountedPool};
 use plan::{BtrfsProfile, Redundancy, Stack, StackKind};
+use sandbox::Directory;
 use std::path::{Path, PathBuf};
 
 /// The LUNs of a stack, as block devices (LUN files are attached before), and how a device is marked when it is released.
@@ -64,12 +65,46 @@ pub struct Built {
     pub pool: Option<MountedPool>,
     /// Its file systems, data first.
     pub(crate) made: Vec<Made>,
+    /// Directories that were made for it, held open.
+    pub(crate) own: Vec<Directory>,
     pub(crate) mark: Mark,
 }
 
-/// Builds `stack` on `places`, with mount points in `work_dir` (which exists).
-pub fn build(stack: &Stack, places: &Places, work_dir: &Path, journal: &mut Journal) -> Result<Built, StackError> {
+impl Built {
+    /// An error unless the paths of its directories still lead to what was made. To be asked before each use.
+    ///
+    /// # Errors
+    /// [`sandbox::SandboxError::Replaced`].
+    pub fn check(&self) -> Result<(), StackError> {
+        self.own.iter().try_for_each(|dir| Ok(dir.check()?))
+    }
+
+    /// The directory of a file of the stack, entered from what is held. Not to be kept: a file system that is held stays mounted.
+    ///
+    /// # Errors
+    /// The file is none of the stack's; its directory is gone.
+    pub fn home_of(&self, file: &Path) -> Result<Directory, StackError> {
+        self.check()?;
+        let home = file.parent().unwrap_or(file);
+        for dir in &self.own {
+            match (home.parent(), home.file_name().and_then(|name| name.to_str())) {
+                _ if home == dir.path() => return Ok(dir.clone()),
+                (Some(above), Some(name)) if above == dir.path() => return Ok(dir.enter(name)?),
+                _ => {}
+            }
+        }
+        let path = file.to_owned();
+        Err(sandbox::SandboxError::Replaced { path }.into())
+    }
+}
+
+/// Builds `stack` on `places`, with mount points in `work_dir`. Devices must be on the run's list ([`Journal::may_write`]).
+pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut Journal) -> Result<Built, StackError> {
     let mark = journal.mark();
+    work_dir.check()?;
+    let all = places.data.iter().chain(&places.redo);
+    let devices: Vec<PathBuf> = all.filter(|place| device::is_block(place)).cloned().collect();
+    journal.part(&devices)?;
     check(stack, places)?;
     let built = match &stack.kind {
         StackKind::Directory { path } => directory(stack, path, mark, journal),
@@ -163,28 +198,12 @@ pub(crate) fn own_name(journal: &Journal, stack: &Stack, suffix: &str) -> String
     format!("assay-{}-{stack}{suffix}", journal.run_id())
 }
 
-pub(crate) fn make_dir(path: &Path, contents: bool, journal: &mut Journal) -> Result<(), StackError> {
-    journal.before(Undo::RemoveDir {
-        path: path.to_owned(),
-        contents,
-    })?;
-    std::fs::create_dir(path).map_err(|e| {
-        StackError::path(
-            "make the directory",
-            path,
-            e,
-            "check that the directory above it exists",
-        )
-    })
-}
-
 fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
-    let place = std::fs::canonicalize(path)
-        .map_err(|e| StackError::path("find", path, e, "make the directory, or name another one"))?;
-    let own = place.join(own_name(journal, stack, ""));
-    make_dir(&own, true, journal)?;
+    let above = Directory::open(path)?;
+    let made = journal.make_directory(&above, &own_name(journal, stack, ""), 0o711, true)?;
+    let own = made.path().to_owned();
     let cure = "check the directory";
-    let stat = rustix::fs::statvfs(&own).map_err(|e| StackError::path("look at", &own, e, cure))?;
+    let stat = rustix::fs::fstatvfs(&made).map_err(|e| StackError::path("look at", &own, e, cure))?;
     let mount = crate::mounts::holding(&own).map_err(|e| StackError::path("find the mount of", &own, e, cure))?;
     let (kind, options, mounted) =
         mount.map_or_else(Default::default, |m| (m.kind, m.options, m.place.display().to_string()));
@@ -196,7 +215,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
         mounts: Vec::new(),
         layers: vec!["directory".to_owned(), kind.clone()],
         facts: vec![
-            ("directory".to_owned(), place.display().to_string()),
+            ("directory".to_owned(), above.path().display().to_string()),
             ("file system".to_owned(), kind),
             ("mount point".to_owned(), mounted),
             ("mount options".to_owned(), options),
@@ -206,6 +225,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
         redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
         made: Vec::new(),
+        own: vec![made],
         pool: None,
         mark,
     })
@@ -231,6 +251,7 @@ fn server(url: &str, mark: Mark) -> Built {
         redo_group: None,
         usable_bytes: u64::MAX,
         made: Vec::new(),
+        own: Vec::new(),
         pool: None,
         mark,
     }
@@ -259,6 +280,7 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
         redo_group: None,
         usable_bytes,
         made: Vec::new(),
+        own: Vec::new(),
         pool: None,
         mark,
     })
@@ -314,6 +336,7 @@ fn disk_group(
         redo_group,
         usable_bytes: usable_bytes / copies,
         made: Vec::new(),
+        own: Vec::new(),
         pool: None,
         mark,
     })
@@ -340,20 +363,20 @@ pub(crate) fn claim(
 fn file_systems(
     stack: &Stack,
     places: &Places,
-    work_dir: &Path,
+    work_dir: &Directory,
     mark: Mark,
     journal: &mut Journal,
 ) -> Result<Built, StackError> {
-    let work_dir = &std::fs::canonicalize(work_dir)
-        .map_err(|e| StackError::path("find", work_dir, e, "make the directory, or name another one"))?;
-    let data_place = work_dir.join(own_name(journal, stack, "-data"));
-    let (data, first) = one_file_system(stack, &places.data, &data_place, &places.marker, journal)?;
+    let name = own_name(journal, stack, "-data");
+    let (data, first) = one_file_system(stack, &places.data, (work_dir, &name), &places.marker, journal)?;
+    let data_place = first.place.path().to_owned();
     let mut made = vec![first];
     let mut facts = data.facts;
     let mut mounts = vec![data_place.clone()];
     if !places.redo.is_empty() {
-        let place = work_dir.join(own_name(journal, stack, "-redo"));
-        let (redo, second) = one_file_system(stack, &places.redo, &place, &places.marker, journal)?;
+        let name = own_name(journal, stack, "-redo");
+        let (redo, second) = one_file_system(stack, &places.redo, (work_dir, &name), &places.marker, journal)?;
+        let place = second.place.path().to_owned();
         made.push(second);
         facts.extend(
             redo.facts
@@ -377,6 +400,7 @@ fn file_systems(
         redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
         made,
+        own: vec![work_dir.clone()],
         pool: None,
         mark,
     })
@@ -386,7 +410,7 @@ fn file_systems(
 fn one_file_system(
     stack: &Stack,
     devices: &[PathBuf],
-    place: &Path,
+    (work_dir, name): (&Directory, &str),
     marker: &str,
     journal: &mut Journal,
 ) -> Result<(Recipe, Made), StackError> {
@@ -395,15 +419,13 @@ fn one_file_system(
     for path in devices {
         claim(path, recipe.kind, uuid, marker, journal)?;
     }
-    recipe.make(journal.lock())?;
-    make_dir(place, false, journal)?;
-    journal.before(Undo::Unmount { path: place.to_owned() })?;
-    recipe.mount(&devices[0], place)?;
-    let made = Made {
-        uuid,
-        devices: devices.to_vec(),
-        place: place.to_owned(),
-    };
+    recipe.make(journal)?;
+    let place = journal.make_directory(work_dir, name, 0o711, false)?;
+    let path = place.path().to_owned();
+    journal.before(Undo::Unmount { path })?;
+    recipe.mount(&devices[0], &place)?;
+    let devices = devices.to_vec();
+    let made = Made { uuid, devices, place };
     Ok((recipe, made))
 }
 

@@ -4,7 +4,7 @@
 //! a clean-up that disturbs a run, or one that starts while an orphaned child of the killed run still works: it waits.
 
 use crate::error::StackError;
-use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone};
+use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone, open_state_dir};
 use crate::process;
 use rustix::fs::FlockOperation;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, StackError> {
             run_id: content.owner.run_id.clone(),
             pid: content.owner.pid,
             live: is_held(&journal),
-            steps: content.open.iter().rev().map(|(_, undo)| undo.to_string()).collect(),
+            steps: content.open.iter().rev().map(|open| open.undo.to_string()).collect(),
             journal,
         });
     }
@@ -103,7 +103,7 @@ fn clean_one(path: &Path, dry_run: bool, report: &mut CleanReport) -> Result<(),
         Err(e) => return Err(e),
     };
     let owner = content.owner;
-    let steps: Vec<String> = content.open.iter().rev().map(|(_, undo)| undo.to_string()).collect();
+    let steps: Vec<String> = content.open.iter().rev().map(|open| open.undo.to_string()).collect();
     let leftover = |live, steps| Leftover {
         run_id: owner.run_id.clone(),
         pid: owner.pid,
@@ -160,17 +160,16 @@ fn clean_one(path: &Path, dry_run: bool, report: &mut CleanReport) -> Result<(),
 
 fn journals(state_dir: &Path, ending: &str) -> Result<Vec<PathBuf>, StackError> {
     let list = |e| StackError::path("list", state_dir, e, "run as the user whose runs they were");
-    let entries = match std::fs::read_dir(state_dir) {
+    match std::fs::symlink_metadata(state_dir) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed.map_err(list)?,
+        found => found.map_err(list)?,
     };
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(list)?.path();
-        if path.to_string_lossy().ends_with(ending) {
-            found.push(path);
-        }
-    }
+    let dir = open_state_dir(state_dir)?;
+    let names = dir.names()?.into_iter();
+    let mut found: Vec<PathBuf> = names
+        .filter(|name| name.to_string_lossy().ends_with(ending))
+        .map(|name| dir.path().join(name))
+        .collect();
     found.sort();
     Ok(found)
 }

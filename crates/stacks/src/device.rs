@@ -164,7 +164,9 @@ fn has_partitions(path: &Path) -> bool {
 fn forget_partitions(path: &Path) -> io::Result<()> {
     let start = Instant::now();
     while has_partitions(path) {
-        let again = Tool::new("blockdev", ["--rereadpt", &argument(path)], PATIENCE).run(None);
+        let again = Tool::new("blockdev", ["--rereadpt", &argument(path)], PATIENCE)
+            .writing(&[path.to_owned()])
+            .run(None);
         if start.elapsed() > PATIENCE {
             let why = again.err().map_or("its partitions stay".to_owned(), |e| e.to_string());
             return Err(io::Error::other(why));

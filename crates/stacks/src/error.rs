@@ -53,6 +53,25 @@ pub enum StackError {
         /// The path.
         path: PathBuf,
     },
+    /// A path that root is not led by, a file that was replaced, a device that is not on the list.
+    #[error(transparent)]
+    Sandbox(#[from] sandbox::SandboxError),
+    /// A state directory that others can write to: what lies in it may be anybody's word.
+    #[error(
+        "{} is not used as the state directory: {why}\n  set ASSAY_STATE_DIR to a directory that this user owns and nobody else can write to",
+        path.display()
+    )]
+    StateDirectory {
+        /// The directory, or a journal in it.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Nothing says where the state directory is.
+    #[error(
+        "no state directory: HOME and XDG_STATE_HOME are not set\n  set ASSAY_STATE_DIR to a directory of your own"
+    )]
+    NoStateDirectory,
     /// A journal that can't be understood.
     #[error("journal {}: {why}\n  look into it, undo by hand what it lists, then remove it", path.display())]
     Journal {

@@ -5,10 +5,11 @@
 
 use crate::device;
 use crate::error::StackError;
+use crate::journal::Journal;
 use crate::mounts;
 use crate::tool::{self, Tool, argument};
 use plan::{BtrfsProfile, StackKind};
-use std::fs::File;
+use sandbox::Directory;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> 
     options.extend(mounted.iter().cloned());
     Some(Recipe {
         kind,
-        mkfs: Tool::new(program, args, MKFS_LIMIT),
+        mkfs: Tool::new(program, args, MKFS_LIMIT).writing(devices),
         mount_options: options,
         facts,
     })
@@ -131,9 +132,9 @@ fn btrfs_options(devices: &[PathBuf], compress: Option<&str>, nodatacow: bool) -
 }
 
 impl Recipe {
-    /// Makes the file system. `lock` is the journal's.
-    pub(crate) fn make(&mut self, lock: &File) -> Result<(), StackError> {
-        let output = self.mkfs.run(Some(lock))?;
+    /// Makes the file system, on devices that the run may write to.
+    pub(crate) fn make(&mut self, journal: &Journal) -> Result<(), StackError> {
+        let output = self.mkfs.run(Some(journal))?;
         let program = self.mkfs.line().split(' ').next().unwrap_or_default().to_owned();
         self.facts.push(("mkfs".to_owned(), self.mkfs.line()));
         self.facts.push(("mkfs version".to_owned(), tool::version(&program)));
@@ -145,8 +146,9 @@ impl Recipe {
     }
 
     /// Mounts it and adds what the kernel says.
-    pub(crate) fn mount(&mut self, device: &Path, place: &Path) -> Result<(), StackError> {
-        mounts::mount(device, place, self.kind, &self.mount_options)?;
+    pub(crate) fn mount(&mut self, device: &Path, dir: &Directory) -> Result<(), StackError> {
+        mounts::mount(device, dir, self.kind, &self.mount_options)?;
+        let place = dir.path();
         let cure = "check the kernel log (dmesg)";
         let found = mounts::at(place).map_err(|e| StackError::path("look for the mount at", place, e, cure))?;
         let stat = rustix::fs::statvfs(place).map_err(|e| StackError::path("look at", place, e, cure))?;

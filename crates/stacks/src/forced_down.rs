@@ -28,7 +28,7 @@ pub fn force_down(built: &Built) -> Result<bool, StackError> {
     for (nth, made) in built.made.iter().enumerate() {
         let failed = |e: io::Error| {
             let cure = "nobody else may unmount what a study mounts; look into the kernel log (dmesg)";
-            StackError::path("force down the file system at", &made.place, e, cure)
+            StackError::path("force down the file system at", made.place.path(), e, cure)
         };
         let forced = shut_down(made).map_err(failed)?;
         if !forced && nth > 0 {
@@ -43,7 +43,7 @@ pub fn force_down(built: &Built) -> Result<bool, StackError> {
 
 fn shut_down(made: &Made) -> io::Result<bool> {
     let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = rustix::fs::open(&made.place, directory, Mode::empty())?;
+    let root = rustix::fs::open(made.place.path(), directory, Mode::empty())?;
     if !is_that(&root, made)? {
         return Err(io::Error::other("what is mounted there is not what was made"));
     }
@@ -58,14 +58,14 @@ fn shut_down(made: &Made) -> io::Result<bool> {
 
 /// Whether this directory is of the file system that was made for the stack: without the mount it would be one of the machine's.
 fn is_that(root: impl AsFd, made: &Made) -> io::Result<bool> {
-    let Some(mount) = mounts::at(&made.place)? else {
+    let Some(mount) = mounts::at(made.place.path())? else {
         return Ok(false);
     };
     let lies_on = rustix::fs::fstat(&root)?.st_dev;
     // btrfs gives each subvolume a device number of its own.
     if mount.kind == "btrfs" {
-        let above = made.place.parent().unwrap_or(&made.place);
-        return Ok(lies_on != rustix::fs::stat(above)?.st_dev);
+        // The descriptor leads below the mount.
+        return Ok(lies_on != rustix::fs::fstat(&made.place)?.st_dev);
     }
     Ok(lies_on == rustix::fs::stat(&made.devices[0])?.st_rdev)
 }

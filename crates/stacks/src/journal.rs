@@ -5,24 +5,26 @@
 //! ```text
 //! {"begin":{"version":1,"run_id":"...","pid":123,"started":456,"boot":"..."}}
 //! {"step":{"number":0,"undo":{"kind":"remove_file","path":"/srv/a.lun"}}}
+//! {"made":{"number":0,"identity":{"device":64512,"inode":131,"born":[1790000000,5]}}}
 //! {"undone":0}
 //! ```
 //!
 //! A step's line is on the disk (`fsync`) before the step is taken; a line cut short by a crash belongs to a step that never
-//! was. There is no line for "taken": an undo finds out for itself whether there is something to undo. The owner holds a
-//! `flock` on the file, and so do its children: a journal that can be locked has no owner any more. Prevents a host that
-//! stays dirty after a kill at any moment, the middle of an undo included.
+//! was. `made` says which file or directory the step made, by device, inode and birth: the undo removes that one and no
+//! other. The owner holds a `flock` on the file, and so do its children: a journal that can be locked has no owner any more.
+//! Journals lie in a directory that only their user can write to. Prevents a host that stays dirty after a kill at any
+//! moment, and an undo that follows the word of another user.
 
 use crate::error::StackError;
 use crate::process;
 use crate::undo::Undo;
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, fstat};
 use rustix::io::Errno;
+use sandbox::{Directory, Identity, Reach, SandboxError};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const VERSION: u32 = 1;
@@ -31,20 +33,67 @@ pub(crate) const ENDING: &str = ".journal";
 /// Ending while it has no first line yet, on file systems without files that have no name.
 pub(crate) const NEW_ENDING: &str = ".journal.new";
 
+/// A journal is not longer, whatever it says: hundreds of thousands of steps.
+const BYTES_MAX: u64 = 64 << 20;
+
 /// Where journals live: `$ASSAY_STATE_DIR`, else `/var/lib/assay` for root, else `$XDG_STATE_HOME/assay` or
 /// `~/.local/state/assay`.
-pub fn state_dir() -> PathBuf {
+///
+/// # Errors
+/// None of these is set. A directory that everybody shares would do for nobody.
+pub fn state_dir() -> Result<PathBuf, StackError> {
     let from = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     if let Some(dir) = from("ASSAY_STATE_DIR") {
-        return dir;
+        return Ok(dir);
     }
     if crate::probe::is_root() {
-        return PathBuf::from("/var/lib/assay");
+        return Ok(PathBuf::from("/var/lib/assay"));
     }
     from("XDG_STATE_HOME")
         .or_else(|| from("HOME").map(|home| home.join(".local/state")))
-        .unwrap_or_else(std::env::temp_dir)
-        .join("assay")
+        .map(|dir| dir.join("assay"))
+        .ok_or(StackError::NoStateDirectory)
+}
+
+/// Opens a state directory that is its user's alone.
+pub(crate) fn open_state_dir(path: &Path) -> Result<Directory, StackError> {
+    let dir = Directory::open(path)?;
+    let found = fstat(&dir).map_err(|e| StackError::path("look at", path, e, "name another ASSAY_STATE_DIR"))?;
+    not_ours(&found).map_or(Ok(dir), |why| {
+        let path = path.to_owned();
+        Err(StackError::StateDirectory { path, why })
+    })
+}
+
+/// Why what was found may be another user's word; `None`: it is ours alone.
+fn not_ours(found: &rustix::fs::Stat) -> Option<String> {
+    let own = rustix::process::geteuid().as_raw();
+    match () {
+        () if found.st_uid != own => Some(format!("user {} owns it", found.st_uid)),
+        () if found.st_mode & 0o022 != 0 => Some("other users can write to it".to_owned()),
+        () => None,
+    }
+}
+
+/// Opens a journal, which is a plain file of ours in a state directory of ours.
+fn open_ours(path: &Path, flags: OFlags) -> Result<File, StackError> {
+    let failed = |e: io::Error| StackError::path("open the journal", path, e, "run as the user whose run it was");
+    let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(failed(Errno::INVAL.into()));
+    };
+    let file = File::from(
+        open_state_dir(above)?
+            .open_file(name, flags)
+            .map_err(|e| failed(e.into()))?,
+    );
+    let found = fstat(&file).map_err(|e| failed(e.into()))?;
+    let why = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile if found.st_nlink == 1 => not_ours(&found),
+        FileType::RegularFile => Some("it has other names".to_owned()),
+        _ => Some("it is no plain file".to_owned()),
+    };
+    let path = path.to_owned();
+    why.map_or(Ok(file), |why| Err(StackError::StateDirectory { path, why }))
 }
 
 /// One line of a journal.
@@ -53,6 +102,7 @@ pub fn state_dir() -> PathBuf {
 enum Line {
     Begin(Owner),
     Step { number: u64, undo: Undo },
+    Made { number: u64, identity: Identity },
     Undone(u64),
 }
 
@@ -75,6 +125,19 @@ pub struct NotUndone {
     pub why: String,
 }
 
+/// A step that was written down: what it made is said of it afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepNumber(u64);
+
+/// A step that is not undone yet.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenStep {
+    pub(crate) number: u64,
+    pub(crate) undo: Undo,
+    /// What it made, as far as that was written down.
+    pub(crate) made: Option<Identity>,
+}
+
 /// A place in a journal: steps after it can be undone alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(pub(crate) u64);
@@ -86,8 +149,10 @@ pub struct Journal {
     path: PathBuf,
     owner: Owner,
     /// Steps not undone yet, in the order they were taken.
-    open: Vec<(u64, Undo)>,
+    open: Vec<OpenStep>,
     next: u64,
+    /// What the run may write to; tools that it starts are held to it.
+    reach: Reach,
     /// Everything was tried to be undone: a drop has nothing to add.
     settled: bool,
     /// The file is gone: a step written now would be lost.
@@ -116,14 +181,20 @@ impl Journal {
         );
         let cure = "set ASSAY_STATE_DIR to a directory that can be written";
         let made = missing(state_dir);
-        std::fs::create_dir_all(state_dir).map_err(|e| StackError::path("make", state_dir, e, cure))?;
-        let state_dir = &crate::undo::resolve(state_dir);
+        use std::os::unix::fs::DirBuilderExt;
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder
+            .create(state_dir)
+            .map_err(|e| StackError::path("make", state_dir, e, cure))?;
+        let held = open_state_dir(state_dir)?;
+        let state_dir = held.path();
         let path = state_dir.join(format!("{run_id}{ENDING}"));
         let failed = |e: io::Error| StackError::path("make the journal", &path, e, cure);
         if path.exists() {
             return Err(StackError::AlreadyThere { path });
         }
-        let unborn = Unborn::open(state_dir, run_id).map_err(failed)?;
+        let unborn = Unborn::open(&held, run_id).map_err(failed)?;
         let pid = std::process::id();
         let owner = Owner {
             version: VERSION,
@@ -145,12 +216,14 @@ impl Journal {
             }
             failed(e)
         })?;
+        let reach = Reach::nothing();
         Ok(Journal {
             file,
             path,
             owner,
             open: Vec::new(),
             next: 0,
+            reach,
             settled: false,
             removed: false,
             made,
@@ -159,7 +232,7 @@ impl Journal {
 
     /// Writes down how the step that is about to be taken is undone; on the disk when it returns. An undo that removes
     /// something is refused while that exists: it would not be ours.
-    pub fn before(&mut self, undo: Undo) -> Result<(), StackError> {
+    pub fn before(&mut self, undo: Undo) -> Result<StepNumber, StackError> {
         assert!(!self.removed, "a journal that was undone whole takes no more steps");
         let undo = undo.resolved();
         if let Some(path) = undo.makes()
@@ -182,8 +255,61 @@ impl Journal {
         })?;
         self.next += 1;
         self.settled = false;
-        self.open.push((number, undo));
+        self.open.push(OpenStep {
+            number,
+            undo,
+            made: None,
+        });
+        Ok(StepNumber(number))
+    }
+
+    /// Writes down which file or directory a step has made: its undo removes that one and no other.
+    ///
+    /// # Errors
+    /// The journal can't be written.
+    pub fn made(&mut self, step: StepNumber, identity: Identity) -> Result<(), StackError> {
+        let number = step.0;
+        self.append(&Line::Made { number, identity })
+            .map_err(|e| StackError::path("write the journal", &self.path, e, "free space there"))?;
+        if let Some(open) = self.open.iter_mut().find(|open| open.number == number) {
+            open.made = Some(identity);
+        }
         Ok(())
+    }
+
+    /// Makes a directory of the run's own in `parent`, journalled before. `contents`: its undo removes it with what is in it.
+    ///
+    /// # Errors
+    /// A name that is there already; a parent that was replaced.
+    pub fn make_directory(
+        &mut self,
+        parent: &Directory,
+        name: &str,
+        mode: u32,
+        contents: bool,
+    ) -> Result<Directory, StackError> {
+        parent.check()?;
+        let path = parent.path().join(name);
+        let step = self.before(Undo::RemoveDir { path, contents })?;
+        let made = parent.make(name, mode)?;
+        self.made(step, made.identity())?;
+        Ok(made)
+    }
+
+    /// The run may write to this device or file from now on.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn may_write(&mut self, path: &Path) -> Result<(), StackError> {
+        Ok(self.reach.add(path)?)
+    }
+
+    /// The part of what the run may write to that these paths are: what a tool gets.
+    ///
+    /// # Errors
+    /// [`SandboxError::OutOfReach`].
+    pub(crate) fn part(&self, paths: &[PathBuf]) -> Result<Reach, SandboxError> {
+        self.reach.part(paths.iter().map(PathBuf::as_path))
     }
 
     /// This place: [`undo_to`](Journal::undo_to) takes back what comes after it.
@@ -225,7 +351,7 @@ impl Journal {
 
     /// What an undo of everything would do, in that order.
     pub fn open_steps(&self) -> Vec<String> {
-        self.open.iter().rev().map(|(_, undo)| undo.to_string()).collect()
+        self.open.iter().rev().map(|open| open.undo.to_string()).collect()
     }
 
     /// What children hold while they work, see [`crate::tool`].
@@ -242,33 +368,59 @@ impl Journal {
         let mut kept = Vec::new();
         // What stands on LUNs, or works on files, that nobody serves any more can't be taken down before its requests are failed. What
         // is still unsaid is reported when the step's turn comes.
-        for (_, undo) in self.open.iter().filter(|(number, _)| wanted(*number)) {
-            match undo {
+        for open in self.open.iter().filter(|open| wanted(open.number)) {
+            match &open.undo {
                 Undo::StopServing { dir, place } => crate::serving::wake_or_kill(dir, place),
                 Undo::StopFuse { dir } => drop(crate::zfs::daemon::kill(dir)),
                 _ => {}
             }
         }
-        while let Some((number, undo)) = self.open.pop() {
-            if !wanted(number) {
-                kept.push((number, undo));
+        while let Some(step) = self.open.pop() {
+            if !wanted(step.number) {
+                kept.push(step);
                 continue;
             }
-            match undo.take(&self.owner.run_id) {
+            let undone = self
+                .stands_where_it_did(&step)
+                .and_then(|()| step.undo.take(&self.owner.run_id, step.made.as_ref()));
+            match undone {
                 // Not written (a full disk, say): the undo would be tried again and find nothing to do.
-                Ok(()) => drop(self.append(&Line::Undone(number))),
+                Ok(()) => drop(self.append(&Line::Undone(step.number))),
                 Err(why) => {
                     failed.push(NotUndone {
-                        step: undo.to_string(),
+                        step: step.undo.to_string(),
                         why: why.to_string(),
                     });
-                    kept.push((number, undo));
+                    kept.push(step);
                 }
             }
         }
         kept.reverse();
         self.open = kept;
         failed
+    }
+
+    /// An error where a directory of the run that a step's path goes through is another one by now: what the step made went
+    /// with the old one, and a look at the path would find nothing to undo.
+    fn stands_where_it_did(&self, step: &OpenStep) -> io::Result<()> {
+        let Some(path) = step.undo.path() else { return Ok(()) };
+        for made in &self.open {
+            let (Undo::RemoveDir { path: dir, .. }, Some(identity)) = (&made.undo, &made.made) else {
+                continue;
+            };
+            if !path.starts_with(dir) {
+                continue;
+            }
+            match Directory::open(dir) {
+                Ok(now) if now.identity().is(identity) => {}
+                // A mount point of the run's shows what is mounted on it.
+                Ok(_) if crate::mounts::at(dir)?.is_some() => {}
+                Ok(_) => return Err(SandboxError::Replaced { path: dir.clone() }.into()),
+                Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
     }
 
     fn append(&mut self, line: &Line) -> io::Result<()> {
@@ -278,9 +430,9 @@ impl Journal {
     /// Takes over the journal of a run that is no more. `None` while it, or a child of it, lives.
     pub(crate) fn adopt(path: &Path) -> Result<Option<Journal>, StackError> {
         let failed = |e: io::Error| StackError::path("open the journal", path, e, "run as the user whose run it was");
-        let file = match writer().open(path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(failed)?,
+        let file = match open_ours(path, OFlags::WRONLY | OFlags::APPEND) {
+            Err(StackError::Path { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
         };
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -290,13 +442,14 @@ impl Journal {
         let content = Content::read(path)?;
         // The next line must not be glued to a fragment.
         file.set_len(content.whole_bytes).map_err(failed)?;
-        let next = content.open.last().map_or(0, |(number, _)| number + 1);
+        let next = content.open.last().map_or(0, |open| open.number.saturating_add(1));
         Ok(Some(Journal {
             file,
             path: path.to_owned(),
             owner: content.owner,
             open: content.open,
             next,
+            reach: Reach::nothing(),
             settled: false,
             removed: false,
             made: Vec::new(),
@@ -316,22 +469,30 @@ impl Drop for Journal {
 /// What a journal file says.
 pub(crate) struct Content {
     pub(crate) owner: Owner,
-    pub(crate) open: Vec<(u64, Undo)>,
+    pub(crate) open: Vec<OpenStep>,
     whole_bytes: u64,
 }
 
 impl Content {
     /// Reads a journal without locking or changing it.
     pub(crate) fn read(path: &Path) -> Result<Content, StackError> {
-        let text = std::fs::read(path)
+        let mut text = Vec::new();
+        open_ours(path, OFlags::RDONLY)?
+            .take(BYTES_MAX)
+            .read_to_end(&mut text)
             .map_err(|e| StackError::path("read the journal", path, e, "run as the user whose run it was"))?;
+        Content::parse(&text, path)
+    }
+
+    /// Takes the text of a journal apart.
+    pub(crate) fn parse(text: &[u8], path: &Path) -> Result<Content, StackError> {
         let wrong = |why: String| StackError::Journal {
             path: path.to_owned(),
             why,
         };
         let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
         let mut owner = None;
-        let mut open: Vec<(u64, Undo)> = Vec::new();
+        let mut open: Vec<OpenStep> = Vec::new();
         for (index, line) in text[..whole]
             .split(|b| *b == b'\n')
             .enumerate()
@@ -341,8 +502,21 @@ impl Content {
             match line {
                 Line::Begin(begun) if begun.version == VERSION => owner = Some(begun),
                 Line::Begin(begun) => return Err(wrong(format!("version {} is not known", begun.version))),
-                Line::Step { number, undo } => open.push((number, undo)),
-                Line::Undone(done) => open.retain(|(number, _)| *number != done),
+                Line::Step { number, undo } => open.push(OpenStep {
+                    number,
+                    undo,
+                    made: None,
+                }),
+                Line::Made { number, identity } => {
+                    let step = open.iter_mut().rev().find(|step| step.number == number);
+                    step.into_iter().for_each(|step| step.made = Some(identity));
+                }
+                // The last one, as a rule: what is undone is undone from the end.
+                Line::Undone(done) => {
+                    if let Some(at) = open.iter().rposition(|step| step.number == done) {
+                        open.remove(at);
+                    }
+                }
             }
         }
         let owner = owner.ok_or_else(|| wrong("it has no first line".to_owned()))?;
@@ -362,10 +536,11 @@ struct Unborn {
 }
 
 impl Unborn {
-    /// A file without a name dies with its process: a kill here leaves nothing. Not every file system has them.
-    fn open(state_dir: &Path, run_id: &str) -> io::Result<Unborn> {
+    /// A file without a name dies with its process: a kill here leaves nothing. Not every file system has them. It is append
+    /// only and not readable: a child that gets it as standard input can't eat it.
+    fn open(state_dir: &Directory, run_id: &str) -> io::Result<Unborn> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
-        match rustix::fs::open(state_dir, flags, Mode::RUSR | Mode::WUSR) {
+        match rustix::fs::openat(state_dir, c".", flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => {
                 let file = File::from(file);
                 return Ok(Unborn { file, named: None });
@@ -373,11 +548,11 @@ impl Unborn {
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {}
             Err(e) => return Err(e.into()),
         }
-        let named = state_dir.join(format!("{run_id}{NEW_ENDING}"));
-        let file = writer().create_new(true).open(&named)?;
+        let name = format!("{run_id}{NEW_ENDING}");
+        let file = state_dir.create(&name, OFlags::WRONLY | OFlags::APPEND)?;
         Ok(Unborn {
-            file,
-            named: Some(named),
+            file: File::from(file),
+            named: Some(state_dir.path().join(name)),
         })
     }
 }
@@ -401,13 +576,6 @@ fn append(mut file: &File, line: &Line) -> io::Result<()> {
         .inspect_err(|_| {
             let _ = file.set_len(length);
         })
-}
-
-/// Append only, and not readable: a child that gets it as standard input can't eat it.
-fn writer() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.append(true).mode(0o600);
-    options
 }
 
 fn boot_id() -> String {

@@ -27,7 +27,7 @@ pub use build::{Built, Place, Places, build, teardown};
 pub use clean::{CleanReport, CleanedRun, Leftover, clean, leftovers};
 pub use error::StackError;
 pub use forced_down::force_down;
-pub use journal::{Journal, Mark, NotUndone, state_dir};
+pub use journal::{Journal, Mark, NotUndone, StepNumber, state_dir};
 pub use memory::{Enforcement, MemoryLimit, drop_caches, memory_limit};
 pub use pool::pool_name;
 pub use probe::{Buildable, is_root, probe};

@@ -7,6 +7,7 @@
 use crate::error::StackError;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
+use sandbox::Directory;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -41,27 +42,30 @@ fn split_options<'a>(options: impl IntoIterator<Item = &'a str>) -> (MountFlags,
             "relatime" => flags |= MountFlags::RELATIME,
             "strictatime" => flags |= MountFlags::STRICTATIME,
             "lazytime" => flags |= MountFlags::LAZYTIME,
-            "nodev" => flags |= MountFlags::NODEV,
-            "nosuid" => flags |= MountFlags::NOSUID,
-            "noexec" => flags |= MountFlags::NOEXEC,
             "sync" => flags |= MountFlags::SYNCHRONOUS,
             "dirsync" => flags |= MountFlags::DIRSYNC,
-            "rw" | "defaults" | "async" | "atime" | "diratime" | "dev" | "suid" | "exec" => {}
+            "rw" | "defaults" | "async" | "atime" | "diratime" | "nodev" | "nosuid" | "noexec" => {}
             other => rest.push(other),
         }
     }
     (flags, rest.join(","))
 }
 
-/// Mounts `device` at `place` (a directory that exists).
-pub(crate) fn mount(device: &Path, place: &Path, kind: &str, options: &[String]) -> Result<(), StackError> {
+/// What every file system of ours is mounted with: nothing on it is run, is a device, or lends its owner's rights.
+const GUARDED: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
+
+/// Mounts `device` on the directory `dir`, by its descriptor.
+pub(crate) fn mount(device: &Path, dir: &Directory, kind: &str, options: &[String]) -> Result<(), StackError> {
+    dir.check()?;
+    let place = dir.path();
     let (flags, rest) = split_options(options.iter().map(String::as_str));
     let cure = format!(
         "check the mount options ({}) and the kernel log (dmesg)",
         options.join(",")
     );
     let data = CString::new(rest).map_err(|e| StackError::path("mount", place, e, &cure))?;
-    rustix::mount::mount(device, place, kind, flags, Some(data.as_c_str())).map_err(|e| {
+    let on = dir.by_descriptor();
+    rustix::mount::mount(device, on, kind, flags | GUARDED, Some(data.as_c_str())).map_err(|e| {
         let cure = match e {
             Errno::NODEV => format!("this kernel has no {kind}: use a kernel with it, or leave the stack out"),
             Errno::BUSY => "something else uses the device: unmount it first".to_owned(),
@@ -81,6 +85,12 @@ pub(crate) fn unmount(place: &Path) -> std::io::Result<()> {
 /// all the same at the next look.
 pub(crate) fn unmount_forgiving(place: &Path, forgiven: &[Errno]) -> std::io::Result<()> {
     let start = Instant::now();
+    if at(place)?.is_some()
+        && let Some(above) = place.parent()
+    {
+        // Nobody but root may have put another mount point in its place.
+        Directory::open(above)?;
+    }
     while at(place)?.is_some() {
         match rustix::mount::unmount(place, UnmountFlags::NOFOLLOW) {
             Ok(()) => {}

@@ -71,6 +71,7 @@ pub(crate) fn pool(zfs: &Zfs, places: &Places, mark: Mark, journal: &mut Journal
         redo_group: luns.redo,
         usable_bytes,
         made: Vec::new(),
+        own: Vec::new(),
         pool: None,
         mark,
     })

@@ -118,7 +118,7 @@ fn file_system(kind: &'static str, tool_name: &str) -> Buildable {
         })
     };
     let no_tool = || {
-        tool::find(tool_name).is_none().then(|| {
+        sandbox::find_program(tool_name).is_none().then(|| {
             (
                 format!("{tool_name} not found"),
                 format!("install {}", tool::package_of(tool_name)),

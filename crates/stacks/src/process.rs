@@ -183,11 +183,11 @@ mod tests {
         let programs = tempfile::tempdir().expect("a directory");
         let path = std::fs::canonicalize(dir.path()).expect("its path");
         let undo = Undo::StopServer { data: path.clone() };
-        undo.take("none").expect("nobody there is fine");
+        undo.take("none", None).expect("nobody there is fine");
         let mut stranger = stand_ins::stranger(&path);
         let mut server = stand_ins::postgres(&path, programs.path());
         assert_eq!(working_in(&path, Who::Postgres), [server.id()]);
-        undo.take("none").expect("it ends");
+        undo.take("none", None).expect("it ends");
         let status = server.wait().expect("its end");
         assert!(!status.success() && working_in(&path, Who::Postgres).is_empty());
         assert!(stranger.try_wait().expect("a look").is_none(), "a stranger was killed");

@@ -12,6 +12,7 @@ use crate::journal::Journal;
 use crate::mounts;
 use plan::Stack;
 use rustix::io::Errno;
+use sandbox::Directory;
 use std::path::{Path, PathBuf};
 
 /// A file system of a stack, to make and mount it again.
@@ -19,7 +20,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Made {
     pub(crate) uuid: [u8; 16],
     pub(crate) devices: Vec<PathBuf>,
-    pub(crate) place: PathBuf,
+    /// The mount point, held open below what is mounted on it.
+    pub(crate) place: Directory,
 }
 
 /// Unmounts what stands on devices without power, or was forced down. It fails to write whatever it had not written, and must not wait for it.
@@ -32,8 +34,8 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
     }
     for made in built.made.iter().rev() {
         let cure = "end what uses it, and run `assay clean`";
-        mounts::unmount_forgiving(&made.place, &[Errno::IO])
-            .map_err(|e| StackError::path("unmount after the cut", &made.place, e, cure))?;
+        mounts::unmount_forgiving(made.place.path(), &[Errno::IO])
+            .map_err(|e| StackError::path("unmount after the cut", made.place.path(), e, cure))?;
         // Mounted again, it would be the dead file system that comes back, and not what the devices hold.
         for path in made.devices.iter().filter(|path| device::is_block(path)) {
             let cure = "another mount namespace holds its file system: find it in /proc/*/mountinfo, end what runs there, and run `assay clean`";
@@ -74,7 +76,7 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
             continue;
         };
         made.devices.iter().try_for_each(|path| clear(path))?;
-        recipe.make(journal.lock())?;
+        recipe.make(journal)?;
     }
     if matches!(built.redo, Place::Grouped(_)) || built.pool.is_some() {
         let devices = built.devices.iter().enumerate();

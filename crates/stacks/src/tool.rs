@@ -1,19 +1,18 @@
 //! Child processes of storage tools: found, run with a time limit, and quoted when they fail.
 //!
-//! Takes a program and its arguments, gives what it wrote. Each child gets the journal's lock as its standard input (which
-//! it can't read from): while a child of a killed run still works, the journal counts as in use and [`crate::clean`] waits.
-//! Prevents an error that says "exit status 1" and nothing else, output in another language, and a clean-up that races
-//! with an orphaned mkfs.
+//! Takes a program, its arguments and what it may write to; gives what it wrote. Every storage tool is started here. Each
+//! child gets the journal's lock as its standard input (which it can't read from): while a child of a killed run still
+//! works, the journal counts as in use and [`crate::clean`] waits. Prevents a tool that writes to a device which the study
+//! does not name, an error that says "exit status 1" and nothing else, and a clean-up that races with an orphaned mkfs.
 
 use crate::error::StackError;
-use std::fs::File;
+use crate::journal::Journal;
+use sandbox::Reach;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where administration tools live when the `PATH` of an ordinary user leaves them out.
-const ADMIN_DIRS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// How much of a failing tool's words is quoted.
 const QUOTED_LINES: usize = 4;
 
@@ -23,11 +22,24 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
+/// As much of a tool's words is kept; the rest is read and dropped.
+const WORDS_MAX: u64 = 1 << 20;
+
+/// What a tool may write to.
+#[derive(Clone, Debug)]
+enum Writes {
+    /// These devices and nothing else: the kernel holds it.
+    Only(Vec<PathBuf>),
+    /// It mounts file systems, which the kernel allows to nobody whom it confines. Its arguments alone hold it.
+    Mounting,
+}
+
 /// One call of a tool.
 pub(crate) struct Tool {
     program: String,
     args: Vec<String>,
     limit: Duration,
+    writes: Writes,
     /// Where libraries are looked for first; empty: where the system has them.
     libraries: String,
     /// What messages show in place of the whole line.
@@ -46,24 +58,28 @@ pub(crate) fn package_of(program: &str) -> &'static str {
     }
 }
 
-/// The place of a program, in `PATH` and the directories of administration tools.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(ADMIN_DIRS.iter().map(PathBuf::from))
-        .map(|dir| dir.join(program))
-        .find(|candidate| rustix::fs::access(candidate, rustix::fs::Access::EXEC_OK).is_ok() && candidate.is_file())
-}
-
 impl Tool {
     pub(crate) fn new(program: &str, args: impl IntoIterator<Item = impl Into<String>>, limit: Duration) -> Tool {
         Tool {
             program: program.to_owned(),
             args: args.into_iter().map(Into::into).collect(),
             limit,
+            writes: Writes::Only(Vec::new()),
             libraries: String::new(),
             shown: None,
         }
+    }
+
+    /// One that writes to these devices, which must be the run's.
+    pub(crate) fn writing(mut self, devices: &[PathBuf]) -> Tool {
+        self.writes = Writes::Only(devices.to_vec());
+        self
+    }
+
+    /// One that mounts file systems, or speaks with a process that does.
+    pub(crate) fn mounting(mut self) -> Tool {
+        self.writes = Writes::Mounting;
+        self
     }
 
     /// With libraries that lie beside the system, in directories joined by colons.
@@ -98,26 +114,43 @@ impl Tool {
             .join(" ")
     }
 
-    /// Runs it to its end. `lock` is the journal's, when the call changes something.
-    pub(crate) fn run(&self, lock: Option<&File>) -> Result<Output, StackError> {
+    /// Runs it to its end. `run`: the journal, when the call changes something; what it writes to must be on the run's list.
+    pub(crate) fn run(&self, run: Option<&Journal>) -> Result<Output, StackError> {
+        match (&self.writes, run) {
+            (Writes::Mounting, _) => self.run_here(run),
+            (Writes::Only(devices), Some(journal)) => self.run_confined(&journal.part(devices)?, run),
+            // An undo: the journal that it is read from says the device.
+            (Writes::Only(devices), None) => {
+                let mut reach = Reach::nothing();
+                devices.iter().try_for_each(|device| reach.add(device))?;
+                self.run_confined(&reach, run)
+            }
+        }
+    }
+
+    fn run_confined(&self, reach: &Reach, run: Option<&Journal>) -> Result<Output, StackError> {
+        let cure = "run where the kernel lets a process confine itself (Landlock)";
+        sandbox::confined(reach, || self.run_here(run))
+            .unwrap_or_else(|e| Err(StackError::path("confine", Path::new(&self.program), e, cure)))
+    }
+
+    fn run_here(&self, run: Option<&Journal>) -> Result<Output, StackError> {
         let missing = || StackError::MissingTool {
             tool: self.program.clone(),
             package: package_of(&self.program).to_owned(),
         };
-        let program = find(&self.program).ok_or_else(missing)?;
+        let program = sandbox::find_program(&self.program).ok_or_else(missing)?;
         let failed = |e| StackError::path("run", &program, e, "check that it is a program for this machine");
-        let stdin = match lock {
-            Some(lock) => Stdio::from(lock.try_clone().map_err(failed)?),
+        let stdin = match run {
+            Some(journal) => Stdio::from(journal.lock().try_clone().map_err(failed)?),
             None => Stdio::null(),
         };
-        let mut command = Command::new(&program);
+        let mut command = sandbox::command(&program);
         if !self.libraries.is_empty() {
             command.env("LD_LIBRARY_PATH", &self.libraries);
         }
         let mut child = command
             .args(&self.args)
-            .env("LC_ALL", "C")
-            .env_remove("LANGUAGE")
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -192,7 +225,8 @@ fn reader(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Strin
     std::thread::spawn(move || {
         let mut all = Vec::new();
         // What was read before an error is still worth quoting.
-        let _ = from.read_to_end(&mut all);
+        let _ = from.by_ref().take(WORDS_MAX).read_to_end(&mut all);
+        let _ = std::io::copy(&mut from, &mut std::io::sink());
         String::from_utf8_lossy(&all).into_owned()
     })
 }

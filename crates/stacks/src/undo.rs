@@ -5,14 +5,14 @@
 //! nothing still stands on what it removes, and removes nothing that Assay did not make.
 
 use crate::process::{PATIENCE, Who};
-use crate::{cgroup, device, mounts, process, serving, tool, zfs};
-use rustix::io::Errno;
+use crate::{cgroup, device, mounts, process, serving, zfs};
 use rustix::process::Signal;
+use sandbox::{Identity, Removal};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One step's way back. Paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +37,10 @@ pub enum Undo {
     },
     /// Detach every loop device that holds this file.
     DetachLoop {
-        /// The LUN file.
+        /// The LUN file, for messages.
         backing: PathBuf,
+        /// Which file it is, whatever it is called by then.
+        file: Identity,
     },
     /// Wipe the file system with this UUID off a device, and leave the marker of a free device.
     WipeSignature {
@@ -112,7 +114,7 @@ impl fmt::Display for Undo {
             Undo::Unmount { path } => write!(f, "unmount {}", path.display()),
             Undo::RemoveDir { path, .. } => write!(f, "remove directory {}", path.display()),
             Undo::RemoveFile { path } => write!(f, "remove file {}", path.display()),
-            Undo::DetachLoop { backing } => write!(f, "detach the loop device on {}", backing.display()),
+            Undo::DetachLoop { backing, .. } => write!(f, "detach the loop device on {}", backing.display()),
             Undo::WipeSignature { device, filesystem, .. } => write!(f, "wipe {filesystem} off {}", device.display()),
             Undo::MoveToCgroup { pid, group, .. } => write!(f, "move process {pid} to {}", group.display()),
             Undo::RemoveCgroup { path } => write!(f, "remove control group {}", path.display()),
@@ -135,6 +137,18 @@ impl Undo {
         }
     }
 
+    /// Where in the run's own directories it works; `None`: on a device, a process or a setting.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Undo::Unmount { path } | Undo::RemoveDir { path, .. } | Undo::RemoveFile { path } => Some(path),
+            Undo::StopServer { data: path }
+            | Undo::StopServing { place: path, .. }
+            | Undo::StopService { dir: path, .. }
+            | Undo::StopFuse { dir: path } => Some(path),
+            _ => None,
+        }
+    }
+
     /// The same with paths that mean the same in another process: absolute, links resolved.
     pub(crate) fn resolved(self) -> Undo {
         match self {
@@ -144,9 +158,6 @@ impl Undo {
                 contents,
             },
             Undo::RemoveFile { path } => Undo::RemoveFile { path: resolve(&path) },
-            Undo::DetachLoop { backing } => Undo::DetachLoop {
-                backing: resolve(&backing),
-            },
             Undo::StopServer { data } => Undo::StopServer { data: resolve(&data) },
             Undo::StopServing { dir, place } => Undo::StopServing {
                 dir: resolve(&dir),
@@ -161,13 +172,20 @@ impl Undo {
         }
     }
 
-    /// Carries it out. `run_id` is written beside markers.
-    pub(crate) fn take(&self, run_id: &str) -> io::Result<()> {
+    /// Carries it out. `run_id` is written beside markers; `made` says which file or directory is removed.
+    pub(crate) fn take(&self, run_id: &str, made: Option<&Identity>) -> io::Result<()> {
         match self {
             Undo::Unmount { path } => mounts::unmount(path),
-            Undo::RemoveDir { path, contents } => remove_dir(path, *contents),
-            Undo::RemoveFile { path } => remove_file(path),
-            Undo::DetachLoop { backing } => detach(backing),
+            Undo::RemoveDir { path, contents } => {
+                let removal = if *contents {
+                    Removal::Tree
+                } else {
+                    Removal::EmptyDirectory
+                };
+                Ok(sandbox::remove(path, removal, made)?)
+            }
+            Undo::RemoveFile { path } => remove_file(path, made),
+            Undo::DetachLoop { file, .. } => luns::detach_backing(file).map_err(|e| io::Error::other(e.to_string())),
             Undo::WipeSignature {
                 device,
                 filesystem,
@@ -175,12 +193,16 @@ impl Undo {
                 marker,
             } => device::release(device, filesystem, uuid, marker, run_id),
             Undo::MoveToCgroup { pid, started, group } => {
+                must_be_of(group, &[CGROUP, CGROUP2])?;
                 if process::is_alive(*pid, *started) {
                     cgroup::admit(group, *pid)?;
                 }
                 Ok(())
             }
-            Undo::RemoveCgroup { path } => cgroup::remove(path, PATIENCE),
+            Undo::RemoveCgroup { path } => {
+                must_be_of(path, &[CGROUP, CGROUP2])?;
+                cgroup::remove(path, PATIENCE)
+            }
             // SIGQUIT makes it end at once; what is still there after half of our patience is killed.
             Undo::StopServer { data } => {
                 let signals = [(Duration::ZERO, Signal::QUIT), (PATIENCE / 2, Signal::KILL)];
@@ -192,8 +214,30 @@ impl Undo {
             }
             Undo::StopFuse { dir } => zfs::daemon::kill(dir),
             Undo::ExportPool { pool } => zfs::module::export(pool),
-            Undo::RestoreSetting { file, first, value } => zfs::module::restore(file, first.as_deref(), value),
+            Undo::RestoreSetting { file, first, value } => {
+                must_be_of(file, &[SYSFS, PROC])?;
+                zfs::module::restore(file, first.as_deref(), value)
+            }
         }
+    }
+}
+
+/// Kinds of file system by which the kernel shows itself (`linux/magic.h`).
+const SYSFS: i64 = 0x6265_6572;
+const PROC: i64 = 0x9fa0;
+const CGROUP: i64 = 0x0027_e0eb;
+const CGROUP2: i64 = 0x6367_7270;
+
+/// Refuses a path that does not lead into one of these file systems of the kernel's. Not there: fine.
+fn must_be_of(path: &Path, kinds: &[i64]) -> io::Result<()> {
+    match rustix::fs::statfs(path) {
+        // The width of the field differs between machines.
+        Ok(found) if kinds.contains(&(found.f_type as i64)) => Ok(()),
+        Err(e) if e == rustix::io::Errno::NOENT => Ok(()),
+        Ok(_) => Err(io::Error::other(
+            "it is not where the kernel keeps such settings: undo it by hand",
+        )),
+        Err(e) => Err(e.into()),
     }
 }
 
@@ -206,120 +250,11 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
     })
 }
 
-/// What was not removed because it is not there is no failure. The error alone does not tell: a read-only file system
-/// refuses before it looks.
-fn gone_is_fine(result: io::Result<()>, path: &Path) -> io::Result<()> {
-    result.or_else(|e| match std::fs::symlink_metadata(path) {
-        Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(()),
-        _ => Err(e),
-    })
-}
-
-fn remove_dir(path: &Path, contents: bool) -> io::Result<()> {
-    if contents {
-        use std::os::unix::fs::MetadataExt;
-        match std::fs::symlink_metadata(path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(e),
-            Ok(found) => empty_dir(path, found.dev())?,
-        }
-    }
-    gone_is_fine(std::fs::remove_dir(path), path)
-}
-
-/// Removes what is in a directory, but never what lies on another file system.
-fn empty_dir(path: &Path, device: u64) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
-    for entry in std::fs::read_dir(path)? {
-        let entry = entry?;
-        // Of the entry itself: a link is removed, not followed.
-        let found = entry.metadata()?;
-        if found.dev() != device {
-            let why = format!("{} is a mount point", entry.path().display());
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
-        }
-        if found.is_dir() {
-            empty_dir(&entry.path(), device)?;
-            gone_is_fine(std::fs::remove_dir(entry.path()), &entry.path())?;
-        } else {
-            gone_is_fine(std::fs::remove_file(entry.path()), &entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-fn remove_file(path: &Path) -> io::Result<()> {
-    let holders = loops_on(path);
-    if !holders.is_empty() {
-        let why = format!("still attached as {}", holders.join(", "));
+fn remove_file(path: &Path, made: Option<&Identity>) -> io::Result<()> {
+    let holders = made.map(luns::find_by_backing).unwrap_or_default();
+    if let Some(holder) = holders.first() {
+        let why = format!("still attached as {}", holder.path.display());
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
     }
-    gone_is_fine(std::fs::remove_file(path), path)
-}
-
-/// Names of the loop devices that hold a file, also a deleted one.
-fn loops_on(backing: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir("/sys/block") else {
-        return Vec::new();
-    };
-    let holds = |name: &String| {
-        let shown = std::fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).unwrap_or_default();
-        let shown = shown.trim_end_matches('\n');
-        Path::new(shown.strip_suffix(" (deleted)").unwrap_or(shown)) == backing
-    };
-    entries
-        .flatten()
-        .map(|e| e.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.starts_with("loop") && holds(name))
-        .collect()
-}
-
-/// Detaches and waits. A device in use is asked for again for a while and then refused: the kernel would accept the order
-/// and carry it out at some later time.
-fn detach(backing: &Path) -> io::Result<()> {
-    use rustix::fs::{Mode, OFlags};
-    let start = Instant::now();
-    loop {
-        let Some(name) = loops_on(backing).into_iter().next() else {
-            return Ok(());
-        };
-        let device = Path::new("/dev").join(&name);
-        let free = match rustix::fs::open(&device, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
-            // Closed again before losetup is called, or it would count as a user.
-            Ok(_) => true,
-            Err(Errno::BUSY) => false,
-            Err(Errno::NXIO | Errno::NOENT) => continue_if_gone(backing)?,
-            Err(e) => return Err(e.into()),
-        };
-        if free {
-            let losetup = tool::Tool::new("losetup", ["-d", &format!("/dev/{name}")], PATIENCE);
-            // A failure shows in the next look at the list.
-            if let Err(e) = losetup.run(None)
-                && start.elapsed() > PATIENCE
-            {
-                return Err(io::Error::other(e.to_string()));
-            }
-            if loops_on(backing).is_empty() {
-                return Ok(());
-            }
-        }
-        if start.elapsed() > PATIENCE {
-            return Err(io::Error::new(
-                io::ErrorKind::ResourceBusy,
-                format!("/dev/{name} is in use"),
-            ));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// A device that vanished between two looks is no error; one that the list still shows can't be opened.
-fn continue_if_gone(backing: &Path) -> io::Result<bool> {
-    match loops_on(backing).first() {
-        None => Ok(false),
-        Some(name) => Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            format!("/dev/{name} can't be opened"),
-        )),
-    }
+    Ok(sandbox::remove(path, Removal::File, made)?)
 }

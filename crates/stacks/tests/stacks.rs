@@ -2,6 +2,7 @@
 #![allow(clippy::print_stderr)] // why a test is skipped
 
 use plan::{Access, BtrfsProfile, Inject, Stack, StackKind};
+use sandbox::{Directory, Identity};
 use stacks::{Enforcement, Journal, Place, Places, Undo};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -61,7 +62,12 @@ impl Bench {
         self.dir.path().canonicalize().expect("there").join(name)
     }
     fn journal(&self, run: &str) -> Journal {
-        Journal::create(&self.path("state"), run).expect("a journal")
+        let mut journal = Journal::create(&self.path("state"), run).expect("a journal");
+        allow(&mut journal, &self.devices);
+        journal
+    }
+    fn work(&self) -> Directory {
+        Directory::open(self.dir.path()).expect("held")
     }
     fn places(&self, data: usize) -> Places {
         Places {
@@ -84,6 +90,13 @@ impl Bench {
         let left = names(self.dir.path());
         assert!(left.iter().all(|n| !n.starts_with("assay-")), "left: {left:?}");
         assert_eq!(names(&self.path("state")), Vec::<String>::new());
+    }
+}
+
+/// The run may write to these.
+fn allow(journal: &mut Journal, devices: &[PathBuf]) {
+    for device in devices {
+        journal.may_write(device).expect("it is there");
     }
 }
 
@@ -154,7 +167,7 @@ fn has_tool(name: &str) -> bool {
 /// Builds, uses and takes down a stack; gives its facts.
 fn there_and_back(bench: &Bench, name: &str, kind: StackKind, data: usize) -> Vec<(String, String)> {
     let mut journal = bench.journal(name);
-    let built = stacks::build(&stack(name, kind), &bench.places(data), &bench.path("."), &mut journal).expect("built");
+    let built = stacks::build(&stack(name, kind), &bench.places(data), &bench.work(), &mut journal).expect("built");
     assert_eq!(built.devices, bench.devices);
     assert!(built.usable_bytes > 0);
     assert_eq!(built.layers.len(), 3);
@@ -254,7 +267,7 @@ fn raw_and_directory_leave_nothing() {
     there_and_back(&bench, "r", StackKind::Raw, 1);
     let mut journal = bench.journal("d");
     let kind = StackKind::Directory { path: bench.path(".") };
-    let built = stacks::build(&stack("a b", kind), &Places::default(), &bench.path("."), &mut journal).expect("built");
+    let built = stacks::build(&stack("a b", kind), &Places::default(), &bench.work(), &mut journal).expect("built");
     let [Place::File(data)] = &built.data[..] else {
         panic!("{built:?}")
     };
@@ -272,7 +285,7 @@ fn what_cant_be_built_says_why_and_leaves_nothing() {
     let Some(bench) = Bench::new(2, 64) else { return };
     let mut journal = bench.journal("n");
     let mut try_build = |kind, places: &Places| {
-        let error = stacks::build(&stack("s", kind), places, &bench.path("."), &mut journal).expect_err("refused");
+        let error = stacks::build(&stack("s", kind), places, &bench.work(), &mut journal).expect_err("refused");
         assert_eq!(journal.open_steps(), Vec::<String>::new(), "{error}");
         error.to_string()
     };
@@ -330,7 +343,7 @@ fn what_cant_be_built_says_why_and_leaves_nothing() {
 fn a_lun_cut_under_its_loop_device_is_still_taken_down() {
     let Some(bench) = Bench::new(2, 64) else { return };
     let mut journal = bench.journal("c");
-    let built = stacks::build(&stack("s", ext4()), &bench.places(1), &bench.path("."), &mut journal).expect("built");
+    let built = stacks::build(&stack("s", ext4()), &bench.places(1), &bench.work(), &mut journal).expect("built");
     OpenOptions::new()
         .write(true)
         .open(bench.path("0.lun"))
@@ -349,7 +362,7 @@ fn a_read_only_place_is_named_and_nothing_is_left() {
     }
     let Some(bench) = Bench::new(2, 64) else { return };
     let mut journal = bench.journal("o");
-    let built = stacks::build(&stack("s", ext4()), &bench.places(1), &bench.path("."), &mut journal).expect("built");
+    let built = stacks::build(&stack("s", ext4()), &bench.places(1), &bench.work(), &mut journal).expect("built");
     let place = built.mounts[0].clone();
     assert!(
         Command::new("mount")
@@ -360,8 +373,7 @@ fn a_read_only_place_is_named_and_nothing_is_left() {
             .success()
     );
     let kind = StackKind::Directory { path: place.clone() };
-    let error =
-        stacks::build(&stack("d", kind), &Places::default(), &bench.path("."), &mut journal).expect_err("refused");
+    let error = stacks::build(&stack("d", kind), &Places::default(), &bench.work(), &mut journal).expect_err("refused");
     let error = error.to_string();
     assert!(
         error.contains(&*place.to_string_lossy()) && error.contains("read-only"),
@@ -384,19 +396,40 @@ fn a_loop_device_is_detached_by_its_file_even_when_that_was_deleted() {
     let Some(bench) = Bench::new(1, 16) else { return };
     let lun = bench.path("own.lun");
     let mut journal = bench.journal("l");
-    journal
+    let step = journal
         .before(Undo::RemoveFile { path: lun.clone() })
         .expect("journalled");
-    File::create(&lun).expect("made").set_len(16 << 20).expect("sized");
-    journal
-        .before(Undo::DetachLoop { backing: lun.clone() })
-        .expect("journalled");
+    let made = File::create(&lun).expect("made");
+    made.set_len(16 << 20).expect("sized");
+    let file = Identity::of(&made).expect("its identity");
+    journal.made(step, file).expect("journalled");
+    let backing = lun.clone();
+    journal.before(Undo::DetachLoop { backing, file }).expect("journalled");
     let device = losetup(&["-f", "--show", &lun.to_string_lossy()]);
     std::fs::remove_file(&lun).expect("deleted under it");
     assert_eq!(journal.undo_all(), []);
     assert!(!losetup(&["-a"]).contains(&*lun.to_string_lossy()), "{device} is left");
     assert!(losetup(&["-a"]).contains("0.lun"), "the other one stays");
     bench.assert_clean();
+}
+
+#[test]
+fn a_device_that_is_not_on_the_runs_list_is_not_built_on() {
+    let Some(bench) = Bench::new(2, 64) else { return };
+    let before = std::fs::read(bench.path("1.lun")).expect("read");
+    let mut journal = Journal::create(&bench.path("state"), "n").expect("a journal");
+    allow(&mut journal, &bench.devices[..1]);
+    for kind in [ext4(), StackKind::Raw] {
+        let error =
+            stacks::build(&stack("s", kind), &bench.places(1), &bench.work(), &mut journal).expect_err("refused");
+        let error = error.to_string();
+        assert!(
+            error.contains(&*bench.devices[1].to_string_lossy()) && error.contains("list"),
+            "{error}"
+        );
+    }
+    assert_eq!(journal.undo_all(), []);
+    assert_eq!(std::fs::read(bench.path("1.lun")).expect("read"), before);
 }
 
 #[test]
@@ -456,7 +489,9 @@ fn victim() {
             redo: devices[1..].to_vec(),
             marker: MARKER.into(),
         };
-        let built = stacks::build(&stack("s", ext4()), &places, dir, &mut journal).expect("built");
+        allow(&mut journal, &devices);
+        let dir = Directory::open(dir).expect("held");
+        let built = stacks::build(&stack("s", ext4()), &places, &dir, &mut journal).expect("built");
         if let Place::File(path) = &built.redo {
             std::fs::write(path, vec![1u8; 1 << 20]).expect("used");
         }

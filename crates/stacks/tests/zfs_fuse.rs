@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr)] // why a test is skipped
 
 use plan::{Access, Bytes, Inject, RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use sandbox::Directory;
 use stacks::{Journal, Place, Places};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,14 @@ struct Bench {
 }
 
 impl Bench {
+    fn journal(&self, run: &str) -> Journal {
+        let mut journal = Journal::create(&self.path("state"), run).expect("a journal");
+        for device in &self.devices {
+            journal.may_write(device).expect("it is there");
+        }
+        journal
+    }
+
     fn new(count: usize) -> Option<Bench> {
         let [_, fuse] = stacks::zfs_ways();
         if !fuse.able || !Path::new("/dev/loop-control").exists() {
@@ -138,9 +147,15 @@ fn are_wiped(bench: &Bench) {
 fn a_pool_with_a_log_device_is_made_loses_its_power_and_goes() {
     let Some(bench) = Bench::new(2) else { return };
     let is_kept = Path::new(KSTAT).exists();
-    let mut journal = Journal::create(&bench.path("state"), "run").expect("a journal");
+    let mut journal = bench.journal("run");
     let (stack, places) = (stack(by_fuse()), bench.places(1));
-    let built = stacks::build(&stack, &places, bench.dir.path(), &mut journal).expect("built");
+    let built = stacks::build(
+        &stack,
+        &places,
+        &Directory::open(bench.dir.path()).expect("held"),
+        &mut journal,
+    )
+    .expect("built");
     let fact = |key: &str| {
         let found = built.facts.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
@@ -201,9 +216,14 @@ fn a_pool_with_a_log_device_is_made_loses_its_power_and_goes() {
 #[test]
 fn what_the_version_lacks_and_a_module_that_is_missing_are_refused_with_a_cure() {
     let Some(bench) = Bench::new(1) else { return };
-    let mut journal = Journal::create(&bench.path("state"), "run").expect("a journal");
+    let mut journal = bench.journal("run");
     let mut refused = |zfs: Zfs| {
-        let built = stacks::build(&stack(zfs), &bench.places(1), bench.dir.path(), &mut journal);
+        let built = stacks::build(
+            &stack(zfs),
+            &bench.places(1),
+            &Directory::open(bench.dir.path()).expect("held"),
+            &mut journal,
+        );
         built.expect_err("refused").to_string()
     };
     let newer = Zfs {

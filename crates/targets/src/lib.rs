@@ -36,7 +36,7 @@ pub use measure::{Measured, Until, measure_places, measure_reads};
 pub use memory::{Memory, give_back_freed_memory};
 pub use model::{Disks, Model, ModelPort, Moved, PowerFails};
 pub use null::NullPort;
-pub use open::{Access, OpenSpec};
+pub use open::{Access, Inside, OpenSpec};
 pub use port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
 pub use psync::PsyncPort;
 pub use ring::RingGrant;

@@ -8,6 +8,7 @@ use crate::port::{Extent, FileId};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Through or around the page cache.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,7 +30,21 @@ pub struct OpenSpec {
     pub writable: bool,
     /// Make the file when it is missing, and make it at least this many bytes long. Needs `writable`.
     pub create: Option<u64>,
+    /// The directory, held open, in which the last name of `path` is looked up; `None`: the whole path is walked.
+    pub inside: Option<Inside>,
 }
+
+/// A directory that is held open.
+#[derive(Clone, Debug)]
+pub struct Inside(Arc<OwnedFd>);
+
+impl PartialEq for Inside {
+    fn eq(&self, other: &Inside) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Inside {}
 
 impl OpenSpec {
     /// A file or device that exists, for reading only.
@@ -39,6 +54,7 @@ impl OpenSpec {
             access,
             writable: false,
             create: None,
+            inside: None,
         }
     }
 
@@ -49,6 +65,7 @@ impl OpenSpec {
             access,
             writable: true,
             create: None,
+            inside: None,
         }
     }
 
@@ -59,7 +76,20 @@ impl OpenSpec {
             access,
             writable: true,
             create: Some(size),
+            inside: None,
         }
+    }
+
+    /// The file of this name in the directory that is held by `directory`, wherever its path leads by now; a link is refused.
+    ///
+    /// # Errors
+    /// The descriptor can't be copied.
+    pub fn inside(self, directory: impl AsFd) -> std::io::Result<OpenSpec> {
+        let held = directory.as_fd().try_clone_to_owned()?;
+        Ok(OpenSpec {
+            inside: Some(Inside(Arc::new(held))),
+            ..self
+        })
     }
 }
 
@@ -109,8 +139,12 @@ impl OpenFile {
         let mut flags = if spec.writable { OFlags::RDWR } else { OFlags::RDONLY } | OFlags::CLOEXEC;
         flags.set(OFlags::DIRECT, spec.access == Access::Direct);
         flags.set(OFlags::CREATE, spec.create.is_some());
-        let fd = rustix::fs::open(&spec.path, flags, Mode::from_raw_mode(0o600))
-            .map_err(|e| failed("open", &spec.path, cure_of_open(e, spec), e))?;
+        let mode = Mode::from_raw_mode(0o600);
+        let opened = match (&spec.inside, spec.path.file_name()) {
+            (Some(Inside(held)), Some(name)) => rustix::fs::openat(held, name, flags | OFlags::NOFOLLOW, mode),
+            _ => rustix::fs::open(&spec.path, flags, mode),
+        };
+        let fd = opened.map_err(|e| failed("open", &spec.path, cure_of_open(e, spec), e))?;
         let stat = rustix::fs::fstat(&fd).map_err(|e| failed("stat", &spec.path, "check the file system", e))?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         if !matches!(kind, FileType::RegularFile | FileType::BlockDevice) {

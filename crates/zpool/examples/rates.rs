@@ -87,11 +87,7 @@ fn main() {
         return;
     };
     let (sessions, seconds): (u64, u64) = (sessions.parse().unwrap(), seconds.parse().unwrap());
-    let zpool = Zpool::start(
-        &Launch::itself().unwrap(),
-        &Tuning::new(arc.parse::<u64>().unwrap() << 20),
-    )
-    .unwrap();
+    let zpool = Zpool::start(&Launch::itself(), &Tuning::new(arc.parse::<u64>().unwrap() << 20)).unwrap();
     let data: Vec<PathBuf> = (0..4).map(|nth| Path::new(dir).join(format!("lun{nth}"))).collect();
     for path in &data {
         std::fs::File::create(path).unwrap().set_len(1 << 30).unwrap();

@@ -10,12 +10,13 @@ use crate::wire;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use sandbox::Reach;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use targets::Extent;
@@ -40,6 +41,8 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// The directory that it works in, by which it can be found again; `None`: ours.
     pub directory: Option<PathBuf>,
+    /// What it may write to; `None`: whatever its user may.
+    pub reach: Option<Reach>,
     /// How long it may take to answer a question before it is taken for dead, and killed.
     pub answer_time: Duration,
 }
@@ -78,11 +81,11 @@ impl Zpool {
             source,
         };
         let stderr = said.try_clone().map_err(started)?;
-        let mut command = Command::new(&launch.program);
+        let mut command = sandbox::command(&launch.program);
         if let Some(directory) = &launch.directory {
             command.current_dir(directory);
         }
-        let child = command
+        command
             .args(&launch.arguments)
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
@@ -90,9 +93,12 @@ impl Zpool {
             // A signal from the terminal is for the lab, which then closes the socket.
             .process_group(0)
             // The C library's heaps, one to a thread otherwise, keep what the cache gave back.
-            .env("MALLOC_ARENA_MAX", "4")
-            .spawn()
-            .map_err(started)?;
+            .env("MALLOC_ARENA_MAX", "4");
+        let child = match &launch.reach {
+            Some(reach) => sandbox::confined(reach, || command.spawn()).and_then(|child| child),
+            None => command.spawn(),
+        };
+        let child = child.map_err(started)?;
         let pid = child.id();
         let process = Pid::from_child(&child);
         let pidfd = pidfd_open(process, PidfdFlags::empty()).map_err(call("watch the process"))?;
@@ -357,15 +363,17 @@ impl Launch {
     pub const SERVE: &str = "serve-openzfs";
 
     /// This very program once more, which must look at [`Launch::asked_for`] before anything else.
-    ///
-    /// # Errors
-    /// When the kernel does not tell where the program lies.
-    pub fn itself() -> Result<Launch, ZpoolError> {
-        let path = std::env::current_exe().map_err(|source| ZpoolError::Call {
-            what: "find this program",
-            source,
-        })?;
-        Ok(Launch::of(&path))
+    pub fn itself() -> Launch {
+        // Whatever its file is called by now.
+        Launch::of(Path::new("/proc/self/exe"))
+    }
+
+    /// The same, able to write to these LUNs and to nothing else.
+    pub fn within(self, reach: Reach) -> Launch {
+        Launch {
+            reach: Some(reach),
+            ..self
+        }
     }
 
     /// The same in a directory, which an undo journal can know before there is a process.
@@ -396,6 +404,7 @@ impl Launch {
             program: path.to_path_buf(),
             arguments: Vec::new(),
             directory: None,
+            reach: None,
             answer_time: ANSWER_TIME,
         }
     }

@@ -54,8 +54,7 @@ pub(crate) fn make() -> anyhow::Result<Box<dyn Trial>> {
             path: none.clone(),
             contents: true,
         },
-        Undo::Unmount { path: none.clone() },
-        Undo::DetachLoop { backing: none },
+        Undo::Unmount { path: none },
     ] {
         journal.before(undo).map_err(|error| anyhow!("{error}"))?;
     }

@@ -8,7 +8,9 @@ use serde_json::json;
 use std::fmt::Write;
 
 pub(crate) fn clean(flags: &cli::Clean) -> Result<(), Failure> {
-    let report = stacks::clean(&stacks::state_dir(), flags.dry_run).map_err(|e| Failure::Dirty(anyhow!("{e}")))?;
+    let report = stacks::state_dir()
+        .and_then(|dir| stacks::clean(&dir, flags.dry_run))
+        .map_err(|e| Failure::Dirty(anyhow!("{e}")))?;
     if flags.json {
         let runs: Vec<_> = report
             .runs

@@ -110,6 +110,10 @@ fn record(flags: &Import, texts: &[Text]) -> Result<(), Failure> {
     }
     let rows: Vec<ImportedText> = texts.iter().map(|text| row(text, stack, phase)).collect();
     let failed = |error: ledger::LedgerError| usage(anyhow!("{error}"));
+    for path in flags.into.iter().chain(&flags.output) {
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        sandbox::Directory::open(above.unwrap_or(Path::new("."))).map_err(|error| usage(anyhow!("{error}")))?;
+    }
     let mut ledger = match (&flags.into, &flags.output) {
         (Some(path), _) => {
             let ledger = Ledger::amend(path).map_err(failed)?;

@@ -7,7 +7,7 @@ use crate::cli::Format;
 use crate::exit::Failure;
 use anyhow::{Context, anyhow};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What every page of ours has near its beginning, and nothing else is likely to.
@@ -24,6 +24,7 @@ pub(crate) fn check(format: &Format) -> Result<(), Failure> {
             dir.display()
         )));
     }
+    sandbox::Directory::open(&dir).map_err(|error| Failure::Usage(anyhow!("--html: {error}")))?;
     if !path.exists() {
         return Ok(());
     }
@@ -52,17 +53,7 @@ pub(crate) fn check(format: &Format) -> Result<(), Failure> {
 
 /// Writes beside the place, then renames.
 pub(crate) fn write(path: &Path, page: &str) -> Result<(), Failure> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.new", std::process::id()));
-    let new = directory(path).join(name);
-    let written = File::create(&new)
-        .and_then(|mut file| file.write_all(page.as_bytes()))
-        .and_then(|()| std::fs::rename(&new, path));
-    if written.is_err() {
-        // What could not be written whole is not left in part; that it may not be there either is no second error.
-        let _ = std::fs::remove_file(&new);
-    }
-    written
+    sandbox::write_beside(path, page.as_bytes())
         .with_context(|| {
             format!(
                 "write {}\n  make room there, or name another file by --html",

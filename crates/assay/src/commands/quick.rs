@@ -8,7 +8,8 @@ use crate::cli;
 use crate::exit::Failure;
 use crate::printed::say;
 use anyhow::{Context, anyhow};
-use stacks::{Journal, Undo};
+use sandbox::Directory;
+use stacks::Journal;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -51,13 +52,10 @@ struct Scratch {
 impl Scratch {
     fn make() -> anyhow::Result<Scratch> {
         let id = format!("{}-result", run::run_id());
-        let dir = std::env::temp_dir().join(format!("assay-{id}"));
-        let mut journal = Journal::create(&stacks::state_dir(), &id)?;
-        journal.before(Undo::RemoveDir {
-            path: dir.clone(),
-            contents: true,
-        })?;
-        std::fs::create_dir(&dir).with_context(|| format!("make {}", dir.display()))?;
+        let above = Directory::open(&std::env::temp_dir())?;
+        let mut journal = Journal::create(&stacks::state_dir()?, &id)?;
+        let dir = journal.make_directory(&above, &format!("assay-{id}"), 0o700, true)?;
+        let dir = dir.path().to_owned();
         Ok(Scratch { dir, journal })
     }
 }
@@ -92,7 +90,8 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
                 "{}: not a directory\n  name a directory",
                 place.display()
             );
-            Ok(place)
+            // Before anything is announced: root does not work where another user can change what it makes.
+            Ok(Directory::open(&place)?.path().to_owned())
         })
         .collect()
 }

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::result_file;
 use crate::signals;
 use crate::site::{ModelSite, Site};
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use ledger::Ledger;
 use plan::{StackKind, Study};
 use report::Analysis;
@@ -156,7 +156,9 @@ fn on_this_host(
 
 /// Whether the journal of this run, which has given up, still has something to undo.
 fn is_left(run_id: &str) -> bool {
-    let left = stacks::leftovers(&stacks::state_dir()).unwrap_or_default();
+    let left = stacks::state_dir()
+        .and_then(|dir| stacks::leftovers(&dir))
+        .unwrap_or_default();
     left.iter().any(|journal| journal.run_id == run_id)
 }
 
@@ -182,6 +184,7 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
         "{}: no such directory\n  make it, or name another --output",
         dir.display()
     );
+    sandbox::Directory::open(dir).context("the result file")?;
     if wanted.resume {
         // Before anything is built: a refusal must not cost the writing of all LUNs.
         let ledger = Ledger::open(&wanted.output)?;
@@ -193,8 +196,9 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
 
 /// Unique for ever: the time and the process.
 pub(super) fn run_id() -> String {
-    let now = jiff::Timestamp::now();
-    format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), std::process::id())
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    // Nobody can guess what a run will call its directories. Without random numbers the process's own number must do.
+    sandbox::unique_name(&format!("{now}-")).unwrap_or_else(|_| format!("{now}-{}", std::process::id()))
 }
 
 /// Exit code 1 where `--fail-on` asks for it.

@@ -9,7 +9,7 @@
 use super::schedules_told::{self as told, Found};
 use crate::cli;
 use crate::exit::Failure;
-use crate::lun_sets;
+use crate::lun_sets::LunSets;
 use crate::progress::Progress;
 use crate::signals;
 use anyhow::{Context, anyhow};
@@ -80,7 +80,8 @@ pub(super) fn schedules(dir: &Path, flags: &cli::Calibrate) -> Result<(), Failur
     }
     let cancel = signals::cancel_flag()?;
     let progress = Progress::new(1, flags.json);
-    let journal = Journal::create(&stacks::state_dir(), &super::run::run_id());
+    let state = stacks::state_dir().map_err(|e| Failure::Usage(anyhow!("{e}")))?;
+    let journal = Journal::create(&state, &super::run::run_id());
     let mut journal = journal.map_err(|e| Failure::Run(anyhow!("{e}")))?;
     let recorded = prepared(dir, &mut journal).and_then(|own| on(&own, flags, &progress, &cancel));
     progress.finish();
@@ -93,7 +94,7 @@ pub(super) fn schedules(dir: &Path, flags: &cli::Calibrate) -> Result<(), Failur
 
 /// A directory of our own with room for two places.
 fn prepared(dir: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
-    let own = lun_sets::own_directory(dir, journal)?;
+    let own = LunSets::default().own_directory(dir, journal)?.path().to_owned();
     luns::check_space(&own, 2 * (DATA_BYTES + (64 << 20)))?;
     for name in ["a.data", "a.redo", "b.data", "b.redo"] {
         journal.before(stacks::Undo::RemoveFile { path: own.join(name) })?;

@@ -28,6 +28,7 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
             .collect();
         return print_json(&json!({
             "schema": 1, "stacks": rows, "zfs_ways": ways, "devices": modelled_luns::classes_as_json(),
+            "tools_confined": sandbox::confinement(),
         }));
     }
     let mut text = String::new();
@@ -51,6 +52,7 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
         "model", "yes"
     );
     text.push_str(&modelled_luns::classes());
+    let _ = writeln!(text, "\nStorage tools are confined {}.", sandbox::confinement());
     print(&text)
 }
 

@@ -19,7 +19,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -70,8 +70,7 @@ impl<'a> CutLite<'a> {
         let mut order = self.order.clone();
         order["do"] = json!(act);
         order["first"] = json!(first);
-        let program = std::env::current_exe().context("find the program itself")?;
-        let mut child = Command::new(program)
+        let mut child = sandbox::ourselves()
             .arg("sqlite-sessions")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

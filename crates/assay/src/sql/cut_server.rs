@@ -58,7 +58,7 @@ impl CutServer {
             wal,
             options,
             settings,
-            private: private_dir(trial),
+            private: private_dir()?,
             sessions: cuts::sessions(trial),
             direct: stack.access == Access::Direct,
             cancel: Arc::clone(trial.turn.cancel),

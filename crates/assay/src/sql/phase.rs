@@ -44,6 +44,7 @@ impl Acted {
 
 impl Work<'_> {
     pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
+        self.trial.stand.built.check()?;
         sql.begin_count()?;
         let mended = sql.condition().mended;
         host.start()?;

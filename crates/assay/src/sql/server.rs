@@ -78,7 +78,7 @@ impl Managed {
         options.extend(wal.as_ref().map(|wal| format!("--waldir={}", wal.display())));
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         let cluster = Cluster::create(install, &data, run_as, &options)?;
-        let private = private_dir(trial);
+        let private = private_dir()?;
         site.journal.before(Undo::RemoveDir {
             path: private.clone(),
             contents: true,
@@ -212,9 +212,9 @@ impl Managed {
 }
 
 /// Where socket and log lie: beside other temporary files, so that the stack carries nothing but the database.
-pub(super) fn private_dir(trial: &Trial<'_>) -> PathBuf {
-    let id = trial.id.0;
-    std::env::temp_dir().join(format!("assay-pg-{}-{id}", std::process::id()))
+pub(super) fn private_dir() -> anyhow::Result<PathBuf> {
+    let name = sandbox::unique_name("assay-pg-").context("name a directory of the server")?;
+    Ok(std::env::temp_dir().join(name))
 }
 
 fn isolation(asked: &Postgres) -> Isolation {

@@ -84,7 +84,12 @@ impl Address {
                 },
             }
         }
+        let is_socket = matches!(address.host, Host::Unix(_));
         for (name, variable_name) in PARAMETERS {
+            // As in libpq: what variables say of TLS does not concern a socket.
+            if is_socket && name.starts_with("ssl") {
+                continue;
+            }
             if let (Some(place @ None), Some(value)) = (parameters.of(name), variable(variable_name)) {
                 *place = Some((plain(value)?, false));
             }
@@ -302,6 +307,12 @@ mod tests {
         assert!(a.encryption().roots.is_some(), "require checks what it can");
         let a = Address::parse("postgres://joe@h/d").unwrap();
         assert_eq!((a.encryption().mode, a.password()), (SslMode::Prefer, None));
+        let alone = |name: &str| (name == "PGSSLMODE").then(|| "verify-full".to_owned());
+        assert!(
+            Address::parse_in("postgres://joe@h/d", alone).is_err(),
+            "nothing to check with"
+        );
+        assert!(Address::parse_in("postgres://joe@/d?host=/run", alone).is_ok());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 /// How a connection over TCP is encrypted and what is checked of the server, weakest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SslMode {
+pub(super) enum SslMode {
     /// Never encrypted.
     Disable,
     /// Only where the server refuses us without.
@@ -39,7 +39,7 @@ impl SslMode {
 
 /// Whether the login is tied to the server's certificate (SCRAM-SHA-256-PLUS).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChannelBinding {
+pub(super) enum ChannelBinding {
     /// Never.
     Disable,
     /// Where the server offers it.

@@ -44,6 +44,9 @@ pub enum PostgresError {
         /// The directory.
         path: PathBuf,
     },
+    /// A path that root is not led by, or a directory that was replaced.
+    #[error(transparent)]
+    Sandbox(#[from] sandbox::SandboxError),
     /// The user that the server is to run as can't get to its data.
     #[error("user {user} can't enter {}, on the way to {}\n  allow it (chmod o+x), or use another place", barred.display(), path.display())]
     Barred {

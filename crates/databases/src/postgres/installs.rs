@@ -4,8 +4,9 @@
 //! server that is found first, and one without its `initdb`.
 
 use super::error::PostgresError;
+use sandbox::Reach;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The oldest version that is used.
 pub const OLDEST_MAJOR: u32 = 15;
@@ -31,7 +32,8 @@ pub fn installs() -> Vec<Install> {
             .ok()
             .and_then(|file| file.parent().map(Path::to_owned))
             .unwrap_or(bin);
-        if found.iter().any(|f| f.bin == bin) || !bin.join("initdb").is_file() {
+        let is_safe = |name: &str| sandbox::is_safe_program(&bin.join(name));
+        if found.iter().any(|f| f.bin == bin) || !is_safe("initdb") || !is_safe("postgres") {
             continue;
         }
         found.extend(ask(&bin));
@@ -79,11 +81,9 @@ fn places() -> Vec<PathBuf> {
 }
 
 fn ask(bin: &Path) -> Option<Install> {
-    let output = Command::new(bin.join("postgres"))
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
+    let mut asking = sandbox::command(&bin.join("postgres"));
+    asking.arg("--version").stdin(Stdio::null());
+    let output = sandbox::confined(&Reach::nothing(), || asking.output()).ok()?.ok()?;
     read(&String::from_utf8_lossy(&output.stdout)).map(|(major, version)| Install {
         bin: bin.to_owned(),
         major,

@@ -20,6 +20,7 @@ mod login;
 mod messages;
 mod open;
 mod phase;
+mod polling;
 mod process;
 #[doc(hidden)]
 pub mod readers;
@@ -39,7 +40,6 @@ pub use bulk::BulkConnection;
 pub use check::{Broken, check};
 pub use connection::{Connection, TextRows};
 pub use counters::ServerCounters;
-pub use encryption::{ChannelBinding, SslMode};
 pub use error::PostgresError;
 pub use installs::{Install, OLDEST_MAJOR, choose, installs};
 pub use load::{LoadReport, create, load};

@@ -6,10 +6,11 @@
 
 use super::error::PostgresError;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
+use sandbox::{Directory, Reach, SandboxError};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -57,10 +58,11 @@ impl RunAs {
         }
     }
 
-    pub(super) fn own(&self, path: &Path) -> std::io::Result<()> {
+    /// Hands a directory over, by its descriptor. From then on what lies in it is that user's word.
+    pub(super) fn own(&self, directory: &Directory) -> Result<(), SandboxError> {
         match self {
             RunAs::Ourselves => Ok(()),
-            RunAs::User { uid, gid, .. } => std::os::unix::fs::chown(path, Some(*uid), Some(*gid)),
+            RunAs::User { uid, gid, .. } => directory.give_to(*uid, *gid),
         }
     }
 
@@ -69,12 +71,8 @@ impl RunAs {
     /// # Errors
     /// It is there already, or can't be made.
     pub fn make_directory(&self, path: &Path) -> Result<(), PostgresError> {
-        use std::os::unix::fs::DirBuilderExt;
-        let made = std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(path)
-            .and_then(|()| self.own(path));
-        made.map_err(|e| PostgresError::path("make", path, e, "give a directory on the stack that can be written"))
+        let (above, name) = split(path)?;
+        Ok(self.own(&above.make(name, 0o700)?)?)
     }
 
     fn apply(&self, command: &mut Command) {
@@ -83,6 +81,21 @@ impl RunAs {
             command.uid(*uid).gid(*gid);
         }
     }
+}
+
+/// The directory above a path, held open, and the last name of the path.
+pub(super) fn split(path: &Path) -> Result<(Directory, &str), PostgresError> {
+    let wrong = || {
+        PostgresError::path(
+            "use",
+            path,
+            std::io::ErrorKind::InvalidInput.into(),
+            "name a directory of UTF-8",
+        )
+    };
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(wrong)?;
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    Ok((Directory::open(above.unwrap_or(Path::new(".")))?, name))
 }
 
 fn find(passwd: &str, name: &str) -> Option<RunAs> {
@@ -114,17 +127,30 @@ pub(super) fn children_of(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Files of the server's dynamic shared memory that a process has in its memory; a process that is killed can't remove them.
-pub(super) fn shared_memory_of(pid: u32) -> Vec<PathBuf> {
+/// Files of the server's dynamic shared memory that a process has in its memory, and their inodes; a process that is killed
+/// can't remove them.
+pub(super) fn shared_memory_of(pid: u32) -> Vec<(String, u64)> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let mut files: Vec<PathBuf> = maps
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(5))
-        .filter(|path| path.starts_with("/dev/shm/PostgreSQL."))
-        .map(PathBuf::from)
-        .collect();
+    let mapped = |line: &str| {
+        let mut fields = line.split_whitespace().skip(4);
+        let inode = fields.next()?.parse().ok()?;
+        let name = fields.next()?.strip_prefix("/dev/shm/")?;
+        (name.starts_with("PostgreSQL.") && !name.contains('/')).then(|| (name.to_owned(), inode))
+    };
+    let mut files: Vec<(String, u64)> = maps.lines().filter_map(mapped).collect();
     files.dedup();
     files
+}
+
+/// Removes such a file, if it is the very one: everybody can make files there.
+pub(super) fn remove_shared_memory((name, inode): &(String, u64)) {
+    let place = Path::new("/dev/shm");
+    let found = Directory::open(place).and_then(|dir| dir.look(name));
+    if let Ok(Some(identity)) = found
+        && identity.inode == *inode
+    {
+        let _ = sandbox::remove(&place.join(name), sandbox::Removal::File, Some(&identity));
+    }
 }
 
 /// Sends a signal to a process that may be gone.
@@ -150,14 +176,16 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` with its output in `log`.
-    pub(super) fn spawn(program: &Path, args: &[OsString], run_as: &RunAs, log: &File) -> std::io::Result<Child> {
-        let mut command = Command::new(program);
-        command
-            .args(args)
-            .env("LC_ALL", "C")
-            .env_remove("LANGUAGE")
-            .current_dir("/");
+    /// Starts `program` with its output in `log`; it can write to `reach` and to nothing else.
+    pub(super) fn spawn(
+        program: &Path,
+        args: &[OsString],
+        run_as: &RunAs,
+        log: &File,
+        reach: Reach,
+    ) -> std::io::Result<Child> {
+        let mut command = sandbox::command(program);
+        command.args(args).current_dir("/");
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -170,7 +198,7 @@ impl Child {
         let (tell, told) = mpsc::channel();
         let keeper = std::thread::Builder::new().name("keeper".to_owned()).spawn({
             let shared = Arc::clone(&shared);
-            move || keep(command, &tell, &shared)
+            move || keep(command, &reach, &tell, &shared)
         })?;
         let pid = told.recv().map_err(std::io::Error::other)??;
         Ok(Child {
@@ -204,8 +232,9 @@ impl Child {
     }
 }
 
-fn keep(mut command: Command, tell: &mpsc::Sender<std::io::Result<u32>>, shared: &Shared) {
-    let mut child = match command.spawn() {
+fn keep(mut command: Command, reach: &Reach, tell: &mpsc::Sender<std::io::Result<u32>>, shared: &Shared) {
+    // This thread lives as long as the server, so it may be confined for good.
+    let mut child = match sandbox::confine_thread(reach).and_then(|()| command.spawn()) {
         Ok(child) => child,
         Err(e) => {
             let _ = tell.send(Err(e));
@@ -249,19 +278,22 @@ fn die_with_us(command: &mut Command) {
     unsafe { command.pre_exec(ask) };
 }
 
-/// Runs a program to its end, as that user; gives its words when it fails.
-pub(super) fn run(program: &Path, args: &[OsString], run_as: &RunAs, cure: &str) -> Result<(), PostgresError> {
-    let mut command = Command::new(program);
-    command
-        .args(args)
-        .env("LC_ALL", "C")
-        .env_remove("LANGUAGE")
-        .current_dir("/")
-        .stdin(Stdio::null());
+/// Runs a program to its end, as that user, able to write to `reach` alone; gives its words when it fails.
+pub(super) fn run(
+    program: &Path,
+    args: &[OsString],
+    run_as: &RunAs,
+    reach: &Reach,
+    cure: &str,
+) -> Result<(), PostgresError> {
+    let mut command = sandbox::command(program);
+    command.args(args).current_dir("/").stdin(Stdio::null());
     run_as.apply(&mut command);
     die_with_us(&mut command);
     let failed = |e| PostgresError::path("run", program, e, "check that it is a program for this machine");
-    let output = command.output().map_err(failed)?;
+    let output = sandbox::confined(reach, || command.output())
+        .and_then(|output| output)
+        .map_err(failed)?;
     if output.status.success() {
         return Ok(());
     }
@@ -298,7 +330,14 @@ mod tests {
     #[test]
     fn a_child_is_waited_for_and_its_end_is_seen() {
         let log = tempfile::tempfile().unwrap();
-        let mut child = Child::spawn(Path::new("/bin/sleep"), &["30".into()], &RunAs::Ourselves, &log).unwrap();
+        let mut child = Child::spawn(
+            Path::new("/bin/sleep"),
+            &["30".into()],
+            &RunAs::Ourselves,
+            &log,
+            Reach::nothing(),
+        )
+        .unwrap();
         assert!(child.status().is_none() && child.started > 0);
         assert!(children_of(std::process::id()).contains(&child.pid));
         assert!(child.wait(Duration::from_millis(10)).is_none());
@@ -310,11 +349,12 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_an_error() {
         let log = tempfile::tempfile().unwrap();
-        assert!(Child::spawn(Path::new("/nonesuch"), &[], &RunAs::Ourselves, &log).is_err());
+        assert!(Child::spawn(Path::new("/nonesuch"), &[], &RunAs::Ourselves, &log, Reach::nothing()).is_err());
         let error = run(
             Path::new("/bin/sh"),
             &["-c".into(), "echo why >&2; exit 3".into()],
             &RunAs::Ourselves,
+            &Reach::nothing(),
             "do x",
         );
         let error = error.unwrap_err().to_string();

@@ -100,3 +100,66 @@ pub fn certificate(bytes: &[u8]) -> Option<Vec<u8>> {
 pub fn url(text: &str) -> bool {
     Address::parse(text).is_ok_and(|address| !address.to_string().chars().any(char::is_control))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A conversation that is right as far as it goes: kinds of messages with their bodies, whose lengths are made right.
+    fn talk() -> impl Strategy<Value = Vec<u8>> {
+        let kind = prop::sample::select(b"RSKZENADTC12IGn".to_vec());
+        let bodies: [&[u8]; 12] = [
+            b"",
+            b"\0\0\0\0",
+            b"\0\0\0\x0aSCRAM-SHA-256\0\0",
+            b"\0\0\0\x0br=x,s=AA==,i=4096",
+            b"\0\0\0\x0cv=AA==",
+            b"T",
+            b"VERROR\0C40P01\0Mdeadlock\0\0",
+            b"\0\x01\0\0\0\x04\0\0\0\x09",
+            b"\0\x02\0\0\0\x08\0\0\0\0\0\0\0\x09\xff\xff\xff\xff",
+            b"INSERT 0 1\0",
+            b"COMMIT\0",
+            b"\xff\xff\x7f\xff\xff\xff",
+        ];
+        let bodies = bodies.map(<[u8]>::to_vec).to_vec();
+        let body = prop_oneof![prop::sample::select(bodies), prop::collection::vec(any::<u8>(), 0..40)];
+        let message = (kind, body).prop_map(|(kind, body)| {
+            let length = (body.len() as u32 + 4).to_be_bytes();
+            [&[kind][..], &length, &body].concat()
+        });
+        let all = prop::collection::vec(message, 0..12).prop_map(|all| all.concat());
+        (any::<u8>(), all).prop_map(|(chosen, all)| [vec![chosen], all].concat())
+    }
+
+    fn read_all(bytes: &[u8]) {
+        messages(bytes);
+        answer(bytes);
+        login(bytes);
+        fields(bytes);
+        offer(bytes);
+        certificate(bytes);
+        url(&String::from_utf8_lossy(bytes));
+        touched(bytes, 0);
+        touched(bytes, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            read_all(&bytes);
+        }
+
+        #[test]
+        fn no_conversation_makes_a_reader_panic(bytes in talk(), cut in any::<prop::sample::Index>()) {
+            read_all(&bytes);
+            read_all(&bytes[..cut.index(bytes.len())]);
+        }
+
+        #[test]
+        fn no_url_makes_its_reader_panic(text in "postgres://[a-z@:%0-9/?&=\\[\\]]{0,40}(sslmode=|host=|&|%){0,4}.{0,10}") {
+            url(&text);
+        }
+    }
+}

@@ -9,14 +9,14 @@ use super::address::Address;
 use super::connection::{Connection, broken, refused};
 use super::error::{PostgresError, malformed, shown};
 use super::messages::{self, Malformed};
+use super::polling::wait;
 use super::response;
 use super::stream::{Stream, is_later};
 use super::wire;
 use crate::order_entry::Kind;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
@@ -281,25 +281,7 @@ impl Operation for Scattered {
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let before = done.len();
         loop {
-            let left = until.map(|until| {
-                let ns = until.saturating_sub(monotonic_ns());
-                Timespec {
-                    tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-                    tv_nsec: (ns % 1_000_000_000) as i64,
-                }
-            });
-            self.events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut self.events), left.as_ref()) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(e) => {
-                    return Err(PostgresError::path(
-                        "wait on",
-                        "epoll",
-                        e.into(),
-                        "look at the kernel log (dmesg)",
-                    ));
-                }
-            }
+            wait(&self.epoll, &mut self.events, until, &self.address)?;
             for at in 0..self.events.len() {
                 let nth = self.events[at].data.u64() as usize;
                 self.receive(nth, done)?;

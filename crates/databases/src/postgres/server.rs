@@ -8,15 +8,17 @@ use super::address::Address;
 use super::connection::{Connection, log_end};
 use super::error::{NO_ANSWER, PostgresError, shown};
 use super::installs::Install;
-use super::process::{self, Child, RunAs};
+use super::process::{self, Child, RunAs, split};
 use super::settings::{RecordedSetting, Settings};
+use rustix::fs::OFlags;
 use rustix::process::Signal;
+use sandbox::{Directory, Reach, Removal};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest path of a socket: `sockaddr_un` has 108 bytes with the closing zero.
@@ -27,6 +29,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(120);
 /// Recovery after a crash may take its time.
 const START_PATIENCE: Duration = Duration::from_secs(300);
 const CONFIGURATION: &str = "assay.conf";
+/// The directory of the sockets in the private one: as short as can be, for the path of a socket is.
+const SOCKETS: &str = "s";
 
 /// Data of a server, made by `initdb`.
 #[derive(Clone, Debug)]
@@ -54,6 +58,8 @@ pub struct ServerFacts {
 pub struct Server {
     child: Child,
     facts: ServerFacts,
+    /// Removed with its contents at the end.
+    private: Option<Directory>,
     address: Address,
 }
 
@@ -63,21 +69,20 @@ impl Cluster {
     /// # Errors
     /// The directory has something in it, can't be reached by the user, or `initdb` failed.
     pub fn create(install: Install, data: &Path, run_as: RunAs, options: &[&str]) -> Result<Cluster, PostgresError> {
-        let cure = "give a directory on the stack that can be written";
-        let failed = |what| move |e| PostgresError::path(what, data, e, cure);
-        match std::fs::read_dir(data).map(Iterator::count) {
-            Ok(1..) => {
-                return Err(PostgresError::NotEmpty { path: data.to_owned() });
+        let (above, name) = split(data)?;
+        let made = match above.look(name)? {
+            None => above.make(name, 0o700)?,
+            Some(_) => {
+                let there = above.enter(name)?;
+                if !there.names()?.is_empty() {
+                    return Err(PostgresError::NotEmpty { path: data.to_owned() });
+                }
+                there.protect(0o700)?;
+                there
             }
-            Ok(_) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                DirBuilder::new().mode(0o700).create(data).map_err(failed("make"))?;
-            }
-            Err(e) => return Err(failed("open")(e)),
-        }
-        let data = std::fs::canonicalize(data).map_err(failed("open"))?;
-        run_as.own(&data).map_err(failed("hand over"))?;
-        std::fs::set_permissions(&data, PermissionsExt::from_mode(0o700)).map_err(failed("protect"))?;
+        };
+        let data = made.path().to_owned();
+        run_as.own(&made)?;
         reachable(&data, &run_as)?;
         let mut args: Vec<OsString> = [
             "--auth=trust",
@@ -91,12 +96,15 @@ impl Cluster {
         .to_vec();
         args.extend(options.iter().map(OsString::from));
         args.extend(["-D".into(), data.clone().into()]);
-        process::run(
-            &install.bin.join("initdb"),
-            &args,
-            &run_as,
-            "run it by hand as that user to see more",
-        )?;
+        let mut reach = Reach::nothing();
+        reach.add_directory(&made)?;
+        let apart = options.iter().find_map(|option| option.strip_prefix("--waldir="));
+        if let Some(wal) = apart {
+            let (above, name) = split(Path::new(wal))?;
+            reach.add_directory(&above.enter(name)?)?;
+        }
+        let cure = "run it by hand as that user to see more";
+        process::run(&install.bin.join("initdb"), &args, &run_as, &reach, cure)?;
         Ok(Cluster { install, data, run_as })
     }
 
@@ -120,9 +128,9 @@ impl Cluster {
     /// # Errors
     /// A setting that is refused, a socket path that is too long, or the server ends instead: with the end of its log.
     pub fn start(&self, settings: &Settings, private_parent: &Path) -> Result<Server, PostgresError> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("assay-pg-{}-{nth}", std::process::id());
+        let cure = "use a kernel with random numbers";
+        let name = sandbox::unique_name("assay-pg-");
+        let name = name.map_err(|e| PostgresError::path("name a directory in", private_parent, e, cure))?;
         self.start_at(settings, &private_parent.join(name))
     }
 
@@ -134,48 +142,49 @@ impl Cluster {
         let private = self.private_dir(private)?;
         let started = self.start_in(settings, &private);
         if started.is_err() {
-            let _ = std::fs::remove_dir_all(&private);
+            let _ = sandbox::remove(private.path(), Removal::Tree, Some(&private.identity()));
         }
         started
     }
 
-    fn start_in(&self, settings: &Settings, private: &Path) -> Result<Server, PostgresError> {
-        let mut address = Address::unix(private, USER, "postgres");
+    /// What the server may write to: its data, its log where that lies apart, its sockets, shared memory, and its own score in /proc.
+    fn reach(&self, sockets: &Directory) -> Result<Reach, PostgresError> {
+        let (above, name) = split(&self.data)?;
+        let data = above.enter(name)?;
+        let mut reach = Reach::nothing();
+        reach.add_directory(&data)?;
+        reach.add_directory(sockets)?;
+        // A link of the server's user: it adds nothing to what that user may write to.
+        let wal = std::fs::canonicalize(self.data.join("pg_wal"));
+        for path in wal
+            .iter()
+            .map(PathBuf::as_path)
+            .chain([Path::new("/dev/shm"), Path::new("/proc")])
+        {
+            reach.add(path)?;
+        }
+        Ok(reach)
+    }
+
+    fn start_in(&self, settings: &Settings, private: &Directory) -> Result<Server, PostgresError> {
+        // The directory stays ours, so that no link of the server's user leads us; his is the one with the sockets.
+        let sockets = private.make(SOCKETS, 0o700)?;
+        self.run_as.own(&sockets)?;
+        let mut address = Address::unix(sockets.path(), USER, "postgres");
         let socket = address.socket().unwrap_or_default();
         if socket.as_os_str().len() > SOCKET_BYTES_MAX {
             return Err(PostgresError::SocketPath { path: socket });
         }
-        let log_path = private.join("server.log");
+        let log_path = private.path().join("server.log");
         let cure = "is there room, and may it be written?";
-        let log = File::options().create(true).append(true).open(&log_path);
-        let log = log.map_err(|e| PostgresError::path("make", &log_path, e, cure))?;
-        let conf = private.join(CONFIGURATION);
-        let text = settings.text(&private.to_string_lossy())?;
-        // initdb's own file is left as it is: what ours says comes after it.
-        let base = self.data.join("postgresql.conf");
-        let base = base.to_string_lossy().replace('\'', "''");
-        let made = std::fs::write(&conf, format!("include '{base}'\n{text}"))
-            .and_then(|()| std::fs::set_permissions(&conf, PermissionsExt::from_mode(0o644)));
-        made.map_err(|e| PostgresError::path("write", &conf, e, cure))?;
-        let option = |name: &str, path: &Path| {
-            let mut text = OsString::from(name);
-            text.push(path);
-            text
-        };
-        let args: Vec<OsString> = vec![
-            "-D".into(),
-            self.data.clone().into(),
-            "-c".into(),
-            option("config_file=", &conf),
-            "-c".into(),
-            option("hba_file=", &self.data.join("pg_hba.conf")),
-            "-c".into(),
-            option("ident_file=", &self.data.join("pg_ident.conf")),
-        ];
+        let log = private.create("server.log", OFlags::WRONLY | OFlags::APPEND);
+        let log = File::from(log.map_err(|e| PostgresError::path("make", &log_path, e.into(), cure))?);
+        let args = self.arguments(&self.configure(settings, private, &sockets)?);
+        let reach = self.reach(&sockets)?;
         let program = self.install.bin.join("postgres");
         let begin = Instant::now();
         loop {
-            let child = Child::spawn(&program, &args, &self.run_as, &log);
+            let child = Child::spawn(&program, &args, &self.run_as, &log, reach.clone());
             let child =
                 child.map_err(|e| PostgresError::path("run", &program, e, "is it a program for this machine?"))?;
             address.log = Some(log_path.clone());
@@ -184,8 +193,9 @@ impl Cluster {
                     pid: child.pid,
                     started: child.started,
                     data: self.data.clone(),
-                    private: private.to_owned(),
+                    private: private.path().to_owned(),
                 },
+                private: Some(private.clone()),
                 child,
                 address: address.clone(),
             };
@@ -196,7 +206,7 @@ impl Cluster {
                     if log.contains("shared memory block") && begin.elapsed() < Duration::from_secs(30) =>
                 {
                     // Its directory stays for the next try.
-                    server.facts.private = PathBuf::new();
+                    server.private = None;
                     std::thread::sleep(Duration::from_millis(200));
                 }
                 Err(e) => return Err(e),
@@ -204,20 +214,57 @@ impl Cluster {
         }
     }
 
-    /// A new directory that only the server's user, and root, can enter.
-    fn private_dir(&self, path: &Path) -> Result<PathBuf, PostgresError> {
+    /// Writes the configuration, which the server's user can read and not change.
+    fn configure(
+        &self,
+        settings: &Settings,
+        private: &Directory,
+        sockets: &Directory,
+    ) -> Result<PathBuf, PostgresError> {
+        let path = private.path().join(CONFIGURATION);
+        let text = settings.text(&sockets.path().to_string_lossy())?;
+        // initdb's own file is left as it is: what ours says comes after it.
+        let base = self.data.join("postgresql.conf");
+        let base = base.to_string_lossy().replace('\'', "''");
+        let made = private
+            .create(CONFIGURATION, OFlags::WRONLY)
+            .map_err(std::io::Error::from);
+        let made = made.map(File::from).and_then(|mut file| {
+            file.write_all(format!("include '{base}'\n{text}").as_bytes())?;
+            file.set_permissions(PermissionsExt::from_mode(0o644))
+        });
+        made.map_err(|e| PostgresError::path("write", &path, e, "is there room, and may it be written?"))?;
+        Ok(path)
+    }
+
+    fn arguments(&self, configuration: &Path) -> Vec<OsString> {
+        let option = |name: &str, path: &Path| {
+            let mut text = OsString::from(name);
+            text.push(path);
+            text
+        };
+        vec![
+            "-D".into(),
+            self.data.clone().into(),
+            "-c".into(),
+            option("config_file=", configuration),
+            "-c".into(),
+            option("hba_file=", &self.data.join("pg_hba.conf")),
+            "-c".into(),
+            option("ident_file=", &self.data.join("pg_ident.conf")),
+        ]
+    }
+
+    /// A new directory of ours, through which the server's user gets to his own.
+    fn private_dir(&self, path: &Path) -> Result<Directory, PostgresError> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let failed = |e| PostgresError::path("make", &path, e, "set TMPDIR to a directory that can be written");
-        DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
-        let owned = self
-            .run_as
-            .own(&path)
-            .map_err(failed)
-            .and_then(|()| reachable(&path, &self.run_as));
-        if owned.is_err() {
-            let _ = std::fs::remove_dir(&path);
+        let (above, name) = split(&path)?;
+        let made = above.make(name, 0o711)?;
+        let entered = reachable(&made.path().join(SOCKETS), &self.run_as);
+        if entered.is_err() {
+            let _ = sandbox::remove(made.path(), Removal::EmptyDirectory, Some(&made.identity()));
         }
-        owned.map(|()| path)
+        entered.map(|()| made)
     }
 }
 
@@ -337,7 +384,7 @@ impl Server {
         let children = process::children_of(self.child.pid);
         // Some that only its children have: the counters of its statistics grow there.
         let family = std::iter::once(self.child.pid).chain(children.iter().copied());
-        let shared: BTreeSet<PathBuf> = family.flat_map(process::shared_memory_of).collect();
+        let shared: BTreeSet<(String, u64)> = family.flat_map(process::shared_memory_of).collect();
         let of: Vec<_> = children.iter().map(|pid| (*pid, process::start_of(*pid))).collect();
         process::signal(self.child.pid, Signal::KILL);
         for (pid, started) in of {
@@ -348,7 +395,7 @@ impl Server {
         self.child.wait(STOP_PATIENCE);
         // A server that is started again would remove it; not every one is, and it finds the children's by the first one's.
         for file in shared {
-            let _ = std::fs::remove_file(file);
+            process::remove_shared_memory(&file);
         }
     }
 }
@@ -379,8 +426,8 @@ impl Drop for Server {
             }
         }
         self.child.wait(Duration::from_secs(10));
-        if !self.facts.private.as_os_str().is_empty() {
-            let _ = std::fs::remove_dir_all(&self.facts.private);
+        if let Some(private) = &self.private {
+            let _ = sandbox::remove(private.path(), Removal::Tree, Some(&private.identity()));
         }
     }
 }

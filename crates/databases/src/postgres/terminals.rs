@@ -8,13 +8,13 @@ use super::address::Address;
 use super::connection::{Connection, broken, refused};
 use super::error::{PostgresError, malformed, shown};
 use super::messages::{Failure, Malformed};
+use super::polling::wait;
 use super::response::{self, Went};
 use super::session::{BEGIN, COMMIT, Expected, Isolation, ROLLBACK, Session, SessionCounts};
 use super::stream::is_later;
 use super::wire;
 use crate::order_entry::{Answer, Batch, CLASSES, Ending, Home, Query, Scale, Step, Terminal, Transaction};
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 use targets::{Nanos, monotonic_ns};
@@ -261,26 +261,6 @@ impl Terminals {
             None => broken(&self.address, what),
         }
     }
-
-    fn wait(&mut self, until: Option<Nanos>) -> Result<(), PostgresError> {
-        let left = until.map(|until| {
-            let ns = until.saturating_sub(monotonic_ns());
-            Timespec {
-                tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-                tv_nsec: (ns % 1_000_000_000) as i64,
-            }
-        });
-        self.events.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), left.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(e) => Err(PostgresError::path(
-                "wait on",
-                "epoll",
-                e.into(),
-                "look at the kernel log (dmesg)",
-            )),
-        }
-    }
 }
 
 fn connect(address: &Address, spec: &TerminalsSpec, number: u32) -> Result<Session, PostgresError> {
@@ -346,7 +326,7 @@ impl Operation for Terminals {
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let before = done.len();
         loop {
-            self.wait(until)?;
+            wait(&self.epoll, &mut self.events, until, &self.address)?;
             for at in 0..self.events.len() {
                 let event = self.events[at];
                 let (nth, flags) = (event.data.u64() as usize, event.flags);

@@ -318,8 +318,9 @@ impl TlsStream {
         Ok(got)
     }
 
+    /// Reads what is unsealed, or waits once: [`ErrorKind::Interrupted`] where that gave nothing to read, so that who waits looks at his clock.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        while self.unsealed == 0 {
+        if self.unsealed == 0 {
             if self.fetch()? == 0 {
                 return Ok(0);
             }
@@ -327,6 +328,9 @@ impl TlsStream {
             match self.flush() {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
                 sent => sent?,
+            }
+            if self.unsealed == 0 {
+                return Err(ErrorKind::Interrupted.into());
             }
         }
         let got = self.connection.reader().read(into)?;

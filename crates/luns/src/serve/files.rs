@@ -10,7 +10,7 @@ use super::reduction::Reduction;
 use super::unflushed::{Piece, SECTOR_BYTES, Unflushed};
 use crate::error::LunError;
 use fuser::Errno;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -133,7 +133,8 @@ impl Files {
                 });
             }
             Ok(Lun {
-                path: path.clone(),
+                // A descriptor's link says its name.
+                path: std::fs::read_link(path).unwrap_or_else(|_| path.clone()),
                 fd,
                 bytes,
                 unflushed: Mutex::default(),
@@ -395,7 +396,9 @@ impl Files {
     /// sector would be a block read and written. Nothing else may use the file meanwhile.
     fn put(&self, lun: u16, pieces: &[Piece]) -> Result<(), Errno> {
         let of = &self.luns[usize::from(lun)];
-        let fd = rustix::fs::open(&of.path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        // Opened anew by its descriptor: the path may lead elsewhere by now.
+        let link = format!("/proc/self/fd/{}", of.fd.as_raw_fd());
+        let fd = rustix::fs::open(link, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         let runs = runs(pieces);
         for (from, run) in &runs {
             write_all(&fd, *from, run)?;

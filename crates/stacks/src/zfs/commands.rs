@@ -7,9 +7,9 @@ use super::counts::{ArcCounted, number};
 use super::daemon;
 use super::ways::Programs;
 use crate::error::StackError;
+use crate::journal::Journal;
 use crate::tool::{Output, Tool, argument};
 use plan::{Vdevs, Zfs};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -74,15 +74,15 @@ impl Commands {
                 Tool::new("nsenter", all, limit)
             }
         };
-        tool.with_libraries(&self.programs.libraries)
+        tool.with_libraries(&self.programs.libraries).mounting()
     }
 
-    fn zpool(&self, args: Vec<String>, limit: Duration, lock: Option<&File>) -> Result<Output, StackError> {
-        self.tool(&self.programs.zpool, args, limit).run(lock)
+    fn zpool(&self, args: Vec<String>, limit: Duration, run: Option<&Journal>) -> Result<Output, StackError> {
+        self.tool(&self.programs.zpool, args, limit).run(run)
     }
 
-    fn zfs(&self, args: Vec<String>, limit: Duration, lock: Option<&File>) -> Result<Output, StackError> {
-        self.tool(&self.programs.zfs, args, limit).run(lock)
+    fn zfs(&self, args: Vec<String>, limit: Duration, run: Option<&Journal>) -> Result<Output, StackError> {
+        self.tool(&self.programs.zfs, args, limit).run(run)
     }
 
     /// Whether the tools are answered at all.
@@ -92,14 +92,14 @@ impl Commands {
     }
 
     /// Makes a pool with no file system of its own mounted. Its tool refuses devices that another pool has imported.
-    pub(crate) fn create(&self, pool: &PoolPlan, zfs: &Zfs, lock: &File) -> Result<(), StackError> {
+    pub(crate) fn create(&self, pool: &PoolPlan, zfs: &Zfs, journal: &Journal) -> Result<(), StackError> {
         let of_module = self.daemon.is_none();
-        let made = self.zpool(create_words(pool, zfs, of_module), MAKE_LIMIT, Some(lock));
+        let made = self.zpool(create_words(pool, zfs, of_module), MAKE_LIMIT, Some(journal));
         made.map(drop).map_err(cured)
     }
 
     /// Makes a dataset, which is mounted with it.
-    pub(crate) fn create_dataset(&self, dataset: &DatasetPlan, lock: &File) -> Result<(), StackError> {
+    pub(crate) fn create_dataset(&self, dataset: &DatasetPlan, journal: &Journal) -> Result<(), StackError> {
         let args = words(&[
             "create",
             "-o",
@@ -110,15 +110,15 @@ impl Commands {
             &format!("mountpoint={}", argument(&dataset.place)),
             &dataset.name,
         ]);
-        self.zfs(args, MAKE_LIMIT, Some(lock)).map(drop)
+        self.zfs(args, MAKE_LIMIT, Some(journal)).map(drop)
     }
 
     /// Imports a pool by its name, from the devices that this directory has links to, and mounts its datasets.
-    pub(crate) fn import(&self, pool: &str, links: &Path, lock: Option<&File>) -> Result<(), StackError> {
+    pub(crate) fn import(&self, pool: &str, links: &Path, run: Option<&Journal>) -> Result<(), StackError> {
         let dir = argument(links);
         // Whoever had it imported before has lost its power.
         let args = words(&["import", "-f", "-o", "cachefile=none", "-d", &dir, pool]);
-        self.zpool(args, IMPORT_LIMIT, lock).map(drop)
+        self.zpool(args, IMPORT_LIMIT, run).map(drop)
     }
 
     /// Whether a pool of this name is there.

@@ -8,11 +8,11 @@
 use super::commands::Commands;
 use super::ways::Programs;
 use crate::error::StackError;
+use crate::journal::Journal;
 use crate::process::{self, Who};
 use crate::tool::{Tool, argument};
 use plan::Zfs;
 use rustix::process::Signal;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -93,7 +93,7 @@ pub(crate) fn arguments(zfs: &Zfs) -> Vec<String> {
 }
 
 /// Starts the daemon in its directory and waits until it answers.
-pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, lock: Option<&File>) -> Result<Commands, StackError> {
+pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, run: Option<&Journal>) -> Result<Commands, StackError> {
     let daemon = programs.daemon.as_deref().unwrap_or(Path::new("zfs-fuse"));
     let mut args: Vec<String> = [
         "--mount",
@@ -110,9 +110,11 @@ pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, lock: Option<&Fi
     .to_vec();
     args.extend([argument(dir), argument(&programs.root), argument(daemon)]);
     args.extend(arguments(zfs));
-    let starting = Tool::new("unshare", args, PATIENCE).with_libraries(&programs.libraries);
+    let starting = Tool::new("unshare", args, PATIENCE)
+        .with_libraries(&programs.libraries)
+        .mounting();
     let shown = format!("{} {}", daemon.display(), arguments(zfs).join(" "));
-    starting.shown_as(&shown).run(lock)?;
+    starting.shown_as(&shown).run(run)?;
     let begin = Instant::now();
     loop {
         let pid = running(dir);
@@ -170,6 +172,7 @@ mod tests {
     use crate::zfs::commands::tests::plain;
     use crate::zfs::ways;
     use plan::Vdevs;
+    use std::fs::File;
     use std::path::PathBuf;
 
     /// A daemon in a directory of its own; ended when dropped.
@@ -212,8 +215,8 @@ mod tests {
                 log: Vec::new(),
                 vdevs: Vdevs::Stripe,
             };
-            let lock = File::open(&self.dir).expect("opened");
-            self.commands.create(&pool, &plain(), &lock)
+            let journal = Journal::create(&self.dir.join("state"), name).expect("a journal");
+            self.commands.create(&pool, &plain(), &journal)
         }
     }
 

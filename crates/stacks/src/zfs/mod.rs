@@ -13,7 +13,7 @@ mod ways;
 pub use counts::{ArcCounted, PoolCounted};
 pub use ways::{WayHere, zfs_ways};
 
-use crate::build::{Built, Place, Places, layers, make_dir, own_name};
+use crate::build::{Built, Place, Places, layers, own_name};
 use crate::error::StackError;
 use crate::journal::{Journal, Mark};
 use crate::mounts;
@@ -21,6 +21,7 @@ use crate::pool::{Luns, claimed, pool_name};
 use crate::undo::Undo;
 use commands::{Commands, DatasetPlan, PoolPlan};
 use plan::{Stack, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use sandbox::Directory;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +51,7 @@ pub(crate) fn build(
     stack: &Stack,
     (zfs, way): (&Zfs, ZfsWay),
     places: &Places,
-    work_dir: &Path,
+    work_dir: &Directory,
     mark: Mark,
     journal: &mut Journal,
 ) -> Result<Built, StackError> {
@@ -68,11 +69,9 @@ pub(crate) fn build(
         return Err(refuse((lack.why, lack.cure)));
     }
     let luns = claimed(zfs, places, journal)?;
-    let work_dir = std::fs::canonicalize(work_dir)
-        .map_err(|e| StackError::path("find", work_dir, e, "make the directory, or name another one"))?;
-    let dir = work_dir.join(own_name(journal, stack, "-zfs"));
-    make_dir(&dir, true, journal)?;
-    let pool = MountedPool::planned(zfs, way, programs, dir, places, &luns);
+    let name = own_name(journal, stack, "-zfs");
+    let dir = journal.make_directory(work_dir, &name, 0o711, true)?;
+    let pool = MountedPool::planned(zfs, way, programs, dir.path().to_owned(), places, &luns);
     pool.make(journal)?;
     let facts = pool.facts()?;
     let stat = rustix::fs::statvfs(&pool.datasets[0].place)
@@ -94,6 +93,7 @@ pub(crate) fn build(
         redo_group: None,
         usable_bytes: stat.f_bavail * stat.f_frsize,
         made: Vec::new(),
+        own: vec![dir],
         pool: Some(pool),
         mark,
     })
@@ -177,10 +177,10 @@ impl MountedPool {
     fn stand(&self, journal: &Journal) -> Result<(), StackError> {
         let commands = self.start(journal)?;
         for pool in &self.pools {
-            commands.create(pool, &self.zfs, journal.lock())?;
+            commands.create(pool, &self.zfs, journal)?;
         }
         for dataset in &self.datasets {
-            commands.create_dataset(dataset, journal.lock())?;
+            commands.create_dataset(dataset, journal)?;
         }
         self.bring_out()
     }
@@ -189,7 +189,7 @@ impl MountedPool {
     fn start(&self, journal: &Journal) -> Result<Commands, StackError> {
         match self.way {
             ZfsWay::Kernel => Ok(Commands::of_module(self.programs.clone())),
-            _ => daemon::start(&self.programs, &self.dir, &self.zfs, Some(journal.lock())),
+            _ => daemon::start(&self.programs, &self.dir, &self.zfs, Some(journal)),
         }
     }
 

@@ -4,7 +4,7 @@
 //! the other, for both are called `zpool` and `zfs`, and one of the two is unpacked beside the system wherever the other is installed.
 
 use crate::probe;
-use crate::tool::{self, Tool, argument};
+use crate::tool::{Tool, argument};
 use plan::ZfsWay;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -101,7 +101,7 @@ pub(crate) fn kernel_programs() -> Result<Programs, Obstacle> {
         let cure = "install the tools of the module (Debian: zfsutils-linux, contrib)".to_owned();
         (format!("{name} of the kernel's ZFS not found"), cure)
     };
-    let find = |name: &str| tool::find(name).ok_or_else(|| missing(name));
+    let find = |name: &str| sandbox::find_program(name).ok_or_else(|| missing(name));
     let programs = Programs {
         zpool: find("zpool")?,
         zfs: find("zfs")?,
@@ -126,7 +126,7 @@ pub(crate) fn fuse_programs() -> Result<Programs, Obstacle> {
         return Err(("no FUSE (/dev/fuse is missing)".to_owned(), cure));
     }
     for name in NAMESPACE_TOOLS {
-        if tool::find(name).is_none() {
+        if sandbox::find_program(name).is_none() {
             return Err((
                 format!("{name} not found"),
                 "install util-linux, mount and coreutils".to_owned(),
@@ -169,7 +169,7 @@ fn unpacked_in(root: &Path) -> Option<Programs> {
 
 /// The package, installed. Where the tools beside the daemon are another ZFS's, they are of no use.
 fn installed() -> Option<Programs> {
-    let daemon = tool::find(DAEMON)?;
+    let daemon = sandbox::find_program(DAEMON)?;
     let place = daemon.parent()?;
     let programs = in_directory(place, String::new(), place);
     is_of_fuse(&programs.zpool).then_some(programs)
