@@ -22,12 +22,16 @@ pub fn heard(socket: &UnixStream, question: bool) -> bool {
     }
 }
 
-/// Messages of each kind as they lie in the socket: questions, then answers.
+/// Messages as they lie in the socket.
+#[doc(hidden)]
+pub type Spoken = Vec<Vec<u8>>;
+
+/// Messages of each kind: questions, then answers.
 ///
 /// # Errors
 /// Those of the socket.
 #[doc(hidden)]
-pub fn spoken() -> std::io::Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+pub fn spoken() -> std::io::Result<(Spoken, Spoken)> {
     let pool = PoolSpec {
         name: "p".into(),
         data: vec!["/dev/a".into(), "/dev/b".into()],
@@ -72,7 +76,7 @@ pub fn spoken() -> std::io::Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
             sizes: vec![1, 2],
         },
         Answer::Extents(vec![Piece(0, 4096, 8192, false); 20]),
-        Answer::Counted(Box::new(Counted::default())),
+        Answer::Counted(Box::<Counted>::default()),
         Answer::Refused(Refused::new("what", "cure")),
     ];
     let asked = asked.iter().map(bytes).collect::<std::io::Result<_>>()?;

@@ -20,7 +20,7 @@ mod wire;
 
 pub use error::{Refused, ZpoolError};
 #[doc(hidden)]
-pub use heard::{heard, spoken};
+pub use heard::{Spoken, heard, spoken};
 pub use message::{
     ArcCounts, Counted, DeviceCounts, DeviceFault, DeviceOp, FaultDone, FileCounts, FileName, FileSpec, Imported,
     PoolCounts, PoolSpec, Redundancy, Tuning,
