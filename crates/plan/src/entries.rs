@@ -233,8 +233,14 @@ fn stack_keys(stack: &Stack) -> Keys {
             mkfs_options,
             ..
         } => {
-            keys.push(("mount_options", strings(mount_options.iter().cloned())));
-            keys.push(("mkfs_options", strings(mkfs_options.iter().cloned())));
+            keys.push((
+                "mount_options",
+                strings(crate::options::mount_words(mount_options).into_iter()),
+            ));
+            keys.push((
+                "mkfs_options",
+                strings(crate::options::arguments(mkfs_options).into_iter()),
+            ));
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
         StackKind::Diskgroup { .. } => keys.extend(group_keys(&stack.kind)),
