@@ -7,6 +7,7 @@ mod engines;
 
 use crate::cut::{DeviceFault, End, FaultKind, PowerCut};
 use crate::device::Device;
+use crate::options::{arguments, mount_words};
 use crate::study::{
     CopyTarget, Database, LunSource, Model, Phase, PhaseKind, Random, Resolved, Scale, Stack, StackKind, Study,
 };
@@ -233,14 +234,9 @@ fn stack_keys(stack: &Stack) -> Keys {
             mkfs_options,
             ..
         } => {
-            keys.push((
-                "mount_options",
-                strings(crate::options::mount_words(mount_options).into_iter()),
-            ));
-            keys.push((
-                "mkfs_options",
-                strings(crate::options::arguments(mkfs_options).into_iter()),
-            ));
+            let (mount, mkfs) = (mount_words(mount_options), arguments(mkfs_options));
+            keys.push(("mount_options", strings(mount.into_iter())));
+            keys.push(("mkfs_options", strings(mkfs.into_iter())));
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
         StackKind::Diskgroup { .. } => keys.extend(group_keys(&stack.kind)),

@@ -170,7 +170,7 @@ impl Settle<'_> {
             "holds a control character".to_string()
         } else if !name.chars().all(plain::shows) {
             "holds a character that does not show".to_string()
-        } else if name.len() > plain::NAME_BYTES_MAX {
+        } else if filed && name.len() > plain::NAME_BYTES_MAX {
             format!("has {} bytes", name.len())
         } else if name.trim() != name {
             "starts or ends with a space".to_string()

@@ -57,7 +57,7 @@ pub(super) static MKFS: &[Rule] = &[
         "65536",
         "cluster size, with `-O bigalloc`",
     ),
-    rule("-g", "", number(256, 65_528, Step::Of(8)), "32768", "blocks of a group"),
+    rule("-g", "", number(256, 65_528, Step::Of(8)), "8192", "blocks of a group"),
     rule(
         "-G",
         "",

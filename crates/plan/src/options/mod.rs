@@ -164,6 +164,11 @@ impl Rule {
         word.map(|word| Value::Word(word)).or_else(|| self.takes.value(text))
     }
 
+    /// The value alone, made anew from the typed form, as a server's file has it.
+    pub fn value_text(&self, value: &Value) -> String {
+        self.takes.text(value)
+    }
+
     /// The value, and the option's name before it where it has one, made anew from the typed form.
     pub fn text(&self, value: &Value) -> String {
         match (self.name, self.takes.text(value)) {

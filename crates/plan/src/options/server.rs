@@ -46,7 +46,7 @@ pub(crate) fn setting(
         findings.add(&value.span, message, cure);
         return None;
     };
-    Some((rule.name.to_string(), rule.takes.text(&typed)))
+    Some((rule.name.to_string(), rule.value_text(&typed)))
 }
 
 fn offer(name: &str) -> String {
