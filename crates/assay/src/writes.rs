@@ -225,7 +225,7 @@ mod tests {
         let writes = of(
             "kind = \"ext4\"\ndata = \"data\"",
             luns,
-            "[database]\nscale = \"8MiB\"\n",
+            "[database]\nscale = \"64MiB\"\n",
         );
         assert_eq!(paths(&writes.devices), ["/dev/null"]);
         assert!(paths(&writes.directories).contains(&real(&stacks::state_dir()).display().to_string()));

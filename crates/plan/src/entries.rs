@@ -244,13 +244,9 @@ fn stack_keys(stack: &Stack) -> Keys {
         StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => {}
     }
     keys.push(("inject.late", quoted(Share(stack.inject.late))));
-    keys.push((
-        "inject.error_at",
-        stack
-            .inject
-            .error_at
-            .map_or_else(|| quoted("none"), |nth| nth.to_string()),
-    ));
+    let error_at = stack.inject.error_at;
+    let error_at = error_at.map_or_else(|| quoted("none"), |nth| nth.to_string());
+    keys.push(("inject.error_at", error_at));
     keys.extend(engines::of_stack(&stack.engine));
     if stack.inject.flush_lost {
         keys.push(("inject.flush_lost", "true".to_string()));

@@ -6,6 +6,7 @@
 mod hostile;
 
 use plan::{Step, Takes, Tool};
+use proptest::prelude::*;
 use std::path::Path;
 
 #[test]
@@ -182,4 +183,37 @@ fn the_documents_tables_are_the_declaration() {
         text[from..until] == tables,
         "docs/study.md is old: run `UPDATE_DOCS=1 cargo test -p plan`"
     );
+}
+
+/// Pieces of options, honest and hostile, of which words are put together.
+const PIECES: &str = "-[a-zA-Z]|--[a-z]{1,9}|[a-z_]{1,14}=?|[0-9]{1,6}[kmgKM]?|,|=| |/dev/loop0|\\.\\./|\\^|size=|logdev=|device=|su=|bigalloc|-l|-d|-E|-O|noatime|data=|commit=|\n|\u{0}|'|\"|é";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    /// Whatever is accepted: an argument is a flag of the table, or letters and digits with what joins them; no path, no space, no quote.
+    #[test]
+    fn no_argument_is_more_than_the_table_allows(which in 0usize..6, words in prop::collection::vec(prop::collection::vec(PIECES, 1..4), 0..5)) {
+        let tool = Tool::ALL[which];
+        let words: Vec<String> = words.into_iter().map(|pieces| pieces.concat()).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let Ok(given) = plan::options(tool, &words) else { return Ok(()) };
+        let arguments = if which < 3 { plan::arguments(&given) } else { plan::mount_words(&given) };
+        for argument in arguments {
+            let is_flag = tool.rules().iter().any(|rule| rule.flag == argument);
+            let plain = |c: char| c.is_ascii_alphanumeric() || "_=,.^-".contains(c);
+            prop_assert!(is_flag || (argument.chars().all(plain) && !argument.starts_with('-')), "{:?} of {:?}", argument, words);
+        }
+    }
+
+    /// The same words in a study: a study or a refusal with its place, and never the end of the program.
+    #[test]
+    fn any_word_has_its_place(which in 0usize..6, word in prop::collection::vec(PIECES, 0..6)) {
+        let (kind, key) = home(Tool::ALL[which]);
+        let word = word.concat();
+        let text = toml::Value::String(word.clone()).to_string();
+        if let Err(error) = with(kind, &format!("{key} = [{text}]")) {
+            prop_assert!(error.problems().iter().all(|problem| problem.line > 1 && problem.column > 1), "{word:?}: {error}");
+        }
+    }
 }
