@@ -49,6 +49,7 @@ mod stand;
 mod stints;
 mod surroundings;
 mod trial;
+mod writes;
 mod zfs_ways;
 
 use clap::Parser;

@@ -79,6 +79,11 @@ pub(crate) fn take(written: &mut WrittenStudy, beside: &Path, findings: &mut Fin
         ) {
             continue;
         }
+        if let Some(fault) = crate::plain::path_fault(&named.value) {
+            let cure = "name a slob.conf by its path from the study's directory";
+            findings.add(&named.span, format!("`slob_conf` {fault}"), cure);
+            continue;
+        }
         let text = match content(&beside.join(&named.value)) {
             Ok(text) => text,
             Err(error) => {
@@ -124,6 +129,11 @@ pub(crate) fn take(written: &mut WrittenStudy, beside: &Path, findings: &mut Fin
 }
 
 fn content(path: &Path) -> Result<String, String> {
+    // Not opened before it is known to be a file: a named pipe would be waited for.
+    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err("it is no file".to_string());
+    }
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     file.take(BYTES_MAX + 1)
