@@ -7,6 +7,7 @@ mod machine;
 mod seeds;
 
 use diskgroup::{Planted, Redundancy};
+use seeds::repairs::repair_seed;
 use seeds::{crash_seed, fault_seed};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,7 +25,8 @@ fn one(seed: u64) -> Result<(), String> {
         Redundancy::Normal,
         Redundancy::External,
     ][seed as usize % 4];
-    fault_seed(redundancy, seed)
+    fault_seed(redundancy, seed)?;
+    repair_seed([Redundancy::Normal, Redundancy::High][seed as usize % 2], seed)
 }
 
 /// First seed that catches the bug, and what was found.
