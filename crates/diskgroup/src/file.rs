@@ -36,7 +36,7 @@ pub(crate) struct Pointer {
 /// How far a file has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileState {
-    /// Being made: a mount deletes it.
+    /// Being made, or made and being filled: a mount deletes it.
     Making,
     Live,
     /// Being deleted: a mount goes on with it.
@@ -71,6 +71,8 @@ pub(crate) struct File {
     pub(crate) outgrown: Vec<Arc<FileMap>>,
     /// A port was given up with writes in flight: its copies may differ.
     pub(crate) unsure: bool,
+    /// It is being filled by somebody: `Making` on disk until it is finished.
+    pub(crate) draft: bool,
     /// Ports that have it open.
     pub(crate) opens: u32,
     /// Units per disk: of all copies, and of first copies.
@@ -105,7 +107,7 @@ impl File {
     /// | 50 | copies |
     /// | 51 | 1: fine stripes |
     /// | 52..56 | number of the file |
-    /// | 56..64 | bytes |
+    /// | 56..64 | bytes, exactly; the last block is filled with zeros |
     /// | 64..68 | extents |
     /// | 72..169 | name: a length and 96 bytes |
     /// | 256.. | blocks of the leaves of its extent map, 4 bytes each |

@@ -219,6 +219,7 @@ impl<P: Port> Core<P> {
             map: Arc::new(FileMap::new(entry.number, "", entry.copies, entry.fine, 0)),
             outgrown: Vec::new(),
             unsure: false,
+            draft: false,
             opens: 0,
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };
@@ -235,7 +236,7 @@ impl<P: Port> Core<P> {
             return Err(GroupError::damaged(format!("file {} has more bytes than extents", file.name)));
         }
         let map = FileMap::new(file.number, &file.name, file.copies, file.fine, units as usize);
-        map.size.store(file.size, std::sync::atomic::Ordering::Release);
+        map.set_length(file.size);
         file.map = Arc::new(map);
         if self.files.insert(file.number, file).is_some() {
             return Err(GroupError::damaged(format!(
