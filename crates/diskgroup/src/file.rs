@@ -229,13 +229,19 @@ pub(crate) fn decode_leaf(
     index: u32,
 ) -> Result<(Vec<Pointer>, bool), GroupError> {
     if bytes.len() < block::BLOCK {
-        return Err(GroupError::damaged(format!("block {block} is no leaf of file {}", entry.name)));
+        return Err(GroupError::damaged(format!(
+            "block {block} is no leaf of file {}",
+            entry.name
+        )));
     }
     let mut eye = Eye::new(bytes, BODY);
     let (kind, dirty, copies) = (eye.u8(), eye.u8() == 1, usize::from(eye.u8()));
     eye.seek(52);
     let (number, found, count) = (eye.u32(), eye.u32(), u32::from(eye.u16()));
-    let wanted = entry.extents.saturating_sub(index.saturating_mul(LEAF_EXTENTS)).min(LEAF_EXTENTS);
+    let wanted = entry
+        .extents
+        .saturating_sub(index.saturating_mul(LEAF_EXTENTS))
+        .min(LEAF_EXTENTS);
     if (kind, copies, number, found, count) != (LEAF, entry.copies, entry.number, index, wanted) {
         return Err(GroupError::damaged(format!(
             "block {block} is not leaf {index} of file {} with {wanted} extents",

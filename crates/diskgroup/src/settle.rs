@@ -61,12 +61,7 @@ pub(crate) fn decide(
 impl<P: Port> Core<P> {
     /// Compares all readable copies of an extent; with `repair`, writes those that differ or could not be read again (not flushed).
     /// Gives what it found and what [`Core::conclude_repairs`] must record. Nobody else may write there meanwhile.
-    pub(crate) fn compare(
-        &mut self,
-        number: u32,
-        extent: u32,
-        repair: bool,
-    ) -> Result<(Compared, Repair), GroupError> {
+    pub(crate) fn compare(&mut self, number: u32, extent: u32, repair: bool) -> Result<(Compared, Repair), GroupError> {
         let file = &self.files[&number];
         let (name, fine, size) = (file.name.clone(), file.fine, file.size);
         let pointers: Vec<Pointer> = file

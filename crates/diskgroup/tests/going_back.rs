@@ -5,7 +5,8 @@
 mod machine;
 
 use diskgroup::{
-    DiskSpec, FileSpec, Geometry, Group, GroupError, GroupPort, GroupSpec, MountOptions, Mounted, Redundancy, Step, Stripe,
+    DiskSpec, FileSpec, Geometry, Group, GroupError, GroupPort, GroupSpec, MountOptions, Mounted, Redundancy, Step,
+    Stripe,
 };
 use machine::{Machine, Mood, Window};
 use targets::{Disks, FileId, IoFault, Op, Port, Request};
@@ -132,7 +133,9 @@ fn heal(group: &Group<Window>, machine: &Machine) {
 fn never_back(redundancy: Redundancy, ahead: u16, refuses: Mood) -> u8 {
     let count = redundancy.copies() as u16;
     let machine = Machine::new(crashed(redundancy, ahead), 4);
-    (0..count).filter(|d| *d != ahead).for_each(|d| machine.set_mood(d, refuses));
+    (0..count)
+        .filter(|d| *d != ahead)
+        .for_each(|d| machine.set_mood(d, refuses));
     let (group, mounted) = mount(&machine, false).unwrap();
     (0..count).for_each(|d| machine.set_mood(d, SOUND));
     let seen = read(&group, &machine);
@@ -152,7 +155,9 @@ fn never_back(redundancy: Redundancy, ahead: u16, refuses: Mood) -> u8 {
     group.close().unwrap();
     for only in 0..count {
         let machine = Machine::new(machine.now_on(), 5);
-        (0..count).filter(|d| *d != only).for_each(|d| machine.set_mood(d, GONE));
+        (0..count)
+            .filter(|d| *d != only)
+            .for_each(|d| machine.set_mood(d, GONE));
         let (group, _) = mount(&machine, true).unwrap();
         assert_eq!(read(&group, &machine), seen, "on disk {only} alone");
     }
@@ -165,7 +170,10 @@ fn a_repair_that_a_disk_refuses_at_opening_is_recorded() {
         for refuses in [REFUSES_WRITES, REFUSES_FLUSHES] {
             let all = 0..redundancy.copies() as u16;
             let seen: Vec<u8> = all.map(|ahead| never_back(redundancy, ahead, refuses)).collect();
-            assert!(seen.contains(&2), "the newer version was never the one that was settled on");
+            assert!(
+                seen.contains(&2),
+                "the newer version was never the one that was settled on"
+            );
         }
     }
 }
@@ -194,11 +202,23 @@ fn a_check_does_not_say_repaired_of_what_a_disk_refused() {
             machine.damage(other, page.unwrap(), &[7; 512]);
             machine.set_mood(other, refuses);
             let report = group.check(true).unwrap();
-            let lies = report.findings.iter().filter(|f| f.what.contains("copies differ") && f.repaired);
+            let lies = report
+                .findings
+                .iter()
+                .filter(|f| f.what.contains("copies differ") && f.repaired);
             assert_eq!(lies.count(), 0, "{report:?}");
-            assert!(report.findings.iter().any(|f| f.what.contains("refused") && !f.repaired), "{report:?}");
+            assert!(
+                report
+                    .findings
+                    .iter()
+                    .any(|f| f.what.contains("refused") && !f.repaired),
+                "{report:?}"
+            );
             machine.set_mood(other, SOUND);
-            assert!(group.disks().iter().any(|d| d.stale_bytes > 0), "nothing is recorded as stale");
+            assert!(
+                group.disks().iter().any(|d| d.stale_bytes > 0),
+                "nothing is recorded as stale"
+            );
             heal(&group, &machine);
             assert!(group.check(false).unwrap().is_clean());
             assert_eq!(read(&group, &machine), 1);
@@ -216,7 +236,10 @@ fn a_flush_that_failed_stays_failed_where_there_is_no_other_copy() {
     machine.set_mood(0, REFUSES_FLUSHES);
     assert!(one(&mut port, Op::Flush).is_err());
     machine.set_mood(0, SOUND);
-    assert!(one(&mut port, Op::Flush).is_err(), "a later flush says nothing about what the first one lost");
+    assert!(
+        one(&mut port, Op::Flush).is_err(),
+        "a later flush says nothing about what the first one lost"
+    );
     drop(port);
     let closed = group.close().map(drop);
     assert!(matches!(closed, Err(GroupError::NotDurable { .. })), "{closed:?}");
@@ -245,4 +268,42 @@ fn a_flush_that_failed_on_one_mirror_is_made_good_by_the_others_and_recorded() {
             }
         }
     }
+}
+
+#[test]
+fn a_close_whose_metadata_are_durable_nowhere_is_an_error_and_the_journal_has_them() {
+    let (machine, group) = made(Redundancy::External);
+    machine.set_mood(0, REFUSES_FLUSHES);
+    assert!(group.close().is_err());
+    for seed in 0..8 {
+        let machine = Machine::new(machine.cut(seed), seed);
+        let (group, _) = mount(&machine, false).unwrap();
+        assert_eq!(group.files()[0].size, 2 * AU);
+        assert!(group.check(false).unwrap().is_clean());
+    }
+}
+
+#[test]
+fn a_file_that_nobody_finished_is_gone_with_the_next_mount() {
+    let (machine, group) = made(Redundancy::Normal);
+    let spec = |name: &str| FileSpec {
+        name: name.into(),
+        size: 4097,
+        redundancy: None,
+        stripe: Stripe::Coarse,
+    };
+    group.begin_file(&spec("half")).unwrap();
+    group.begin_file(&spec("whole")).unwrap();
+    let mut half = group.open(machine.window(64 << 10, 4), &["half"]).unwrap();
+    write(&mut half, 7).unwrap();
+    assert_eq!(half.size(FileId(0)).unwrap(), 4097);
+    drop(half);
+    assert!(group.files().iter().all(|f| f.name == "users"), "a draft is not listed");
+    group.finish_file("whole").unwrap();
+    group.close().unwrap();
+    let (group, mounted) = mount(&machine, false).unwrap();
+    assert_eq!(mounted.files_removed, ["half"]);
+    let files: Vec<(String, u64)> = group.files().into_iter().map(|f| (f.name, f.size)).collect();
+    assert_eq!(files, [("users".to_string(), 2 * AU), ("whole".to_string(), 4097)]);
+    assert!(group.check(false).unwrap().is_clean());
 }

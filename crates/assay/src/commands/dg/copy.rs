@@ -239,7 +239,10 @@ fn name_it(part: &Path, to: &Path) -> anyhow::Result<()> {
         }
         Err(error) => return Err(anyhow::Error::from(error).context(cure())),
     }
-    let parent = to.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = to
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     File::open(parent).and_then(|dir| dir.sync_all()).with_context(cure)
 }
 
