@@ -41,17 +41,23 @@ impl Address {
     }
 
     pub(crate) fn of(code: u64) -> Option<Address> {
-        match code >> 56 {
-            1 => Some(Address::Header(code as u16)),
-            2 => Some(Address::Root),
-            3 => Some(Address::Table {
+        let address = match code >> 56 {
+            1 => Address::Header(code as u16),
+            2 => Address::Root,
+            3 => Address::Table {
                 disk: (code >> 32) as u16,
                 index: code as u32,
-            }),
-            4 => Some(Address::Meta(code as u32)),
-            5 => Some(Address::Journal),
-            _ => None,
-        }
+            },
+            4 => Address::Meta(code as u32),
+            5 => Address::Journal,
+            _ => return None,
+        };
+        (address.code() == code).then_some(address)
+    }
+
+    /// Whether the block changes through the journal.
+    pub(crate) fn is_journalled(self) -> bool {
+        matches!(self, Address::Root | Address::Table { .. } | Address::Meta(_))
     }
 }
 

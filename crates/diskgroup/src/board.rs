@@ -52,6 +52,15 @@ pub(crate) struct Board {
     maps: Mutex<BTreeMap<u32, Arc<FileMap>>>,
     /// Disks that are offline, as bits: a write to one of them does not count even if it went well.
     pub(crate) offline: AtomicU64,
+    /// Flushes that failed on any disk so far: the count of the last of them is kept per disk.
+    faults: AtomicU64,
+    /// Count of the last failed flush of each disk. What the disk had taken and not made durable until then is lost for good,
+    /// whatever a later flush says.
+    flush_faults: Vec<AtomicU64>,
+    /// Count up to which the journal says, per disk, what may be lost. Behind the one above: the disk is *doubtful*.
+    recorded: Vec<AtomicU64>,
+    /// Flushes of ports under way, per disk. One of a port that went before it ended counts for ever: nobody hears how it ends.
+    pub(crate) flushing: Vec<AtomicU32>,
     /// File of the ports below, per disk.
     pub(crate) slots: Vec<AtomicU32>,
     /// Reads that failed since a repair last went well, per disk.
@@ -74,6 +83,10 @@ impl Board {
             seats: Mutex::default(),
             maps: Mutex::default(),
             offline: AtomicU64::new(0),
+            faults: AtomicU64::new(0),
+            flush_faults: (0..DISKS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            recorded: (0..DISKS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            flushing: (0..DISKS_MAX).map(|_| AtomicU32::new(0)).collect(),
             slots: (0..DISKS_MAX).map(|_| AtomicU32::new(u32::MAX)).collect(),
             read_faults: (0..DISKS_MAX).map(|_| AtomicU32::new(0)).collect(),
             suspects: Mutex::default(),
@@ -141,5 +154,33 @@ impl Board {
 
     pub(crate) fn is_offline(&self, disk: u16) -> bool {
         self.offline.load(Ordering::SeqCst) >> disk & 1 == 1
+    }
+
+    /// Failed flushes so far: who writes keeps it, and asks with [`Board::lost_since`] when the write or its flush is done.
+    #[inline]
+    pub(crate) fn faults(&self) -> u64 {
+        self.faults.load(Ordering::SeqCst)
+    }
+
+    /// A flush of a disk failed, or the disk is about to go: it may lack what it had taken, and nothing says so yet.
+    pub(crate) fn doubt(&self, disk: u16) {
+        let count = self.faults.fetch_add(1, Ordering::SeqCst) + 1;
+        self.flush_faults[usize::from(disk)].fetch_max(count, Ordering::SeqCst);
+    }
+
+    /// Whether a flush of the disk has failed since there were so many: what was written since then does not count there.
+    pub(crate) fn lost_since(&self, disk: u16, faults: u64) -> bool {
+        self.flush_faults[usize::from(disk)].load(Ordering::SeqCst) > faults
+    }
+
+    /// Whether the disk may lack something that the journal does not say: no flush counts there.
+    pub(crate) fn is_doubtful(&self, disk: u16) -> bool {
+        let disk = usize::from(disk);
+        self.flush_faults[disk].load(Ordering::SeqCst) > self.recorded[disk].load(Ordering::SeqCst)
+    }
+
+    /// What the disk may lack because of the first so many failed flushes is recorded.
+    pub(crate) fn recorded(&self, disk: u16, faults: u64) {
+        self.recorded[usize::from(disk)].fetch_max(faults, Ordering::SeqCst);
     }
 }

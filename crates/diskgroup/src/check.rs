@@ -3,10 +3,12 @@
 //! Prevents: damage that is found on the day the last good copy goes.
 
 use crate::block::{self, Address, BLOCK};
-use crate::core::Core;
+use crate::core::{Core, Homes, bits};
 use crate::create::look;
 use crate::error::GroupError;
 use crate::header::Found;
+use crate::planted::Planted;
+use crate::repair::{Reach, Repair};
 use std::collections::BTreeSet;
 use targets::Port;
 
@@ -17,6 +19,16 @@ pub struct Finding {
     pub what: String,
     /// It was set right.
     pub repaired: bool,
+}
+
+/// Repairs of a check, before it is known whether they are durable: disks are bits.
+#[derive(Default)]
+struct Repairs {
+    /// Findings by number, with the disks that must have taken what was written for them.
+    findings: Vec<(usize, u64)>,
+    /// Disks that refused a write.
+    refused: u64,
+    extents: Vec<Repair>,
 }
 
 /// What a check found.
@@ -51,32 +63,72 @@ impl CheckReport {
     }
 }
 
+impl Repairs {
+    /// Takes note of whether a disk took what was written.
+    fn took(&mut self, disk: u16, well: bool) -> bool {
+        self.refused |= u64::from(!well) << disk;
+        well
+    }
+}
+
+/// What a check writes to: its report and, if it repairs, its repairs.
+type Own<'a> = (&'a mut CheckReport, Option<&'a mut Repairs>);
+
+/// Adds a finding; `repaired` if the disks `on` (bits) make durable what they took.
+fn note(report: &mut CheckReport, repairs: &mut Option<&mut Repairs>, what: String, repaired: bool, on: u64) {
+    let repaired = repaired || (repairs.is_some() && Planted::CheckSaysRepaired.on());
+    if let Some(repairs) = repairs {
+        repairs.findings.push((report.findings.len(), on));
+    }
+    report.add(what, repaired);
+}
+
 impl<P: Port> Core<P> {
     pub(crate) fn check(&mut self, repair: bool, tell: &mut dyn FnMut(u64, u64)) -> Result<CheckReport, GroupError> {
         self.alive()?;
         self.checkpoint()?;
-        let mut report = CheckReport::default();
+        let (mut report, mut repairs, faults) = (CheckReport::default(), Repairs::default(), self.board.faults());
         let numbers: Vec<u16> = self.disks.keys().copied().collect();
         for number in numbers {
             if self.disks[&number].live().is_none() {
                 report.offline.push(self.disk_name(number));
                 continue;
             }
-            self.check_header(number, repair, &mut report)?;
-            self.check_table(number, repair, &mut report)?;
+            let mut own = (&mut report, repair.then_some(&mut repairs));
+            self.check_header(number, &mut own)?;
+            self.check_table(number, &mut own)?;
         }
-        self.check_metadata(repair, &mut report)?;
-        self.check_maps(&mut report);
-        self.check_copies(repair, &mut report, tell)?;
-        let all: Vec<u16> = self.disks.keys().copied().collect();
+        let mut own = (&mut report, repair.then_some(&mut repairs));
+        self.check_metadata(&mut own)?;
+        self.check_maps(own.0);
+        self.check_copies(&mut own, tell)?;
         if repair {
-            self.flush_disks(&all)?;
-            self.settle_trouble()?;
+            self.conclude_check(repairs, faults, &mut report)?;
         }
+        self.settle_trouble()?;
         Ok(report)
     }
 
-    fn check_header(&mut self, number: u16, repair: bool, report: &mut CheckReport) -> Result<(), GroupError> {
+    /// Makes repairs durable and records what was refused; only then it is known which findings are repaired.
+    fn conclude_check(&mut self, repairs: Repairs, faults: u64, report: &mut CheckReport) -> Result<(), GroupError> {
+        let all = self.disks.keys().fold(0, |bits, d| bits | 1u64 << d);
+        let failed = self.conclude_repairs(&repairs.extents, Reach::Written, all, faults)?;
+        if !Planted::CheckSaysRepaired.on() {
+            for (nth, on) in repairs.findings {
+                report.findings[nth].repaired &= on & failed == 0;
+            }
+            for disk in bits(failed | repairs.refused) {
+                let name = self.disk_name(disk);
+                report.add(
+                    format!("disk {name}: it refused repairs; copies that lack them are recorded as stale"),
+                    false,
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_header(&mut self, number: u16, (report, repairs): &mut Own<'_>) -> Result<(), GroupError> {
         report.disks += 1;
         let disk = &self.disks[&number];
         let (expected, name) = (self.header(disk, true), disk.name.clone());
@@ -87,10 +139,11 @@ impl<P: Port> Core<P> {
             Found::Header { .. } => "the header says something else than the group",
             Found::Foreign | Found::Damaged | Found::Newer(_) => "neither header is whole",
         };
-        if repair {
-            self.write_headers(&[number], true)?;
-        }
-        report.add(format!("disk {name}: {wrong}"), repair);
+        let repaired = match repairs {
+            Some(repairs) => repairs.took(number, self.rewrite_headers(number)?),
+            None => false,
+        };
+        note(report, repairs, format!("disk {name}: {wrong}"), repaired, 1 << number);
         Ok(())
     }
 
@@ -123,26 +176,27 @@ impl<P: Port> Core<P> {
         Ok(findings)
     }
 
-    fn check_table(&mut self, number: u16, repair: bool, report: &mut CheckReport) -> Result<(), GroupError> {
+    fn check_table(&mut self, number: u16, (report, repairs): &mut Own<'_>) -> Result<(), GroupError> {
         report.table_blocks += u64::from(self.disks[&number].place.table_blocks);
         let findings = self.table_findings(number)?;
-        if repair && !findings.is_empty() {
-            self.write_table(number)?;
-        }
+        let repaired = match repairs.as_mut().filter(|_| !findings.is_empty()) {
+            Some(repairs) => repairs.took(number, self.write_table(number)?),
+            None => false,
+        };
         for what in findings {
-            report.add(what, repair);
+            note(report, repairs, what, repaired, 1 << number);
         }
         Ok(())
     }
 
     /// Every copy of root and metadata blocks against memory.
-    fn check_metadata(&mut self, repair: bool, report: &mut CheckReport) -> Result<(), GroupError> {
+    fn check_metadata(&mut self, (report, repairs): &mut Own<'_>) -> Result<(), GroupError> {
         let all = (0..self.meta_uses.len() as u32)
             .map(Address::Meta)
             .chain([Address::Root]);
         for address in all.collect::<Vec<_>>() {
             report.metadata_blocks += 1;
-            let mut bad = false;
+            let mut bad = Vec::new();
             for (number, slot, offset) in self.homes(address) {
                 let read = self.store.read(&[(slot, offset, BLOCK as u64)])?;
                 let free =
@@ -153,16 +207,20 @@ impl<P: Port> Core<P> {
                     unused || sequence.is_ok_and(|s| *bytes == *self.image(address, s))
                 });
                 if !same {
-                    bad = true;
-                    let name = self.disk_name(number);
-                    report.add(
-                        format!("disk {name}: the copy of {address:?} is damaged or old"),
-                        repair,
-                    );
+                    bad.push(number);
                 }
             }
-            if bad && repair {
-                self.write_homes(&[address], &mut BTreeSet::new())?;
+            let mut homes = Homes::default();
+            if let Some(repairs) = repairs.as_mut().filter(|_| !bad.is_empty()) {
+                self.write_homes(&[address], &mut homes)?;
+                repairs.refused |= homes.refused;
+            }
+            for number in bad {
+                let what = format!(
+                    "disk {}: the copy of {address:?} is damaged or old",
+                    self.disk_name(number)
+                );
+                note(report, repairs, what, homes.disks >> number & 1 == 1, 1 << number);
             }
         }
         Ok(())
@@ -233,8 +291,7 @@ impl<P: Port> Core<P> {
 
     fn check_copies(
         &mut self,
-        repair: bool,
-        report: &mut CheckReport,
+        (report, repairs): &mut Own<'_>,
         tell: &mut dyn FnMut(u64, u64),
     ) -> Result<(), GroupError> {
         let numbers: Vec<u32> = self.files.keys().copied().collect();
@@ -245,7 +302,12 @@ impl<P: Port> Core<P> {
             .sum();
         for number in numbers {
             for extent in 0..self.files[&number].extents() {
-                let (found, _) = self.compare(number, extent, repair)?;
+                let (found, repair) = self.compare(number, extent, repairs.is_some())?;
+                if let Some(repairs) = repairs.as_mut().filter(|_| repair.written != 0) {
+                    repairs.refused |= repair.refused;
+                    repairs.extents.push(repair);
+                }
+                let repaired = repair.written != 0 && repair.refused == 0 && found.hopeless == 0;
                 report.extents += 1;
                 let file = &self.files[&number];
                 let bytes = u64::from(self.geometry.extent_units(extent)) * self.au();
@@ -253,16 +315,12 @@ impl<P: Port> Core<P> {
                 tell(report.compared_bytes, all);
                 let name = file.name.clone();
                 if found.differing > 0 {
-                    report.add(
-                        format!("file {name} extent {extent}: copies differ"),
-                        repair && found.hopeless == 0,
-                    );
+                    let what = format!("file {name} extent {extent}: copies differ");
+                    note(report, repairs, what, repaired, repair.written);
                 }
                 if found.unreadable > 0 {
-                    report.add(
-                        format!("file {name} extent {extent}: a copy cannot be read"),
-                        repair && found.hopeless == 0,
-                    );
+                    let what = format!("file {name} extent {extent}: a copy cannot be read");
+                    note(report, repairs, what, repaired, repair.written);
                 }
                 if found.lost > 0 {
                     report.add(

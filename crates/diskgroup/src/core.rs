@@ -75,6 +75,21 @@ impl Change {
     }
 }
 
+/// Where blocks were written to.
+#[derive(Default)]
+pub(crate) struct Homes {
+    /// Disks that took some, and that refused some, as bits.
+    pub(crate) disks: u64,
+    pub(crate) refused: u64,
+    /// For each block that must be durable somewhere: disks that took it, as bits.
+    needed: Vec<u64>,
+}
+
+/// The disks of a set of bits.
+pub(crate) fn bits(disks: u64) -> Vec<u16> {
+    (0..64).filter(|d| disks >> d & 1 == 1).collect()
+}
+
 /// The state of a group.
 pub(crate) struct Core<P> {
     pub(crate) store: Store<P>,
@@ -92,6 +107,8 @@ pub(crate) struct Core<P> {
     /// Disks on which an I/O of the metadata failed, not yet dealt with.
     pub(crate) trouble: BTreeSet<u16>,
     pub(crate) dead: Option<String>,
+    /// Extents (file, extent) whose copies could not be made equal: their regions stay recorded as dirty until they are.
+    pub(crate) unequal: BTreeSet<(u32, u32)>,
     /// Extents (file, extent) that are being copied.
     pub(crate) held: BTreeSet<(u32, u32)>,
     /// Units of deleted files that an I/O of the mover may still go to, by extent.
@@ -189,11 +206,7 @@ impl<P: Port> Core<P> {
         self.alive()?;
         let needed = 1 + self.change_limit() as u32;
         if self.journal.position + needed > self.journal.blocks || self.journal.holders.is_empty() {
-            let checkpointed = self.checkpoint();
-            if let Err(error) = &checkpointed {
-                self.dead.get_or_insert_with(|| error.to_string());
-            }
-            checkpointed?;
+            self.checkpoint()?;
         }
         Ok(Change::default())
     }
@@ -253,12 +266,14 @@ impl<P: Port> Core<P> {
         if Planted::JournalOnOneDisk.on() {
             items.truncate(1);
         }
+        let faults = self.board.faults();
         let mut good: Vec<bool> = self.store.write(&items)?.iter().map(Result::is_ok).collect();
         good.resize(holders.len(), true);
         if !Planted::JournalFlushLeftOut.on() {
-            let slots: Vec<FileId> = holders.iter().map(|h| h.1).collect();
-            for (good, flushed) in good.iter_mut().zip(self.store.flush(&slots)?) {
-                *good &= flushed.is_ok();
+            let numbers: Vec<u16> = holders.iter().map(|h| h.0).collect();
+            let failed = self.flush_disks(&numbers, faults)?;
+            for (good, number) in good.iter_mut().zip(&numbers) {
+                *good &= !failed.contains(number);
             }
         }
         let mut have = Vec::new();
@@ -273,19 +288,31 @@ impl<P: Port> Core<P> {
         Ok(have)
     }
 
-    /// Writes every block home, flushes, and begins a new lap of the journal on the disks that hold it best.
+    /// Writes every block home, flushes, and begins a new lap of the journal on the disks that hold it best. When a block is durable
+    /// nowhere, the journal stays as it is, for the next mount.
     pub(crate) fn checkpoint(&mut self) -> Result<(), GroupError> {
+        let homes = self.bring_home();
+        if let Err(error) = &homes {
+            self.dead.get_or_insert_with(|| error.to_string());
+        }
+        homes
+    }
+
+    fn bring_home(&mut self) -> Result<(), GroupError> {
         let addresses: Vec<Address> = std::mem::take(&mut self.homeless).into_iter().collect();
-        let mut used = BTreeSet::new();
+        let (faults, mut homes) = (self.board.faults(), Homes::default());
         for part in addresses.chunks(64) {
             if Planted::HomesForgotten.on() {
                 break;
             }
-            self.write_homes(part, &mut used)?;
+            self.write_homes(part, &mut homes)?;
         }
-        let disks: Vec<u16> = used.into_iter().collect();
         if !Planted::HomesUnflushed.on() {
-            self.flush_disks(&disks)?;
+            let failed = self.flush_disks(&bits(homes.disks), faults)?;
+            let failed = failed.iter().fold(0, |bits, d| bits | 1 << d);
+            if homes.needed.iter().any(|on| on & !failed == 0) {
+                return Err(self.lost());
+            }
         }
         self.journal.position = 0;
         self.journal.holders = self.choose_holders();
@@ -293,15 +320,15 @@ impl<P: Port> Core<P> {
     }
 
     /// Writes blocks to their homes. A disk that fails is remembered; a block that got nowhere is an error.
-    pub(crate) fn write_homes(&mut self, addresses: &[Address], used: &mut BTreeSet<u16>) -> Result<(), GroupError> {
-        self.write_places(addresses, used, Disk::live)
+    pub(crate) fn write_homes(&mut self, addresses: &[Address], homes: &mut Homes) -> Result<(), GroupError> {
+        self.write_places(addresses, homes, Disk::live)
     }
 
     /// The same on the disks that `open` gives a file for.
     pub(crate) fn write_places(
         &mut self,
         addresses: &[Address],
-        used: &mut BTreeSet<u16>,
+        homes: &mut Homes,
         open: impl Fn(&Disk) -> Option<FileId>,
     ) -> Result<(), GroupError> {
         let sequence = self.journal.sequence;
@@ -315,34 +342,49 @@ impl<P: Port> Core<P> {
             .map(|&(nth, (_, slot, offset))| (slot, offset, &*images[nth].1))
             .collect();
         let outcomes = self.store.write(&items)?;
-        let mut arrived = vec![false; images.len()];
+        let mut arrived = vec![0; images.len()];
         for (&(nth, (number, ..)), outcome) in places.iter().zip(&outcomes) {
             if outcome.is_ok() {
-                arrived[nth] = true;
-                used.insert(number);
+                arrived[nth] |= 1 << number;
+                homes.disks |= 1 << number;
             } else {
                 self.trouble.insert(number);
+                homes.refused |= 1 << number;
             }
         }
-        let nowhere = |(nth, (address, _)): (usize, &(Address, _))| {
-            matches!(address, Address::Meta(_) | Address::Root) && !arrived[nth]
-        };
-        if images.iter().enumerate().any(nowhere) {
-            return Err(self.lost());
+        for ((address, _), on) in images.iter().zip(arrived) {
+            // The table of a disk can be made anew from the maps; these cannot be made from anything.
+            if matches!(address, Address::Meta(_) | Address::Root) {
+                if on == 0 {
+                    return Err(self.lost());
+                }
+                homes.needed.push(on);
+            }
         }
         Ok(())
     }
 
-    /// Flushes disks; those that fail are remembered and given back.
-    pub(crate) fn flush_disks(&mut self, disks: &[u16]) -> Result<Vec<u16>, GroupError> {
+    /// Flushes disks; those that fail, or on which another flush has failed since there were `faults` of them, are remembered and
+    /// given back: what was written there since then is not durable and never will be.
+    pub(crate) fn flush_disks(&mut self, disks: &[u16], faults: u64) -> Result<Vec<u16>, GroupError> {
         let live: Vec<(u16, FileId)> = disks
             .iter()
             .filter_map(|n| Some((*n, self.disks.get(n)?.live()?)))
             .collect();
         let slots: Vec<FileId> = live.iter().map(|l| l.1).collect();
-        let outcomes = self.store.flush(&slots)?;
-        let failed = live.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_err());
-        let failed: Vec<u16> = failed.map(|((number, _), _)| *number).collect();
+        let mut outcomes = self.store.flush(&slots)?;
+        if Planted::FailedFlushTriedAgain.on() && outcomes.iter().any(Result::is_err) {
+            outcomes = self.store.flush(&slots)?;
+        }
+        let mut failed = Vec::new();
+        for ((number, _), outcome) in live.iter().zip(outcomes) {
+            if outcome.is_err() {
+                self.board.doubt(*number);
+            }
+            if self.board.lost_since(*number, faults) {
+                failed.push(*number);
+            }
+        }
         self.trouble.extend(&failed);
         Ok(failed)
     }
@@ -368,8 +410,12 @@ impl<P: Port> Core<P> {
             }
         }
         if chosen.is_empty() {
-            let rest = self.disks.values().filter(|d| d.live().is_some()).map(|d| d.number);
-            chosen.extend(rest.take(1));
+            // All have failed something: any that is not just leaving, and those first that nobody has given up.
+            let rest = self
+                .disks
+                .values()
+                .filter(|d| d.live().is_some() && !self.board.is_offline(d.number));
+            chosen.extend(rest.min_by_key(|d| (d.failing, d.number)).map(|d| d.number));
         }
         chosen
     }

@@ -4,12 +4,12 @@
 
 use crate::block::{Address, BLOCK};
 use crate::board::Board;
-use crate::core::{Core, MetaUse, Redundancy};
+use crate::core::{Core, Homes, MetaUse, Redundancy};
 use crate::disk::{self, Disk};
 use crate::error::GroupError;
 use crate::geometry::Geometry;
-use crate::header::{DISKS_MAX, Found, Header, NAME_BYTES, Place, judge, second_at};
-use crate::journal::{BLOCKS_MIN, IMAGES_MAX, JOURNAL_BLOCKS, Journal};
+use crate::header::{DISKS_MAX, Found, Header, NAME_BYTES, Place, is_name, judge, second_at};
+use crate::journal::{BLOCKS, IMAGES_MAX, JOURNAL_BLOCKS, Journal};
 use crate::root::Root;
 use crate::space::{FIRST_FILE, META_FILE, Owner, Space};
 use crate::store::Store;
@@ -80,8 +80,7 @@ impl DiskSpec {
 }
 
 fn check_name(what: &str, name: &str) -> Result<(), GroupError> {
-    let odd = |c: char| c.is_whitespace() || c.is_control();
-    if name.is_empty() || name.len() > NAME_BYTES || name.contains(odd) {
+    if !is_name(name) {
         return Err(GroupError::refused(
             format!("a {what} of the name `{}`", name.escape_debug()),
             format!("use 1 to {NAME_BYTES} bytes without white space and control characters"),
@@ -191,10 +190,10 @@ fn check_spec(spec: &GroupSpec, disks: &[DiskSpec]) -> Result<(), GroupError> {
             format!("give disks in at least {} failure groups", spec.redundancy.copies()),
         ));
     }
-    if !(BLOCKS_MIN..=1 << 18).contains(&spec.journal_blocks) {
+    if !BLOCKS.contains(&spec.journal_blocks) {
         return Err(GroupError::refused(
             format!("a journal of {} blocks", spec.journal_blocks),
-            format!("use {BLOCKS_MIN} to {} (each of 4 KiB)", 1 << 18),
+            format!("use {} to {} (each of 4 KiB)", BLOCKS.start(), BLOCKS.end()),
         ));
     }
     Ok(())
@@ -271,6 +270,7 @@ impl<P: Port> Core<P> {
             homeless: BTreeSet::new(),
             trouble: BTreeSet::new(),
             dead: None,
+            unequal: BTreeSet::new(),
             held: BTreeSet::new(),
             orphans: Vec::new(),
             preferred: None,
@@ -294,21 +294,21 @@ impl<P: Port> Core<P> {
             self.meta_uses.resize(more, MetaUse::Free);
         }
         self.meta_uses[..disk::TABLE as usize].fill(MetaUse::Disks);
-        let mut used = BTreeSet::new();
+        let (faults, mut homes) = (self.board.faults(), Homes::default());
         let addresses: Vec<Address> = (0..disk::TABLE).map(Address::Meta).chain([Address::Root]).collect();
-        self.write_homes(&addresses, &mut used)?;
+        self.write_homes(&addresses, &mut homes)?;
         let all: Vec<u16> = self.disks.keys().copied().collect();
         for &number in &all {
             self.write_table(number)?;
         }
-        self.flush_disks(&all)?;
+        self.flush_disks(&all, faults)?;
         match self.trouble.first() {
             Some(disk) => Err(self.unwritable(*disk)),
             None => Ok(()),
         }
     }
 
-    fn unwritable(&self, disk: u16) -> GroupError {
+    pub(crate) fn unwritable(&self, disk: u16) -> GroupError {
         GroupError::Io {
             what: "writing metadata",
             disk: self.disk_name(disk),
@@ -316,16 +316,29 @@ impl<P: Port> Core<P> {
         }
     }
 
-    /// Writes a disk's whole allocation table home.
-    pub(crate) fn write_table(&mut self, number: u16) -> Result<(), GroupError> {
+    /// Writes a disk's whole allocation table home; false when the disk refused a part of it.
+    pub(crate) fn write_table(&mut self, number: u16) -> Result<bool, GroupError> {
         let blocks = self.disks[&number].place.table_blocks;
         let all: Vec<Address> = (0..blocks)
             .map(|index| Address::Table { disk: number, index })
             .collect();
+        let mut homes = Homes::default();
         for part in all.chunks(IMAGES_MAX) {
-            self.write_homes(part, &mut BTreeSet::new())?;
+            self.write_homes(part, &mut homes)?;
         }
-        Ok(())
+        Ok(homes.refused == 0)
+    }
+
+    /// Writes the headers of a disk again; false when it refuses.
+    pub(crate) fn rewrite_headers(&mut self, number: u16) -> Result<bool, GroupError> {
+        match self.write_headers(&[number], true) {
+            Ok(()) => Ok(true),
+            Err(GroupError::Io { .. }) => {
+                self.trouble.insert(number);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn header(&self, disk: &Disk, member: bool) -> Header {
@@ -349,6 +362,7 @@ impl<P: Port> Core<P> {
     /// Writes the headers of disks: all first copies, a flush, all second copies, a flush. So one copy is whole at any time.
     pub(crate) fn write_headers(&mut self, disks: &[u16], member: bool) -> Result<(), GroupError> {
         for second in [false, true] {
+            let faults = self.board.faults();
             for &number in disks {
                 let disk = &self.disks[&number];
                 let Some(slot) = disk.live() else { continue };
@@ -358,7 +372,7 @@ impl<P: Port> Core<P> {
                     return Err(self.unwritable(number));
                 }
             }
-            if let Some(disk) = self.flush_disks(disks)?.first() {
+            if let Some(disk) = self.flush_disks(disks, faults)?.first() {
                 return Err(self.unwritable(*disk));
             }
         }

@@ -4,7 +4,8 @@
 
 use crate::block::{self, Address, BODY, Eye, Pen};
 use crate::error::GroupError;
-use crate::header::{DISKS_MAX, NAME_BYTES, Place};
+use crate::header::{DISKS_MAX, NAME_BYTES, Place, is_name};
+use crate::journal::BLOCKS;
 use crate::space::Space;
 use crate::uuid::Uuid;
 use targets::FileId;
@@ -92,7 +93,8 @@ pub(crate) fn encode<'a>(index: u32, disks: impl Iterator<Item = &'a Disk>, grou
     bytes
 }
 
-/// The disks of a table block, without their files below.
+/// The disks of a table block, without their files below and without room for the owners of their units: how much that is must be held
+/// against what there is first.
 ///
 /// # Errors
 /// [`GroupError::Damaged`].
@@ -105,20 +107,28 @@ pub(crate) fn decode(index: u32, bytes: &[u8], au_bytes: u32) -> Result<Vec<Disk
     for nth in 0..PER_BLOCK {
         let at = BODY + 8 + usize::from(nth) * ENTRY;
         let mut eye = Eye::new(bytes, at);
-        let state = eye.u8();
+        let (state, number) = (eye.u8(), index as u16 * PER_BLOCK + nth);
         if state == 0 {
             continue;
+        }
+        if !matches!(state, 1 | 2) || number >= DISKS_MAX {
+            return Err(broken("a state or a number"));
         }
         let dropping = eye.u8() == 1;
         eye.seek(at + 4);
         let (sector, uuid) = (eye.u32(), Uuid(eye.take()));
         let (partners, size, journal_blocks) = (eye.u64(), eye.u64(), eye.u32());
         eye.seek(at + 46);
-        let name = eye.text(NAME_BYTES).ok_or_else(|| broken("a name"))?;
-        let failure_group = eye.text(NAME_BYTES).ok_or_else(|| broken("a failure group"))?;
+        let mut text = || eye.text(NAME_BYTES).filter(|name| is_name(name));
+        let (name, failure_group) = (text(), text());
+        let name = name.ok_or_else(|| broken("a name"))?;
+        let failure_group = failure_group.ok_or_else(|| broken("a failure group"))?;
+        if !BLOCKS.contains(&journal_blocks) || !matches!(sector, 512 | 4096) {
+            return Err(broken("a journal or a sector"));
+        }
         let place = Place::new(size, au_bytes, journal_blocks).ok_or_else(|| broken("a size"))?;
         disks.push(Disk {
-            number: index as u16 * PER_BLOCK + nth,
+            number,
             uuid,
             name,
             failure_group,
@@ -130,7 +140,7 @@ pub(crate) fn decode(index: u32, bytes: &[u8], au_bytes: u32) -> Result<Vec<Disk
             sector,
             bytes: size,
             place,
-            space: Space::new(place),
+            space: Space::unread(place),
         });
     }
     Ok(disks)

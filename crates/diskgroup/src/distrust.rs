@@ -24,6 +24,7 @@ impl<P: Port> Core<P> {
         }
         let alone = self.mark_stale(&copies)?;
         self.board.advance();
+        self.settle_trouble()?;
         let names = alone.iter().filter_map(|a| self.files.get(&a.0));
         let files = names.map(|f| f.name.clone()).collect();
         Ok(((copies.len() - alone.len()) as u64, files))

@@ -18,6 +18,14 @@ pub enum GroupError {
         /// The fault of the I/O.
         fault: IoFault,
     },
+    /// A flush failed for good: nothing says that what it should have covered is on any disk.
+    #[error(
+        "a flush failed, and what was written to file {file} before it may be lost\n  look for device errors (dmesg), and write the file again from its source or its log"
+    )]
+    NotDurable {
+        /// The file; there may be others.
+        file: String,
+    },
     /// A parameter that cannot work.
     #[error("{what}\n  {cure}")]
     Refused {
@@ -146,6 +154,7 @@ impl GroupError {
             GroupError::Io { fault, .. } => Some(fault.is_of_storage()),
             GroupError::NoGroup { .. }
             | GroupError::Missing { .. }
+            | GroupError::NotDurable { .. }
             | GroupError::Lost { .. }
             | GroupError::NoFile { .. }
             | GroupError::NoDisk { .. }

@@ -4,10 +4,10 @@
 //! Prevents: a copy that missed a write and is read after the disk has come back.
 
 use crate::block::Address;
-use crate::core::{Change, Core};
+use crate::core::{Change, Core, bits};
 use crate::disk::table_block;
 use crate::error::GroupError;
-use crate::file::{LEAF_EXTENTS, Pointer};
+use crate::file::{File, LEAF_EXTENTS, Pointer};
 use crate::planted::Planted;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -96,25 +96,19 @@ impl<P: Port> Core<P> {
                 self.publish(number, extent);
             }
         }
-        let all: Vec<(u32, u32)> = leaves.into_iter().collect();
-        for part in all.chunks(self.change_limit()) {
-            let mut change = self.begin()?;
-            for &(number, leaf) in part {
-                let file = self.files.get_mut(&number).expect("just seen");
-                file.leaves[leaf as usize].dirty = true;
-                change.touch(Address::Meta(file.leaves[leaf as usize].block));
-            }
-            self.commit(change)?;
-            for &(number, leaf) in part {
-                self.publish_leaf(number, leaf);
-            }
-        }
+        self.record_dirty(leaves)?;
         self.settle_trouble()
     }
 
     /// Writes (file, unit, disk) that failed although others of the same unit did not, or that went to a disk taken offline
-    /// meanwhile. When it returns well, they may be acknowledged; false for those whose disk had the only copy.
-    pub(crate) fn missed_writes(&mut self, missed: &[(u32, u64, u16)]) -> Result<Vec<bool>, GroupError> {
+    /// meanwhile. When it returns well, they may be acknowledged; false for those whose disk had the only copy. `torn`: units of
+    /// mirrored files that no copy took, so that each may hold something else. `failing`: disks that failed a write, as bits.
+    pub(crate) fn missed_writes(
+        &mut self,
+        missed: &[(u32, u64, u16)],
+        torn: &[(u32, u64)],
+        failing: u64,
+    ) -> Result<Vec<bool>, GroupError> {
         self.alive()?;
         let mut copies = BTreeSet::new();
         let mut extents = Vec::new();
@@ -129,9 +123,8 @@ impl<P: Port> Core<P> {
         } else {
             self.mark_stale(&copies)?
         };
-        for disk in copies.iter().map(|c| c.2).collect::<BTreeSet<u16>>() {
-            self.trouble.insert(disk);
-        }
+        self.keep_one(torn)?;
+        self.trouble.extend(bits(failing));
         for &(number, unit, _) in missed {
             self.board.suspect(number, unit);
         }
@@ -139,52 +132,114 @@ impl<P: Port> Core<P> {
         Ok(extents.iter().map(|e| !refused.contains(e)).collect())
     }
 
-    /// A flush of a file failed on a disk. True when nothing is lost by that: what the disk may not have is recorded as stale.
-    pub(crate) fn missed_flush(&mut self, number: u32, disk: u16) -> Result<bool, GroupError> {
-        self.alive()?;
-        let refused = self.unflushed_stale(disk)?;
-        self.trouble.insert(disk);
-        self.settle_trouble()?;
-        Ok(!refused.iter().any(|r| r.0 == number))
+    /// Of units that no copy took, each copy may hold something else: one of them is kept, and the others become stale, so that nobody reads
+    /// this today and that tomorrow.
+    fn keep_one(&mut self, torn: &[(u32, u64)]) -> Result<(), GroupError> {
+        let mut others = BTreeSet::new();
+        for &(number, unit) in torn {
+            let Some(file) = self.files.get(&number) else {
+                continue;
+            };
+            let (extent, _) = self.geometry.extent_of(unit, file.fine);
+            if extent < file.extents() {
+                let pointers = file.pointers_of(extent);
+                let kept = pointers.iter().find(|p| self.readable(p)).map(|p| p.disk);
+                let theirs = pointers.iter().filter(|p| Some(p.disk) != kept);
+                others.extend(theirs.map(|p| (number, extent, p.disk)));
+            }
+        }
+        self.mark_stale(&others).map(drop)
     }
 
-    /// Records as stale what a disk has taken and not made durable. Copies that are the only ones are given back.
-    fn unflushed_stale(&mut self, disk: u16) -> Result<Vec<(u32, u32, u16)>, GroupError> {
+    /// A flush of a port failed on a disk, which is in doubt. When it returns well, what the disk may not have is recorded as stale, or flushes of the files
+    /// fail from now on that have it nowhere else.
+    pub(crate) fn missed_flush(&mut self) -> Result<(), GroupError> {
+        self.alive()?;
+        self.settle_trouble()
+    }
+
+    /// Records as stale what a disk has taken and may not have made durable, and copies that were not known to be equal anyway.
+    /// Files that have such data there alone can never be flushed again.
+    fn record_doubt(&mut self, disk: u16) -> Result<(), GroupError> {
+        let faults = self.board.faults();
+        let copies = self.uncertain(disk);
+        for (number, extent, _) in self.mark_stale(&copies)? {
+            let file = &self.files[&number];
+            let from = file.map.marks.uncertain_from(disk);
+            if from.is_some_and(|from| self.touched(number, extent) > from) {
+                file.map.marks.failed.store(true, Ordering::SeqCst);
+            }
+        }
+        self.board.recorded(disk, faults);
+        Ok(())
+    }
+
+    /// Brings everything to rest before the group is closed: data durable, regions recorded as equal, metadata at home.
+    pub(crate) fn rest(&mut self) -> Result<(), GroupError> {
+        let all: Vec<u16> = self.disks.keys().copied().collect();
+        self.flush_disks(&all, self.board.faults())?;
+        self.settle_trouble()?;
+        self.clean()?;
+        self.checkpoint()?;
+        self.settle_trouble()?;
+        let failed = |f: &&File| f.map.marks.failed.load(Ordering::SeqCst);
+        match self.files.values().find(failed) {
+            None => Ok(()),
+            Some(file) => Err(GroupError::NotDurable {
+                file: file.name.clone(),
+            }),
+        }
+    }
+
+    /// Copies on a disk that may lack something: written since its last good flush, or not known to be equal to the others.
+    fn uncertain(&self, disk: u16) -> BTreeSet<(u32, u32, u16)> {
         let mut copies = BTreeSet::new();
         for file in self.files.values() {
-            let flushed = file.map.marks.flushed[usize::from(disk)].load(Ordering::SeqCst);
+            let from = file.map.marks.uncertain_from(disk);
             for extent in 0..file.extents() {
                 let here = file.pointers_of(extent).iter().any(|p| p.disk == disk && !p.stale);
-                if here && (file.copies == 1 || self.touched(file.number, extent) > flushed) {
+                let dirty = file.leaves[(extent / LEAF_EXTENTS) as usize].dirty;
+                let unsure =
+                    file.copies > 1 && ((file.unsure && dirty) || self.unequal.contains(&(file.number, extent)));
+                let unflushed = || from.is_some_and(|from| self.touched(file.number, extent) > from);
+                if here && (unsure || unflushed()) {
                     copies.insert((file.number, extent, disk));
                 }
             }
         }
-        // Of files with one copy, what was not written since the last flush is as good as before.
-        copies.retain(|&(number, extent, disk)| {
-            let marks = &self.files[&number].map.marks;
-            self.files[&number].copies > 1 || (marks.needs_flush(disk) && self.touched(number, extent) > 0)
-        });
-        self.mark_stale(&copies)
+        copies
     }
 
     /// Deals with disks on which I/O of data or metadata failed: each is taken offline if the group can do without it, and
     /// otherwise gets nothing new.
     pub(crate) fn settle_trouble(&mut self) -> Result<(), GroupError> {
-        while let Some(number) = self.trouble.pop_first() {
+        loop {
+            let doubtful = self
+                .disks
+                .values()
+                .find(|d| d.online && self.board.is_doubtful(d.number));
+            let Some(number) = self.trouble.pop_first().or(doubtful.map(|d| d.number)) else {
+                return Ok(());
+            };
             self.alive()?;
             if !self.disks.get(&number).is_some_and(|d| d.online) {
+                // What it may lack was recorded when it went.
+                self.board.recorded(number, self.board.faults());
                 continue;
             }
             if self.can_do_without(number).is_empty() && self.redundancy > crate::Redundancy::External {
                 self.take_offline(number)?;
-            } else if let Some(disk) = self.disks.get_mut(&number) {
-                disk.failing = true;
-                self.layout_version += 1;
-                self.fill_holders()?;
+                continue;
             }
+            if let Some(disk) = self.disks.get_mut(&number) {
+                disk.failing = true;
+            }
+            self.layout_version += 1;
+            if self.board.is_doubtful(number) {
+                self.record_doubt(number)?;
+            }
+            self.fill_holders()?;
         }
-        Ok(())
     }
 
     /// Files that have data on this disk alone; the metadata count as a file of their own.
@@ -211,10 +266,12 @@ impl<P: Port> Core<P> {
         if let Some(disk) = self.disks.get_mut(&number) {
             disk.failing = true;
         }
-        // From here on a write that ends on this disk counts as missed; so none falls between the two.
+        // From here on a write that ends on this disk counts as missed, and no flush passes it over before all is recorded; so none
+        // falls between the two.
+        self.board.doubt(number);
         self.board.offline.fetch_or(1 << number, Ordering::SeqCst);
         if !Planted::UnflushedNotStale.on() {
-            self.unflushed_stale(number)?;
+            self.record_doubt(number)?;
         }
         if self.journal.holders.contains(&number) {
             self.journal.holders.retain(|n| *n != number);
@@ -226,6 +283,7 @@ impl<P: Port> Core<P> {
         }
         change.touch(Address::Meta(table_block(number)));
         self.commit(change)?;
+        self.board.recorded(number, self.board.faults());
         self.publish_everything();
         self.board.advance();
         Ok(())

@@ -4,7 +4,9 @@
 
 use crate::block::{self, Address, BODY, Eye, Pen};
 use crate::error::GroupError;
+use crate::header::DISKS_MAX;
 use crate::map::FileMap;
+use crate::space::{FILES_END, FIRST_FILE};
 use crate::uuid::Uuid;
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ pub(crate) struct Pointer {
 /// How far a file has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileState {
-    /// Being made: a mount deletes it.
+    /// Being made, or made and being filled: a mount deletes it.
     Making,
     Live,
     /// Being deleted: a mount goes on with it.
@@ -69,6 +71,8 @@ pub(crate) struct File {
     pub(crate) outgrown: Vec<Arc<FileMap>>,
     /// A port was given up with writes in flight: its copies may differ.
     pub(crate) unsure: bool,
+    /// It is being filled by somebody: `Making` on disk until it is finished.
+    pub(crate) draft: bool,
     /// Ports that have it open.
     pub(crate) opens: u32,
     /// Units per disk: of all copies, and of first copies.
@@ -103,7 +107,7 @@ impl File {
     /// | 50 | copies |
     /// | 51 | 1: fine stripes |
     /// | 52..56 | number of the file |
-    /// | 56..64 | bytes |
+    /// | 56..64 | bytes, exactly; the last block is filled with zeros |
     /// | 64..68 | extents |
     /// | 72..169 | name: a length and 96 bytes |
     /// | 256.. | blocks of the leaves of its extent map, 4 bytes each |
@@ -197,6 +201,9 @@ pub(crate) fn decode_entry(block: u32, bytes: &[u8]) -> Result<Entry, GroupError
     if !(1..=3).contains(&copies) || extents > EXTENTS_MAX {
         return Err(broken("its copies or extents"));
     }
+    if !is_file_name(&name) || !(FIRST_FILE..FILES_END).contains(&number) {
+        return Err(broken("its name or number"));
+    }
     eye.seek(LEAVES_AT);
     let leaves = (0..extents.div_ceil(LEAF_EXTENTS)).map(|_| eye.u32()).collect();
     Ok(Entry {
@@ -221,11 +228,20 @@ pub(crate) fn decode_leaf(
     entry: &Entry,
     index: u32,
 ) -> Result<(Vec<Pointer>, bool), GroupError> {
+    if bytes.len() < block::BLOCK {
+        return Err(GroupError::damaged(format!(
+            "block {block} is no leaf of file {}",
+            entry.name
+        )));
+    }
     let mut eye = Eye::new(bytes, BODY);
     let (kind, dirty, copies) = (eye.u8(), eye.u8() == 1, usize::from(eye.u8()));
     eye.seek(52);
     let (number, found, count) = (eye.u32(), eye.u32(), u32::from(eye.u16()));
-    let wanted = (entry.extents - index * LEAF_EXTENTS).min(LEAF_EXTENTS);
+    let wanted = entry
+        .extents
+        .saturating_sub(index.saturating_mul(LEAF_EXTENTS))
+        .min(LEAF_EXTENTS);
     if (kind, copies, number, found, count) != (LEAF, entry.copies, entry.number, index, wanted) {
         return Err(GroupError::damaged(format!(
             "block {block} is not leaf {index} of file {} with {wanted} extents",
@@ -233,7 +249,7 @@ pub(crate) fn decode_leaf(
         )));
     }
     eye.seek(64);
-    let pointers = (0..wanted as usize * copies)
+    let pointers: Vec<Pointer> = (0..wanted as usize * copies)
         .map(|_| {
             let (au, disk, flags) = (eye.u32(), eye.u16(), eye.u16());
             Pointer {
@@ -243,7 +259,25 @@ pub(crate) fn decode_leaf(
             }
         })
         .collect();
+    if !pointers.chunks(copies).all(are_apart) {
+        return Err(GroupError::damaged(format!(
+            "leaf {index} of file {} has two copies of an extent on one disk",
+            entry.name
+        )));
+    }
     Ok((pointers, dirty))
+}
+
+/// Whether the copies of an extent lie on different disks, all of them with a number that a disk can have.
+pub(crate) fn are_apart(copies: &[Pointer]) -> bool {
+    let one = |nth: usize, p: &Pointer| p.disk < DISKS_MAX && copies[..nth].iter().all(|other| other.disk != p.disk);
+    copies.iter().enumerate().all(|(nth, p)| one(nth, p))
+}
+
+/// Whether a text may be the name of a file: also one that was read, since it is printed.
+pub(crate) fn is_file_name(name: &str) -> bool {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    !name.is_empty() && name.len() <= FILE_NAME_BYTES && !name.contains(odd)
 }
 
 /// A block of the metadata file that holds nothing.

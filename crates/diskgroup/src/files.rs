@@ -6,13 +6,12 @@
 use crate::block::Address;
 use crate::core::{Change, Core, MetaUse, Redundancy};
 use crate::error::GroupError;
-use crate::file::{EXTENTS_MAX, FILE_NAME_BYTES, File, FileState, LEAF_EXTENTS, Leaf, Pointer};
+use crate::file::{EXTENTS_MAX, FILE_NAME_BYTES, File, FileState, LEAF_EXTENTS, Leaf, Pointer, is_file_name};
 use crate::header::DISKS_MAX;
 use crate::map::FileMap;
 use crate::planted::Planted;
-use crate::space::Owner;
+use crate::space::{FILES_END, Owner};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use targets::Port;
 
 /// How a file's bytes go over the disks.
@@ -29,7 +28,7 @@ pub enum Stripe {
 pub struct FileSpec {
     /// 1 to 96 bytes without white space or control characters.
     pub name: String,
-    /// Bytes.
+    /// Bytes, to the last one. I/O is in whole blocks: the last one can be read and written in full.
     pub size: u64,
     /// Copies; `None`: as the group.
     pub redundancy: Option<Redundancy>,
@@ -39,14 +38,13 @@ pub struct FileSpec {
 
 impl<P: Port> Core<P> {
     pub(crate) fn file_named(&self, name: &str) -> Result<u32, GroupError> {
-        let live = |f: &&File| f.name == name && f.state == FileState::Live;
+        let live = |f: &&File| f.name == name && (f.state == FileState::Live || f.draft);
         let found = self.files.values().find(live).map(|f| f.number);
         found.ok_or_else(|| GroupError::NoFile { name: name.to_owned() })
     }
 
     fn check_spec(&self, spec: &FileSpec) -> Result<usize, GroupError> {
-        let odd = |c: char| c.is_whitespace() || c.is_control();
-        if spec.name.is_empty() || spec.name.len() > FILE_NAME_BYTES || spec.name.contains(odd) {
+        if !is_file_name(&spec.name) {
             return Err(GroupError::refused(
                 format!("a file of the name `{}`", spec.name.escape_debug()),
                 format!("use 1 to {FILE_NAME_BYTES} bytes without white space and control characters"),
@@ -92,13 +90,20 @@ impl<P: Port> Core<P> {
         Ok(extents)
     }
 
-    pub(crate) fn create_file(&mut self, spec: &FileSpec) -> Result<u32, GroupError> {
+    /// Makes a file; a `draft` is gone with the next mount if nobody has finished it by then.
+    pub(crate) fn create_file(&mut self, spec: &FileSpec, draft: bool) -> Result<u32, GroupError> {
         self.alive()?;
         let copies = self.check_spec(spec)?;
         let fine = spec.stripe == Stripe::Fine;
         let extents = self.extents_for(&spec.name, spec.size, fine, copies, 0)?;
-        let mut change = self.begin()?;
         let number = self.root.next_file;
+        if number >= FILES_END {
+            return Err(GroupError::refused(
+                "one file more than a group can ever have had",
+                "copy the files to a new group",
+            ));
+        }
+        let mut change = self.begin()?;
         let entry = self.take_meta(&mut change, MetaUse::Entry(number))?;
         self.root.next_file += 1;
         let units = self.geometry.units(extents, fine) as usize;
@@ -115,6 +120,7 @@ impl<P: Port> Core<P> {
             map: Arc::new(FileMap::new(number, &spec.name, copies, fine, units)),
             outgrown: Vec::new(),
             unsure: false,
+            draft,
             opens: 0,
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };
@@ -129,6 +135,19 @@ impl<P: Port> Core<P> {
         }
         self.settle_trouble()?;
         Ok(number)
+    }
+
+    /// Makes a draft a file that stays. Its content must be durable.
+    pub(crate) fn finish_file(&mut self, number: u32) -> Result<(), GroupError> {
+        let mut change = self.begin()?;
+        let file = self.files.get_mut(&number).filter(|f| f.draft);
+        let Some(file) = file else {
+            return Ok(());
+        };
+        (file.draft, file.state) = (false, FileState::Live);
+        change.touch(Address::Meta(file.entry));
+        self.commit(change)?;
+        self.settle_trouble()
     }
 
     /// Makes a file at least `size` bytes long.
@@ -175,7 +194,7 @@ impl<P: Port> Core<P> {
             let file = self.files.get_mut(&number).expect("the file being extended");
             if last || Planted::SizeTooEarly.on() {
                 file.size = size;
-                file.state = FileState::Live;
+                file.state = if file.draft { FileState::Making } else { FileState::Live };
             }
             change.touch(Address::Meta(file.entry));
             if let Err(error) = zeroed {
@@ -189,7 +208,7 @@ impl<P: Port> Core<P> {
             self.publish_from(number, before);
             if last {
                 let file = &self.files[&number];
-                file.map.size.store(size, Ordering::Release);
+                file.map.set_length(size);
                 self.board.advance();
                 return Ok(());
             }

@@ -94,7 +94,7 @@ pub struct DiskInfo {
 pub struct FileInfo {
     /// Its name.
     pub name: String,
-    /// Bytes.
+    /// Bytes, to the last one.
     pub size: u64,
     /// Bytes on disks, copies counted.
     pub allocated_bytes: u64,
@@ -208,7 +208,26 @@ impl<P: Port> Group<P> {
     /// # Errors
     /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
     pub fn create_file(&self, spec: &FileSpec) -> Result<(), GroupError> {
-        self.core().create_file(spec).map(|_| ())
+        self.core().create_file(spec, false).map(|_| ())
+    }
+
+    /// Makes a file to be filled now: it can be opened and written, is not listed, and is gone when the group is opened again, unless
+    /// [`Group::finish_file`] was called. So nobody finds half of it under the name of the whole.
+    ///
+    /// # Errors
+    /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
+    pub fn begin_file(&self, spec: &FileSpec) -> Result<(), GroupError> {
+        self.core().create_file(spec, true).map(|_| ())
+    }
+
+    /// Keeps a file that was begun. What was written to it must have been flushed.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`].
+    pub fn finish_file(&self, name: &str) -> Result<(), GroupError> {
+        let mut core = self.core();
+        let number = core.file_named(name)?;
+        core.finish_file(number)
     }
 
     /// Makes a file at least `size` bytes long; new bytes are zeros.
@@ -357,7 +376,8 @@ impl<P: Port> Group<P> {
         let mut change = core.begin()?;
         core.root.rebalance = true;
         change.touch(crate::block::Address::Root);
-        core.commit(change)
+        core.commit(change)?;
+        core.settle_trouble()
     }
 
     /// Compares everything: headers, roots, metadata, allocation tables, and all copies of all extents; with `repair`, rewrites what
@@ -459,7 +479,8 @@ impl<P: Port> Group<P> {
     /// the last handle. Leaving it out is a crash, which the next mount takes care of.
     ///
     /// # Errors
-    /// [`GroupError::Busy`] while ports are open.
+    /// [`GroupError::Busy`] while ports are open; [`GroupError::NotDurable`] when a file has data that a flush did not make durable
+    /// anywhere: everything else is in order.
     pub fn close(self) -> Result<Option<P>, GroupError> {
         if self.board.ports() > 0 {
             return Err(GroupError::Busy {
@@ -470,12 +491,7 @@ impl<P: Port> Group<P> {
         {
             let mut core = self.core();
             core.alive()?;
-            let suspects: BTreeSet<(u32, u32)> = core.suspect_leaves();
-            let all: Vec<u16> = core.disks.keys().copied().collect();
-            core.flush_disks(&all)?;
-            core.settle_trouble()?;
-            core.clean(&suspects)?;
-            core.checkpoint()?;
+            core.rest()?;
         }
         let Group { core, board: _ } = self;
         let core = Arc::try_unwrap(core).ok();

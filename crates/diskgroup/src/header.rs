@@ -3,6 +3,8 @@
 //! Takes a [`Header`], gives a block; takes what was read, gives [`Found`]. Prevents: writing to a disk that is somebody else's.
 
 use crate::block::{self, Address, BLOCK, BODY, Eye, Flaw, Pen};
+use crate::geometry::Geometry;
+use crate::journal::BLOCKS;
 use crate::uuid::Uuid;
 
 /// Bytes of names on disk.
@@ -65,9 +67,9 @@ impl Place {
         let aus = u32::try_from(bytes.checked_sub(BLOCK as u64)? / u64::from(au_bytes)).ok()?;
         let table_blocks = aus.div_ceil(TABLE_ENTRIES);
         let journal_at = 2 + table_blocks;
-        let reserved = u64::from(journal_at + journal_blocks) * BLOCK as u64;
+        let reserved = (u64::from(journal_at) + u64::from(journal_blocks)) * BLOCK as u64;
         let first_au = u32::try_from(reserved.div_ceil(u64::from(au_bytes))).ok()?;
-        (aus >= first_au + 8).then_some(Place {
+        (u64::from(aus) >= u64::from(first_au) + 8).then_some(Place {
             aus,
             first_au,
             table_at: 2,
@@ -132,6 +134,9 @@ impl Header {
         let group = block::whose(bytes)?;
         let mut eye = Eye::new(bytes, BODY);
         let state = eye.u8();
+        if !matches!(state, 1 | 2) {
+            return Err(Flaw::Checksum);
+        }
         let redundancy = eye.u8();
         let number = eye.u16();
         block::open(bytes, group, Address::Header(number))?;
@@ -146,7 +151,7 @@ impl Header {
             journal_at: next(),
             journal_blocks: next(),
         };
-        let mut name = || eye.text(NAME_BYTES).ok_or(Flaw::Checksum);
+        let mut name = || eye.text(NAME_BYTES).filter(|n| is_name(n)).ok_or(Flaw::Checksum);
         let (group_name, disk_name, failure_group) = (name()?, name()?, name()?);
         eye.seek(256);
         let growth_at = [eye.u32(), eye.u32()];
@@ -169,13 +174,24 @@ impl Header {
 
     /// Whether the numbers fit each other and the disk: a header that passes can be used without further looks.
     fn plausible(&self, bytes: u64) -> bool {
-        let power = self.au_bytes.is_power_of_two() && self.au_bytes >= crate::geometry::AU_BYTES_TEST;
-        power
+        let geometry = Geometry {
+            au_bytes: self.au_bytes,
+            growth_at: self.growth_at,
+        };
+        geometry.check(true).is_ok()
             && self.number < DISKS_MAX
             && (1..=3).contains(&self.redundancy)
+            && matches!(self.sector, 512 | 4096)
+            && BLOCKS.contains(&self.place.journal_blocks)
             && self.bytes <= bytes
             && Place::new(self.bytes, self.au_bytes, self.place.journal_blocks) == Some(self.place)
     }
+}
+
+/// Whether a text may be the name of a group, a disk or a failure group: also names that were read, since they are printed.
+pub(crate) fn is_name(name: &str) -> bool {
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    !name.is_empty() && name.len() <= NAME_BYTES && !name.contains(odd)
 }
 
 /// Judges what was read from both places (`None`: it could not be read).
@@ -243,6 +259,27 @@ mod tests {
             "the disk has shrunk"
         );
         assert!(good[512..].iter().all(|&b| b == 0), "it fits in a sector");
+    }
+
+    #[test]
+    fn a_header_with_numbers_that_cannot_be_is_damaged_whatever_its_checksum_says() {
+        let spoil: [fn(&mut Header); 9] = [
+            |h| h.growth_at = [8, 0],
+            |h| h.growth_at = [7, 9],
+            |h| h.au_bytes = 3 << 20,
+            |h| h.au_bytes = 1 << 31,
+            |h| h.sector = 0,
+            |h| h.number = 64,
+            |h| h.redundancy = 4,
+            |h| h.place.journal_blocks = u32::MAX,
+            |h| h.disk_name = "d\u{1b}]0;owned\u{7}".into(),
+        ];
+        for spoil in spoil {
+            let mut header = header();
+            spoil(&mut header);
+            let bytes = header.encode();
+            assert_eq!(judge(Some(&bytes), Some(&bytes), 1 << 30), Found::Damaged, "{header:?}");
+        }
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! Prevents: a copy recorded for an extent that has become another one meanwhile.
 
 use crate::block::Address;
-use crate::core::Core;
+use crate::core::{Core, Homes, bits};
 use crate::disk::Disk;
 use crate::error::GroupError;
 use crate::file::Pointer;
 use crate::files::count;
 use crate::planted::Planted;
+use crate::repair::Reach;
 use crate::space::{META_FILE, Owner};
 use std::collections::{BTreeSet, VecDeque};
 use targets::Port;
@@ -50,17 +51,32 @@ impl<P: Port> Core<P> {
     /// Begins up to `most` pieces of work: their extents are held from the next epoch on. Also says whether one found no room.
     pub(crate) fn start_jobs(&mut self, most: usize, plan: &mut VecDeque<Planned>) -> (Vec<Job>, bool) {
         let (mut jobs, mut cramped) = (Vec::new(), false);
+        let mut elsewhere = Vec::new();
         while jobs.len() < most
             && let Some((number, unit)) = self.board.take_suspect()
         {
-            jobs.extend(self.start_mend(number, unit));
+            let mine: Vec<(u32, u32)> = jobs.iter().map(|j: &Job| (j.file, j.extent)).collect();
+            match self.start_mend(number, unit) {
+                Some(job) => jobs.push(job),
+                None if self.is_held_by_another(number, unit, &mine) => elsewhere.push((number, unit)),
+                None => {}
+            }
         }
+        // Another copies them now; who forgets them has copies that differ and nothing that says so.
+        elsewhere.iter().for_each(|s| self.board.suspect(s.0, s.1));
+        let mut later = Vec::new();
         while jobs.len() < most
             && let Some(planned) = plan.pop_front()
         {
+            if planned.to.is_none() && self.held.contains(&(planned.file, planned.extent)) {
+                later.push(planned);
+                continue;
+            }
             cramped |= self.is_cramped(&planned);
             jobs.extend(self.start_copy(planned));
         }
+        // A stale copy of an extent that is being mended is still stale afterwards.
+        plan.extend(later);
         for job in &jobs {
             self.publish(job.file, job.extent);
         }
@@ -72,6 +88,14 @@ impl<P: Port> Core<P> {
         let units = self.geometry.extent_units(planned.extent);
         let to = planned.to.and_then(|to| self.disks.get_mut(&to));
         to.is_some_and(|disk| disk.space.find(units).is_none())
+    }
+
+    fn is_held_by_another(&self, number: u32, unit: u64, mine: &[(u32, u32)]) -> bool {
+        let Some(file) = self.files.get(&number) else {
+            return false;
+        };
+        let place = (number, self.geometry.extent_of(unit, file.fine).0);
+        self.held.contains(&place) && !mine.contains(&place)
     }
 
     fn start_mend(&mut self, number: u32, unit: u64) -> Option<Job> {
@@ -146,17 +170,7 @@ impl<P: Port> Core<P> {
             }
             self.commit(change)?;
         }
-        let mut mended = BTreeSet::new();
-        for job in jobs.iter().filter(|j| j.kind == Kind::Mend) {
-            if self.files.get(&job.file).is_some_and(|f| job.extent < f.extents()) {
-                let (_, disks) = self.compare(job.file, job.extent, true)?;
-                mended.extend(disks);
-            }
-        }
-        for disk in &mended {
-            self.board.read_faults[usize::from(*disk)].store(0, std::sync::atomic::Ordering::Relaxed);
-        }
-        self.flush_disks(&mended.into_iter().collect::<Vec<_>>())?;
+        self.mend(jobs)?;
         for job in jobs {
             self.held.remove(&(job.file, job.extent));
             let gone = (job.file, job.extent);
@@ -180,6 +194,23 @@ impl<P: Port> Core<P> {
             .into_iter()
             .map(|(disk, au, units)| (epoch, disk, au, units))
             .collect())
+    }
+
+    /// Compares the extents of jobs that are to mend, and writes bad copies again.
+    fn mend(&mut self, jobs: &[Job]) -> Result<(), GroupError> {
+        let (faults, mut repairs) = (self.board.faults(), Vec::new());
+        for job in jobs.iter().filter(|j| j.kind == Kind::Mend) {
+            if self.files.get(&job.file).is_some_and(|f| job.extent < f.extents()) {
+                repairs.push(self.compare(job.file, job.extent, true)?.1);
+            }
+        }
+        let unflushed = self.conclude_repairs(&repairs, Reach::Written, 0, faults)?;
+        let bad = repairs.iter().fold(unflushed, |all, r| all | r.refused);
+        let written = repairs.iter().fold(0, |all, r| all | r.written);
+        for disk in bits(written & !bad) {
+            self.board.read_faults[usize::from(disk)].store(0, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn finish_copy(
@@ -245,6 +276,7 @@ impl<P: Port> Core<P> {
         self.root.rebalance = false;
         change.touch(Address::Root);
         self.commit(change)?;
+        self.settle_trouble()?;
         Ok(true)
     }
 
@@ -280,12 +312,12 @@ impl<P: Port> Core<P> {
             stale: false,
         };
         let first = extent as u32 * self.meta_blocks();
-        let mut used = BTreeSet::new();
+        let (faults, mut homes) = (self.board.faults(), Homes::default());
         let blocks: Vec<Address> = (first..first + self.meta_blocks()).map(Address::Meta).collect();
         for part in blocks.chunks(64) {
-            self.write_homes(part, &mut used)?;
+            self.write_homes(part, &mut homes)?;
         }
-        self.flush_disks(&[number])?;
+        self.flush_disks(&[number], faults)?;
         if self.trouble.contains(&number) {
             self.root.extents[extent][copy] = old;
             if let Some(disk) = self.disks.get_mut(&number) {
@@ -324,6 +356,7 @@ impl<P: Port> Core<P> {
             Some((number, self.geometry.extent_of(unit, fine).0))
         });
         let all = suspects.chain(self.held.iter().copied());
+        let all = all.chain(self.unequal.iter().copied());
         let leaves = all.map(|(number, extent)| (number, extent / crate::file::LEAF_EXTENTS));
         let unsure = self.files.values().filter(|f| f.unsure);
         let theirs = unsure.flat_map(|f| (0..f.leaves.len() as u32).map(|leaf| (f.number, leaf)));

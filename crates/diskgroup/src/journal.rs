@@ -12,8 +12,10 @@ use crate::uuid::Uuid;
 
 /// Most blocks that one transaction can change.
 pub(crate) const IMAGES_MAX: usize = 240;
-/// Least and default length of a journal in blocks.
-pub(crate) const BLOCKS_MIN: u32 = 32;
+/// Least and most blocks of a journal.
+pub(crate) const BLOCKS: std::ops::RangeInclusive<u32> = 32..=1 << 18;
+/// Sequences and incarnations stay below: half of what the first of an incarnation leaves room for.
+pub(crate) const INCARNATION_MAX: u64 = 1 << 30;
 /// Default length of a journal in blocks.
 pub const JOURNAL_BLOCKS: u32 = 1024;
 
@@ -85,11 +87,11 @@ pub(crate) fn scan(bytes: &[u8], group: Uuid) -> Chain {
         };
         let mut eye = Eye::new(head, BODY);
         let (incarnation, count, crc) = (eye.u64(), eye.u32() as usize, eye.u32());
-        let follows = incarnation == chain.incarnation && sequence == chain.sequence + 1;
+        let follows = incarnation == chain.incarnation && Some(sequence) == chain.sequence.checked_add(1);
         if at > 0 && !follows && !Planted::SequenceUnchecked.on() {
             break;
         }
-        if count > IMAGES_MAX {
+        if !(1..=IMAGES_MAX).contains(&count) || incarnation > INCARNATION_MAX || sequence >> 32 > INCARNATION_MAX {
             break;
         }
         chain.seen = at + BLOCK * (1 + count);
@@ -99,7 +101,8 @@ pub(crate) fn scan(bytes: &[u8], group: Uuid) -> Chain {
         if crc != crc32c::crc32c(images) && !Planted::JournalChecksumUnchecked.on() {
             break;
         }
-        let Some(addresses) = (0..count).map(|_| Address::of(eye.u64())).collect::<Option<Vec<_>>>() else {
+        let mut address = || Address::of(eye.u64()).filter(|a| a.is_journalled());
+        let Some(addresses) = (0..count).map(|_| address()).collect::<Option<Vec<_>>>() else {
             break;
         };
         ends.push(chain.images.len());

@@ -32,10 +32,15 @@ mod plan;
 mod planted;
 mod port;
 mod port_beside;
+mod port_flush;
 mod port_open;
 mod port_read;
 mod port_write;
 mod publish;
+#[doc(hidden)]
+pub mod readers;
+mod reading;
+mod repair;
 mod root;
 mod settle;
 mod slot;

@@ -4,8 +4,9 @@
 //! Which requests may still act on an old entry is known through the epochs of [`crate::seats`]. Prevents: a lock, a hash or an
 //! allocation per I/O.
 
+use crate::block::BLOCK;
 use crate::header::DISKS_MAX;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A word of a map: where a unit lies on a disk, or why not.
 ///
@@ -59,7 +60,10 @@ pub(crate) struct FileMap {
     pub(crate) name: String,
     pub(crate) copies: usize,
     pub(crate) fine: bool,
+    /// Bytes that I/O may go to: the length in whole blocks. Behind the length are zeros.
     pub(crate) size: AtomicU64,
+    /// Bytes of the file.
+    pub(crate) length: AtomicU64,
     /// The copy to read, for each unit.
     pub(crate) reads: std::sync::Arc<[AtomicU64]>,
     /// All copies in fixed order, for each unit.
@@ -75,8 +79,12 @@ pub(crate) struct Marks {
     pub(crate) clock: AtomicU64,
     /// Count of the last write to each disk.
     pub(crate) written: Vec<AtomicU64>,
-    /// All writes up to this count are durable on the disk.
+    /// All writes up to this count are durable on the disk, as far as its flushes said.
     pub(crate) flushed: Vec<AtomicU64>,
+    /// The same, as of a moment when no other flush of the disk was under way that could still fail.
+    pub(crate) certain: Vec<AtomicU64>,
+    /// A flush failed, and no other copy has what it should have covered: no flush of the file can be believed any more.
+    pub(crate) failed: AtomicBool,
 }
 
 fn words(n: usize, of: u64) -> Vec<AtomicU64> {
@@ -89,7 +97,21 @@ impl Marks {
             clock: AtomicU64::new(0),
             written: words(usize::from(DISKS_MAX), 0),
             flushed: words(usize::from(DISKS_MAX), 0),
+            certain: words(usize::from(DISKS_MAX), 0),
+            failed: AtomicBool::new(false),
         }
+    }
+
+    /// All writes up to this count are durable on the disk beyond doubt.
+    pub(crate) fn settle(&self, disk: u16, count: u64) {
+        self.flushed[usize::from(disk)].fetch_max(count, Ordering::SeqCst);
+        self.certain[usize::from(disk)].fetch_max(count, Ordering::SeqCst);
+    }
+
+    /// The count up to which nothing can be missing on a disk; `None` when the disk has no writes beyond it.
+    pub(crate) fn uncertain_from(&self, disk: u16) -> Option<u64> {
+        let certain = self.certain[usize::from(disk)].load(Ordering::SeqCst);
+        (self.written[usize::from(disk)].load(Ordering::SeqCst) > certain).then_some(certain)
     }
 
     /// Whether a disk has writes of this file that no flush has covered.
@@ -108,6 +130,7 @@ impl FileMap {
             copies,
             fine,
             size: AtomicU64::new(0),
+            length: AtomicU64::new(0),
             reads: words(units, Entry::NONE.0).into(),
             writes: words(units * copies, Entry::NONE.0),
             touched: words(units, 0),
@@ -119,8 +142,14 @@ impl FileMap {
     pub(crate) fn larger(&self, units: usize) -> FileMap {
         let mut map = FileMap::new(self.number, &self.name, self.copies, self.fine, units);
         map.marks = self.marks.clone();
-        map.size = AtomicU64::new(self.size.load(Ordering::Acquire));
+        map.set_length(self.length.load(Ordering::Acquire));
         map
+    }
+
+    pub(crate) fn set_length(&self, bytes: u64) {
+        self.length.store(bytes, Ordering::Release);
+        let whole = bytes.checked_next_multiple_of(BLOCK as u64);
+        self.size.store(whole.unwrap_or(u64::MAX), Ordering::Release);
     }
 
     pub(crate) fn units(&self) -> usize {

@@ -3,7 +3,7 @@
 //! Prevents: a disk released while something is on it, and one that returns with the metadata of the day it left.
 
 use crate::block::Address;
-use crate::core::Core;
+use crate::core::{Core, Homes};
 use crate::create::{DiskSpec, admit, check_disks, look, new_disk, too_small};
 use crate::disk::{Disk, TABLE, table_block};
 use crate::error::GroupError;
@@ -48,6 +48,7 @@ impl<P: Port> Core<P> {
             for number in numbers {
                 self.disks.remove(&number);
                 self.trouble.remove(&number);
+                self.board.recorded(number, self.board.faults());
             }
             return Err(error);
         }
@@ -59,6 +60,7 @@ impl<P: Port> Core<P> {
     }
 
     fn write_new(&mut self, numbers: &[u16]) -> Result<(), GroupError> {
+        let faults = self.board.faults();
         for &number in numbers {
             self.write_table(number)?;
             let disk = &self.disks[&number];
@@ -72,7 +74,7 @@ impl<P: Port> Core<P> {
                 self.trouble.insert(number);
             }
         }
-        self.flush_disks(numbers)?;
+        self.flush_disks(numbers, faults)?;
         self.write_headers(numbers, true)?;
         if let Some(number) = numbers.iter().find(|n| self.trouble.contains(n)) {
             return Err(GroupError::Io {
@@ -226,6 +228,8 @@ impl<P: Port> Core<P> {
                 fault: targets::IoFault::Errno(5),
             });
         }
+        // What it lacks of the time before was recorded when it went, and flushes of it have failed since.
+        self.board.recorded(number, self.board.faults());
         let disk = self.disks.get_mut(&number).expect("just seen");
         (disk.online, disk.failing) = (true, false);
         self.journal.holders = self.choose_holders();
@@ -234,7 +238,7 @@ impl<P: Port> Core<P> {
         for file in self.files.values() {
             let marks = &file.map.marks;
             let now = marks.clock.load(Ordering::SeqCst);
-            marks.flushed[usize::from(number)].fetch_max(now, Ordering::SeqCst);
+            marks.settle(number, now);
         }
         self.board.offline.fetch_and(!(1 << number), Ordering::SeqCst);
         self.board.read_faults[usize::from(number)].store(0, Ordering::Relaxed);
@@ -280,6 +284,7 @@ impl<P: Port> Core<P> {
     /// Writes all metadata of a disk anew while the group still has it offline: what stands there is what is committed, and the
     /// group has it online only when it is durable.
     fn write_returned(&mut self, number: u16, slot: FileId, header_whole: bool) -> Result<(), GroupError> {
+        let faults = self.board.faults();
         let only = |disk: &Disk| (disk.number == number).then_some(slot);
         let tables = (0..self.disks[&number].place.table_blocks).map(|index| Address::Table { disk: number, index });
         let mut all: Vec<Address> = tables.chain([Address::Root]).collect();
@@ -290,7 +295,7 @@ impl<P: Port> Core<P> {
             }
         }
         for part in all.chunks(64) {
-            match self.write_places(part, &mut BTreeSet::new(), only) {
+            match self.write_places(part, &mut Homes::default(), only) {
                 // That other disks have them is why the group is alive at all.
                 Err(GroupError::Lost { .. }) | Ok(()) => {}
                 Err(error) => return Err(error),
@@ -300,15 +305,21 @@ impl<P: Port> Core<P> {
             let block = self.header(&self.disks[&number], true).encode();
             for at in [0, second_at(self.disks[&number].bytes)] {
                 let written = self.store.write(&[(slot, at, &block)])?;
-                let flushed = self.store.flush(&[slot])?;
-                if written[0].is_err() || flushed[0].is_err() {
+                if written[0].is_err() || !self.flush_returned(number, slot, faults)? {
                     self.trouble.insert(number);
                 }
             }
         }
-        if self.store.flush(&[slot])?[0].is_err() {
+        if !self.flush_returned(number, slot, faults)? {
             self.trouble.insert(number);
         }
         Ok(())
+    }
+
+    fn flush_returned(&mut self, number: u16, slot: FileId, faults: u64) -> Result<bool, GroupError> {
+        if self.store.flush(&[slot])?[0].is_err() {
+            self.board.doubt(number);
+        }
+        Ok(!self.board.lost_since(number, faults))
     }
 }

@@ -2,20 +2,16 @@
 //!
 //! Prevents: a group opened from an old disk because it was asked first, and copies that differ after a crash.
 
-use crate::block::{self, Address, BLOCK, BODY};
-use crate::core::{Core, MetaUse, Redundancy};
+use crate::block::{self, Address, BLOCK};
+use crate::core::Core;
 use crate::create::look;
 use crate::disk;
 use crate::error::GroupError;
-use crate::file::{self, ENTRY, File, FileState, LEAF_EXTENTS, Leaf};
-use crate::files::count;
-use crate::geometry::Geometry;
-use crate::header::{DISKS_MAX, Found, Header};
-use crate::journal::{self, Chain};
-use crate::map::FileMap;
+use crate::file::{File, FileState, LEAF_EXTENTS};
+use crate::header::{Found, Header};
+use crate::journal::{self, Chain, INCARNATION_MAX};
 use crate::planted::Planted;
 use crate::root::Root;
-use crate::space::{META_FILE, Owner};
 use crate::store::Store;
 use crate::uuid::Uuid;
 use crate::verify::Verify;
@@ -56,31 +52,33 @@ pub struct Mounted {
     pub regions_settled: u64,
     /// Extents of them of which a copy had to be written again.
     pub extents_settled: u64,
+    /// Disks that refused a part of that, in a write or a flush: what they lack is recorded as stale.
+    pub repairs_refused: Vec<String>,
     /// Files half made or half deleted, which are gone now.
     pub files_removed: Vec<String>,
 }
 
-struct Candidate {
-    slot: FileId,
-    header: Header,
-    whole: bool,
+pub(crate) struct Candidate {
+    pub(crate) slot: FileId,
+    pub(crate) header: Header,
+    pub(crate) whole: bool,
 }
 
 /// Everything read before anything is written.
-struct Reading<P> {
-    store: Store<P>,
-    group: Uuid,
-    found: BTreeMap<u16, Candidate>,
-    chain: Chain,
-    overlay: BTreeMap<Address, Vec<u8>>,
+pub(crate) struct Reading<P> {
+    pub(crate) store: Store<P>,
+    pub(crate) group: Uuid,
+    pub(crate) found: BTreeMap<u16, Candidate>,
+    pub(crate) chain: Chain,
+    pub(crate) overlay: BTreeMap<Address, Vec<u8>>,
     /// Blocks of which a copy is old or damaged.
-    behind: BTreeSet<Address>,
+    pub(crate) behind: BTreeSet<Address>,
 }
 
 impl<P: Port> Reading<P> {
     /// The newest whole copy of a block, in the journal or at home: a journal can be older than what is at home, when the disks
     /// that held the newer one are gone. `None` for a block of which no copy could be read.
-    fn block(&mut self, address: Address, places: &[(FileId, u64)]) -> Result<Option<Vec<u8>>, GroupError> {
+    pub(crate) fn block(&mut self, address: Address, places: &[(FileId, u64)]) -> Result<Option<Vec<u8>>, GroupError> {
         let items: Vec<_> = places.iter().map(|&(slot, at)| (slot, at, BLOCK as u64)).collect();
         let mut copies: Vec<Vec<u8>> = self.store.read(&items)?.into_iter().flatten().collect();
         copies.extend(self.overlay.get(&address).cloned());
@@ -166,7 +164,8 @@ fn read_journal<P: Port>(store: &mut Store<P>, group: Uuid, candidate: &Candidat
     let mut bytes: Vec<u8> = Vec::new();
     loop {
         let chain = journal::scan(&bytes, group);
-        let wanted = (chain.seen + JOURNAL_STEP).min(all);
+        // Twice as much each time, so that all looks together cost no more than two.
+        let wanted = (chain.seen + JOURNAL_STEP).max(2 * bytes.len()).min(all);
         if chain.seen <= bytes.len() || wanted <= bytes.len() {
             return Ok(chain);
         }
@@ -229,153 +228,6 @@ impl<P: Port> Core<P> {
         Ok((core, mounted))
     }
 
-    /// Puts disks and metadata file together; gives the content of each of its blocks.
-    fn read_disks(
-        mut reading: Reading<P>,
-        root: Root,
-        sequence: u64,
-        options: &MountOptions,
-    ) -> Result<(Core<P>, Vec<Vec<u8>>), GroupError> {
-        let header = reading.found.values().next().expect("a disk was found").header.clone();
-        let (au, slots) = (header.au_bytes, slots_of(&reading.found));
-        let per_extent = au / BLOCK as u32;
-        let mut metas = Vec::new();
-        for index in 0..root.extents.len() as u32 * per_extent {
-            let copies = &root.extents[(index / per_extent) as usize];
-            let inner = u64::from(index % per_extent) * BLOCK as u64;
-            let places: Vec<(FileId, u64)> = copies
-                .iter()
-                .filter_map(|p| Some((*slots.get(&p.disk)?, u64::from(p.au) * u64::from(au) + inner)))
-                .collect();
-            let bytes = reading.block(Address::Meta(index), &places)?;
-            metas.push(bytes.ok_or_else(|| lost_metadata(&root, &slots, &reading.found))?);
-        }
-        let mut disks = BTreeMap::new();
-        for index in 0..disk::TABLE {
-            let missing = || GroupError::damaged("the metadata file is too short");
-            let bytes = metas.get(index as usize).ok_or_else(missing)?;
-            for mut disk in disk::decode(index, bytes, au)? {
-                let candidate = reading.found.get(&disk.number).filter(|c| c.header.disk == disk.uuid);
-                disk.slot = candidate.map(|c| c.slot);
-                disks.insert(disk.number, disk);
-            }
-        }
-        let geometry = Geometry {
-            au_bytes: au,
-            growth_at: header.growth_at,
-        };
-        let redundancy = Redundancy::of_copies(usize::from(header.redundancy))
-            .ok_or_else(|| GroupError::damaged("the redundancy in the header"))?;
-        let names = options.names.clone();
-        let mut core = Core::assemble(reading.store, reading.group, redundancy, geometry, root, disks, names);
-        core.journal.blocks = header.place.journal_blocks;
-        core.journal.sequence = sequence;
-        core.journal.incarnation = core.root.incarnation.max(reading.chain.incarnation);
-        // Tables of disks that have been released since have no home.
-        let has_home = |a: &Address| !matches!(a, Address::Table { disk, .. } if !core.disks.contains_key(disk));
-        let homeless = reading
-            .overlay
-            .into_keys()
-            .chain(reading.behind)
-            .filter(has_home)
-            .collect();
-        core.homeless = homeless;
-        core.preferred.clone_from(&options.preferred);
-        core.verify.clone_from(&options.verify);
-        let damaged = reading.found.values().filter(|c| !c.whole).map(|c| c.header.number);
-        core.trouble = damaged.collect();
-        Ok((core, metas))
-    }
-
-    /// Files with their maps, and the owner of every unit.
-    fn read_files(&mut self, metas: &[Vec<u8>]) -> Result<(), GroupError> {
-        self.meta_uses = vec![MetaUse::Free; metas.len()];
-        self.meta_uses[..disk::TABLE as usize].fill(MetaUse::Disks);
-        for extent in 0..self.root.extents.len() {
-            for (copy, pointer) in self.root.extents[extent].clone().into_iter().enumerate() {
-                self.own(pointer, 1, Owner::new(META_FILE, extent as u32, copy))?;
-            }
-        }
-        for (index, bytes) in metas.iter().enumerate().skip(disk::TABLE as usize) {
-            if bytes[BODY] == ENTRY {
-                self.read_file(index as u32, bytes, metas)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn own(&mut self, pointer: file::Pointer, units: u32, owner: Owner) -> Result<(), GroupError> {
-        if !self.disks.contains_key(&pointer.disk) || !self.take(pointer.disk, pointer.au, units, owner) {
-            let (disk, au) = (self.disk_name(pointer.disk), pointer.au);
-            return Err(GroupError::damaged(format!(
-                "unit {au} of disk {disk} has two owners or lies outside of the disk (file {}, extent {})",
-                owner.0 >> 32,
-                owner.0 as u32 >> 2
-            )));
-        }
-        Ok(())
-    }
-
-    fn use_block(&mut self, block: u32, as_what: MetaUse) -> Result<(), GroupError> {
-        match self.meta_uses.get_mut(block as usize) {
-            Some(used @ MetaUse::Free) => *used = as_what,
-            _ => return Err(GroupError::damaged(format!("block {block} has two uses or is none"))),
-        }
-        Ok(())
-    }
-
-    fn read_file(&mut self, block: u32, bytes: &[u8], metas: &[Vec<u8>]) -> Result<(), GroupError> {
-        let entry = file::decode_entry(block, bytes)?;
-        self.use_block(block, MetaUse::Entry(entry.number))?;
-        let (mut leaves, mut pointers) = (Vec::new(), Vec::new());
-        for (index, &leaf) in entry.leaves.iter().enumerate() {
-            let index = index as u32;
-            self.use_block(
-                leaf,
-                MetaUse::Leaf {
-                    file: entry.number,
-                    index,
-                },
-            )?;
-            let (more, dirty) = file::decode_leaf(leaf, &metas[leaf as usize], &entry, index)?;
-            leaves.push(Leaf { block: leaf, dirty });
-            pointers.extend(more);
-        }
-        let units = self.geometry.units(entry.extents, entry.fine) as usize;
-        let map = FileMap::new(entry.number, &entry.name, entry.copies, entry.fine, units);
-        map.size.store(entry.size, std::sync::atomic::Ordering::Release);
-        let mut file = File {
-            number: entry.number,
-            name: entry.name,
-            copies: entry.copies,
-            fine: entry.fine,
-            state: entry.state,
-            size: entry.size,
-            entry: block,
-            leaves,
-            pointers,
-            map: Arc::new(map),
-            outgrown: Vec::new(),
-            unsure: false,
-            opens: 0,
-            load: vec![[0; 2]; usize::from(DISKS_MAX)],
-        };
-        for extent in 0..file.extents() {
-            let units = self.geometry.extent_units(extent);
-            for (copy, pointer) in file.pointers_of(extent).to_vec().into_iter().enumerate() {
-                self.own(pointer, units, Owner::new(file.number, extent, copy))?;
-                count(&mut file.load, pointer.disk, copy, i64::from(units));
-            }
-        }
-        if self.files.insert(file.number, file).is_some() {
-            return Err(GroupError::damaged(format!(
-                "two directory entries of file {}",
-                entry.number
-            )));
-        }
-        Ok(())
-    }
-
     /// Whether the group may be opened without the disks that are missing: nothing is lost by it, and it was allowed.
     fn check_presence(&mut self, force: bool, mounted: &mut Mounted) -> Result<(), GroupError> {
         let gone: Vec<u16> = self
@@ -414,9 +266,8 @@ impl<P: Port> Core<P> {
     fn replay(&mut self, mounted: &mut Mounted) -> Result<(), GroupError> {
         let damaged: Vec<u16> = std::mem::take(&mut self.trouble).into_iter().collect();
         for number in damaged {
-            if self.disks.get(&number).is_some_and(|d| d.live().is_some()) {
+            if self.disks.get(&number).is_some_and(|d| d.live().is_some()) && self.rewrite_headers(number)? {
                 mounted.headers_repaired.push(self.disk_name(number));
-                self.write_headers(&[number], true)?;
             }
         }
         let offline = self
@@ -468,9 +319,10 @@ impl<P: Port> Core<P> {
             .collect();
         for number in live {
             if !self.table_findings(number)?.is_empty() {
-                mounted.tables_repaired.push(self.disk_name(number));
-                self.write_table(number)?;
-                self.flush_disks(&[number])?;
+                let faults = self.board.faults();
+                if self.write_table(number)? && self.flush_disks(&[number], faults)?.is_empty() {
+                    mounted.tables_repaired.push(self.disk_name(number));
+                }
             }
         }
         Ok(())
@@ -501,11 +353,15 @@ impl<P: Port> Core<P> {
     }
 }
 
-fn slots_of(found: &BTreeMap<u16, Candidate>) -> BTreeMap<u16, FileId> {
+pub(crate) fn slots_of(found: &BTreeMap<u16, Candidate>) -> BTreeMap<u16, FileId> {
     found.iter().map(|(n, c)| (*n, c.slot)).collect()
 }
 
-fn lost_metadata(root: &Root, slots: &BTreeMap<u16, FileId>, found: &BTreeMap<u16, Candidate>) -> GroupError {
+pub(crate) fn lost_metadata(
+    root: &Root,
+    slots: &BTreeMap<u16, FileId>,
+    found: &BTreeMap<u16, Candidate>,
+) -> GroupError {
     let pointers = root.extents.iter().flatten();
     let gone: BTreeSet<u16> = pointers.map(|p| p.disk).filter(|d| !slots.contains_key(d)).collect();
     if gone.is_empty() {
@@ -526,5 +382,8 @@ fn read_root<P: Port>(reading: &mut Reading<P>) -> Result<(Root, u64), GroupErro
     let bytes = reading.block(Address::Root, &places)?;
     let bytes = bytes.ok_or_else(|| GroupError::damaged("no disk has a whole root"))?;
     let written = block::open(&bytes, reading.group, Address::Root).unwrap_or(0);
+    if written >> 32 > INCARNATION_MAX {
+        return Err(GroupError::damaged("the root's sequence"));
+    }
     Ok((Root::decode(&bytes)?, reading.chain.sequence.max(written)))
 }

@@ -152,6 +152,7 @@ impl<P: Port> Core<P> {
 
     /// The same for runs of different lengths.
     pub(crate) fn zero_runs(&mut self, runs: &[(Pointer, u32)]) -> Result<Vec<bool>, GroupError> {
+        let faults = self.board.faults();
         let mut good = vec![true; runs.len()];
         let mut items = Vec::new();
         let mut which = Vec::new();
@@ -176,7 +177,7 @@ impl<P: Port> Core<P> {
             let mut disks: Vec<u16> = runs.iter().map(|r| r.0.disk).collect();
             disks.sort_unstable();
             disks.dedup();
-            let failed = self.flush_disks(&disks)?;
+            let failed = self.flush_disks(&disks, faults)?;
             for (good, (pointer, _)) in good.iter_mut().zip(runs) {
                 *good &= !failed.contains(&pointer.disk);
             }

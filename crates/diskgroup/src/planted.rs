@@ -87,6 +87,20 @@ bugs! {
     ReleasedFull,
     /// A disk comes back without getting its metadata anew.
     ReturnWithoutTable,
+    /// A repair that a disk refused is not recorded: the copy counts as equal.
+    RepairNotStale,
+    /// A repair that a disk took and could not make durable is not recorded.
+    RepairUnflushedNotStale,
+    /// Regions are recorded as equal before the copies that refused a repair are recorded as stale.
+    CleanedTooEarly,
+    /// Copies on a disk that went while others were made equal are taken for equal.
+    AbsentNotStale,
+    /// A flush that failed is tried again, and good if that goes well.
+    FailedFlushTriedAgain,
+    /// A check says that it repaired what a disk refused.
+    CheckSaysRepaired,
+    /// When one piece of a write fails on all copies, what other pieces missed is not recorded.
+    OtherPiecesForgotten,
 }
 
 #[cfg(feature = "planted")]

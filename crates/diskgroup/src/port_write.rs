@@ -1,4 +1,4 @@
-//! Writes and flushes of a port: to all live copies, and what happens when one of them fails.
+//! Writes of a port: to all live copies, and what happens when one of them fails.
 //!
 //! Prevents: a write acknowledged with a copy missing that nothing says is missing.
 
@@ -181,7 +181,9 @@ impl<P: Port> GroupPort<P> {
         let request = self.slots[index as usize].request;
         let pieces = self.pieces(map.fine, request.offset, request.len);
         let shift = self.geometry.au_shift();
+        let faults = self.board().faults();
         let slot = &mut self.slots[index as usize];
+        slot.faults = faults;
         slot.arrived.resize(pieces as usize, 0);
         for nth in 0..pieces {
             let piece = self.piece(map.fine, request.offset, request.len, nth);
@@ -274,98 +276,49 @@ impl<P: Port> GroupPort<P> {
         for disk in (0..64).filter(|d| disks >> d & 1 == 1) {
             map.marks.written[disk].fetch_max(count, Ordering::SeqCst);
         }
-        let offline = self.board().offline.load(Ordering::SeqCst) & disks;
-        if offline == 0 && self.slots[index as usize].missed.is_empty() {
+        let mut gone = self.board().offline.load(Ordering::SeqCst) & disks;
+        let faults = self.slots[index as usize].faults;
+        if self.board().faults() != faults {
+            // A flush that failed meanwhile may have had this write in what it lost.
+            let lost = |d: &u16| disks >> d & 1 == 1 && self.board().lost_since(*d, faults);
+            gone |= (0..64).filter(lost).fold(0, |bits, d| bits | 1 << d);
+        }
+        if gone == 0 && self.slots[index as usize].missed.is_empty() {
             return Ok(Ok(()));
         }
-        self.conclude_missed(index, &map, offline)
+        self.conclude_missed(index, &map, gone)
     }
 
+    /// `gone`: disks whose copies do not count although they were written.
     #[cold]
-    fn conclude_missed(&mut self, index: u32, map: &FileMap, offline: u64) -> Result<Result<(), IoFault>, TargetError> {
+    fn conclude_missed(&mut self, index: u32, map: &FileMap, gone: u64) -> Result<Result<(), IoFault>, TargetError> {
         let slot = &self.slots[index as usize];
         let request = slot.request;
         let fault = slot.fault.unwrap_or(IoFault::Errno(EIO));
-        let mut missed = Vec::new();
+        let refused = slot.missed.iter().fold(0, |bits, m| bits | 1u64 << m.1);
+        let (mut missed, mut torn) = (Vec::new(), Vec::new());
         for nth in 0..self.pieces(map.fine, request.offset, request.len) {
             let unit = self.piece(map.fine, request.offset, request.len, nth).unit;
             let failed = slot.missed.iter().filter(|m| m.0 == nth).map(|m| m.1);
-            let gone = (0..map.copies)
-                .map(|c| map.write_entry(unit, c).disk())
-                .filter(|d| offline >> d & 1 == 1);
-            let all: std::collections::BTreeSet<u16> = failed.chain(gone.clone()).collect();
+            let here = (0..map.copies).map(|c| map.write_entry(unit, c).disk());
+            let all: std::collections::BTreeSet<u16> = failed.chain(here.filter(|d| gone >> d & 1 == 1)).collect();
             let arrived = usize::from(slot.arrived[nth as usize]);
             if arrived == 0 || (map.copies == 1 && !all.is_empty()) {
-                self.board().suspect(map.number, unit);
-                return Ok(Err(fault));
+                // What this piece left on each copy nobody knows; what the others missed must be recorded all the same.
+                if Planted::OtherPiecesForgotten.on() {
+                    self.board().suspect(map.number, unit);
+                    return Ok(Err(fault));
+                }
+                torn.push((map.number, unit));
+                continue;
             }
             missed.extend(all.into_iter().map(|disk| (map.number, unit, disk)));
         }
-        let kept = self.core().missed_writes(&missed).map_err(layer)?;
-        Ok(if kept.iter().all(|k| *k) { Ok(()) } else { Err(fault) })
-    }
-
-    pub(crate) fn start_flush(&mut self, index: u32) -> Result<(), TargetError> {
-        let map = self.map_of(index);
-        let marks = &map.marks;
-        self.slots[index as usize].disks = marks.clock.load(Ordering::SeqCst);
-        let mut disks: Vec<u16> = (0..64)
-            .filter(|&d| marks.needs_flush(d) && !self.board().is_offline(d))
-            .collect();
-        if Planted::FlushForgetsDisk.on() && disks.len() > 1 {
-            disks.pop();
+        if map.copies == 1 {
+            return Ok(Err(fault));
         }
-        self.slots[index as usize].left = disks.len() as u32;
-        if disks.is_empty() {
-            self.finish(index, Ok(()));
-            return Ok(());
-        }
-        for disk in disks {
-            let child = Child {
-                slot: index,
-                disk,
-                piece: 0,
-                retry: false,
-            };
-            let below = self.board().slots[usize::from(disk)].load(Ordering::Acquire);
-            self.send(Request {
-                op: Op::Flush,
-                file: FileId(below as u16),
-                offset: 0,
-                at: 0,
-                len: 0,
-                token: child.token(),
-            })?;
-        }
-        Ok(())
-    }
-
-    fn flush_ended(&mut self, child: Child, result: Result<(), IoFault>) -> Result<(), TargetError> {
-        let map = self.map_of(child.slot);
-        let slot = &mut self.slots[child.slot as usize];
-        slot.left -= 1;
-        match result {
-            Ok(()) => {
-                map.marks.flushed[usize::from(child.disk)].fetch_max(slot.disks, Ordering::SeqCst);
-            }
-            Err(fault) => {
-                slot.missed.push((0, child.disk));
-                slot.fault.get_or_insert(fault);
-            }
-        }
-        if slot.left > 0 {
-            return Ok(());
-        }
-        let missed = std::mem::take(&mut slot.missed);
-        let fault = slot.fault.unwrap_or(IoFault::Errno(EIO));
-        let mut result = Ok(());
-        for &(_, disk) in &missed {
-            let kept = self.core().missed_flush(map.number, disk).map_err(layer)?;
-            if !kept {
-                result = Err(fault);
-            }
-        }
-        self.finish(child.slot, result);
-        Ok(())
+        let kept = self.core().missed_writes(&missed, &torn, refused).map_err(layer)?;
+        let whole = torn.is_empty() && kept.iter().all(|k| *k);
+        Ok(if whole { Ok(()) } else { Err(fault) })
     }
 }

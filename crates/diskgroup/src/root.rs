@@ -4,8 +4,10 @@
 
 use crate::block::{self, Address, BODY, Eye, Pen};
 use crate::error::GroupError;
-use crate::file::Pointer;
-use crate::header::NAME_BYTES;
+use crate::file::{Pointer, are_apart};
+use crate::header::{NAME_BYTES, is_name};
+use crate::journal::INCARNATION_MAX;
+use crate::space::{FILES_END, FIRST_FILE};
 use crate::uuid::Uuid;
 
 /// Allocation units of the metadata file: most that the root has room for.
@@ -62,6 +64,7 @@ impl Root {
         let (incarnation, next_file, rebalance) = (eye.u64(), eye.u32(), eye.u8() == 1);
         let name = eye
             .text(NAME_BYTES)
+            .filter(|name| is_name(name))
             .ok_or_else(|| GroupError::damaged("the root's name"))?;
         eye.seek(112);
         let count = usize::from(eye.u16());
@@ -73,9 +76,15 @@ impl Root {
             let (au, disk, flags) = (eye.u32(), eye.u16(), eye.u16());
             (flags & NO_COPY == 0).then_some(Pointer { disk, au, stale: false })
         };
-        let extents = (0..count)
+        let extents: Vec<Vec<Pointer>> = (0..count)
             .map(|_| [pointer(), pointer(), pointer()].into_iter().flatten().collect())
             .collect();
+        if !(FIRST_FILE..=FILES_END).contains(&next_file) || incarnation > INCARNATION_MAX {
+            return Err(GroupError::damaged("the root's counts"));
+        }
+        if extents.iter().any(|copies| copies.is_empty() || !are_apart(copies)) {
+            return Err(GroupError::damaged("the root's extents"));
+        }
         Ok(Root {
             incarnation,
             next_file,

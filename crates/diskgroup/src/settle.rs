@@ -4,13 +4,13 @@
 //! differ is not, because the one that was read today may be lost tomorrow. Prevents: a page that changes back when a disk fails.
 
 use crate::block::Address;
-use crate::core::Core;
+use crate::core::{Core, bits};
 use crate::error::GroupError;
-use crate::file::Pointer;
+use crate::file::{LEAF_EXTENTS, Pointer};
 use crate::mount::Mounted;
 use crate::planted::Planted;
+use crate::repair::{Reach, Repair};
 use crate::verify::Verify;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use targets::Port;
 
@@ -60,13 +60,8 @@ pub(crate) fn decide(
 
 impl<P: Port> Core<P> {
     /// Compares all readable copies of an extent; with `repair`, writes those that differ or could not be read again (not flushed).
-    /// Gives what it found and the disks written to. Nobody else may write there meanwhile.
-    pub(crate) fn compare(
-        &mut self,
-        number: u32,
-        extent: u32,
-        repair: bool,
-    ) -> Result<(Compared, BTreeSet<u16>), GroupError> {
+    /// Gives what it found and what [`Core::conclude_repairs`] must record. Nobody else may write there meanwhile.
+    pub(crate) fn compare(&mut self, number: u32, extent: u32, repair: bool) -> Result<(Compared, Repair), GroupError> {
         let file = &self.files[&number];
         let (name, fine, size) = (file.name.clone(), file.fine, file.size);
         let pointers: Vec<Pointer> = file
@@ -77,7 +72,13 @@ impl<P: Port> Core<P> {
             .collect();
         let first_unit = self.geometry.unit_of(extent, 0, fine);
         let bytes = u64::from(self.geometry.extent_units(extent)) * self.au();
-        let (mut found, mut written) = (Compared::default(), BTreeSet::new());
+        let mut found = Compared::default();
+        let mut done_to = Repair {
+            file: number,
+            extent,
+            compared: pointers.iter().fold(0, |all, p| all | 1 << p.disk),
+            ..Repair::default()
+        };
         let mut done = 0;
         while done < bytes {
             let len = PART.min(bytes - done);
@@ -96,6 +97,7 @@ impl<P: Port> Core<P> {
             found.unreadable += (copies.len() - good.len()) as u64;
             if good.is_empty() {
                 found.lost += 1;
+                done_to.lost = true;
                 done += len;
                 continue;
             }
@@ -114,71 +116,72 @@ impl<P: Port> Core<P> {
                 }
                 found.differing += u64::from(copy.is_ok()) * len;
                 if repair {
+                    done_to.changed |= copy.is_ok();
+                    done_to.written |= 1 << pointer.disk;
                     let (slot, at) = place(pointer, &self.disks);
                     if self.store.write(&[(slot, at, &kept)])?[0].is_err() {
                         self.trouble.insert(pointer.disk);
+                        done_to.refused |= 1 << pointer.disk;
                     }
-                    written.insert(pointer.disk);
                 }
             }
             done += len;
         }
-        Ok((found, written))
+        Ok((found, done_to))
     }
 
-    /// Makes the copies of all regions equal that were being written, and records them as clean.
+    /// Makes the copies of all regions equal that were being written, and records them as clean. Copies that refuse are stale by then,
+    /// and so are those on disks that are away.
     pub(crate) fn settle(&mut self, mounted: &mut Mounted) -> Result<(), GroupError> {
         if Planted::SettleLeftOut.on() {
-            return self.clean(&BTreeSet::new());
+            return self.clean();
         }
-        let mut dirty = Vec::new();
-        for file in self.files.values() {
-            for (leaf, _) in file.leaves.iter().enumerate().filter(|(_, l)| l.dirty) {
-                dirty.push((file.number, leaf as u32));
-            }
-        }
-        let (mut disks, mut unsettled) = (BTreeSet::new(), BTreeSet::new());
-        for &(number, leaf) in &dirty {
+        // What was acknowledged before the crash may still lie in caches: any flush that has failed since may have lost it.
+        let (faults, mut repairs) = (0, Vec::new());
+        for (number, leaf) in self.dirty_leaves() {
             mounted.regions_settled += 1;
             let extents = self.files[&number].extents();
-            let first = leaf * crate::file::LEAF_EXTENTS;
-            for extent in first..extents.min(first + crate::file::LEAF_EXTENTS) {
-                let (found, written) = self.compare(number, extent, true)?;
-                mounted.extents_settled += u64::from(!written.is_empty());
-                if found.lost > 0 {
-                    unsettled.insert((number, leaf));
-                }
-                disks.extend(written);
+            let first = leaf * LEAF_EXTENTS;
+            for extent in first..extents.min(first + LEAF_EXTENTS) {
+                let (_, repair) = self.compare(number, extent, true)?;
+                mounted.extents_settled += u64::from(repair.written != 0);
+                repairs.push(repair);
             }
         }
-        if !Planted::SettleUnflushed.on() {
-            let disks: Vec<u16> = disks.into_iter().collect();
-            self.flush_disks(&disks)?;
+        if Planted::CleanedTooEarly.on() {
+            self.clean()?;
         }
+        let unflushed = self.conclude_repairs(&repairs, Reach::Compared, 0, faults)?;
+        let refused = repairs.iter().fold(unflushed, |all, r| all | r.refused);
+        mounted.repairs_refused = bits(refused).into_iter().map(|n| self.disk_name(n)).collect();
         self.settle_trouble()?;
-        self.clean(&unsettled)
+        self.clean()
     }
 
-    /// Records all regions as clean but those that are not.
-    pub(crate) fn clean(&mut self, but: &BTreeSet<(u32, u32)>) -> Result<(), GroupError> {
+    fn dirty_leaves(&self) -> Vec<(u32, u32)> {
         let mut dirty = Vec::new();
         for file in self.files.values() {
-            for (leaf, state) in file.leaves.iter().enumerate() {
-                if state.dirty && !but.contains(&(file.number, leaf as u32)) {
-                    dirty.push((file.number, leaf));
-                }
-            }
+            let theirs = file.leaves.iter().enumerate().filter(|(_, l)| l.dirty);
+            dirty.extend(theirs.map(|(leaf, _)| (file.number, leaf as u32)));
         }
+        dirty
+    }
+
+    /// Records all regions as clean but those with copies that may not be equal.
+    pub(crate) fn clean(&mut self) -> Result<(), GroupError> {
+        let but = self.suspect_leaves();
+        let mut dirty = self.dirty_leaves();
+        dirty.retain(|leaf| !but.contains(leaf));
         for part in dirty.chunks(self.change_limit()) {
             let mut change = self.begin()?;
             for &(number, leaf) in part {
                 let file = self.files.get_mut(&number).expect("just seen");
-                file.leaves[leaf].dirty = false;
-                change.touch(Address::Meta(file.leaves[leaf].block));
+                file.leaves[leaf as usize].dirty = false;
+                change.touch(Address::Meta(file.leaves[leaf as usize].block));
             }
             self.commit(change)?;
             for &(number, leaf) in part {
-                self.publish_leaf(number, leaf as u32);
+                self.publish_leaf(number, leaf);
             }
         }
         Ok(())

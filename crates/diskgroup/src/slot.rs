@@ -26,6 +26,8 @@ pub(crate) struct Slot {
     pub(crate) fault: Option<IoFault>,
     /// Writes: disks written, as bits. Flushes: the count of writes that is covered.
     pub(crate) disks: u64,
+    /// Failed flushes of the group when it began.
+    pub(crate) faults: u64,
     /// Writes: copies of each piece that arrived.
     pub(crate) arrived: Vec<u8>,
     /// Writes: pieces and disks that failed. Flushes: disks.
@@ -50,6 +52,7 @@ impl Default for Slot {
             left: 0,
             fault: None,
             disks: 0,
+            faults: 0,
             arrived: Vec::new(),
             missed: Vec::new(),
             retries: Vec::new(),
@@ -66,6 +69,7 @@ impl Slot {
         self.fault = None;
         self.early = false;
         self.disks = 0;
+        self.faults = 0;
         self.arrived.clear();
         self.missed.clear();
         self.retries.clear();

@@ -10,6 +10,8 @@ use crate::uuid::Uuid;
 /// Number of the metadata file; files of users come after [`FIRST_FILE`].
 pub(crate) const META_FILE: u32 = 1;
 pub(crate) const FIRST_FILE: u32 = 256;
+/// No file has this number: it would look like a unit that is reserved.
+pub(crate) const FILES_END: u32 = u32::MAX - 1;
 
 /// Owner of an allocation unit: what an entry of the allocation table holds (8 bytes).
 ///
@@ -51,6 +53,16 @@ impl Space {
             free: place.aus - place.first_au,
             low: place.first_au,
             place,
+        }
+    }
+
+    /// The units of a disk of which nothing is known yet: none can be taken.
+    pub(crate) fn unread(place: Place) -> Space {
+        Space {
+            owners: Vec::new(),
+            place,
+            free: 0,
+            low: place.first_au,
         }
     }
 
@@ -107,7 +119,7 @@ impl Space {
     /// Takes units. False when one is not free (nothing is taken then).
     pub(crate) fn take(&mut self, from: u32, units: u32, owner: Owner) -> bool {
         let end = from.checked_add(units).filter(|&end| end <= self.place.aus);
-        if from < self.place.first_au || end.is_none() || !self.is_free(from, units) {
+        if from < self.place.first_au || end.is_none() || self.owners.is_empty() || !self.is_free(from, units) {
             return false;
         }
         self.owners[from as usize..(from + units) as usize].fill(owner);

@@ -210,6 +210,8 @@ impl<P: Port> Upkeep<P> {
         }
         let mut core = locked(&self.core);
         core.alive()?;
+        // What failed in a change of metadata is dealt with now, not when the next disk fails.
+        core.settle_trouble()?;
         if self.plan.is_empty() && self.planned_for != Some(core.layout_version) {
             self.plan = core.plan(self.cramped);
             self.planned_for = self.plan.is_empty().then_some(core.layout_version);
@@ -220,7 +222,7 @@ impl<P: Port> Upkeep<P> {
         self.batch_cramped = self.cramped;
         if cramped {
             self.cramped = true;
-            self.plan.clear();
+            self.plan.retain(|planned| planned.to.is_none());
         }
         if !self.jobs.is_empty() {
             let epoch = self.board.advance();
@@ -284,9 +286,15 @@ impl<P: Port> Drop for Upkeep<P> {
         let mut core = locked(&self.core);
         for job in &jobs {
             core.held.remove(&(job.file, job.extent));
-            if core.files.get(&job.file).is_some_and(|f| job.extent < f.extents()) {
-                core.publish(job.file, job.extent);
+            let Some(file) = core.files.get(&job.file).filter(|f| job.extent < f.extents()) else {
+                continue;
+            };
+            if job.kind == Kind::Mend {
+                // Still suspected: who takes up the work after this one must know.
+                let unit = core.geometry.unit_of(job.extent, 0, file.fine);
+                self.board.suspect(job.file, unit);
             }
+            core.publish(job.file, job.extent);
         }
         self.board.advance();
     }

@@ -2,6 +2,7 @@
 //!
 //! Prevents: a copy counted as made before it is durable.
 
+use crate::board::Board;
 use crate::core::Core;
 use crate::disk::Disk;
 use crate::error::GroupError;
@@ -9,6 +10,7 @@ use crate::file::Pointer;
 use crate::jobs::{Job, Kind};
 use crate::planted::Planted;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use targets::{Completion, FileId, Op, Port, Request};
 
 /// Most bytes of one I/O.
@@ -46,6 +48,9 @@ pub(crate) struct Copying {
     au: u64,
     next: u64,
     done: Vec<Completion>,
+    board: Option<Arc<Board>>,
+    /// Failed flushes of the group before anything was written.
+    faults: u64,
 }
 
 impl Copying {
@@ -64,6 +69,8 @@ impl Copying {
             buffers: (0..(memory / part) as usize).rev().collect(),
             part,
             au,
+            faults: core.board.faults(),
+            board: Some(core.board.clone()),
             ..Copying::default()
         };
         for (nth, job) in jobs.iter().enumerate() {
@@ -186,7 +193,12 @@ impl Copying {
 
     fn ended<P: Port>(&mut self, completion: Completion, jobs: &mut [Job], port: &mut P) -> Result<(), GroupError> {
         if let Some(disk) = self.flushes.remove(&completion.token) {
+            let board = self.board.as_ref();
             if completion.result.is_err() {
+                board.iter().for_each(|b| b.doubt(disk));
+            }
+            // Also a flush of somebody else that failed meanwhile may have had a part of the copy in what it lost.
+            if completion.result.is_err() || board.is_some_and(|b| b.lost_since(disk, self.faults)) {
                 self.failed.insert(disk);
                 let there = |j: &&mut Job| matches!(j.kind, Kind::Copy { to, .. } if to.disk == disk);
                 jobs.iter_mut().filter(there).for_each(|j| j.failed = true);

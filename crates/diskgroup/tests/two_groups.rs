@@ -60,6 +60,8 @@ const GONE: Mood = Mood {
     gone: true,
     bad_reads: 0.0,
     bad_writes: 0.0,
+    bad_flushes: 0.0,
+    bad_work: 0.0,
 };
 
 fn beside() -> Vec<FileId> {

@@ -156,12 +156,17 @@ impl<'a> Life<'a> {
                 asked,
             });
         }
+        self.ready_upkeep();
+        Ok(())
+    }
+
+    /// Makes an upkeep where there is none.
+    pub(crate) fn ready_upkeep(&mut self) {
         if self.upkeep.is_none() {
             let mut upkeep = self.group.upkeep(self.machine.window(64 << 10, 8));
             upkeep.set_power(1 + self.below(8) as u32);
             self.upkeep = Some(upkeep);
         }
-        Ok(())
     }
 
     /// Ends all requests and closes the ports.
@@ -425,7 +430,7 @@ impl<'a> Life<'a> {
     }
 
     /// Adds or drops a disk, if none is on its way out.
-    fn change_disks(&mut self) -> Went<()> {
+    pub(crate) fn change_disks(&mut self) -> Went<()> {
         let disks = self.group.disks();
         if disks.iter().any(|d| d.dropping || !d.online) {
             return Ok(());

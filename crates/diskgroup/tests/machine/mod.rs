@@ -38,9 +38,24 @@ pub(crate) fn say(what: impl FnOnce() -> String) {
 pub(crate) struct Mood {
     /// Nothing works.
     pub(crate) gone: bool,
-    /// Share of reads, and of writes and flushes, that fail.
+    /// Share of reads, of writes and of flushes that fail. A write that fails may be there in full, in part or not at all; what a
+    /// flush that fails should have covered, no later one makes durable.
     pub(crate) bad_reads: f64,
     pub(crate) bad_writes: f64,
+    pub(crate) bad_flushes: f64,
+    /// Share of the writes of workers that fail; those of metadata and of the upkeep go well.
+    pub(crate) bad_work: f64,
+}
+
+impl Mood {
+    /// Writes and flushes fail.
+    pub(crate) fn failing(share: f64) -> Mood {
+        Mood {
+            bad_writes: share,
+            bad_flushes: share,
+            ..Mood::default()
+        }
+    }
 }
 
 /// What has ended for a window, with the bytes of a read and where they go.
@@ -50,6 +65,8 @@ struct Sent {
     window: usize,
     request: Request,
     region: u64,
+    /// It is said to have failed, whatever it leaves.
+    fails: bool,
 }
 
 struct Shared {
@@ -185,6 +202,15 @@ impl Shared {
         self.port.submit(request)
     }
 
+    /// How much of a write that fails is there all the same: in half of the cases nothing.
+    fn landing(&mut self, len: u32) -> u32 {
+        match self.rng.next_u64() % 4 {
+            0 => len,
+            1 => (self.rng.next_u64() % u64::from(len / 512)) as u32 * 512,
+            _ => 0,
+        }
+    }
+
     /// Begins late reads that are due; gives the time of the next.
     fn send_late(&mut self) -> Result<Option<Nanos>, TargetError> {
         let now = self.port.now();
@@ -206,7 +232,11 @@ impl Shared {
                 let bytes = self.port.bytes(sent.region * REGION, len as usize);
                 (at, bytes.to_vec())
             });
-            let result = completion.result;
+            let result = if sent.fails {
+                Err(IoFault::Errno(EIO))
+            } else {
+                completion.result
+            };
             self.ended[sent.window].push_back((Completion { token, result }, data));
         }
         self.scratch = scratch;
@@ -262,12 +292,23 @@ impl Port for Window {
             gone: true,
             ..Mood::default()
         });
-        let share = if request.op == Op::Read {
-            mood.bad_reads
-        } else {
-            mood.bad_writes
+        let share = match request.op {
+            Op::Read => mood.bad_reads,
+            Op::Write if self.slow => mood.bad_writes.max(mood.bad_work),
+            Op::Write => mood.bad_writes,
+            Op::Flush => mood.bad_flushes,
         };
-        if mood.gone || (share > 0.0 && uniform(&mut shared.rng) < share) {
+        let fails = !mood.gone && share > 0.0 && uniform(&mut shared.rng) < share;
+        if fails && request.op == Op::Flush {
+            let seed = shared.rng.next_u64();
+            shared.port.forget(request.file, seed);
+        }
+        let lands = match (fails, request.op) {
+            (true, Op::Write) => shared.landing(request.len),
+            (true, _) => 0,
+            (false, _) => request.len,
+        };
+        if mood.gone || (fails && lands == 0) {
             shared.in_flight[self.id] += 1;
             let result = Err(IoFault::Errno(EIO));
             let token = request.token;
@@ -286,8 +327,9 @@ impl Port for Window {
         shared.in_flight[self.id] += 1;
         let sent = Sent {
             window: self.id,
-            request,
+            request: Request { len: lands, ..request },
             region,
+            fails,
         };
         if request.op == Op::Read && self.slow && uniform(&mut shared.rng) < 0.05 {
             let begins = shared.port.now() + (uniform(&mut shared.rng) * 20e6) as Nanos;

@@ -19,6 +19,10 @@ impl Life<'_> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut port = self.group.open(self.machine.window(AU, 4), &names)?;
         for (nth, name) in names.iter().enumerate() {
+            if !crashed {
+                // What is seen now must be there after whatever comes.
+                one(&mut port, Op::Flush, nth, 0, 0)?;
+            }
             let file = self.oracle.files.get_mut(*name).expect("known");
             let mut torn = Vec::new();
             for first in (0..file.pages.len()).step_by((AU / PAGE) as usize) {

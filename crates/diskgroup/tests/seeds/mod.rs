@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test's own machinery")]
 
+pub(crate) mod repairs;
+
 use crate::machine::life::{Life, Trouble};
 use crate::machine::oracle::Oracle;
 use crate::machine::scenario::{Scenario, below, scenario};
@@ -17,6 +19,12 @@ pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
         .ok()
         .and_then(|s| s.parse().ok())
         .unwrap_or(otherwise)
+}
+
+/// A count for everyday, and for `ASSAY_TEST_SIZE=full`.
+pub(crate) fn sized(everyday: u64, full: u64) -> u64 {
+    let is_full = std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full");
+    if is_full { full } else { everyday }
 }
 
 /// Runs seeds on two threads, prints those that fail.
@@ -256,9 +264,8 @@ fn break_disks(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshiro
     for &disk in broken {
         let mood = match kind {
             Era::Errors => Mood {
-                gone: false,
                 bad_reads: [0.02, 0.3][below(rng, 2) as usize],
-                bad_writes: [0.0, 0.0, 0.02, 0.2][below(rng, 4) as usize],
+                ..Mood::failing([0.0, 0.0, 0.02, 0.2][below(rng, 4) as usize])
             },
             Era::Away => Mood {
                 gone: true,
@@ -304,6 +311,7 @@ fn heal(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshiro256Plus
             report.findings.len()
         )));
     }
+    say(|| format!("healed: {:?}", life.group.disks()));
     life.must_be_sound()?;
     life.survey(false)
 }
@@ -314,9 +322,8 @@ fn external_era(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshir
     life.errors_allowed = true;
     let mood = match kind {
         Era::Errors => Mood {
-            gone: false,
             bad_reads: 0.1,
-            bad_writes: 0.05,
+            ..Mood::failing(0.05)
         },
         Era::Away | Era::Corruption => Mood {
             gone: true,

@@ -155,6 +155,15 @@ impl ModelPort {
         self.durable.replace(file, &after);
     }
 
+    /// A flush of a disk fails: of the writes that it should have made durable, what `seed` decides is, and the others never will
+    /// be, whatever flush comes after. Reads go on seeing all of them until the power goes.
+    pub fn forget(&mut self, file: FileId, seed: u64) {
+        let waiting = std::mem::take(&mut self.unflushed[usize::from(file.0)]);
+        let writes = waiting.iter().map(|w| (file, w.offset, w.data.as_slice()));
+        let after = lose(&self.durable, writes, seed);
+        self.durable.replace(file, &after);
+    }
+
     /// Damages a disk behind everybody's back.
     pub fn damage(&mut self, file: FileId, offset: u64, bytes: &[u8]) {
         self.current.write(file, offset, bytes);
