@@ -271,10 +271,14 @@ fn lines(from: impl std::io::Read + Send + 'static) -> Receiver<String> {
     told
 }
 
+/// Largest file of latencies that is read, in bytes.
+const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
+
 /// The text of a file of latencies, which must be one.
 pub(crate) fn read_histogram(file: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(file)
+    let bytes = plan::read_file(file, HISTOGRAM_BYTES_MAX)
         .map_err(|e| anyhow!("{}: {e}\n  name a file of latencies beside the study", file.display()))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     luns::model::CustomParameters::parse(&text, 1).map_err(|e| anyhow!("{}: {e}", file.display()))?;
     Ok(text)
 }

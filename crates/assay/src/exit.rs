@@ -1,5 +1,6 @@
 //! Exit codes, and the one place that turns an error into one.
 
+use crate::printed::say;
 use std::process::ExitCode;
 
 /// Why the program ends with something other than 0.
@@ -28,9 +29,9 @@ impl Failure {
     /// Prints what happened to stderr and gives the code.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
-            Failure::Verdict(text) => anstream::eprintln!("{text}"),
-            Failure::Usage(e) | Failure::Run(e) => anstream::eprintln!("assay: {}", chain(e)),
-            Failure::Dirty(e) => anstream::eprintln!(
+            Failure::Verdict(text) => say!("{text}"),
+            Failure::Usage(e) | Failure::Run(e) => say!("assay: {}", chain(e)),
+            Failure::Dirty(e) => say!(
                 "assay: {}\nThe host is not as it was before. `assay clean --dry-run` lists what is left, `assay clean` undoes it.",
                 chain(e)
             ),

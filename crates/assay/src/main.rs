@@ -33,6 +33,7 @@ mod not_kept;
 mod pooled;
 mod pools;
 mod power_cut;
+mod printed;
 mod progress;
 mod rebalance;
 mod record;

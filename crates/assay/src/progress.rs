@@ -1,5 +1,6 @@
 //! What the user sees while a study runs: a bar on a terminal, a line a step elsewhere, nothing when quiet. On stderr only.
 
+use crate::printed::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -29,15 +30,15 @@ impl Progress {
     /// What is being done now.
     pub(crate) fn doing(&self, text: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(text.to_string());
+            bar.set_message(report::escaped(text));
         }
     }
 
     /// Something worth a line of its own.
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| anstream::eprintln!("{text}")),
-            None if !self.quiet => anstream::eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| say!("{text}")),
+            None if !self.quiet => say!("{text}"),
             None => {}
         }
     }

@@ -8,6 +8,7 @@ use crate::Format;
 use crate::error::ImportError;
 use crate::figure::{Fact, Figure, Imported, Note, Quantity, Report};
 use crate::fio_lines::Places;
+use crate::number::VALUE_MAX;
 use serde_json::Value;
 
 /// Most jobs of one run.
@@ -142,7 +143,7 @@ fn line_of(text: &str, at: usize) -> u32 {
 fn figures(jobs: &[Value], places: &Places) -> Vec<Figure> {
     let mut figures = Vec::new();
     for direction in ["read", "write"] {
-        let ios = |job: &Value| job[direction]["total_ios"].as_f64().unwrap_or(0.0);
+        let ios = |job: &Value| printed(&job[direction]["total_ios"]).map_or(0.0, |(count, _)| count);
         if jobs.iter().map(ios).sum::<f64>() <= 0.0 {
             continue;
         }
@@ -207,7 +208,7 @@ type Part = (String, &'static str, Option<(f64, String)>, Option<(Quantity, f64)
 
 impl Latencies<'_> {
     fn all(&self) -> Vec<Part> {
-        let ios = |job: &Value| job[self.direction]["total_ios"].as_f64().unwrap_or(0.0);
+        let ios = |job: &Value| printed(&job[self.direction]["total_ios"]).map_or(0.0, |(count, _)| count);
         let mut parts = Vec::new();
         for (stat, unit, factor) in [
             ("lat_ns", "ns", 1.0),
@@ -257,7 +258,7 @@ fn runtime(job: &Value) -> Option<(f64, String)> {
 
 /// A number with the digits that stand in the file.
 fn printed(value: &Value) -> Option<(f64, String)> {
-    let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)?;
+    let number = value.as_f64().filter(|number| (0.0..=VALUE_MAX).contains(number))?;
     Some((number, value.to_string()))
 }
 

@@ -30,6 +30,9 @@ pub(crate) enum Commas {
     Never,
 }
 
+/// Largest figure of any report: sums and products of some such are numbers still.
+pub(crate) const VALUE_MAX: f64 = 1e30;
+
 /// Longest token that can be a number.
 const LENGTH_MAX: usize = 40;
 
@@ -79,7 +82,7 @@ pub(crate) fn number(token: &str, commas: Commas) -> Result<Printed<'_>, Trouble
         plain
     };
     match plain.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(Printed { value, text: token }),
+        Ok(value) if value.abs() <= VALUE_MAX => Ok(Printed { value, text: token }),
         _ => Err(Trouble::NoNumber),
     }
 }

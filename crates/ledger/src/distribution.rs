@@ -4,8 +4,10 @@
 //! stored instead of the distribution they came from.
 
 use crate::error::LedgerError;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use std::io::Read;
 
 /// Packs a histogram of nanoseconds for [`crate::HistogramRow::blob`].
 pub fn encode_histogram(histogram: &Histogram<u64>) -> Result<Vec<u8>, LedgerError> {
@@ -19,14 +21,52 @@ pub fn encode_histogram(histogram: &Histogram<u64>) -> Result<Vec<u8>, LedgerErr
     Ok(blob)
 }
 
-/// Unpacks what [`encode_histogram`] packed (plain V2 is read too).
+/// Unpacks what [`encode_histogram`] packed (plain V2 is read too). A blob can take no more memory than a distribution of ours.
 pub fn decode_histogram(blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
+    let wrong = |detail: String| LedgerError::Distribution { act: "decoded", detail };
+    let plain = plain(blob).map_err(|source| wrong(source.to_string()))?;
+    let plain = plain.as_deref().unwrap_or(blob);
+    if number(plain, LENGTH_AT) as usize > plain.len().saturating_sub(HEADER_BYTES) {
+        return Err(wrong("it is shorter than it says".into()));
+    }
+    if number(plain, DIGITS_AT) > DIGITS_MAX {
+        return Err(wrong("it has more digits than are ever measured".into()));
+    }
     Deserializer::new()
-        .deserialize(&mut &blob[..])
-        .map_err(|source| LedgerError::Distribution {
-            act: "decoded",
-            detail: format!("{source:?}"),
-        })
+        .deserialize(&mut &plain[..])
+        .map_err(|source| wrong(format!("{source:?}")))
+}
+
+/// First four bytes of a packed distribution; its length and zlib's bytes follow.
+const PACKED: u32 = 0x1c84_9314;
+/// Of a plain one: cookie, length of the counts, offset, digits (four bytes each), lowest and highest value, ratio.
+const HEADER_BYTES: usize = 40;
+const LENGTH_AT: usize = 4;
+const DIGITS_AT: usize = 12;
+const DIGITS_MAX: u32 = 3;
+/// Most bytes of a plain one: all values of 64 bits at three digits, nine bytes each.
+const PLAIN_BYTES_MAX: u64 = 1 << 20;
+
+/// Big-endian, as the format has it; 0 behind the end.
+fn number(bytes: &[u8], at: usize) -> u32 {
+    let four = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    four.map_or(0, |four| u32::from_be_bytes(*four))
+}
+
+/// What a packed distribution holds; `None`: it is not packed.
+fn plain(blob: &[u8]) -> std::io::Result<Option<Vec<u8>>> {
+    if number(blob, 0) != PACKED {
+        return Ok(None);
+    }
+    let packed = blob.get(8..).unwrap_or_default();
+    let mut plain = Vec::new();
+    ZlibDecoder::new(packed)
+        .take(PLAIN_BYTES_MAX + 1)
+        .read_to_end(&mut plain)?;
+    match plain.len() as u64 > PLAIN_BYTES_MAX {
+        true => Err(std::io::Error::other("it is larger than any that is measured")),
+        false => Ok(Some(plain)),
+    }
 }
 
 #[cfg(test)]
@@ -48,5 +88,31 @@ mod tests {
         let error = decode_histogram(b"no histogram").unwrap_err();
         assert!(error.to_string().contains("decoded"));
         assert!(decode_histogram(&[]).is_err());
+    }
+
+    fn packed(plain: &[u8]) -> Vec<u8> {
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        std::io::Write::write_all(&mut zlib, plain).unwrap();
+        let body = zlib.finish().unwrap();
+        [&PACKED.to_be_bytes()[..], &(body.len() as u32).to_be_bytes(), &body].concat()
+    }
+
+    #[test]
+    fn what_would_take_all_memory_is_an_error() {
+        let header = |length: u32, digits: u32| {
+            let numbers = [0x1c84_9313, length, 0, digits].map(u32::to_be_bytes).concat();
+            let bounds = [1_u64, u64::MAX, 1.0_f64.to_bits()].map(u64::to_be_bytes).concat();
+            [numbers, bounds].concat()
+        };
+        assert!(decode_histogram(&packed(&header(0, 3))).is_ok());
+        for (bad, why) in [
+            (packed(&vec![0; 64 << 20]), "larger"),
+            (packed(&header(u32::MAX, 3)), "shorter"),
+            (packed(&header(0, 5)), "digits"),
+            (header(u32::MAX, 3), "shorter"),
+        ] {
+            let error = decode_histogram(&bad).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Takes SQLite's errors and gives the ledger's; prevents a raw database message that leaves the user without a next step.
 
+use crate::stranger::FILE_BYTES_MAX;
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,24 @@ pub enum LedgerError {
         path: PathBuf,
         /// What was found instead.
         why: String,
+    },
+    /// More than any run writes.
+    #[error("{}: {bytes} bytes are more than a result file has, which is at most {FILE_BYTES_MAX}\n  give a file that `assay run` or `assay quick` wrote (NAME.assay)", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+    },
+    /// What SQLite would believe lies beside it.
+    #[error("{}: {} lies beside it, {why}\n  move that file away if it is not yours; the result file is whole without it", path.display(), beside.display())]
+    Beside {
+        /// The file.
+        path: PathBuf,
+        /// What lies beside it.
+        beside: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// Written by a newer tool.
     #[error("{}: written in schema version {found}, and this tool knows versions up to {known}\n  use the version of assay that wrote it, or a newer one", path.display())]
@@ -116,7 +135,7 @@ pub enum LedgerError {
 /// Sorts an error of SQLite into one with a cure.
 pub(crate) fn sorted(path: &Path, what: &'static str, source: rusqlite::Error) -> LedgerError {
     let path = path.to_owned();
-    let detail = source.to_string();
+    let detail = one_line(&source.to_string());
     match source.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => LedgerError::Full { path },
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
@@ -131,4 +150,17 @@ pub(crate) fn sorted(path: &Path, what: &'static str, source: rusqlite::Error) -
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::InUse { path },
         _ => LedgerError::Row { path, what, source },
     }
+}
+
+/// Words in which the file may have a say, in one line of bounded length.
+pub(crate) fn one_line(text: &str) -> String {
+    const SHOWN: usize = 300;
+    let mut line = String::new();
+    for c in text.chars().take(SHOWN) {
+        match c {
+            '"' | '\'' | '\\' => line.push(c),
+            c => line.extend(c.escape_debug()),
+        }
+    }
+    line
 }

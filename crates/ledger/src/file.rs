@@ -4,11 +4,12 @@
 //! a kill the next opening rolls the half-written phase back. Prevents: an overwritten result, a file of another program
 //! or of a newer version taken for ours, a run that goes on in a damaged file.
 
-use crate::error::{LedgerError, sorted};
+use crate::error::{LedgerError, one_line, sorted};
 use crate::lock::WriterLock;
 use crate::measure::Measure;
 use crate::rows::Study;
 use crate::schema::{APPLICATION_ID, LATER, SCHEMA, SCHEMA_VERSION};
+use crate::stranger::{bind, look, must_be_our_tables};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -53,8 +54,9 @@ impl Ledger {
     }
 
     fn fill(path: &Path, study: &Study) -> Result<Ledger, LedgerError> {
-        let lock = WriterLock::take(path)?;
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let place = look(path)?;
+        let lock = WriterLock::take(&place, path)?;
+        let connection = connect(path, &place, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let mut ledger = Ledger {
             connection,
             path: path.into(),
@@ -75,8 +77,9 @@ impl Ledger {
     /// Opens a result file to read it, while it is being written or years later.
     pub fn open(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
-        must_be_there(path)?;
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let place = look(path)?;
+        let connect = |mode| connect(path, &place, mode);
+        let connection = connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let connection = match read_version(&connection) {
             // A kill left a half-written phase: rolling it back needs a writer, once.
             Err(source)
@@ -86,10 +89,10 @@ impl Ledger {
                 ) =>
             {
                 drop(connection);
-                let writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+                let writer = connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
                 read_version(&writer).map_err(|source| sorted(path, "roll back a half-written phase", source))?;
                 drop(writer);
-                connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?
+                connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?
             }
             _ => connection,
         };
@@ -109,9 +112,9 @@ impl Ledger {
     /// [`LedgerError::Edited`] for a file that is not as its run left it; as [`open`](Ledger::open); [`LedgerError::InUse`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
-        must_be_there(path)?;
-        let lock = WriterLock::take(path)?;
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let place = look(path)?;
+        let lock = WriterLock::take(&place, path)?;
+        let connection = connect(path, &place, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let mut ledger = Ledger {
             connection,
             path: path.into(),
@@ -140,9 +143,9 @@ impl Ledger {
     /// As [`resume`](Ledger::resume).
     pub fn amend(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
-        must_be_there(path)?;
-        let lock = WriterLock::take(path)?;
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let place = look(path)?;
+        let lock = WriterLock::take(&place, path)?;
+        let connection = connect(path, &place, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let mut ledger = Ledger {
             connection,
             path: path.into(),
@@ -197,6 +200,7 @@ impl Ledger {
                 known: SCHEMA_VERSION,
             });
         }
+        must_be_our_tables(&self.connection, path)?;
         let found: String = self
             .connection
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
@@ -205,7 +209,7 @@ impl Ledger {
             "ok" => Ok(()),
             _ => Err(LedgerError::Damaged {
                 path: path.clone(),
-                detail: found,
+                detail: one_line(&found),
             }),
         }
     }
@@ -225,30 +229,17 @@ fn add_later(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", SCHEMA_VERSION)
 }
 
-fn must_be_there(path: &Path) -> Result<(), LedgerError> {
-    match std::fs::File::open(path).and_then(|file| file.metadata()) {
-        Ok(meta) if meta.is_file() => Ok(()),
-        Ok(_) => Err(LedgerError::NotAssay {
-            path: path.into(),
-            why: "it is no regular file".into(),
-        }),
-        Err(source) if source.kind() == ErrorKind::NotFound => Err(LedgerError::Missing { path: path.into() }),
-        Err(source) => Err(LedgerError::NotReadable {
-            path: path.into(),
-            detail: source.to_string(),
-        }),
-    }
-}
-
-fn connect(path: &Path, mode: OpenFlags) -> Result<Connection, LedgerError> {
+/// `place` is the file without any link on the way: one that appears there later is not followed.
+fn connect(path: &Path, place: &Path, mode: OpenFlags) -> Result<Connection, LedgerError> {
     // Without the URI flag: a name is a name, whatever characters it has.
-    let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection =
-        Connection::open_with_flags(path, flags).map_err(|source| sorted(path, "open the result file", source))?;
-    connection
-        .busy_timeout(BUSY_WAIT)
-        .map_err(|source| sorted(path, "open the result file", source))?;
-    Ok(connection)
+    let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let act = || {
+        let connection = Connection::open_with_flags(place, flags)?;
+        connection.busy_timeout(BUSY_WAIT)?;
+        bind(&connection)?;
+        Ok(connection)
+    };
+    act().map_err(|source| sorted(path, "open the result file", source))
 }
 
 fn read_version(connection: &Connection) -> rusqlite::Result<(i64, i64)> {

@@ -6,7 +6,9 @@
 
 use crate::error::LedgerError;
 use crate::file::Ledger;
+use crate::sql_tables::grouped;
 use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
 
 /// One text that was imported, or the part of it that was asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,44 +133,56 @@ impl Ledger {
                 },
             ))
         })?;
+        // Each table once, however many texts there are.
+        let (mut facts, mut figures, mut notes) = (self.imported_facts()?, self.imported_figures()?, self.notes()?);
         for (id, text) in &mut texts {
-            self.parts(*id, text)?;
+            text.facts = facts.remove(id).unwrap_or_default();
+            text.figures = figures.remove(id).unwrap_or_default();
+            text.notes = notes.remove(id).unwrap_or_default();
         }
         Ok(texts.into_iter().map(|(_, text)| text).collect())
     }
 
-    fn parts(&self, id: i64, text: &mut ImportedText) -> Result<(), LedgerError> {
-        let sql = "SELECT name, value, line FROM imported_fact WHERE import = ?1 ORDER BY rowid";
-        text.facts = self.rows(sql, [id], |row| {
-            Ok(ImportedFact {
-                name: row.get(0)?,
-                value: row.get(1)?,
-                line: row.get(2)?,
-            })
-        })?;
-        let sql = "SELECT report, name, value, text, unit, line, quantity, comparable FROM imported_figure
-            WHERE import = ?1 ORDER BY rowid";
-        text.figures = self.rows(sql, [id], |row| {
-            let quantity: Option<String> = row.get(6)?;
-            let comparable: Option<f64> = row.get(7)?;
-            Ok(ImportedFigure {
-                report: row.get(0)?,
+    fn imported_facts(&self) -> Result<BTreeMap<i64, Vec<ImportedFact>>, LedgerError> {
+        let sql = "SELECT import, name, value, line FROM imported_fact ORDER BY rowid";
+        Ok(grouped(self.rows(sql, (), |row| {
+            let fact = ImportedFact {
                 name: row.get(1)?,
                 value: row.get(2)?,
-                text: row.get(3)?,
-                unit: row.get(4)?,
-                line: row.get(5)?,
+                line: row.get(3)?,
+            };
+            Ok((row.get(0)?, fact))
+        })?))
+    }
+
+    fn imported_figures(&self) -> Result<BTreeMap<i64, Vec<ImportedFigure>>, LedgerError> {
+        let sql = "SELECT import, report, name, value, text, unit, line, quantity, comparable FROM imported_figure
+            ORDER BY rowid";
+        Ok(grouped(self.rows(sql, (), |row| {
+            let quantity: Option<String> = row.get(7)?;
+            let comparable: Option<f64> = row.get(8)?;
+            let figure = ImportedFigure {
+                report: row.get(1)?,
+                name: row.get(2)?,
+                value: row.get(3)?,
+                text: row.get(4)?,
+                unit: row.get(5)?,
+                line: row.get(6)?,
                 comparable: quantity.zip(comparable),
-            })
-        })?;
-        let sql = "SELECT line, text FROM import_note WHERE import = ?1 ORDER BY rowid";
-        text.notes = self.rows(sql, [id], |row| {
-            Ok(ImportNote {
-                line: row.get(0)?,
-                text: row.get(1)?,
-            })
-        })?;
-        Ok(())
+            };
+            Ok((row.get(0)?, figure))
+        })?))
+    }
+
+    fn notes(&self) -> Result<BTreeMap<i64, Vec<ImportNote>>, LedgerError> {
+        let sql = "SELECT import, line, text FROM import_note ORDER BY rowid";
+        Ok(grouped(self.rows(sql, (), |row| {
+            let note = ImportNote {
+                line: row.get(1)?,
+                text: row.get(2)?,
+            };
+            Ok((row.get(0)?, note))
+        })?))
     }
 }
 

@@ -20,6 +20,7 @@ mod schema;
 mod seal;
 mod sql_rows;
 mod sql_tables;
+mod stranger;
 mod write;
 
 pub use distribution::{decode_histogram, encode_histogram};
@@ -32,3 +33,4 @@ pub use rows::*;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use seal::Seal;
 pub use sql_rows::*;
+pub use stranger::FILE_BYTES_MAX;

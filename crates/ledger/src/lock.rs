@@ -14,13 +14,13 @@ pub(crate) struct WriterLock {
 }
 
 impl WriterLock {
-    /// Locks an existing file, or says who is in the way.
-    pub(crate) fn take(path: &Path) -> Result<WriterLock, LedgerError> {
+    /// Locks the existing file at `place`, or says who is in the way; messages call it `path`.
+    pub(crate) fn take(place: &Path, path: &Path) -> Result<WriterLock, LedgerError> {
         let failed = |source: std::io::Error| LedgerError::NotWritable {
             path: path.into(),
             detail: source.to_string(),
         };
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+        let file = OpenOptions::new().read(true).write(true).open(place).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(WriterLock { _file: file }),
             Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { path: path.into() }),

@@ -3,11 +3,12 @@
 //! Gives the rows of [`crate::rows`]. A word this version does not know is an error, not a guess; a measure it does not
 //! know is left out, for others do not depend on it. Prevents: silence about half of a file.
 
-use crate::error::{LedgerError, sorted};
+use crate::error::{LedgerError, one_line, sorted};
 use crate::file::Ledger;
 use crate::measure::Measure;
 use crate::rows::*;
-use rusqlite::types::Type;
+use crate::stranger::ROWS_BYTES_MAX;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Error, Params, Row};
 
 impl Ledger {
@@ -300,22 +301,62 @@ impl Ledger {
         &self,
         sql: &str,
         parameters: impl Params,
-        make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        mut make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, LedgerError> {
-        let read = || -> rusqlite::Result<Vec<T>> {
+        let read = || -> rusqlite::Result<Option<Vec<T>>> {
             let mut statement = self.connection.prepare(sql)?;
-            statement.query_map(parameters, make)?.collect()
+            let columns = statement.column_count();
+            let mut rows = statement.query(parameters)?;
+            let (mut all, mut bytes) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                bytes += size_of::<T>() as u64 + said_bytes(row, columns)?;
+                if bytes > ROWS_BYTES_MAX {
+                    return Ok(None);
+                }
+                all.push(make(row)?);
+            }
+            Ok(Some(all))
         };
-        read().map_err(|source| match source {
+        let all = read().map_err(|source| match source {
             // Words and numbers out of range are the file's fault, not the system's.
             Error::FromSqlConversionFailure(..) | Error::InvalidColumnType(..) | Error::IntegralValueOutOfRange(..) => {
                 LedgerError::Damaged {
                     path: self.path.clone(),
-                    detail: source.to_string(),
+                    detail: one_line(&source.to_string()),
                 }
             }
             source => sorted(&self.path, "read the result file", source),
+        })?;
+        all.ok_or_else(|| LedgerError::Damaged {
+            path: self.path.clone(),
+            detail: format!("a table holds more than {} MiB", ROWS_BYTES_MAX >> 20),
         })
+    }
+}
+
+/// Bytes of a row's texts and blobs; an error for a text that is longer than any of ours.
+fn said_bytes(row: &Row<'_>, columns: usize) -> rusqlite::Result<u64> {
+    let mut bytes = 0;
+    for nth in 0..columns {
+        match row.get_ref(nth)? {
+            ValueRef::Text(said) if said.len() > text_bytes_max(row.as_ref().column_name(nth)?) => {
+                let why = format!("a text of {} bytes is longer than any that a run writes", said.len());
+                return Err(Error::FromSqlConversionFailure(nth, Type::Text, why.into()));
+            }
+            ValueRef::Text(said) | ValueRef::Blob(said) => bytes += said.len() as u64,
+            _ => {}
+        }
+    }
+    Ok(bytes)
+}
+
+/// Longest text of a column in bytes: names stand many times in a report.
+fn text_bytes_max(column: &str) -> usize {
+    match column {
+        // Of a study as well: as much as is read of one.
+        "text" => 1 << 20,
+        "question" | "value" | "reason" | "layers" | "skipped_reason" | "skipped_cure" | "ended_reason" => 64 << 10,
+        _ => 4 << 10,
     }
 }
 
@@ -353,5 +394,9 @@ fn phase_kind(row: &Row<'_>) -> rusqlite::Result<PhaseKind> {
 }
 
 pub(crate) fn unknown(column: usize, word: &str) -> Error {
-    Error::FromSqlConversionFailure(column, Type::Text, format!("\"{word}\" has no meaning here").into())
+    Error::FromSqlConversionFailure(
+        column,
+        Type::Text,
+        format!("\"{}\" has no meaning here", word.chars().take(60).collect::<String>()).into(),
+    )
 }

@@ -237,7 +237,7 @@ impl Ledger {
     }
 }
 
-fn grouped<K: Ord, T>(rows: Vec<(K, T)>) -> BTreeMap<K, Vec<T>> {
+pub(crate) fn grouped<K: Ord, T>(rows: Vec<(K, T)>) -> BTreeMap<K, Vec<T>> {
     let mut groups: BTreeMap<K, Vec<T>> = BTreeMap::new();
     for (key, row) in rows {
         groups.entry(key).or_default().push(row);

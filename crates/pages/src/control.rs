@@ -5,7 +5,7 @@
 
 use crate::error::PagesError;
 use crate::page::{get_u32, get_u64, put_u32, put_u64};
-use crate::shape::{Settings, Shape, TornPages};
+use crate::shape::{BLOCK_BYTES, Settings, Shape, TornPages};
 
 /// First bytes of a control block ("ASSAYCTL").
 const CONTROL_MAGIC: u64 = 0x4C54_4359_4153_5341;
@@ -87,13 +87,16 @@ impl Control {
     pub(crate) fn decode(block: &[u8]) -> Option<Control> {
         let whole =
             get_u64(block, 0) == CONTROL_MAGIC && get_u32(block, 8) == FORMAT && get_u32(block, 12) == crc(block);
-        if !whole {
+        // Beyond these no database comes, and sums with them would have no room.
+        let (sequence, checkpoint) = (get_u64(block, 16), get_u64(block, 32));
+        let possible = (sequence | checkpoint) >> 62 == 0 && checkpoint.is_multiple_of(BLOCK_BYTES);
+        if !whole || !possible {
             return None;
         }
         Some(Control {
-            sequence: get_u64(block, 16),
+            sequence,
             database: get_u64(block, 24),
-            checkpoint: get_u64(block, 32),
+            checkpoint,
             previous: get_u32(block, 40),
             worker: get_u32(block, 44),
             files: get_u32(block, 60),

@@ -131,12 +131,15 @@ impl Findings {
         let problems = self
             .0
             .into_iter()
+            .take(PROBLEMS_MAX)
             .map(|(span, message, cure)| place(text, file, &span, message, cure))
             .collect();
         PlanError::Broken { problems }
     }
 }
 
+/// Most problems that are shown: whoever mends those is told of the next.
+const PROBLEMS_MAX: usize = 100;
 /// Most characters of a line that are shown.
 const SHOWN: usize = 96;
 

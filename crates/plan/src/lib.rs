@@ -18,6 +18,7 @@ mod schedule;
 mod slob_conf;
 mod slob_take;
 mod space;
+mod stranger;
 mod study;
 mod turns;
 mod units;
@@ -34,6 +35,7 @@ pub use options::{
 };
 pub use schedule::{Block, block, round};
 pub use space::zfs_room;
+pub use stranger::read_file;
 pub use study::*;
 pub use turns::{Obstacle, Stints, Turns};
 pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
@@ -41,6 +43,15 @@ pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay, over_budget as zfs_ov
 
 use error::Findings;
 use std::path::Path;
+
+/// Largest study that is read, in bytes: those of this project have at most ten thousand.
+pub const STUDY_BYTES_MAX: u64 = 1 << 20;
+
+/// Most stacks of a study.
+pub const STACKS_MAX: usize = 64;
+
+/// Most phases of a study, each pass counted.
+pub const PHASES_MAX: usize = 512;
 
 /// Reads the study at `path`.
 ///
@@ -55,7 +66,7 @@ pub fn load(path: &Path) -> Result<Study, PlanError> {
 /// # Errors
 /// As [`load`], and [`PlanError::Scale`].
 pub fn load_scaled(path: &Path, factor: f64) -> Result<Study, PlanError> {
-    let bytes = std::fs::read(path).map_err(|source| PlanError::Read {
+    let bytes = read_file(path, STUDY_BYTES_MAX).map_err(|source| PlanError::Read {
         path: path.to_path_buf(),
         source,
     })?;
@@ -88,6 +99,10 @@ pub fn parse_scaled(text: &str, file: &Path, factor: f64) -> Result<Study, PlanE
     let Some(mut written) = written.filter(|_| findings.is_empty()) else {
         return Err(findings.into_error(text, file));
     };
+    bounded(&written, &mut findings);
+    if !findings.is_empty() {
+        return Err(findings.into_error(text, file));
+    }
     passes::expand(&mut written, &mut findings);
     let slob = slob_take::take(&mut written, file.parent().unwrap_or(Path::new("")), &mut findings);
     let mut study = meaning::resolve(&written, text, factor, &mut findings);
@@ -112,6 +127,30 @@ pub fn parse_scaled(text: &str, file: &Path, factor: f64) -> Result<Study, PlanE
         }
     }
     Ok(study)
+}
+
+/// Refuses more stacks or phases than a result file is read with, before anything is made of them.
+fn bounded(written: &written::WrittenStudy, findings: &mut error::Findings) {
+    let cure = "make several studies of it";
+    if let Some(first) = written.stacks.get(STACKS_MAX) {
+        let message = format!("the study has {} stacks, at most {STACKS_MAX}", written.stacks.len());
+        findings.add(&first.span, message, cure);
+    }
+    let mut phases = 0;
+    for phase in &written.phases {
+        // Those that follow in its group are repeated as often.
+        let group = 1 + phase.after_each.as_ref().map_or(0, |names| names.value.len());
+        let passes = phase
+            .passes
+            .as_ref()
+            .map_or(1, |passes| passes.value.clamp(1, passes::PASSES_MAX.into()));
+        phases += 1 + (passes as usize - 1).saturating_mul(group);
+        if phases > PHASES_MAX {
+            let message = format!("the study has more than {PHASES_MAX} phases, each pass counted");
+            findings.add(&phase.span, message, cure);
+            return;
+        }
+    }
 }
 
 impl Study {

@@ -10,7 +10,7 @@ use crate::study::{RedoStress, SlobRow, Study};
 use crate::units::{Bytes, Duration};
 use crate::written::{At, PhaseWord, WrittenPhase, WrittenStudy, nearest};
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A row before it is known what the phase uses.
@@ -129,19 +129,10 @@ pub(crate) fn take(written: &mut WrittenStudy, beside: &Path, findings: &mut Fin
 }
 
 fn content(path: &Path) -> Result<String, String> {
-    // Not opened before it is known to be a file: a named pipe would be waited for.
-    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() {
-        return Err("it is no file".to_string());
-    }
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(format!("more than {} KiB are no slob.conf", BYTES_MAX >> 10));
-    }
+    let bytes = crate::read_file(path, BYTES_MAX).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => format!("more than {} KiB are no slob.conf", BYTES_MAX >> 10),
+        _ => error.to_string(),
+    })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -100,3 +100,35 @@ fn nesting_without_end_is_refused() {
         assert!(parse(&text, Path::new("deep.toml")).is_err());
     }
 }
+
+#[test]
+fn more_than_a_report_is_made_of_is_refused() {
+    let head = "[study]\nname = \"s\"\n[database]\nscale = \"1MiB\"\n";
+    let stacks: String = (0..65)
+        .map(|nth| format!("[[stack]]\nname = \"s{nth}\"\nkind = \"model\"\nsize = \"1GiB\"\n"))
+        .collect();
+    let phases: String = (0..513)
+        .map(|nth| format!("[[phase]]\nname = \"p{nth}\"\nkind = \"random\"\ntime = \"1s\"\n"))
+        .collect();
+    let ageing: String = (0..6)
+        .map(|nth| format!("[[phase]]\nname = \"p{nth}\"\nkind = \"age\"\npasses = 100\nafter_each = []\n"))
+        .collect();
+    for (text, says) in [
+        (format!("{head}{stacks}"), "65 stacks, at most 64"),
+        (format!("{head}{phases}"), "more than 512 phases"),
+        (format!("{head}{ageing}"), "more than 512 phases"),
+    ] {
+        let said = parse(&text, Path::new("many.toml")).unwrap_err().to_string();
+        assert!(said.contains(says), "{said}");
+    }
+    // However many problems a text has, somebody reads them.
+    let said = parse(&"x = 1\n".repeat(100_000), Path::new("wrong.toml"))
+        .unwrap_err()
+        .to_string();
+    assert!(said.len() < 100_000, "{} bytes of problems", said.len());
+    let wrong: String = (0..20_000).map(|nth| format!("x{nth} = 1\n")).collect();
+    assert_eq!(
+        parse(&wrong, Path::new("wrong.toml")).unwrap_err().problems().len(),
+        100
+    );
+}

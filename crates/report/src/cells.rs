@@ -4,7 +4,7 @@
 //! included. Prevents: a rate that leaves out the time until the data was really on the device.
 
 use crate::bulk::{BulkFigures, bulk};
-use crate::figures::{Figure, over};
+use crate::figures::{Figure, over, total};
 use crate::history::{Book, PhaseHead, Seen};
 use crate::inflation::Inflation;
 use crate::latency::{Latency, latencies, response_p99};
@@ -284,7 +284,7 @@ pub(crate) fn operations(seen: &Seen) -> Option<f64> {
         .filter(|count| *count > 0.0)
         .or_else(|| {
             let service = seen.histograms.iter().filter(|row| row.stamp == ledger::Stamp::Service);
-            let count: u64 = service.map(|row| row.count).sum();
+            let count = total(service.map(|row| row.count));
             (count > 0).then_some(count as f64)
         })
 }
@@ -298,7 +298,7 @@ pub(crate) fn new_orders(seen: &Seen) -> Option<f64> {
 
 /// Bytes a scan got: by its users' own account, else what the engine asked for.
 fn scanned_bytes(seen: &Seen) -> Option<f64> {
-    let by_users: u64 = seen.scans.iter().map(|scan| scan.bytes).sum();
+    let by_users = total(seen.scans.iter().map(|scan| scan.bytes));
     if by_users > 0 {
         Some(by_users as f64)
     } else {

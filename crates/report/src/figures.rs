@@ -85,6 +85,11 @@ pub(crate) fn over(above: Option<f64>, below: Option<f64>) -> Option<f64> {
     }
 }
 
+/// Sum of counts, which a file may say to be as large as it likes.
+pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,9 +3,10 @@
 //! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under way
 //! or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
 
+use crate::ran_out::RanOut;
 use ledger::{
     BulkLoadRow, DatabaseRow, HistogramRow, Ledger, LedgerError, Look, Measure, OrderEntry, PhaseId, PhaseKind,
-    PhaseRun, PhaseStatus, Slice, Stack, Study, Trial, TrialStatus, UserScan,
+    PhaseRun, PhaseStatus, Slice, Stack, Study, Trial, TrialId, TrialStatus, UserScan,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ impl Seen {
 
     /// Seconds of the phase, drain included: the divisor of every rate.
     pub(crate) fn total_s(&self) -> f64 {
-        (self.run.elapsed_ns + self.run.drain_ns) as f64 / 1e9
+        self.run.elapsed_ns.saturating_add(self.run.drain_ns) as f64 / 1e9
     }
 
     pub(crate) fn is_valid(&self) -> bool {
@@ -82,6 +83,50 @@ pub(crate) struct Book {
     pub imported: Vec<ledger::ImportedText>,
     pub databases: Vec<DatabaseRow>,
     pub seal: ledger::Seal,
+    /// Stack by stack the blocks that it ran in, and by phase those in which it came to that.
+    of_stack: BTreeMap<String, Blocks>,
+    /// Where a stack ran out of space, as far as that was asked for.
+    pub(crate) ran_out: RefCell<BTreeMap<String, Option<(usize, RanOut)>>>,
+}
+
+#[derive(Debug, Default)]
+struct Blocks {
+    all: Vec<u32>,
+    of_phase: BTreeMap<String, Vec<u32>>,
+}
+
+/// No study makes more (room `plan` refuses it), and what is derived grows with their products.
+const STACKS_MAX: usize = 64;
+const PHASES_MAX: usize = 512;
+/// Blocks that were planned, and as many that were dropped.
+const BLOCKS_MAX: u32 = 128;
+/// Cells of the tables: a phase on a stack.
+const CELLS_MAX: usize = 4096;
+/// Runs of a phase, those that were begun again among them.
+const RUNS_MAX: usize = 50_000;
+
+/// An error for a file that no run wrote.
+fn must_be_of_a_study(
+    ledger: &Ledger,
+    stacks: usize,
+    phases: usize,
+    blocks: u32,
+    runs: usize,
+) -> Result<(), LedgerError> {
+    let counted = [
+        (stacks, STACKS_MAX, "stacks"),
+        (phases, PHASES_MAX, "phases"),
+        (stacks.saturating_mul(phases), CELLS_MAX, "phases on stacks"),
+        (blocks as usize, BLOCKS_MAX as usize, "blocks"),
+        (runs, RUNS_MAX, "runs of phases"),
+    ];
+    match counted.into_iter().find(|(found, most, _)| found > most) {
+        None => Ok(()),
+        Some((found, most, what)) => Err(LedgerError::Damaged {
+            path: ledger.path().into(),
+            detail: format!("it holds {found} {what}, and no study has more than {most}"),
+        }),
+    }
 }
 
 impl Book {
@@ -97,16 +142,25 @@ impl Book {
             };
             heads.entry((run.ordinal, run.name.clone())).or_insert(head);
         }
+        let (stacks, trials) = (ledger.stacks()?, ledger.trials()?);
+        let blocks = trials
+            .iter()
+            .map(|trial| trial.block.saturating_add(1))
+            .max()
+            .unwrap_or(0);
+        let study = ledger.study()?;
+        must_be_possible(ledger, &study)?;
+        must_be_of_a_study(ledger, stacks.len(), heads.len(), blocks, seen.len().max(trials.len()))?;
+        let mut of_trial: BTreeMap<TrialId, Vec<PhaseId>> = BTreeMap::new();
+        for (id, (trial, _)) in &seen {
+            of_trial.entry(*trial).or_default().push(*id);
+        }
         let mut ran = BTreeMap::new();
-        for trial in ledger.trials()? {
+        for trial in trials {
             if matches!(trial.status, TrialStatus::Running | TrialStatus::Interrupted) {
                 continue;
             }
-            let mine: Vec<PhaseId> = seen
-                .iter()
-                .filter(|(_, s)| s.0 == trial.id)
-                .map(|(id, _)| *id)
-                .collect();
+            let mine = of_trial.remove(&trial.id).unwrap_or_default();
             let phases = mine
                 .into_iter()
                 .filter_map(|id| seen.remove(&id))
@@ -116,10 +170,12 @@ impl Book {
             ran.insert((trial.block, trial.stack.clone()), Ran { trial, phases });
         }
         Ok(Book {
-            study: ledger.study()?,
+            study,
             ended: ledger.ending()?.map(|ending| ending.reason),
-            stacks: ledger.stacks()?,
+            stacks,
             phases: heads.into_values().collect(),
+            of_stack: by_stack(&ran),
+            ran_out: RefCell::default(),
             ran,
             uncounted: seen.len() as u32,
             looks: ledger.looks()?,
@@ -135,7 +191,11 @@ impl Book {
 
     /// Blocks begun, as a count from 0.
     pub(crate) fn blocks(&self) -> u32 {
-        self.ran.keys().map(|(block, _)| block + 1).max().unwrap_or(0)
+        self.ran
+            .keys()
+            .map(|(block, _)| block.saturating_add(1))
+            .max()
+            .unwrap_or(0)
     }
 
     /// The earlier phase that a phase is held against, as the study says.
@@ -164,18 +224,53 @@ impl Book {
         self.ran.get(&(block, stack.to_string()))
     }
 
+    /// Trials of a stack that ended, by block.
+    pub(crate) fn runs<'a>(&'a self, stack: &'a str) -> impl Iterator<Item = (u32, &'a Ran)> {
+        let blocks = self.of_stack.get(stack).map(|of| &of.all);
+        blocks
+            .into_iter()
+            .flatten()
+            .filter_map(move |block| Some((*block, self.ran(*block, stack)?)))
+    }
+
     /// What was seen of a phase on a stack, by block, valid or not.
     pub(crate) fn seen<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = (u32, &'a Seen)> {
-        self.ran
-            .iter()
-            .filter(move |((_, name), _)| name == stack)
-            .filter_map(move |((block, _), ran)| ran.phases.get(phase).map(|seen| (*block, seen)))
+        let blocks = self.of_stack.get(stack).and_then(|of| of.of_phase.get(phase));
+        blocks.into_iter().flatten().filter_map(move |block| {
+            let seen = self.ran(*block, stack)?.phases.get(phase)?;
+            Some((*block, seen))
+        })
     }
 
     /// The same, only runs whose numbers count.
     pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<(u32, &'a Seen)> {
         self.seen(stack, phase).filter(|(_, seen)| seen.is_valid()).collect()
     }
+}
+
+/// An error for a file whose design is none: everything is judged by it.
+fn must_be_possible(ledger: &Ledger, study: &Study) -> Result<(), LedgerError> {
+    for (name, share) in [("alpha", study.alpha), ("margin", study.margin)] {
+        if !(share > 0.0 && share < 1.0) {
+            return Err(LedgerError::Damaged {
+                path: ledger.path().into(),
+                detail: format!("the study's {name} is {share:e}, and no study has it outside 0 to 1"),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn by_stack(ran: &BTreeMap<(u32, String), Ran>) -> BTreeMap<String, Blocks> {
+    let mut of_stack: BTreeMap<String, Blocks> = BTreeMap::new();
+    for ((block, stack), ran) in ran {
+        let of = of_stack.entry(stack.clone()).or_default();
+        of.all.push(*block);
+        for phase in ran.phases.keys() {
+            of.of_phase.entry(phase.clone()).or_default().push(*block);
+        }
+    }
+    of_stack
 }
 
 fn phases(ledger: &Ledger) -> Result<BTreeMap<PhaseId, (ledger::TrialId, Seen)>, LedgerError> {

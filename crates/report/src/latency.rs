@@ -66,14 +66,16 @@ pub(crate) fn of_stamp(stamp: Stamp, seen: &[(u32, &Seen)]) -> Result<Vec<Latenc
                 if stamp == Stamp::Service {
                     phase.service_p99_ns.borrow_mut().insert(class.into(), p99(&histogram));
                 }
-                blocks.push(histogram);
+                // Unpacked they are large; what is said of each is not.
+                if !histogram.is_empty() {
+                    blocks.push(Block::of(&histogram));
+                }
             }
         }
-        blocks.retain(|histogram| !histogram.is_empty());
         if blocks.is_empty() {
             continue;
         }
-        let at = |q: f64| Figure::of(blocks.iter().map(|h| Some(h.value_at_quantile(q) as f64)));
+        let at = |nth: usize| Figure::of(blocks.iter().map(|block| Some(block.at[nth] as f64)));
         found.push(Latency {
             class: class.into(),
             stamp: if stamp == Stamp::Response {
@@ -82,17 +84,33 @@ pub(crate) fn of_stamp(stamp: Stamp, seen: &[(u32, &Seen)]) -> Result<Vec<Latenc
                 "service"
             }
             .into(),
-            count: blocks.iter().map(Histogram::len).sum(),
-            p50_ns: at(0.50),
-            p95_ns: at(0.95),
-            p99_ns: at(0.99),
-            p999_ns: at(0.999),
-            max_ns: Figure::of(blocks.iter().map(|h| Some(h.max() as f64))),
+            count: blocks.iter().fold(0, |sum, block| sum.saturating_add(block.count)),
+            p50_ns: at(0),
+            p95_ns: at(1),
+            p99_ns: at(2),
+            p999_ns: at(3),
+            max_ns: at(4),
         });
     }
     // By class; the windows of a rebalance in the order of time.
     found.sort_by(|a, b| in_order(&a.class).cmp(&in_order(&b.class)));
     Ok(found)
+}
+
+/// One block's distribution: operations, p50, p95, p99, p99.9 and the slowest.
+struct Block {
+    count: u64,
+    at: [u64; 5],
+}
+
+impl Block {
+    fn of(histogram: &Histogram<u64>) -> Block {
+        let at = |quantile| histogram.value_at_quantile(quantile);
+        Block {
+            count: histogram.len(),
+            at: [at(0.50), at(0.95), at(0.99), at(0.999), histogram.max()],
+        }
+    }
 }
 
 /// A class without its window, and the window's place in time.

@@ -154,17 +154,12 @@ type Place = (Option<String>, String);
 type Moments<'a> = BTreeMap<(u32, Option<&'a str>), Vec<(u32, &'a FileLayout)>>;
 
 fn moments(book: &Book, stack: &str) -> BTreeMap<Place, Vec<LayoutMoment>> {
-    let trials: Vec<(u32, &crate::history::Ran)> = book
-        .ran
-        .iter()
-        .filter(|((_, name), _)| name == stack)
-        .map(|((block, _), ran)| (*block, ran))
-        .collect();
+    let trials: Vec<(u32, &crate::history::Ran)> = book.runs(stack).collect();
     // Ordinal and name of a phase; the load comes before all.
     let names: BTreeMap<PhaseId, (u32, &str)> = trials
         .iter()
         .flat_map(|(_, ran)| ran.phases.values())
-        .map(|seen| (seen.id, (seen.run.ordinal + 1, seen.run.name.as_str())))
+        .map(|seen| (seen.id, (seen.run.ordinal.saturating_add(1), seen.run.name.as_str())))
         .collect();
     let mut rows: BTreeMap<Place, Moments<'_>> = BTreeMap::new();
     for FileLayoutRow { trial, phase, layout } in &book.layouts {
@@ -246,12 +241,7 @@ fn picture(block: u32, one: &FileLayout, span: u64, devices: u32) -> LayoutPictu
 
 /// Of a file that kept only counts.
 fn counted_only(book: &Book, stack: &str) -> Vec<Layout> {
-    let trials: Vec<_> = book
-        .ran
-        .iter()
-        .filter(|((_, name), _)| name == stack)
-        .map(|(_, ran)| ran.trial.id)
-        .collect();
+    let trials: Vec<_> = book.runs(stack).map(|(_, ran)| ran.trial.id).collect();
     let mut files: BTreeMap<&str, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for row in book.extents.iter().filter(|row| trials.contains(&row.trial)) {
         let count = row.summary.extents as f64;

@@ -100,4 +100,5 @@ pub use provenance::{
 };
 pub use ran_out::RanOut;
 pub use terminal::{Style, terminal};
+pub use text::{escaped, escaped_json, escaped_lines};
 pub use twins::{Twins, TwinsError, slowed_twins, twins};

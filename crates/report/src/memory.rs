@@ -39,7 +39,7 @@ impl MemoryOfStack {
 /// In the order of the stacks; those without a figure are left out.
 pub(crate) fn memory(book: &Book) -> Vec<MemoryOfStack> {
     let of = |stack: &ledger::Stack| {
-        let runs = book.ran.iter().filter(|((_, name), _)| *name == stack.name);
+        let runs = book.runs(&stack.name);
         let seen = runs
             .flat_map(|(_, ran)| ran.phases.values())
             .filter(|seen| seen.is_valid());

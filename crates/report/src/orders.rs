@@ -5,7 +5,7 @@
 //! back in the rate, a rate quoted without the users who waited too long for it, and processors and locks ranked as storage.
 
 use crate::cells::{NEW_ORDER, new_orders};
-use crate::figures::{Figure, over, quantiles};
+use crate::figures::{Figure, over, quantiles, total};
 use crate::history::Seen;
 use ledger::{HistogramRow, LedgerError, Measure, OrderEntry, Stamp, decode_histogram};
 use schemars::JsonSchema;
@@ -284,7 +284,7 @@ fn storage_and_service(run: &Seen) -> Result<Option<(f64, f64)>, LedgerError> {
     let (Some(orders), Some(storage)) = (&run.orders, run.get(Measure::DatabaseStorageNs)) else {
         return Ok(None);
     };
-    let waited: u64 = orders.waits.iter().map(|wait| wait.total_ns).sum();
+    let waited = total(orders.waits.iter().map(|wait| wait.total_ns));
     let service = service_ns(run)? - waited as f64;
     Ok((service > 0.0).then_some((storage, service)))
 }
@@ -327,12 +327,8 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
     Ok(Some(TransactionFigures {
         class: class.into(),
         share: figure(&|run| {
-            let all: u64 = run
-                .histograms
-                .iter()
-                .filter(|row| row.stamp == Stamp::Response)
-                .map(|row| row.count)
-                .sum();
+            let response = run.histograms.iter().filter(|row| row.stamp == Stamp::Response);
+            let all = total(response.map(|row| row.count));
             over(count(run), Some(all as f64))
         }),
         rolled_back_share: figure(&|run| {

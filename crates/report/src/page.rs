@@ -33,7 +33,8 @@ impl Page {
     }
 
     pub(crate) fn put(&mut self, line: String, paint: Paint) {
-        let line = line.trim_end().to_string();
+        // The net under all that makes lines: escaped already, it stays as it is.
+        let line = escaped(line.trim_end());
         if self.colour && paint != Paint::new() && !line.is_empty() {
             self.lines
                 .push(format!("{}{line}{}", paint.render(), paint.render_reset()));
@@ -54,7 +55,7 @@ impl Page {
 
     /// As [`put`](Page::put), with the word painted that the line ends with.
     pub(crate) fn put_ending(&mut self, line: &str, word: &str, paint: Paint) {
-        let line = line.trim_end();
+        let line = &escaped(line.trim_end());
         if line.ends_with(word) {
             self.mark(line, line.len() - word.len(), word.len(), paint);
         } else {

@@ -66,6 +66,11 @@ pub(crate) fn in_phase(book: &Book, stack: &str, phase: &str) -> Option<RanOut> 
 
 /// The first phase (by its place in a trial) in which the stack ran out of space, with the result.
 pub(crate) fn first(book: &Book, stack: &str) -> Option<(usize, RanOut)> {
+    if let Some(known) = book.ran_out.borrow().get(stack) {
+        return known.clone();
+    }
     let found = |(place, head): (usize, &crate::history::PhaseHead)| Some((place, in_phase(book, stack, &head.name)?));
-    book.phases.iter().enumerate().find_map(found)
+    let found = book.phases.iter().enumerate().find_map(found);
+    book.ran_out.borrow_mut().insert(stack.into(), found.clone());
+    found
 }

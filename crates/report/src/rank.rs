@@ -51,10 +51,7 @@ pub(crate) fn takes_part(book: &Book, stack: &Stack) -> Result<(), String> {
         return Err(format!("skipped: {}", skipped.reason));
     }
     let mut failure = None;
-    for ((_, name), ran) in &book.ran {
-        if *name != stack.name {
-            continue;
-        }
+    for (_, ran) in book.runs(&stack.name) {
         match &ran.trial.status {
             TrialStatus::Failed(reason) => failure = Some(format!("every trial failed: {reason}")),
             _ => return Ok(()),

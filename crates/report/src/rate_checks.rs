@@ -6,6 +6,7 @@
 
 use crate::cells::Metric;
 use crate::checks::Status;
+use crate::figures::total;
 use crate::format::{number, percent};
 use crate::history::Seen;
 use crate::order_checks::Found;
@@ -242,7 +243,7 @@ fn lasting(rates: &[f64], cuts: RangeInclusive<usize>, sign: f64) -> Option<(usi
 
 /// Operations a second in equal parts; `None` where they are too few, or hold too little work, to tell.
 fn parts(kind: PhaseKind, run: &Seen) -> Option<Vec<f64>> {
-    let work: u64 = run.slices.iter().map(|slice| slice.count).sum();
+    let work = total(run.slices.iter().map(|slice| slice.count));
     let count = run.slices.len().min(PARTS_MAX).min((work as f64 / WORK_MIN) as usize);
     if count < PARTS_MIN {
         return None;

@@ -2,7 +2,7 @@
 //!
 //! Takes rows of cells, gives lines. Prevents: a table that the terminal folds until nobody can read it.
 
-use crate::text::{clipped, width};
+use crate::text::{clipped, escaped, width};
 
 /// A column: its title above, its unit below it, and a cell a row.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl Column {
         }
         let cells = cells
             .into_iter()
-            .map(|cell| cell.unwrap_or_else(|| "-".into()))
+            .map(|cell| cell.map_or_else(|| "-".into(), |cell| escaped(&cell)))
             .collect();
         Some(Column { title, unit, cells })
     }
@@ -37,6 +37,7 @@ const NAME_MAX: usize = 20;
 
 /// Lines of the table, split into as many as the width asks for.
 pub(crate) fn table(names: &[String], columns: &[Column], limit: usize) -> Vec<String> {
+    let names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
     let name_width = names
         .iter()
         .map(|name| width(name))

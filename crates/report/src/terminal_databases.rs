@@ -218,10 +218,8 @@ fn curves(page: &mut Page, phase: &PhaseReport) {
             }),
             column_of(&rows, "of the", "highest", |(_, step)| {
                 let share = step.new_orders_per_minute?.median / most;
-                Some(
-                    "#".repeat((share * 12.0).round() as usize).to_string()
-                        + &".".repeat(12 - (share * 12.0).round() as usize),
-                )
+                let filled = ((share * 12.0).round() as usize).min(12);
+                Some("#".repeat(filled) + &".".repeat(12 - filled))
             }),
             column_of(&rows, "response", "p50", |(_, step)| {
                 marked(step.response_ns_p50, nanoseconds)
@@ -324,7 +322,8 @@ fn largest<'a>(rows: &[(&'a str, &'a BulkFigures)]) -> Vec<(&'a str, &'a BulkFig
 /// The size of the files after equal numbers of rows.
 fn by_rows(load: &BulkFigures) -> Vec<f64> {
     let after = |nth: usize| {
-        let rows = load.rows * (nth as u64 + 1) / SPARK_MAX as u64;
+        let rows = load.rows / SPARK_MAX as u64 * (nth as u64 + 1)
+            + load.rows % SPARK_MAX as u64 * (nth as u64 + 1) / SPARK_MAX as u64;
         let at = load.growth.iter().take_while(|one| one.rows <= rows).last();
         at.or(load.growth.first()).map(|one| one.bytes as f64)
     };

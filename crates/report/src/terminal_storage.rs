@@ -117,7 +117,7 @@ fn strips(page: &mut Page, rows: &[(&Layout, &LayoutMoment)], alone: bool) {
     }
     page.blank();
     for row in drawn {
-        let gap = |text: &str, wanted: usize| " ".repeat(wanted - width(text));
+        let gap = |text: &str, wanted: usize| " ".repeat(wanted.saturating_sub(width(text)));
         let strip = strip(row.picture, row.bounds, room, page.utf8);
         let (stack, after) = (gap(&row.stack, stacks), gap(&row.after, afters));
         page.put(
@@ -189,7 +189,7 @@ fn legend(rows: &[(&Layout, &LayoutMoment)]) -> String {
         words.push_str(&format!(
             " A strip is the file from its begin to its end (block {}), its height where that part lies: a ramp is in order, \
              noise is scattered.",
-            block + 1
+            block.saturating_add(1)
         ));
     }
     if rows.iter().any(|(_, moment)| moment.estimated) {

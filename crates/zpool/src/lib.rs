@@ -8,6 +8,7 @@
 //! The server side ([`serve_standard_input`]) is in this crate too, so that one program can be both: it starts itself again.
 
 mod error;
+mod heard;
 mod message;
 mod openzfs;
 mod port;
@@ -18,6 +19,8 @@ mod serving;
 mod wire;
 
 pub use error::{Refused, ZpoolError};
+#[doc(hidden)]
+pub use heard::{heard, spoken};
 pub use message::{
     ArcCounts, Counted, DeviceCounts, DeviceFault, DeviceOp, FaultDone, FileCounts, FileName, FileSpec, Imported,
     PoolCounts, PoolSpec, Redundancy, Tuning,

@@ -17,7 +17,7 @@ use std::os::unix::net::UnixStream;
 /// Most descriptors of one message.
 const DESCRIPTORS: usize = 2;
 /// A message is never longer: extents of a file in a million pieces.
-const BYTES_MAX: u32 = 1 << 30;
+const BYTES_MAX: u32 = 64 << 20;
 
 /// Sends one message.
 pub(crate) fn send<T: Serialize>(mut socket: &UnixStream, message: &T, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -37,7 +37,7 @@ pub(crate) fn send<T: Serialize>(mut socket: &UnixStream, message: &T, fds: &[Bo
 }
 
 /// Receives one message; `None` when the other side has closed.
-pub(crate) fn receive<T: DeserializeOwned>(mut socket: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+pub(crate) fn receive<T: DeserializeOwned>(socket: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut head = [0u8; 4];
     let mut fds = Vec::new();
     let mut got = 0;
@@ -64,10 +64,14 @@ pub(crate) fn receive<T: DeserializeOwned>(mut socket: &UnixStream) -> io::Resul
     if bytes > BYTES_MAX {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let mut body = vec![0; bytes as usize];
-    match socket.read_exact(&mut body) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => return Ok(None),
+    // Memory is taken as bytes come: a length is only a promise.
+    let mut body = Vec::new();
+    match socket.take(bytes.into()).read_to_end(&mut body) {
+        Err(e) if e.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
         other => other?,
+    };
+    if body.len() < bytes as usize {
+        return Ok(None);
     }
     Ok(Some((serde_json::from_slice(&body)?, fds)))
 }

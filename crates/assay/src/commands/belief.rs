@@ -439,11 +439,14 @@ fn really_run(both: &Protocols) -> Vec<Line> {
     times.chain(missing).chain(all.iter().map(power)).collect()
 }
 
+/// Largest file of another command that is read, in bytes.
+const WRITTEN_BYTES_MAX: u64 = 16 << 20;
+
 /// JSON that another command wrote, as far as `is_whole` says that it is that; else `why` not, and what to give.
 fn written(file: &Path, is_whole: impl Fn(&Value) -> bool, why: &str, cure: &str) -> Result<Value, Failure> {
     let bad = |why: &str| Failure::Usage(anyhow!("{}: {why}\n  {cure}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| bad(&e.to_string()))?;
-    let found: Value = serde_json::from_str(&text).map_err(|e| bad(&e.to_string()))?;
+    let text = plan::read_file(file, WRITTEN_BYTES_MAX).map_err(|e| bad(&e.to_string()))?;
+    let found: Value = serde_json::from_slice(&text).map_err(|e| bad(&e.to_string()))?;
     match found["schema"] == 1 && is_whole(&found) {
         true => Ok(found),
         false => Err(bad(why)),

@@ -4,13 +4,14 @@ use super::check::wrapped;
 use super::{print, print_json};
 use crate::cli::import::{Import, ImportFormat};
 use crate::exit::Failure;
+use crate::printed::say;
 use crate::record::unix_ns;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use import::{Format, Imported, Options};
 use ledger::{ImportNote, ImportedFact, ImportedFigure, ImportedText, Ledger};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A file with what was read from it.
@@ -87,23 +88,14 @@ fn read(path: &Path, options: &Options) -> Result<Text, Failure> {
 
 /// The file, at most as much as is read of one.
 fn content(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let file = std::fs::File::open(path).with_context(|| {
-        format!(
-            "cannot read {}\n  check the path and that you may read it",
-            path.display()
-        )
-    })?;
-    let mut bytes = Vec::new();
-    file.take(import::TEXT_BYTES_MAX as u64 + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read {}\n  give a text file", path.display()))?;
-    anyhow::ensure!(
-        bytes.len() <= import::TEXT_BYTES_MAX,
-        "{} is larger than the {} MiB that are read at once\n  cut the part that belongs to the phase out of it",
-        path.display(),
-        import::TEXT_BYTES_MAX >> 20
-    );
-    Ok(bytes)
+    plan::read_file(path, import::TEXT_BYTES_MAX as u64).map_err(|error| {
+        let cure = match error.kind() {
+            ErrorKind::FileTooLarge => "cut the part that belongs to the phase out of it",
+            ErrorKind::InvalidInput => "give a text file",
+            _ => "check the path and that you may read it",
+        };
+        anyhow!("cannot read {}: {error}\n  {cure}", path.display())
+    })
 }
 
 fn record(flags: &Import, texts: &[Text]) -> Result<(), Failure> {
@@ -146,7 +138,7 @@ fn record(flags: &Import, texts: &[Text]) -> Result<(), Failure> {
             .finish(&ending)
             .map_err(|error| Failure::Run(anyhow!("{error}")))?;
     }
-    anstream::eprintln!(
+    say!(
         "imported into {} as stack {stack:?}, phase {phase:?}: assay report {}",
         ledger.path().display(),
         ledger.path().display()
@@ -265,17 +257,17 @@ fn words(texts: &[Text], all: bool) -> String {
         let count: usize = imported.reports.iter().map(|report| report.figures.len()).sum();
         let head = format!(
             "{}: {}, {count} figures",
-            visible(&text.file),
-            visible(&imported.layout)
+            report::escaped(&text.file),
+            report::escaped(&imported.layout)
         );
         out.push_str(&wrapped("", 0, &head));
         for fact in &imported.facts {
-            let said = format!("{}: {}", visible(&fact.name), visible(&fact.value));
+            let said = format!("{}: {}", report::escaped(&fact.name), report::escaped(&fact.value));
             out.push_str(&wrapped(&format!("{:>6}", fact.line), 9, &said));
         }
         for report in &imported.reports {
             if !report.label.is_empty() {
-                out.push_str(&wrapped("", 7, &visible(&report.label)));
+                out.push_str(&wrapped("", 7, &report::escaped(&report.label)));
             }
             for figure in report
                 .figures
@@ -291,7 +283,7 @@ fn words(texts: &[Text], all: bool) -> String {
             } else {
                 note.line.to_string()
             };
-            out.push_str(&wrapped(&format!("{line:>6}"), 9, &visible(&note.text)));
+            out.push_str(&wrapped(&format!("{line:>6}"), 9, &report::escaped(&note.text)));
         }
     }
     out.push_str("In front: the line of the text. * may be set beside measured figures.\n");
@@ -301,7 +293,7 @@ fn words(texts: &[Text], all: bool) -> String {
 /// Line, mark, name, value, unit.
 fn row_of(figure: &import::Figure) -> String {
     let mark = if figure.comparable.is_some() { '*' } else { ' ' };
-    let (name, value) = (visible(&figure.name), visible(&figure.text));
+    let (name, value) = (report::escaped(&figure.name), report::escaped(&figure.text));
     let first = format!("{:>6} {mark} ", figure.line);
     if name.chars().count() <= NAME_COLUMNS {
         return format!("{first}{name:<NAME_COLUMNS$} {value:>15} {}\n", figure.unit);
@@ -311,19 +303,6 @@ fn row_of(figure: &import::Figure) -> String {
 
 /// Names longer than this stand on a line of their own.
 const NAME_COLUMNS: usize = 32;
-
-/// Text of a stranger's file, unable to act on the terminal.
-fn visible(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect::<Vec<_>>()
-            } else {
-                vec![c]
-            }
-        })
-        .collect()
-}
 
 fn as_json(texts: &[Text]) -> serde_json::Value {
     let one = |text: &Text| {

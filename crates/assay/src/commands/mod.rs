@@ -26,8 +26,8 @@ mod twins;
 
 use crate::cli::{self, Command};
 use crate::exit::Failure;
+use crate::printed::{self, Holds};
 use anyhow::Context;
-use std::io::Write;
 
 pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
     match command {
@@ -46,14 +46,14 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut cli::definition(), "assay", &mut script);
-            print_bytes(&script)
+            Ok(printed::bytes(&script)?)
         }
         Command::Man { command } => {
             let mut page = Vec::new();
             clap_mangen::Man::new(page_of(command)?)
                 .render(&mut page)
                 .context("render the man page")?;
-            print_bytes(&page)
+            Ok(printed::bytes(&page)?)
         }
     }
 }
@@ -74,22 +74,10 @@ fn page_of(command: &[String]) -> Result<clap::Command, Failure> {
     Ok(page)
 }
 
-/// To stdout; a closed pipe is the reader's choice, not an error.
-fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(bytes) {
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other.context("write to stdout")?),
-    }
-}
-
 fn print(text: &str) -> Result<(), Failure> {
-    let mut bytes = text.as_bytes().to_vec();
-    if bytes.last() != Some(&b'\n') {
-        bytes.push(b'\n');
-    }
-    print_bytes(&bytes)
+    Ok(printed::answer(text, Holds::Words)?)
 }
 
 fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    print(&serde_json::to_string_pretty(value).context("make JSON")?)
+    Ok(printed::answer_json(value)?)
 }

@@ -28,6 +28,12 @@ pub(crate) fn check(format: &Format) -> Result<(), Failure> {
     if !path.exists() {
         return Ok(());
     }
+    if !path.is_file() {
+        return Err(Failure::Usage(anyhow!(
+            "{} exists and is no regular file\n  name another file by --html",
+            path.display()
+        )));
+    }
     let mut begin = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGIN).read_to_end(&mut begin));
     match read {

@@ -6,6 +6,7 @@
 use super::run::{self, Wanted};
 use crate::cli;
 use crate::exit::Failure;
+use crate::printed::say;
 use anyhow::{Context, anyhow};
 use sandbox::Directory;
 use stacks::Journal;
@@ -37,7 +38,7 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     drop(scratch);
     ended?;
     if let Some(path) = kept {
-        anstream::eprintln!("result file: {}", path.display());
+        say!("result file: {}", path.display());
     }
     Ok(())
 }
@@ -96,7 +97,7 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn announce(places: &[PathBuf], luns: bool, group: bool) {
-    let say = |what: &str| anstream::eprint!("{}", super::check::wrapped("quick:", 7, what));
+    let say = |what: &str| say!("{}", super::check::wrapped("quick:", 7, what));
     for place in places {
         say(&format!(
             "a database of {DATA} in a directory of its own under {}, removed at the end",

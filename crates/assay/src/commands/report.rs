@@ -3,6 +3,7 @@
 use super::{page_file, print, print_json};
 use crate::cli::{self, Format};
 use crate::exit::Failure;
+use crate::printed::{self, Holds, say};
 use anyhow::anyhow;
 use ledger::Ledger;
 use report::{Analysis, Style};
@@ -25,7 +26,7 @@ pub(crate) fn show(ledger: &Ledger, analysis: &Analysis, format: &Format) -> Res
     if let Some(path) = &format.html {
         let page = report::html(ledger, analysis).map_err(|e| Failure::Run(anyhow!("{e}")))?;
         page_file::write(path, &page)?;
-        anstream::eprintln!("HTML report: {}", path.display());
+        say!("HTML report: {}", path.display());
     }
     if format.json {
         return print_json(&report::json(analysis));
@@ -33,7 +34,7 @@ pub(crate) fn show(ledger: &Ledger, analysis: &Analysis, format: &Format) -> Res
     if format.markdown {
         return print(&report::markdown(analysis));
     }
-    print(&report::terminal(analysis, &style()))
+    Ok(printed::answer(&report::terminal(analysis, &style()), Holds::Styles)?)
 }
 
 /// Whether the user's locale has letters beyond ASCII: the first of its variables that says anything decides.

@@ -5,6 +5,7 @@ use super::report as reporting;
 use crate::cli::{self, FailOn, Format};
 use crate::exit::Failure;
 use crate::host_site::HostSite;
+use crate::printed::say;
 use crate::progress::Progress;
 use crate::result_file;
 use crate::signals;
@@ -36,7 +37,7 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
     };
     study(&plan, &wanted, &flags.format)?;
     if !flags.quiet {
-        anstream::eprintln!("result file: {}", output.display());
+        say!("result file: {}", output.display());
     }
     Ok(())
 }
@@ -114,7 +115,7 @@ pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<()
         }
         (Ok(()), Err(failure)) => Err(failure),
         (Err(failure), Ok((_, analysis))) if !analysis.phases.is_empty() => {
-            anstream::eprintln!("what had finished is kept: assay report {}", wanted.output.display());
+            say!("what had finished is kept: assay report {}", wanted.output.display());
             Err(failure)
         }
         (Err(failure), _) => Err(failure),

@@ -167,7 +167,8 @@ fn shape(row: &Spread, scale: &LogScale, mark: &str, lean: bool) -> Markup {
     let mut counts = vec![0u64; parts];
     for step in row.histogram.iter_recorded() {
         let part = (scale.place(step.value_iterated_to() as f64) * parts as f64) as usize;
-        counts[part.min(parts - 1)] += step.count_at_value();
+        let part = &mut counts[part.min(parts - 1)];
+        *part = part.saturating_add(step.count_at_value());
     }
     let across = |value: f64| format!("{:.1}", scale.place(value) * parts as f64);
     let quantile = |q: f64| row.histogram.value_at_quantile(q) as f64;

@@ -127,7 +127,7 @@ fn samples_of(source: &Source<'_>, seen: &Seen) -> Result<Samples, ReportError> 
 
 fn length_ns(seen: &Seen, samples: &Samples) -> u64 {
     let sampled = samples.values().filter_map(|of| of.last()).map(|last| last.at_ns).max();
-    let whole = seen.run.elapsed_ns + seen.run.drain_ns;
+    let whole = seen.run.elapsed_ns.saturating_add(seen.run.drain_ns);
     // Watching goes on a little after the end; that is no part of the phase.
     sampled.map_or(seen.run.elapsed_ns, |_| whole)
 }

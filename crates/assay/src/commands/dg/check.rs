@@ -11,6 +11,7 @@ use super::table::{size, wrapped};
 use super::{answer, disks, members};
 use crate::cli::dg::{self, Pace};
 use crate::exit::Failure;
+use crate::printed::say;
 use anyhow::anyhow;
 use diskgroup::{CheckReport, Finding, GroupError, Inspected};
 use serde_json::{Value, json};
@@ -181,7 +182,7 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
     };
     for disk in &doubtful {
         let (copies, alone) = opened.group.distrust_disk(disk).map_err(run_error)?;
-        anstream::eprintln!("disk {disk} is not believed: {copies} copies are made anew");
+        say!("disk {disk} is not believed: {copies} copies are made anew");
         for file in alone {
             verdict.add(format!("file {file}: parts of it are on disk {disk} alone"), false);
         }

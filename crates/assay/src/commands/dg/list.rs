@@ -7,6 +7,7 @@ use super::table::{size, table};
 use super::{answer, disks};
 use crate::cli::dg;
 use crate::exit::Failure;
+use crate::printed::say;
 use diskgroup::Inspected;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -20,7 +21,7 @@ pub(super) fn ls(flags: &dg::Ls) -> Result<(), Failure> {
         groups.push(look(found, flags.place.force)?);
     }
     if !flags.long && !flags.place.json && groups.iter().all(|g| g.files.is_empty()) {
-        anstream::eprintln!("no files");
+        say!("no files");
         return Ok(());
     }
     answer(

@@ -8,6 +8,7 @@ use super::rebalance::{Moved, work};
 use super::{answer, fresh_seed};
 use crate::cli::dg;
 use crate::exit::Failure;
+use crate::printed::say;
 use anyhow::anyhow;
 use serde_json::json;
 
@@ -64,7 +65,7 @@ pub(super) fn drop(flags: &dg::Drop) -> Result<(), Failure> {
         for (nth, name) in names.iter().enumerate() {
             opened.group.drop_disk(name).map_err(|error| {
                 if nth > 0 {
-                    anstream::eprintln!(
+                    say!(
                         "{} will be dropped at the next `assay dg rebalance`",
                         names[..nth].join(", ")
                     );

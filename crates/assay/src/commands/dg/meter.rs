@@ -3,6 +3,7 @@
 //! Prevents: progress in the answer on stdout, and a log full of bars.
 
 use super::table::{rate, size, time};
+use crate::printed::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -59,7 +60,7 @@ impl Meter {
             || "time left unknown".to_string(),
             |s| format!("about {} left", time(s)),
         );
-        anstream::eprintln!(
+        say!(
             "{}: {} of {}, {}, {left}",
             self.what,
             size(done),
@@ -72,7 +73,7 @@ impl Meter {
     pub(super) fn finish(self, done: u64, all: u64) {
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),
-            None if self.lines => anstream::eprintln!(
+            None if self.lines => say!(
                 "{}: {} of {} in {}",
                 self.what,
                 size(done),

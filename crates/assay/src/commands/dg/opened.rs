@@ -6,6 +6,7 @@ use super::disks::{self, Claim};
 use super::port::DiskPort;
 use crate::cli::dg::Place;
 use crate::exit::Failure;
+use crate::printed::say;
 use diskgroup::{DiskInfo, Group, GroupError, MountOptions, Mounted};
 use std::path::PathBuf;
 
@@ -112,7 +113,7 @@ impl Opened {
     /// What opening found and set right, for stderr.
     pub(super) fn say_mounted(&self) {
         for line in self.notes() {
-            anstream::eprintln!("{}: {line}", self.name);
+            say!("{}: {line}", self.name);
         }
     }
 

@@ -186,7 +186,7 @@ fn smallest(stack: &Stack, set: &LunSet, span: &crate::error::Span, findings: &m
         StackKind::Xfs { .. } => 300,
         StackKind::Btrfs { .. } => 128,
         // Headers, journal and tables take some allocation units of each disk.
-        StackKind::Diskgroup { au, .. } => ((32 * au.0) >> 20).max(64),
+        StackKind::Diskgroup { au, .. } => (au.0.saturating_mul(32) >> 20).max(64),
         // OpenZFS takes no device under 64 MiB, and keeps labels and slop space of a larger one.
         StackKind::Zfs(_) => 128,
         _ => 1,
