@@ -28,7 +28,8 @@ pub enum Stripe {
 pub struct FileSpec {
     /// 1 to 96 bytes without white space or control characters.
     pub name: String,
-    /// Bytes, to the last one. I/O is in whole blocks: the last one can be read and written in full.
+    /// Bytes, to the last one. I/O may go to the end of the last block of 4 KiB: behind the file are zeros, and what is written there
+    /// shows when the file grows.
     pub size: u64,
     /// Copies; `None`: as the group.
     pub redundancy: Option<Redundancy>,

@@ -83,7 +83,8 @@ impl<P: Port> Core<P> {
             if good == 0 {
                 continue;
             }
-            let absent = if (repair.changed || reach == Reach::Compared) && !Planted::AbsentNotStale.on() {
+            let known = Planted::AbsentNotStale.on() || Planted::MissingNotStale.on();
+            let absent = if (repair.changed || reach == Reach::Compared) && !known {
                 self.absent(repair)
             } else {
                 0
