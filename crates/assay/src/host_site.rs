@@ -415,7 +415,7 @@ pub(crate) fn undone(left: &[NotUndone]) -> anyhow::Result<()> {
 }
 
 /// Where mount points go: beside the first LUN files, else in the first directory measured, else the temporary directory.
-fn work_place(study: &Study) -> PathBuf {
+pub(crate) fn work_place(study: &Study) -> PathBuf {
     let files = study.luns.iter().find_map(|set| match &set.source {
         plan::LunSource::Files { dir, .. } => Some(dir.clone()),
         plan::LunSource::Devices { .. } => None,

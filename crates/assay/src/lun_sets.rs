@@ -7,6 +7,7 @@ use crate::device_faults::{DeviceFaults, Standing};
 use crate::device_models::ModelledSet;
 use crate::device_service::{self, Service};
 use crate::progress::Progress;
+use crate::writes::Writes;
 use anyhow::{Context, anyhow, ensure};
 use luns::{DeviceFacts, LunError, LunFile};
 use plan::{Device, DeviceModel, LunSource, Stack, Study};
@@ -144,7 +145,13 @@ impl LunSets {
                 LunSource::Devices { paths, .. } => {
                     sets.describe_devices(&set.name, paths, devices);
                     let mut found = Vec::new();
+                    let told = Writes::of(study, Path::new(""));
                     for written in paths {
+                        ensure!(
+                            told.names_device(written),
+                            "{} is not on the list of what this run writes to\n  see `assay check`",
+                            written.display()
+                        );
                         let known = devices.get(written).context("a device that was looked at")?;
                         let (path, number) = (device_at(written)?, known.number.clone());
                         journal.may_write(&path)?;

@@ -50,6 +50,7 @@ mod stand;
 mod stints;
 mod surroundings;
 mod trial;
+mod writes;
 mod zfs_ways;
 
 use clap::Parser;

@@ -207,6 +207,9 @@ fn check_says_what_would_be_made_and_destroyed() {
     let words = bench.expect(0, &["check", "files.toml"]).stdout;
     assert!(words.contains("1 LUN file(s) of 512MiB in luns/assay-RUN/"), "{words}");
     assert!(words.contains("stack fs"), "{words}");
+    for path in ["luns:", "files.assay:", "/dev/loop-control:"] {
+        assert!(words.contains(path), "{path}: {words}");
+    }
     let device = files.replace(
         "files = { count = 1, size = \"512MiB\", dir = \"luns\" }",
         "devices = [\"/dev/no-such\"]",
@@ -214,6 +217,7 @@ fn check_says_what_would_be_made_and_destroyed() {
     bench.write("device.toml", &device);
     let json = bench.expect(0, &["check", "device.toml", "--json"]).json();
     assert_eq!(json["destroys"][0]["device"], "/dev/no-such");
+    assert_eq!(json["writes"]["devices"][0]["path"], "/dev/no-such");
     assert!(
         json["destroys"][0]["verdict"]
             .as_str()

@@ -119,7 +119,10 @@ impl<P: Port> Core<P> {
             }
             for disk in bits(failed | repairs.refused) {
                 let name = self.disk_name(disk);
-                report.add(format!("disk {name}: it refused repairs; copies that lack them are recorded as stale"), false);
+                report.add(
+                    format!("disk {name}: it refused repairs; copies that lack them are recorded as stale"),
+                    false,
+                );
             }
         }
         Ok(())
@@ -213,7 +216,10 @@ impl<P: Port> Core<P> {
                 repairs.refused |= homes.refused;
             }
             for number in bad {
-                let what = format!("disk {}: the copy of {address:?} is damaged or old", self.disk_name(number));
+                let what = format!(
+                    "disk {}: the copy of {address:?} is damaged or old",
+                    self.disk_name(number)
+                );
                 note(report, repairs, what, homes.disks >> number & 1 == 1, 1 << number);
             }
         }

@@ -310,7 +310,7 @@ impl<P: Port> Core<P> {
         if !Planted::HomesUnflushed.on() {
             let failed = self.flush_disks(&bits(homes.disks), faults)?;
             let failed = failed.iter().fold(0, |bits, d| bits | 1 << d);
-            if homes.needed.iter().any(|on| on & !failed == 0) && !Planted::HomesFlushUnchecked.on() {
+            if homes.needed.iter().any(|on| on & !failed == 0) {
                 return Err(self.lost());
             }
         }
@@ -411,7 +411,10 @@ impl<P: Port> Core<P> {
         }
         if chosen.is_empty() {
             // All have failed something: any that is not just leaving, and those first that nobody has given up.
-            let rest = self.disks.values().filter(|d| d.live().is_some() && !self.board.is_offline(d.number));
+            let rest = self
+                .disks
+                .values()
+                .filter(|d| d.live().is_some() && !self.board.is_offline(d.number));
             chosen.extend(rest.min_by_key(|d| (d.failing, d.number)).map(|d| d.number));
         }
         chosen

@@ -199,7 +199,8 @@ impl<P: Port> Core<P> {
             for extent in 0..file.extents() {
                 let here = file.pointers_of(extent).iter().any(|p| p.disk == disk && !p.stale);
                 let dirty = file.leaves[(extent / LEAF_EXTENTS) as usize].dirty;
-                let unsure = file.copies > 1 && ((file.unsure && dirty) || self.unequal.contains(&(file.number, extent)));
+                let unsure =
+                    file.copies > 1 && ((file.unsure && dirty) || self.unequal.contains(&(file.number, extent)));
                 let unflushed = || from.is_some_and(|from| self.touched(file.number, extent) > from);
                 if here && (unsure || unflushed()) {
                     copies.insert((file.number, extent, disk));
@@ -213,7 +214,10 @@ impl<P: Port> Core<P> {
     /// otherwise gets nothing new.
     pub(crate) fn settle_trouble(&mut self) -> Result<(), GroupError> {
         loop {
-            let doubtful = self.disks.values().find(|d| d.online && self.board.is_doubtful(d.number));
+            let doubtful = self
+                .disks
+                .values()
+                .find(|d| d.online && self.board.is_doubtful(d.number));
             let Some(number) = self.trouble.pop_first().or(doubtful.map(|d| d.number)) else {
                 return Ok(());
             };

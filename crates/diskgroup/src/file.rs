@@ -36,7 +36,7 @@ pub(crate) struct Pointer {
 /// How far a file has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileState {
-    /// Being made: a mount deletes it.
+    /// Being made, or made and being filled: a mount deletes it.
     Making,
     Live,
     /// Being deleted: a mount goes on with it.
@@ -71,6 +71,8 @@ pub(crate) struct File {
     pub(crate) outgrown: Vec<Arc<FileMap>>,
     /// A port was given up with writes in flight: its copies may differ.
     pub(crate) unsure: bool,
+    /// It is being filled by somebody: `Making` on disk until it is finished.
+    pub(crate) draft: bool,
     /// Ports that have it open.
     pub(crate) opens: u32,
     /// Units per disk: of all copies, and of first copies.
@@ -105,7 +107,7 @@ impl File {
     /// | 50 | copies |
     /// | 51 | 1: fine stripes |
     /// | 52..56 | number of the file |
-    /// | 56..64 | bytes |
+    /// | 56..64 | bytes, exactly; the last block is filled with zeros |
     /// | 64..68 | extents |
     /// | 72..169 | name: a length and 96 bytes |
     /// | 256.. | blocks of the leaves of its extent map, 4 bytes each |
@@ -227,13 +229,19 @@ pub(crate) fn decode_leaf(
     index: u32,
 ) -> Result<(Vec<Pointer>, bool), GroupError> {
     if bytes.len() < block::BLOCK {
-        return Err(GroupError::damaged(format!("block {block} is no leaf of file {}", entry.name)));
+        return Err(GroupError::damaged(format!(
+            "block {block} is no leaf of file {}",
+            entry.name
+        )));
     }
     let mut eye = Eye::new(bytes, BODY);
     let (kind, dirty, copies) = (eye.u8(), eye.u8() == 1, usize::from(eye.u8()));
     eye.seek(52);
     let (number, found, count) = (eye.u32(), eye.u32(), u32::from(eye.u16()));
-    let wanted = entry.extents.saturating_sub(index.saturating_mul(LEAF_EXTENTS)).min(LEAF_EXTENTS);
+    let wanted = entry
+        .extents
+        .saturating_sub(index.saturating_mul(LEAF_EXTENTS))
+        .min(LEAF_EXTENTS);
     if (kind, copies, number, found, count) != (LEAF, entry.copies, entry.number, index, wanted) {
         return Err(GroupError::damaged(format!(
             "block {block} is not leaf {index} of file {} with {wanted} extents",

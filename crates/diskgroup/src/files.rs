@@ -12,7 +12,6 @@ use crate::map::FileMap;
 use crate::planted::Planted;
 use crate::space::{FILES_END, Owner};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use targets::Port;
 
 /// How a file's bytes go over the disks.
@@ -29,7 +28,8 @@ pub enum Stripe {
 pub struct FileSpec {
     /// 1 to 96 bytes without white space or control characters.
     pub name: String,
-    /// Bytes.
+    /// Bytes, to the last one. I/O may go to the end of the last block of 4 KiB: behind the file are zeros, and what is written there
+    /// shows when the file grows.
     pub size: u64,
     /// Copies; `None`: as the group.
     pub redundancy: Option<Redundancy>,
@@ -39,7 +39,7 @@ pub struct FileSpec {
 
 impl<P: Port> Core<P> {
     pub(crate) fn file_named(&self, name: &str) -> Result<u32, GroupError> {
-        let live = |f: &&File| f.name == name && f.state == FileState::Live;
+        let live = |f: &&File| f.name == name && (f.state == FileState::Live || f.draft);
         let found = self.files.values().find(live).map(|f| f.number);
         found.ok_or_else(|| GroupError::NoFile { name: name.to_owned() })
     }
@@ -91,7 +91,8 @@ impl<P: Port> Core<P> {
         Ok(extents)
     }
 
-    pub(crate) fn create_file(&mut self, spec: &FileSpec) -> Result<u32, GroupError> {
+    /// Makes a file; a `draft` is gone with the next mount if nobody has finished it by then.
+    pub(crate) fn create_file(&mut self, spec: &FileSpec, draft: bool) -> Result<u32, GroupError> {
         self.alive()?;
         let copies = self.check_spec(spec)?;
         let fine = spec.stripe == Stripe::Fine;
@@ -120,6 +121,7 @@ impl<P: Port> Core<P> {
             map: Arc::new(FileMap::new(number, &spec.name, copies, fine, units)),
             outgrown: Vec::new(),
             unsure: false,
+            draft,
             opens: 0,
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };
@@ -134,6 +136,19 @@ impl<P: Port> Core<P> {
         }
         self.settle_trouble()?;
         Ok(number)
+    }
+
+    /// Makes a draft a file that stays. Its content must be durable.
+    pub(crate) fn finish_file(&mut self, number: u32) -> Result<(), GroupError> {
+        let mut change = self.begin()?;
+        let file = self.files.get_mut(&number).filter(|f| f.draft);
+        let Some(file) = file else {
+            return Ok(());
+        };
+        (file.draft, file.state) = (false, FileState::Live);
+        change.touch(Address::Meta(file.entry));
+        self.commit(change)?;
+        self.settle_trouble()
     }
 
     /// Makes a file at least `size` bytes long.
@@ -180,7 +195,7 @@ impl<P: Port> Core<P> {
             let file = self.files.get_mut(&number).expect("the file being extended");
             if last || Planted::SizeTooEarly.on() {
                 file.size = size;
-                file.state = FileState::Live;
+                file.state = if file.draft { FileState::Making } else { FileState::Live };
             }
             change.touch(Address::Meta(file.entry));
             if let Err(error) = zeroed {
@@ -194,7 +209,7 @@ impl<P: Port> Core<P> {
             self.publish_from(number, before);
             if last {
                 let file = &self.files[&number];
-                file.map.size.store(size, Ordering::Release);
+                file.map.set_length(size);
                 self.board.advance();
                 return Ok(());
             }

@@ -94,7 +94,7 @@ pub struct DiskInfo {
 pub struct FileInfo {
     /// Its name.
     pub name: String,
-    /// Bytes.
+    /// Bytes, to the last one.
     pub size: u64,
     /// Bytes on disks, copies counted.
     pub allocated_bytes: u64,
@@ -208,7 +208,26 @@ impl<P: Port> Group<P> {
     /// # Errors
     /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
     pub fn create_file(&self, spec: &FileSpec) -> Result<(), GroupError> {
-        self.core().create_file(spec).map(|_| ())
+        self.core().create_file(spec, false).map(|_| ())
+    }
+
+    /// Makes a file to be filled now: it can be opened and written, is not listed, and is gone when the group is opened again, unless
+    /// [`Group::finish_file`] was called. So nobody finds half of it under the name of the whole.
+    ///
+    /// # Errors
+    /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
+    pub fn begin_file(&self, spec: &FileSpec) -> Result<(), GroupError> {
+        self.core().create_file(spec, true).map(|_| ())
+    }
+
+    /// Keeps a file that was begun. What was written to it must have been flushed.
+    ///
+    /// # Errors
+    /// [`GroupError::NoFile`].
+    pub fn finish_file(&self, name: &str) -> Result<(), GroupError> {
+        let mut core = self.core();
+        let number = core.file_named(name)?;
+        core.finish_file(number)
     }
 
     /// Makes a file at least `size` bytes long; new bytes are zeros.

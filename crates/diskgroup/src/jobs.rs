@@ -64,12 +64,19 @@ impl<P: Port> Core<P> {
         }
         // Another copies them now; who forgets them has copies that differ and nothing that says so.
         elsewhere.iter().for_each(|s| self.board.suspect(s.0, s.1));
+        let mut later = Vec::new();
         while jobs.len() < most
             && let Some(planned) = plan.pop_front()
         {
+            if planned.to.is_none() && self.held.contains(&(planned.file, planned.extent)) {
+                later.push(planned);
+                continue;
+            }
             cramped |= self.is_cramped(&planned);
             jobs.extend(self.start_copy(planned));
         }
+        // A stale copy of an extent that is being mended is still stale afterwards.
+        plan.extend(later);
         for job in &jobs {
             self.publish(job.file, job.extent);
         }

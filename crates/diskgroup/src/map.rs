@@ -4,6 +4,7 @@
 //! Which requests may still act on an old entry is known through the epochs of [`crate::seats`]. Prevents: a lock, a hash or an
 //! allocation per I/O.
 
+use crate::block::BLOCK;
 use crate::header::DISKS_MAX;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -59,7 +60,10 @@ pub(crate) struct FileMap {
     pub(crate) name: String,
     pub(crate) copies: usize,
     pub(crate) fine: bool,
+    /// Bytes that I/O may go to: the length in whole blocks. Behind the length are zeros.
     pub(crate) size: AtomicU64,
+    /// Bytes of the file.
+    pub(crate) length: AtomicU64,
     /// The copy to read, for each unit.
     pub(crate) reads: std::sync::Arc<[AtomicU64]>,
     /// All copies in fixed order, for each unit.
@@ -126,6 +130,7 @@ impl FileMap {
             copies,
             fine,
             size: AtomicU64::new(0),
+            length: AtomicU64::new(0),
             reads: words(units, Entry::NONE.0).into(),
             writes: words(units * copies, Entry::NONE.0),
             touched: words(units, 0),
@@ -137,8 +142,14 @@ impl FileMap {
     pub(crate) fn larger(&self, units: usize) -> FileMap {
         let mut map = FileMap::new(self.number, &self.name, self.copies, self.fine, units);
         map.marks = self.marks.clone();
-        map.size = AtomicU64::new(self.size.load(Ordering::Acquire));
+        map.set_length(self.length.load(Ordering::Acquire));
         map
+    }
+
+    pub(crate) fn set_length(&self, bytes: u64) {
+        self.length.store(bytes, Ordering::Release);
+        let whole = bytes.checked_next_multiple_of(BLOCK as u64);
+        self.size.store(whole.unwrap_or(u64::MAX), Ordering::Release);
     }
 
     pub(crate) fn units(&self) -> usize {

@@ -266,10 +266,8 @@ impl<P: Port> Core<P> {
     fn replay(&mut self, mounted: &mut Mounted) -> Result<(), GroupError> {
         let damaged: Vec<u16> = std::mem::take(&mut self.trouble).into_iter().collect();
         for number in damaged {
-            if self.disks.get(&number).is_some_and(|d| d.live().is_some()) {
-                if self.rewrite_headers(number)? {
-                    mounted.headers_repaired.push(self.disk_name(number));
-                }
+            if self.disks.get(&number).is_some_and(|d| d.live().is_some()) && self.rewrite_headers(number)? {
+                mounted.headers_repaired.push(self.disk_name(number));
             }
         }
         let offline = self

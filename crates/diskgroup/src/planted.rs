@@ -93,14 +93,10 @@ bugs! {
     RepairUnflushedNotStale,
     /// Regions are recorded as equal before the copies that refused a repair are recorded as stale.
     CleanedTooEarly,
-    /// A region is recorded as equal although its copies could not be made equal.
-    UnequalCleaned,
     /// Copies on a disk that went while others were made equal are taken for equal.
     AbsentNotStale,
     /// A flush that failed is tried again, and good if that goes well.
     FailedFlushTriedAgain,
-    /// Homes whose flush failed count as durable.
-    HomesFlushUnchecked,
     /// A check says that it repaired what a disk refused.
     CheckSaysRepaired,
     /// When one piece of a write fails on all copies, what other pieces missed is not recorded.

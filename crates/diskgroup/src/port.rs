@@ -477,7 +477,7 @@ impl<P: Port> Port for GroupPort<P> {
         let open = self.files.get(usize::from(file.0));
         let open = open.unwrap_or_else(|| panic!("{file:?} of a port with {} files", self.files.len()));
         let newest = self.ticket.board.map(open.map.number);
-        Ok(newest.as_ref().unwrap_or(&open.map).size.load(Ordering::Acquire))
+        Ok(newest.as_ref().unwrap_or(&open.map).length.load(Ordering::Acquire))
     }
 
     fn grow(&mut self, file: FileId, size: u64) -> Result<(), TargetError> {

@@ -79,7 +79,11 @@ impl<P: Port> GroupPort<P> {
         } else {
             map.marks.flushed[usize::from(disk)].fetch_max(slot.disks, Ordering::SeqCst);
         }
-        if slot.left == 0 { self.conclude_flush(child.slot) } else { Ok(()) }
+        if slot.left == 0 {
+            self.conclude_flush(child.slot)
+        } else {
+            Ok(())
+        }
     }
 
     /// All disks have answered: has recorded what may be missing before anybody hears that the flush is done.

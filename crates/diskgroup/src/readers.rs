@@ -42,7 +42,10 @@ pub fn seal_transaction(bytes: &mut [u8], group: [u8; 16], sequence: u64) {
 
 /// Both headers of a disk of so many bytes: whether it is taken for a disk of a group.
 pub fn header(first: &[u8], second: &[u8], device_bytes: u64) -> bool {
-    matches!(judge(Some(&whole(first)), Some(&whole(second)), device_bytes), Found::Header { .. })
+    matches!(
+        judge(Some(&whole(first)), Some(&whole(second)), device_bytes),
+        Found::Header { .. }
+    )
 }
 
 /// A root.

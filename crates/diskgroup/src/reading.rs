@@ -47,7 +47,9 @@ fn lie_apart(root: &Root, found: &BTreeMap<u16, Candidate>) -> Result<(), GroupE
         let place = found.get(&pointer.disk).map(|c| c.header.place);
         let inside = place.is_none_or(|p| (p.first_au..p.aus).contains(&pointer.au));
         if !inside || !taken.insert((pointer.disk, pointer.au)) {
-            return Err(GroupError::damaged("the root's extents lie on each other or outside of a disk"));
+            return Err(GroupError::damaged(
+                "the root's extents lie on each other or outside of a disk",
+            ));
         }
     }
     Ok(())
@@ -75,7 +77,9 @@ fn listed(metas: &[Vec<u8>], found: &BTreeMap<u16, Candidate>, au: u32) -> Resul
         }
     }
     if missing > there * MISSING_MAX {
-        return Err(GroupError::damaged("the missing disks are larger than any group of these could be"));
+        return Err(GroupError::damaged(
+            "the missing disks are larger than any group of these could be",
+        ));
     }
     for disk in disks.values_mut() {
         disk.space = Space::new(disk.place);
@@ -219,6 +223,7 @@ impl<P: Port> Core<P> {
             map: Arc::new(FileMap::new(entry.number, "", entry.copies, entry.fine, 0)),
             outgrown: Vec::new(),
             unsure: false,
+            draft: false,
             opens: 0,
             load: vec![[0; 2]; usize::from(DISKS_MAX)],
         };
@@ -232,10 +237,13 @@ impl<P: Port> Core<P> {
         // Only now: units that are owned are units that are there.
         let units = self.geometry.units(entry.extents, entry.fine);
         if file.state == FileState::Live && file.size > units * self.au() {
-            return Err(GroupError::damaged(format!("file {} has more bytes than extents", file.name)));
+            return Err(GroupError::damaged(format!(
+                "file {} has more bytes than extents",
+                file.name
+            )));
         }
         let map = FileMap::new(file.number, &file.name, file.copies, file.fine, units as usize);
-        map.size.store(file.size, std::sync::atomic::Ordering::Release);
+        map.set_length(file.size);
         file.map = Arc::new(map);
         if self.files.insert(file.number, file).is_some() {
             return Err(GroupError::damaged(format!(

@@ -48,16 +48,28 @@ impl<P: Port> Core<P> {
         also: u64,
         faults: u64,
     ) -> Result<u64, GroupError> {
-        let reached = |r: &Repair| if reach == Reach::Compared { r.compared } else { r.written };
+        let reached = |r: &Repair| {
+            if reach == Reach::Compared {
+                r.compared
+            } else {
+                r.written
+            }
+        };
         let disks = bits(repairs.iter().fold(also, |all, r| all | reached(r)));
         let unflushed = if Planted::SettleUnflushed.on() {
             0
         } else {
-            self.flush_disks(&disks, faults)?.iter().fold(0, |all, d| all | 1u64 << d)
+            self.flush_disks(&disks, faults)?
+                .iter()
+                .fold(0, |all, d| all | 1u64 << d)
         };
         let (mut stale, mut unequal) = (BTreeSet::new(), BTreeSet::new());
         for repair in repairs {
-            let mut bad = if Planted::RepairNotStale.on() { 0 } else { repair.refused };
+            let mut bad = if Planted::RepairNotStale.on() {
+                0
+            } else {
+                repair.refused
+            };
             if !Planted::RepairUnflushedNotStale.on() {
                 bad |= unflushed & reached(repair);
             }
@@ -71,7 +83,8 @@ impl<P: Port> Core<P> {
             if good == 0 {
                 continue;
             }
-            let absent = if (repair.changed || reach == Reach::Compared) && !Planted::AbsentNotStale.on() {
+            let known = Planted::AbsentNotStale.on() || Planted::MissingNotStale.on();
+            let absent = if (repair.changed || reach == Reach::Compared) && !known {
                 self.absent(repair)
             } else {
                 0
@@ -97,9 +110,6 @@ impl<P: Port> Core<P> {
 
     /// Records regions as dirty, where they are not, for as long as these extents are not equal.
     pub(crate) fn keep_dirty(&mut self, extents: &BTreeSet<(u32, u32)>) -> Result<(), GroupError> {
-        if Planted::UnequalCleaned.on() {
-            return Ok(());
-        }
         self.unequal.extend(extents);
         let mut leaves: BTreeSet<(u32, u32)> = extents.iter().map(|(file, e)| (*file, e / LEAF_EXTENTS)).collect();
         leaves.retain(|(number, leaf)| {

@@ -222,7 +222,7 @@ impl<P: Port> Upkeep<P> {
         self.batch_cramped = self.cramped;
         if cramped {
             self.cramped = true;
-            self.plan.clear();
+            self.plan.retain(|planned| planned.to.is_none());
         }
         if !self.jobs.is_empty() {
             let epoch = self.board.advance();

@@ -22,7 +22,10 @@ static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 /// A group with some files, closed or not; gives its disks.
 fn group(seed: u64) -> (Disks, Vec<String>, GroupSpec) {
-    let scenario = scenario(seed, Some([Redundancy::External, Redundancy::Normal, Redundancy::High][seed as usize % 3]));
+    let scenario = scenario(
+        seed,
+        Some([Redundancy::External, Redundancy::Normal, Redundancy::High][seed as usize % 3]),
+    );
     let machine = Machine::new(Disks::new(&scenario.sizes), seed);
     let disks: Vec<_> = (0..scenario.members).map(|n| scenario.disk(n)).collect();
     let group = Group::create(machine.window(192 << 10, 16), &scenario.spec(), &disks, seed).unwrap();
@@ -31,7 +34,11 @@ fn group(seed: u64) -> (Disks, Vec<String>, GroupSpec) {
             name: format!("f{nth}"),
             size: (nth * 3 + 1) * AU + nth,
             redundancy: None,
-            stripe: if nth % 2 == 0 { diskgroup::Stripe::Coarse } else { diskgroup::Stripe::Fine },
+            stripe: if nth % 2 == 0 {
+                diskgroup::Stripe::Coarse
+            } else {
+                diskgroup::Stripe::Fine
+            },
         };
         let _ = group.create_file(&spec);
     }
@@ -57,7 +64,21 @@ fn blocks(disks: &Disks, disk: u16) -> Vec<(u64, u64)> {
 
 /// Numbers that hurt.
 fn odd(rng: &mut Xoshiro256PlusPlus) -> u64 {
-    let all = [0, 1, 7, 8, 63, 64, 255, 1 << 16, u64::from(u32::MAX), u64::MAX, u64::MAX - 1, 1 << 63, 1 << 31];
+    let all = [
+        0,
+        1,
+        7,
+        8,
+        63,
+        64,
+        255,
+        1 << 16,
+        u64::from(u32::MAX),
+        u64::MAX,
+        u64::MAX - 1,
+        1 << 63,
+        1 << 31,
+    ];
     match below(rng, 3) {
         0 => rng.next_u64(),
         1 => below(rng, 300),
@@ -167,7 +188,10 @@ fn no_crafted_group_panics() {
     run_all("crafted", "ASSAY_CRAFTED_SEED", count, crafted);
     let (opened, refused) = (OPENED.load(Ordering::Relaxed), REFUSED.load(Ordering::Relaxed));
     eprintln!("{count} crafted groups: {opened} opened, {refused} refused");
-    assert!(opened > count / 8 && refused > count / 8, "{opened} opened, {refused} refused");
+    assert!(
+        opened > count / 8 && refused > count / 8,
+        "{opened} opened, {refused} refused"
+    );
 }
 
 #[test]
@@ -185,8 +209,16 @@ fn readers_take_bytes_of_any_length() {
         for _ in 0..200 {
             let mut bytes: Vec<u8> = (0..len).map(|_| rng.next_u64() as u8).collect();
             readers::seal(&mut bytes, [1; 16], 2 << 56, 7);
-            let _ = (readers::header(&bytes, &bytes, 1 << 30), readers::root(&bytes), readers::file_entry(&bytes));
-            let _ = (readers::disk_table(2, &bytes, 20), readers::leaf(&bytes, &bytes, 9), readers::allocation_table(&bytes));
+            let _ = (
+                readers::header(&bytes, &bytes, 1 << 30),
+                readers::root(&bytes),
+                readers::file_entry(&bytes),
+            );
+            let _ = (
+                readers::disk_table(2, &bytes, 20),
+                readers::leaf(&bytes, &bytes, 9),
+                readers::allocation_table(&bytes),
+            );
             readers::seal_transaction(&mut bytes, [1; 16], 7);
             let _ = readers::journal(&bytes, [1; 16]);
         }

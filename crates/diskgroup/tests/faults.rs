@@ -1,6 +1,6 @@
 //! Faults of disks by the thousand: errors, silent corruption, disks that go and come back without what they had not flushed.
 //!
-//! `ASSAY_FAULT_SEEDS` sets the number of seeds for each redundancy; a failing seed is printed with the command that replays it.
+//! `ASSAY_FAULT_SEEDS` sets the number of seeds for each redundancy (more with `ASSAY_TEST_SIZE=full`); a failing seed is printed with the command that replays it.
 //! No more is broken at a time than the redundancy allows; then nothing may be lost, and after repair a check must be clean.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
@@ -8,11 +8,12 @@ mod machine;
 mod seeds;
 
 use diskgroup::Redundancy;
-use seeds::{fault_seed, faults_done, number, run_all};
+use seeds::{fault_seed, faults_done, number, run_all, sized};
 
 fn run(redundancy: Redundancy, seed_of: fn(u64) -> Result<(), String>) {
-    // So many that each redundancy sees ten thousand faults.
-    let count = number("ASSAY_FAULT_SEEDS", [1400, 900, 700][redundancy as usize]);
+    // In full so many that each redundancy sees ten thousand faults.
+    let full = [1400, 900, 700][redundancy as usize];
+    let count = number("ASSAY_FAULT_SEEDS", sized(full / 4, full));
     let before = faults_done(redundancy);
     run_all(
         "faults",

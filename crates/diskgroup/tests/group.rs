@@ -431,7 +431,8 @@ mod plain {
             let stripe = if fine { Stripe::Fine } else { Stripe::Coarse };
             group.create_file(&FileSpec { stripe, size: 100 * 512, ..file("f", 0) }).unwrap();
             let mut port = group.open(machine.window(64 << 10, 8), &["f"]).unwrap();
-            let mut plain = vec![0u8; 100 * 512];
+            // The last block of 4 KiB is there in full.
+            let mut plain = vec![0u8; (100usize * 512).next_multiple_of(4096)];
             for (what, at, len, fill) in does {
                 let (at, len) = ((at * 512) as usize, (len * 512) as usize);
                 let inside = at + len <= plain.len();
@@ -439,7 +440,7 @@ mod plain {
                 match what {
                     0 if plain.len() < at + len => {
                         port.grow(FileId(0), (at + len) as u64).unwrap();
-                        plain.resize(at + len, 0);
+                        plain.resize((at + len).next_multiple_of(4096), 0);
                     }
                     0 | 1 => {
                         let written = transfer(&mut port, Op::Write, at as u64, &mut bytes);

@@ -7,6 +7,7 @@ mod machine;
 mod seeds;
 
 use diskgroup::{Planted, Redundancy};
+use seeds::repairs::repair_seed;
 use seeds::{crash_seed, fault_seed};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,11 +28,27 @@ fn one(seed: u64) -> Result<(), String> {
     fault_seed(redundancy, seed)
 }
 
+/// Bugs that need a disk which refuses in the right moment; most of the other machines' time would be wasted on them.
+const OF_REPAIRS: [Planted; 7] = [
+    Planted::RepairNotStale,
+    Planted::RepairUnflushedNotStale,
+    Planted::CleanedTooEarly,
+    Planted::AbsentNotStale,
+    Planted::FailedFlushTriedAgain,
+    Planted::CheckSaysRepaired,
+    Planted::OtherPiecesForgotten,
+];
+
+fn repairs(seed: u64) -> Result<(), String> {
+    repair_seed([Redundancy::Normal, Redundancy::High][seed as usize % 2], seed)
+}
+
 /// First seed that catches the bug, and what was found.
 fn caught_at(bug: Planted) -> Option<(u64, String)> {
     Planted::plant(Some(bug));
     let caught = (0..SEEDS_MAX).find_map(|seed| {
-        let result = std::panic::catch_unwind(|| one(seed));
+        let run = if OF_REPAIRS.contains(&bug) { repairs } else { one };
+        let result = std::panic::catch_unwind(|| run(seed));
         let what = result.unwrap_or_else(|_| Err("panicked".into())).err()?;
         Some((seed, what))
     });
@@ -71,6 +88,8 @@ fn every_planted_bug_is_caught() {
 #[test]
 fn the_group_without_a_bug_passes_the_same_seeds() {
     for seed in 0..200 {
-        one(seed).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        one(seed)
+            .and_then(|()| repairs(seed))
+            .unwrap_or_else(|what| panic!("seed {seed}: {what}"));
     }
 }

@@ -7,6 +7,7 @@ mod engines;
 
 use crate::cut::{DeviceFault, End, FaultKind, PowerCut};
 use crate::device::Device;
+use crate::options::{arguments, mount_words};
 use crate::study::{
     CopyTarget, Database, LunSource, Model, Phase, PhaseKind, Random, Resolved, Scale, Stack, StackKind, Study,
 };
@@ -233,8 +234,9 @@ fn stack_keys(stack: &Stack) -> Keys {
             mkfs_options,
             ..
         } => {
-            keys.push(("mount_options", strings(mount_options.iter().cloned())));
-            keys.push(("mkfs_options", strings(mkfs_options.iter().cloned())));
+            let (mount, mkfs) = (mount_words(mount_options), arguments(mkfs_options));
+            keys.push(("mount_options", strings(mount.into_iter())));
+            keys.push(("mkfs_options", strings(mkfs.into_iter())));
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
         StackKind::Diskgroup { .. } => keys.extend(group_keys(&stack.kind)),
@@ -242,13 +244,9 @@ fn stack_keys(stack: &Stack) -> Keys {
         StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => {}
     }
     keys.push(("inject.late", quoted(Share(stack.inject.late))));
-    keys.push((
-        "inject.error_at",
-        stack
-            .inject
-            .error_at
-            .map_or_else(|| quoted("none"), |nth| nth.to_string()),
-    ));
+    let error_at = stack.inject.error_at;
+    let error_at = error_at.map_or_else(|| quoted("none"), |nth| nth.to_string());
+    keys.push(("inject.error_at", error_at));
     keys.extend(engines::of_stack(&stack.engine));
     if stack.inject.flush_lost {
         keys.push(("inject.flush_lost", "true".to_string()));

@@ -107,6 +107,13 @@ impl Findings {
         self.0.push((span.clone(), message.into(), cure.into()));
     }
 
+    /// The first, as message and cure.
+    pub(crate) fn first(&self) -> Option<(&str, &str)> {
+        self.0
+            .first()
+            .map(|(_, message, cure)| (message.as_str(), cure.as_str()))
+    }
+
     /// How many were noted.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
@@ -160,7 +167,7 @@ fn place(text: &str, file: &Path, span: &Span, message: String, cure: String) ->
         .iter()
         .skip(cut)
         .take(SHOWN)
-        .map(|c| if c.is_control() { visible(*c) } else { *c })
+        .map(|c| if crate::plain::shows(*c) { *c } else { visible(*c) })
         .collect();
     let offset = before - cut;
     Problem {
@@ -174,7 +181,7 @@ fn place(text: &str, file: &Path, span: &Span, message: String, cure: String) ->
     }
 }
 
-/// A control character may move the cursor or recolour the terminal; it is shown as something that cannot.
+/// Such a character may move the cursor, recolour the terminal or turn the line around; it is shown as something that cannot.
 fn visible(c: char) -> char {
     if c == '\t' { ' ' } else { '?' }
 }

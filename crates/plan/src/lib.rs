@@ -11,7 +11,9 @@ mod entries;
 mod error;
 mod estimate;
 mod meaning;
+mod options;
 mod passes;
+mod plain;
 mod schedule;
 mod slob_conf;
 mod slob_take;
@@ -28,6 +30,9 @@ pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, prese
 pub use engines::*;
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};
+pub use options::{
+    Given, Refused, Rule, Step, Takes, Tool, Value, arguments, mount_words, options, options_markdown, split_flag,
+};
 pub use schedule::{Block, block, round};
 pub use space::zfs_room;
 pub use stranger::read_file;

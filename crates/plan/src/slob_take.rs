@@ -79,6 +79,11 @@ pub(crate) fn take(written: &mut WrittenStudy, beside: &Path, findings: &mut Fin
         ) {
             continue;
         }
+        if let Some(fault) = crate::plain::path_fault(&named.value) {
+            let cure = "name a slob.conf by its path from the study's directory";
+            findings.add(&named.span, format!("`slob_conf` {fault}"), cure);
+            continue;
+        }
         let text = match content(&beside.join(&named.value)) {
             Ok(text) => text,
             Err(error) => {

@@ -4,6 +4,7 @@
 //! [`Study::resolved`]).
 
 use crate::engines::{Bulk, Engine, Tpcc};
+use crate::options::Given;
 use crate::units::{Bytes, Duration, Share};
 use std::path::PathBuf;
 
@@ -204,17 +205,17 @@ pub enum StackKind {
     Raw,
     /// ext4 on one LUN.
     Ext4 {
-        /// Extra mount options as written (`"noatime"`), never `discard`.
-        mount_options: Vec<String>,
-        /// Extra mkfs arguments.
-        mkfs_options: Vec<String>,
+        /// Extra mount options, of those in the table.
+        mount_options: Vec<Given>,
+        /// Extra options of mkfs, of those in the table.
+        mkfs_options: Vec<Given>,
     },
     /// XFS on one LUN.
     Xfs {
         /// As for ext4.
-        mount_options: Vec<String>,
+        mount_options: Vec<Given>,
         /// As for ext4.
-        mkfs_options: Vec<String>,
+        mkfs_options: Vec<Given>,
     },
     /// btrfs on one or more LUNs.
     Btrfs {
@@ -225,9 +226,9 @@ pub enum StackKind {
         /// Overwrite in place.
         nodatacow: bool,
         /// As for ext4.
-        mount_options: Vec<String>,
+        mount_options: Vec<Given>,
         /// As for ext4.
-        mkfs_options: Vec<String>,
+        mkfs_options: Vec<Given>,
     },
     /// LUNs given whole to a disk group: striped and mirrored by extent maps that the engine itself holds.
     Diskgroup {

@@ -195,7 +195,7 @@ fn everything_at_once_reads_back_as_itself() {
     assert_eq!(study.question, "Does it all come back?");
     assert!(
         matches!(&study.stacks[0].kind, StackKind::Btrfs { profile: BtrfsProfile::Raid1, mount_options, .. }
-        if *mount_options == ["noatime", "commit=5"])
+        if plan::mount_words(mount_options) == ["noatime", "commit=5"])
     );
     assert!(matches!(&study.luns[1].source, LunSource::Devices { overwrite, paths } if overwrite == paths));
     let PhaseKind::Random(slob) = &study.phases[0].kind else {

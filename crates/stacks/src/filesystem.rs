@@ -37,19 +37,22 @@ pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> 
             mount_options,
             mkfs_options,
         } => {
-            let (extended, rest) = split_extended(mkfs_options);
+            let (extended, rest) = plan::split_flag(mkfs_options, "-E");
+            // mke2fs takes one `-E` and forgets the ones before it.
             let extended =
                 std::iter::once("nodiscard,lazy_itable_init=0,lazy_journal_init=0".to_owned()).chain(extended);
             let extended = extended.collect::<Vec<_>>().join(",");
             let args = words(&["-F", "-U", &id, "-E", &extended]);
-            ("ext4", "mkfs.ext4", args, rest, Vec::new(), mount_options)
+            let extra = plan::arguments(&rest);
+            ("ext4", "mkfs.ext4", args, extra, Vec::new(), mount_options)
         }
         StackKind::Xfs {
             mount_options,
             mkfs_options,
         } => {
             let args = words(&["-K", "-f", "-m", &format!("uuid={id}")]);
-            ("xfs", "mkfs.xfs", args, mkfs_options.clone(), Vec::new(), mount_options)
+            let extra = plan::arguments(mkfs_options);
+            ("xfs", "mkfs.xfs", args, extra, Vec::new(), mount_options)
         }
         StackKind::Btrfs {
             profile,
@@ -71,7 +74,8 @@ pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> 
             ));
             let args = words(&["-K", "-f", "-U", &id, "-d", data, "-m", metadata]);
             let own = btrfs_options(devices, compress.as_deref(), *nodatacow);
-            ("btrfs", "mkfs.btrfs", args, mkfs_options.clone(), own, mount_options)
+            let extra = plan::arguments(mkfs_options);
+            ("btrfs", "mkfs.btrfs", args, extra, own, mount_options)
         }
         StackKind::Directory { .. }
         | StackKind::Raw
@@ -85,27 +89,13 @@ pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> 
     args.extend(extra);
     args.extend(names);
     options.insert(0, "nodiscard".to_owned());
-    options.extend(mounted.iter().cloned());
+    options.extend(plan::mount_words(mounted));
     Some(Recipe {
         kind,
         mkfs: Tool::new(program, args, MKFS_LIMIT).writing(devices),
         mount_options: options,
         facts,
     })
-}
-
-/// mke2fs takes one `-E` and forgets the ones before it; what a study adds is joined with what Assay needs.
-fn split_extended(options: &[String]) -> (Vec<String>, Vec<String>) {
-    let (mut extended, mut rest) = (Vec::new(), Vec::new());
-    let mut words = options.iter();
-    while let Some(word) = words.next() {
-        match word.strip_prefix("-E") {
-            Some("") => extended.extend(words.next().cloned()),
-            Some(joined) => extended.push(joined.to_owned()),
-            None => rest.push(word.clone()),
-        }
-    }
-    (extended, rest)
 }
 
 /// Profiles of data and metadata. One device can hold neither stripes nor mirrors across devices.
@@ -203,8 +193,8 @@ mod tests {
     #[test]
     fn the_extended_options_of_a_study_are_joined_with_ours() {
         let kind = StackKind::Ext4 {
-            mount_options: vec!["noatime".into()],
-            mkfs_options: vec!["-b".into(), "4096".into(), "-E".into(), "stride=4".into()],
+            mount_options: plan::options(plan::Tool::MountExt4, &["noatime"]).expect("an option"),
+            mkfs_options: plan::options(plan::Tool::MkfsExt4, &["-b 4k", "-E", "stride=4"]).expect("options"),
         };
         let recipe = recipe(&kind, &[PathBuf::from("/dev/x")], &[0x11; 16]).expect("a recipe");
         assert_eq!(

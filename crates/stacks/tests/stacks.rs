@@ -136,7 +136,7 @@ fn stack(name: &str, kind: StackKind) -> Stack {
 
 fn ext4() -> StackKind {
     StackKind::Ext4 {
-        mount_options: vec!["noatime".into()],
+        mount_options: plan::options(plan::Tool::MountExt4, &["noatime"]).expect("an option"),
         mkfs_options: vec![],
     }
 }
@@ -292,14 +292,16 @@ fn what_cant_be_built_says_why_and_leaves_nothing() {
     assert!(try_build(ext4(), &bench.places(2)).contains("take one LUN each"));
     assert!(try_build(btrfs(BtrfsProfile::Raid1, None, false), &bench.places(1)).contains("at least two"));
     let bad = StackKind::Ext4 {
-        mount_options: vec!["nonesuch".into()],
+        // Two honest ones that the kernel does not take together.
+        mount_options: plan::options(plan::Tool::MountExt4, &["data=journal,delalloc"]).expect("options"),
         mkfs_options: vec![],
     };
     let error = try_build(bad, &bench.places(1));
-    assert!(error.contains("nonesuch") && error.contains("/dev/loop"), "{error}");
+    assert!(error.contains("data=journal") && error.contains("/dev/loop"), "{error}");
     let bad = StackKind::Ext4 {
         mount_options: vec![],
-        mkfs_options: vec!["--nonesuch".into()],
+        // Clusters of blocks are a feature that is not asked for.
+        mkfs_options: plan::options(plan::Tool::MkfsExt4, &["-C", "64k"]).expect("an option"),
     };
     let error = try_build(bad, &bench.places(1));
     assert!(

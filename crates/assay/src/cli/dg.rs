@@ -61,8 +61,8 @@ pub(crate) enum Dg {
     /// Copy a file into a group or out of it
     #[command(
         after_help = "GROUP:FILE is a file of a group; everything else is a local path (write ./a:b for one with a colon). \
-                      The checksum is SHA-256, as `sha256sum` prints it. Files of a group are whole blocks of 4 KiB: \
-                      a shorter last block is filled with zeros, and --bytes cuts them off on the way out.\n\n\
+                      The checksum is SHA-256, as `sha256sum` prints it. A file keeps its length to the byte. Out of a group it grows \
+                      as DST.part and gets its name when it is whole.\n\n\
                       Examples:\n  assay dg cp backup.dbf data:users.dbf --disk /dev/sdb --disk /dev/sdc --verify\n  \
                       assay dg cp data:users.dbf /backup/ --disk /dev/sdb --disk /dev/sdc"
     )]

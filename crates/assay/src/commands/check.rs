@@ -3,6 +3,7 @@
 use super::{engines, modelled_luns, print, print_json, proportions, run};
 use crate::cli;
 use crate::exit::Failure;
+use crate::writes::Writes;
 use crate::zfs_ways;
 use plan::{LunSource, Scale, StackKind, Study, ZfsWay};
 use serde_json::json;
@@ -33,6 +34,7 @@ struct Facts {
     skipped: Vec<(String, String)>,
     creates: Vec<String>,
     destroys: Vec<(PathBuf, String)>,
+    writes: Writes,
 }
 
 impl Facts {
@@ -68,6 +70,7 @@ impl Facts {
             skipped,
             creates,
             destroys,
+            writes: Writes::of(study, &run::usual_output(study)),
         }
     }
 
@@ -175,6 +178,11 @@ impl Facts {
         for (path, verdict) in &self.destroys {
             text.push_str(&row_text(" -", &format!("{}: {verdict}", path.display())));
         }
+        text.push_str("written to, and nothing else:\n");
+        for written in self.writes.lists().into_iter().flat_map(|(_, list)| list) {
+            let line = format!("{}: {}", written.path.display(), written.why.join("; "));
+            text.push_str(&row_text(" -", &line));
+        }
     }
 
     fn json(&self, study: &Study) -> serde_json::Value {
@@ -201,6 +209,10 @@ impl Facts {
             "creates": self.creates,
             "destroys": self.destroys.iter()
                 .map(|(p, v)| json!({ "device": p.display().to_string(), "verdict": v })).collect::<Vec<_>>(),
+            "writes": self.writes.lists().into_iter().map(|(name, list)| {
+                let list = list.iter().map(|w| json!({ "path": w.path.display().to_string(), "why": w.why }));
+                (name.to_string(), list.collect::<serde_json::Value>())
+            }).collect::<serde_json::Map<_, _>>(),
             "proportions": proportions::as_json(&proportions::rows(study, self.blocks)),
             "settings": settings,
             "slob_conf": study.slob.iter().map(|r| json!({

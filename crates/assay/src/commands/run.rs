@@ -27,10 +27,7 @@ pub(crate) struct Wanted {
 
 pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
     let plan = load(&flags.study, flags.scale)?;
-    let output = flags
-        .output
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("{}.assay", file_name(&plan.name))));
+    let output = flags.output.clone().unwrap_or_else(|| usual_output(&plan));
     let wanted = Wanted {
         output: output.clone(),
         resume: flags.resume,
@@ -66,6 +63,11 @@ pub(crate) fn load(path: &Path, scale: Option<cli::Scale>) -> Result<Study, Fail
             .map_err(|e| Failure::Usage(anyhow!("{}: {e}", path.display())))?;
     }
     Ok(study)
+}
+
+/// The result file of a study where nobody names one.
+pub(super) fn usual_output(plan: &Study) -> PathBuf {
+    PathBuf::from(format!("{}.assay", file_name(&plan.name)))
 }
 
 /// A study's name as a file name.

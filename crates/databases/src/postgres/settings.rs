@@ -73,16 +73,42 @@ fn kilobytes(bytes: u64) -> String {
 }
 
 /// What is ours to say, and would break the run if somebody else said it.
-const OURS: [&str; 8] = [
-    "listen_addresses",
-    "unix_socket_directories",
-    "unix_socket_permissions",
-    "port",
-    "logging_collector",
-    "log_destination",
-    "data_directory",
-    "external_pid_file",
+const OURS: [&str; 4] = ["shared_buffers", "logging_collector", "log_destination", "port"];
+/// Beginnings of names that say how the server is reached, and by which keys.
+const REACHED: [&str; 6] = ["listen_", "unix_socket_", "bonjour", "ssl", "krb_", "gss_"];
+/// Endings of names that run a program, load code, or name files of the host. A study's own check has a list of what is allowed; this
+/// one holds for every caller.
+const HARMFUL: [&str; 9] = [
+    "_command",
+    "_library",
+    "_libraries",
+    "_library_path",
+    "_provider",
+    "_directory",
+    "_directories",
+    "_file",
+    "_filename",
 ];
+
+/// Why a setting is nobody's to say.
+fn refusal(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(plain) {
+        Some("that is no name of a setting of the server itself")
+    } else if OURS.contains(&name.as_str()) || REACHED.iter().any(|start| name.starts_with(start)) {
+        Some("Assay sets it itself")
+    } else if name.starts_with("include") || HARMFUL.iter().any(|end| name.ends_with(end)) {
+        Some("it runs, loads or opens what is not the server's")
+    } else {
+        None
+    }
+}
+
+/// A value as the server's file has it: its reader takes two quotes for one, and a backslash for the beginning of an escape.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+}
 
 impl Settings {
     /// `shared_buffers` that they come to, bytes.
@@ -104,7 +130,11 @@ impl Settings {
         let buffers = self.shared_buffers_bytes();
         let mut all = vec![
             ("listen_addresses", String::new()),
-            ("unix_socket_directories", socket_dir.to_owned()),
+            // A list: without quotes of its own, a comma in the path would begin a second directory.
+            (
+                "unix_socket_directories",
+                format!("\"{}\"", socket_dir.replace('"', "\"\"")),
+            ),
             ("unix_socket_permissions", "0700".to_owned()),
             ("port", "5432".to_owned()),
             ("logging_collector", "off".to_owned()),
@@ -121,19 +151,20 @@ impl Settings {
                 value: value.clone(),
                 why,
             };
-            let plain = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
-            if name.is_empty() || !name.chars().all(plain) {
-                return Err(refuse("that is no name of a setting"));
-            }
-            if OURS.contains(&name.to_ascii_lowercase().as_str()) {
-                return Err(refuse("Assay sets it itself"));
+            if let Some(why) = refusal(name) {
+                return Err(refuse(why));
             }
             if value.chars().any(char::is_control) {
                 return Err(refuse("it holds a control character"));
             }
             all.push((name, value.clone()));
         }
-        let line = |(name, value): (&str, String)| format!("{name} = '{}'\n", value.replace('\'', "''"));
+        if socket_dir.chars().any(char::is_control) {
+            let name = "unix_socket_directories".to_owned();
+            let (value, why) = (socket_dir.to_owned(), "it holds a control character");
+            return Err(PostgresError::Setting { name, value, why });
+        }
+        let line = |(name, value): (&str, String)| format!("{name} = {}\n", quoted(&value));
         Ok(all.into_iter().map(line).collect())
     }
 }
@@ -188,5 +219,46 @@ mod tests {
         settings.explicit.remove("port");
         settings.explicit.insert("jit".to_owned(), "off\nport = 1".to_owned());
         assert!(settings.text("/tmp/x").is_err());
+    }
+
+    #[test]
+    fn nothing_runs_loads_opens_or_lets_in() {
+        for name in [
+            "archive_command",
+            "Restore_Command",
+            "ssl_passphrase_command",
+            "shared_preload_libraries",
+            "archive_library",
+            "dynamic_library_path",
+            "jit_provider",
+            "data_directory",
+            "hba_file",
+            "log_filename",
+            "unix_socket_directories",
+            "listen_addresses",
+            "include_dir",
+            "include_if_exists",
+            "ssl",
+            "auto_explain.log_format",
+            "fsync = off\nport",
+        ] {
+            let mut settings = Settings::default();
+            settings.explicit.insert(name.to_owned(), "on".to_owned());
+            assert!(settings.text("/tmp/x").is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_special_in_the_file_is_a_part_of_the_value() {
+        let mut settings = Settings::default();
+        let value = "a\\' b'c\\";
+        settings.explicit.insert("log_line_prefix".to_owned(), value.to_owned());
+        let text = settings.text("/tmp/a, b\"c").unwrap();
+        assert!(text.contains("log_line_prefix = 'a\\\\'' b''c\\\\'\n"), "{text}");
+        assert!(
+            text.contains("unix_socket_directories = '\"/tmp/a, b\"\"c\"'\n"),
+            "{text}"
+        );
+        assert!(settings.text("/tmp/a\nb").is_err());
     }
 }

@@ -54,6 +54,9 @@ pub(super) fn resolve(
             .findings
             .add(&span, "a device of model \"custom\" says no histogram", cure);
     }
+    if let Some(at) = &written.histogram {
+        settle.path(at, "histogram", "name the file of latencies, beside the study");
+    }
     let cuts = study
         .phases
         .iter()

@@ -6,6 +6,7 @@
 use super::{MIB, Settle, or};
 use crate::engines::{Engine, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous};
 use crate::error::Span;
+use crate::plain;
 use crate::units::Bytes;
 use crate::written::{At, EngineWord, StackWord, WrittenEngine, WrittenStack, WrittenStudy};
 
@@ -15,19 +16,6 @@ const SHARED_BUFFERS: u64 = 128 * MIB;
 const SHARED_BUFFERS_MIN: u64 = MIB;
 /// Version that reads and writes as we know it.
 const VERSIONS: std::ops::RangeInclusive<u32> = 15..=99;
-
-/// Settings that are Assay's to say: a server with others could not be found again, or would be open to the network.
-const OURS: [&str; 9] = [
-    "listen_addresses",
-    "unix_socket_directories",
-    "unix_socket_permissions",
-    "port",
-    "logging_collector",
-    "log_destination",
-    "data_directory",
-    "external_pid_file",
-    "debug_io_direct",
-];
 
 /// The key of the stack, else that of the study.
 struct Keys<'w> {
@@ -105,39 +93,46 @@ fn postgres(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> 
         version,
         preset,
         cache: Bytes(bytes.max(SHARED_BUFFERS_MIN) / 8192 * 8192),
-        settings: settings(keys, settle),
+        settings: settings(keys, version, settle),
         checksums: keys.or(|w| &w.checksums, false),
         isolation: keys.or(|w| &w.isolation, Isolation::ReadCommitted),
-        run_as: keys.pick(|w| &w.run_as).and_then(|at| at.value),
+        run_as: run_as(keys, settle),
     }
 }
 
-/// Settings of the study, and over them those of the stack.
-fn settings(keys: &Keys<'_>, settle: &mut Settle<'_>) -> Vec<(String, String)> {
+/// Settings of the study, and over them those of the stack: of the table, typed, and written anew.
+fn settings(keys: &Keys<'_>, version: Option<u32>, settle: &mut Settle<'_>) -> Vec<(String, String)> {
     let mut all = std::collections::BTreeMap::new();
     for at in [&keys.all.settings, &keys.own.settings].into_iter().flatten() {
+        let mut said = std::collections::BTreeSet::new();
         for (name, value) in &at.value.0 {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
-            let refused = if name.is_empty() || !name.chars().all(plain) {
-                Some(("is no name of a setting", "write it as postgresql.conf has it"))
-            } else if OURS.contains(&name.to_ascii_lowercase().as_str()) {
-                Some(("is Assay's to say", "remove it"))
-            } else if name.eq_ignore_ascii_case("shared_buffers") {
-                Some(("has a key of its own", "write cache = \"256MiB\" instead"))
-            } else if value.chars().any(char::is_control) {
-                Some(("holds a control character", "write plain text"))
-            } else {
-                None
+            let Some((name_anew, value)) = crate::options::setting(name, value, version, settle.findings) else {
+                continue;
             };
-            if let Some((why, cure)) = refused {
-                settle
-                    .findings
-                    .add(&at.span, format!("the setting {name:?} {why}"), cure);
+            if !said.insert(name_anew.clone()) {
+                let message = format!("the setting `{name_anew}` stands twice");
+                settle.findings.add(&name.span, message, "keep one of the two");
             }
-            all.insert(name.clone(), value.clone());
+            all.insert(name_anew, value);
         }
     }
     all.into_iter().collect()
+}
+
+/// The user that a server runs as; no other user's files are his.
+fn run_as(keys: &Keys<'_>, settle: &mut Settle<'_>) -> Option<String> {
+    let at = keys.pick(|w| &w.run_as)?;
+    let name = at.value?;
+    let refused = match name.as_str() {
+        "root" => Some("a server of PostgreSQL does not run as root"),
+        name if !plain::is_user(name) => Some("`run_as` is no name of a user"),
+        _ => None,
+    };
+    if let Some(message) = refused {
+        let cure = "write run_as = \"postgres\", or leave it out";
+        settle.findings.add(&at.span, message, cure);
+    }
+    Some(name)
 }
 
 fn sqlite(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> Sqlite {

@@ -7,9 +7,9 @@ use super::{MIB, Settle, devices};
 use crate::error::Span;
 use crate::study::{LunSet, LunSource};
 use crate::units::Bytes;
-use crate::written::{At, Overwrite, WrittenSource, WrittenStudy};
+use crate::written::{At, Listed, Overwrite, WrittenSource, WrittenStudy};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<LunSet> {
     let mut seen: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -27,14 +27,10 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Lu
             Some(WrittenSource::Files { span, count, size, dir }) => {
                 let count = settle.count(count, "count", 1, 1..=256, span);
                 let size = lun_size(size, settle);
-                let dir = dir.as_ref().map_or_else(|| ".".to_string(), |at| at.value.clone());
-                if dir.is_empty() || dir.chars().any(char::is_control) {
-                    settle.findings.add(
-                        span,
-                        "`dir` is not a directory name",
-                        "write the directory of the files: dir = \".\"",
-                    );
+                if let Some(at) = dir {
+                    settle.path(at, "dir", "write the directory of the files: dir = \".\"");
                 }
+                let dir = dir.as_ref().map_or(".", |at| at.value.as_str());
                 LunSource::Files {
                     count,
                     size,
@@ -75,64 +71,53 @@ fn lun_size(written: &Option<At<Bytes>>, settle: &mut Settle<'_>) -> Bytes {
 }
 
 fn real(
-    paths: &At<Vec<String>>,
+    paths: &At<Listed>,
     overwrite: &Option<At<Overwrite>>,
     name: &str,
     seen: &mut BTreeMap<PathBuf, String>,
     settle: &mut Settle<'_>,
 ) -> LunSource {
-    if paths.value.is_empty() {
-        settle.findings.add(
-            &paths.span,
-            "a LUN set of no devices",
-            "name them: devices = [\"/dev/nvme1n1\"]",
-        );
+    let all = &paths.value.0;
+    if all.is_empty() {
+        let cure = "name them: devices = [\"/dev/nvme1n1\"]";
+        settle.findings.add(&paths.span, "a LUN set of no devices", cure);
     }
-    for path in &paths.value {
-        check_device(path, &paths.span, settle);
+    for At { value: path, span } in all {
+        check_device(path, span, settle);
         if let Some(other) = seen.insert(PathBuf::from(path), name.to_string()) {
             let message = if other == name {
                 format!("{path:?} stands twice in this LUN set")
             } else {
                 format!("{path:?} stands in two LUN sets, {other:?} and {name:?}")
             };
-            settle.findings.add(
-                &paths.span,
-                message,
-                "a device serves in one place of one set: remove one of the two",
-            );
+            let cure = "a device serves in one place of one set: remove one of the two";
+            settle.findings.add(span, message, cure);
         }
     }
-    let listed: Vec<PathBuf> = paths.value.iter().map(PathBuf::from).collect();
-    let overwrite = match overwrite.as_ref().map(|at| (&at.value, &at.span)) {
-        None | Some((Overwrite::All(false), _)) => Vec::new(),
-        Some((Overwrite::All(true), _)) => listed.clone(),
-        Some((Overwrite::Named(named), span)) => {
-            for path in named.iter().filter(|path| !paths.value.contains(path)) {
+    let plain = |paths: &[At<String>]| -> Vec<PathBuf> { paths.iter().map(|at| PathBuf::from(&at.value)).collect() };
+    let overwrite = match overwrite.as_ref().map(|at| &at.value) {
+        None | Some(Overwrite::All(false)) => Vec::new(),
+        Some(Overwrite::All(true)) => plain(all),
+        Some(Overwrite::Named(Listed(named))) => {
+            let is_foreign = |at: &&At<String>| !all.iter().any(|listed| listed.value == at.value);
+            for at in named.iter().filter(is_foreign) {
+                let message = format!("`overwrite` names {:?}, which is not in this LUN set", at.value);
                 let cure = "name only devices of this set, exactly as in `devices`";
-                settle.findings.add(
-                    span,
-                    format!("`overwrite` names {path:?}, which is not in this LUN set"),
-                    cure,
-                );
+                settle.findings.add(&at.span, message, cure);
             }
-            named.iter().map(PathBuf::from).collect()
+            plain(named)
         }
     };
     LunSource::Devices {
-        paths: listed,
+        paths: plain(all),
         overwrite,
     }
 }
 
 fn check_device(path: &str, span: &Span, settle: &mut Settle<'_>) {
-    let plain = Path::new(path)
-        .components()
-        .all(|part| !matches!(part, std::path::Component::ParentDir));
-    if !path.starts_with("/dev/") || !plain || path.chars().any(char::is_control) {
+    if !crate::plain::is_device(path) {
         let cure = "name whole block devices by their path: \"/dev/nvme1n1\" or \"/dev/disk/by-id/...\"";
-        settle
-            .findings
-            .add(span, format!("{path:?} is not the path of a device"), cure);
+        let message = format!("{path:?} is not the path of a device");
+        settle.findings.add(span, message, cure);
     }
 }

@@ -20,6 +20,7 @@ mod zfs;
 pub(crate) use stacks::word as stack_word;
 
 use crate::error::{Findings, Span};
+use crate::plain;
 use crate::study::{IoMethod, Schedule, StandsFor, Study};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::{At, WrittenStudy};
@@ -156,19 +157,30 @@ impl Settle<'_> {
     fn name(&mut self, written: &Option<At<String>>, what: &str) -> String {
         let Some(at) = written else { return String::new() };
         let name = at.value.as_str();
-        let cure = "use up to 64 letters, digits, spaces, `-`, `_` or `.`";
         // Result and LUN files are named after these two; a stack may well be called after its directory.
         let filed = matches!(what, "study" | "LUN set");
+        let cure = match filed {
+            true => "use up to 64 letters, digits, spaces, `-`, `_` or `.`, a letter or digit first",
+            false => "use up to 64 letters, digits and signs that show, no `-` first",
+        };
         let wrong = if name.is_empty() {
             "is empty".to_string()
         } else if name.chars().count() > 64 {
             format!("has {} characters", name.chars().count())
         } else if name.chars().any(char::is_control) {
             "holds a control character".to_string()
+        } else if !name.chars().all(plain::shows) {
+            "holds a character that does not show".to_string()
+        } else if filed && name.len() > plain::NAME_BYTES_MAX {
+            format!("has {} bytes", name.len())
         } else if name.trim() != name {
             "starts or ends with a space".to_string()
         } else if filed && (name.contains('/') || name.starts_with(['.', '-'])) {
             "holds a `/` or starts with `.` or `-`, and files are named after it".to_string()
+        } else if let Some(c) = name.chars().find(|c| filed && !plain::files(*c)) {
+            format!("holds a `{c}`, and files are named after it")
+        } else if name.starts_with('-') {
+            "starts with `-`, as options of tools do".to_string()
         } else {
             return at.value.clone();
         };
@@ -177,16 +189,20 @@ impl Settle<'_> {
         String::new()
     }
 
+    /// The path of a directory or file that lies where it says.
+    fn path(&mut self, at: &At<String>, key: &str, cure: &str) {
+        if let Some(fault) = plain::path_fault(&at.value) {
+            self.findings.add(&at.span, format!("`{key}` {fault}"), cure);
+        }
+    }
+
     /// The question, its line breaks made spaces.
     fn question(&mut self, written: &Option<At<String>>) -> String {
         let Some(at) = written else { return String::new() };
         let folded = at.value.split_whitespace().collect::<Vec<_>>().join(" ");
-        if folded.chars().any(char::is_control) {
-            self.findings.add(
-                &at.span,
-                "the question holds a control character",
-                "write it as plain text",
-            );
+        if !folded.chars().all(plain::shows) {
+            let message = "the question holds a character that does not show";
+            self.findings.add(&at.span, message, "write it as plain text");
         }
         folded
     }

@@ -1,11 +1,12 @@
 //! Stacks: what is built on which LUN set.
 //!
-//! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: options that undo what the study is about
-//! (a discard that makes LUN files sparse, a compression that the report does not know of).
+//! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: a stack that says what another kind has, and a
+//! compression that the report does not know of. What tools may be asked for stands in `options`.
 
 use super::{MIB, SECOND, Settle, engines, or, server_url};
 use crate::engines::Engine;
 use crate::error::Span;
+use crate::options::{Given, Reading, Tool};
 use crate::study::{Access, BtrfsProfile, Inject, LunSet, LunSource, Model, Redundancy, Stack, StackKind, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use crate::written::{At, Options, StackWord, Word, WrittenModel, WrittenStack, WrittenStudy};
@@ -53,8 +54,14 @@ fn width(luns: &[LunSet], name: &Option<At<String>>) -> Option<usize> {
 }
 
 fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, settle: &mut Settle<'_>) -> StackKind {
-    let mount_options = options(&stack.mount_options, word, "mount_options", settle);
-    let mkfs_options = options(&stack.mkfs_options, word, "mkfs_options", settle);
+    let (mkfs, mount) = match word {
+        StackWord::Ext4 => (Some(Tool::MkfsExt4), Some(Tool::MountExt4)),
+        StackWord::Xfs => (Some(Tool::MkfsXfs), Some(Tool::MountXfs)),
+        StackWord::Btrfs => (Some(Tool::MkfsBtrfs), Some(Tool::MountBtrfs)),
+        _ => (None, None),
+    };
+    let mount_options = options(&stack.mount_options, mount, crate::options::mount, settle);
+    let mkfs_options = options(&stack.mkfs_options, mkfs, crate::options::mkfs, settle);
     match word {
         StackWord::Directory => StackKind::Directory {
             path: path(stack, settle),
@@ -116,13 +123,7 @@ fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> StackKind {
 
 fn path(stack: &WrittenStack, settle: &mut Settle<'_>) -> PathBuf {
     let Some(at) = &stack.path else { return PathBuf::new() };
-    if at.value.is_empty() || at.value.chars().any(char::is_control) {
-        settle.findings.add(
-            &at.span,
-            "`path` is not a directory name",
-            "write the directory: path = \"/srv/data\"",
-        );
-    }
+    settle.path(at, "path", "write the directory: path = \"/srv/data\"");
     PathBuf::from(&at.value)
 }
 
@@ -145,71 +146,25 @@ fn compress(stack: &WrittenStack, settle: &mut Settle<'_>) -> Option<String> {
             return None;
         }
     };
-    if let Some(level) = level
-        && !level
-            .parse::<i32>()
-            .is_ok_and(|level| level != 0 && levels.contains(&level))
-    {
+    let Some(level) = level else {
+        return Some(name.to_string());
+    };
+    let number = level.parse::<i32>().ok();
+    let Some(number) = number.filter(|number| *number != 0 && levels.contains(number)) else {
         let cure = format!("leave the level out: compress = \"{name}\"");
-        settle
-            .findings
-            .add(&at.span, format!("{name} has no level {level:?}"), cure);
-    }
-    Some(algorithm)
+        let message = format!("{name} has no level {level:?}");
+        settle.findings.add(&at.span, message, cure);
+        return None;
+    };
+    Some(format!("{name}:{number}"))
 }
 
-/// Options of mount or mkfs, without those that would falsify the study.
-fn options(written: &Option<At<Options>>, word: StackWord, key: &str, settle: &mut Settle<'_>) -> Vec<String> {
-    let Some(at) = written else { return Vec::new() };
-    for option in &at.value.0 {
-        if option.is_empty() || option.chars().any(char::is_control) {
-            settle.findings.add(
-                &at.span,
-                format!("`{key}` holds an empty or unprintable option"),
-                "remove it",
-            );
-        }
-        for part in option.split(',') {
-            let part = part.trim();
-            let name = part.split_once('=').map_or(part, |(name, _)| name);
-            if let Some((why, cure)) = harmful(name, part, word, key) {
-                settle
-                    .findings
-                    .add(&at.span, format!("`{key}` may not hold \"{part}\": {why}"), cure);
-            }
-        }
-    }
-    at.value.0.clone()
-}
-
-/// Why an option cannot stand, and what to do.
-fn harmful(name: &str, part: &str, word: StackWord, key: &str) -> Option<(&'static str, &'static str)> {
-    let mount = key == "mount_options";
-    let btrfs = word == StackWord::Btrfs;
-    match name {
-        "discard" => Some((
-            "a discard makes LUN files sparse, and what is sparse is read without the disk",
-            "remove it: nothing below a study discards",
-        )),
-        "ro" | "norecovery" if mount => Some(("the database must write", "remove it")),
-        "remount" | "bind" | "loop" | "offset" if mount => Some((
-            "mounting is the business of the stack",
-            "remove it: the stack attaches its LUNs itself",
-        )),
-        "compress" | "compress-force" if mount && btrfs => Some((
-            "compression must be disclosed",
-            "remove it and write the key: compress = \"zstd\"",
-        )),
-        "nodatacow" | "nodatasum" if mount && btrfs => Some((
-            "overwriting in place must be disclosed",
-            "remove it and write the key: nodatacow = true",
-        )),
-        "-d" | "--data" | "-m" | "--metadata" if !mount && btrfs => Some((
-            "the profile must be disclosed",
-            "remove it and write the key: profile = \"raid1\"",
-        )),
-        _ if !mount && part.starts_with('/') => Some(("the stack says which LUNs are formatted", "remove the path")),
-        _ => None,
+/// Options of a tool, of those that its table has.
+fn options(written: &Option<At<Options>>, tool: Option<Tool>, read: Reading, settle: &mut Settle<'_>) -> Vec<Given> {
+    match (written, tool) {
+        (Some(at), Some(tool)) => read(tool, &at.value.0, settle.findings),
+        // The reader has refused the key for this kind.
+        _ => Vec::new(),
     }
 }
 

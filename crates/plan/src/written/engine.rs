@@ -7,6 +7,7 @@ use super::value::{At, EngineWord, Refusal, Written, type_of};
 use crate::engines::{Isolation, Journal, Preset, Synchronous};
 use crate::error::Findings;
 use crate::units::Bytes;
+use toml::Spanned;
 use toml::de::DeValue;
 
 /// Keys of an engine.
@@ -26,15 +27,18 @@ pub(crate) struct WrittenEngine {
     pub(crate) wal_autocheckpoint: Option<At<u64>>,
 }
 
-/// Settings of a server by name, as the server takes them.
+/// Settings of a server by name, as the server takes them, each with its place.
 #[derive(Clone, Default)]
-pub(crate) struct Settings(pub(crate) Vec<(String, String)>);
+pub(crate) struct Settings(pub(crate) Vec<(At<String>, At<String>)>);
 
 impl Written for Settings {
     const WHAT: &'static str = "a table of settings";
     const EXAMPLE: &'static str = "{ max_wal_size = \"4GB\" }";
-    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
-        let table = value.as_table().ok_or(Refusal::Type)?;
+    fn read(_: &DeValue<'_>) -> Result<Self, Refusal> {
+        Err(Refusal::Type)
+    }
+    fn placed(value: &Spanned<DeValue<'_>>) -> Result<Self, Refusal> {
+        let table = value.get_ref().as_table().ok_or(Refusal::Type)?;
         let mut all = Vec::new();
         for (name, value) in table {
             let text = match value.get_ref() {
@@ -49,9 +53,12 @@ impl Written for Settings {
                     });
                 }
             };
-            all.push((name.get_ref().to_string(), text));
+            let span = value.span();
+            let said = At { value: text, span };
+            let (value, span) = (name.get_ref().to_string(), name.span());
+            all.push((At { value, span }, said));
         }
-        all.sort();
+        all.sort_by_key(|(name, _)| name.span.start);
         Ok(Settings(all))
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use phase::{FlatHotspot, WrittenHotspot, WrittenPhase};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenModel, WrittenStack};
-pub(crate) use value::{At, EngineWord, Numbers, Options, Overwrite, PhaseWord, StackWord, Word};
+pub(crate) use value::{At, EngineWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word};
 pub(crate) use zfs::WrittenZfs;
 
 use crate::error::{Findings, Span};
@@ -78,7 +78,7 @@ pub(crate) enum WrittenSource {
         dir: Option<At<String>>,
     },
     Devices {
-        paths: At<Vec<String>>,
+        paths: At<Listed>,
         overwrite: Option<At<Overwrite>>,
     },
 }
@@ -320,7 +320,7 @@ fn read_source(mut s: Section<'_>, findings: &mut Findings) -> Option<WrittenSou
             size,
             dir,
         });
-    } else if let Some(paths) = s.get::<Vec<String>>("devices", findings) {
+    } else if let Some(paths) = s.get::<Listed>("devices", findings) {
         source = Some(WrittenSource::Devices { paths, overwrite });
     }
     s.finish(&[], findings);

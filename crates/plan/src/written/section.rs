@@ -81,7 +81,7 @@ impl<'d> Section<'d> {
     /// The value of a key, if it stands there and is of its type.
     pub(crate) fn get<T: Written>(&mut self, key: &'static str, findings: &mut Findings) -> Option<At<T>> {
         let (_, value) = self.raw(key)?;
-        match T::read(value.get_ref()) {
+        match T::placed(value) {
             Ok(read) => {
                 return Some(At {
                     value: read,

@@ -10,6 +10,7 @@ use crate::error::Span;
 use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Redundancy, Scale, Schedule, Stripe, TornPages};
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 use crate::zfs::{RedoAs, Vdevs, ZfsPreset, ZfsWay};
+use toml::Spanned;
 use toml::de::DeValue;
 
 /// A value and where it stands.
@@ -51,6 +52,10 @@ pub(crate) trait Written: Sized {
     const EXAMPLE: &'static str;
     /// Reads it.
     fn read(value: &DeValue<'_>) -> Result<Self, Refusal>;
+    /// Reads it where the places of its parts matter.
+    fn placed(value: &Spanned<DeValue<'_>>) -> Result<Self, Refusal> {
+        Self::read(value.get_ref())
+    }
 }
 
 /// What a value is, for messages.
@@ -205,24 +210,55 @@ impl Written for Scale {
     }
 }
 
-/// Options of a tool: a list of strings, or one string taken apart at commas and spaces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options(pub(crate) Vec<String>);
+/// Options of a tool: a list of strings, or one string; each with its place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options(pub(crate) Vec<(String, Span)>);
 
 impl Written for Options {
     const WHAT: &'static str = "a list of strings";
     const EXAMPLE: &'static str = "[\"noatime\"]";
-    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
-        match value {
-            DeValue::Array(_) => <Vec<String>>::read(value).map(Options),
-            DeValue::String(text) => {
-                let words = text.split_whitespace().flat_map(|word| word.split(','));
-                Ok(Options(
-                    words.filter(|word| !word.is_empty()).map(str::to_string).collect(),
-                ))
-            }
-            _ => Err(Refusal::Type),
-        }
+    fn read(_: &DeValue<'_>) -> Result<Self, Refusal> {
+        Err(Refusal::Type)
+    }
+    fn placed(value: &Spanned<DeValue<'_>>) -> Result<Self, Refusal> {
+        let items = match value.get_ref() {
+            DeValue::Array(items) => items.iter().collect(),
+            _ => vec![value],
+        };
+        let one = |item: &Spanned<DeValue<'_>>| {
+            let text = item.get_ref().as_str().ok_or(Refusal::Type)?;
+            Ok((text.to_string(), inside(&item.span(), text)))
+        };
+        items.into_iter().map(one).collect::<Result<_, _>>().map(Options)
+    }
+}
+
+/// The place of a string's text: between its quotes, where nothing in it is escaped.
+pub(crate) fn inside(span: &Span, text: &str) -> Span {
+    match !text.is_empty() && span.len() == text.len() + 2 {
+        true => span.start + 1..span.end - 1,
+        false => span.clone(),
+    }
+}
+
+/// Strings of a list, each with its place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listed(pub(crate) Vec<At<String>>);
+
+impl Written for Listed {
+    const WHAT: &'static str = "a list of strings";
+    const EXAMPLE: &'static str = "[\"...\"]";
+    fn read(_: &DeValue<'_>) -> Result<Self, Refusal> {
+        Err(Refusal::Type)
+    }
+    fn placed(value: &Spanned<DeValue<'_>>) -> Result<Self, Refusal> {
+        let items = value.get_ref().as_array().ok_or(Refusal::Type)?;
+        let one = |item: &Spanned<DeValue<'_>>| {
+            let value = item.get_ref().as_str().ok_or(Refusal::Type)?.to_string();
+            let span = item.span();
+            Ok(At { value, span })
+        };
+        items.iter().map(one).collect::<Result<_, _>>().map(Listed)
     }
 }
 
@@ -258,21 +294,24 @@ impl Written for Numbers {
 }
 
 /// `overwrite`: all devices of the set, none, or those named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Overwrite {
     /// `true` or `false`.
     All(bool),
     /// Paths.
-    Named(Vec<String>),
+    Named(Listed),
 }
 
 impl Written for Overwrite {
     const WHAT: &'static str = "true, false or a list of devices";
     const EXAMPLE: &'static str = "[\"/dev/nvme1n1\"]";
-    fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
-        match value {
+    fn read(_: &DeValue<'_>) -> Result<Self, Refusal> {
+        Err(Refusal::Type)
+    }
+    fn placed(value: &Spanned<DeValue<'_>>) -> Result<Self, Refusal> {
+        match value.get_ref() {
             DeValue::Boolean(all) => Ok(Overwrite::All(*all)),
-            DeValue::Array(_) => <Vec<String>>::read(value).map(Overwrite::Named),
+            DeValue::Array(_) => Listed::placed(value).map(Overwrite::Named),
             _ => Err(Refusal::Type),
         }
     }

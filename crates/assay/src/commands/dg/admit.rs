@@ -83,6 +83,15 @@ pub(super) fn asked(arguments: &[PathBuf], groups: &[FailureGroup], consent: &Co
 /// Looks at every disk by the rules of safety; fills in sector sizes. `own`: the group they shall go to, when it exists.
 pub(super) fn inspect(all: &mut [Asked], own: Option<&str>, consent: &Consent) -> Result<(), Failure> {
     let paths: Vec<PathBuf> = all.iter().map(|a| a.path.clone()).collect();
+    for path in &paths {
+        // What is looked at must be what is written: nobody else may change what the path leads to.
+        let real = path
+            .canonicalize()
+            .with_context(|| format!("find {}", path.display()))?;
+        sandbox::Directory::open(real.parent().unwrap_or(Path::new("/"))).map_err(|e| Failure::Run(anyhow!("{e}")))?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        sandbox::Directory::open(above.unwrap_or(Path::new("."))).map_err(|e| Failure::Run(anyhow!("{e}")))?;
+    }
     let survey = disks::survey(&paths)?;
     for (disk, found) in all.iter_mut().zip(&survey) {
         check_group(disk, found, own)?;

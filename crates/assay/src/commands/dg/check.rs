@@ -5,7 +5,7 @@
 
 use super::admit::{self, Asked};
 use super::meter::Meter;
-use super::opened::{Found, Opened, run_error};
+use super::opened::{Found, Opened, REFUSED, run_error};
 use super::rebalance::{bring_back, work};
 use super::table::{size, wrapped};
 use super::{answer, disks, members};
@@ -29,6 +29,8 @@ struct Verdict {
     looked: Option<CheckReport>,
     /// Bytes of copies that were made anew.
     copied_bytes: u64,
+    /// Disks that were brought back.
+    returned: Vec<String>,
     /// What to do about what remains.
     cure: Option<String>,
 }
@@ -40,6 +42,7 @@ impl Verdict {
             findings: Vec::new(),
             looked: None,
             copied_bytes: 0,
+            returned: Vec::new(),
             cure: None,
         }
     }
@@ -144,16 +147,14 @@ fn absent(failure: Failure, name: &str, paths: &[PathBuf], survey: &[Inspected])
 fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdict, Failure> {
     let mut verdict = Verdict::of(&opened.name);
     for note in opened.notes() {
-        let repaired = opened.mounted.missing.is_empty() || !note.starts_with("disks missing");
-        if repaired {
+        // What is missing, or refused, is said at the end, when it is known what has become of it.
+        if !note.starts_with("disks missing") && !note.starts_with(REFUSED) {
             verdict.add(note, true);
         }
     }
     if flags.repair {
         replace(opened, new, &mut verdict)?;
-        for disk in bring_back(opened)? {
-            verdict.add(format!("disk {disk}: it was offline"), true);
-        }
+        verdict.returned = bring_back(opened)?;
         verdict.copied_bytes += upkeep(opened)?;
     }
     let first = compared(opened, flags, false)?;
@@ -188,21 +189,35 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
     }
     if !doubtful.is_empty() {
         verdict.copied_bytes += upkeep(opened)?;
-    }
-    if first.is_clean() {
+    } else if first.is_clean() {
         conclude(opened, first, &mut verdict);
         return Ok(verdict);
     }
-    compared(opened, flags, true)?;
+    let repair = compared(opened, flags, true)?;
     let last = compared(opened, flags, false)?;
-    let remain: BTreeSet<&str> = last.findings.iter().map(|f| f.what.as_str()).collect();
-    for finding in &first.findings {
-        if !remain.contains(finding.what.as_str()) {
-            verdict.add(finding.what.clone(), true);
-        }
-    }
+    set_right(&first, &repair, &last, &mut verdict);
     conclude(opened, last, &mut verdict);
     Ok(verdict)
+}
+
+/// Says what has become of what was found: a disk that refused a repair may be offline by now, so that the last look does not see it.
+fn set_right(first: &CheckReport, repair: &CheckReport, last: &CheckReport, verdict: &mut Verdict) {
+    let remain: BTreeSet<&str> = last.findings.iter().map(|f| f.what.as_str()).collect();
+    let left = repair.findings.iter().filter(|f| !f.repaired);
+    let left: BTreeSet<&str> = left.map(|f| f.what.as_str()).collect();
+    let all = first.findings.iter().chain(&repair.findings).map(|f| f.what.as_str());
+    let mut said = BTreeSet::new();
+    for what in all.filter(|what| !remain.contains(what)) {
+        if said.insert(what) {
+            verdict.add(what.to_string(), !left.contains(what));
+        }
+    }
+    if !left.is_empty() {
+        verdict.cure = Some(
+            "look for device errors (dmesg); when the disk is sound again, `assay dg rebalance` copies what it lacks, or take another in its place"
+                .to_string(),
+        );
+    }
 }
 
 /// Checks, with progress in bytes of copies compared.
@@ -308,6 +323,15 @@ fn conclude(opened: &Opened, report: CheckReport, verdict: &mut Verdict) {
         verdict.add(finding.what.clone(), finding.repaired);
     }
     for disk in opened.group.disks() {
+        let sound = disk.online && disk.stale_bytes == 0;
+        if opened.mounted.repairs_refused.contains(&disk.name) {
+            verdict.add(
+                format!("disk {}: it refused repairs when the group was opened", disk.name),
+                sound,
+            );
+        } else if verdict.returned.contains(&disk.name) {
+            verdict.add(format!("disk {}: it was offline", disk.name), sound);
+        }
         if disk.file.is_none() {
             verdict.add(format!("disk {}: it is missing", disk.name), false);
             verdict.cure.get_or_insert_with(|| {
@@ -416,6 +440,41 @@ fn kind(what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_disk_refused_is_not_said_to_be_repaired() {
+        let report = |findings: &[(&str, bool)]| CheckReport {
+            findings: findings
+                .iter()
+                .map(|(what, repaired)| Finding {
+                    what: what.to_string(),
+                    repaired: *repaired,
+                })
+                .collect(),
+            ..CheckReport::default()
+        };
+        let first = report(&[
+            ("file a extent 0: copies differ", false),
+            ("file b extent 0: copies differ", false),
+        ]);
+        let repair = report(&[
+            ("file a extent 0: copies differ", true),
+            ("file b extent 0: copies differ", false),
+            ("disk d1: it refused repairs", false),
+        ]);
+        let mut verdict = Verdict::of("data");
+        set_right(&first, &repair, &report(&[]), &mut verdict);
+        let said: Vec<(&str, bool)> = verdict.findings.iter().map(|f| (f.what.as_str(), f.repaired)).collect();
+        assert_eq!(
+            said,
+            [
+                ("file a extent 0: copies differ", true),
+                ("file b extent 0: copies differ", false),
+                ("disk d1: it refused repairs", false),
+            ]
+        );
+        assert!(verdict.remaining() == 2 && verdict.cure.is_some());
+    }
 
     #[test]
     fn many_findings_of_a_kind_are_counted() {

@@ -1,16 +1,16 @@
 //! `assay dg cp`: data in and out of a group, with a checksum.
 //!
-//! Prevents: half a copy under the name of a whole one. A copy that fails or is stopped is removed again.
+//! Prevents: half a copy under the name of a whole one. A copy that fails or is stopped is removed again; one that is killed has no name
+//! yet in a group, and another one in a directory.
 
 use super::answer;
 use super::create::redundancy;
 use super::meter::Meter;
 use super::opened::{self, Opened, find, run_error};
 use super::table::{rate, size, time};
-use super::transfer::{BLOCK, DEPTH, MEMORY, Transfer, of_local};
+use super::transfer::{DEPTH, MEMORY, Transfer, of_local};
 use crate::cli::dg::{self, Striping};
 use crate::exit::Failure;
-use crate::printed::say;
 use crate::signals;
 use anyhow::{Context, anyhow};
 use diskgroup::{FileSpec, GroupError, Stripe};
@@ -32,8 +32,6 @@ struct Copied {
     from: String,
     to: String,
     bytes: u64,
-    /// Zeros added to the last block.
-    padding: u64,
     sha256: String,
     seconds: f64,
     verified: bool,
@@ -56,21 +54,12 @@ pub(super) fn cp(flags: &dg::Cp) -> Result<(), Failure> {
             )));
         }
     };
-    if copied.padding > 0 {
-        say!(
-            "{}: {} zeros fill the last block; `--bytes {}` leaves them out on the way back",
-            copied.to,
-            copied.padding,
-            copied.bytes
-        );
-    }
     answer(
         flags.place.json,
         || {
             json!({
                 "schema": 1, "from": copied.from, "to": copied.to, "bytes": copied.bytes,
-                "padding_bytes": copied.padding, "sha256": copied.sha256, "seconds": copied.seconds,
-                "verified": copied.verified,
+                "sha256": copied.sha256, "seconds": copied.seconds, "verified": copied.verified,
             })
         },
         || copied.words(),
@@ -120,10 +109,9 @@ fn into_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, Fai
     let bytes = wanted(flags, size)?;
     let base = path.file_name().unwrap_or_default().to_string_lossy();
     let name = if name.is_empty() { &*base } else { name };
-    let padded = bytes.next_multiple_of(BLOCK);
     let spec = FileSpec {
         name: name.to_string(),
-        size: padded,
+        size: bytes,
         redundancy: flags.redundancy.map(redundancy),
         stripe: match flags.stripe {
             Striping::Coarse => Stripe::Coarse,
@@ -136,7 +124,7 @@ fn into_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, Fai
     opened::with(&flags.place, found, |opened| {
         // Making the file fills it with zeros: that is a part of what the copy costs.
         let mut meter = Meter::new("copy", false);
-        opened.group.create_file(&spec).map_err(run_error)?;
+        opened.group.begin_file(&spec).map_err(run_error)?;
         let mut port = open_file(opened, name)?;
         let filled = Transfer::new(&mut port, &to, &cancel, &mut meter).fill(&mut source, bytes);
         std::mem::drop(port);
@@ -146,6 +134,7 @@ fn into_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, Fai
             opened.group.delete_file(name).map_err(run_error)?;
             Err(Failure::Run(error))
         })?;
+        opened.group.finish_file(name).map_err(run_error)?;
         if flags.verify {
             let read = read_back(opened, name, &to, bytes, &cancel)?;
             if read != sha256 {
@@ -156,7 +145,6 @@ fn into_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, Fai
             from: flags.from.clone(),
             to: to.clone(),
             bytes,
-            padding: padded - bytes,
             sha256,
             seconds,
             verified: flags.verify,
@@ -216,25 +204,53 @@ fn out_of_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, F
             .find(|f| f.name == name)
             .ok_or_else(|| run_error(GroupError::NoFile { name: name.to_string() }))?;
         let bytes = wanted(flags, file.size)?;
-        let made = OpenOptions::new().write(true).create_new(true).open(&to).map_err(|e| {
+        let part = part_of(&to);
+        let made = OpenOptions::new().write(true).create_new(true).open(&part).map_err(|e| {
             run_error(anyhow!(
-                "make {}: {e}\n  name a file that is not there yet, in a directory that may be written",
-                to.display()
+                "make {}: {e}\n  name a file that is not there yet, in a directory that may be written; delete what a killed copy left",
+                part.display()
             ))
         })?;
-        let copied = copy_out(opened, flags, name, (&made, &to), bytes, &cancel);
-        if copied.is_err() {
-            std::fs::remove_file(&to).with_context(|| format!("remove {}, which is not whole", to.display()))?;
+        let copied = copy_out(opened, flags, name, (&made, &part, &to), bytes, &cancel);
+        if copied.is_err() && part.symlink_metadata().is_ok() {
+            std::fs::remove_file(&part).with_context(|| format!("remove {}, which is not whole", part.display()))?;
         }
         copied
     })
+}
+
+/// Where a copy grows before it has its name.
+fn part_of(to: &Path) -> PathBuf {
+    let mut name = to.file_name().unwrap_or_default().to_os_string();
+    name.push(".part");
+    to.with_file_name(name)
+}
+
+/// Gives a whole copy its name, which nobody else may have taken meanwhile, durably.
+fn name_it(part: &Path, to: &Path) -> anyhow::Result<()> {
+    let cure = || format!("call {} {}: name another place", part.display(), to.display());
+    let here = rustix::fs::CWD;
+    match rustix::fs::renameat_with(here, part, here, to, rustix::fs::RenameFlags::NOREPLACE) {
+        Ok(()) => {}
+        // A file system that cannot rename without replacing can link without it.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            std::fs::hard_link(part, to).with_context(cure)?;
+            std::fs::remove_file(part).with_context(cure)?;
+        }
+        Err(error) => return Err(anyhow::Error::from(error).context(cure())),
+    }
+    let parent = to
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    File::open(parent).and_then(|dir| dir.sync_all()).with_context(cure)
 }
 
 fn copy_out(
     opened: &Opened,
     flags: &dg::Cp,
     name: &str,
-    (mut made, path): (&File, &Path),
+    (mut made, part, to): (&File, &Path, &Path),
     bytes: u64,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Copied, Failure> {
@@ -242,24 +258,24 @@ fn copy_out(
     let mut port = open_file(opened, name)?;
     let sha256 = Transfer::new(&mut port, &flags.from, cancel, &mut meter).empty(&mut made, bytes);
     std::mem::drop(port);
-    let shown = path.display().to_string();
+    let shown = to.display().to_string();
     let failed = |what: &str| format!("{what} {shown}: free space there, or name another place");
     let sha256 = sha256.with_context(|| format!("copy {} to {shown}", flags.from))?;
     made.sync_all().with_context(|| failed("flush"))?;
     let seconds = meter.seconds();
     meter.finish(bytes, bytes);
     if flags.verify {
-        let mut again = File::open(path).with_context(|| failed("open"))?;
+        let mut again = File::open(part).with_context(|| failed("open"))?;
         let read = of_local(&mut again, cancel)?;
         if read != sha256 {
             return Err(mismatch(&shown, &sha256, &read));
         }
     }
+    name_it(part, to)?;
     Ok(Copied {
         from: flags.from.clone(),
         to: shown,
         bytes,
-        padding: 0,
         sha256,
         seconds,
         verified: flags.verify,

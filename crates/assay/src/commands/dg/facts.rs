@@ -154,12 +154,16 @@ impl Facts {
                 redundancy(f.redundancy).to_string(),
                 stripe(f.stripe).to_string(),
                 size(f.size),
+                f.size.to_string(),
                 size(f.allocated_bytes),
                 f.extents.to_string(),
                 format!("{}:{}", self.group.name, f.name),
             ]
         };
         let rows: Vec<Vec<String>> = self.files.iter().map(row).collect();
-        table(&["redundancy", "stripe", "size", "on disks", "extents", "file"], &rows)
+        table(
+            &["redundancy", "stripe", "size", "bytes", "on disks", "extents", "file"],
+            &rows,
+        )
     }
 }

@@ -53,6 +53,9 @@ pub(super) fn metadata_port(paths: &[PathBuf]) -> Result<DiskPort, Failure> {
     DiskPort::open(paths, true, METADATA_BYTES, METADATA_DEPTH).map_err(run_error)
 }
 
+/// How a note begins of disks that would not be brought in order.
+pub(super) const REFUSED: &str = "disks that refused repairs at opening; what they lack is recorded as stale";
+
 impl Opened {
     /// Claims the disks and opens the group.
     pub(super) fn mount(found: Found, force: bool) -> Result<Opened, Failure> {
@@ -127,6 +130,7 @@ impl Opened {
         say("a damaged header was written again", &m.headers_repaired);
         say("a damaged allocation table was written again", &m.tables_repaired);
         say("half made or half deleted files were removed", &m.files_removed);
+        say(REFUSED, &m.repairs_refused);
         if m.extents_settled > 0 {
             notes.push(format!(
                 "{} extents that were being written when the group was last in use were made equal",

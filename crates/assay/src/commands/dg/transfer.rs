@@ -18,8 +18,8 @@ pub(super) const MEMORY: u64 = 2 * WINDOW;
 pub(super) const DEPTH: usize = (MEMORY / PART) as usize + 1;
 /// Bytes of one request.
 const PART: u64 = 1 << 20;
-/// Files of a group are whole blocks of so many bytes.
-pub(super) const BLOCK: u64 = 4096;
+/// I/O on files of a group is in whole blocks of so many bytes.
+const BLOCK: u64 = 4096;
 const FLUSH: u64 = 2;
 const FILE: FileId = FileId(0);
 
