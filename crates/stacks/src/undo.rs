@@ -231,8 +231,7 @@ const CGROUP2: i64 = 0x6367_7270;
 /// Refuses a path that does not lead into one of these file systems of the kernel's. Not there: fine.
 fn must_be_of(path: &Path, kinds: &[i64]) -> io::Result<()> {
     match rustix::fs::statfs(path) {
-        // The width of the field differs between machines.
-        Ok(found) if kinds.contains(&(found.f_type as i64)) => Ok(()),
+        Ok(found) if kinds.contains(&found.f_type) => Ok(()),
         Err(e) if e == rustix::io::Errno::NOENT => Ok(()),
         Ok(_) => Err(io::Error::other(
             "it is not where the kernel keeps such settings: undo it by hand",
