@@ -242,7 +242,7 @@ impl Trial<'_> {
             }
             (None, None) => {
                 let ports = (0..workers)
-                    .map(|_| Ok(stand.plain_port(open, sizes, memory, depth)?))
+                    .map(|_| stand.plain_port(open, sizes, memory, depth))
                     .collect::<anyhow::Result<Vec<_>>>()?;
                 let health = || stand.condition();
                 let with = Beside {

@@ -170,12 +170,7 @@ fn one_side<'a, P: Port + Send + 'a>(
     match &opened.group {
         Some(group) if group.has_two() => loaded(trial, ledger, with, || group.port_of_two(open, memory, depth)),
         Some(group) => loaded(trial, ledger, with, || group.port(open, memory, depth)),
-        None => loaded(
-            trial,
-            ledger,
-            with,
-            || Ok(stand.plain_port(open, sizes, memory, depth)?),
-        ),
+        None => loaded(trial, ledger, with, || stand.plain_port(open, sizes, memory, depth)),
     }
 }
 
