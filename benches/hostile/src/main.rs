@@ -2,6 +2,8 @@
 //!
 //! Prints a table: reader, inputs tried, accepted, the slowest, the largest. Ends with 1 where one failed; such inputs are kept.
 
+#![allow(clippy::print_stdout, reason = "the table is its answer")]
+
 use anyhow::{Context, ensure};
 use clap::Parser;
 use hostile::{READERS, Run, replay, run, supervise};

@@ -4,6 +4,8 @@
 //! the processor's, not the clock's), and a failure that cannot be replayed (the number of the input is in a file before it is
 //! read).
 
+#![allow(clippy::print_stdout, reason = "what the process that watches reads")]
+
 use crate::Dice;
 use crate::readers::{READERS, Reader, Trial, Verdict};
 use anyhow::{Context, anyhow};

@@ -180,7 +180,7 @@ impl Trial for Groups {
         inspect(open()?, DISKS).map_err(|error| format!("cannot even be looked at: {error}"))?;
         let options = MountOptions {
             group: None,
-            force: input.len() % 2 == 0,
+            force: input.len().is_multiple_of(2),
             names: self.names.clone(),
             ..MountOptions::default()
         };

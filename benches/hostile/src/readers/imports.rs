@@ -88,7 +88,7 @@ impl Trial for Imports {
         for format in Format::ALL.into_iter().map(Some).chain([None]) {
             let options = Options {
                 format,
-                keep_first: input.len() % 2 == 0,
+                keep_first: input.len().is_multiple_of(2),
                 devices: [vec![], vec!["sd*".to_string()]][input.len() / 2 % 2].clone(),
                 ..Options::default()
             };

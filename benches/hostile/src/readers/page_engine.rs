@@ -145,7 +145,7 @@ impl Database {
                         damage::number(&mut bytes[..until], dice, 16);
                     }
                 }
-                Some(before) => bytes[32..36].copy_from_slice(&before.bytes[28..32].to_vec()),
+                Some(before) => bytes[32..36].copy_from_slice(&before.bytes[28..32]),
             }
             // It may say another length now: the checksum covers what it says, as far as it is there.
             let says = u32::from_le_bytes(bytes[24..28].try_into().expect("four bytes")) as usize;
