@@ -61,16 +61,17 @@ impl Theirs {
                 "pg_hba.conf",
                 "local all assay trust\nhost all ann all password\nhost all joe all scram-sha-256\n",
             ),
-            ("postgresql.auto.conf", &format!("listen_addresses = '{ip}'\n")),
+            (
+                "postgresql.auto.conf",
+                &format!("listen_addresses = '{ip}'\nssl = on\n"),
+            ),
         ] {
             let path = cluster.data().join(name);
             std::fs::write(&path, text).expect("written");
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("closed");
             chown(&path, Some(owner.uid()), Some(owner.gid())).expect("handed over");
         }
-        let mut settings = Settings::default();
-        settings.explicit.insert("ssl".to_string(), "on".to_string());
-        let server = cluster.start(&settings, dir.path()).expect("started");
+        let server = cluster.start(&Settings::default(), dir.path()).expect("started");
         let mut root = Connection::open(server.address(), &[]).expect("connected");
         for name in ["joe", "ann"] {
             let sql = format!("CREATE ROLE {name} LOGIN CREATEDB PASSWORD '{PASSWORD}'");

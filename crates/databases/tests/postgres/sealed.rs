@@ -119,18 +119,15 @@ impl Sealed {
         std::fs::write(data.join("pg_hba.conf"), RULES).unwrap();
         std::fs::write(
             data.join("postgresql.auto.conf"),
-            format!("listen_addresses = '{ip}'\n"),
+            format!("listen_addresses = '{ip}'\nssl = on\nssl_ca_file = 'root.crt'\n"),
         )
         .unwrap();
         put(&data, "root.crt", &authority.pem());
         put_papers(&data, &authority.sign("server of the test", &names));
-        let mut settings = Settings {
+        let settings = Settings {
             sessions: 40,
             ..Settings::default()
         };
-        for (name, value) in [("ssl", "on"), ("ssl_ca_file", "root.crt")] {
-            settings.explicit.insert(name.to_owned(), value.to_owned());
-        }
         let server = cluster.start(&settings, place.path()).unwrap();
         let sealed = Sealed {
             server,

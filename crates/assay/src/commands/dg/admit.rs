@@ -85,9 +85,10 @@ pub(super) fn inspect(all: &mut [Asked], own: Option<&str>, consent: &Consent) -
     let paths: Vec<PathBuf> = all.iter().map(|a| a.path.clone()).collect();
     for path in &paths {
         // What is looked at must be what is written: nobody else may change what the path leads to.
-        let real = path
-            .canonicalize()
-            .with_context(|| format!("find {}", path.display()))?;
+        let Ok(real) = path.canonicalize() else {
+            // The survey says what is wrong with it.
+            continue;
+        };
         sandbox::Directory::open(real.parent().unwrap_or(Path::new("/"))).map_err(|e| Failure::Run(anyhow!("{e}")))?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         sandbox::Directory::open(above.unwrap_or(Path::new("."))).map_err(|e| Failure::Run(anyhow!("{e}")))?;
