@@ -334,7 +334,10 @@ impl Ledger {
     }
 }
 
-/// Bytes of a row's texts and blobs; an error for a text that is longer than any of ours.
+/// Largest figure: sums, products and scales of some such are numbers still.
+const FIGURE_MAX: f64 = 1e30;
+
+/// Bytes of a row's texts and blobs; an error for a text that is longer, or a figure that is larger, than any of ours.
 fn said_bytes(row: &Row<'_>, columns: usize) -> rusqlite::Result<u64> {
     let mut bytes = 0;
     for nth in 0..columns {
@@ -344,6 +347,15 @@ fn said_bytes(row: &Row<'_>, columns: usize) -> rusqlite::Result<u64> {
                 return Err(Error::FromSqlConversionFailure(nth, Type::Text, why.into()));
             }
             ValueRef::Text(said) | ValueRef::Blob(said) => bytes += said.len() as u64,
+            // An interval of a look may end anywhere.
+            ValueRef::Real(figure)
+                if figure.is_finite()
+                    && figure.abs() > FIGURE_MAX
+                    && !["ratio", "low", "high"].contains(&row.as_ref().column_name(nth)?) =>
+            {
+                let why = format!("a figure of {figure:e} is larger than any that a run writes");
+                return Err(Error::FromSqlConversionFailure(nth, Type::Real, why.into()));
+            }
             _ => {}
         }
     }

@@ -87,6 +87,10 @@ fn values_without_end_are_refused() {
         let error = Place::new().edited(&sql).and_then(|ledger| ledger.study()).unwrap_err();
         assert!(error.to_string().contains("longer than any"), "{error}");
     }
+    let large = Place::new()
+        .edited("UPDATE study SET margin = 1e300")
+        .and_then(|ledger| ledger.study());
+    assert!(large.unwrap_err().to_string().contains("larger than any"));
     let place = Place::new();
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) \
         INSERT INTO fact SELECT i, i, CAST(zeroblob(60000) AS TEXT) FROM n";

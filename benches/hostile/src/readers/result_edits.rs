@@ -77,7 +77,7 @@ fn open(path: &Path, good: &[u8]) -> Option<Connection> {
     let _ = fs::remove_file(PathBuf::from(format!("{}-journal", path.display())));
     let mut file = Connection::open(path).ok()?;
     file.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).ok()?;
-    let calm = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = ON;";
+    let calm = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = ON; PRAGMA max_page_count = 4000;";
     file.execute_batch(calm).ok()?;
     // What we plant may have no end when we look at it ourselves.
     file.progress_handler(STEPS_MAX, Some(|| true)).ok()?;
