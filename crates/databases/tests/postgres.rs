@@ -533,7 +533,7 @@ fn passwords_are_asked_for_and_never_told() {
     let hba = place.data().join("pg_hba.conf");
     std::fs::write(&hba, "local all assay trust\nlocal all all scram-sha-256\n").unwrap();
     connection.run("SELECT pg_reload_conf()").unwrap();
-    let dir = server.facts().private.display().to_string();
+    let dir = server.facts().private.join("s").display().to_string();
     let open = |login: &str| {
         Connection::open(
             &Address::parse(&format!("postgres://{login}@/joe?host={dir}")).unwrap(),

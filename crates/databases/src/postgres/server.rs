@@ -98,6 +98,8 @@ impl Cluster {
         args.extend(["-D".into(), data.clone().into()]);
         let mut reach = Reach::nothing();
         reach.add_directory(&made)?;
+        // It tries which kind of shared memory the machine has.
+        reach.add(Path::new("/dev/shm"))?;
         let apart = options.iter().find_map(|option| option.strip_prefix("--waldir="));
         if let Some(wal) = apart {
             let (above, name) = split(Path::new(wal))?;
