@@ -67,7 +67,7 @@ impl Theirs {
     }
 
     fn url(&self, user: &str, database: &str) -> String {
-        let dir = self.server.facts().private.display().to_string();
+        let dir = self.server.facts().private.join("s").display().to_string();
         format!("postgres://{user}@/{database}?host={dir}")
     }
 
