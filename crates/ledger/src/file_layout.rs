@@ -14,12 +14,15 @@
 use crate::error::LedgerError;
 use crate::file::Ledger;
 use crate::rows::{PhaseId, TrialId};
-use rusqlite::{Connection, params};
+use rusqlite::types::Type;
+use rusqlite::{Connection, Error, params};
 
 /// Points of the picture.
 pub const PLACES: usize = 512;
 /// Parts of the file whose neighbours are counted apart.
 pub const BUCKETS: usize = 256;
+/// Most devices that a stack stands on: a band is drawn for each.
+const DEVICES_MAX: u32 = 1024;
 /// In [`FileLayout::places`]: this point of the file lies nowhere.
 pub const NOWHERE: u16 = u16::MAX;
 
@@ -106,6 +109,18 @@ impl Ledger {
         let sql = "SELECT trial, phase, on_stack, file, bytes, extents, runs, page_bytes, pairs, pairs_apart, pairs_striped,
             read_bytes, reads, pieces, estimated, devices, span_bytes, places, adjacent FROM file_layout ORDER BY rowid";
         self.rows(sql, (), |row| {
+            let drawn: [usize; 2] = [17, 18].map(|nth| {
+                row.get_ref(nth)
+                    .map_or(0, |value| value.as_blob().map_or(0, <[u8]>::len))
+            });
+            let devices: u32 = row.get(15)?;
+            if devices > DEVICES_MAX || drawn[0] > 2 * PLACES || drawn[1] > BUCKETS {
+                let why = format!(
+                    "a picture of {devices} devices, {} and {} bytes is none of ours",
+                    drawn[0], drawn[1]
+                );
+                return Err(Error::FromSqlConversionFailure(15, Type::Integer, why.into()));
+            }
             Ok(FileLayoutRow {
                 trial: TrialId(row.get(0)?),
                 phase: row.get::<_, Option<i64>>(1)?.map(PhaseId),
@@ -123,7 +138,7 @@ impl Ledger {
                     reads: row.get(12)?,
                     pieces: row.get(13)?,
                     estimated: row.get(14)?,
-                    devices: row.get(15)?,
+                    devices,
                     span_bytes: row.get(16)?,
                     places: places(&row.get::<_, Vec<u8>>(17)?),
                     adjacent: row.get(18)?,
