@@ -114,7 +114,7 @@ impl Ledger {
                     .map_or(0, |value| value.as_blob().map_or(0, <[u8]>::len))
             });
             let devices: u32 = row.get(15)?;
-            if devices > DEVICES_MAX || drawn[0] > 2 * PLACES || drawn[1] > BUCKETS {
+            if devices > DEVICES_MAX || drawn[0] > 4 * PLACES || drawn[1] > 2 * BUCKETS {
                 let why = format!(
                     "a picture of {devices} devices, {} and {} bytes is none of ours",
                     drawn[0], drawn[1]

@@ -17,6 +17,6 @@ pub use child::{confine_thread, confined, confinement};
 pub use directory::{Directory, unique_name, write_beside};
 pub use error::SandboxError;
 pub use identity::Identity;
-pub use program::{command, find_program, is_safe_program, ourselves};
+pub use program::{command, find_program, is_safe_code, is_safe_program, ourselves};
 pub use reach::Reach;
 pub use removal::{Removal, remove, remove_contents};

@@ -23,11 +23,15 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 
 /// Whether a file can be run, and root alone can put another one in its place where root asks.
 pub fn is_safe_program(path: &Path) -> bool {
-    let runs = rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file();
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && is_safe_code(path)
+}
+
+/// Whether a file is there, and root alone can put another one in its place where root asks: a program, or a library to load.
+pub fn is_safe_code(path: &Path) -> bool {
     // A name in PATH may be a link: what it leads to is what runs.
     let real = || std::fs::canonicalize(path).ok();
     let is_safe = |path: &Path| path.parent().is_some_and(|dir| trust::walk(dir).is_ok());
-    runs && is_safe(path) && real().is_some_and(|real| is_safe(&real))
+    path.is_file() && is_safe(path) && real().is_some_and(|real| is_safe(&real))
 }
 
 /// A command that runs this program with a clean environment, in English.

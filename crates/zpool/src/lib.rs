@@ -18,6 +18,9 @@ mod serve;
 mod serving;
 mod wire;
 
+/// Where OpenZFS's library may be named, instead of by its usual name.
+pub(crate) const LIBRARY_VARIABLE: &str = "ASSAY_LIBZPOOL";
+
 pub use error::{Refused, ZpoolError};
 #[doc(hidden)]
 pub use heard::{Spoken, heard, spoken};

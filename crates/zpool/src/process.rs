@@ -3,6 +3,7 @@
 //! Takes which program to start (it must call [`crate::serve_standard_input`]), gives a handle that many ports share. Prevents: an
 //! abort in the library that takes the lab with it, and one that is noticed as a hang.
 
+use crate::LIBRARY_VARIABLE;
 use crate::error::ZpoolError;
 use crate::message::{Answer, Ask, Counted, DeviceFault, FileName, FileSpec, Imported, PoolSpec, Tuning};
 use crate::port::ZpoolPort;
@@ -94,6 +95,10 @@ impl Zpool {
             .process_group(0)
             // The C library's heaps, one to a thread otherwise, keep what the cache gave back.
             .env("MALLOC_ARENA_MAX", "4");
+        // The one variable of the caller's that the process looks at.
+        if let Some(library) = std::env::var_os(LIBRARY_VARIABLE) {
+            command.env(LIBRARY_VARIABLE, library);
+        }
         let child = match &launch.reach {
             Some(reach) => sandbox::confined(reach, || command.spawn()).and_then(|child| child),
             None => command.spawn(),

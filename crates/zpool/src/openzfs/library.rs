@@ -5,18 +5,18 @@
 //! installed, and one that calls a library of another version, whose structures have other shapes.
 #![allow(unsafe_code)]
 
+use crate::LIBRARY_VARIABLE;
 use crate::error::Refused;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 
-/// Where the library may be named, instead of by its usual name.
-pub(crate) const LIBRARY_VARIABLE: &str = "ASSAY_LIBZPOOL";
 /// Versions whose structures are declared here.
 pub(crate) const KNOWN_VERSION: &str = "2.1";
 /// Shared-object versions that distributions ship, the known one first.
 const NAMES: [&str; 4] = ["libzpool.so.5", "libzpool.so.6", "libzpool.so.7", "libzpool.so.4"];
 pub(crate) const CURE_INSTALL: &str =
     "install OpenZFS's libraries: on Debian 12 `apt-get install libzpool5linux zfsutils-linux`, component contrib";
+const CURE_SAFE: &str = "copy it to a directory that root alone can write to, and name that in ASSAY_LIBZPOOL";
 const CURE_VERSION: &str = "install OpenZFS 2.1 (Debian 12: libzpool5linux 2.1), or name its library in ASSAY_LIBZPOOL";
 
 /// Pointers to structures that only the library looks into.
@@ -167,6 +167,12 @@ fn open() -> Result<(Opaque, PathBuf, usize, usize), Refused> {
     let mut first = None;
     let names = named.as_deref().map_or_else(|| NAMES.to_vec(), |one| vec![one]);
     for name in names {
+        // A bare name is looked for in the system's directories.
+        let path = std::path::absolute(name).unwrap_or_default();
+        if name.contains('/') && path.exists() && !sandbox::is_safe_code(&path) {
+            let why = format!("{name}: another user can change this library, and root would load it");
+            return Err(Refused::new(&why, CURE_SAFE));
+        }
         let name = CString::new(name).map_err(|_| Refused::new("a library's name with a zero byte", CURE_VERSION))?;
         // SAFETY: a terminated string; the library's initialisers only fill its own tables.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
