@@ -4,6 +4,7 @@
 //! nobody was told.
 
 use plan::{DeviceModel, Engine, LunSource, StackKind, Study, ZfsWay};
+use sandbox::{Directory, SandboxError};
 use std::path::{Path, PathBuf};
 
 /// All that a run writes to.
@@ -26,6 +27,8 @@ pub(crate) struct Writes {
 pub(crate) struct Written {
     /// Absolute, without links as far as it is there already; a server's address as the study says it.
     pub(crate) path: PathBuf,
+    /// As the study says it.
+    asked: PathBuf,
     /// Why, for a person.
     pub(crate) why: Vec<String>,
 }
@@ -51,12 +54,12 @@ impl Writes {
         // Without one there is no run, which says so.
         if let Ok(state) = stacks::state_dir() {
             let why = "the journal of what is to be undone";
-            add(&mut writes.directories, real(&state), why);
+            add(&mut writes.directories, state, why);
         }
         let work = crate::host_site::work_place(study);
         add(
             &mut writes.directories,
-            real(&work),
+            work,
             "mount points, and what services and pools keep",
         );
         writes.luns(study);
@@ -78,7 +81,7 @@ impl Writes {
                 LunSource::Files { dir, .. } => {
                     add(
                         &mut self.directories,
-                        real(dir),
+                        dir.clone(),
                         &format!("LUN files of set {}", set.name),
                     );
                     for (path, why) in [
@@ -94,7 +97,7 @@ impl Writes {
                 LunSource::Devices { paths, .. } => {
                     for path in paths {
                         let why = format!("LUN set {}: its content is destroyed", set.name);
-                        add(&mut self.devices, real(path), &why);
+                        add(&mut self.devices, path.clone(), &why);
                     }
                 }
             }
@@ -115,11 +118,15 @@ impl Writes {
         match &stack.kind {
             StackKind::Directory { path } => {
                 let why = format!("the database of stack {}", stack.name);
-                add(&mut self.directories, real(path), &why);
+                add(&mut self.directories, path.clone(), &why);
             }
             StackKind::Server { url } => {
                 let why = format!("databases named assay_*, of stack {}", stack.name);
-                add(&mut self.servers, url.into(), &why);
+                self.servers.push(Written {
+                    path: url.into(),
+                    asked: url.into(),
+                    why: vec![why],
+                });
                 return;
             }
             StackKind::Zfs(zfs) => match zfs.via {
@@ -135,7 +142,7 @@ impl Writes {
         }
         if matches!(stack.engine, Engine::Postgres(_)) {
             let why = "socket and log of PostgreSQL";
-            add(&mut self.directories, real(&std::env::temp_dir()), why);
+            add(&mut self.directories, std::env::temp_dir(), why);
             add(&mut self.directories, "/dev/shm".into(), "shared memory of PostgreSQL");
         }
     }
@@ -159,6 +166,18 @@ impl Writes {
         }
     }
 
+    /// Directories in which root will not work, because another user can change them or the way there.
+    pub(crate) fn refused(&self) -> Vec<SandboxError> {
+        let there = |path: &Path| path.ancestors().find(|place| place.is_dir()).map(Path::to_path_buf);
+        let directories = self.directories.iter().map(|written| written.asked.as_path());
+        let beside = self.files.iter().filter_map(|written| written.path.parent());
+        let opened = directories.chain(beside).filter_map(there);
+        let refused = opened.filter_map(|dir| Directory::open(&dir).err());
+        refused
+            .filter(|error| matches!(error, SandboxError::Untrusted { .. }))
+            .collect()
+    }
+
     /// The lists with their headings, those first that lose something.
     pub(crate) fn lists(&self) -> [(&'static str, &[Written]); 5] {
         [
@@ -171,12 +190,17 @@ impl Writes {
     }
 }
 
-fn add(list: &mut Vec<Written>, path: PathBuf, why: &str) {
+fn add(list: &mut Vec<Written>, asked: PathBuf, why: &str) {
+    let path = real(&asked);
     let why = why.to_string();
     match list.iter_mut().find(|written| written.path == path) {
         Some(written) if written.why.contains(&why) => {}
         Some(written) => written.why.push(why),
-        None => list.push(Written { path, why: vec![why] }),
+        None => list.push(Written {
+            path,
+            asked,
+            why: vec![why],
+        }),
     }
 }
 

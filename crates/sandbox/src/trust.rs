@@ -29,9 +29,10 @@ pub(crate) fn walk(path: &Path) -> Result<Walked, SandboxError> {
 }
 
 fn walk_as(asked: &Path, check: bool) -> Result<Walked, SandboxError> {
-    let failed = |e: Errno| SandboxError::path("open the directory", asked, e);
     let absolute = std::path::absolute(asked).map_err(|e| SandboxError::path("find", asked, e))?;
-    let mut left: Vec<OsString> = steps(&absolute);
+    let asked = absolute.as_path();
+    let mut left: Vec<OsString> = steps(asked);
+    let failed = |e: Errno| SandboxError::path("open the directory", asked, e);
     let mut here = root().map_err(failed)?;
     let mut links = 0;
     while let Some(name) = left.pop() {

@@ -6,6 +6,7 @@ use crate::exit::Failure;
 use crate::writes::Writes;
 use crate::zfs_ways;
 use plan::{LunSource, Scale, StackKind, Study, ZfsWay};
+use sandbox::SandboxError;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -20,9 +21,14 @@ pub(crate) fn check(flags: &cli::Check) -> Result<(), Failure> {
     let study = run::load(&flags.study, flags.scale)?;
     let facts = Facts::of(&study);
     if flags.json {
-        print_json(&facts.json(&study))
+        print_json(&facts.json(&study))?;
     } else {
-        print(&facts.words(&study))
+        print(&facts.words(&study))?;
+    }
+    // All is printed first, and the exit code is that of the run.
+    match facts.refused.into_iter().next() {
+        Some(error) => Err(Failure::Run(error.into())),
+        None => Ok(()),
     }
 }
 
@@ -35,6 +41,7 @@ struct Facts {
     creates: Vec<String>,
     destroys: Vec<(PathBuf, String)>,
     writes: Writes,
+    refused: Vec<SandboxError>,
 }
 
 impl Facts {
@@ -62,6 +69,8 @@ impl Facts {
             .map(|&(sd, word)| (sd, word, stats::detectable(&design, sd)))
             .collect();
         let (creates, destroys) = touched(study);
+        let writes = Writes::of(study, &run::usual_output(study));
+        let refused = writes.refused();
         Facts {
             estimate,
             blocks,
@@ -70,7 +79,8 @@ impl Facts {
             skipped,
             creates,
             destroys,
-            writes: Writes::of(study, &run::usual_output(study)),
+            writes,
+            refused,
         }
     }
 
@@ -213,6 +223,7 @@ impl Facts {
                 let list = list.iter().map(|w| json!({ "path": w.path.display().to_string(), "why": w.why }));
                 (name.to_string(), list.collect::<serde_json::Value>())
             }).collect::<serde_json::Map<_, _>>(),
+            "refused": self.refused.iter().map(SandboxError::to_string).collect::<Vec<_>>(),
             "proportions": proportions::as_json(&proportions::rows(study, self.blocks)),
             "settings": settings,
             "slob_conf": study.slob.iter().map(|r| json!({

@@ -108,6 +108,7 @@ fn lun_files_and_stacks_do_not_go_where_she_can_change_them() {
     for (what, dir) in changeable(&town) {
         for (kind, study) in [("LUN files", on_lun(&dir, 100)), ("a stack", on_directory(&dir, 100))] {
             let attack = format!("{kind} in {what}");
+            assert_refused(&town, &town.check(&study), &format!("check of {attack}"));
             let ran = town.run(&study, "attack", &[]);
             let is_hers = what.contains("of hers") || what.starts_with("her ");
             assert!(
@@ -129,8 +130,9 @@ fn lun_files_and_stacks_do_not_go_where_she_can_change_them() {
         } else {
             on_directory(&dir, 100)
         };
-        let ran = town.run(&study, &format!("twin{number}"), &[]);
-        assert_eq!(ran.code(), 0, "{what}:\n{}", ran.stderr);
+        for ran in [town.check(&study), town.run(&study, &format!("twin{number}"), &[])] {
+            assert_eq!(ran.code(), 0, "{what}:\n{}", ran.stderr);
+        }
         assert!(is_empty(&dir));
         town.assert_clean(what);
     }

@@ -152,6 +152,12 @@ impl Town {
         self.rig.run(&file, &self.rig.result(name), more)
     }
 
+    /// What `assay check` says about a study.
+    pub(crate) fn check(&self, study: &str) -> Ran {
+        let file = self.rig.study("checked", study);
+        Running::start(self.rig.assay(&["check", crate::rig::text(&file)])).wait()
+    }
+
     /// Starts a study.
     pub(crate) fn start(&self, study: &str, name: &str) -> Running {
         let file = self.rig.study(name, study);
