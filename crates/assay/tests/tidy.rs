@@ -257,10 +257,13 @@ fn files_and_functions_stay_short_and_nothing_prints_below_the_binary() {
 }
 
 /// Files outside room `sandbox` that start processes by themselves, and why.
-const STARTERS: [(&str, &str); 1] = [(
-    "benches/versus/",
-    "measures other tools from outside, on files of its own",
-)];
+const STARTERS: [(&str, &str); 2] = [
+    (
+        "benches/versus/",
+        "measures other tools from outside, on files of its own",
+    ),
+    ("benches/house/", "runs Cargo, as the user who calls it"),
+];
 
 #[test]
 fn child_processes_begin_in_one_place() {

@@ -1,0 +1,161 @@
+//! The shape of the source as figures, to compare before and after a change.
+//!
+//! Takes the root of a work tree and prints one table. Prevents: a house that is called simpler because somebody feels so.
+//! It reads source text alone; `--build` and `--tests` also run Cargo and take minutes.
+
+mod circles;
+mod duplicates;
+mod shape;
+mod source;
+mod timed;
+
+use anyhow::Context;
+use clap::Parser;
+use source::SourceFile;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Columns that a line may have.
+const COLUMNS_MAX: usize = 120;
+/// From so many parameters on, a function is counted.
+const PARAMETERS_MANY: usize = 6;
+/// From so many fields on, a struct is counted.
+const FIELDS_MANY: usize = 16;
+/// Folders with more files than this are named.
+const FILES_MANY: usize = 20;
+/// Functions longer than this are counted.
+const FUNCTION_LINES_MANY: usize = 50;
+
+/// The shape of the source as figures
+#[derive(Parser)]
+struct Flags {
+    /// The root of the work tree
+    #[arg(default_value = ".")]
+    root: PathBuf,
+    /// Name each place that a figure counts
+    #[arg(long)]
+    places: bool,
+    /// Also build from nothing: time, and size of the binary
+    #[arg(long)]
+    build: bool,
+    /// Also run the tests: time by file, and total
+    #[arg(long)]
+    tests: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let flags = Flags::parse();
+    let files = source::read(&flags.root)?;
+    anyhow::ensure!(
+        !files.is_empty(),
+        "no Rust file under {}/crates\n  name the root of the work tree",
+        flags.root.display()
+    );
+    let mut text = rooms(&files);
+    let figures = figures(&files)?;
+    for figure in &figures {
+        text.push_str(&format!("{:<58} {:>7}\n", figure.name, figure.places.len()));
+        for place in figure.places.iter().take(if flags.places { usize::MAX } else { 0 }) {
+            text.push_str(&format!("    {place}\n"));
+        }
+    }
+    if flags.build {
+        text.push_str(&timed::build(&flags.root)?);
+    }
+    if flags.tests {
+        text.push_str(&timed::tests(&flags.root)?);
+    }
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .context("print the figures")
+}
+
+/// Something counted, with the places where it was found.
+struct Figure {
+    name: String,
+    places: Vec<String>,
+}
+
+/// Lines and files by room; inline tests are left out.
+fn rooms(files: &[SourceFile]) -> String {
+    let mut rooms: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
+    for file in files {
+        let room = rooms.entry(&file.room).or_default();
+        let longest = file.lines.max(room.2);
+        *room = (room.0 + file.lines, room.1 + 1, longest);
+    }
+    let mut text = format!("{:<14} {:>8} {:>6} {:>13}\n", "room", "lines", "files", "longest file");
+    for (room, (lines, count, longest)) in &rooms {
+        text.push_str(&format!("{room:<14} {lines:>8} {count:>6} {longest:>13}\n"));
+    }
+    let sums = |benches: bool| {
+        let chosen = files.iter().filter(|file| file.is_bench == benches);
+        chosen.fold((0, 0), |sum, file| (sum.0 + file.lines, sum.1 + 1))
+    };
+    for (name, (lines, count)) in [("all crates", sums(false)), ("all benches", sums(true))] {
+        text.push_str(&format!("{name:<14} {lines:>8} {count:>6}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+fn figures(files: &[SourceFile]) -> anyhow::Result<Vec<Figure>> {
+    let product: Vec<&SourceFile> = files.iter().filter(|file| !file.is_bench).collect();
+    let mut shapes = shape::Shapes::default();
+    for file in &product {
+        shapes.read(file);
+    }
+    let longest = shapes.functions.iter().max_by_key(|function| function.lines);
+    let longest = longest.map_or(0, |function| function.lines);
+    let counted = |name: String, places: Vec<String>| Figure { name, places };
+    let functions = |chosen: &dyn Fn(&shape::Function) -> bool| -> Vec<String> {
+        let chosen = shapes.functions.iter().filter(|function| chosen(function));
+        chosen.map(shape::Function::place).collect()
+    };
+    let structs = shapes.structs.iter().filter(|found| found.fields >= FIELDS_MANY);
+    Ok(vec![
+        counted(
+            format!("functions over {FUNCTION_LINES_MANY} lines (the longest has {longest})"),
+            functions(&|function| function.lines > FUNCTION_LINES_MANY),
+        ),
+        counted(
+            format!("functions with {PARAMETERS_MANY} or more parameters"),
+            functions(&|function| function.parameters >= PARAMETERS_MANY),
+        ),
+        counted(
+            format!("structs with {FIELDS_MANY} or more fields"),
+            structs.map(shape::Fields::place).collect(),
+        ),
+        counted(format!("lines over {COLUMNS_MAX} columns"), wide(files)),
+        counted(format!("folders with more than {FILES_MANY} files"), folders(files)),
+        counted("files in circles".to_string(), circles::files_in_circles(&product)?),
+        counted(
+            format!("pairs with {} or more equal lines", duplicates::RUN_LINES),
+            duplicates::pairs(&product),
+        ),
+    ])
+}
+
+/// Lines that are too wide, tests and benches among them.
+fn wide(files: &[SourceFile]) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in files {
+        for (number, line) in file.text.lines().enumerate() {
+            if line.chars().count() > COLUMNS_MAX {
+                found.push(format!("{}:{}", file.name, number + 1));
+            }
+        }
+    }
+    found
+}
+
+fn folders(files: &[SourceFile]) -> Vec<String> {
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    for file in files {
+        let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        *folders.entry(folder).or_default() += 1;
+    }
+    let full = folders.iter().filter(|(_, count)| **count > FILES_MANY);
+    full.map(|(folder, count)| format!("{folder}: {count}")).collect()
+}
