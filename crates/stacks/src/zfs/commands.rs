@@ -216,6 +216,10 @@ fn create_words(pool: &PoolPlan, zfs: &Zfs, of_module: bool) -> Vec<String> {
         ("atime", on_off(zfs.keeps_atime())),
         ("canmount", "off"),
         ("mountpoint", "none"),
+        // Nothing that lies on a stack runs, or is a device.
+        ("setuid", "off"),
+        ("devices", "off"),
+        ("exec", "off"),
     ];
     if of_module {
         of_datasets.push(("sync", &zfs.sync));
@@ -289,8 +293,8 @@ pub(crate) mod tests {
         assert_eq!(
             line,
             "create -f -o ashift=12 -o cachefile=none -o failmode=continue -O compression=off -O checksum=on \
-             -O primarycache=all -O atime=on -O canmount=off -O mountpoint=none -O sync=standard assay-1 mirror /dev/a /dev/b \
-             log /dev/c"
+             -O primarycache=all -O atime=on -O canmount=off -O mountpoint=none -O setuid=off -O devices=off -O exec=off -O sync=standard \
+             assay-1 mirror /dev/a /dev/b log /dev/c"
         );
         let older = create_words(&pool, &plain(), false).join(" ");
         assert!(!older.contains("sync=") && !older.contains(" -f "), "{older}");
