@@ -14,14 +14,15 @@ mod stack;
 mod value;
 mod zfs;
 
+pub(crate) use crate::nearest::nearest;
 pub(crate) use device::WrittenDevice;
 pub(crate) use engine::{OF_PAGES, OF_POSTGRES, OF_SQLITE, WrittenEngine};
 pub(crate) use fault::FaultWord;
-pub(crate) use phase::{FlatHotspot, WrittenHotspot, WrittenPhase};
+pub(crate) use phase::{WrittenHotspot, WrittenPhase};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
-pub(crate) use stack::{WrittenModel, WrittenStack};
-pub(crate) use value::{At, EngineWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word};
+pub(crate) use stack::{WrittenInject, WrittenStack};
+pub(crate) use value::{At, EngineWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word, Written};
 pub(crate) use zfs::WrittenZfs;
 
 use crate::error::{Findings, Span};
@@ -399,44 +400,4 @@ fn keys_of(section: &str, value: &DeValue<'_>, all: &mut BTreeSet<(String, Strin
         };
         all.insert((section.to_string(), key.to_string()));
     }
-}
-
-/// The candidate that was probably meant: the same but for case, or few letters away.
-pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    let word: Vec<char> = word.to_lowercase().chars().take(40).collect();
-    let reach = if word.len() < 3 {
-        1
-    } else {
-        (word.len() / 3).max(1) + usize::from(word.len() > 4)
-    };
-    let scored = candidates.map(|c| (distance(&word, &c.chars().collect::<Vec<_>>()), c));
-    scored
-        .filter(|(score, c)| *score <= reach && *score < c.chars().count())
-        .min_by_key(|(score, _)| *score)
-        .map(|(_, c)| c)
-}
-
-/// Letters to insert, drop, replace or swap with their neighbour to make one word of the other (optimal string
-/// alignment).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let width = b.len() + 1;
-    let mut cell = vec![0; (a.len() + 1) * width];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            cell[i * width + j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replace = cell[(i - 1) * width + j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let best = replace
-                    .min(cell[(i - 1) * width + j] + 1)
-                    .min(cell[i * width + j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best.min(cell[(i - 2) * width + j - 2] + 1)
-                } else {
-                    best
-                }
-            };
-        }
-    }
-    cell[a.len() * width + b.len()]
 }

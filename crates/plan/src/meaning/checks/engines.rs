@@ -72,7 +72,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
         findings.add(&redo.span, "SQLite has no redo log that could lie elsewhere", cure);
     }
     if stack.inject.is_planted() {
-        let span = place(&w.late, place(&w.error_at, &w.span));
+        let span = place(&w.inject.late, place(&w.inject.error_at, &w.span));
         let cure = "remove `inject`: it is planted into the page engine's I/O";
         findings.add(span, "a database in SQL can't be given a planted disadvantage", cure);
     }
