@@ -4,7 +4,10 @@
 //! document does not know, and one whose type or kinds it has wrong.
 
 use crate::key::Key;
-use crate::written::{PhaseWord, StackWord, Word, WrittenInject, WrittenPhase, WrittenStack, WrittenZfs};
+use crate::written::{
+    PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenHeader, WrittenInject, WrittenPhase,
+    WrittenStack, WrittenZfs,
+};
 
 /// Tables by the name that their place in docs/study.md has.
 pub fn keys_markdown() -> Vec<(&'static str, String)> {
@@ -17,9 +20,13 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         .map(|row| line(row, "inject.", true))
         .collect();
     let of_models: String = stack().filter(is_model).map(|row| line(row, "", false)).collect();
+    let of_engines: String = WrittenEngine::KEYS.iter().map(|row| line(row, "", true)).collect();
     let mut tables = vec![
         ("stack", format!("{}{of_stacks}{inject}", head(true))),
         ("stack model", format!("{}{of_models}", head(false))),
+        ("study", plain(WrittenHeader::KEYS)),
+        ("database", format!("{}{of_engines}", head(true))),
+        ("database pages", plain(WrittenDatabase::KEYS)),
         ("phase", phase(is_common)),
         ("phase random", phase(of_random)),
     ];
@@ -58,6 +65,11 @@ fn of_random(row: &Key<PhaseWord>) -> bool {
 fn phase(stands: impl Fn(&Key<PhaseWord>) -> bool) -> String {
     let rows = WrittenPhase::KEYS.iter().filter(|row| stands(row));
     let lines: String = rows.map(|row| line(row, "", false)).collect();
+    format!("{}{lines}", head(false))
+}
+
+fn plain<K: Word>(rows: &[Key<K>]) -> String {
+    let lines: String = rows.iter().map(|row| line(row, "", false)).collect();
     format!("{}{lines}", head(false))
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
     stack.zfs = WrittenZfs::read(&mut s, findings);
     (stack.span, stack.name) = (s.span.clone(), name);
     if let Some(mut database) = s.table("database", "database = { engine = \"sqlite\" }", findings) {
-        stack.database = engine::read(&mut database, findings);
+        stack.database = WrittenEngine::read(&mut database, findings);
         database.finish(engine::ELSEWHERE, findings);
     }
     if let Some(mut inject) = s.table("inject", "inject = { late = \"20%\" }", findings) {
