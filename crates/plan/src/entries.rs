@@ -500,18 +500,12 @@ fn random_keys(random: &Random) -> Keys {
     ]
 }
 
-/// A TOML string, escaped.
+/// A TOML string, escaped, between double quotes whatever stands in it.
 fn quoted<T: Display>(value: T) -> String {
-    let mut text = String::from("\"");
-    for c in value.to_string().chars() {
-        match c {
-            '"' | '\\' => text.extend(['\\', c]),
-            c if c.is_control() => text.push_str(&format!("\\u{:04X}", c as u32)),
-            c => text.push(c),
-        }
-    }
-    text.push('"');
-    text
+    use toml_writer::ToTomlValue;
+    toml_writer::TomlStringBuilder::new(&value.to_string())
+        .as_basic()
+        .to_toml_value()
 }
 
 fn path(path: &Path) -> String {

@@ -4,13 +4,18 @@
 //! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that one file.
 //! Prevents: two readers of a study who understand it differently.
 
+#[macro_use]
+mod key;
+
 mod cut;
 mod device;
+mod document;
 mod engines;
 mod entries;
 mod error;
 mod estimate;
 mod meaning;
+mod nearest;
 mod options;
 mod passes;
 mod plain;
@@ -27,6 +32,7 @@ mod zfs;
 
 pub use cut::{DeviceFault, End, FaultKind, PowerCut};
 pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
+pub use document::keys_markdown;
 pub use engines::*;
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};

@@ -316,11 +316,11 @@ impl Taking<'_> {
         if !TAKEN.contains(&one.key.as_str()) {
             return self.other(one);
         }
-        let flat = &phase.flat_hotspot;
+        let flat = &*phase;
         let from_study = |at: &At<u64>| at.span != self.span;
         let said = phase.hotspot.is_some()
-            || flat.on.as_ref().is_some_and(|at| at.span != self.span)
-            || [&flat.mb, &flat.offset_mb, &flat.frequency]
+            || flat.do_hotspot.as_ref().is_some_and(|at| at.span != self.span)
+            || [&flat.hotspot_mb, &flat.hotspot_offset_mb, &flat.hotspot_frequency]
                 .into_iter()
                 .flatten()
                 .any(from_study);
@@ -338,15 +338,15 @@ impl Taking<'_> {
                     "FALSE" | "" => Some(false),
                     _ => self.refuse(one, "is TRUE or FALSE"),
                 };
-                self.set(&mut phase.flat_hotspot.on, "hotspot", value)
+                self.set(&mut phase.do_hotspot, "hotspot", value)
             }
             _ if !on => return (Some("hotspot"), "DO_HOTSPOT is not TRUE, so it rests".into()),
-            "HOTSPOT_MB" => self.number(&mut phase.flat_hotspot.mb, "hotspot", one, 1),
-            "HOTSPOT_OFFSET_MB" => self.number(&mut phase.flat_hotspot.offset_mb, "hotspot", one, 1),
-            "HOTSPOT_FREQUENCY" => self.number(&mut phase.flat_hotspot.frequency, "hotspot", one, 1),
+            "HOTSPOT_MB" => self.number(&mut phase.hotspot_mb, "hotspot", one, 1),
+            "HOTSPOT_OFFSET_MB" => self.number(&mut phase.hotspot_offset_mb, "hotspot", one, 1),
+            "HOTSPOT_FREQUENCY" => self.number(&mut phase.hotspot_frequency, "hotspot", one, 1),
             _ => {
                 let value = self.nth_by_percent(one);
-                self.set(&mut phase.flat_hotspot.frequency, "hotspot", value)
+                self.set(&mut phase.hotspot_frequency, "hotspot", value)
             }
         };
         (outcome.0.map(|_| "hotspot"), outcome.1)

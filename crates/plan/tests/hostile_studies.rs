@@ -170,17 +170,23 @@ fn the_nearest_right_word_is_offered() {
 #[test]
 fn the_documents_tables_are_the_declaration() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/study.md");
-    let text = std::fs::read_to_string(&path).expect("read");
-    let (begin, end) = ("<!-- options: begin -->\n", "\n<!-- options: end -->");
-    let from = text.find(begin).expect("a beginning") + begin.len();
-    let until = text.find(end).expect("an end");
-    let tables = plan::options_markdown();
+    let old = std::fs::read_to_string(&path).expect("read");
+    let mut text = old.clone();
+    let options = ("options".to_string(), plan::options_markdown());
+    let keys = plan::keys_markdown().into_iter();
+    let keys = keys.map(|(name, table)| (format!("keys: {name}"), table.trim_end().to_string()));
+    for (name, table) in keys.chain([options]) {
+        let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("\n<!-- {name}: end -->"));
+        let from = text.find(&begin).unwrap_or_else(|| panic!("no {begin}")) + begin.len();
+        let until = text.find(&end).unwrap_or_else(|| panic!("no {end}"));
+        text.replace_range(from..until.max(from), &table);
+    }
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, format!("{}{tables}{}", &text[..from], &text[until..])).expect("written");
+        std::fs::write(&path, text).expect("written");
         return;
     }
     assert!(
-        text[from..until] == tables,
+        text == old,
         "docs/study.md is old: run `UPDATE_DOCS=1 cargo test -p plan`"
     );
 }

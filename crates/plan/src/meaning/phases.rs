@@ -9,7 +9,7 @@ use crate::error::Span;
 use crate::passes::PASSES_MAX;
 use crate::study::{Age, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
 use crate::units::{Bytes, Duration};
-use crate::written::{At, FlatHotspot, PhaseWord, WrittenHotspot, WrittenPhase, WrittenStudy, nearest};
+use crate::written::{At, PhaseWord, WrittenHotspot, WrittenPhase, WrittenStudy, nearest};
 
 pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Settle<'_>) -> Vec<Phase> {
     settle.unique(written.phases.iter().map(|phase| &phase.name), "phase");
@@ -298,14 +298,14 @@ fn against(phase: &WrittenPhase, kind: &PhaseKind, earlier: &[Phase], settle: &m
 
 /// The hot spot, from the table or from SLOB's flat names.
 fn hotspot(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Option<Hotspot> {
-    let flat = &phase.flat_hotspot;
-    let alone = [&flat.mb, &flat.offset_mb, &flat.frequency]
+    let flat = phase;
+    let alone = [&flat.hotspot_mb, &flat.hotspot_offset_mb, &flat.hotspot_frequency]
         .into_iter()
         .flatten()
         .next();
     if let (Some(_), Some(span)) = (
         &phase.hotspot,
-        flat.on.as_ref().map(|at| &at.span).or(alone.map(|at| &at.span)),
+        flat.do_hotspot.as_ref().map(|at| &at.span).or(alone.map(|at| &at.span)),
     ) {
         settle.findings.add(
             span,
@@ -344,8 +344,8 @@ fn from_table(written: &WrittenHotspot, settle: &mut Settle<'_>) -> Hotspot {
     }
 }
 
-fn from_flat(flat: &FlatHotspot, alone: Option<&At<u64>>, settle: &mut Settle<'_>) -> Option<Hotspot> {
-    let Some(on) = &flat.on else {
+fn from_flat(flat: &WrittenPhase, alone: Option<&At<u64>>, settle: &mut Settle<'_>) -> Option<Hotspot> {
+    let Some(on) = &flat.do_hotspot else {
         if let Some(at) = alone {
             let cure = "write do_hotspot = true, or remove what belongs to it";
             settle
@@ -359,12 +359,12 @@ fn from_flat(flat: &FlatHotspot, alone: Option<&At<u64>>, settle: &mut Settle<'_
         return None;
     }
     let home = &on.span;
-    let size = settle.count(&flat.mb, "hotspot_mb", 10, 1..=1 << 24, home);
-    let offset = settle.count(&flat.offset_mb, "hotspot_offset_mb", 0, 0..=1 << 24, home);
+    let size = settle.count(&flat.hotspot_mb, "hotspot_mb", 10, 1..=1 << 24, home);
+    let offset = settle.count(&flat.hotspot_offset_mb, "hotspot_offset_mb", 0, 0..=1 << 24, home);
     Some(Hotspot {
         size: Bytes(settle.scaled(u64::from(size) * MIB)),
         offset: Bytes(settle.scaled(u64::from(offset) * MIB)),
-        frequency: settle.count(&flat.frequency, "hotspot_frequency", 1, 1..=1_000_000, home),
+        frequency: settle.count(&flat.hotspot_frequency, "hotspot_frequency", 1, 1..=1_000_000, home),
     })
 }
 

@@ -9,7 +9,7 @@ use crate::error::Span;
 use crate::options::{Given, Reading, Tool};
 use crate::study::{Access, BtrfsProfile, Inject, LunSet, LunSource, Model, Redundancy, Stack, StackKind, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
-use crate::written::{At, Options, StackWord, Word, WrittenModel, WrittenStack, WrittenStudy};
+use crate::written::{At, Options, StackWord, Word, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
 
 pub(super) fn resolve(
@@ -95,7 +95,7 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
             url: server_url::url(stack, settle),
         },
         StackWord::Zfs => StackKind::Zfs(super::zfs::zfs(stack, page, settle)),
-        StackWord::Model => StackKind::Model(model(&stack.model, &stack.span, settle)),
+        StackWord::Model => StackKind::Model(model(stack, &stack.span, settle)),
     }
 }
 
@@ -168,7 +168,7 @@ fn options(written: &Option<At<Options>>, tool: Option<Tool>, read: Reading, set
     }
 }
 
-fn model(written: &WrittenModel, home: &Span, settle: &mut Settle<'_>) -> Model {
+fn model(written: &WrittenStack, home: &Span, settle: &mut Settle<'_>) -> Model {
     let size = Bytes(settle.scaled(or(&written.size, Bytes(4096 * MIB), home).value.0));
     if size.0 < MIB || !size.0.is_multiple_of(4096) {
         let span = written.size.as_ref().map_or(home, |at| &at.span);
@@ -239,7 +239,7 @@ fn model(written: &WrittenModel, home: &Span, settle: &mut Settle<'_>) -> Model 
 }
 
 fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
-    let late = or(&stack.late, Share(0.0), &stack.span);
+    let late = or(&stack.inject.late, Share(0.0), &stack.span);
     if late.value.0 > 100.0 {
         settle.findings.add(
             &late.span,
@@ -257,12 +257,12 @@ fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
     };
     Inject {
         late: late.value.0,
-        error_at: nth(&stack.error_at, "error_at"),
-        short_at: nth(&stack.short_at, "short_at"),
-        stall_at: nth(&stack.stall_at, "stall_at"),
-        stall: or(&stack.stall, Duration(1_000_000_000), &stack.span).value,
-        late_from: stack.late_from.as_ref().map_or(0, |at| at.value),
-        flush_lost: stack.flush_lost.as_ref().is_some_and(|at| at.value),
+        error_at: nth(&stack.inject.error_at, "error_at"),
+        short_at: nth(&stack.inject.short_at, "short_at"),
+        stall_at: nth(&stack.inject.stall_at, "stall_at"),
+        stall: or(&stack.inject.stall, Duration(1_000_000_000), &stack.span).value,
+        late_from: stack.inject.late_from.as_ref().map_or(0, |at| at.value),
+        flush_lost: stack.inject.flush_lost.as_ref().is_some_and(|at| at.value),
     }
 }
 

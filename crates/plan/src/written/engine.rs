@@ -2,29 +2,58 @@
 //!
 //! Takes a section; gives its keys. Prevents: two readers of the same keys.
 
-use super::section::Section;
 use super::value::{At, EngineWord, Refusal, Written, type_of};
 use crate::engines::{Isolation, Journal, Preset, Synchronous};
-use crate::error::Findings;
 use crate::units::Bytes;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Keys of an engine.
-#[derive(Clone, Default)]
-pub(crate) struct WrittenEngine {
-    pub(crate) engine: Option<At<EngineWord>>,
-    pub(crate) page: Option<At<Bytes>>,
-    pub(crate) cache: Option<At<Bytes>>,
-    pub(crate) version: Option<At<Option<u64>>>,
-    pub(crate) preset: Option<At<Preset>>,
-    pub(crate) settings: Option<At<Settings>>,
-    pub(crate) checksums: Option<At<bool>>,
-    pub(crate) isolation: Option<At<Isolation>>,
-    pub(crate) run_as: Option<At<Option<String>>>,
-    pub(crate) journal: Option<At<Journal>>,
-    pub(crate) synchronous: Option<At<Synchronous>>,
-    pub(crate) wal_autocheckpoint: Option<At<u64>>,
+use EngineWord::{Postgres, Sqlite};
+
+written! {
+    /// Keys of an engine.
+    struct WrittenEngine of EngineWord {
+        /// `pages`, `sqlite`, `postgres`
+        engine: EngineWord = "`\"pages\"`; on a `server`: `\"postgres\"`";
+        /// page engine: 2, 4, 8, 16 or 32 KiB; SQLite: 512 bytes to 64 KiB; PostgreSQL's is 8 KiB
+        page: Bytes = "`\"8KiB\"`";
+        /// page engine: buffer cache of the instance, below the budget, at least 128 pages; SQLite: page caches of all
+        /// connections, half for the one that writes, the rest for those that read; PostgreSQL: `shared_buffers`
+        cache: Bytes =
+            "pages: `\"256MiB\"`, sqlite: `\"64MiB\"`, at most half the memory budget; \
+             postgres: a quarter of it, with `preset = \"default\"` at most 128 MiB";
+        /// major version, 15 or newer, of those installed
+        version: u64 | "newest" [Postgres] = "`\"newest\"`";
+        /// `default`: the server's own settings; `tuned`: [those of docs/databases.md](databases.md#settings)
+        preset: Preset [Postgres] = "`\"default\"`";
+        /// settings that win over all others, of those [that a study may say](#options-of-tools): `{ max_wal_size =
+        /// "4GB" }`. Those of a stack win over those of `[database]`
+        settings: Settings [Postgres] = "`{ }`";
+        /// checksums on data pages
+        checksums: bool [Postgres] = "`false`";
+        /// or `repeatable read`, `serializable`. SQLite's transactions are serializable
+        isolation: Isolation [Postgres] = "`\"read committed\"`";
+        /// user of the server when Assay is root; `"auto"`: `postgres`, else `nobody`
+        run_as: String | "auto" [Postgres] = "`\"auto\"`";
+        /// `wal`, or `delete`: a rollback journal
+        journal: Journal [Sqlite] = "`\"wal\"`";
+        /// `full`, `normal`, `extra`
+        synchronous: Synchronous [Sqlite] = "`\"full\"`";
+        /// pages in the log after which a commit runs a checkpoint; 0: never
+        wal_autocheckpoint: u64 [Sqlite] = "`1000`";
+    }
+}
+
+impl WrittenEngine {
+    /// Names of the keys that are this engine's alone; those of the page engine stand in `[database]`.
+    pub(crate) fn own_keys(engine: EngineWord) -> Vec<&'static str> {
+        let pages = super::WrittenDatabase::KEYS.iter().filter(|row| row.name != "scale");
+        let others = WrittenEngine::KEYS.iter().filter(|row| row.kinds == [engine]);
+        match engine {
+            EngineWord::Pages => pages.map(|row| row.name).collect(),
+            Postgres | Sqlite => others.map(|row| row.name).collect(),
+        }
+    }
 }
 
 /// Settings of a server by name, as the server takes them, each with its place.
@@ -60,39 +89,6 @@ impl Written for Settings {
         }
         all.sort_by_key(|(name, _)| name.span.start);
         Ok(Settings(all))
-    }
-}
-
-/// Keys that are the server's alone.
-pub(crate) const OF_POSTGRES: &[&str] = &["version", "preset", "settings", "checksums", "isolation", "run_as"];
-/// Keys that are SQLite's alone.
-pub(crate) const OF_SQLITE: &[&str] = &["journal", "synchronous", "wal_autocheckpoint"];
-/// Keys of the page engine alone; they stand in `[database]`.
-pub(crate) const OF_PAGES: &[&str] = &[
-    "multiblock_read",
-    "schemas",
-    "redo_size",
-    "compressibility",
-    "duplication",
-    "torn_pages",
-    "checkpoint",
-    "writers",
-];
-
-pub(crate) fn read(s: &mut Section<'_>, findings: &mut Findings) -> WrittenEngine {
-    WrittenEngine {
-        engine: s.get("engine", findings),
-        page: s.get("page", findings),
-        cache: s.get("cache", findings),
-        version: s.get_or("version", "newest", findings),
-        preset: s.get("preset", findings),
-        settings: s.get("settings", findings),
-        checksums: s.get("checksums", findings),
-        isolation: s.get("isolation", findings),
-        run_as: s.get_or("run_as", "auto", findings),
-        journal: s.get("journal", findings),
-        synchronous: s.get("synchronous", findings),
-        wal_autocheckpoint: s.get("wal_autocheckpoint", findings),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What was written: the study file as typed values, each with its place, and nothing more.
 //!
-//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). No default and
-//! no judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be told from what the
-//! user said.
+//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). No default and no
+//! judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be told from what the user
+//! said.
 
 mod device;
 mod engine;
@@ -14,14 +14,15 @@ mod stack;
 mod value;
 mod zfs;
 
+pub(crate) use crate::nearest::nearest;
 pub(crate) use device::WrittenDevice;
-pub(crate) use engine::{OF_PAGES, OF_POSTGRES, OF_SQLITE, WrittenEngine};
+pub(crate) use engine::WrittenEngine;
 pub(crate) use fault::FaultWord;
-pub(crate) use phase::{FlatHotspot, WrittenHotspot, WrittenPhase};
+pub(crate) use phase::{WrittenHotspot, WrittenPhase};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
-pub(crate) use stack::{WrittenModel, WrittenStack};
-pub(crate) use value::{At, EngineWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word};
+pub(crate) use stack::{WrittenInject, WrittenStack};
+pub(crate) use value::{At, EngineWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word, Written};
 pub(crate) use zfs::WrittenZfs;
 
 use crate::error::{Findings, Span};
@@ -44,22 +45,41 @@ pub(crate) struct WrittenStudy {
     pub(crate) said: BTreeSet<(String, String)>,
 }
 
-/// `[study]`.
-#[derive(Default)]
-pub(crate) struct WrittenHeader {
-    pub(crate) span: Span,
-    pub(crate) name: Option<At<String>>,
-    pub(crate) question: Option<At<String>>,
-    pub(crate) published: Option<At<Option<String>>>,
-    pub(crate) margin: Option<At<Share>>,
-    pub(crate) time_limit: Option<At<Duration>>,
-    pub(crate) blocks: Option<At<Option<u64>>>,
-    pub(crate) stop_early: Option<At<bool>>,
-    pub(crate) seed: Option<At<u64>>,
-    pub(crate) io: Option<At<IoMethod>>,
-    pub(crate) workers: Option<At<u64>>,
-    pub(crate) schedule: Option<At<Schedule>>,
-    pub(crate) stint: Option<At<Duration>>,
+written! {
+    /// `[study]`.
+    struct WrittenHeader of EngineWord {
+        /// what you want to know, printed above the answer
+        question: String = "`\"\"`";
+        /// a publication whose figures are printed beside yours: `assay published` lists them,
+        /// [`[published]`](#published) maps your stacks and phases to theirs
+        published: String | "none" = "`\"none\"`";
+        /// differences inside it count as equal; above 0 %, below 100 %
+        margin: Share = "`\"5%\"`";
+        /// of the whole study; for simulated stacks, of simulated time. Four blocks of all phases must fit
+        time_limit: Duration = "`\"15m\"`";
+        /// repeats: even, 4 to 64. `"auto"`: as many as the time limit allows, even, 4 to 12
+        blocks: u64 | "auto" = "`\"auto\"`";
+        /// the study ends when every comparison has its verdict; `false`: all blocks are run. Verdicts are the same
+        /// either way
+        stop_early: bool = "`true`";
+        /// root of all random numbers
+        seed: u64 = "`1`";
+        /// `auto`, `ring` (io_uring) or `pread`: chosen once, the same for all stacks
+        io: IoMethod = "`\"auto\"`";
+        /// threads of the page engine, at most one for each schema; in SQL, threads that play the users
+        workers: u64 = "`1`";
+        /// how the stacks of a block take [turns](#order-of-runs): `whole` (one after the other, each through all
+        /// phases), `abba` or `alternate` (side by side, in each phase stint after stint), `auto`
+        schedule: Schedule = "`\"auto\"`";
+        /// how long a stack works at a time where they do so within a phase, 10 ms to 10 minutes
+        stint: Duration = "`\"1s\"`";
+        with {
+            /// The header.
+            span: Span,
+            /// Short name.
+            name: Option<At<String>>,
+        }
+    }
 }
 
 /// `[luns.NAME]`.
@@ -83,21 +103,36 @@ pub(crate) enum WrittenSource {
     },
 }
 
-/// `[database]`.
-#[derive(Default)]
-pub(crate) struct WrittenDatabase {
-    /// The header, if the section stands there.
-    pub(crate) span: Option<Span>,
-    pub(crate) engine: WrittenEngine,
-    pub(crate) multiblock_read: Option<At<u64>>,
-    pub(crate) schemas: Option<At<u64>>,
-    pub(crate) scale: Option<At<Scale>>,
-    pub(crate) redo_size: Option<At<Bytes>>,
-    pub(crate) compressibility: Option<At<f64>>,
-    pub(crate) duplication: Option<At<Share>>,
-    pub(crate) torn_pages: Option<At<TornPages>>,
-    pub(crate) checkpoint: Option<At<Duration>>,
-    pub(crate) writers: Option<At<u64>>,
+written! {
+    /// `[database]`: the page engine's parameters beside the engine's keys.
+    struct WrittenDatabase of EngineWord {
+        /// pages that a scan reads at once, 1 to 128
+        multiblock_read: u64 = "`16`";
+        /// tables, each of one of SLOB's users
+        schemas: u64 = "`64`";
+        /// size of the data: a share of the smallest stack's room, or bytes. Rounded down to whole pages of whole
+        /// schemas, and to whole multiblock reads where that costs less than 5 %
+        scale: Scale =
+            "`\"40%\"`; with a directory stack `\"1GiB\"` or 40 % of the smallest LUN set, whichever is less";
+        /// redo log; at least 1 MiB for each worker
+        redo_size: Bytes = "`\"256MiB\"`, at most half the redo LUN, or an eighth of the LUNs it shares with the data";
+        /// uncompressed over compressed size of what is written; 1.0 cannot be compressed
+        compressibility: f64 = "`1.0`";
+        /// pages that are copies of another page
+        duplication: Share = "`\"0%\"`";
+        /// `log` (page images in the redo log), `double` (each page written twice), `none` (trusted to the stack)
+        torn_pages: TornPages = "`\"log\"`";
+        /// longest time between two checkpoints
+        checkpoint: Duration = "`\"15s\"`, at most a quarter of the shortest phase that updates";
+        /// writes that the background writers keep in flight
+        writers: u64 = "`32`";
+        with {
+            /// The header, if the section stands there.
+            span: Option<Span>,
+            /// Keys that stacks may say too.
+            engine: WrittenEngine,
+        }
+    }
 }
 
 /// Reads the text. `None` when it is not TOML at all (the findings say where).
@@ -240,21 +275,9 @@ fn read_header(root: &mut Section<'_>, findings: &mut Findings) -> WrittenHeader
         }
         return WrittenHeader::default();
     };
-    let header = WrittenHeader {
-        span: s.span.clone(),
-        name: s.require("name", "give it a short name: name = \"overwrite-vs-cow\"", findings),
-        question: s.get("question", findings),
-        published: s.get_or("published", "none", findings),
-        margin: s.get("margin", findings),
-        time_limit: s.get("time_limit", findings),
-        blocks: s.get_or("blocks", "auto", findings),
-        stop_early: s.get("stop_early", findings),
-        seed: s.get("seed", findings),
-        io: s.get("io", findings),
-        workers: s.get("workers", findings),
-        schedule: s.get("schedule", findings),
-        stint: s.get("stint", findings),
-    };
+    let name = s.require("name", "give it a short name: name = \"overwrite-vs-cow\"", findings);
+    let mut header = WrittenHeader::read(&mut s, findings);
+    (header.span, header.name) = (s.span.clone(), name);
     s.finish(&[], findings);
     header
 }
@@ -336,19 +359,9 @@ fn read_database(root: &mut Section<'_>, findings: &mut Findings) -> WrittenData
     let Some(mut s) = heading(root, "database", findings) else {
         return WrittenDatabase::default();
     };
-    let database = WrittenDatabase {
-        span: Some(s.span.clone()),
-        engine: engine::read(&mut s, findings),
-        multiblock_read: s.get("multiblock_read", findings),
-        schemas: s.get("schemas", findings),
-        scale: s.get("scale", findings),
-        redo_size: s.get("redo_size", findings),
-        compressibility: s.get("compressibility", findings),
-        duplication: s.get("duplication", findings),
-        torn_pages: s.get("torn_pages", findings),
-        checkpoint: s.get("checkpoint", findings),
-        writers: s.get("writers", findings),
-    };
+    let engine = WrittenEngine::read(&mut s, findings);
+    let mut database = WrittenDatabase::read(&mut s, findings);
+    (database.span, database.engine) = (Some(s.span.clone()), engine);
     s.finish(engine::ELSEWHERE, findings);
     database
 }
@@ -399,44 +412,4 @@ fn keys_of(section: &str, value: &DeValue<'_>, all: &mut BTreeSet<(String, Strin
         };
         all.insert((section.to_string(), key.to_string()));
     }
-}
-
-/// The candidate that was probably meant: the same but for case, or few letters away.
-pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    let word: Vec<char> = word.to_lowercase().chars().take(40).collect();
-    let reach = if word.len() < 3 {
-        1
-    } else {
-        (word.len() / 3).max(1) + usize::from(word.len() > 4)
-    };
-    let scored = candidates.map(|c| (distance(&word, &c.chars().collect::<Vec<_>>()), c));
-    scored
-        .filter(|(score, c)| *score <= reach && *score < c.chars().count())
-        .min_by_key(|(score, _)| *score)
-        .map(|(_, c)| c)
-}
-
-/// Letters to insert, drop, replace or swap with their neighbour to make one word of the other (optimal string
-/// alignment).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let width = b.len() + 1;
-    let mut cell = vec![0; (a.len() + 1) * width];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            cell[i * width + j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replace = cell[(i - 1) * width + j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let best = replace
-                    .min(cell[(i - 1) * width + j] + 1)
-                    .min(cell[i * width + j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best.min(cell[(i - 2) * width + j - 2] + 1)
-                } else {
-                    best
-                }
-            };
-        }
-    }
-    cell[a.len() * width + b.len()]
 }

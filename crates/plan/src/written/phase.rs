@@ -1,9 +1,9 @@
 //! `[[phase]]` as written.
 //!
-//! Takes the section; gives its keys, SLOB's own names included, with a finding for each key that does not belong to the
-//! kind. Prevents: a SLOB parameter that is accepted and then has no effect.
+//! Takes the section; gives its keys, SLOB's own names included, with a finding for each key that does not belong to
+//! the kind. Prevents: a SLOB parameter that is accepted and then has no effect.
 
-use super::fault::{self, WrittenFault};
+use super::fault::{WrittenFault, read as read_faults};
 use super::section::Section;
 use super::value::{At, Numbers, PHASES_TO_COME, PhaseWord, Word};
 use crate::engines::{Company, Home};
@@ -12,60 +12,126 @@ use crate::study::RedoStress;
 use crate::units::{Bytes, Duration, Rate};
 use toml::de::DeValue;
 
-/// `[[phase]]`.
-#[derive(Clone, Default)]
-pub(crate) struct WrittenPhase {
-    pub(crate) span: Span,
-    pub(crate) name: Option<At<String>>,
-    pub(crate) kind: Option<At<PhaseWord>>,
-    pub(crate) time: Option<At<Option<Duration>>>,
-    pub(crate) ranked: Option<At<bool>>,
-    pub(crate) update_pct: Option<At<u64>>,
-    pub(crate) scan_pct: Option<At<u64>>,
-    pub(crate) scan_table_size: Option<At<Bytes>>,
-    pub(crate) sessions: Option<At<u64>>,
-    pub(crate) work_unit: Option<At<u64>>,
-    pub(crate) work_loop: Option<At<u64>>,
-    pub(crate) redo_stress: Option<At<RedoStress>>,
-    pub(crate) outstanding: Option<At<u64>>,
-    pub(crate) think_tm_frequency: Option<At<u64>>,
-    pub(crate) think_tm_min: Option<At<Duration>>,
-    pub(crate) think_tm_max: Option<At<Duration>>,
-    /// `hotspot = "none"` is `Some(None)`.
-    pub(crate) hotspot: Option<Option<WrittenHotspot>>,
-    pub(crate) flat_hotspot: FlatHotspot,
-    pub(crate) rate: Option<At<Option<Rate>>>,
-    /// A file of SLOB's whose parameters hold where the study says nothing else.
-    pub(crate) slob_conf: Option<At<String>>,
-    pub(crate) users: Option<At<Numbers>>,
-    pub(crate) degree: Option<At<u64>>,
-    pub(crate) parallel: Option<At<u64>>,
-    pub(crate) to: Option<At<String>>,
-    pub(crate) data: Option<At<String>>,
-    pub(crate) redo: Option<At<String>>,
-    pub(crate) chunk: Option<At<Bytes>>,
-    pub(crate) verify: Option<At<bool>>,
-    pub(crate) add: Option<At<Vec<String>>>,
-    pub(crate) drop: Option<At<Vec<String>>>,
-    pub(crate) power: Option<At<u64>>,
-    pub(crate) before: Option<At<Duration>>,
-    pub(crate) after: Option<At<Duration>>,
-    pub(crate) passes: Option<At<u64>>,
-    pub(crate) after_each: Option<At<Vec<String>>>,
-    /// An earlier phase that this one is held against, on the same stack.
-    pub(crate) against: Option<At<String>>,
-    pub(crate) hot_schema_frequency: Option<At<u64>>,
-    pub(crate) warehouses: Option<At<u64>>,
-    pub(crate) company: Option<At<Company>>,
-    pub(crate) home: Option<At<Home>>,
-    pub(crate) think_time: Option<At<bool>>,
-    pub(crate) rows: Option<At<Numbers>>,
-    pub(crate) commit_every: Option<At<u64>>,
-    pub(crate) cuts: Option<At<u64>>,
-    pub(crate) kills: Option<At<u64>>,
-    pub(crate) earliest: Option<At<Duration>>,
-    pub(crate) latest: Option<At<Duration>>,
-    pub(crate) faults: Vec<WrittenFault>,
+use PhaseWord::{Age, Bulk, Copy, Kill, PowerCut, Random, Rebalance, Scan, Tpcc};
+
+written! {
+    /// `[[phase]]`.
+    struct WrittenPhase of PhaseWord {
+        /// when it ends, besides running out of work; of a load curve, each step. Not of an ageing, a copy, a rebalance
+        /// or a bulk load
+        time: Duration | "none" = "random: `\"60s\"` unless `work_loop` is set; tpcc: `\"60s\"`; scan: `\"none\"`";
+        /// compared between stacks
+        ranked: bool = "`true`; rebalance, power cut, kill, load curves and phases with `faults`: `false`";
+        /// percent of operations that update: 0 to 50, or 100. SLOB refuses 51 to 99, where its results are not
+        /// repeatable
+        update_pct: u64 [Random, Rebalance, PowerCut, Kill] = "`25`; of a power cut or a kill `100`";
+        /// percent that scan; the same rule; together at most 100
+        scan_pct: u64 [Random, Rebalance, PowerCut, Kill] = "`0`";
+        /// bytes of such a scan
+        scan_table_size: Bytes [Random, Rebalance, PowerCut, Kill] = "`\"1MiB\"`";
+        /// sessions of the whole instance (SLOB: threads per schema times schemas)
+        sessions: u64 [Random, Age, Rebalance, PowerCut, Kill] = "`64`";
+        /// pages an operation touches, 1 to 1024; of an ageing, pages of one transaction
+        work_unit: u64 [Random, Age, Rebalance, PowerCut, Kill] = "`64`; of an ageing `16`";
+        /// operations of each session; 0: until the time is over
+        work_loop: u64 [Random, Rebalance, PowerCut, Kill] = "`0`";
+        /// an update changes 2 columns (`lite`) or 19 (`heavy`)
+        redo_stress: RedoStress [Random, Age, Rebalance, PowerCut, Kill] = "`\"lite\"`";
+        /// reads that a session keeps in flight, at most `work_unit`; of a copy, chunks on their way at once, 1 to 64
+        outstanding: u64 [Random, Copy, Age, Rebalance, PowerCut, Kill] = "`1`; of a copy `8`";
+        /// every how many operations a session pauses; 0: never
+        think_tm_frequency: u64 [Random, Rebalance, PowerCut, Kill] = "`0`";
+        /// the shortest pause
+        think_tm_min: Duration [Random, Rebalance, PowerCut, Kill] = "`\"100ms\"`";
+        /// the longest pause
+        think_tm_max: Duration [Random, Rebalance, PowerCut, Kill] = "`\"500ms\"`";
+        /// `{ size = "8MiB", offset = "0B", frequency = 3 }`: a hot range in each schema, and every how many operations
+        /// goes there (`offset` and `frequency` default to `"0B"` and 1)
+        hotspot: Option<Option<WrittenHotspot>> => read_hotspot "table"
+            [Random, Rebalance, PowerCut, Kill] = "`\"none\"`";
+        /// the hot spot in SLOB's names; with `false` the three below rest
+        do_hotspot: bool [Random, Rebalance, PowerCut, Kill] = "off";
+        /// MiB of the hot range in each schema
+        hotspot_mb: u64 [Random, Rebalance, PowerCut, Kill] = "`10`";
+        /// MiB before it
+        hotspot_offset_mb: u64 [Random, Rebalance, PowerCut, Kill] = "`0`";
+        /// every how many operations goes there
+        hotspot_frequency: u64 [Random, Rebalance, PowerCut, Kill] = "`1`";
+        /// open arrival: operations a second for the whole instance (of order entry: transactions of all users), due on
+        /// a schedule; not with think time. `"none"`: each session sends its next operation when the last is done
+        rate: Rate | "none" [Random, Tpcc, Rebalance, PowerCut, Kill] = "`\"none\"`";
+        /// a [`slob.conf`](#slob_conf) beside the study: its parameters hold where the study does not say the key
+        /// itself
+        slob_conf: String [Random, Rebalance, PowerCut, Kill] = "";
+        /// of a scan: schemas scanned, chosen anew in each block. Of order entry: users at work at the same time; a
+        /// list is a **load curve**, one step after another, each for `time`, all in one phase
+        users: Numbers [Scan, Tpcc] = "scan: `10`, or all schemas if there are fewer; tpcc: `100`";
+        /// reads in flight of one scan
+        degree: u64 [Scan] = "`1`";
+        /// schemas scanned at the same time, at most `users`
+        parallel: u64 [Scan] = "`1`";
+        /// the stack that takes the database, another instance of it; `"home"`: where the trial began, over the files
+        /// that are there
+        to: String [Copy] = "*required*";
+        /// LUN set of the data there: not that of the stacks, whose LUNs hold the source
+        data: String [Copy] = "*required* if the target stack has one";
+        /// likewise, of the redo log
+        redo: String [Copy] = "*required* if the target stack has one";
+        /// of one read and one write, a power of two from 64 KiB to 16 MiB
+        chunk: Bytes [Copy] = "`\"1MiB\"`";
+        /// read everything back from the target after the phase and compare it with what was copied
+        verify: bool [Copy] = "`true`";
+        /// LUNs that join, by number in their set: `["disk5"]`; they are in reserve or were dropped by an earlier phase
+        add: Vec<String> [Rebalance] = "`[]`";
+        /// LUNs that are emptied and leave
+        drop: Vec<String> [Rebalance] = "`[]`";
+        /// I/Os of the rebalance in flight, 1 to 1024
+        power: u64 [Rebalance] = "`1`";
+        /// the work before the change, to compare with
+        before: Duration [Rebalance] = "`\"10s\"`";
+        /// the work after it
+        after: Duration [Rebalance] = "`\"10s\"`";
+        /// times that each page is changed, 1 to 100
+        passes: u64 [Age] = "`1`";
+        /// names of the phases directly below that are repeated after each pass
+        after_each: Vec<String> [Age] = "";
+        /// an earlier phase of the same kind that this one is held against *on the same stack*: `against = "fresh
+        /// scan"` on the aged scan
+        against: String [Tpcc, Bulk, Random, Scan, Age, Copy] = "";
+        /// every how many operations of a session goes to the first schema, whatever schema it serves; 0: none. It
+        /// needs `workers = 1`, for a schema belongs to one worker
+        hot_schema_frequency: u64 [Random, Rebalance, PowerCut, Kill] = "`0`";
+        /// about 80 MiB each. The company is loaded once a trial: all phases have the number that the first says
+        warehouses: u64 [Tpcc] = "`10`";
+        /// `reduced`: a fiftieth of items and customers, for tests of the tool
+        company: Company [Tpcc] = "`\"full\"`";
+        /// each user works at a warehouse of his own; `any`: at another in each transaction
+        home: Home [Tpcc] = "`\"fixed\"`";
+        /// users type and think as the description says
+        think_time: bool [Tpcc] = "`false`";
+        /// rows of each load; each begins with an empty database
+        rows: Numbers [Bulk] = "`[10000, 100000]`";
+        /// rows of a commit
+        commit_every: u64 [Bulk] = "`100`";
+        /// cuts, one after the other, in each run of the phase
+        cuts: u64 [PowerCut] = "`1`";
+        /// kills, one after the other, in each run of the phase
+        kills: u64 [Kill] = "`1`";
+        /// no cut or kill comes before this time of work, counted from the first acknowledgement, at most 1 hour
+        earliest: Duration [PowerCut, Kill] = "`\"200ms\"`";
+        /// none comes after it; the seed chooses the moment
+        latest: Duration [PowerCut, Kill] = "five times `earliest`";
+        /// what goes wrong with modelled LUNs meanwhile ([faults](#faults)); not of a copy, a power cut or a kill
+        faults: Vec<WrittenFault> => read_faults "list" [Random, Scan, Age, Rebalance] = "`[]`";
+        with {
+            /// The header.
+            span: Span,
+            /// What it is called.
+            name: Option<At<String>>,
+            /// What it does.
+            kind: Option<At<PhaseWord>>,
+        }
+    }
 }
 
 /// `hotspot = { size, offset, frequency }`.
@@ -76,80 +142,6 @@ pub(crate) struct WrittenHotspot {
     pub(crate) offset: Option<At<Bytes>>,
     pub(crate) frequency: Option<At<u64>>,
 }
-
-/// SLOB's DO_HOTSPOT and its companions.
-#[derive(Clone, Default)]
-pub(crate) struct FlatHotspot {
-    pub(crate) on: Option<At<bool>>,
-    pub(crate) mb: Option<At<u64>>,
-    pub(crate) offset_mb: Option<At<u64>>,
-    pub(crate) frequency: Option<At<u64>>,
-}
-
-const RANDOM: &[&str] = &[
-    "update_pct",
-    "scan_pct",
-    "scan_table_size",
-    "sessions",
-    "work_unit",
-    "work_loop",
-    "redo_stress",
-    "outstanding",
-    "think_tm_frequency",
-    "think_tm_min",
-    "think_tm_max",
-    "hotspot",
-    "do_hotspot",
-    "hotspot_mb",
-    "hotspot_offset_mb",
-    "hotspot_frequency",
-    "hot_schema_frequency",
-    "rate",
-    "slob_conf",
-];
-const SCAN: &[&str] = &["users", "degree", "parallel"];
-const COPY: &[&str] = &["to", "data", "redo", "chunk", "outstanding", "verify"];
-const AGE: &[&str] = &[
-    "passes",
-    "after_each",
-    "sessions",
-    "work_unit",
-    "redo_stress",
-    "outstanding",
-];
-const TPCC: &[&str] = &["users", "warehouses", "company", "home", "think_time", "rate"];
-const BULK: &[&str] = &["rows", "commit_every"];
-const AGAINST: &[&str] = &["against"];
-const POWER_CUT: &[&str] = &["cuts", "earliest", "latest"];
-const KILL: &[&str] = &["kills", "earliest", "latest"];
-const FAULTS: &[&str] = &["faults"];
-const REBALANCE: &[&str] = &["add", "drop", "power", "before", "after"];
-
-/// Keys of each kind; one that several have stands with each.
-const KEYS: &[(PhaseWord, &[&str])] = &[
-    (PhaseWord::Random, RANDOM),
-    (PhaseWord::Scan, SCAN),
-    (PhaseWord::Copy, COPY),
-    (PhaseWord::Rebalance, REBALANCE),
-    (PhaseWord::Rebalance, RANDOM),
-    (PhaseWord::Age, AGE),
-    (PhaseWord::Tpcc, TPCC),
-    (PhaseWord::Bulk, BULK),
-    (PhaseWord::Tpcc, AGAINST),
-    (PhaseWord::Bulk, AGAINST),
-    (PhaseWord::PowerCut, POWER_CUT),
-    (PhaseWord::PowerCut, RANDOM),
-    (PhaseWord::Kill, KILL),
-    (PhaseWord::Kill, RANDOM),
-    (PhaseWord::Random, FAULTS),
-    (PhaseWord::Scan, FAULTS),
-    (PhaseWord::Age, FAULTS),
-    (PhaseWord::Rebalance, FAULTS),
-    (PhaseWord::Random, AGAINST),
-    (PhaseWord::Scan, AGAINST),
-    (PhaseWord::Age, AGAINST),
-    (PhaseWord::Copy, AGAINST),
-];
 
 const HOT_SCHEMA: (&str, &str) = (
     "the hot schema has another name here",
@@ -202,61 +194,8 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenPhase 
         findings,
     );
     let kind = read_kind(&mut s, findings);
-    let phase = WrittenPhase {
-        span: s.span.clone(),
-        name,
-        time: s.get_or("time", "none", findings),
-        ranked: s.get("ranked", findings),
-        update_pct: s.get("update_pct", findings),
-        scan_pct: s.get("scan_pct", findings),
-        scan_table_size: s.get("scan_table_size", findings),
-        sessions: s.get("sessions", findings),
-        work_unit: s.get("work_unit", findings),
-        work_loop: s.get("work_loop", findings),
-        redo_stress: s.get("redo_stress", findings),
-        outstanding: s.get("outstanding", findings),
-        think_tm_frequency: s.get("think_tm_frequency", findings),
-        think_tm_min: s.get("think_tm_min", findings),
-        think_tm_max: s.get("think_tm_max", findings),
-        hotspot: read_hotspot(&mut s, findings),
-        flat_hotspot: FlatHotspot {
-            on: s.get("do_hotspot", findings),
-            mb: s.get("hotspot_mb", findings),
-            offset_mb: s.get("hotspot_offset_mb", findings),
-            frequency: s.get("hotspot_frequency", findings),
-        },
-        rate: s.get_or("rate", "none", findings),
-        slob_conf: s.get("slob_conf", findings),
-        users: s.get("users", findings),
-        degree: s.get("degree", findings),
-        parallel: s.get("parallel", findings),
-        to: s.get("to", findings),
-        data: s.get("data", findings),
-        redo: s.get("redo", findings),
-        chunk: s.get("chunk", findings),
-        verify: s.get("verify", findings),
-        add: s.get("add", findings),
-        drop: s.get("drop", findings),
-        power: s.get("power", findings),
-        before: s.get("before", findings),
-        after: s.get("after", findings),
-        passes: s.get("passes", findings),
-        after_each: s.get("after_each", findings),
-        against: s.get("against", findings),
-        hot_schema_frequency: s.get("hot_schema_frequency", findings),
-        warehouses: s.get("warehouses", findings),
-        company: s.get("company", findings),
-        home: s.get("home", findings),
-        think_time: s.get("think_time", findings),
-        rows: s.get("rows", findings),
-        commit_every: s.get("commit_every", findings),
-        cuts: s.get("cuts", findings),
-        kills: s.get("kills", findings),
-        earliest: s.get("earliest", findings),
-        latest: s.get("latest", findings),
-        faults: fault::read(&mut s, findings),
-        kind,
-    };
+    let mut phase = WrittenPhase::read(&mut s, findings);
+    (phase.span, phase.name, phase.kind) = (s.span.clone(), name, kind);
     if let Some(kind) = &phase.kind {
         foreign(&s, kind.value, findings);
         s.forget(|key| owner(kind.value, key).is_none() && !key.contains("hotspot_"));
@@ -288,6 +227,7 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
     )
 }
 
+/// `None`: it does not stand there; `hotspot = "none"` is `Some(None)`.
 fn read_hotspot(s: &mut Section<'_>, findings: &mut Findings) -> Option<Option<WrittenHotspot>> {
     let (_, value) = s.raw("hotspot")?;
     if value.get_ref().as_str() == Some("none") {
@@ -315,9 +255,8 @@ fn read_hotspot(s: &mut Section<'_>, findings: &mut Findings) -> Option<Option<W
 /// The kind that a key belongs to, if it is not this one.
 fn owner(kind: PhaseWord, key: &str) -> Option<PhaseWord> {
     let owners = || {
-        KEYS.iter()
-            .filter(|(_, keys)| keys.contains(&key))
-            .map(|(owner, _)| *owner)
+        let rows = WrittenPhase::KEYS.iter().filter(|row| row.name == key);
+        rows.flat_map(|row| row.kinds.iter().copied())
     };
     if owners().any(|owner| owner == kind) {
         return None;

@@ -1,165 +1,136 @@
 //! `[[stack]]` as written.
 //!
-//! Takes the section; gives its keys, with a finding for each key that does not belong to the kind. Prevents: a key that
-//! has no effect on the stack it stands in.
+//! Takes the section; gives its keys, with a finding for each key that does not belong to the kind. Prevents: a key
+//! that has no effect on the stack it stands in.
 
 use super::engine::{self, WrittenEngine};
 use super::section::Section;
 use super::value::{At, Options, STACKS_TO_COME, StackWord, Word};
-use super::zfs::{self, WrittenZfs};
+use super::zfs::WrittenZfs;
 use crate::error::{Findings, Span};
+use crate::key::Key;
 use crate::study::{Access, BtrfsProfile, Redundancy, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use toml::de::DeValue;
 
-/// `[[stack]]`.
-#[derive(Default)]
-pub(crate) struct WrittenStack {
-    pub(crate) span: Span,
-    pub(crate) name: Option<At<String>>,
-    pub(crate) kind: Option<At<StackWord>>,
-    pub(crate) path: Option<At<String>>,
-    pub(crate) data: Option<At<String>>,
-    pub(crate) redo: Option<At<Option<String>>>,
-    pub(crate) access: Option<At<Access>>,
-    pub(crate) profile: Option<At<BtrfsProfile>>,
-    pub(crate) compress: Option<At<Option<String>>>,
-    pub(crate) nodatacow: Option<At<bool>>,
-    pub(crate) redundancy: Option<At<Redundancy>>,
-    pub(crate) au: Option<At<Bytes>>,
-    pub(crate) stripe: Option<At<Stripe>>,
-    pub(crate) failure_groups: Option<At<u64>>,
-    pub(crate) reserve: Option<At<u64>>,
-    pub(crate) mount_options: Option<At<Options>>,
-    pub(crate) mkfs_options: Option<At<Options>>,
-    pub(crate) late: Option<At<Share>>,
-    pub(crate) error_at: Option<At<Option<u64>>>,
-    pub(crate) flush_lost: Option<At<bool>>,
-    pub(crate) late_from: Option<At<u64>>,
-    pub(crate) short_at: Option<At<Option<u64>>>,
-    pub(crate) stall_at: Option<At<Option<u64>>>,
-    pub(crate) stall: Option<At<Duration>>,
-    pub(crate) model: WrittenModel,
-    /// Where it differs from `[database]`.
-    pub(crate) database: WrittenEngine,
-    pub(crate) url: Option<At<String>>,
-    pub(crate) zfs: WrittenZfs,
-}
-
-/// The keys of a simulated device.
-#[derive(Default)]
-pub(crate) struct WrittenModel {
-    pub(crate) size: Option<At<Bytes>>,
-    pub(crate) service: Option<At<Duration>>,
-    pub(crate) spread: Option<At<Share>>,
-    pub(crate) parallel: Option<At<u64>>,
-    pub(crate) flush: Option<At<Duration>>,
-    pub(crate) transfer: Option<At<ByteRate>>,
-    pub(crate) cached: Option<At<Share>>,
-    pub(crate) drift: Option<At<Share>>,
-}
-
 use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Server, Xfs, Zfs};
 
-/// Keys that belong to some kinds only.
-const BELONGS: &[(&str, &[StackWord])] = &[
-    ("path", &[Directory]),
-    ("url", &[Server]),
-    ("data", &[Raw, Ext4, Xfs, Btrfs, Diskgroup, Zfs]),
-    ("redo", &[Raw, Ext4, Xfs, Btrfs, Diskgroup, Zfs]),
-    ("access", &[Directory, Raw, Ext4, Xfs, Btrfs]),
-    ("profile", &[Btrfs]),
-    ("compress", &[Btrfs]),
-    ("nodatacow", &[Btrfs]),
-    ("redundancy", &[Diskgroup]),
-    ("au", &[Diskgroup]),
-    ("stripe", &[Diskgroup]),
-    ("failure_groups", &[Diskgroup]),
-    ("reserve", &[Diskgroup]),
-    ("mount_options", &[Ext4, Xfs, Btrfs]),
-    ("mkfs_options", &[Ext4, Xfs, Btrfs]),
-    ("size", &[Model]),
-    ("service", &[Model]),
-    ("spread", &[Model]),
-    ("parallel", &[Model]),
-    ("flush", &[Model]),
-    ("transfer", &[Model]),
-    ("cached", &[Model]),
-    ("drift", &[Model]),
-    ("via", &[Zfs]),
-    ("preset", &[Zfs]),
-    ("vdevs", &[Zfs]),
-    ("ashift", &[Zfs]),
-    ("recordsize", &[Zfs]),
-    ("compression", &[Zfs]),
-    ("checksum", &[Zfs]),
-    ("primarycache", &[Zfs]),
-    ("logbias", &[Zfs]),
-    ("sync", &[Zfs]),
-    ("atime", &[Zfs]),
-    ("prefetch", &[Zfs]),
-    ("prefetch_distance", &[Zfs]),
-    ("arc_max", &[Zfs]),
-    ("arc_min", &[Zfs]),
-    ("redo_as", &[Zfs]),
-];
+written! {
+    /// `[[stack]]`.
+    struct WrittenStack of StackWord {
+        /// a mounted place, as it is
+        path: String [Directory] = "*required*";
+        /// LUN set of the data files. ext4 and XFS take a set of one LUN
+        data: String [Raw, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "*required*";
+        /// LUN set of the redo log, one LUN, another set than `data`. `"none"`: beside the data, in its file system or
+        /// group. A raw stack must name one. Of a disk group: one LUN or several, a group of their own; of ZFS see
+        /// `redo_as`
+        redo: String | "none" [Raw, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "`\"none\"`";
+        /// `direct` (O_DIRECT) or `buffered` (page cache and fdatasync). SQLite: by our VFS or by its own. PostgreSQL:
+        /// `direct` needs version 16 (`debug_io_direct`)
+        access: Access [Directory, Raw, Ext4, Xfs, Btrfs] = "`\"direct\"`; with PostgreSQL `\"buffered\"`";
+        /// `single`, `raid0`, `raid1`; the last two need two LUNs
+        profile: BtrfsProfile [Btrfs] = "`single`, with several LUNs `raid0`";
+        /// `"zstd"`, `"zstd:3"`, `"zlib"`, `"lzo"`; not with `nodatacow`
+        compress: String | "none" [Btrfs] = "`\"none\"`";
+        /// overwrite in place
+        nodatacow: bool [Btrfs] = "`false`";
+        /// copies: `external` one, `normal` two, `high` three, each in another failure group
+        redundancy: Redundancy [Diskgroup] = "`external`";
+        /// allocation unit: 1, 2, 4, 8, 16, 32 or 64 MiB
+        au: Bytes [Diskgroup] = "`\"1MiB\"`";
+        /// of the data: `coarse` one unit after the other, `fine` 128 KiB over eight units. The redo log is always fine
+        stripe: Stripe [Diskgroup] = "`coarse`";
+        /// deal the LUNs in turn to so many failure groups, 2 to 256
+        failure_groups: u64 [Diskgroup] = "each LUN its own";
+        /// so many LUNs at the end of the set are not in the group until a phase of kind `rebalance` adds them
+        reserve: u64 [Diskgroup] = "`0`";
+        /// of those [that a study may say](#options-of-tools); added to those of the stack
+        mount_options: Options [Ext4, Xfs, Btrfs] = "`[]`";
+        /// likewise: `["-d", "agcount=4", "-i", "size=512"]`, or one string
+        mkfs_options: Options [Ext4, Xfs, Btrfs] = "`[]`";
+        /// of the simulated device; data and redo log share it
+        size: Bytes [Model] = "`\"4GiB\"`";
+        /// mean time of one 8 KiB request without queueing
+        service: Duration [Model] = "`\"100us\"`";
+        /// coefficient of variation of that time; 0 is constant
+        spread: Share [Model] = "`0.2`";
+        /// requests served at once
+        parallel: u64 [Model] = "`8`";
+        /// time of a flush
+        flush: Duration [Model] = "`\"200us\"`";
+        /// of one server, for what exceeds 8 KiB
+        transfer: ByteRate [Model] = "`\"1GB/s\"`";
+        /// of reads, served by a cache above the device
+        cached: Share [Model] = "`\"0%\"`";
+        /// by which service gets longer with each minute of the study's simulated time, whichever stack works: a
+        /// machine that wears down
+        drift: Share [Model] = "`\"0%\"`";
+        /// of a PostgreSQL server that is there already: `"postgres://USER@HOST:PORT/DATABASE"`, a socket as
+        /// `?host=/DIRECTORY`. TLS as in libpq: `?sslmode=verify-full&sslrootcert=/ca.pem` ([all
+        /// parameters](databases.md#a-server-that-is-there-already)). No password stands in a study: set `PGPASSWORD`
+        url: String [Server] = "*required*";
+        with {
+            /// The header.
+            span: Span,
+            /// What it is called.
+            name: Option<At<String>>,
+            /// What is built.
+            kind: Option<At<StackWord>>,
+            /// Keys of OpenZFS.
+            zfs: WrittenZfs,
+            /// Where it differs from `[database]`.
+            database: WrittenEngine,
+            /// A planted disadvantage.
+            inject: WrittenInject,
+        }
+    }
+}
+
+written! {
+    /// `inject` of a stack: a planted disadvantage.
+    struct WrittenInject of StackWord {
+        /// a planted disadvantage: every I/O takes this much longer. Disclosed everywhere
+        late: Share = "`\"0%\"`";
+        /// the nth I/O of a phase fails with EIO
+        error_at: u64 | "none" = "`\"none\"`";
+        /// flushes are answered and not done: a control for power cuts and kills
+        flush_lost: bool = "`false`";
+        /// the disadvantage of `late` begins with the nth I/O of a trial, its load counted: a device that slows down
+        /// half-way, or whose burst credit is used up
+        late_from: u64 = "`0`";
+        /// of the nth I/O of a trial only a part is done
+        short_at: u64 | "none" = "`\"none\"`";
+        /// at the nth I/O of a trial the device stands still for `inject.stall` (each worker counts its own)
+        stall_at: u64 | "none" = "`\"none\"`";
+        /// for how long
+        stall: Duration = "`\"1s\"`";
+    }
+}
+
+/// Rows of keys that belong to some kinds only.
+fn rows() -> impl Iterator<Item = &'static Key<StackWord>> {
+    WrittenStack::KEYS.iter().chain(WrittenZfs::KEYS)
+}
 
 pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack {
     let name = s.require("name", "give the stack a name of its own: name = \"xfs\"", findings);
     let kind = read_kind(&mut s, findings);
-    let mut stack = WrittenStack {
-        span: s.span.clone(),
-        name,
-        path: s.get("path", findings),
-        data: s.get("data", findings),
-        redo: s.get_or("redo", "none", findings),
-        access: s.get("access", findings),
-        profile: s.get("profile", findings),
-        compress: s.get_or("compress", "none", findings),
-        nodatacow: s.get("nodatacow", findings),
-        redundancy: s.get("redundancy", findings),
-        au: s.get("au", findings),
-        stripe: s.get("stripe", findings),
-        failure_groups: s.get("failure_groups", findings),
-        reserve: s.get("reserve", findings),
-        mount_options: s.get("mount_options", findings),
-        mkfs_options: s.get("mkfs_options", findings),
-        model: WrittenModel {
-            size: s.get("size", findings),
-            service: s.get("service", findings),
-            spread: s.get("spread", findings),
-            parallel: s.get("parallel", findings),
-            flush: s.get("flush", findings),
-            transfer: s.get("transfer", findings),
-            cached: s.get("cached", findings),
-            drift: s.get("drift", findings),
-        },
-        url: s.get("url", findings),
-        zfs: zfs::read(&mut s, findings),
-        ..WrittenStack::default()
-    };
+    let mut stack = WrittenStack::read(&mut s, findings);
+    stack.zfs = WrittenZfs::read(&mut s, findings);
+    (stack.span, stack.name) = (s.span.clone(), name);
     if let Some(mut database) = s.table("database", "database = { engine = \"sqlite\" }", findings) {
-        stack.database = engine::read(&mut database, findings);
+        stack.database = WrittenEngine::read(&mut database, findings);
         database.finish(engine::ELSEWHERE, findings);
     }
     if let Some(mut inject) = s.table("inject", "inject = { late = \"20%\" }", findings) {
-        stack.late = inject.get("late", findings);
-        stack.error_at = inject.get_or("error_at", "none", findings);
-        stack.flush_lost = inject.get("flush_lost", findings);
-        stack.late_from = inject.get("late_from", findings);
-        stack.short_at = inject.get_or("short_at", "none", findings);
-        stack.stall_at = inject.get_or("stall_at", "none", findings);
-        stack.stall = inject.get("stall", findings);
+        stack.inject = WrittenInject::read(&mut inject, findings);
         inject.finish(&[], findings);
     }
     if let Some(kind) = &kind {
         foreign(&s, kind.value, findings);
         missing(&stack, &s, kind.value, findings);
-        s.forget(|key| {
-            BELONGS
-                .iter()
-                .all(|(name, kinds)| *name != key || kinds.contains(&kind.value))
-        });
+        s.forget(|key| rows().all(|row| row.name != key || row.kinds.contains(&kind.value)));
     }
     stack.kind = kind;
     s.finish(&[], findings);
@@ -186,13 +157,10 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWor
 /// Keys that stand in a stack of a kind that has no use for them.
 fn foreign(s: &Section<'_>, kind: StackWord, findings: &mut Findings) {
     for (key, span) in s.keys() {
-        let Some((_, kinds)) = BELONGS
-            .iter()
-            .find(|(name, kinds)| *name == key && !kinds.contains(&kind))
-        else {
+        let Some(row) = rows().find(|row| row.name == key && !row.kinds.contains(&kind)) else {
             continue;
         };
-        let owners: Vec<&str> = kinds.iter().map(Word::word).collect();
+        let owners: Vec<&str> = row.kinds.iter().map(Word::word).collect();
         let cure = match (key, kind) {
             ("data" | "redo", Directory) => {
                 "remove it: a directory stack is a mounted place as it is; say `path`".to_string()

@@ -50,6 +50,11 @@ pub(crate) trait Written: Sized {
     const WHAT: &'static str;
     /// A value as a file would write it.
     const EXAMPLE: &'static str;
+    /// In the tables of the documents: what it is, without its article.
+    const TYPE: &'static str = {
+        let (_, plain) = Self::WHAT.split_at(2);
+        plain
+    };
     /// Reads it.
     fn read(value: &DeValue<'_>) -> Result<Self, Refusal>;
     /// Reads it where the places of its parts matter.
@@ -103,6 +108,7 @@ fn number(value: &DeValue<'_>) -> Result<f64, Refusal> {
 
 impl Written for u64 {
     const WHAT: &'static str = "a whole number";
+    const TYPE: &'static str = "number";
     const EXAMPLE: &'static str = "4";
     fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
         whole(value)
@@ -119,6 +125,7 @@ impl Written for f64 {
 
 impl Written for bool {
     const WHAT: &'static str = "true or false";
+    const TYPE: &'static str = "boolean";
     const EXAMPLE: &'static str = "true";
     fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
         value.as_bool().ok_or(Refusal::Type)
@@ -322,6 +329,7 @@ macro_rules! words {
     ($type:ty, $what:literal, $($word:literal => $value:expr),+ $(,)?) => {
         impl Written for $type {
             const WHAT: &'static str = $what;
+            const TYPE: &'static str = "word";
             const EXAMPLE: &'static str = first_word(&[$(concat!("\"", $word, "\"")),+]);
             fn read(value: &DeValue<'_>) -> Result<Self, Refusal> {
                 let text = value.as_str().ok_or(Refusal::Type)?;

@@ -1,49 +1,49 @@
 //! The keys of a stack of kind `zfs` as written.
 
-use super::section::Section;
-use super::value::At;
-use crate::error::Findings;
+use super::value::StackWord;
 use crate::units::Bytes;
 use crate::zfs::{RedoAs, Vdevs, ZfsPreset, ZfsWay};
 
-/// Keys of kind `zfs`.
-#[derive(Default)]
-pub(crate) struct WrittenZfs {
-    pub(crate) via: Option<At<ZfsWay>>,
-    pub(crate) preset: Option<At<ZfsPreset>>,
-    pub(crate) vdevs: Option<At<Vdevs>>,
-    pub(crate) ashift: Option<At<u64>>,
-    pub(crate) recordsize: Option<At<Bytes>>,
-    pub(crate) compression: Option<At<String>>,
-    pub(crate) checksum: Option<At<String>>,
-    pub(crate) primarycache: Option<At<String>>,
-    pub(crate) logbias: Option<At<String>>,
-    pub(crate) sync: Option<At<String>>,
-    pub(crate) atime: Option<At<String>>,
-    pub(crate) prefetch: Option<At<bool>>,
-    pub(crate) prefetch_distance: Option<At<Bytes>>,
-    pub(crate) arc_max: Option<At<Bytes>>,
-    pub(crate) arc_min: Option<At<Bytes>>,
-    pub(crate) redo_as: Option<At<RedoAs>>,
-}
-
-pub(crate) fn read(s: &mut Section<'_>, findings: &mut Findings) -> WrittenZfs {
-    WrittenZfs {
-        via: s.get("via", findings),
-        preset: s.get("preset", findings),
-        vdevs: s.get("vdevs", findings),
-        ashift: s.get("ashift", findings),
-        recordsize: s.get("recordsize", findings),
-        compression: s.get("compression", findings),
-        checksum: s.get("checksum", findings),
-        primarycache: s.get("primarycache", findings),
-        logbias: s.get("logbias", findings),
-        sync: s.get("sync", findings),
-        atime: s.get("atime", findings),
-        prefetch: s.get("prefetch", findings),
-        prefetch_distance: s.get("prefetch_distance", findings),
-        arc_max: s.get("arc_max", findings),
-        arc_min: s.get("arc_min", findings),
-        redo_as: s.get("redo_as", findings),
+written! {
+    /// Keys of kind `zfs`.
+    struct WrittenZfs of StackWord {
+        /// `kernel`: its module; `userspace`: OpenZFS's library in a process of its own; `fuse`: zfs-fuse, pool version
+        /// 23, the ZFS of about 2010 ([ZFS](zfs.md)). Databases in SQL need files, which `userspace` has not; a power
+        /// cut takes no `kernel`. Which was taken is printed
+        via: ZfsWay [StackWord::Zfs] = "the first of these that the machine offers and that has what is asked";
+        /// whose values the keys below have when they are not said: OpenZFS's own, or `tuned`: what its documentation
+        /// advises for a database with a cache of its own (records of the database's page, lz4, of `fuse` lzjb,
+        /// `primarycache` metadata, `logbias` throughput, `atime` off)
+        preset: ZfsPreset [StackWord::Zfs] = "`default`";
+        /// `stripe`, `mirror` (all LUNs), `raidz1`
+        vdevs: Vdevs [StackWord::Zfs] = "`stripe`";
+        /// base-two logarithm of the sector size, 9 to 16; of `fuse` to 13
+        ashift: u64 [StackWord::Zfs] = "`12`";
+        /// of the data; the redo log has 128 KiB, and `fuse` no larger ones
+        recordsize: Bytes [StackWord::Zfs] = "`\"128KiB\"`, tuned: `database.page`";
+        /// of OpenZFS 2.1; `fuse` has `lzjb`, `gzip`, `gzip-1` to `gzip-9`, `zle`
+        compression: String [StackWord::Zfs] = "`\"off\"`, tuned: `\"lz4\"`, of `fuse` `\"lzjb\"`";
+        /// of OpenZFS 2.1; `fuse` has `fletcher2`, `fletcher4`, `sha256`
+        checksum: String [StackWord::Zfs] = "`\"on\"`";
+        /// what the ARC keeps: `"all"`, `"metadata"`, `"none"`
+        primarycache: String [StackWord::Zfs] = "`\"all\"`, tuned: `\"metadata\"`";
+        /// of the data; the redo log has `latency`
+        logbias: String [StackWord::Zfs] = "`\"latency\"`, tuned: `\"throughput\"`";
+        /// `"always"`, `"disabled"`: the last loses what was acknowledged. Not with `fuse`
+        sync: String [StackWord::Zfs] = "`\"standard\"`";
+        /// access times of files; not with `userspace`
+        atime: String [StackWord::Zfs] = "`\"on\"`, tuned: `\"off\"`";
+        /// read-ahead
+        prefetch: bool [StackWord::Zfs] = "`true`";
+        /// how far is read ahead of each of up to eight places, 128 KiB to 1 GiB (`zfetch_max_distance`: 64 MiB in
+        /// OpenZFS 2.1, far more than a small `arc_max` holds; zfs-fuse has no such setting)
+        prefetch_distance: Bytes [StackWord::Zfs] = "OpenZFS's own";
+        /// of the ARC, from 64 MiB (`fuse`: whole MiB from 16 MiB to 16 GiB); with the database's cache, and with
+        /// `fuse` 128 MiB for its process, less than `memory.budget`
+        arc_max: Bytes [StackWord::Zfs] = "`\"256MiB\"`";
+        /// from 33 MiB; not with `fuse`
+        arc_min: Bytes [StackWord::Zfs] = "the least OpenZFS allows";
+        /// what the LUNs of `redo` are: a `pool` of the redo log's own, or the `log` device of the data's pool
+        redo_as: RedoAs [StackWord::Zfs] = "`pool`";
     }
 }

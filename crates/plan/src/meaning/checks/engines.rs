@@ -9,7 +9,7 @@ use crate::error::{Findings, Span};
 use crate::space;
 use crate::study::{Access, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study};
 use crate::units::Bytes;
-use crate::written::{OF_PAGES, OF_POSTGRES, OF_SQLITE, WrittenPhase, WrittenStack, WrittenStudy};
+use crate::written::{EngineWord, Word, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy};
 use crate::zfs::Zfs;
 
 /// All of them.
@@ -72,7 +72,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
         findings.add(&redo.span, "SQLite has no redo log that could lie elsewhere", cure);
     }
     if stack.inject.is_planted() {
-        let span = place(&w.late, place(&w.error_at, &w.span));
+        let span = place(&w.inject.late, place(&w.inject.error_at, &w.span));
         let cure = "remove `inject`: it is planted into the page engine's I/O";
         findings.add(span, "a database in SQL can't be given a planted disadvantage", cure);
     }
@@ -113,12 +113,13 @@ fn on_pool(w: &WrittenStack, zfs: &Zfs, span: &Span, findings: &mut Findings) {
 fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let home = written.database.span.as_ref().unwrap_or(&written.header.span);
     let used = |word: &str| study.stacks.iter().any(|stack| stack.engine.word() == word);
-    for (word, keys) in [("pages", OF_PAGES), ("postgres", OF_POSTGRES), ("sqlite", OF_SQLITE)] {
+    for engine in [EngineWord::Pages, EngineWord::Postgres, EngineWord::Sqlite] {
+        let word = engine.word();
         if used(word) || study.stacks.is_empty() {
             continue;
         }
-        for key in keys {
-            if written.said.contains(&("database".to_string(), (*key).to_string())) {
+        for key in WrittenEngine::own_keys(engine) {
+            if written.said.contains(&("database".to_string(), key.to_string())) {
                 let message = format!("`{key}` in [database] is of the engine {word}, which no stack has");
                 findings.add(home, message, format!("remove it, or write engine = \"{word}\""));
             }
@@ -126,12 +127,14 @@ fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     }
     for (w, stack) in written.stacks.iter().zip(&study.stacks) {
         let section = format!("stack.{}", stack.name);
+        let of_postgres = WrittenEngine::own_keys(EngineWord::Postgres);
+        let of_sqlite = WrittenEngine::own_keys(EngineWord::Sqlite);
         let own: &[&str] = match &stack.engine {
             Engine::Pages => &[],
-            Engine::Postgres(_) => OF_POSTGRES,
-            Engine::Sqlite(_) => OF_SQLITE,
+            Engine::Postgres(_) => &of_postgres,
+            Engine::Sqlite(_) => &of_sqlite,
         };
-        let others = OF_POSTGRES.iter().chain(OF_SQLITE).chain(&["page", "cache"]);
+        let others = of_postgres.iter().chain(&of_sqlite).chain(&["page", "cache"]);
         for key in others.filter(|key| !own.contains(key)) {
             let shared = ["page", "cache"].contains(key);
             if shared && stack.engine.is_sql() || !written.said.contains(&(section.clone(), format!("database.{key}")))

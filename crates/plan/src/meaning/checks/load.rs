@@ -221,7 +221,7 @@ fn ranges(w: &WrittenPhase, random: &Random, schema: u64, findings: &mut Finding
     if let Some(hot) = random.hotspot {
         let span = match &w.hotspot {
             Some(Some(table)) => &table.span,
-            _ => place(&w.flat_hotspot.mb, &w.span),
+            _ => place(&w.hotspot_mb, &w.span),
         };
         if hot.offset.0.saturating_add(hot.size.0) > schema {
             let message = format!(

@@ -1,0 +1,90 @@
+//! The tables of keys in docs/study.md, from the rows.
+//!
+//! Gives Markdown tables by name; a test of this room compares them with the document. Prevents: a key that the
+//! document does not know, and one whose type or kinds it has wrong.
+
+use crate::key::Key;
+use crate::written::{
+    PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenHeader, WrittenInject, WrittenPhase,
+    WrittenStack, WrittenZfs,
+};
+
+/// Tables by the name that their place in docs/study.md has.
+pub fn keys_markdown() -> Vec<(&'static str, String)> {
+    let stack = || WrittenStack::KEYS.iter();
+    let is_model = |row: &&Key<StackWord>| row.kinds == [StackWord::Model];
+    let rows = stack().filter(|row| !is_model(row)).chain(WrittenZfs::KEYS);
+    let of_stacks: String = rows.map(|row| line(row, "", true)).collect();
+    let inject: String = WrittenInject::KEYS
+        .iter()
+        .map(|row| line(row, "inject.", true))
+        .collect();
+    let of_models: String = stack().filter(is_model).map(|row| line(row, "", false)).collect();
+    let of_engines: String = WrittenEngine::KEYS.iter().map(|row| line(row, "", true)).collect();
+    let mut tables = vec![
+        ("stack", format!("{}{of_stacks}{inject}", head(true))),
+        ("stack model", format!("{}{of_models}", head(false))),
+        ("study", plain(WrittenHeader::KEYS)),
+        ("database", format!("{}{of_engines}", head(true))),
+        ("database pages", plain(WrittenDatabase::KEYS)),
+        ("phase", phase(is_common)),
+        ("phase random", phase(of_random)),
+    ];
+    let apart = [
+        ("phase tpcc", PhaseWord::Tpcc),
+        ("phase bulk", PhaseWord::Bulk),
+        ("phase scan", PhaseWord::Scan),
+        ("phase age", PhaseWord::Age),
+        ("phase copy", PhaseWord::Copy),
+    ];
+    tables.extend(apart.map(|(name, kind)| (name, phase(|row| !is_common(row) && row.kinds.contains(&kind)))));
+    let on_random = [
+        ("phase rebalance", PhaseWord::Rebalance),
+        ("phase power_cut", PhaseWord::PowerCut),
+        ("phase kill", PhaseWord::Kill),
+    ];
+    tables.extend(on_random.map(|(name, kind)| {
+        (
+            name,
+            phase(|row| !is_common(row) && !of_random(row) && row.kinds.contains(&kind)),
+        )
+    }));
+    tables
+}
+
+/// What phases of several kinds have, and stands before them.
+fn is_common(row: &Key<PhaseWord>) -> bool {
+    row.kinds.is_empty() || ["against", "faults"].contains(&row.name)
+}
+
+/// Keys of random work alone, which other kinds have too.
+fn of_random(row: &Key<PhaseWord>) -> bool {
+    !is_common(row) && row.kinds.contains(&PhaseWord::Random)
+}
+
+fn phase(stands: impl Fn(&Key<PhaseWord>) -> bool) -> String {
+    let rows = WrittenPhase::KEYS.iter().filter(|row| stands(row));
+    let lines: String = rows.map(|row| line(row, "", false)).collect();
+    format!("{}{lines}", head(false))
+}
+
+fn plain<K: Word>(rows: &[Key<K>]) -> String {
+    let lines: String = rows.iter().map(|row| line(row, "", false)).collect();
+    format!("{}{lines}", head(false))
+}
+
+fn head(kinds: bool) -> String {
+    let (kinds, rule) = if kinds { (" kinds |", " --- |") } else { ("", "") };
+    format!("| key |{kinds} type | default | meaning |\n| --- |{rule} --- | --- | --- |\n")
+}
+
+fn line<K: Word>(row: &Key<K>, prefix: &str, kinds: bool) -> String {
+    let words: Vec<&str> = row.kinds.iter().map(Word::word).collect();
+    let kinds = match (kinds, words.is_empty()) {
+        (false, _) => String::new(),
+        (true, true) => " all |".to_string(),
+        (true, false) => format!(" {} |", words.join(" ")),
+    };
+    let (name, of_type, default, meaning) = (row.name, row.of_type.trim(), row.default, row.meaning.trim());
+    format!("| `{prefix}{name}` |{kinds} {of_type} | {default} | {meaning} |\n")
+}
