@@ -257,10 +257,16 @@ fn files_and_functions_stay_short_and_nothing_prints_below_the_binary() {
 }
 
 /// Files outside room `sandbox` that start processes by themselves, and why.
-const STARTERS: [(&str, &str); 1] = [(
-    "benches/versus/",
-    "measures other tools from outside, on files of its own",
-)];
+const STARTERS: [(&str, &str); 2] = [
+    (
+        "benches/versus/",
+        "measures other tools from outside, on files of its own",
+    ),
+    (
+        "benches/laboratory/",
+        "starts Cargo with the tests of traps, which needs the environment of its user",
+    ),
+];
 
 #[test]
 fn child_processes_begin_in_one_place() {

@@ -17,20 +17,11 @@ const BLOCK: u32 = 8192;
 const DEPTH: usize = 64;
 
 pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
-    if flags.all {
-        return super::belief::belief(flags);
-    }
     if flags.procedure {
         return super::procedure::procedure(flags);
     }
-    if flags.fixed.is_some() {
-        return super::fixed::fixed(flags);
-    }
-    if !flags.twins.is_empty() {
-        return super::twins::twins(flags);
-    }
-    if let Some(dir) = &flags.schedules {
-        return super::schedules::schedules(dir, flags);
+    if let Some(file) = &flags.twins {
+        return super::twins::twins(file, flags);
     }
     if !(flags.seconds > 0.0 && flags.seconds <= 600.0) {
         return Err(Failure::Usage(anyhow!(

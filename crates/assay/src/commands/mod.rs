@@ -1,13 +1,11 @@
 //! One file per command; what each prints on stdout is its answer.
 
-mod belief;
 mod calibrate;
 mod check;
 mod clean;
 mod device_service;
 mod dg;
 mod engines;
-mod fixed;
 mod import;
 mod modelled_luns;
 mod page_file;
@@ -17,9 +15,6 @@ mod published;
 mod quick;
 mod report;
 mod run;
-mod schedules;
-mod schedules_told;
-mod slowed;
 mod sqlite_sessions;
 mod stacks;
 mod twins;

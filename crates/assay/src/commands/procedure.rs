@@ -1,51 +1,27 @@
-//! `assay calibrate --procedure`: how often the verdict procedure errs on simulated studies, and what it finds in how much time.
+//! `assay calibrate --procedure`: how often the verdict procedure errs on simulated studies, and what it finds.
 //!
 //! Takes a number of studies and a seed, gives rates. Prevents: a promise about verdicts that nobody can hold against anything.
 
-use super::twins::BROKEN_CONFIDENCE;
 use super::{print, print_json};
 use crate::cli;
 use crate::exit::Failure;
 use anyhow::anyhow;
+use report::rate_json as rate;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// What the simulations gave.
-pub(super) struct Simulated {
-    pub(super) rows: Vec<stats::Calibration>,
-    pub(super) times: Vec<stats::TimeToVerdict>,
-}
-
-impl Simulated {
-    pub(super) fn run(flags: &cli::Calibrate) -> Simulated {
-        Simulated {
-            rows: stats::calibrate_procedure(u64::from(flags.studies), flags.seed),
-            times: stats::time_to_verdict(u64::from(flags.studies), flags.seed),
-        }
-    }
-
-    pub(super) fn data(&self, flags: &cli::Calibrate) -> Value {
-        let rows: Vec<Value> = self.rows.iter().map(simulated).collect();
-        let times: Vec<Value> = self.times.iter().map(beside_fixed).collect();
-        json!({
-            "schema": 1, "studies": flags.studies, "seed": flags.seed, "scenarios": rows, "time_to_verdict": times,
-        })
-    }
-}
-
 pub(super) fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
-    let all = Simulated::run(flags);
+    let rows = stats::calibrate_procedure(u64::from(flags.studies), flags.seed);
     if flags.json {
-        print_json(&all.data(flags))?;
+        print_json(&data(&rows, flags))?;
     } else {
-        print(&text(&all, flags))?;
+        print(&text(&rows, flags))?;
     }
     let is_broken = |row: &&stats::Calibration| {
         let rate = &row.result.false_verdicts;
-        row.promise
-            .is_some_and(|promise| rate.lower(BROKEN_CONFIDENCE) > promise)
+        row.promise.is_some_and(|promise| rate.is_surely_above(promise))
     };
-    let broken: Vec<&str> = all.rows.iter().filter(is_broken).map(|row| row.name).collect();
+    let broken: Vec<&str> = rows.iter().filter(is_broken).map(|row| row.name).collect();
     if broken.is_empty() {
         return Ok(());
     }
@@ -55,10 +31,10 @@ pub(super) fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
     )))
 }
 
-fn text(all: &Simulated, flags: &cli::Calibrate) -> String {
-    let (rows, times) = (&all.rows, &all.times);
+fn text(rows: &[stats::Calibration], flags: &cli::Calibrate) -> String {
     let mut text = format!(
-        "{} simulated studies a line.\nfalse: studies with a wrong verdict; found: studies that saw a true difference.\n\n",
+        "{} simulated studies a line.\n\
+         false: studies with a wrong verdict; found: studies that saw a true difference.\n\n",
         flags.studies
     );
     let _ = writeln!(
@@ -83,69 +59,17 @@ fn text(all: &Simulated, flags: &cli::Calibrate) -> String {
             row.result.blocks_mean
         );
     }
-    text.push_str(&time_text(times));
     text.push_str("\nWhat each line is, and why the last ones promise nothing: docs/method.md\n");
     text
 }
 
-/// The procedure beside three runs of 300 s.
-fn time_text(times: &[stats::TimeToVerdict]) -> String {
-    let mut text = format!(
-        "\nBeside a fixed protocol ({} runs of {:.0} s a stack, Welch's test at 95 %); runs of\n{:.0} s here. A difference was found, by each:\n",
-        stats::FIXED_RUNS,
-        stats::FIXED_SECONDS,
-        stats::RUN_SECONDS
-    );
-    let share = |rate: &stats::Rate| format!("{:.1} %", rate.share() * 100.0);
-    let mut scatter = "";
-    for row in times {
-        if row.scatter.name != scatter {
-            scatter = row.scatter.name;
-            let _ = writeln!(
-                text,
-                "{scatter}\n{:>24} {:>9} {:>9} {:>10} {:>16}",
-                "true ratio", "fixed", "here", "time", "of the fixed"
-            );
-        }
-        let (fixed, here) = match row.true_ratio {
-            1.0 => (&row.fixed_false, &row.false_verdicts),
-            _ => (&row.fixed_found, &row.found),
-        };
-        let what = if row.true_ratio == 1.0 {
-            "1 (false)".to_string()
-        } else {
-            row.true_ratio.to_string()
-        };
-        let _ = writeln!(
-            text,
-            "{what:>24} {:>9} {:>9} {:>8.0} s {:>14.1} %",
-            share(fixed),
-            share(here),
-            row.seconds_mean,
-            row.time_ratio() * 100.0
-        );
-    }
-    text
-}
-
-fn beside_fixed(row: &stats::TimeToVerdict) -> Value {
+fn data(rows: &[stats::Calibration], flags: &cli::Calibrate) -> Value {
     json!({
-        "scatter": row.scatter.name,
-        "between": row.scatter.between,
-        "within": row.scatter.within,
-        "true_ratio": row.true_ratio,
-        "fixed": { "found": rate(&row.fixed_found), "false": rate(&row.fixed_false), "seconds": row.fixed_seconds() },
-        "found": rate(&row.found),
-        "equivalent": rate(&row.equivalent),
-        "false_verdicts": rate(&row.false_verdicts),
-        "seconds_mean": row.seconds_mean,
-        "time_ratio": row.time_ratio(),
+        "schema": 1,
+        "studies": flags.studies,
+        "seed": flags.seed,
+        "scenarios": rows.iter().map(simulated).collect::<Vec<_>>(),
     })
-}
-
-/// A share of studies with its interval.
-pub(super) fn rate(of: &stats::Rate) -> Value {
-    json!({ "share": of.share(), "low": of.low, "high": of.high, "count": of.count, "of": of.of })
 }
 
 fn simulated(row: &stats::Calibration) -> Value {

@@ -1,13 +1,12 @@
-//! What the record of `assay calibrate --schedules` says: a table of schedules, what a start costs, one line to decide on.
+//! What the record of `laboratory schedules` says: a table of schedules, what a start costs, one line to decide on.
 //!
 //! Takes the record, gives text of 80 columns or JSON. Prevents: a gain in scatter that was paid for in time, and one
 //! that a handful of blocks made up (each has its interval).
 
-use super::schedules::{CELLS, Record, Run, SESSIONS, STINTS, WORK_UNIT};
-use super::{print, print_json};
-use crate::exit::Failure;
+use super::dealing::{Dealing, Piece, dealt, mean_square_ratio, root_mean_square, without_places};
+use super::{CELLS, Record, Run, SESSIONS, STINTS, WORK_UNIT};
 use serde_json::{Value, json};
-use stats::{Dealing, Interval, Piece};
+use stats::Interval;
 use std::fmt::Write;
 
 /// Stints of one place in a row, of [`STINTS`]: the last are whole runs.
@@ -37,7 +36,6 @@ pub(super) struct Found {
 struct Row {
     name: String,
     stint_seconds: f64,
-    mirrored: bool,
     /// Root of the mean square of ln(A / B) over the blocks.
     scatter: f64,
     /// Mean square over that of whole runs; `None` of whole runs themselves.
@@ -50,17 +48,11 @@ struct Row {
 
 impl Found {
     pub(super) fn of(record: &Record, seed: u64) -> Found {
-        let pieces = stats::without_places(&record.pieces, &record.places);
-        let whole = Dealing {
-            stint: STINTS,
-            mirrored: false,
-        };
-        let dealings = LENGTHS
-            .iter()
-            .rev()
-            .flat_map(|&stint| [false, true].map(|mirrored| Dealing { stint, mirrored }));
-        let dealings: Vec<Dealing> = std::iter::once(whole).chain(dealings).collect();
-        let dealt: Vec<Vec<Option<f64>>> = dealings.iter().map(|one| stats::dealt(&pieces, BLOCK, *one)).collect();
+        let pieces = without_places(&record.pieces, &record.places);
+        let whole = Dealing { stint: STINTS };
+        let stints = LENGTHS.iter().rev().map(|&stint| Dealing { stint });
+        let dealings: Vec<Dealing> = std::iter::once(whole).chain(stints).collect();
+        let dealt: Vec<Vec<Option<f64>>> = dealings.iter().map(|one| dealt(&pieces, BLOCK, *one)).collect();
         let blocks = dealt[0].len();
         // A block counts under all schedules or under none.
         let counts: Vec<bool> = (0..blocks).map(|at| dealt.iter().all(|ys| ys[at].is_some())).collect();
@@ -79,14 +71,13 @@ impl Found {
         let row = |(dealing, ys): (&Dealing, &Vec<Option<f64>>)| {
             let ys = of(ys);
             let is_whole = dealing.stint == STINTS;
-            let against = stats::mean_square_ratio(&ys, &base, DRAWS, seed).filter(|_| !is_whole);
+            let against = mean_square_ratio(&ys, &base, DRAWS, seed).filter(|_| !is_whole);
             let seconds = seconds(dealing);
             let faster = base_seconds / seconds;
             Row {
                 name: name(*dealing),
                 stint_seconds: dealing.stint as f64 * record.stint_seconds,
-                mirrored: dealing.mirrored,
-                scatter: stats::root_mean_square(&ys),
+                scatter: root_mean_square(&ys),
                 against,
                 seconds,
                 per_minute: against.map(|ratio| Interval {
@@ -116,10 +107,9 @@ impl Found {
 }
 
 fn name(dealing: Dealing) -> String {
-    match (dealing.stint == STINTS, dealing.mirrored) {
-        (true, _) => "whole".to_string(),
-        (false, false) => "alternate".to_string(),
-        (false, true) => "abba".to_string(),
+    match dealing.stint {
+        STINTS => "whole".to_string(),
+        _ => "abba".to_string(),
     }
 }
 
@@ -171,14 +161,6 @@ fn start(record: &Record) -> Vec<(f64, Option<Interval>)> {
         .collect()
 }
 
-pub(super) fn show(record: &Record, found: &Found, as_json: bool) -> Result<(), Failure> {
-    if as_json {
-        print_json(&data(record, found))
-    } else {
-        print(&text(record, found))
-    }
-}
-
 /// "1.23 (0.98 to 1.51)".
 fn with_interval(of: Option<Interval>) -> String {
     of.map_or_else(
@@ -195,7 +177,7 @@ fn figure(value: f64) -> String {
     }
 }
 
-fn text(record: &Record, found: &Found) -> String {
+pub(super) fn text(record: &Record, found: &Found) -> String {
     let run = record.stint_seconds * STINTS as f64;
     let mut text = format!(
         "Two equal places, {SESSIONS} sessions read {WORK_UNIT} random pages each time ({}).\n\
@@ -285,12 +267,11 @@ fn interval(of: Option<Interval>) -> Value {
     )
 }
 
-fn data(record: &Record, found: &Found) -> Value {
+pub(super) fn json(record: &Record, found: &Found) -> Value {
     let rows = found.rows.iter().map(|row| {
         json!({
             "schedule": row.name,
             "stint_seconds": row.stint_seconds,
-            "mirrored": row.mirrored,
             "scatter": row.scatter,
             "variance_to_whole": interval(row.against),
             "block_seconds": row.seconds,
@@ -364,8 +345,8 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("tells most"), "{text}");
         assert!(text.contains("0.25 (0.25 to 0.25)"), "the first cells of a run: {text}");
-        let data = data(&record, &found);
-        assert_eq!(data["schedules"].as_array().map(Vec::len), Some(11));
+        let data = json(&record, &found);
+        assert_eq!(data["schedules"].as_array().map(Vec::len), Some(6));
         assert_eq!(data["best"]["schedule"], best.name);
     }
 }

@@ -1,68 +1,54 @@
-//! The procedure beside a fixed protocol: how often each finds what is there, and in how much measuring time.
+//! The procedure beside a fixed protocol in simulated worlds: how often each finds what is there, and in how much measuring time.
 //!
-//! The fixed protocol is the one that a study of compressed LUNs followed: three runs of 300 s for each stack and load, compared here by
-//! Welch's test at 95 %, three runs against three. Both see the same worlds: a run's figure scatters by itself, however long the run
-//! is (`between`), and by what its seconds scatter, which averages out (`within`). Runs alone are counted, on both sides: what comes before
-//! and after a run is the same.
+//! Both see the same worlds: a run's figure scatters by itself, however long the run is (`between`), and by what its seconds scatter, which
+//! averages out (`within`). Runs alone are counted, on both sides: what comes before and after a run is the same.
 //!
 //! Prevents: a saving of time that was bought with verdicts that are wrong or missing, and nobody told.
 
-use super::noise::normals;
-use super::welch::welch;
-use super::{About, Noise, Rate, Rule, Scenario, simulate};
-use crate::design::Design;
-use crate::summary::mean;
+use super::{RATIOS, drawn, seconds_of_two};
+use stats::{About, Design, Noise, Rate, Rule, Scenario, simulate};
 
-/// Runs of a stack in the fixed protocol.
-pub const FIXED_RUNS: u32 = 3;
-/// Seconds of each.
-pub const FIXED_SECONDS: f64 = 300.0;
 /// Seconds of a run of the procedure.
-pub const RUN_SECONDS: f64 = 10.0;
+pub(crate) const RUN_SECONDS: f64 = 10.0;
 /// Differences inside it count as equal for the procedure; the test knows no such thing.
 const MARGIN: f64 = 0.05;
 
 /// How figures scatter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scatter {
+pub(crate) struct Scatter {
     /// In a few words.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Standard deviation of a run's log rate, whatever its length.
-    pub between: f64,
+    pub(crate) between: f64,
     /// Standard deviation of the log rate of one second; over T seconds it is this over the root of T.
-    pub within: f64,
+    pub(crate) within: f64,
 }
 
 /// Both protocols on one world.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TimeToVerdict {
+pub(crate) struct TimeToVerdict {
     /// How figures scatter in it.
-    pub scatter: Scatter,
+    pub(crate) scatter: Scatter,
     /// True ratio.
-    pub true_ratio: f64,
+    pub(crate) true_ratio: f64,
     /// Studies in which the fixed protocol calls the stacks different, in the right direction.
-    pub fixed_found: Rate,
+    pub(crate) fixed_found: Rate,
     /// Studies in which it is wrong: a difference where there is none, or in the wrong direction.
-    pub fixed_false: Rate,
+    pub(crate) fixed_false: Rate,
     /// Studies that the procedure calls *better* or *worse*, rightly.
-    pub found: Rate,
+    pub(crate) found: Rate,
     /// Those that it calls *equivalent*.
-    pub equivalent: Rate,
+    pub(crate) equivalent: Rate,
     /// Those with a false verdict.
-    pub false_verdicts: Rate,
+    pub(crate) false_verdicts: Rate,
     /// Measuring time of the procedure, s, on average.
-    pub seconds_mean: f64,
+    pub(crate) seconds_mean: f64,
 }
 
 impl TimeToVerdict {
-    /// Measuring time of the fixed protocol, s: two stacks.
-    pub fn fixed_seconds(&self) -> f64 {
-        2.0 * f64::from(FIXED_RUNS) * FIXED_SECONDS
-    }
-
     /// The procedure's time over the fixed protocol's.
-    pub fn time_ratio(&self) -> f64 {
-        self.seconds_mean / self.fixed_seconds()
+    pub(crate) fn time_ratio(&self) -> f64 {
+        self.seconds_mean / seconds_of_two()
     }
 }
 
@@ -85,10 +71,8 @@ const SCATTERS: [Scatter; 3] = [
     },
 ];
 
-const RATIOS: [f64; 5] = [1.0, 0.95, 0.9, 0.8, 0.5];
-
 /// Every ratio in every world, so many studies each.
-pub fn time_to_verdict(studies: u64, seed: u64) -> Vec<TimeToVerdict> {
+pub(crate) fn time_to_verdict(studies: u64, seed: u64) -> Vec<TimeToVerdict> {
     let worlds = SCATTERS
         .into_iter()
         .flat_map(|scatter| RATIOS.into_iter().map(move |ratio| (scatter, ratio)));
@@ -109,7 +93,7 @@ fn both(scatter: Scatter, true_ratio: f64, studies: u64, seed: u64) -> TimeToVer
         about: About::AllRuns,
     };
     let ours = simulate(&scenario, &Design::new(12, 1, MARGIN), studies, seed);
-    let fixed = fixed_protocol(run_sd(FIXED_SECONDS), true_ratio, studies, seed);
+    let fixed = drawn(run_sd(super::SECONDS), true_ratio, studies, seed);
     TimeToVerdict {
         scatter,
         true_ratio,
@@ -119,34 +103,6 @@ fn both(scatter: Scatter, true_ratio: f64, studies: u64, seed: u64) -> TimeToVer
         equivalent: ours.equivalent,
         false_verdicts: ours.false_verdicts,
         seconds_mean: ours.blocks_mean * 2.0 * RUN_SECONDS,
-    }
-}
-
-/// How often the fixed protocol says what.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FixedProtocol {
-    /// Studies in which it calls the stacks different, in the right direction.
-    pub found: Rate,
-    /// Studies in which it is wrong: a difference where there is none, or in the wrong direction.
-    pub wrong: Rate,
-}
-
-/// The fixed protocol on normal runs: `run_sd` is the standard deviation of the log rate of one of its long runs.
-pub fn fixed_protocol(run_sd: f64, true_ratio: f64, studies: u64, seed: u64) -> FixedProtocol {
-    let (mut found, mut wrong) = (0, 0);
-    let mut normal = normals(seed ^ 0xF17ED);
-    let mut runs = |middle: f64| -> Vec<f64> { (0..FIXED_RUNS).map(|_| (middle + run_sd * normal()).exp()).collect() };
-    for _ in 0..studies {
-        let (base, other) = (runs(0.0), runs(true_ratio.ln()));
-        if welch(&base, &other) < 0.05 {
-            let right = true_ratio != 1.0 && (mean(&other) < mean(&base)) == (true_ratio < 1.0);
-            found += u64::from(right);
-            wrong += u64::from(!right);
-        }
-    }
-    FixedProtocol {
-        found: Rate::new(found, studies),
-        wrong: Rate::new(wrong, studies),
     }
 }
 

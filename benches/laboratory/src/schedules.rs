@@ -1,24 +1,23 @@
-//! `assay calibrate --schedules DIR`: which schedule resolves most per minute here, whole runs or stints in turns.
+//! `laboratory schedules DIR`: which schedule resolves most per minute here, whole runs or stints in turns.
 //!
 //! Two equal places in DIR are loaded and read at random, in stints of a quarter of a second in mirrored pairs, with a pair of
-//! whole runs after every few blocks. The record of the stints is then dealt out again under each schedule
-//! ([`stats::dealt`]), so that all of them are held against the same seconds; the whole runs show what a start costs.
+//! whole runs after every few blocks. The record of the stints is then dealt out again under each schedule ([`dealing::dealt`]), so that all
+//! of them are held against the same seconds; the whole runs show what a start costs.
 //!
 //! Prevents: a default that was believed because it sounds right.
 
-use super::schedules_told::{self as told, Found};
-use crate::cli;
-use crate::exit::Failure;
-use crate::lun_sets::LunSets;
-use crate::progress::Progress;
-use crate::signals;
-use anyhow::{Context, anyhow};
+mod dealing;
+mod found;
+
+use crate::flags;
+use crate::outcome::{Failure, print, print_json};
+use anyhow::{Context, bail};
+use dealing::{Dealing, Piece};
+use found::Found;
 use pages::{Files, Instance, RandomWork, Settings, Shape, TornPages};
-use stacks::Journal;
-use stats::Piece;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use targets::{Access, FileId, OpenSpec, Port, PsyncPort, UringPort};
 use workloads::{Outcome, Pacing};
@@ -71,62 +70,81 @@ pub(super) struct Run {
     pub(super) cells: Vec<u64>,
 }
 
-pub(super) fn schedules(dir: &Path, flags: &cli::Calibrate) -> Result<(), Failure> {
+pub(crate) fn run(flags: &flags::Schedules) -> Result<(), Failure> {
     if !(flags.minutes >= 0.1 && flags.minutes <= 1440.0) {
-        return Err(Failure::Usage(anyhow!(
-            "--minutes {}: give at least 0.1 and at most 1440",
-            flags.minutes
+        let minutes = flags.minutes;
+        return Err(Failure::usage(format_args!(
+            "--minutes {minutes}: give at least 0.1 and at most 1440"
         )));
     }
-    let cancel = signals::cancel_flag()?;
-    let progress = Progress::new(1, flags.json);
-    let state = stacks::state_dir().map_err(|e| Failure::Usage(anyhow!("{e}")))?;
-    let journal = Journal::create(&state, &super::run::run_id());
-    let mut journal = journal.map_err(|e| Failure::Run(anyhow!("{e}")))?;
-    let recorded = prepared(dir, &mut journal).and_then(|own| on(&own, flags, &progress, &cancel));
-    progress.finish();
-    // A host that is not as it was matters more than what was found.
-    crate::host_site::undone(&journal.undo_all()).map_err(Failure::Dirty)?;
-    let record = recorded.map_err(Failure::Run)?;
+    let record = recorded(flags)?;
     let found = Found::of(&record, flags.seed);
-    told::show(&record, &found, flags.json)
-}
-
-/// A directory of our own with room for two places.
-fn prepared(dir: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
-    let own = LunSets::default().own_directory(dir, journal)?.path().to_owned();
-    luns::check_space(&own, 2 * (DATA_BYTES + (64 << 20)))?;
-    for name in ["a.data", "a.redo", "b.data", "b.redo"] {
-        journal.before(stacks::Undo::RemoveFile { path: own.join(name) })?;
+    match flags.json {
+        true => print_json(&found::json(&record, &found)),
+        false => print(&found::text(&record, &found)),
     }
-    Ok(own)
+    Ok(())
 }
 
-fn on(own: &Path, flags: &cli::Calibrate, progress: &Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<Record> {
+/// What is to be measured: for how long, and from what its chances come.
+struct Measurement {
+    minutes: f64,
+    seed: u64,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Measurement {
+    /// An error once a signal has come.
+    fn check(&self) -> anyhow::Result<()> {
+        if self.cancel.load(Ordering::Relaxed) {
+            bail!("interrupted: what was made is taken away again");
+        }
+        Ok(())
+    }
+}
+
+fn recorded(flags: &flags::Schedules) -> anyhow::Result<Record> {
+    let asked = Measurement {
+        minutes: flags.minutes,
+        seed: flags.seed,
+        cancel: Arc::default(),
+    };
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, Arc::clone(&asked.cancel))?;
+    }
+    // Taken away when it goes out of scope.
+    let own = tempfile::Builder::new()
+        .prefix("assay-laboratory-")
+        .tempdir_in(&flags.dir)
+        .with_context(|| format!("{}: make a directory in it", flags.dir.display()))?;
+    luns::check_space(own.path(), 2 * (DATA_BYTES + (64 << 20)))?;
+    on(own.path(), &asked)
+}
+
+fn on(own: &Path, asked: &Measurement) -> anyhow::Result<Record> {
     let (shape, settings) = sizes();
     let memory = pages::memory_bytes(&shape, &settings);
     let depth = pages::depth(&settings, 1, SESSIONS, 1);
-    let specs = |place: &str| {
+    let specs = ["a", "b"].map(|place| {
         let data = pages::data_file_bytes(&shape, &settings, 1)[0];
+        let redo = pages::redo_file_bytes(&settings);
         [
             OpenSpec::creating(own.join(format!("{place}.data")), Access::Direct, data),
-            OpenSpec::creating(
-                own.join(format!("{place}.redo")),
-                Access::Direct,
-                pages::redo_file_bytes(&settings),
-            ),
+            OpenSpec::creating(own.join(format!("{place}.redo")), Access::Direct, redo),
         ]
-    };
-    let specs = [specs("a"), specs("b")];
-    let around = (progress, cancel, flags.seed);
+    });
     match UringPort::open(&specs[0], memory, depth) {
         Ok(first) => {
             let second = UringPort::open(&specs[1], memory, depth)?;
-            record([first, second], "ring", flags.minutes, around)
+            record([first, second], "ring", asked)
         }
         Err(_) => {
             let open = |specs: &[OpenSpec]| PsyncPort::open(specs, memory, depth);
-            record([open(&specs[0])?, open(&specs[1])?], "pread", flags.minutes, around)
+            record([open(&specs[0])?, open(&specs[1])?], "pread", asked)
         }
     }
 }
@@ -177,14 +195,7 @@ impl Planned {
     }
 }
 
-type Around<'a> = (&'a Progress, &'a Arc<AtomicBool>, u64);
-
-fn record<P: Port>(
-    ports: [P; 2],
-    method: &'static str,
-    minutes: f64,
-    (progress, cancel, seed): Around<'_>,
-) -> anyhow::Result<Record> {
+fn record<P: Port>(ports: [P; 2], method: &'static str, asked: &Measurement) -> anyhow::Result<Record> {
     let (shape, settings) = sizes();
     let files = Files {
         data: vec![FileId(0)],
@@ -193,8 +204,8 @@ fn record<P: Port>(
     let began = Instant::now();
     let mut places = Vec::new();
     for port in ports {
-        signals::check(cancel)?;
-        progress.doing(&format!("loading place {}", places.len() + 1));
+        asked.check()?;
+        eprintln!("loading place {}", places.len() + 1);
         let mut instance = Instance::create(vec![port], &files, shape, settings, &mut |_, _| ())?;
         instance.checkpoint()?;
         places.push(instance);
@@ -203,10 +214,10 @@ fn record<P: Port>(
     // Both caches filled, and what the disk does on the first touch of a file done; and how long a stint waits at its end.
     let mut tail_seconds = 0.0;
     for place in &mut places {
-        let outcome = run(place, WARM_NS, 0, seed, cancel)?;
+        let outcome = read(place, [WARM_NS, 0], asked.seed, asked)?;
         tail_seconds = outcome.elapsed_ns.saturating_sub(WARM_NS) as f64 / 1e9;
     }
-    let plan = &Planned::of(minutes, tail_seconds);
+    let plan = &Planned::of(asked.minutes, tail_seconds);
     let mut record = Record {
         stint_seconds: plan.stint_ns as f64 / 1e9,
         method,
@@ -218,13 +229,13 @@ fn record<P: Port>(
         load_seconds,
     };
     for round in 0..plan.rounds {
-        progress.doing(&format!("round {} of {}", round + 1, plan.rounds));
-        stints(&mut places, plan, round, seed, &mut record, cancel)?;
+        eprintln!("round {} of {}", round + 1, plan.rounds);
+        stints(&mut places, plan, round, asked, &mut record)?;
         let mut pair = [None, None];
         // Every other pair backwards, as the blocks of a study are.
         for turn in [round % 2, 1 - round % 2] {
-            let seed = seed ^ (round as u64) << 32;
-            let outcome = run(&mut places[turn], plan.run_ns, plan.run_ns / CELLS, seed, cancel)?;
+            let seed = asked.seed ^ (round as u64) << 32;
+            let outcome = read(&mut places[turn], [plan.run_ns, plan.run_ns / CELLS], seed, asked)?;
             let cells = outcome.slices.iter().take(CELLS as usize).map(|slice| slice.count);
             pair[turn] = Some(Run {
                 piece: piece(&outcome),
@@ -244,20 +255,16 @@ fn stints<P: Port>(
     places: &mut [Instance<P>],
     plan: &Planned,
     round: usize,
-    seed: u64,
+    asked: &Measurement,
     record: &mut Record,
-    cancel: &Arc<AtomicBool>,
 ) -> anyhow::Result<()> {
-    let order = stats::Dealing {
-        stint: 1,
-        mirrored: true,
-    };
+    let order = Dealing { stint: 1 };
     let mut worked = 0.0;
     let began = Instant::now();
     for nth in 0..BLOCKS_A_ROUND * 2 * STINTS {
         let at = usize::from(order.is_second(nth));
-        let seed = seed ^ ((round as u64) << 32) ^ ((nth as u64 + 1) << 8);
-        let outcome = run(&mut places[at], plan.stint_ns, 0, seed, cancel)?;
+        let seed = asked.seed ^ ((round as u64) << 32) ^ ((nth as u64 + 1) << 8);
+        let outcome = read(&mut places[at], [plan.stint_ns, 0], seed, asked)?;
         worked += outcome.elapsed_ns as f64 / 1e9;
         record.beyond_seconds += outcome.elapsed_ns.saturating_sub(plan.stint_ns) as f64 / 1e9;
         record.pieces.push(piece(&outcome));
@@ -274,13 +281,12 @@ fn piece(outcome: &Outcome) -> Piece {
     }
 }
 
-/// Random reads for so long.
-fn run<P: Port>(
+/// Random reads for so long, cut into slices of that length (0: into none).
+fn read<P: Port>(
     place: &mut Instance<P>,
-    time_ns: u64,
-    slice_ns: u64,
+    [time_ns, slice_ns]: [u64; 2],
     seed: u64,
-    cancel: &Arc<AtomicBool>,
+    asked: &Measurement,
 ) -> anyhow::Result<Outcome> {
     let work = RandomWork {
         update_pct: 0,
@@ -296,12 +302,12 @@ fn run<P: Port>(
     };
     let pacing = Pacing {
         slice_ns,
-        cancel: Some(Arc::clone(cancel)),
+        cancel: Some(Arc::clone(&asked.cancel)),
         ..Pacing::closed(SESSIONS, time_ns)
     };
     let mut operations = place.random(&work, seed)?;
     let outcome = workloads::drive(operations.first_mut().context("one worker")?, &pacing, seed)?;
-    signals::check(cancel)?;
+    asked.check()?;
     Ok(outcome)
 }
 

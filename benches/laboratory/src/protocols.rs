@@ -1,123 +1,135 @@
-//! A fixed protocol and this procedure, both really run on the same stacks: what each says, in how much time, and what it would find.
+//! `laboratory protocols`: a fixed protocol and this procedure, both really run on the same stacks: what each says, in how much time, and
+//! what it would find.
 //!
 //! Takes two result files, gives their comparisons side by side. The fixed protocol is the first three runs of a stack that count, held
 //! against three of its base by Welch's test at 95 %, as figures of repeated runs usually are; the procedure is that of every report.
 //! Prevents: a saving of time that is computed and never run, and one between studies that were not of the same thing.
 
-use crate::analysis::Verdict;
-use crate::history::Book;
-use crate::one_thing::must_be_of_one_thing;
-use crate::protocol_side::{OneSide, left_out};
-use crate::rank::{self, Pair};
-use ledger::{Ledger, LedgerError};
+#[cfg(test)]
+mod refusals;
+pub(crate) mod shown;
+mod side;
+
+use crate::fixed;
+use crate::flags;
+use crate::outcome::{Failure, print, print_json};
+use crate::result_file::ResultFile;
+use crate::same_study::must_be_of_one_thing;
+use anyhow::anyhow;
+use report::{BlocksCompared, Comparison, ReportError, Verdict};
+use side::{OneSide, left_out};
+use std::path::Path;
+
+/// Of the fixed protocol's time, at most.
+pub(crate) const TIME_RATIO_MAX: f64 = 0.2;
 
 /// Both, side by side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Protocols {
+pub(crate) struct Protocols {
     /// The host of both; empty where all is simulated.
-    pub host: String,
+    pub(crate) host: String,
     /// Three runs a cell.
-    pub fixed: Protocol,
+    pub(crate) fixed: Protocol,
     /// Blocks of short runs.
-    pub here: Protocol,
+    pub(crate) here: Protocol,
     /// Differences inside it count as equal.
-    pub margin: f64,
+    pub(crate) margin: f64,
     /// Every stack against its base in every phase that both files rank.
-    pub comparisons: Vec<SideBySide>,
+    pub(crate) comparisons: Vec<SideBySide>,
     /// What only one of them ranks, and why.
-    pub left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
     /// Comparisons that the fixed protocol has a verdict of and the procedure has none of: (stack, base, phase).
-    pub missing: Vec<[String; 3]>,
+    pub(crate) missing: Vec<[String; 3]>,
 }
 
 /// One of the two, over all its cells.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Protocol {
+pub(crate) struct Protocol {
     /// Name of its study.
-    pub study: String,
+    pub(crate) study: String,
     /// Blocks that the design allows: runs of a cell at most.
-    pub blocks_most: u32,
+    pub(crate) blocks_most: u32,
     /// Blocks until every comparison had its verdict, those that do not count among them.
-    pub blocks: u32,
+    pub(crate) blocks: u32,
     /// Length of a run of a ranked phase, drain included, s: the median.
-    pub run_seconds: f64,
+    pub(crate) run_seconds: f64,
     /// All runs of ranked phases in these blocks, s.
-    pub runs_seconds: f64,
+    pub(crate) runs_seconds: f64,
     /// The blocks by the wall, everything included, s; `None` in virtual time.
-    pub wall_seconds: Option<f64>,
+    pub(crate) wall_seconds: Option<f64>,
 }
 
 /// One comparison by both.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SideBySide {
+pub(crate) struct SideBySide {
     /// The stack.
-    pub stack: String,
+    pub(crate) stack: String,
     /// What it is compared with.
-    pub base: String,
+    pub(crate) base: String,
     /// The phase.
-    pub phase: String,
+    pub(crate) phase: String,
     /// What the fixed protocol says.
-    pub fixed: FixedSays,
+    pub(crate) fixed: FixedSays,
     /// What the procedure says.
-    pub here: HereSays,
+    pub(crate) here: HereSays,
     /// Whether they say the same.
-    pub agreement: Agreement,
+    pub(crate) agreement: Agreement,
 }
 
 /// What two stacks and a phase took, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Took {
+pub(crate) struct Took {
     /// Runs of the phase on both stacks.
-    pub runs_seconds: f64,
+    pub(crate) runs_seconds: f64,
     /// Their trials by the wall, set-up and other phases included; `None` in virtual time.
-    pub wall_seconds: Option<f64>,
+    pub(crate) wall_seconds: Option<f64>,
 }
 
 /// The verdict of the fixed protocol.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FixedSays {
+pub(crate) struct FixedSays {
     /// *Better* or *worse*; `None`: no difference was found.
-    pub found: Option<Verdict>,
+    pub(crate) found: Option<Verdict>,
     /// Ratio of the means, above 1 is better.
-    pub ratio: f64,
+    pub(crate) ratio: f64,
     /// Lower end of its interval.
-    pub low: Option<f64>,
+    pub(crate) low: Option<f64>,
     /// Upper end.
-    pub high: Option<f64>,
+    pub(crate) high: Option<f64>,
     /// Probability of so large a difference if there were none.
-    pub p: f64,
+    pub(crate) p: f64,
     /// Figures of each stack, in the order of the blocks: base, then the other.
-    pub figures: [Vec<f64>; 2],
+    pub(crate) figures: [Vec<f64>; 2],
     /// The smallest difference found by 9 of 10 such protocols, as a ratio above 1, if runs scatter as these do.
-    pub smallest_found: f64,
+    pub(crate) smallest_found: f64,
     /// Time of all its runs.
-    pub took: Took,
+    pub(crate) took: Took,
 }
 
 /// The verdict of the procedure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HereSays {
+pub(crate) struct HereSays {
     /// Of the first look that decided.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// At that look.
-    pub ratio: Option<f64>,
+    pub(crate) ratio: Option<f64>,
     /// Lower end of its interval.
-    pub low: Option<f64>,
+    pub(crate) low: Option<f64>,
     /// Upper end.
-    pub high: Option<f64>,
+    pub(crate) high: Option<f64>,
     /// Blocks run by then.
-    pub blocks: u32,
+    pub(crate) blocks: u32,
     /// The smallest difference found by 9 of 10 such studies, as a ratio above 1, if blocks scatter as these do.
-    pub smallest_found: f64,
+    pub(crate) smallest_found: f64,
     /// Time until that look.
-    pub took: Took,
+    pub(crate) took: Took,
     /// Time of all blocks that the design allows, as these blocks took.
-    pub took_most: Took,
+    pub(crate) took_most: Took,
 }
 
 /// Whether two protocols say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Agreement {
+pub(crate) enum Agreement {
     /// The same stack is called better; or the fixed protocol finds no difference, and here it is *equivalent*.
     Same,
     /// Neither told the stacks apart, nor did the procedure find them equivalent: nothing was learnt by either.
@@ -134,7 +146,7 @@ pub enum Agreement {
 
 impl Agreement {
     /// In words.
-    pub fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Agreement::Same => "the same verdict",
             Agreement::Neither => "neither could tell",
@@ -146,7 +158,7 @@ impl Agreement {
     }
 
     /// Nothing that the fixed protocol found is missing or contradicted; `None` where neither said anything that could be.
-    pub fn is_kept(self) -> Option<bool> {
+    pub(crate) fn is_kept(self) -> Option<bool> {
         match self {
             Agreement::Same | Agreement::InsideMargin | Agreement::FoundHere => Some(true),
             Agreement::Neither => None,
@@ -170,12 +182,26 @@ impl Agreement {
 
 impl SideBySide {
     /// The procedure's runs over those of the fixed protocol.
-    pub fn time_ratio(&self) -> f64 {
+    pub(crate) fn time_ratio(&self) -> f64 {
         self.here.took.runs_seconds / self.fixed.took.runs_seconds
     }
 
+    /// Runs and, by the wall, trials with all their set-up within the share of the fixed protocol's time that is owed.
+    pub(crate) fn is_in_time(&self) -> bool {
+        self.time_ratio() <= TIME_RATIO_MAX && self.wall_ratio().is_none_or(|ratio| ratio <= TIME_RATIO_MAX)
+    }
+
+    /// Within what is owed, and nothing that the fixed protocol found is missing; `None` where neither found anything.
+    pub(crate) fn is_kept(&self) -> Option<bool> {
+        match (self.agreement.is_kept(), self.is_in_time()) {
+            (Some(kept), in_time) => Some(kept && in_time),
+            (None, true) => None,
+            (None, false) => Some(false),
+        }
+    }
+
     /// The same by the wall, set-up included.
-    pub fn wall_ratio(&self) -> Option<f64> {
+    pub(crate) fn wall_ratio(&self) -> Option<f64> {
         Some(self.here.took.wall_seconds? / self.fixed.took.wall_seconds?)
     }
 }
@@ -183,34 +209,34 @@ impl SideBySide {
 /// What two files do not have in common and must.
 #[derive(Debug, thiserror::Error)]
 #[error("they are not of the same thing: {what} is {fixed} in {fixed_study} and {here} in {here_study}\n  {cure}")]
-pub struct Unlike {
+pub(crate) struct Unlike {
     /// What differs.
-    pub what: String,
+    pub(crate) what: String,
     /// In the fixed protocol's file.
-    pub fixed: String,
+    pub(crate) fixed: String,
     /// Its study.
-    pub fixed_study: String,
+    pub(crate) fixed_study: String,
     /// In the other.
-    pub here: String,
+    pub(crate) here: String,
     /// Its study.
-    pub here_study: String,
+    pub(crate) here_study: String,
     /// What to do.
-    pub cure: &'static str,
+    pub(crate) cure: &'static str,
 }
 
 /// Why two files cannot be held beside each other.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProtocolsError {
+pub(crate) enum ProtocolsError {
     /// A result file can't be read as one.
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Report(#[from] ReportError),
     /// Something that must be the same is not.
     #[error(transparent)]
     Unlike(Box<Unlike>),
     /// The runs of the fixed protocol are no longer than the others.
     #[error(
-        "runs of {fixed_study} take {fixed:.2} s and those of {here_study} {here:.2} s: the fixed protocol has the long ones\n  give the file of long runs to --fixed, that of short ones to --against"
+        "runs of {fixed_study} take {fixed:.2} s and those of {here_study} {here:.2} s: the fixed protocol has the long ones\n  \
+         give the file of long runs first, that of short ones second"
     )]
     NotLonger {
         /// Its study.
@@ -242,79 +268,93 @@ pub enum ProtocolsError {
     },
 }
 
+pub(crate) fn run(flags: &flags::Protocols) -> Result<(), Failure> {
+    let both = read(&flags.fixed, &flags.short)?;
+    match flags.json {
+        true => print_json(&shown::json(&both)),
+        false => print(&shown::text(&both)),
+    }
+    let missed = both.comparisons.iter().filter(|one| one.is_kept() == Some(false));
+    let missed = missed.count() + both.missing.len();
+    if missed == 0 {
+        return Ok(());
+    }
+    Err(Failure::Missed(anyhow!(
+        "{missed} comparisons of the fixed protocol are missing here, say otherwise, \
+         or took more than {:.0} % of its time\n  \
+         give the short runs more blocks or time (`blocks`, `time`), or lessen their set-up (`database.scale`)",
+        TIME_RATIO_MAX * 100.0
+    )))
+}
+
+/// Both files, held beside each other.
+pub(crate) fn read(fixed: &Path, short: &Path) -> Result<Protocols, Failure> {
+    let open = |path: &Path| ResultFile::open(path).map_err(Failure::usage);
+    let (long, here) = (open(fixed)?, open(short)?);
+    let names = format!("{} and {}", fixed.display(), short.display());
+    protocols(&long, &here).map_err(|error| Failure::usage(format_args!("{names}: {error}")))
+}
+
 /// Holds the file of a fixed protocol beside one of this procedure.
-///
-/// # Errors
-/// See [`ProtocolsError`].
-pub fn protocols(fixed: &Ledger, here: &Ledger) -> Result<Protocols, ProtocolsError> {
-    let books = [Book::read(fixed)?, Book::read(here)?];
-    must_be_of_one_thing(&books[0], &books[1])?;
-    let rankings = [rank::rank(&books[0])?, rank::rank(&books[1])?];
-    let [fixed, here] = [0, 1].map(|nth| OneSide {
-        book: &books[nth],
-        ranking: &rankings[nth],
-    });
-    let left_out = left_out(&fixed, &here);
-    let shared: Vec<(&Pair, usize)> = (fixed.ranking.pairs.iter())
-        .filter(|pair| pair.before.is_none())
-        .filter_map(|pair| Some((pair, here.place_of(pair)?)))
+fn protocols(fixed: &ResultFile, here: &ResultFile) -> Result<Protocols, ProtocolsError> {
+    must_be_of_one_thing(fixed, here)?;
+    let left_out = left_out(fixed, here);
+    let (fixed, here) = (OneSide(fixed), OneSide(here));
+    let shared: Vec<(&BlocksCompared, &Comparison)> = (fixed.comparisons().iter())
+        .filter_map(|compared| Some((compared, here.said_of(compared)?)))
         .collect();
-    let missing = (fixed.ranking.pairs.iter())
-        .filter(|pair| pair.before.is_none() && here.place_of(pair).is_none())
-        .map(|pair| [&pair.stack, &pair.base, &pair.phase.name].map(String::clone));
+    let missing = (fixed.comparisons().iter())
+        .filter(|compared| here.said_of(compared).is_none())
+        .map(|compared| [&compared.stack, &compared.base, &compared.phase].map(String::clone));
     let missing: Vec<[String; 3]> = missing.collect();
     if shared.is_empty() {
         let why = left_out.first().map_or(String::new(), |first| format!(": {first}"));
         return Err(ProtocolsError::Nothing { why });
     }
-    let runs = stats::FIXED_RUNS as usize;
+    let runs = fixed::RUNS as usize;
     let counted: Vec<u32> = fixed.valid().into_iter().take(runs).collect();
     if counted.len() < runs {
         return Err(fixed.few(counted.len(), runs));
     }
-    if here.ranking.decision.looks.is_empty() {
-        let needed = here.design().looks().first().map_or(0, |look| look.n as usize);
+    if here.0.analysis.looks.is_empty() {
+        let needed = here.0.basis.design.looks().first().map_or(0, |look| look.n as usize);
         return Err(here.few(here.valid().len(), needed));
     }
-    let (long, short) = (fixed.run_seconds(), here.run_seconds());
-    if long <= short {
-        return Err(ProtocolsError::NotLonger {
-            fixed_study: fixed.book.study.name.clone(),
-            fixed: long,
-            here_study: here.book.study.name.clone(),
-            here: short,
-        });
-    }
-    let mut comparisons = Vec::new();
-    for (pair, of_here) in shared {
-        let fixed = fixed.by_welch(pair, &counted)?;
-        let here = here.by_procedure(pair, of_here);
-        comparisons.push(SideBySide {
-            stack: pair.stack.clone(),
-            base: pair.base.clone(),
-            phase: pair.phase.name.clone(),
-            agreement: Agreement::of(fixed.found, fixed.ratio, here.verdict, books[1].study.margin),
+    must_be_longer(&fixed, &here)?;
+    let margin = here.0.analysis.study.margin;
+    let side_by_side = |(compared, said): (&BlocksCompared, &Comparison)| {
+        let (fixed, here) = (fixed.by_welch(compared, &counted), here.by_procedure(said));
+        SideBySide {
+            stack: compared.stack.clone(),
+            base: compared.base.clone(),
+            phase: compared.phase.clone(),
+            agreement: Agreement::of(fixed.found, fixed.ratio, here.verdict, margin),
             fixed,
             here,
-        });
-    }
-    let decision = &here.ranking.decision;
+        }
+    };
     Ok(Protocols {
-        host: host(&books[1]),
-        fixed: fixed.protocol(stats::FIXED_RUNS, counted.last().map_or(0, |last| last + 1)),
-        here: here.protocol(here.design().blocks, decision.blocks_valid + decision.blocks_dropped),
-        margin: books[1].study.margin,
-        comparisons,
+        host: here.host(),
+        fixed: fixed.protocol(fixed::RUNS, counted.last().map_or(0, |last| last + 1)),
+        here: here.protocol(here.0.basis.design.blocks, here.0.basis.blocks_used),
+        margin,
+        comparisons: shared.into_iter().map(side_by_side).collect(),
         left_out,
         missing,
     })
 }
 
-/// Where it was run; nothing of a simulation, which is the same everywhere.
-fn host(book: &Book) -> String {
-    let first = book.ran.values().next();
-    let host = first.filter(|_| !book.study.modelled).map(|ran| ran.trial.host.clone());
-    host.unwrap_or_default()
+fn must_be_longer(fixed: &OneSide<'_>, here: &OneSide<'_>) -> Result<(), ProtocolsError> {
+    let (long, short) = (fixed.run_seconds(), here.run_seconds());
+    if long > short {
+        return Ok(());
+    }
+    Err(ProtocolsError::NotLonger {
+        fixed_study: fixed.0.study().to_string(),
+        fixed: long,
+        here_study: here.0.study().to_string(),
+        here: short,
+    })
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@
 //! when several different population variances are involved, *Biometrika* 34 (1947). Prevents: a protocol of a few long runs that is held
 //! against this one by another test than its users would take.
 
-use super::noise::normals;
-use crate::student::{t_upper_quantile, t_upper_tail};
-use crate::summary::{mean, sd};
+use stats::{mean, normals, sd, t_upper_quantile, t_upper_tail};
 
 /// Share of studies that must find a difference.
 const POWER: f64 = 0.9;
@@ -16,15 +14,15 @@ const STEPS_EACH: usize = 64;
 
 /// What the test says of another sample against a base.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Welch {
+pub(crate) struct Welch {
     /// Mean of the other less that of the base.
-    pub difference: f64,
+    pub(crate) difference: f64,
     /// Lower end of its interval.
-    pub low: f64,
+    pub(crate) low: f64,
     /// Upper end.
-    pub high: f64,
+    pub(crate) high: f64,
     /// Probability of a difference at least as large, either way, if there were none.
-    pub p: f64,
+    pub(crate) p: f64,
 }
 
 /// The difference of two means, its standard error, and the degrees of freedom of their ratio.
@@ -53,13 +51,13 @@ impl Parts {
 
 /// Probability of a difference of means at least as large, either way, if there were none: variances need not be equal. NaN for samples of
 /// fewer than two.
-pub fn welch(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn welch(a: &[f64], b: &[f64]) -> f64 {
     Parts::of(a, b).p()
 }
 
 /// The same with the difference and its interval, e.g. `confidence` 0.95; `None` for samples of fewer than two, or with a figure that is
 /// none. Samples that do not scatter at all differ by what they differ.
-pub fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Option<Welch> {
+pub(crate) fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Option<Welch> {
     let all_finite = |x: &[f64]| x.len() >= 2 && x.iter().all(|x| x.is_finite());
     if !all_finite(base) || !all_finite(other) {
         return None;
@@ -88,7 +86,7 @@ pub fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Option<We
 ///
 /// In each of `studies` drawn studies a true difference d is found when d and the difference by chance together exceed t times the standard
 /// error; so each study has a d from which on it finds it, and the answer is that which 9 of 10 studies have at most.
-pub fn welch_finds(sides: [(f64, usize); 2], studies: u32, seed: u64) -> f64 {
+pub(crate) fn welch_finds(sides: [(f64, usize); 2], studies: u32, seed: u64) -> f64 {
     let [(_, base), (_, other)] = sides;
     let fewest = base.min(other) as f64 - 1.0;
     // Welch's degrees of freedom lie between these two.

@@ -1,13 +1,12 @@
 //! Whether two result files are of one thing: the same host, the same stacks on the same storage, the same data and phases, whatever
 //! their blocks and lengths.
 //!
-//! Takes two gathered files, gives nothing or the first thing that is not the same. Prevents: a protocol that is faster because its
+//! Takes two result files, gives nothing or the first thing that is not the same. Prevents: a protocol that is faster because its
 //! stacks, its data or its machine were others.
 
-use crate::history::Book;
 use crate::protocols::{ProtocolsError, Unlike};
-use crate::rank::takes_part;
-use ledger::Stack;
+use crate::result_file::ResultFile;
+use report::StackHead;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts of a host that make it another one.
@@ -15,22 +14,22 @@ const OF_THE_HOST: [&str; 4] = ["machine", "kernel", "cpu", "cpus"];
 
 const PLANTED: &str = "the planted disadvantage";
 
-/// What a file says of something, by name.
-pub(crate) type Told = BTreeMap<String, String>;
+/// What a file says of host, stacks, data and phases, by name.
+pub(crate) type Recorded = BTreeMap<String, String>;
 
 /// What must be the same, and what to do where it is not.
-type Rule = (fn(&Book) -> Told, &'static str);
+type Rule = (fn(&ResultFile) -> Recorded, &'static str);
 
 /// What must be the same: the host, the stacks and what they stand on, the data, the phases but for their length.
-pub(crate) fn must_be_of_one_thing(fixed: &Book, here: &Book) -> Result<(), ProtocolsError> {
+pub(crate) fn must_be_of_one_thing(fixed: &ResultFile, here: &ResultFile) -> Result<(), ProtocolsError> {
     let unlike = |what: &str, of_fixed: Option<&str>, of_here: Option<&str>, cure: &'static str| {
         let said = |value: Option<&str>| value.unwrap_or("nothing").to_string();
         ProtocolsError::Unlike(Box::new(Unlike {
             what: what.to_string(),
             fixed: said(of_fixed),
-            fixed_study: fixed.study.name.clone(),
+            fixed_study: fixed.study().to_string(),
             here: said(of_here),
-            here_study: here.study.name.clone(),
+            here_study: here.study().to_string(),
             cure,
         }))
     };
@@ -58,14 +57,14 @@ pub(crate) fn must_be_of_one_thing(fixed: &Book, here: &Book) -> Result<(), Prot
 }
 
 /// All that makes two recordings ones of the same thing: what must be the same of two protocols, and the lengths of the phases.
-pub(crate) fn told(book: &Book) -> Told {
-    let lengths = book.settings.iter().filter(|setting| is_length(&setting.key));
+pub(crate) fn recorded(file: &ResultFile) -> Recorded {
+    let lengths = file.settings.iter().filter(|setting| is_length(&setting.key));
     let lengths = lengths.map(|setting| (format!("`{}`", setting.key), setting.value.clone()));
     let rules = [host_facts, stack_names, stack_facts, phases, settings];
-    rules.into_iter().flat_map(|facts| facts(book)).chain(lengths).collect()
+    rules.into_iter().flat_map(|facts| facts(file)).chain(lengths).collect()
 }
 
-/// Whether something that was told is a disadvantage that was planted in a stack, by any of the names it has.
+/// Whether something that was recorded is a disadvantage that was planted in a stack, by any of the names it has.
 pub(crate) fn is_planted(name: &str) -> bool {
     name.starts_with(PLANTED) || (name.starts_with("`stack.") && name.contains(".inject."))
 }
@@ -75,61 +74,63 @@ fn is_length(key: &str) -> bool {
     key.starts_with("phase.") && [".time", ".work_loop"].iter().any(|length| key.ends_with(length))
 }
 
-fn host_facts(book: &Book) -> Told {
+fn host_facts(file: &ResultFile) -> Recorded {
     // Virtual time passes alike on all of them.
-    if book.study.modelled {
-        return Told::new();
+    if file.analysis.study.modelled {
+        return Recorded::new();
     }
-    let hosts: BTreeSet<&str> = book.ran.values().map(|ran| ran.trial.host.as_str()).collect();
-    let facts = book.facts.iter().filter(|fact| fact.scope == "host");
+    let hosts: BTreeSet<&str> = file.basis.trials.iter().map(|trial| trial.host.as_str()).collect();
+    let facts = file.facts.iter().filter(|fact| fact.scope == "host");
     let facts = facts.filter(|fact| OF_THE_HOST.contains(&fact.key.as_str()));
-    let mut told: Told = facts
+    let mut recorded: Recorded = facts
         .map(|fact| (format!("the host's {}", fact.key), fact.value.clone()))
         .collect();
-    told.insert("the host".into(), hosts.into_iter().collect::<Vec<_>>().join(", "));
-    told
+    recorded.insert("the host".into(), hosts.into_iter().collect::<Vec<_>>().join(", "));
+    recorded
 }
 
-fn taking_part(book: &Book) -> impl Iterator<Item = &Stack> {
-    book.stacks.iter().filter(|stack| takes_part(book, stack).is_ok())
+fn taking_part(file: &ResultFile) -> impl Iterator<Item = &StackHead> {
+    let stacks = file.analysis.stacks.iter();
+    stacks.filter(|stack| file.basis.stacks.contains(&stack.name))
 }
 
-fn stack_names(book: &Book) -> Told {
-    let names: Vec<&str> = taking_part(book).map(|stack| stack.name.as_str()).collect();
-    Told::from([("the list of stacks".to_string(), names.join(", "))])
+fn stack_names(file: &ResultFile) -> Recorded {
+    Recorded::from([("the list of stacks".to_string(), file.basis.stacks.join(", "))])
 }
 
-fn stack_facts(book: &Book) -> Told {
-    let mut told = Told::new();
-    for stack in taking_part(book) {
+fn stack_facts(file: &ResultFile) -> Recorded {
+    let mut recorded = Recorded::new();
+    for stack in taking_part(file) {
         let name = &stack.name;
-        let mut add = |what: &str, value: &str| told.insert(format!("{what} of {name}"), value.to_string());
+        let mut add = |what: &str, value: &str| recorded.insert(format!("{what} of {name}"), value.to_string());
         add("the kind", &stack.kind);
         add("the layers", &stack.layers);
         add("the access", &stack.access);
         add(PLANTED, stack.injected.as_deref().unwrap_or("none"));
         let scope = format!("stack:{name}");
         let lowest = |fact: &&ledger::Fact| fact.scope == scope && fact.key == "lowest visible devices";
-        if let Some(fact) = book.facts.iter().find(lowest) {
+        if let Some(fact) = file.facts.iter().find(lowest) {
             add("the lowest visible devices", &fact.value);
         }
     }
-    told
+    recorded
 }
 
 /// Keys of the study but for its head, and for what says how long a phase is.
-fn settings(book: &Book) -> Told {
+fn settings(file: &ResultFile) -> Recorded {
     let kept = |setting: &&ledger::Setting| !setting.key.starts_with("study.") && !is_length(&setting.key);
-    let all = book.settings.iter().filter(kept);
+    let all = file.settings.iter().filter(kept);
     all.map(|setting| (format!("`{}`", setting.key), setting.value.clone()))
         .collect()
 }
 
-fn phases(book: &Book) -> Told {
-    let heads = book.phases.iter().enumerate().map(|(nth, head)| {
+fn phases(file: &ResultFile) -> Recorded {
+    let heads = file.analysis.phases.iter().enumerate().map(|(nth, head)| {
         let ranked = if head.ranked { "" } else { ", not ranked" };
-        let kind = head.kind.as_str();
-        (format!("phase {}", nth + 1), format!("{} ({kind}{ranked})", head.name))
+        (
+            format!("phase {}", nth + 1),
+            format!("{} ({}{ranked})", head.name, head.kind),
+        )
     });
     heads.collect()
 }

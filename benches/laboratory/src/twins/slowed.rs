@@ -1,19 +1,18 @@
-//! `assay calibrate --twins FILE --slowed FILE`: a slowdown that was planted below one of two twins, and whether studies found it as often
-//! as the twins' own blocks said.
+//! `laboratory twins FILE... --slowed FILE`: a slowdown that was planted below one of two twins, and whether studies found it as often as
+//! the twins' own blocks said.
 //!
 //! Takes recordings of the same twins with and without it, gives both shares for each phase and design. Prevents: a claim of what a
 //! machine can tell apart that only ever added a number to recorded ones.
 
-use super::belief::{Line, whole};
-use super::procedure::rate;
-use super::twins::{BLOCKS_MIN, Row, duration, joined};
-use crate::cli;
-use crate::exit::Failure;
-use anyhow::anyhow;
-use report::Twins;
+use super::as_run::as_run;
+use super::recordings::{Below, Recording};
+use crate::belief::Line;
+use crate::outcome::Failure;
+use report::{MachineNoise, TWIN_BLOCKS_MIN, Twins, duration, rate_json};
 use serde_json::{Value, json};
 use stats::{Design, Rate, SimulationResult};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Standard errors that the ratio of all blocks lies below 1 where it is seen at all.
 const ERRORS_BELOW_ONE: f64 = 3.0;
@@ -42,22 +41,25 @@ struct Found {
     drawn: Rate,
 }
 
-pub(super) struct Slowed {
+pub(crate) struct Slowed {
     twins: Twins,
+    /// Below which stack what lies.
+    planted: String,
     phases: Vec<Phase>,
 }
 
 /// Reads what was given, refuses what is not these twins.
-pub(super) fn read(flags: &cli::Calibrate, twins: &Twins) -> Result<Option<Twins>, Failure> {
-    let Some(first) = flags.slowed.first() else {
+pub(crate) fn read(files: &[PathBuf], twins: &Recording) -> Result<Option<Recording>, Failure> {
+    let Some(first) = files.first() else {
         return Ok(None);
     };
-    let slowed = joined(&flags.slowed, report::slowed_twins)?;
-    let refused = |why: String| Failure::Usage(anyhow!("{}: {why}", first.display()));
-    twins.must_be_of_slowed(&slowed).map_err(|e| refused(e.to_string()))?;
-    match slowed.blocks.blocks() {
-        blocks if blocks < BLOCKS_MIN => Err(refused(format!(
-            "{blocks} blocks count, and {BLOCKS_MIN} are the fewest that say anything\n  run the study with more `blocks`, or more than once with other seeds"
+    let slowed = Recording::read(files, Below::Slowdown)?;
+    twins.must_be_of_slowed(&slowed, first)?;
+    match slowed.twins.blocks.blocks() {
+        blocks if blocks < TWIN_BLOCKS_MIN => Err(Failure::usage(format_args!(
+            "{}: {blocks} blocks count, and {TWIN_BLOCKS_MIN} are the fewest that say anything\n  \
+             run the study with more `blocks`, or more than once with other seeds",
+            first.display()
         ))),
         _ => Ok(Some(slowed)),
     }
@@ -65,22 +67,24 @@ pub(super) fn read(flags: &cli::Calibrate, twins: &Twins) -> Result<Option<Twins
 
 impl Slowed {
     /// Holds it against the twins.
-    pub(super) fn against(slowed: Twins, twins: &Twins, rows: &[Row], flags: &cli::Calibrate) -> Slowed {
-        let phases = (0..slowed.phases.len()).map(|nth| phase(flags, twins, &slowed, rows, nth));
+    pub(crate) fn against(slowed: Recording, noise: &MachineNoise) -> Slowed {
+        let twins = slowed.twins;
+        let what = slowed.planted.unwrap_or_default();
         Slowed {
-            phases: phases.collect(),
-            twins: slowed,
+            planted: format!("{}: {what}", twins.stacks[1]),
+            phases: (0..twins.phases.len()).map(|nth| phase(noise, &twins, nth)).collect(),
+            twins,
         }
     }
 }
 
-fn phase(flags: &cli::Calibrate, twins: &Twins, slowed: &Twins, rows: &[Row], nth: usize) -> Phase {
+fn phase(noise: &MachineNoise, slowed: &Twins, nth: usize) -> Phase {
+    let unslowed = &noise.twins.blocks;
     let (middle, error) = slowed.blocks.offset(nth);
     let half = ERRORS_OF_INTERVAL * error;
     let of_design = |design: &Design| {
-        let run = slowed.blocks.as_run(design, middle.exp(), nth)?;
-        let studies = u64::from(flags.studies);
-        let drawn = twins.blocks.simulate(design, middle.exp(), nth, studies, flags.seed);
+        let run = as_run(&slowed.blocks, design, middle.exp(), nth)?;
+        let drawn = unslowed.simulate(design, middle.exp(), nth, u64::from(noise.studies), noise.seed);
         Some(Found {
             blocks: design.blocks,
             as_run: run.detected,
@@ -89,11 +93,11 @@ fn phase(flags: &cli::Calibrate, twins: &Twins, slowed: &Twins, rows: &[Row], nt
         })
     };
     let is_slower = middle < -ERRORS_BELOW_ONE * error;
-    let designs = rows.iter().filter(|_| is_slower).map(|row| &row.design);
+    let designs = noise.designs.iter().filter(|_| is_slower).map(|one| &one.design);
     Phase {
         name: slowed.phases[nth].clone(),
         ratio: [middle, middle - half, middle + half].map(f64::exp),
-        ratio_before: twins.blocks.offset(nth).0.exp(),
+        ratio_before: unslowed.offset(nth).0.exp(),
         found: designs.filter_map(of_design).collect(),
     }
 }
@@ -104,19 +108,13 @@ fn wrong_way(of: &SimulationResult) -> u64 {
 }
 
 impl Slowed {
-    /// Below which stack what lies.
-    fn planted(&self) -> String {
-        let what = self.twins.planted.as_deref().unwrap_or_default();
-        format!("{}: {what}", self.twins.stacks[1])
-    }
-
-    pub(super) fn data(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let found = |one: &Found| {
             json!({
                 "blocks": one.blocks,
-                "found_as_run": rate(&one.as_run),
+                "found_as_run": rate_json(&one.as_run),
                 "wrong_way_as_run": one.wrong_way,
-                "found_by_the_twins": rate(&one.drawn),
+                "found_by_the_twins": rate_json(&one.drawn),
             })
         };
         let phase = |of: &Phase| {
@@ -129,7 +127,7 @@ impl Slowed {
         };
         json!({
             "study": self.twins.study,
-            "planted": self.planted(),
+            "planted": self.planted,
             "blocks_recorded": self.twins.blocks.blocks(),
             "blocks_dropped": self.twins.dropped,
             "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
@@ -137,7 +135,7 @@ impl Slowed {
     }
 
     /// For the table of everything.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(crate) fn lines(&self) -> Vec<Line> {
         let line = |what: String, figure: String| Line {
             section: "A slowdown planted below one twin, found as run (by the twins' blocks)",
             what,
@@ -149,7 +147,7 @@ impl Slowed {
             let run = &found.as_run;
             line(
                 format!("{}, ratio {:.2}: {} blocks", phase.name, phase.ratio[0], found.blocks),
-                format!("{} of {} ({})", run.count, run.of, whole(found.drawn.share())),
+                format!("{} of {} ({})", run.count, run.of, Line::percent(found.drawn.share())),
             )
         };
         let of_phase = |phase: &Phase| match phase.found.as_slice() {
@@ -162,11 +160,13 @@ impl Slowed {
         self.phases.iter().flat_map(of_phase).collect()
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = format!(
-            "\nA slowdown planted below one of them, {} blocks:\n  {}\nHow many studies found it, as they were run, and how many would by the twins'\nblocks with this ratio:\n",
+            "\nA slowdown planted below one of them, {} blocks:\n  {}\n\
+             How many studies found it, as they were run, and how many would by the twins'\n\
+             blocks with this ratio:\n",
             self.twins.blocks.blocks(),
-            self.planted()
+            self.planted
         );
         for phase in &self.phases {
             let [middle, low, high] = phase.ratio;
@@ -187,9 +187,9 @@ impl Slowed {
                     duration(f64::from(one.blocks) * self.twins.block_ns as f64 / 1e9),
                     run.count,
                     run.of,
-                    whole(run.share()),
-                    whole(run.low),
-                    whole(run.high),
+                    Line::percent(run.share()),
+                    Line::percent(run.low),
+                    Line::percent(run.high),
                     one.drawn.share() * 100.0
                 );
                 if one.wrong_way > 0 {

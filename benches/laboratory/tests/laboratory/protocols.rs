@@ -1,33 +1,44 @@
-//! A fixed protocol and this procedure, both really run at a small size: `assay calibrate --fixed FILE --against FILE`.
+//! A fixed protocol and this procedure, both really run at a small size: `laboratory protocols LONG SHORT`.
 //!
 //! On simulated devices in virtual time, where the truth is known and every figure is the same on every machine (`ASSAY_TEST_SIZE=full`: in
-//! runs of 300 s); and on file systems of this machine, where only what must hold on a busy one is asked. Prevents: a comparison of unlike studies, and time or power that is not
-//! what was run.
+//! runs of 300 s); and in directories of this machine, where only what must hold on a busy one is asked. Prevents: a comparison of unlike
+//! studies, and time or power that is not what was run.
 
-mod bench;
-mod rig;
-
-use bench::{Bench, LATE, is_full};
-use rig::{Rig, Running, text};
+use super::bench::{Bench, LATE, is_full, model};
 use serde_json::Value;
 use std::path::Path;
 
 /// Three stacks: a base, one like it and one a fifth slower. Phases of this length, and as many blocks.
 fn study(name: &str, time: &str, blocks: &str) -> String {
-    let stack = |name: &str, more: &str| {
-        format!(
-            "[[stack]]\nname = \"{name}\"\nkind = \"model\"\nsize = \"32MiB\"\nservice = \"1ms\"\nspread = 0.2\nparallel = 4\n\
-             transfer = \"20MB/s\"\n{more}\n\n"
-        )
-    };
-    format!(
-        "[study]\nname = \"{name}\"\nquestion = \"What do both find?\"\nseed = 11\ntime_limit = \"2h\"\nblocks = {blocks}\n\n{}{}{}\
-         [database]\ncache = \"2MiB\"\nschemas = 4\nscale = \"12MiB\"\nredo_size = \"4MiB\"\ncheckpoint = \"30ms\"\n\n\
-         [[phase]]\nname = \"half updates\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8\ntime = \"{time}\"\n",
-        stack("base", ""),
-        stack("twin", ""),
-        stack("late", LATE),
-    )
+    let head = format!(
+        r#"
+[study]
+name = "{name}"
+question = "What do both find?"
+seed = 11
+time_limit = "2h"
+blocks = {blocks}
+"#
+    );
+    let rest = format!(
+        r#"
+[database]
+cache = "2MiB"
+schemas = 4
+scale = "12MiB"
+redo_size = "4MiB"
+checkpoint = "30ms"
+
+[[phase]]
+name = "half updates"
+kind = "random"
+update_pct = 50
+sessions = 8
+work_unit = 8
+time = "{time}"
+"#
+    );
+    [head, model("base", ""), model("twin", ""), model("late", LATE), rest].concat()
 }
 
 /// Runs of the fixed protocol and of the procedure, ms: a thirtieth, as 10 s are of 300 s. Twelve blocks at most are then 4/30 of three long
@@ -36,19 +47,13 @@ fn lengths() -> (u64, u64) {
     if is_full() { (300_000, 10_000) } else { (3_000, 100) }
 }
 
-fn run(bench: &Bench, name: &str, study: &str) {
-    let (toml, result) = (format!("{name}.toml"), format!("{name}.assay"));
-    bench.write(&toml, study);
-    bench.expect(0, &["run", &toml, "--quiet", "--output", &result]);
-}
-
-const ASK: [&str; 5] = ["calibrate", "--fixed", "long.assay", "--against", "short.assay"];
+const ASK: [&str; 3] = ["protocols", "long.assay", "short.assay"];
 
 fn with_both() -> Bench {
     let bench = Bench::new();
     let (long, short) = lengths();
-    run(&bench, "long", &study("long", &format!("{long}ms"), "4"));
-    run(&bench, "short", &study("short", &format!("{short}ms"), "\"auto\""));
+    bench.record("long.assay", &study("long", &format!("{long}ms"), "4"));
+    bench.record("short.assay", &study("short", &format!("{short}ms"), "\"auto\""));
     bench
 }
 
@@ -96,7 +101,7 @@ fn adds_up(bench: &Bench, told: &Value) {
             assert_eq!(side["took"]["wall_seconds"], Value::Null, "virtual time has no wall");
         }
     }
-    let report = bench.expect(0, &["report", "short.assay", "--json"]).json();
+    let report = bench.assay(&["report", "short.assay", "--json"]).json();
     for compared in report["report"]["comparisons"].as_array().expect("comparisons") {
         let here = &of_stack(told, compared["stack"].as_str().expect("a stack"))["here"];
         for key in ["verdict", "ratio", "low", "high"] {
@@ -109,7 +114,7 @@ fn adds_up(bench: &Bench, told: &Value) {
 #[test]
 fn both_come_to_the_same_verdicts_and_one_in_a_fifth_of_the_time() {
     let bench = with_both();
-    let told = bench.expect(0, &[&ASK[..], &["--json"]].concat()).json();
+    let told = bench.told(&[&ASK[..], &["--json"]].concat()).json();
     assert_eq!(told["left_out"], Value::Array(Vec::new()));
     adds_up(&bench, &told);
     let (late, twin) = (of_stack(&told, "late"), of_stack(&told, "twin"));
@@ -126,7 +131,7 @@ fn both_come_to_the_same_verdicts_and_one_in_a_fifth_of_the_time() {
         assert!(number(&one["time_ratio"]) <= 0.2, "{one}");
         assert_eq!(one["is_kept"], true, "{one}");
     }
-    let words = bench.expect(0, &ASK);
+    let words = bench.told(&ASK);
     for said in [
         "late against base, half updates: the same verdict",
         "no difference",
@@ -134,30 +139,32 @@ fn both_come_to_the_same_verdicts_and_one_in_a_fifth_of_the_time() {
     ] {
         assert!(words.stdout.contains(said), "{said}: {words}");
     }
-    assert!(words.stdout.lines().all(|line| line.chars().count() <= 80), "{words}");
-    let all = ["--all", "--studies", "500"];
-    let table = bench.expect(0, &[&ASK[..], &all].concat());
-    assert!(table.stdout.contains("both really run"), "{table}");
-    assert!(table.stdout.lines().all(|line| line.chars().count() <= 80), "{table}");
-    let table = bench.expect(0, &[&ASK[..], &all, &["--json"]].concat()).json();
-    assert_eq!(table["fixed"], told);
+    assert!(words.is_narrow(), "{words}");
+    let all = ["belief", "--studies", "500", "--protocols", "long.assay", "short.assay"];
+    let table = bench.told(&all);
+    assert!(table.stdout.contains("both really run") && table.is_narrow(), "{table}");
+    let table = bench.told(&[&all[..], &["--json"]].concat()).json();
+    assert_eq!(table["protocols"], told);
 }
 
 /// A fixed protocol whose runs are hardly longer than the others is no saving, and is called none.
 #[test]
 fn a_saving_that_is_none_is_missed_in_the_table() {
     let bench = with_both();
-    run(
-        &bench,
-        "hardly",
-        &study("hardly", &format!("{}ms", 3 * lengths().1), "4"),
-    );
-    let ask = ["calibrate", "--all", "--studies", "200", "--against", "short.assay"];
-    let missed = bench.run(&[&ask[..], &["--fixed", "hardly.assay"]].concat());
-    assert_eq!(missed.code(), 3, "{missed}");
+    bench.record("hardly.assay", &study("hardly", &format!("{}ms", 3 * lengths().1), "4"));
+    let ask = [
+        "belief",
+        "--studies",
+        "200",
+        "--protocols",
+        "hardly.assay",
+        "short.assay",
+    ];
+    let missed = bench.ask(&ask);
+    assert_eq!(missed.code, 3, "{missed}");
     assert!(missed.stdout.contains("20 % MISSED"), "{missed}");
-    let alone = bench.run(&["calibrate", "--fixed", "hardly.assay", "--against", "short.assay"]);
-    assert_eq!(alone.code(), 3, "{alone}");
+    let alone = bench.ask(&["protocols", "hardly.assay", "short.assay"]);
+    assert_eq!(alone.code, 3, "{alone}");
     assert!(alone.stderr.contains("more than 20 % of its time"), "{alone}");
 }
 
@@ -165,39 +172,33 @@ fn a_saving_that_is_none_is_missed_in_the_table() {
 fn files_of_unlike_studies_are_refused() {
     let bench = with_both();
     let refused = |fixed: &str, against: &str, words: &[&str]| {
-        bench
-            .run(&["calibrate", "--fixed", fixed, "--against", against])
-            .failed_with(2, words);
+        bench.ask(&["protocols", fixed, against]).failed_with(2, words);
     };
     refused(
         "short.assay",
         "long.assay",
-        &["--fixed", "the fixed protocol has the long ones"],
+        &["long runs first", "the fixed protocol has the long ones"],
     );
     let long = || study("other", &format!("{}ms", lengths().0), "4");
-    run(&bench, "larger", &long().replace("12MiB", "14MiB"));
+    bench.record("larger.assay", &long().replace("12MiB", "14MiB"));
     refused(
         "larger.assay",
         "short.assay",
         &["`database.scale`", "14MiB", "12MiB", "not of the same thing"],
     );
-    run(
-        &bench,
-        "faster",
-        &long().replace("name = \"twin\"", "name = \"sibling\""),
-    );
+    bench.record("faster.assay", &long().replace("name = \"twin\"", "name = \"sibling\""));
     refused(
         "faster.assay",
         "short.assay",
         &["list of stacks", "base, sibling, late"],
     );
-    run(&bench, "slower", &long().replace("late = \"20%\"", "late = \"30%\""));
+    bench.record("slower.assay", &long().replace("late = \"20%\"", "late = \"30%\""));
     refused("slower.assay", "short.assay", &["planted disadvantage of late"]);
     let scans = long().replace(
         "kind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8",
         "kind = \"scan\"",
     );
-    run(&bench, "scans", &scans);
+    bench.record("scans.assay", &scans);
     refused(
         "scans.assay",
         "short.assay",
@@ -213,81 +214,58 @@ fn files_of_unlike_studies_are_refused() {
         &["nothing that both rank", "changed after the study ended"],
     );
     refused("no-such.assay", "short.assay", &["no-such.assay"]);
-    bench
-        .run(&["calibrate", "--fixed", "short.assay"])
-        .failed_with(2, &["--against"]);
+    bench.ask(&["protocols", "short.assay"]).failed_with(2, &["<SHORT>"]);
 }
 
-/// What a measurement of schedules printed, told again beside the rest.
+/// Directories: here time passes by the wall, and a machine that does other things may find anything.
 #[test]
-fn the_schedule_that_tells_most_stands_in_the_table() {
+fn in_directories_of_this_machine_time_is_counted_as_it_passed() {
     let bench = Bench::new();
-    let row = |schedule: &str, stint: f64, gain: &str| {
-        format!(r#"{{"schedule": "{schedule}", "stint_seconds": {stint}, "told_per_minute_to_whole": {gain}}}"#)
+    let stack = |name: &str| {
+        std::fs::create_dir(bench.path(name)).expect("made");
+        format!("[[stack]]\nname = \"{name}\"\nkind = \"directory\"\npath = \"{name}\"\n")
     };
-    let rows = [
-        row("whole", 10.0, "null"),
-        row("abba", 1.0, r#"{"middle": 3.9, "low": 1.5, "high": 16.2}"#),
-        row("alternate", 0.25, r#"{"middle": 16.0, "low": 8.1, "high": 29.0}"#),
-    ];
-    let best = r#"{"schedule": "alternate", "stint_seconds": 0.25}"#;
-    let told = format!(r#"{{"schema": 1, "schedules": [{}], "best": {best}}}"#, rows.join(", "));
-    bench.write("scheduled.json", &told);
-    let ask = ["calibrate", "--all", "--studies", "200", "--scheduled"];
-    let table = bench.expect(0, &[&ask[..], &["scheduled.json"]].concat());
-    let words: Vec<String> = table
-        .stdout
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
-    for line in [
-        "abba, 1.00 s at a time: what `auto` takes 3.9 (1.5 to 16.2)",
-        "alternate, 0.25 s at a time: tells most 16.0 (8.1 to 29.0)",
-    ] {
-        assert!(words.iter().any(|said| said == line), "{line}: {table}");
-    }
-    bench.write("other.json", r#"{"schema": 1}"#);
-    bench
-        .run(&[&ask[..], &["other.json"]].concat())
-        .failed_with(2, &["no schedules stand in it", "--schedules DIR --json"]);
-}
-
-/// Directories of two file systems: here time passes by the wall, and a machine that does other things may find anything.
-#[test]
-fn on_file_systems_of_this_machine_time_is_counted_as_it_passed() {
-    let Some(mut rig) = Rig::new(&["mkfs.ext4"]) else {
-        return;
-    };
-    let stacks: Vec<String> = ["one", "two"]
-        .map(|name| {
-            let place = rig.small_file_system(name, 64);
-            rig::tool("losetup", &["--direct-io=on", text(&device_under(&place))]);
-            format!(
-                "[[stack]]\nname = \"{name}\"\nkind = \"directory\"\npath = \"{}\"\n",
-                place.display()
-            )
-        })
-        .into();
+    let stacks = [stack("one"), stack("two")].concat();
     let study = |name: &str, time: &str, blocks: &str| {
         format!(
-            "[study]\nname = \"{name}\"\ntime_limit = \"10m\"\nblocks = {blocks}\nseed = 3\nio = \"ring\"\nschedule = \"whole\"\n{}\
-             [database]\ncache = \"2MiB\"\nschemas = 4\nscale = \"16MiB\"\nredo_size = \"4MiB\"\ncheckpoint = \"20ms\"\n\
-             [[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 4\nwork_unit = 4\ntime = \"{time}\"\n",
-            stacks.concat()
+            r#"
+[study]
+name = "{name}"
+time_limit = "10m"
+blocks = {blocks}
+seed = 3
+schedule = "whole"
+
+{stacks}
+[database]
+cache = "2MiB"
+schemas = 4
+scale = "16MiB"
+redo_size = "4MiB"
+checkpoint = "20ms"
+
+[[phase]]
+name = "work"
+kind = "random"
+update_pct = 20
+sessions = 4
+work_unit = 4
+time = "{time}"
+"#
         )
     };
-    for (name, time, blocks) in [("long", "600ms", "4"), ("short", "60ms", "12")] {
-        let file = rig.study(name, &study(name, time, blocks));
-        rig.run(&file, &rig.result(name), &["--quiet", "--yes"]).expect(0, &[]);
+    bench.record("long.assay", &study("long", "600ms", "4"));
+    bench.record("short.assay", &study("short", "60ms", "12"));
+    let ran = bench.ask(&[&ASK[..], &["--json"]].concat());
+    if ran.stderr.contains("nothing that both rank") {
+        eprintln!("SKIPPED: this machine's /var/tmp ranks nothing: {}", ran.stderr);
+        return;
     }
-    let (long, short) = (rig.result("long"), rig.result("short"));
-    let ran =
-        Running::start(rig.assay(&["calibrate", "--fixed", text(&long), "--against", text(&short), "--json"])).wait();
-    let told: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let told = ran.json();
     let one = of_stack(&told, "two");
     // Set-up is paid twelve times here and three times there, and runs are short beside it: no saving, and called none.
     let wall = number(&one["wall_ratio"]);
-    assert_eq!(one["is_kept"] == false, ran.code() == 3, "{}", ran.stderr);
+    assert_eq!(one["is_kept"] == false, ran.code == 3, "{}", ran.stderr);
     assert!(wall <= 0.2 || one["is_kept"] == false, "set-up counts: {one}");
     for side in ["fixed", "here"] {
         let took = &one[side]["took"];
@@ -300,13 +278,10 @@ fn on_file_systems_of_this_machine_time_is_counted_as_it_passed() {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a host");
     assert_eq!(told["host"], host.trim(), "{told}");
     // The same result as if another machine had given it.
-    elsewhere(&long);
-    let ran = Running::start(rig.assay(&["calibrate", "--fixed", text(&long), "--against", text(&short)])).wait();
-    ran.expect(2, &["the host is elsewhere", "run both on one machine"]);
-}
-
-fn device_under(place: &Path) -> std::path::PathBuf {
-    rig::tool("findmnt", &["-n", "-o", "SOURCE", text(place)]).trim().into()
+    elsewhere(&bench.path("long.assay"));
+    bench
+        .ask(&ASK)
+        .failed_with(2, &["the host is elsewhere", "run both on one machine"]);
 }
 
 fn elsewhere(result: &Path) {

@@ -1,76 +1,11 @@
-//! `assay calibrate --fixed FILE --against FILE`: a fixed protocol really run beside this procedure, on the same stacks: verdicts, time and power.
+//! A fixed protocol really run beside this procedure, as text and as JSON: verdicts, time and power.
 //!
-//! Takes two result files, gives what each says of every comparison. Prevents: a saving of time that is claimed from simulations alone.
+//! Prevents: a saving of time that is claimed from simulations alone.
 
-use super::twins::duration;
-use super::{print, print_json};
-use crate::cli;
-use crate::exit::Failure;
-use anyhow::anyhow;
-use ledger::Ledger;
-use report::{Agreement, Protocol, Protocols, SideBySide, Took, Verdict};
+use super::{Agreement, Protocol, Protocols, SideBySide, Took};
+use report::{Verdict, duration};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
-
-/// Of the fixed protocol's time, at most.
-pub(super) const TIME_RATIO_MAX: f64 = 0.2;
-
-/// Reads both files, where they were given.
-pub(super) fn asked(flags: &cli::Calibrate) -> Result<Option<Protocols>, Failure> {
-    let (Some(fixed), Some(against)) = (&flags.fixed, &flags.against) else {
-        return Ok(None);
-    };
-    let open = |file: &Path| Ledger::open(file).map_err(|e| Failure::Usage(anyhow!("{e}")));
-    let both = report::protocols(&open(fixed)?, &open(against)?);
-    let files = format!("{} and {}", fixed.display(), against.display());
-    both.map(Some).map_err(|e| Failure::Usage(anyhow!("{files}: {e}")))
-}
-
-pub(super) fn fixed(flags: &cli::Calibrate) -> Result<(), Failure> {
-    if !flags.twins.is_empty() {
-        return Err(Failure::Usage(anyhow!(
-            "--fixed and --twins are two questions\n  ask one after the other, or all with --all"
-        )));
-    }
-    let Some(both) = asked(flags)? else {
-        return Err(Failure::Usage(anyhow!(
-            "--fixed: give the other result file with --against"
-        )));
-    };
-    match flags.json {
-        true => print_json(&data(&both))?,
-        false => print(&text(&both))?,
-    }
-    let missed = both
-        .comparisons
-        .iter()
-        .filter(|one| is_kept(one) == Some(false))
-        .count()
-        + both.missing.len();
-    if missed == 0 {
-        return Ok(());
-    }
-    Err(Failure::Run(anyhow!(
-        "{missed} comparisons of the fixed protocol are missing here, say otherwise, or took more than {:.0} % of its time\n  \
-         give the short runs more blocks or time (`blocks`, `time`), or lessen their set-up (`database.scale`)",
-        TIME_RATIO_MAX * 100.0
-    )))
-}
-
-/// Runs and, by the wall, trials with all their set-up within the share of the fixed protocol's time that is owed.
-pub(super) fn is_in_time(one: &SideBySide) -> bool {
-    one.time_ratio() <= TIME_RATIO_MAX && one.wall_ratio().is_none_or(|ratio| ratio <= TIME_RATIO_MAX)
-}
-
-/// Within what is owed, and nothing that the fixed protocol found is missing; `None` where neither found anything.
-pub(super) fn is_kept(one: &SideBySide) -> Option<bool> {
-    match (one.agreement.is_kept(), is_in_time(one)) {
-        (Some(kept), in_time) => Some(kept && in_time),
-        (None, true) => None,
-        (None, false) => Some(false),
-    }
-}
 
 fn word(verdict: Verdict) -> &'static str {
     match verdict {
@@ -96,7 +31,7 @@ fn took(of: &Took) -> Value {
     json!({ "runs_seconds": of.runs_seconds, "wall_seconds": of.wall_seconds })
 }
 
-pub(super) fn data(both: &Protocols) -> Value {
+pub(crate) fn json(both: &Protocols) -> Value {
     let protocol = |of: &Protocol| {
         json!({
             "study": of.study,
@@ -114,7 +49,7 @@ pub(super) fn data(both: &Protocols) -> Value {
             "base": one.base,
             "phase": one.phase,
             "agreement": agreement(one.agreement),
-            "is_kept": is_kept(one),
+            "is_kept": one.is_kept(),
             "time_ratio": one.time_ratio(),
             "wall_ratio": one.wall_ratio(),
             "fixed": {
@@ -139,6 +74,7 @@ pub(super) fn data(both: &Protocols) -> Value {
             },
         })
     };
+    let missing = |[stack, base, phase]: &[String; 3]| json!({ "stack": stack, "base": base, "phase": phase });
     json!({
         "schema": 1,
         "host": both.host,
@@ -147,18 +83,19 @@ pub(super) fn data(both: &Protocols) -> Value {
         "here": protocol(&both.here),
         "comparisons": both.comparisons.iter().map(one).collect::<Vec<_>>(),
         "left_out": both.left_out,
-        "missing": both.missing.iter().map(|[stack, base, phase]| json!({ "stack": stack, "base": base, "phase": phase })).collect::<Vec<_>>(),
+        "missing": both.missing.iter().map(missing).collect::<Vec<_>>(),
     })
 }
 
 /// Both protocols in a line each.
-pub(super) fn heads(both: &Protocols) -> String {
+pub(crate) fn heads(both: &Protocols) -> String {
     let place = match both.host.as_str() {
         "" => "simulated devices".to_string(),
         host => format!("on {host}"),
     };
     format!(
-        "{}: {} runs of {} a cell, Welch's test at 95 %\n{}: runs of {}, {} blocks at most, equal within {:.1} %; {place}\n",
+        "{}: {} runs of {} a cell, Welch's test at 95 %\n\
+         {}: runs of {}, {} blocks at most, equal within {:.1} %; {place}\n",
         both.fixed.study,
         both.fixed.blocks_most,
         seconds(both.fixed.run_seconds),
@@ -177,7 +114,7 @@ fn seconds(of: f64) -> String {
     }
 }
 
-fn text(both: &Protocols) -> String {
+pub(crate) fn text(both: &Protocols) -> String {
     let mut text = heads(both);
     for one in &both.comparisons {
         text.push_str(&comparison(one));

@@ -1,14 +1,14 @@
-//! A fixed protocol beside this procedure: which pairs of result files are refused, and which blocks are taken.
+//! Tests of a fixed protocol beside this procedure: which pairs of result files are refused, and which blocks are taken.
 //!
 //! Prevents: three runs that are not the first three, and a verdict from two.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
+use super::{Agreement, Protocols, ProtocolsError, protocols};
+use crate::result_file::ResultFile;
 use fixture::{Filmed, Scene, actor, scene};
 use ledger::{Measure, PhaseKind};
-use report::{Agreement, Protocols, ProtocolsError, protocols};
+
+#[path = "../../../../crates/report/tests/fixture/mod.rs"]
+mod fixture;
 
 fn of(blocks: u32) -> Scene {
     Scene {
@@ -26,7 +26,8 @@ fn long(blocks: u32) -> Filmed {
 }
 
 fn both(fixed: &Filmed, here: &Filmed) -> Result<Protocols, ProtocolsError> {
-    protocols(&fixed.ledger, &here.ledger)
+    let open = |filmed: &Filmed| ResultFile::open(filmed.ledger.path()).unwrap();
+    protocols(&open(fixed), &open(here))
 }
 
 fn refused(fixed: &Filmed, here: &Filmed) -> String {
@@ -86,7 +87,7 @@ fn too_little_and_nothing_to_compare_are_said() {
     let words = refused(&long(3), &of(3).film());
     assert!(words.contains("3 blocks count, and 4 are needed"), "{words}");
     let words = refused(&of(4).film(), &long(4));
-    assert!(words.contains("--against"), "{words}");
+    assert!(words.contains("long runs first"), "{words}");
     let mut cached = of(4);
     cached.actors[1].device = Some(0.0);
     let words = refused(&long(4), &cached.film());
