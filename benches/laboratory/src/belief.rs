@@ -1,7 +1,8 @@
-//! `laboratory belief`: everything that says whether to believe a verdict, as one table: what was asked, what came out, what is owed.
+//! `laboratory belief`: everything that says whether to believe a verdict, as one table: what was asked, what came out,
+//! what is owed.
 //!
-//! Takes numbers of simulated studies, result files of twins and what the traps gave, gives lines with their limits. Prevents: a claim
-//! about the method that stands in a document, and nowhere a command that prints it.
+//! Takes numbers of simulated studies, result files of twins and what the traps gave, gives lines with their limits.
+//! Prevents: a claim about the method that stands in a document, and nowhere a command that prints it.
 
 mod errors;
 mod given;

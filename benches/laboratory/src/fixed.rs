@@ -1,7 +1,7 @@
 //! The fixed protocol that this procedure is held beside, and `laboratory worlds`, where both are simulated.
 //!
-//! It is the one that a study of compressed LUNs followed: three runs of 300 s for each stack and load, compared here by Welch's test at
-//! 95 %, three runs against three. Prevents: a comparison with a protocol that nobody follows.
+//! It is the one that a study of compressed LUNs followed: three runs of 300 s for each stack and load, compared here
+//! by Welch's test at 95 %, three runs against three. Prevents: a comparison with a protocol that nobody follows.
 
 pub(crate) mod welch;
 pub(crate) mod worlds;

@@ -1,6 +1,7 @@
 //! The flags of `laboratory`: one command for each question.
 //!
-//! Prevents: flags that are allowed with some others and forbidden with the rest, as questions that share one command have them.
+//! Prevents: flags that are allowed with some others and forbidden with the rest, as questions that share one command
+//! have them.
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -12,7 +13,8 @@ use std::path::PathBuf;
 #[command(
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 all that is owed is kept; 2 flags or a file; 3 something that is owed is missed, or there is no answer."
+    after_help = "Exit codes: 0 all that is owed is kept; 2 flags or a file; 3 something that is owed is missed, or \
+                  there is no answer."
 )]
 pub(crate) struct Flags {
     #[command(subcommand)]

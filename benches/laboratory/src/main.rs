@@ -1,7 +1,8 @@
-//! `laboratory`: what examines the verdict procedure itself, from outside: is it wrong as rarely as it promises, and what does it find?
+//! `laboratory`: what examines the verdict procedure itself, from outside: is it wrong as rarely as it promises, and
+//! what does it find?
 //!
-//! Run by hand, mostly on result files that `assay run` wrote. Prevents: a claim about the method that stands in a document, and nowhere
-//! a command that prints it.
+//! Run by hand, mostly on result files that `assay run` wrote. Prevents: a claim about the method that stands in a
+//! document, and nowhere a command that prints it.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -1,7 +1,7 @@
 //! How a command ends: its answer on stdout, or why there is none.
 //!
-//! Takes text and errors in which words of result files may stand, shows them with everything made visible that a terminal would act on.
-//! Prevents: a script that takes an answer that misses what is owed for a good one.
+//! Takes text and errors in which words of result files may stand, shows them with everything made visible that a
+//! terminal would act on. Prevents: a script that takes an answer that misses what is owed for a good one.
 
 use serde_json::Value;
 use std::process::ExitCode;

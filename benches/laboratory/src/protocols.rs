@@ -1,9 +1,10 @@
-//! `laboratory protocols`: a fixed protocol and this procedure, both really run on the same stacks: what each says, in how much time, and
-//! what it would find.
+//! `laboratory protocols`: a fixed protocol and this procedure, both really run on the same stacks: what each says, in
+//! how much time, and what it would find.
 //!
-//! Takes two result files, gives their comparisons side by side. The fixed protocol is the first three runs of a stack that count, held
-//! against three of its base by Welch's test at 95 %, as figures of repeated runs usually are; the procedure is that of every report.
-//! Prevents: a saving of time that is computed and never run, and one between studies that were not of the same thing.
+//! Takes two result files, gives their comparisons side by side. The fixed protocol is the first three runs of a stack
+//! that count, held against three of its base by Welch's test at 95 %, as figures of repeated runs usually are; the
+//! procedure is that of every report. Prevents: a saving of time that is computed and never run, and one between
+//! studies that were not of the same thing.
 
 #[cfg(test)]
 mod refusals;
@@ -157,7 +158,8 @@ impl Agreement {
         }
     }
 
-    /// Nothing that the fixed protocol found is missing or contradicted; `None` where neither said anything that could be.
+    /// Nothing that the fixed protocol found is missing or contradicted; `None` where neither said anything that could
+    /// be.
     pub(crate) fn is_kept(self) -> Option<bool> {
         match self {
             Agreement::Same | Agreement::InsideMargin | Agreement::FoundHere => Some(true),
@@ -235,7 +237,8 @@ pub(crate) enum ProtocolsError {
     Unlike(Box<Unlike>),
     /// The runs of the fixed protocol are no longer than the others.
     #[error(
-        "runs of {fixed_study} take {fixed:.2} s and those of {here_study} {here:.2} s: the fixed protocol has the long ones\n  \
+        "runs of {fixed_study} take {fixed:.2} s and those of {here_study} {here:.2} s: the fixed protocol has the \
+         long ones\n  \
          give the file of long runs first, that of short ones second"
     )]
     NotLonger {
@@ -260,7 +263,8 @@ pub(crate) enum ProtocolsError {
     },
     /// Nothing that both rank.
     #[error(
-        "there is nothing that both rank{why}\n  look at their own reports: `assay report` says what is not ranked, and why"
+        "there is nothing that both rank{why}\n  look at their own reports: `assay report` says what is not ranked, \
+         and why"
     )]
     Nothing {
         /// What each says, if anything.

@@ -1,6 +1,8 @@
-//! A result file as this program needs it: what its own report says, what the verdicts were worked out from, and what was recorded of host and study.
+//! A result file as this program needs it: what its own report says, what the verdicts were worked out from, and what
+//! was recorded of host and study.
 //!
-//! Takes a path, gives plain rows. Prevents: a comparison of files of which one was read by other rules than its report.
+//! Takes a path, gives plain rows. Prevents: a comparison of files of which one was read by other rules than its
+//! report.
 
 use ledger::{Fact, Ledger, Setting};
 use report::{Analysis, Basis, ReportError};

@@ -1,8 +1,8 @@
-//! Whether two result files are of one thing: the same host, the same stacks on the same storage, the same data and phases, whatever
-//! their blocks and lengths.
+//! Whether two result files are of one thing: the same host, the same stacks on the same storage, the same data and
+//! phases, whatever their blocks and lengths.
 //!
-//! Takes two result files, gives nothing or the first thing that is not the same. Prevents: a protocol that is faster because its
-//! stacks, its data or its machine were others.
+//! Takes two result files, gives nothing or the first thing that is not the same. Prevents: a protocol that is faster
+//! because its stacks, its data or its machine were others.
 
 use crate::protocols::{ProtocolsError, Unlike};
 use crate::result_file::ResultFile;
@@ -56,7 +56,8 @@ pub(crate) fn must_be_of_one_thing(fixed: &ResultFile, here: &ResultFile) -> Res
     Ok(())
 }
 
-/// All that makes two recordings ones of the same thing: what must be the same of two protocols, and the lengths of the phases.
+/// All that makes two recordings ones of the same thing: what must be the same of two protocols, and the lengths of the
+/// phases.
 pub(crate) fn recorded(file: &ResultFile) -> Recorded {
     let lengths = file.settings.iter().filter(|setting| is_length(&setting.key));
     let lengths = lengths.map(|setting| (format!("`{}`", setting.key), setting.value.clone()));

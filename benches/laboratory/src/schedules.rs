@@ -1,8 +1,8 @@
 //! `laboratory schedules DIR`: which schedule resolves most per minute here, whole runs or stints in turns.
 //!
-//! Two equal places in DIR are loaded and read at random, in stints of a quarter of a second in mirrored pairs, with a pair of
-//! whole runs after every few blocks. The record of the stints is then dealt out again under each schedule ([`dealing::dealt`]), so that all
-//! of them are held against the same seconds; the whole runs show what a start costs.
+//! Two equal places in DIR are loaded and read at random, in stints of a quarter of a second in mirrored pairs, with a
+//! pair of whole runs after every few blocks. The record of the stints is then dealt out again under each schedule
+//! ([`dealing::dealt`]), so that all of them are held against the same seconds; the whole runs show what a start costs.
 //!
 //! Prevents: a default that was believed because it sounds right.
 
@@ -178,8 +178,8 @@ struct Planned {
 }
 
 impl Planned {
-    /// Whole runs of at most ten seconds, and as many rounds as the time has room for, in which every stint lasts so much longer
-    /// than its time.
+    /// Whole runs of at most ten seconds, and as many rounds as the time has room for, in which every stint lasts so
+    /// much longer than its time.
     fn of(minutes: f64, tail_seconds: f64) -> Planned {
         let runs_a_round = 2.0 * (BLOCKS_A_ROUND as f64 + 1.0);
         let tails_a_round = tail_seconds * (BLOCKS_A_ROUND * 2 * STINTS) as f64;
@@ -211,7 +211,8 @@ fn record<P: Port>(ports: [P; 2], method: &'static str, asked: &Measurement) -> 
         places.push(instance);
     }
     let load_seconds = began.elapsed().as_secs_f64() / 2.0;
-    // Both caches filled, and what the disk does on the first touch of a file done; and how long a stint waits at its end.
+    // Both caches filled, and what the disk does on the first touch of a file done; and how long a stint waits at its
+    // end.
     let mut tail_seconds = 0.0;
     for place in &mut places {
         let outcome = read(place, [WARM_NS, 0], asked.seed, asked)?;

@@ -1,7 +1,8 @@
-//! `laboratory twins`: how often studies of twins err as they were run, what they find of a planted slowdown, and in how much time.
+//! `laboratory twins`: how often studies of twins err as they were run, what they find of a planted slowdown, and in
+//! how much time.
 //!
-//! Takes recordings of one study of two stacks that are alike, prints beside `assay calibrate --twins` what only many blocks can say.
-//! Prevents: a rate that was drawn from a few blocks and believed as one of many.
+//! Takes recordings of one study of two stacks that are alike, prints beside `assay calibrate --twins` what only many
+//! blocks can say. Prevents: a rate that was drawn from a few blocks and believed as one of many.
 
 pub(crate) mod as_run;
 pub(crate) mod recordings;
@@ -19,7 +20,8 @@ use stats::{Design, SimulationResult};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Studies of four blocks, none shared, from which at most eight false ones bound the rate at the promise with 95 % confidence.
+/// Studies of four blocks, none shared, from which at most eight false ones bound the rate at the promise with 95 %
+/// confidence.
 pub(crate) const STUDIES_AS_RUN: u64 = 300;
 
 /// Blocks and margin of a study that is held beside the fixed protocol: the usual ones.

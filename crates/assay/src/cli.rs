@@ -29,8 +29,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// An answer in under three minutes: this place, or these places against each other
     #[command(
-        after_help = "Examples:\n  assay quick                 this directory, direct, through the page cache and as a disk group on a file; \
-                            as root also ext4, XFS and btrfs on loop LUNs\n  assay quick /mnt/a /mnt/b   two places against each other"
+        after_help = "Examples:\n  assay quick                 this directory, direct, through the page cache and as \
+                      a disk group on a file; as root also ext4, XFS and btrfs on loop LUNs\n  \
+                            assay quick /mnt/a /mnt/b   two places against each other"
     )]
     Quick(Quick),
     /// What a study would run, destroy and be able to tell; touches nothing
@@ -41,7 +42,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Show a result file
     #[command(
-        after_help = "Examples:\n  assay report study.assay --html study.html   to read in a browser, without a network\n  \
+        after_help = "Examples:\n  assay report study.assay --html study.html   to read in a browser, without a \
+                      network\n  \
                             assay report study.assay --json | jq .report.sentence"
     )]
     Report(Report),

@@ -1,7 +1,7 @@
 //! What the verdicts of a file were worked out from: the figures and ratios of every block, and the time of every run.
 //!
-//! Takes an open ledger, gives plain rows beside those of the [`Analysis`](crate::Analysis) of the same file. Prevents: a second program that
-//! examines the procedure on blocks that it chose by rules of its own.
+//! Takes an open ledger, gives plain rows beside those of the [`Analysis`](crate::Analysis) of the same file. Prevents:
+//! a second program that examines the procedure on blocks that it chose by rules of its own.
 
 use crate::cells::Metric;
 use crate::history::{Book, Ran};

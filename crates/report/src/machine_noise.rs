@@ -1,14 +1,16 @@
 //! The verdict procedure on a machine's own noise: how often it errs on blocks of twins, and what it can tell apart.
 //!
-//! Takes blocks of two stacks that are alike, gives rates and ratios for designs of four blocks and more, as text and as JSON. Prevents: an
-//! error rate that was promised on a computer's random numbers, and is not kept on the machine of the one who reads it.
+//! Takes blocks of two stacks that are alike, gives rates and ratios for designs of four blocks and more, as text and
+//! as JSON. Prevents: an error rate that was promised on a computer's random numbers, and is not kept on the machine of
+//! the one who reads it.
 
 use crate::twins::{Twins, TwinsError};
 use serde_json::{Value, json};
 use stats::{Design, Neighbours, Rate, SimulationResult};
 use std::fmt::Write;
 
-/// Blocks of the designs that are asked for: where the procedure looks, and longer ones as far as two studies of them were recorded.
+/// Blocks of the designs that are asked for: where the procedure looks, and longer ones as far as two studies of them
+/// were recorded.
 pub const DESIGNS: [u32; 8] = [4, 6, 8, 12, 24, 48, 96, 192];
 
 /// The usual ones, which are asked whatever was recorded.
@@ -226,7 +228,8 @@ impl MachineNoise {
     fn scatter(&self) -> String {
         let twins = &self.twins;
         let mut text = format!(
-            "{}: {} against {}, both {}{}\n{} blocks of {:.1} s count, {} were dropped; equivalent means within {:.1} %\n\n",
+            "{}: {} against {}, both {}{}\n{} blocks of {:.1} s count, {} were dropped; equivalent means within {:.1} \
+             %\n\n",
             twins.study,
             twins.stacks[1],
             twins.stacks[0],

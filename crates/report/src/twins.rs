@@ -1,7 +1,7 @@
 //! Blocks of a study whose two stacks are alike: what a machine's own noise is made of.
 //!
-//! Takes a result file, gives the block ratios of each ranked phase, unjudged. Prevents: an error rate worked out from stacks that
-//! were not the same thing, where every true verdict would count as a false one.
+//! Takes a result file, gives the block ratios of each ranked phase, unjudged. Prevents: an error rate worked out from
+//! stacks that were not the same thing, where every true verdict would count as a false one.
 
 use crate::differences::differences;
 use crate::history::Book;
@@ -59,7 +59,8 @@ pub enum TwinsError {
     },
     /// They are not the same thing.
     #[error(
-        "the stacks are not alike: {fact} is {one} on {first} and {other} on {second}\n  make them alike but for their names"
+        "the stacks are not alike: {fact} is {one} on {first} and {other} on {second}\n  \
+         make them alike but for their names"
     )]
     Unlike {
         /// What differs.
@@ -75,7 +76,8 @@ pub enum TwinsError {
     },
     /// Nothing that could be judged.
     #[error(
-        "no block has a figure of every ranked phase on both stacks\n  look at the study's own report: `assay report` says what is not ranked, and why"
+        "no block has a figure of every ranked phase on both stacks\n  \
+         look at the study's own report: `assay report` says what is not ranked, and why"
     )]
     Nothing,
     /// Too little to say anything.
@@ -90,7 +92,8 @@ pub enum TwinsError {
     },
 }
 
-/// The blocks of a study of twins. Facts whose names are in `may_differ` may differ besides the places: what was planted, say.
+/// The blocks of a study of twins. Facts whose names are in `may_differ` may differ besides the places: what was
+/// planted, say.
 ///
 /// # Errors
 /// See [`TwinsError`].
@@ -158,8 +161,8 @@ fn must_be_alike(book: &Book, may_differ: &[&str]) -> Result<(), TwinsError> {
     Ok(())
 }
 
-/// From the begin of a block's first trial to the end of its last, the median of all blocks; of simulated devices the phases in their own
-/// time.
+/// From the begin of a block's first trial to the end of its last, the median of all blocks; of simulated devices the
+/// phases in their own time.
 fn block_ns(book: &Book) -> u64 {
     let trials = |block: u32| (book.ran.iter()).filter_map(move |((of, _), ran)| (*of == block).then_some(ran));
     let length = |block: u32| {

@@ -1,6 +1,8 @@
-//! The lines of the table that say how often verdicts are false, whether blocks hang together, and what can be told apart.
+//! The lines of the table that say how often verdicts are false, whether blocks hang together, and what can be told
+//! apart.
 //!
-//! Takes simulated studies and what twins say, gives lines. Prevents: a rate that is called kept because too few studies were asked.
+//! Takes simulated studies and what twins say, gives lines. Prevents: a rate that is called kept because too few
+//! studies were asked.
 
 use super::Line;
 use crate::twins::{AsRun, Examined, STUDIES_AS_RUN};
@@ -14,14 +16,15 @@ const LIMIT_MAX: f64 = 0.055;
 const LIMIT_CONFIDENCE_RUN: f64 = 0.95;
 /// Promised of all studies.
 const PROMISE: f64 = 0.05;
-/// Correlation of neighbouring blocks that must be told from chance before it is said that there is none: with half of it verdicts of
-/// twelve blocks err in 9 of 100 cases.
+/// Correlation of neighbouring blocks that must be told from chance before it is said that there is none: with half of
+/// it verdicts of twelve blocks err in 9 of 100 cases.
 const CORRELATION_TOLD: f64 = 0.4;
 /// Minutes for which is said what can be told apart.
 const MINUTES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
 
-/// What is held to the promise of 5 %: broken where the rate is surely above it, kept where `upper` lies under its limit. Between the two
-/// there are too few studies to say; a procedure that spends the 5 % in full is never called broken by its luck.
+/// What is held to the promise of 5 %: broken where the rate is surely above it, kept where `upper` lies under its
+/// limit. Between the two there are too few studies to say; a procedure that spends the 5 % in full is never called
+/// broken by its luck.
 fn keeps_promise(rate: &Rate, upper: f64, limit: f64) -> Option<bool> {
     if rate.is_surely_above(PROMISE) {
         return Some(false);
@@ -76,8 +79,8 @@ pub(super) fn of_twins(asked: &Examined) -> Vec<Line> {
     lines
 }
 
-/// Either twin as the base in each block. The same blocks under more names say nothing new of the machine: the limit is by the studies that
-/// share none, and where those are too few there is none.
+/// Either twin as the base in each block. The same blocks under more names say nothing new of the machine: the limit is
+/// by the studies that share none, and where those are too few there is none.
 fn renamed(one: &DesignOnNoise, as_run: &AsRun) -> Line {
     let line = |section, what, figure, is_broken, is_kept: bool| Line {
         section,
@@ -130,8 +133,8 @@ fn wandering(asked: &Examined) -> Vec<Line> {
     asked.noise.twins.phases.iter().enumerate().map(line).collect()
 }
 
-/// What so many minutes can tell apart: the longest study that fits, drawn from the recorded blocks; worked out from their scatter where
-/// twice its blocks were not recorded.
+/// What so many minutes can tell apart: the longest study that fits, drawn from the recorded blocks; worked out from
+/// their scatter where twice its blocks were not recorded.
 fn told_apart(asked: &Examined) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut last = 0;

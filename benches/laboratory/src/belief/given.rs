@@ -1,6 +1,8 @@
-//! The lines of the table that are made from what other commands wrote: traps that tests set, and schedules that were measured.
+//! The lines of the table that are made from what other commands wrote: traps that tests set, and schedules that were
+//! measured.
 //!
-//! Takes JSON files, gives lines, and refuses a file of something else. Prevents: a table in which what was not read is missing in silence.
+//! Takes JSON files, gives lines, and refuses a file of something else. Prevents: a table in which what was not read is
+//! missing in silence.
 
 use super::Line;
 use crate::outcome::Failure;
@@ -44,7 +46,8 @@ pub(super) fn scheduled(file: &Path) -> Result<Value, Failure> {
     written(file, is_whole, "no schedules stand in it", cure)
 }
 
-/// The schedule that told most in a minute, and the one that a study takes by itself where its stacks can stand side by side.
+/// The schedule that told most in a minute, and the one that a study takes by itself where its stacks can stand side by
+/// side.
 pub(super) fn of_schedules(found: &Value) -> Vec<Line> {
     let rows = found["schedules"].as_array().map_or(&[][..], Vec::as_slice);
     let is = |row: &Value, name: &Value, stint: f64| {

@@ -1,7 +1,7 @@
 //! `laboratory measure`: sets the traps, runs twins on this machine, and prints the table of `laboratory belief`.
 //!
-//! Takes a study of twins and a directory; runs the tests of traps and `assay run` as children. What takes an hour to make is given, not
-//! made. Prevents: figures that were put together by hand from several runs.
+//! Takes a study of twins and a directory; runs the tests of traps and `assay run` as children. What takes an hour to
+//! make is given, not made. Prevents: figures that were put together by hand from several runs.
 
 use crate::flags;
 use crate::outcome::Failure;

@@ -1,7 +1,7 @@
 //! The lines of the table that say how much time a verdict takes of what a fixed protocol takes, and what both find.
 //!
-//! Takes simulated worlds, what twins say, and two protocols that were really run; gives lines. Prevents: time that was saved by finding
-//! less.
+//! Takes simulated worlds, what twins say, and two protocols that were really run; gives lines. Prevents: time that was
+//! saved by finding less.
 
 use super::Line;
 use super::errors::errs_seldom;
@@ -15,8 +15,8 @@ use stats::Rate;
 const FOUND_ENOUGH: f64 = 0.9;
 const FOUND_LESS: f64 = 0.05;
 
-/// Whether as much is found as the fixed protocol finds at best, or nine of ten; `None` where it is as much as it finds at worst, and
-/// where both intervals leave it open.
+/// Whether as much is found as the fixed protocol finds at best, or nine of ten; `None` where it is as much as it finds
+/// at worst, and where both intervals leave it open.
 fn finds_enough(found: &Rate, fixed_worst: &Rate, fixed_best: &Rate) -> Option<bool> {
     let wanted = |fixed: f64| (fixed - FOUND_LESS).min(FOUND_ENOUGH);
     if found.low >= wanted(fixed_best.share()) {

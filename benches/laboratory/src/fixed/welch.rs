@@ -1,15 +1,17 @@
 //! Welch's test of two samples: whether their means differ, by how much, and what it would find.
 //!
-//! Takes figures of runs, gives a probability, an interval and a smallest difference. Source: B. L. Welch, The generalization of "Student's" problem
-//! when several different population variances are involved, *Biometrika* 34 (1947). Prevents: a protocol of a few long runs that is held
-//! against this one by another test than its users would take.
+//! Takes figures of runs, gives a probability, an interval and a smallest difference. Source: B. L. Welch, The
+//! generalization of "Student's" problem when several different population variances are involved, *Biometrika* 34
+//! (1947). Prevents: a protocol of a few long runs that is held against this one by another test than its users would
+//! take.
 
 use stats::{mean, normals, sd, t_upper_quantile, t_upper_tail};
 
 /// Share of studies that must find a difference.
 const POWER: f64 = 0.9;
 
-/// Steps of the degrees of freedom between which quantiles are interpolated: t(0.975) is wrong by less than 0.0002 from 2 degrees on.
+/// Steps of the degrees of freedom between which quantiles are interpolated: t(0.975) is wrong by less than 0.0002 from
+/// 2 degrees on.
 const STEPS_EACH: usize = 64;
 
 /// What the test says of another sample against a base.
@@ -49,14 +51,14 @@ impl Parts {
     }
 }
 
-/// Probability of a difference of means at least as large, either way, if there were none: variances need not be equal. NaN for samples of
-/// fewer than two.
+/// Probability of a difference of means at least as large, either way, if there were none: variances need not be equal.
+/// NaN for samples of fewer than two.
 pub(crate) fn welch(a: &[f64], b: &[f64]) -> f64 {
     Parts::of(a, b).p()
 }
 
-/// The same with the difference and its interval, e.g. `confidence` 0.95; `None` for samples of fewer than two, or with a figure that is
-/// none. Samples that do not scatter at all differ by what they differ.
+/// The same with the difference and its interval, e.g. `confidence` 0.95; `None` for samples of fewer than two, or with
+/// a figure that is none. Samples that do not scatter at all differ by what they differ.
 pub(crate) fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Option<Welch> {
     let all_finite = |x: &[f64]| x.len() >= 2 && x.iter().all(|x| x.is_finite());
     if !all_finite(base) || !all_finite(other) {
@@ -81,11 +83,13 @@ pub(crate) fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Op
     })
 }
 
-/// The smallest difference of means that the test at 95 % finds, with its right sign, in 9 of 10 studies of normal figures: standard
-/// deviation and number of figures of each side, at least two. In the unit of the standard deviations.
+/// The smallest difference of means that the test at 95 % finds, with its right sign, in 9 of 10 studies of normal
+/// figures: standard deviation and number of figures of each side, at least two. In the unit of the standard
+/// deviations.
 ///
-/// In each of `studies` drawn studies a true difference d is found when d and the difference by chance together exceed t times the standard
-/// error; so each study has a d from which on it finds it, and the answer is that which 9 of 10 studies have at most.
+/// In each of `studies` drawn studies a true difference d is found when d and the difference by chance together exceed
+/// t times the standard error; so each study has a d from which on it finds it, and the answer is that which 9 of 10
+/// studies have at most.
 pub(crate) fn welch_finds(sides: [(f64, usize); 2], studies: u32, seed: u64) -> f64 {
     let [(_, base), (_, other)] = sides;
     let fewest = base.min(other) as f64 - 1.0;
@@ -126,7 +130,8 @@ pub(crate) fn welch_finds(sides: [(f64, usize); 2], studies: u32, seed: u64) -> 
 mod tests {
     use super::*;
 
-    /// Values worked out by hand: means 2 and 4, variances 1 and 4; t = 2 / sqrt(5/3), df = (5/3)^2 / (1/18 + 16/18) = 50/17.
+    /// Values worked out by hand: means 2 and 4, variances 1 and 4; t = 2 / sqrt(5/3), df = (5/3)^2 / (1/18 + 16/18) =
+    /// 50/17.
     #[test]
     fn by_hand() {
         let (a, b) = ([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]);

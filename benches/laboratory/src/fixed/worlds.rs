@@ -1,7 +1,9 @@
-//! The procedure beside a fixed protocol in simulated worlds: how often each finds what is there, and in how much measuring time.
+//! The procedure beside a fixed protocol in simulated worlds: how often each finds what is there, and in how much
+//! measuring time.
 //!
-//! Both see the same worlds: a run's figure scatters by itself, however long the run is (`between`), and by what its seconds scatter, which
-//! averages out (`within`). Runs alone are counted, on both sides: what comes before and after a run is the same.
+//! Both see the same worlds: a run's figure scatters by itself, however long the run is (`between`), and by what its
+//! seconds scatter, which averages out (`within`). Runs alone are counted, on both sides: what comes before and after a
+//! run is the same.
 //!
 //! Prevents: a saving of time that was bought with verdicts that are wrong or missing, and nobody told.
 

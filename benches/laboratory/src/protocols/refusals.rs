@@ -1,4 +1,5 @@
-//! Tests of a fixed protocol beside this procedure: which pairs of result files are refused, and which blocks are taken.
+//! Tests of a fixed protocol beside this procedure: which pairs of result files are refused, and which blocks are
+//! taken.
 //!
 //! Prevents: three runs that are not the first three, and a verdict from two.
 

@@ -1,7 +1,8 @@
-//! One of two result files that are held beside each other: its figures judged as a fixed protocol's, or by the procedure, and its time.
+//! One of two result files that are held beside each other: its figures judged as a fixed protocol's, or by the
+//! procedure, and its time.
 //!
-//! Takes a result file, gives what it says of a comparison and what that took. Prevents: time that is counted without the
-//! blocks that had to be dropped, and set-up that is counted on one side only.
+//! Takes a result file, gives what it says of a comparison and what that took. Prevents: time that is counted without
+//! the blocks that had to be dropped, and set-up that is counted on one side only.
 
 use super::{FixedSays, HereSays, Protocol, ProtocolsError, Took};
 use crate::fixed::welch::{self, Welch};

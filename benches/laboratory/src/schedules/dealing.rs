@@ -1,9 +1,9 @@
 //! What a schedule resolves: one record of work over time, dealt to two equal places in another order each time.
 //!
-//! Takes pieces of work in the order of time and a [`Dealing`] (whole runs, or stints in mirrored pairs);
-//! gives ln(A / B) of each block, of which the truth is 0, so that its mean square is what the schedule lets through of the
-//! machine's noise. All schedules are dealt from the same seconds, which makes their ratio much better known than either.
-//! Pieces that hang together make blocks that do: [`mean_square_ratio`] draws neighbouring blocks together.
+//! Takes pieces of work in the order of time and a [`Dealing`] (whole runs, or stints in mirrored pairs); gives ln(A /
+//! B) of each block, of which the truth is 0, so that its mean square is what the schedule lets through of the
+//! machine's noise. All schedules are dealt from the same seconds, which makes their ratio much better known than
+//! either. Pieces that hang together make blocks that do: [`mean_square_ratio`] draws neighbouring blocks together.
 //!
 //! Prevents: a schedule that is praised because the neighbours were quiet while it ran.
 
@@ -29,7 +29,8 @@ pub(crate) struct Piece {
 /// Which of two places a piece of a block is taken to be of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dealing {
-    /// Pieces of one place in a row, in pairs that run forwards and backwards (AB BA BA AB ...); half a block: whole runs.
+    /// Pieces of one place in a row, in pairs that run forwards and backwards (AB BA BA AB ...); half a block: whole
+    /// runs.
     pub(crate) stint: usize,
 }
 
@@ -41,14 +42,15 @@ impl Dealing {
     }
 }
 
-/// Whether round `nth` of a mirrored order runs backwards: by the parity of its binary ones (the sequence of Thue and Morse), so that
-/// pairs of rounds cancel a drift, pairs of pairs its curvature, and no period of the machine is the order's own for ever.
+/// Whether round `nth` of a mirrored order runs backwards: by the parity of its binary ones (the sequence of Thue and
+/// Morse), so that pairs of rounds cancel a drift, pairs of pairs its curvature, and no period of the machine is the
+/// order's own for ever.
 fn is_reversed(nth: usize) -> bool {
     nth.count_ones() % 2 == 1
 }
 
-/// ln(rate of the first place / rate of the second) of each whole block of `per_block` pieces; a block in which a place did nothing
-/// has none.
+/// ln(rate of the first place / rate of the second) of each whole block of `per_block` pieces; a block in which a place
+/// did nothing has none.
 pub(crate) fn dealt(pieces: &[Piece], per_block: usize, dealing: Dealing) -> Vec<Option<f64>> {
     let ratio = |block: &[Piece]| {
         let mut sums = [(0.0, 0.0); 2];
@@ -64,8 +66,9 @@ pub(crate) fn dealt(pieces: &[Piece], per_block: usize, dealing: Dealing) -> Vec
     pieces.chunks_exact(per_block.max(2)).map(ratio).collect()
 }
 
-/// The pieces with each place's own speed taken out: the places are meant to be equal, and what they still differ by (where their
-/// files lie) is not the machine's noise over time. `places` says whose each piece was; both must have worked.
+/// The pieces with each place's own speed taken out: the places are meant to be equal, and what they still differ by
+/// (where their files lie) is not the machine's noise over time. `places` says whose each piece was; both must have
+/// worked.
 pub(crate) fn without_places(pieces: &[Piece], places: &[usize]) -> Vec<Piece> {
     let count = places.iter().max().map_or(0, |most| most + 1);
     let mut sums = vec![(0.0, 0.0); count];
@@ -95,9 +98,10 @@ fn mean_square<'a>(ys: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
     ys.map(|y| y * y).sum::<f64>() / count
 }
 
-/// Mean square of `ys` over that of `base`, which are of the same blocks, with the 95 % interval of a bootstrap (percentiles of `draws`
-/// draws): pairs of neighbouring blocks are drawn, on a circle, each block with its figure in both (the circular block bootstrap:
-/// Politis and Romano 1992, after Künsch 1989). `None` below eight blocks, of unequal numbers, and where the base has no scatter.
+/// Mean square of `ys` over that of `base`, which are of the same blocks, with the 95 % interval of a bootstrap
+/// (percentiles of `draws` draws): pairs of neighbouring blocks are drawn, on a circle, each block with its figure in
+/// both (the circular block bootstrap: Politis and Romano 1992, after Künsch 1989). `None` below eight blocks, of
+/// unequal numbers, and where the base has no scatter.
 ///
 /// Simulated, the interval holds the truth in about nine of ten cases with forty blocks, not in nineteen of twenty.
 pub(crate) fn mean_square_ratio(ys: &[f64], base: &[f64], draws: u32, seed: u64) -> Option<Interval> {

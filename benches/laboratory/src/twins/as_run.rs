@@ -1,7 +1,8 @@
 //! Recorded blocks of twins as the studies that they are: neighbouring blocks, none of them in two studies.
 //!
-//! Takes blocks and a design, gives how often such studies err: with the names as they were, and with either twin called the base in
-//! each block. Prevents: a rate drawn again and again from the same blocks, which bounds the drawing and not the machine.
+//! Takes blocks and a design, gives how often such studies err: with the names as they were, and with either twin
+//! called the base in each block. Prevents: a rate drawn again and again from the same blocks, which bounds the drawing
+//! and not the machine.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -51,8 +52,9 @@ pub(crate) fn only(blocks: &TwinBlocks, phase: usize) -> Option<TwinBlocks> {
         .reduce(|all, next| all?.followed_by(next?))?
 }
 
-/// Judges the studies, the names as they were. What sets the twins apart for good makes a false verdict here, where `true_ratio` is 1; it is
-/// another one where one of them was made slower. *Detected* counts for the phase of that number. `None` of fewer blocks than one study has.
+/// Judges the studies, the names as they were. What sets the twins apart for good makes a false verdict here, where
+/// `true_ratio` is 1; it is another one where one of them was made slower. *Detected* counts for the phase of that
+/// number. `None` of fewer blocks than one study has.
 pub(crate) fn as_run(blocks: &TwinBlocks, design: &Design, true_ratio: f64, phase: usize) -> Option<SimulationResult> {
     let phases = blocks.phases();
     let mut tally = Tally::new(design);
@@ -64,8 +66,8 @@ pub(crate) fn as_run(blocks: &TwinBlocks, design: &Design, true_ratio: f64, phas
     (studies > 0).then(|| tally.result())
 }
 
-/// The same studies, in each block of which either twin is called the base: all assignments of the names, or as many as suffice. Blocks
-/// stay whole, so a study is one draw, however often it is renamed. `None` of fewer than 20 studies.
+/// The same studies, in each block of which either twin is called the base: all assignments of the names, or as many as
+/// suffice. Blocks stay whole, so a study is one draw, however often it is renamed. `None` of fewer than 20 studies.
 pub(crate) fn renamed(blocks: &TwinBlocks, design: &Design, seed: u64) -> Option<Renamed> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let blocks_more = design.blocks.saturating_sub(1);
@@ -102,7 +104,8 @@ fn apart<'a>(blocks: &'a TwinBlocks, design: &Design) -> impl Iterator<Item = &'
     blocks.recordings().flat_map(move |blocks| blocks.chunks_exact(length))
 }
 
-/// A history for each phase, from the one that is tallied on; `sign` says for each block whether the names are exchanged (-1).
+/// A history for each phase, from the one that is tallied on; `sign` says for each block whether the names are
+/// exchanged (-1).
 fn histories(study: &[Vec<f64>], phases: usize, first: usize, sign: impl Fn(usize) -> f64) -> Vec<History> {
     let of_phase = |phase: usize| History {
         stack: String::new(),

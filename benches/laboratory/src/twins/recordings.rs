@@ -1,7 +1,7 @@
 //! Recordings of one study of twins, put one after the other: many hours of one machine instead of one.
 //!
-//! Takes result files, gives their blocks. Prevents: blocks that count twice because a file was given twice or ran under the same seeds,
-//! and recordings of unlike things in one rate.
+//! Takes result files, gives their blocks. Prevents: blocks that count twice because a file was given twice or ran
+//! under the same seeds, and recordings of unlike things in one rate.
 
 use crate::outcome::Failure;
 use crate::result_file::ResultFile;
@@ -52,7 +52,8 @@ enum RecordingError {
     )]
     NothingPlanted,
     #[error(
-        "it is the same recording again (run {run})\n  give each recording once: blocks that count twice say nothing new"
+        "it is the same recording again (run {run})\n  give each recording once: blocks that count twice say nothing \
+         new"
     )]
     Again { run: String },
     #[error(
@@ -62,7 +63,8 @@ enum RecordingError {
     Seeds { seed: u64 },
     #[error(
         "it is not of the twins that were given: {what} is {first} there and {here} here\n  \
-         give the twins' own study with `inject` below the second stack (studies/twins-slowed.toml is that of twins-short.toml)"
+         give the twins' own study with `inject` below the second stack (studies/twins-slowed.toml is that of \
+         twins-short.toml)"
     )]
     NotOfTwins { what: String, first: String, here: String },
     #[error(
@@ -126,7 +128,8 @@ impl Recording {
         })
     }
 
-    /// The first thing of what is `asked` that is not the same in another recording: its name, and what it is here and there.
+    /// The first thing of what is `asked` that is not the same in another recording: its name, and what it is here and
+    /// there.
     fn unlike(&self, other: &Recording, asked: impl Fn(&str) -> bool) -> Option<[String; 3]> {
         let names: BTreeSet<&String> = self.recorded.keys().chain(other.recorded.keys()).collect();
         let value = |of: &Recorded, name: &String| of.get(name).cloned().unwrap_or_else(|| "nothing".to_string());

@@ -1,8 +1,8 @@
-//! `laboratory twins FILE... --slowed FILE`: a slowdown that was planted below one of two twins, and whether studies found it as often as
-//! the twins' own blocks said.
+//! `laboratory twins FILE... --slowed FILE`: a slowdown that was planted below one of two twins, and whether studies
+//! found it as often as the twins' own blocks said.
 //!
-//! Takes recordings of the same twins with and without it, gives both shares for each phase and design. Prevents: a claim of what a
-//! machine can tell apart that only ever added a number to recorded ones.
+//! Takes recordings of the same twins with and without it, gives both shares for each phase and design. Prevents: a
+//! claim of what a machine can tell apart that only ever added a number to recorded ones.
 
 use super::as_run::as_run;
 use super::recordings::{Below, Recording};

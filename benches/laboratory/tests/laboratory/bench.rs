@@ -1,7 +1,7 @@
 //! A directory of one test's own, in which `assay` and `laboratory` are called.
 //!
-//! Takes arguments, gives how the call ended. Everything is taken away when a [`Bench`] is dropped. Prevents: a test that reads the state
-//! directory of the user who runs it.
+//! Takes arguments, gives how the call ended. Everything is taken away when a [`Bench`] is dropped. Prevents: a test
+//! that reads the state directory of the user who runs it.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

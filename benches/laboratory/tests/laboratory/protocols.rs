@@ -1,8 +1,8 @@
 //! A fixed protocol and this procedure, both really run at a small size: `laboratory protocols LONG SHORT`.
 //!
-//! On simulated devices in virtual time, where the truth is known and every figure is the same on every machine (`ASSAY_TEST_SIZE=full`: in
-//! runs of 300 s); and in directories of this machine, where only what must hold on a busy one is asked. Prevents: a comparison of unlike
-//! studies, and time or power that is not what was run.
+//! On simulated devices in virtual time, where the truth is known and every figure is the same on every machine
+//! (`ASSAY_TEST_SIZE=full`: in runs of 300 s); and in directories of this machine, where only what must hold on a busy
+//! one is asked. Prevents: a comparison of unlike studies, and time or power that is not what was run.
 
 use super::bench::{Bench, LATE, is_full, model};
 use serde_json::Value;
@@ -41,8 +41,8 @@ time = "{time}"
     [head, model("base", ""), model("twin", ""), model("late", LATE), rest].concat()
 }
 
-/// Runs of the fixed protocol and of the procedure, ms: a thirtieth, as 10 s are of 300 s. Twelve blocks at most are then 4/30 of three long
-/// runs, and what a run takes beside its phase. `ASSAY_TEST_SIZE=full`: those very lengths.
+/// Runs of the fixed protocol and of the procedure, ms: a thirtieth, as 10 s are of 300 s. Twelve blocks at most are
+/// then 4/30 of three long runs, and what a run takes beside its phase. `ASSAY_TEST_SIZE=full`: those very lengths.
 fn lengths() -> (u64, u64) {
     if is_full() { (300_000, 10_000) } else { (3_000, 100) }
 }
@@ -66,7 +66,8 @@ fn of_stack<'a>(told: &'a Value, stack: &str) -> &'a Value {
     all.iter().find(|one| one["stack"] == stack).expect("the stack")
 }
 
-/// Means, intervals and times worked out from the figures in the answer and from the two reports, not by the code under test.
+/// Means, intervals and times worked out from the figures in the answer and from the two reports, not by the code under
+/// test.
 fn adds_up(bench: &Bench, told: &Value) {
     for one in told["comparisons"].as_array().expect("comparisons") {
         let (fixed, here) = (&one["fixed"], &one["here"]);

@@ -1,6 +1,7 @@
 //! `assay calibrate --procedure`: how often the verdict procedure errs on simulated studies, and what it finds.
 //!
-//! Takes a number of studies and a seed, gives rates. Prevents: a promise about verdicts that nobody can hold against anything.
+//! Takes a number of studies and a seed, gives rates. Prevents: a promise about verdicts that nobody can hold against
+//! anything.
 
 use super::{print, print_json};
 use crate::cli;

@@ -1,4 +1,5 @@
-//! What a study keeps of the proportions of the publication that it names: value there, value here, and why they differ.
+//! What a study keeps of the proportions of the publication that it names: value there, value here, and why they
+//! differ.
 //!
 //! Takes a study, gives rows for `assay check`. Prevents: a small study sold as the large one that it is modelled on.
 

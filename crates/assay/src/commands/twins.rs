@@ -1,7 +1,8 @@
-//! `assay calibrate --twins`: how often the verdict procedure errs on this machine's own noise, and what it can tell apart.
+//! `assay calibrate --twins`: how often the verdict procedure errs on this machine's own noise, and what it can tell
+//! apart.
 //!
-//! Takes a result file of two stacks that are alike, prints what [`report::MachineNoise`] makes of it. Prevents: trust in verdicts on a
-//! machine on which nobody ever asked for them where the truth is known.
+//! Takes a result file of two stacks that are alike, prints what [`report::MachineNoise`] makes of it. Prevents: trust
+//! in verdicts on a machine on which nobody ever asked for them where the truth is known.
 
 use super::{print, print_json};
 use crate::cli;
