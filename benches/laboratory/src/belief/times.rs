@@ -25,25 +25,30 @@ fn finds_enough(found: &Rate, fixed_worst: &Rate, fixed_best: &Rate) -> Option<b
     (found.high < wanted(fixed_worst.low)).then_some(false)
 }
 
-/// `is_as_good`: the time is not bought with verdicts that are wrong or missing.
-fn beside_fixed(
-    section: &'static str,
-    what: String,
-    found: f64,
-    fixed: &str,
+/// This procedure beside the fixed protocol.
+struct Found<'a> {
+    here: &'a Rate,
+    /// What the fixed protocol finds, in per cent.
+    fixed: String,
+    /// Of the fixed protocol's time.
     time: f64,
+    /// The time is not bought with verdicts that are wrong or missing.
     is_as_good: Option<bool>,
-) -> Line {
-    Line {
-        section,
-        what,
-        figure: format!("{:.1} %, finds {:.0} ({fixed}) %", time * 100.0, found * 100.0),
-        owed: Some(Line::percent(TIME_RATIO_MAX)),
-        kept: if time <= TIME_RATIO_MAX {
-            is_as_good
-        } else {
-            Some(false)
-        },
+}
+
+impl Found<'_> {
+    fn line(self, section: &'static str, what: String) -> Line {
+        let (time, found) = (self.time * 100.0, self.here.share() * 100.0);
+        Line {
+            section,
+            what,
+            figure: format!("{time:.1} %, finds {found:.0} ({}) %", self.fixed),
+            owed: Some(Line::percent(TIME_RATIO_MAX)),
+            kept: match self.time <= TIME_RATIO_MAX {
+                true => self.is_as_good,
+                false => Some(false),
+            },
+        }
     }
 }
 
@@ -55,16 +60,18 @@ pub(super) fn simulated(times: &[TimeToVerdict]) -> Vec<Line> {
             true => (&row.false_verdicts, &row.fixed_false),
             false => (&row.found, &row.fixed_found),
         };
-        beside_fixed(
-            "Time to a verdict, of a fixed protocol's: simulated studies",
-            format!("{world}, ratio {}", row.true_ratio),
-            here.share(),
-            &format!("{:.0}", fixed.share() * 100.0),
-            row.time_ratio(),
-            match is_alike {
+        let found = Found {
+            here,
+            fixed: format!("{:.0}", fixed.share() * 100.0),
+            time: row.time_ratio(),
+            is_as_good: match is_alike {
                 true => errs_seldom(here),
                 false => finds_enough(here, fixed, fixed),
             },
+        };
+        found.line(
+            "Time to a verdict, of a fixed protocol's: simulated studies",
+            format!("{world}, ratio {}", row.true_ratio),
         )
     };
     times.iter().map(line).collect()
@@ -81,16 +88,18 @@ pub(super) fn of_twins(asked: &Examined) -> Vec<Line> {
             true => &one.ours.false_verdicts,
             false => &one.ours.detected,
         };
-        beside_fixed(
-            "Time to a verdict, of a fixed protocol's: this machine's twins",
-            format!("{}, ratio {}", asked.noise.twins.phases[one.phase], one.true_ratio),
-            here.share(),
-            &format!("{:.0} to {:.0}", of(&one.fixed_worst), of(&one.fixed_best)),
-            one.time_ratio(),
-            match is_alike {
+        let found = Found {
+            here,
+            fixed: format!("{:.0} to {:.0}", of(&one.fixed_worst), of(&one.fixed_best)),
+            time: one.time_ratio(),
+            is_as_good: match is_alike {
                 true => errs_seldom(here),
                 false => finds_enough(here, &one.fixed_worst.found, &one.fixed_best.found),
             },
+        };
+        found.line(
+            "Time to a verdict, of a fixed protocol's: this machine's twins",
+            format!("{}, ratio {}", asked.noise.twins.phases[one.phase], one.true_ratio),
         )
     };
     asked.beside.iter().map(line).collect()

@@ -214,7 +214,14 @@ fn out_of_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, F
                 part.display()
             ))
         })?;
-        let copied = copy_out(opened, flags, name, (&made, &part, &to), bytes, &cancel);
+        let outgoing = Outgoing {
+            name,
+            bytes,
+            made: &made,
+            part: &part,
+            to: &to,
+        };
+        let copied = copy_out(opened, flags, &outgoing, &cancel);
         if copied.is_err() && part.symlink_metadata().is_ok() {
             std::fs::remove_file(&part).with_context(|| format!("remove {}, which is not whole", part.display()))?;
         }
@@ -249,14 +256,28 @@ fn name_it(part: &Path, to: &Path) -> anyhow::Result<()> {
     File::open(parent).and_then(|dir| dir.sync_all()).with_context(cure)
 }
 
+/// What is copied out of a group, and where it grows until it is whole.
+struct Outgoing<'a> {
+    name: &'a str,
+    bytes: u64,
+    made: &'a File,
+    part: &'a Path,
+    to: &'a Path,
+}
+
 fn copy_out(
     opened: &Opened,
     flags: &dg::Cp,
-    name: &str,
-    (mut made, part, to): (&File, &Path, &Path),
-    bytes: u64,
+    outgoing: &Outgoing<'_>,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Copied, Failure> {
+    let Outgoing {
+        name,
+        bytes,
+        mut made,
+        part,
+        to,
+    } = *outgoing;
     let mut meter = Meter::new("copy", false);
     let mut port = open_file(opened, name)?;
     let sha256 = Transfer::new(&mut port, &flags.from, cancel, &mut meter).empty(&mut made, bytes);

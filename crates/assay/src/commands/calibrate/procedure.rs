@@ -3,8 +3,8 @@
 //! Takes a number of studies and a seed, gives rates. Prevents: a promise about verdicts that nobody can hold against
 //! anything.
 
-use super::{print, print_json};
 use crate::cli;
+use crate::commands::{print, print_json};
 use crate::exit::Failure;
 use anyhow::anyhow;
 use report::rate_json as rate;

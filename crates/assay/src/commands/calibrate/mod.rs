@@ -2,6 +2,9 @@
 //!
 //! The ceilings are measured where storage does nothing, or nothing but a copy: above them a study measures the tool.
 
+mod procedure;
+mod twins;
+
 use super::{print, print_json};
 use crate::ceiling::{self, Reached};
 use crate::cli;
@@ -18,10 +21,10 @@ const DEPTH: usize = 64;
 
 pub(crate) fn calibrate(flags: &cli::Calibrate) -> Result<(), Failure> {
     if flags.procedure {
-        return super::procedure::procedure(flags);
+        return procedure::procedure(flags);
     }
     if let Some(file) = &flags.twins {
-        return super::twins::twins(file, flags);
+        return twins::twins(file, flags);
     }
     if !(flags.seconds > 0.0 && flags.seconds <= 600.0) {
         return Err(Failure::Usage(anyhow!(

@@ -4,8 +4,8 @@
 //! Takes a result file of two stacks that are alike, prints what [`report::MachineNoise`] makes of it. Prevents: trust
 //! in verdicts on a machine on which nobody ever asked for them where the truth is known.
 
-use super::{print, print_json};
 use crate::cli;
+use crate::commands::{print, print_json};
 use crate::exit::Failure;
 use anyhow::anyhow;
 use ledger::Ledger;

@@ -1,6 +1,9 @@
 //! `assay check`: what a study would do, before it does anything.
 
-use super::{engines, modelled_luns, print, print_json, proportions, run};
+mod engines;
+pub(super) mod proportions;
+
+use super::{modelled_luns, print, print_json, run};
 use crate::cli;
 use crate::exit::Failure;
 use crate::writes::Writes;
