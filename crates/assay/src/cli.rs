@@ -29,8 +29,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// An answer in under three minutes: this place, or these places against each other
     #[command(
-        after_help = "Examples:\n  assay quick                 this directory, direct, through the page cache and as a disk group on a file; \
-                            as root also ext4, XFS and btrfs on loop LUNs\n  assay quick /mnt/a /mnt/b   two places against each other"
+        after_help = "Examples:\n  assay quick                 this directory, direct, through the page cache and as \
+                      a disk group on a file; as root also ext4, XFS and btrfs on loop LUNs\n  \
+                            assay quick /mnt/a /mnt/b   two places against each other"
     )]
     Quick(Quick),
     /// What a study would run, destroy and be able to tell; touches nothing
@@ -41,7 +42,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Show a result file
     #[command(
-        after_help = "Examples:\n  assay report study.assay --html study.html   to read in a browser, without a network\n  \
+        after_help = "Examples:\n  assay report study.assay --html study.html   to read in a browser, without a \
+                      network\n  \
                             assay report study.assay --json | jq .report.sentence"
     )]
     Report(Report),
@@ -202,42 +204,17 @@ pub(crate) struct Stacks {
 }
 
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("simulated").multiple(true)))]
+#[command(group(clap::ArgGroup::new("simulated")))]
 pub(crate) struct Calibrate {
-    /// Whether to believe it, as one table: what --procedure gives, and --twins, --fixed, --scheduled and --traps where they are said
-    #[arg(long, group = "simulated", conflicts_with_all = ["procedure", "target"])]
-    pub(crate) all: bool,
-    /// What the tests wrote when they set their traps (see docs/method.md)
-    #[arg(long, value_name = "FILE", requires = "all")]
-    pub(crate) traps: Option<PathBuf>,
-    /// What --schedules DIR --json printed
-    #[arg(long, value_name = "FILE", requires = "all")]
-    pub(crate) scheduled: Option<PathBuf>,
     /// Simulate the verdict procedure: how often it is wrong, how often it sees a true difference
-    #[arg(long, group = "simulated", conflicts_with = "twins")]
+    #[arg(long, group = "simulated", conflicts_with = "target")]
     pub(crate) procedure: bool,
-    /// The same on this machine's own noise: a result file of two stacks that are alike (see studies/twins.toml); several, of one
-    /// study, say more
+    /// The same on this machine's own noise: a result file of two stacks that are alike (see studies/twins.toml)
     #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
-    pub(crate) twins: Vec<PathBuf>,
-    /// The study of --twins with a slowdown planted below one stack (see studies/twins-slowed.toml): whether it is found as often as
-    /// the twins say; several say more
-    #[arg(long, value_name = "FILE", requires = "twins")]
-    pub(crate) slowed: Vec<PathBuf>,
-    /// A fixed protocol that was really run, three runs a cell (see studies/fixed-protocol.toml), beside the result file of --against
-    #[arg(long, value_name = "FILE", group = "simulated", requires = "against", conflicts_with_all = ["procedure", "target"])]
-    pub(crate) fixed: Option<PathBuf>,
-    /// The same stacks in short runs (see studies/short-protocol.toml)
-    #[arg(long, value_name = "FILE", requires = "fixed")]
-    pub(crate) against: Option<PathBuf>,
-    /// Which schedule tells most in a minute on the storage of this directory: whole runs, or stints in turns
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["simulated", "target"])]
-    pub(crate) schedules: Option<PathBuf>,
-    /// Minutes that the schedules are measured
-    #[arg(long, default_value_t = 12.0, value_name = "MINUTES", requires = "schedules")]
-    pub(crate) minutes: f64,
+    pub(crate) twins: Option<PathBuf>,
     /// Studies to simulate, per scenario
-    #[arg(long, default_value_t = 200_000, value_name = "N", requires = "simulated", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 200_000, value_name = "N", requires = "simulated")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
     /// Seconds per measurement of the ceiling
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]

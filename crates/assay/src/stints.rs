@@ -107,7 +107,7 @@ fn rounds(
     let mut goes: Vec<bool> = takes_part.to_vec();
     let mut round = 0;
     while rounds.is_none_or(|rounds| round < rounds) && goes.contains(&true) {
-        let order = plan::round(trial::phase_seed(seed, ordinal), sides.len(), stints.mirrored, round);
+        let order = plan::round(trial::phase_seed(seed, ordinal), sides.len(), round);
         for nth in order {
             if !goes[nth] {
                 continue;

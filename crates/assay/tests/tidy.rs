@@ -257,12 +257,16 @@ fn files_and_functions_stay_short_and_nothing_prints_below_the_binary() {
 }
 
 /// Files outside room `sandbox` that start processes by themselves, and why.
-const STARTERS: [(&str, &str); 2] = [
+const STARTERS: [(&str, &str); 3] = [
     (
         "benches/versus/",
         "measures other tools from outside, on files of its own",
     ),
     ("benches/house/", "runs Cargo, as the user who calls it"),
+    (
+        "benches/laboratory/",
+        "starts Cargo with the tests of traps, which needs the environment of its user",
+    ),
 ];
 
 #[test]

@@ -280,21 +280,3 @@ fn a_killed_block_is_not_there_and_is_run_again() {
     let shown = bench.expect(0, &["report", "dirs.assay"]).stdout;
     assert!(shown.contains("took turns: abba"), "{shown}");
 }
-
-/// Which schedule tells most: a table of 80 columns, and nothing left. It takes minutes where the disk is slow.
-#[test]
-fn schedules_are_measured_where_one_says() {
-    let bench = Bench::new();
-    std::fs::create_dir(bench.path("here")).expect("made");
-    bench
-        .run(&["calibrate", "--schedules", "here", "--minutes", "0"])
-        .failed_with(2, &["--minutes"]);
-    if !bench::is_full() {
-        return;
-    }
-    let ran = bench.expect(0, &["calibrate", "--schedules", "here", "--minutes", "0.1"]);
-    assert!(ran.stdout.contains("variance / whole's"), "{}", ran.stdout);
-    let widest = ran.stdout.lines().map(|line| line.chars().count()).max();
-    assert!(widest <= Some(80), "{}", ran.stdout);
-    assert_eq!(std::fs::read_dir(bench.path("here")).expect("listed").count(), 0);
-}

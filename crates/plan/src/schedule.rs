@@ -36,15 +36,15 @@ pub fn block(seed: u64, stacks: usize, number: u32) -> Block {
 }
 
 /// The order in which `stacks` stacks have their stints in round `number` of a phase (0-based): one order drawn for the phase,
-/// and with `mirrored` its reverse in the rounds whose number has an odd count of binary ones: of two stacks AB BA BA AB BA AB AB BA.
+/// and its reverse in the rounds whose number has an odd count of binary ones: of two stacks AB BA BA AB BA AB AB BA.
 /// Two rounds then cancel a steady drift, four its curvature, and a machine that swings in time with the turns cannot favour
 /// one stack for ever.
 ///
 /// The same arguments give the same order for ever.
-pub fn round(seed: u64, stacks: usize, mirrored: bool, number: u32) -> Vec<usize> {
+pub fn round(seed: u64, stacks: usize, number: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..stacks).collect();
     shuffle(&mut order, stream(seed ^ ROUNDS, 0));
-    if mirrored && number.count_ones() % 2 == 1 {
+    if number.count_ones() % 2 == 1 {
         order.reverse();
     }
     order

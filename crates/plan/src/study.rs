@@ -120,9 +120,7 @@ pub enum Schedule {
     Auto,
     /// One after the other, each through all phases.
     Whole,
-    /// Side by side: in each phase stint after stint, always in the same order.
-    Alternate,
-    /// The same in mirrored pairs of rounds.
+    /// Side by side: in each phase stint after stint, in mirrored pairs of rounds.
     Abba,
 }
 

@@ -31,8 +31,6 @@ pub enum Turns {
 /// Stints of stacks that stand side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stints {
-    /// Rounds run forwards and backwards; else always in one order.
-    pub mirrored: bool,
     /// How long a stack works at a time.
     pub stint: Duration,
     /// Longest time between two checkpoints: no shorter is a stint of a phase that updates.
@@ -78,17 +76,15 @@ impl Stints {
 
     /// In words: "abba, in stints of 1s".
     pub fn words(&self) -> String {
-        let order = if self.mirrored { "abba" } else { "alternate" };
-        format!("{order}, in stints of {}", self.stint)
+        format!("abba, in stints of {}", self.stint)
     }
 }
 
 impl Study {
     /// How the stacks take turns, as far as the study tells; the machine may lack the memory for it.
     pub fn turns(&self) -> Turns {
-        let stints = |mirrored, why: &str| {
+        let stints = |why: &str| {
             Turns::Stints(Stints {
-                mirrored,
                 stint: self.stint,
                 checkpoint: self.database.checkpoint,
                 why: why.to_string(),
@@ -98,11 +94,10 @@ impl Study {
         match (self.schedule, obstacle(self)) {
             (Schedule::Whole, _) => whole("the study says so".to_string()),
             (_, Some(obstacle)) => whole(obstacle.why),
-            (Schedule::Alternate, None) => stints(false, "the study says so"),
-            (Schedule::Abba, None) => stints(true, "the study says so"),
+            (Schedule::Abba, None) => stints("the study says so"),
             (Schedule::Auto, None) => match self.stacks.iter().any(is_model) {
                 true => whole("simulated stacks do so unless the study says otherwise".to_string()),
-                false => stints(true, "the stacks can stand side by side"),
+                false => stints("the stacks can stand side by side"),
             },
         }
     }
@@ -305,9 +300,9 @@ time = \"21s\"
         let Turns::Stints(stints) = turns("", "", "") else {
             panic!("nothing is in the way")
         };
-        assert!(stints.mirrored && stints.stint == STINT);
-        let alternate = turns("schedule = \"alternate\"\nstint = \"500ms\"", "", "");
-        assert!(matches!(&alternate, Turns::Stints(s) if !s.mirrored && s.stint.0 == 500_000_000));
+        assert_eq!(stints.stint, STINT);
+        let asked = turns("schedule = \"abba\"\nstint = \"500ms\"", "", "");
+        assert!(matches!(&asked, Turns::Stints(s) if s.stint.0 == 500_000_000));
         assert!(matches!(turns("schedule = \"whole\"", "", ""), Turns::Whole { .. }));
         assert!(study("stint = \"1ms\"", "", "").is_err());
         assert!(study("schedule = \"sometimes\"", "", "").is_err());

@@ -9,6 +9,7 @@
 //! the machine it was measured on.
 
 mod analysis;
+mod basis;
 mod beside_checks;
 mod bulk;
 mod cell_checks;
@@ -31,12 +32,12 @@ mod json;
 mod latency;
 mod layouts;
 mod load_curve;
+mod machine_noise;
 mod markdown;
 mod memory;
 mod memory_checks;
 mod modelled;
 mod moves;
-mod one_thing;
 mod order_checks;
 mod order_words;
 mod orders;
@@ -44,8 +45,6 @@ mod others;
 mod over_time;
 mod page;
 mod place_checks;
-mod protocol_side;
-mod protocols;
 mod provenance;
 pub mod published;
 mod ran_out;
@@ -70,6 +69,7 @@ pub use analysis::{
     Analysis, Comparison, Difference, DroppedBlock, FactOfStack, GoOn, LookTaken, PhaseReport, ReportError, StackHead,
     StopReason, StudyHead, Unranked, Verdict,
 };
+pub use basis::{Basis, BlocksCompared, PhaseTaken, TrialTaken};
 pub use bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
 pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
 pub use changes::Change;
@@ -84,6 +84,7 @@ pub use json::{SCHEMA_VERSION, json, schema};
 pub use latency::Latency;
 pub use layouts::{Layout, LayoutMoment, LayoutPicture};
 pub use load_curve::{LoadCurve, SaturationPoint, StepFigures};
+pub use machine_noise::{DESIGNS, DesignOnNoise, MachineNoise, TWIN_BLOCKS_MIN, duration, rate_json};
 pub use markdown::markdown;
 pub use memory::MemoryOfStack;
 pub use modelled::ModelledDevices;
@@ -92,13 +93,10 @@ pub use orders::{
     Conditions, CostPerNewOrder, OrderFigures, Percentiles, STORAGE_SHARE_MIN, TransactionFigures, WaitFigures,
 };
 pub use others::NotTested;
-pub use protocols::{
-    Agreement, FixedSays, HereSays, Protocol, Protocols, ProtocolsError, SideBySide, Took, Unlike, protocols,
-};
 pub use provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
 };
 pub use ran_out::RanOut;
 pub use terminal::{Style, terminal};
 pub use text::{escaped, escaped_json, escaped_lines};
-pub use twins::{Twins, TwinsError, slowed_twins, twins};
+pub use twins::{Twins, TwinsError, twins};

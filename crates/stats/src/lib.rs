@@ -8,7 +8,6 @@
 mod decide;
 mod design;
 mod detectable;
-mod interleave;
 mod normal;
 mod populations;
 mod saturation;
@@ -20,14 +19,12 @@ mod summary;
 pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Reason, Verdict, decide};
 pub use design::{Design, LookRule, blocks_allowed};
 pub use detectable::detectable;
-pub use interleave::{Dealing, Piece, dealt, is_reversed, mean_square_ratio, root_mean_square, without_places};
 pub use normal::{normal_quantile, normal_upper_tail};
 pub use populations::{Group, Split, two_populations};
 pub use saturation::{LoadStep, Saturation, saturation};
 pub use simulate::{
-    About, Calibration, FIXED_RUNS, FIXED_SECONDS, FixedProtocol, Neighbours, Noise, RUN_SECONDS, Rate, Renamed, Rule,
-    Scatter, Scenario, SimulationResult, TimeToVerdict, TwinBlocks, Welch, calibrate_procedure, fixed_protocol,
-    simulate, time_to_verdict, unseen_share, welch, welch_finds, welch_interval,
+    About, Calibration, Neighbours, Noise, Rate, Rule, Scenario, SimulationResult, Tally, TwinBlocks,
+    calibrate_procedure, normals, simulate, unseen_share,
 };
 pub use steady::{Steady, WINDOW as STEADY_WINDOW, steady};
 pub use student::{t_cdf, t_quantile, t_upper_quantile, t_upper_tail};

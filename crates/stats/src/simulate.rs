@@ -6,7 +6,7 @@
 //!
 //! Prevents: an error rate that is believed because a formula says so.
 
-use crate::decide::{Decision, Estimate, History, Verdict, decide_by};
+use crate::decide::{Estimate, History, Verdict, decide_by};
 use crate::design::{Design, LookRule};
 use crate::normal::normal_quantile;
 use crate::student::t_upper_quantile;
@@ -14,20 +14,15 @@ use noise::Draw;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 mod calibrate;
-mod fixed;
 mod noise;
 mod recorded;
-mod welch;
 
 pub use calibrate::{Calibration, calibrate_procedure};
-pub use fixed::{
-    FIXED_RUNS, FIXED_SECONDS, FixedProtocol, RUN_SECONDS, Scatter, TimeToVerdict, fixed_protocol, time_to_verdict,
-};
-pub use noise::Noise;
-#[cfg(test)]
-pub(crate) use noise::normals;
-pub use recorded::{Neighbours, Renamed, TwinBlocks};
-pub use welch::{Welch, welch, welch_finds, welch_interval};
+pub use noise::{Noise, normals};
+pub use recorded::{Neighbours, TwinBlocks};
+
+/// With which a rate is called higher than what was promised.
+const BROKEN_CONFIDENCE: f64 = 0.999;
 
 /// A world to draw studies from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,6 +122,11 @@ impl Rate {
         ((share + z * z / (2.0 * n) - half) / (1.0 + z * z / n)).max(0.0)
     }
 
+    /// Whether the true share is above `promise`: one that is not is called so once in a thousand times.
+    pub fn is_surely_above(&self, promise: f64) -> bool {
+        self.lower(BROKEN_CONFIDENCE) > promise
+    }
+
     /// The share itself; NaN of no studies.
     pub fn share(&self) -> f64 {
         self.count as f64 / self.of as f64
@@ -198,13 +198,12 @@ pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -
         })
         .collect();
     let mut draw = Draw::new(scenario, design, rand_core::SeedableRng::seed_from_u64(seed));
-    let mut tally = Tally::default();
+    let mut tally = Tally::by(design, rules);
     for _ in 0..studies {
         draw.study(&mut histories);
-        let decision = decide_by(design, &rules, &histories);
-        tally.count(&decision, truth, design.margin);
+        tally.judge(&histories, truth);
     }
-    tally.result(studies)
+    tally.result()
 }
 
 /// Is the verdict wrong for a stack whose true log ratio is `truth`?
@@ -217,8 +216,12 @@ fn is_false(verdict: Verdict, truth: f64, margin: f64) -> bool {
     }
 }
 
-#[derive(Default)]
-struct Tally {
+/// Studies that are judged by the procedure's own code, one after the other, and what came of them.
+#[derive(Debug)]
+pub struct Tally<'a> {
+    design: &'a Design,
+    rules: Vec<LookRule>,
+    studies: u64,
     false_verdicts: u64,
     missed: u64,
     detected: u64,
@@ -227,14 +230,35 @@ struct Tally {
     blocks: u64,
 }
 
-impl Tally {
-    /// A study of stacks whose true log ratio is `truth`.
-    fn count(&mut self, decision: &Decision, truth: f64, margin: f64) {
+impl<'a> Tally<'a> {
+    /// No study yet; all of them will have this design.
+    pub fn new(design: &'a Design) -> Self {
+        Tally::by(design, design.looks())
+    }
+
+    fn by(design: &'a Design, rules: Vec<LookRule>) -> Self {
+        Tally {
+            design,
+            rules,
+            studies: 0,
+            false_verdicts: 0,
+            missed: 0,
+            detected: 0,
+            equivalent: 0,
+            undecided: 0,
+            blocks: 0,
+        }
+    }
+
+    /// Judges a study of stacks whose true log ratio is `truth`. *Detected* counts for the first comparison.
+    pub fn judge(&mut self, histories: &[History], truth: f64) {
+        let decision = decide_by(self.design, &self.rules, histories);
+        self.studies += 1;
         self.blocks += u64::from(decision.blocks_valid);
         let results = || decision.looks.iter().flat_map(|look| &look.results);
         let misses = |estimate: &Estimate| truth < estimate.low.ln() || truth > estimate.high.ln();
         self.missed += u64::from(results().any(|(_, estimate)| misses(estimate)));
-        let is_false = |verdict| is_false(verdict, truth, margin);
+        let is_false = |verdict| is_false(verdict, truth, self.design.margin);
         self.false_verdicts += u64::from(decision.comparisons.iter().any(|judged| is_false(judged.verdict)));
         match decision.comparisons[0].verdict {
             Verdict::NotEnoughData => self.undecided += 1,
@@ -243,15 +267,16 @@ impl Tally {
         }
     }
 
-    fn result(&self, studies: u64) -> SimulationResult {
-        let rate = |count| Rate::new(count, studies);
+    /// The shares of the studies so far.
+    pub fn result(&self) -> SimulationResult {
+        let rate = |count| Rate::new(count, self.studies);
         SimulationResult {
             false_verdicts: rate(self.false_verdicts),
             missed: rate(self.missed),
             detected: rate(self.detected),
             equivalent: rate(self.equivalent),
             undecided: rate(self.undecided),
-            blocks_mean: self.blocks as f64 / studies as f64,
+            blocks_mean: self.blocks as f64 / self.studies as f64,
         }
     }
 }

@@ -4,17 +4,18 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// How the disks of a group are named; said in the help of the family.
-pub(crate) const NAMING: &str = "The disks of a group are named with --disk (once for each), or as arguments where a command takes no \
-                      others, or by ASSAY_DISKS, with white space between them. Name them all; the order does not matter, \
-                      and disks of other groups or of none are passed over. Patterns are the shell's.";
+pub(crate) const NAMING: &str = "The disks of a group are named with --disk (once for each), or as arguments where a \
+                                 command takes no others, or by ASSAY_DISKS, with white space between them. Name them \
+                                 all; the order does not matter, and disks of other groups or of none are passed \
+                                 over. Patterns are the shell's.";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Dg {
     /// Make a disk group
     #[command(
-        after_help = "The disks are block devices, or files that have their size already (truncate -s 10G FILE). A device is \
-                      taken only if it is whole, unmounted, unused and carries no foreign signature; a file only if it \
-                      is empty at both ends. Disks get the names GROUP_0000, GROUP_0001 and so on.\n\n\
+        after_help = "The disks are block devices, or files that have their size already (truncate -s 10G FILE). A \
+                      device is taken only if it is whole, unmounted, unused and carries no foreign signature; a file \
+                      only if it is empty at both ends. Disks get the names GROUP_0000, GROUP_0001 and so on.\n\n\
                       Examples:\n  assay dg create data /dev/sdb /dev/sdc /dev/sdd --redundancy normal --yes\n  \
                       assay dg create data --redundancy normal --au 4MiB --yes \\\n    \
                       --failure-group left=/dev/sdb,/dev/sdc \\\n    \
@@ -38,8 +39,8 @@ pub(crate) enum Dg {
     Add(Add),
     /// Empty disks and take them out of their group
     #[command(
-        after_help = "A disk is named as `assay dg du` does, or by its path. A disk that is lost for good is dropped with \
-                      --force: its extents are made anew from the other copies.\n\n\
+        after_help = "A disk is named as `assay dg du` does, or by its path. A disk that is lost for good is dropped \
+                      with --force: its extents are made anew from the other copies.\n\n\
                       Example:\n  assay dg drop data_0004 --disk /dev/sdb --disk /dev/sdc ..."
     )]
     Drop(Drop),
@@ -51,18 +52,19 @@ pub(crate) enum Dg {
     Rebalance(Rebalance),
     /// Verify headers, maps, owners of allocation units, and all copies against each other
     #[command(
-        after_help = "Ends with 1 when something remains that is not as it should be. Where two copies differ, the one on the \
-                      disk that has other damage is the bad one; when no disk has any, or several have, nothing is \
-                      overwritten and --distrust must say which disk not to believe.\n\n\
-                      Examples:\n  assay dg check /dev/sd[b-f]\n  assay dg check /dev/sd[b-f] --repair --distrust data_0002\n  \
+        after_help = "Ends with 1 when something remains that is not as it should be. Where two copies differ, the \
+                      one on the disk that has other damage is the bad one; when no disk has any, or several have, \
+                      nothing is overwritten and --distrust must say which disk not to believe.\n\n\
+                      Examples:\n  assay dg check /dev/sd[b-f]\n  \
+                      assay dg check /dev/sd[b-f] --repair --distrust data_0002\n  \
                       assay dg check /dev/sd[b-f] --repair --overwrite /dev/sdd --yes"
     )]
     Check(CheckGroup),
     /// Copy a file into a group or out of it
     #[command(
-        after_help = "GROUP:FILE is a file of a group; everything else is a local path (write ./a:b for one with a colon). \
-                      The checksum is SHA-256, as `sha256sum` prints it. A file keeps its length to the byte. Out of a group it grows \
-                      as DST.part and gets its name when it is whole.\n\n\
+        after_help = "GROUP:FILE is a file of a group; everything else is a local path (write ./a:b for one with a \
+                      colon). The checksum is SHA-256, as `sha256sum` prints it. A file keeps its length to the byte. \
+                      Out of a group it grows as DST.part and gets its name when it is whole.\n\n\
                       Examples:\n  assay dg cp backup.dbf data:users.dbf --disk /dev/sdb --disk /dev/sdc --verify\n  \
                       assay dg cp data:users.dbf /backup/ --disk /dev/sdb --disk /dev/sdc"
     )]

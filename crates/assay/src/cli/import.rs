@@ -4,11 +4,13 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Shown below the help.
-pub(crate) const EXAMPLES: &str = "Without --into and --output what is in the texts is shown, and nothing is recorded. Examples:\n  \
+pub(crate) const EXAMPLES: &str = "Without --into and --output what is in the texts is shown, and nothing is \
+                                   recorded. Examples:\n  \
     assay import awr.txt\n  \
     assay import awr.txt --into study.assay --stack oracle --phase \"fresh read\"\n  \
     assay import iostat.log --device 'sd*' --into study.assay --stack oracle --phase \"fresh read\"\n  \
-    assay import runs.txt --where comp=no --where update=30 --output unity.assay --stack plain --phase \"30 % updates\"";
+    assay import runs.txt --where comp=no --where update=30 --output unity.assay --stack plain --phase \"30 % \
+    updates\"";
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {

@@ -1,8 +1,10 @@
-//! The process that serves a set of LUN files under a device model: `assay device-service`, started by `assay run`, never by people.
+//! The process that serves a set of LUN files under a device model: `assay device-service`, started by `assay run`,
+//! never by people.
 //!
-//! Takes orders as JSON on standard input, one a line, and answers each with one line on standard output. The first order says what
-//! to serve. When the orders end it goes on serving until its mount is taken away: whoever cleans up after a killed run needs the
-//! LUNs to answer. Prevents: a device that dies with the run it was made for, and leaves everything above it waiting.
+//! Takes orders as JSON on standard input, one a line, and answers each with one line on standard output. The first
+//! order says what to serve. When the orders end it goes on serving until its mount is taken away: whoever cleans up
+//! after a killed run needs the LUNs to answer. Prevents: a device that dies with the run it was made for, and leaves
+//! everything above it waiting.
 
 use crate::device_service::{BUSY_EVERY, BUSY_LINE};
 use crate::exit::Failure;
@@ -21,7 +23,8 @@ const THREADS: usize = 8;
 const REDUCTION_BLOCK: u32 = 8192;
 
 pub(crate) fn serve() -> Result<(), Failure> {
-    // Hardware does not go on without one of its parts: when a thread panics the process ends, and the kernel fails what waits for it.
+    // Hardware does not go on without one of its parts: when a thread panics the process ends, and the kernel fails
+    // what waits for it.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         usual(panic);
@@ -89,7 +92,8 @@ fn say_busy() {
     let _ = writeln!(out, "{BUSY_LINE}").and_then(|()| out.flush());
 }
 
-/// Does what may take as long as the disk below likes, and tells so again and again: who asked waits for a word, not for the end.
+/// Does what may take as long as the disk below likes, and tells so again and again: who asked waits for a word, not
+/// for the end.
 fn while_busy<T: Send>(every: Duration, mut tell: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let (over, done) = channel::<()>();
@@ -199,7 +203,9 @@ fn counted(served: &Served) -> Value {
         "reads": c.reads, "read_bytes": c.read_bytes, "writes": c.writes, "write_bytes": c.write_bytes,
         "flushes": c.flushes, "seeks": c.seeks, "seek_ns": c.seek_ns, "rotation_ns": c.rotation_ns,
         "cache_hits": c.cache_hits, "cache_misses": c.cache_misses, "destaged_bytes": c.destaged_bytes,
-        "held_ns": c.held_ns, "held_long": c.held_long, "held_long_reads": c.held_long_reads, "moved_bytes": c.moved_bytes, "busy_ns": c.busy_ns,
+        "held_ns": c.held_ns, "held_long": c.held_long, "held_long_reads": c.held_long_reads,
+        "moved_bytes": c.moved_bytes,
+        "busy_ns": c.busy_ns,
         "unflushed_bytes": served.unflushed_bytes().max(c.unflushed_bytes),
         "answered": p.answered, "late": p.late, "delay_ns": p.delay_ns, "modelled_ns": p.modelled_ns,
         "read_modelled_ns": p.read_modelled_ns,

@@ -164,7 +164,8 @@ fn refuse_confusion(
     for row in rows {
         anyhow::ensure!(
             !measured.iter().any(|stack| stack.name == row.stack),
-            "{:?} is a stack that was measured\n  give what is imported a name of its own, such as --stack \"{} (elsewhere)\"",
+            "{:?} is a stack that was measured\n  give what is imported a name of its own, such as --stack \"{} \
+             (elsewhere)\"",
             row.stack,
             row.stack
         );

@@ -1,28 +1,19 @@
-//! One file per command; what each prints on stdout is its answer.
+//! One file or folder per command; what each prints on stdout is its answer.
 
-mod belief;
 mod calibrate;
 mod check;
 mod clean;
 mod device_service;
 mod dg;
-mod engines;
-mod fixed;
 mod import;
 mod modelled_luns;
 mod page_file;
-mod procedure;
-mod proportions;
 mod published;
 mod quick;
 mod report;
 mod run;
-mod schedules;
-mod schedules_told;
-mod slowed;
 mod sqlite_sessions;
 mod stacks;
-mod twins;
 
 use crate::cli::{self, Command};
 use crate::exit::Failure;

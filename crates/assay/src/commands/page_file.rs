@@ -1,7 +1,7 @@
 //! Writes an HTML report to the place that `--html` names.
 //!
-//! Takes a path and a page; a page of ours that stands there is replaced as a whole, anything else is refused, before a run
-//! begins. Prevents: a study or a result file overwritten by a slip of the hand, and half a page left behind.
+//! Takes a path and a page; a page of ours that stands there is replaced as a whole, anything else is refused, before a
+//! run begins. Prevents: a study or a result file overwritten by a slip of the hand, and half a page left behind.
 
 use crate::cli::Format;
 use crate::exit::Failure;

@@ -106,7 +106,8 @@ fn announce(places: &[PathBuf], luns: bool, group: bool) {
     }
     if luns {
         say(&format!(
-            "one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system and the disk group in turn"
+            "one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system and the \
+             disk group in turn"
         ));
     } else if group {
         say(&format!("one LUN file of {LUN} there, for a disk group"));
@@ -127,7 +128,8 @@ fn study_text(places: &[PathBuf], luns: bool, group: bool) -> String {
     let question = if places.len() > 1 {
         "Which of these places serves a database better?"
     } else if luns {
-        "What does this place give a database, around and through the page cache, and would a file system or a disk group of its own do better?"
+        "What does this place give a database, around and through the page cache, and would a file system or a disk \
+         group of its own do better?"
     } else {
         "What does this place give a database, around and through the page cache?"
     };
@@ -168,15 +170,18 @@ fn study_text(places: &[PathBuf], luns: bool, group: bool) -> String {
     }
     let _ = writeln!(
         text,
-        "[database]\ncache = \"32MiB\"\nschemas = 16\nscale = \"{DATA}\"\nredo_size = \"64MiB\"\ncheckpoint = \"300ms\"\n"
+        "[database]\ncache = \"32MiB\"\nschemas = 16\nscale = \"{DATA}\"\nredo_size = \"64MiB\"\n\
+         checkpoint = \"300ms\"\n"
     );
     let _ = writeln!(
         text,
-        "[[phase]]\nname = \"random read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 64\nwork_unit = 16\ntime = \"1200ms\"\n"
+        "[[phase]]\nname = \"random read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 64\nwork_unit = 16\n\
+         time = \"1200ms\"\n"
     );
     let _ = writeln!(
         text,
-        "[[phase]]\nname = \"50 % update\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 64\nwork_unit = 16\ntime = \"1500ms\"\n"
+        "[[phase]]\nname = \"50 % update\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 64\nwork_unit = 16\n\
+         time = \"1500ms\"\n"
     );
     let _ = writeln!(
         text,

@@ -1,6 +1,6 @@
 //! `assay run`: checks what it is told, prepares the site, lets the story run, prints the report.
 
-use super::proportions;
+use super::check::proportions;
 use super::report as reporting;
 use crate::cli::{self, FailOn, Format};
 use crate::exit::Failure;

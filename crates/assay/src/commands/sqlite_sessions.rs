@@ -1,7 +1,9 @@
-//! The process that works with SQLite while its stack loses its power, or until it is killed: `assay sqlite-sessions`, started by `assay run`, never by people.
+//! The process that works with SQLite while its stack loses its power, or until it is killed: `assay sqlite-sessions`,
+//! started by `assay run`, never by people.
 //!
-//! Takes one order as JSON on standard input: where the database is and what to do. Each acknowledged commit is a line on standard
-//! output, written when SQLite has said so and not before. Prevents: a run that dies with the storage that it takes away.
+//! Takes one order as JSON on standard input: where the database is and what to do. Each acknowledged commit is a line
+//! on standard output, written when SQLite has said so and not before. Prevents: a run that dies with the storage that
+//! it takes away.
 
 use crate::exit::Failure;
 use crate::full;
@@ -26,7 +28,8 @@ pub(crate) fn serve() -> Result<(), Failure> {
     std::io::stdin().read_line(&mut line).context("read the order")?;
     let order: Value = serde_json::from_str(&line).map_err(|_| {
         Failure::Usage(anyhow!(
-            "`assay sqlite-sessions` is started by `assay run`\n  write engine = \"sqlite\" and a phase of kind \"power_cut\" or \"kill\""
+            "`assay sqlite-sessions` is started by `assay run`\n  \
+             write engine = \"sqlite\" and a phase of kind \"power_cut\" or \"kill\""
         ))
     })?;
     obey(&order).map_err(|error| {

@@ -22,7 +22,8 @@ pub(crate) fn stacks(flags: &cli::Stacks) -> Result<(), Failure> {
             .iter()
             .map(|way| {
                 json!({
-                    "via": way.way.word(), "able": way.able, "reason": way.reason, "cure": way.cure, "version": way.version,
+                    "via": way.way.word(), "able": way.able, "reason": way.reason, "cure": way.cure,
+                    "version": way.version,
                 })
             })
             .collect();

@@ -69,7 +69,7 @@ written! {
         /// threads of the page engine, at most one for each schema; in SQL, threads that play the users
         workers: u64 = "`1`";
         /// how the stacks of a block take [turns](#order-of-runs): `whole` (one after the other, each through all
-        /// phases), `abba` or `alternate` (side by side, in each phase stint after stint), `auto`
+        /// phases), `abba` (side by side, in each phase stint after stint), `auto`
         schedule: Schedule = "`\"auto\"`";
         /// how long a stack works at a time where they do so within a phase, 10 ms to 10 minutes
         stint: Duration = "`\"1s\"`";

@@ -197,7 +197,7 @@ impl Normal {
 }
 
 /// Standard normal numbers from a seed.
-pub(crate) fn normals(seed: u64) -> impl FnMut() -> f64 {
+pub fn normals(seed: u64) -> impl FnMut() -> f64 {
     let mut normal = Normal {
         random: Random::seed_from_u64(seed),
         spare: None,

@@ -8,10 +8,9 @@
 //! numbers and not on this machine.
 
 use super::{Random, SimulationResult, Tally};
-use crate::decide::{History, decide_by};
+use crate::decide::History;
 use crate::design::Design;
 use crate::normal::normal_quantile;
-use crate::student::t_upper_quantile;
 use crate::summary::{mean, sd};
 use rand_core::{Rng, SeedableRng};
 
@@ -47,35 +46,6 @@ impl Neighbours {
     }
 }
 
-/// Studies of blocks as they were run, under many assignments of the names.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Renamed {
-    /// Studies, none of which shares a block with another.
-    pub studies: u64,
-    /// Mean share of their assignments that give a false verdict.
-    pub share: f64,
-    /// Its standard error, of the studies: an assignment more of the same blocks tells nothing new of the machine.
-    pub error: f64,
-}
-
-impl Renamed {
-    /// The largest true share that this makes plausible, with a one-sided `confidence` (Student's t over the studies).
-    pub fn upper(&self, confidence: f64) -> f64 {
-        self.share + t_upper_quantile(1.0 - confidence, self.studies as f64 - 1.0) * self.error
-    }
-
-    /// The smallest one.
-    pub fn lower(&self, confidence: f64) -> f64 {
-        (2.0 * self.share - self.upper(confidence)).max(0.0)
-    }
-}
-
-/// Fewer studies have no standard error worth the name.
-const STUDIES_RENAMED_MIN: usize = 20;
-
-/// Assignments of the names that are tried on a study: all, where there are no more.
-const NAMES_MOST: u64 = 256;
-
 /// Largest ratio that is looked for.
 const RATIO_MAX: f64 = 10.0;
 
@@ -107,7 +77,8 @@ impl TwinBlocks {
         Some(self)
     }
 
-    fn recordings(&self) -> impl Iterator<Item = &[Vec<f64>]> {
+    /// The blocks of each recording, in the order of running.
+    pub fn recordings(&self) -> impl Iterator<Item = &[Vec<f64>]> {
         let ends = self.begins.iter().copied().skip(1).chain([self.ys.len()]);
         self.begins.iter().zip(ends).map(|(begin, end)| &self.ys[*begin..end])
     }
@@ -132,11 +103,6 @@ impl TwinBlocks {
     pub fn offset(&self, phase: usize) -> (f64, f64) {
         let ys: Vec<f64> = self.ys.iter().map(|block| block[phase]).collect();
         (mean(&ys), sd(&ys) / (ys.len() as f64).sqrt())
-    }
-
-    /// All phases, the one that is asked for first: that is the one that is tallied.
-    fn from(&self, phase: usize) -> Vec<usize> {
-        (0..self.phases()).map(|nth| (phase + nth) % self.phases()).collect()
     }
 
     /// Whether a phase's ratios wander from block to block; `None` of fewer than 20 pairs of neighbours, and without any scatter.
@@ -165,9 +131,9 @@ impl TwinBlocks {
         studies: u64,
         seed: u64,
     ) -> SimulationResult {
-        let rules = design.looks();
         let truth = true_ratio.ln();
-        let order = self.from(phase);
+        // All phases, the one that is asked for first: that is the one that is tallied.
+        let order: Vec<usize> = (0..self.phases()).map(|nth| (phase + nth) % self.phases()).collect();
         let mut histories: Vec<History> = order
             .iter()
             .map(|_| History {
@@ -177,7 +143,7 @@ impl TwinBlocks {
             })
             .collect();
         let mut random = Random::seed_from_u64(seed);
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(design);
         for _ in 0..studies {
             let begin = (random.next_u64() % self.ys.len() as u64) as usize;
             for nth in 0..design.blocks as usize {
@@ -187,83 +153,9 @@ impl TwinBlocks {
                     history.ys[nth] = Some(sign * block[*phase] + truth);
                 }
             }
-            let decision = decide_by(design, &rules, &histories);
-            tally.count(&decision, truth, design.margin);
+            tally.judge(&histories, truth);
         }
-        tally.result(studies)
-    }
-
-    /// The blocks of one phase.
-    pub fn only(&self, phase: usize) -> TwinBlocks {
-        TwinBlocks {
-            ys: self.ys.iter().map(|block| vec![block[phase]]).collect(),
-            begins: self.begins.clone(),
-        }
-    }
-
-    /// Judges the studies that the recorded blocks are as they stand: neighbouring blocks, none of them in two studies, the names as they
-    /// were. What sets the twins apart for good makes a false verdict here, where `true_ratio` is 1; it is another one where one of them
-    /// was made slower. *Detected* counts for the phase of that number. `None` of fewer blocks than one study has.
-    pub fn as_run(&self, design: &Design, true_ratio: f64, phase: usize) -> Option<SimulationResult> {
-        let rules = design.looks();
-        let order = self.from(phase);
-        let mut tally = Tally::default();
-        let mut studies = 0;
-        for blocks in self.apart(design) {
-            let of_phase = |phase: usize| History {
-                stack: String::new(),
-                phase: String::new(),
-                ys: blocks.iter().map(|block| Some(block[phase])).collect(),
-            };
-            let histories: Vec<History> = order.iter().map(|phase| of_phase(*phase)).collect();
-            tally.count(&decide_by(design, &rules, &histories), true_ratio.ln(), design.margin);
-            studies += 1;
-        }
-        (studies > 0).then(|| tally.result(studies))
-    }
-
-    /// The same studies, in each block of which either twin is called the base: all assignments of the names, or as many as suffice. Blocks
-    /// stay whole, so a study is one draw, however often it is renamed. `None` of fewer than 20 studies.
-    pub fn renamed(&self, design: &Design, seed: u64) -> Option<Renamed> {
-        let rules = design.looks();
-        let mut random = Random::seed_from_u64(seed);
-        let blocks_more = design.blocks.saturating_sub(1);
-        let all = 1u64.checked_shl(blocks_more).filter(|all| *all <= NAMES_MOST);
-        let mut shares = Vec::new();
-        for blocks in self.apart(design) {
-            let mut tally = Tally::default();
-            for nth in 0..all.unwrap_or(NAMES_MOST) {
-                // Both names exchanged in all blocks give the opposite verdicts: the first block keeps its own.
-                let signs: Vec<f64> = (0..blocks.len())
-                    .map(|block| match (block, all) {
-                        (0, _) => 1.0,
-                        (block, Some(_)) => sign(nth >> (block - 1)),
-                        (_, None) => sign(random.next_u64() >> 63),
-                    })
-                    .collect();
-                let of_phase = |phase: usize| History {
-                    stack: String::new(),
-                    phase: String::new(),
-                    ys: (blocks.iter().zip(&signs))
-                        .map(|(block, sign)| Some(sign * block[phase]))
-                        .collect(),
-                };
-                let histories: Vec<History> = (0..self.phases()).map(of_phase).collect();
-                tally.count(&decide_by(design, &rules, &histories), 0.0, design.margin);
-            }
-            shares.push(tally.result(all.unwrap_or(NAMES_MOST)).false_verdicts.share());
-        }
-        (shares.len() >= STUDIES_RENAMED_MIN).then(|| Renamed {
-            studies: shares.len() as u64,
-            share: mean(&shares),
-            error: sd(&shares) / (shares.len() as f64).sqrt(),
-        })
-    }
-
-    /// Studies of neighbouring blocks of one recording, no block in two of them.
-    fn apart(&self, design: &Design) -> impl Iterator<Item = &[Vec<f64>]> {
-        let length = design.blocks as usize;
-        self.recordings().flat_map(move |blocks| blocks.chunks_exact(length))
+        tally.result()
     }
 
     /// The smallest ratio above 1 that nine of ten studies call *better* in that phase; `None` when even tenfold is not found so often.
@@ -287,11 +179,6 @@ impl TwinBlocks {
         }
         Some(high.exp())
     }
-}
-
-/// Of the lowest bit: 0 keeps a name.
-fn sign(bits: u64) -> f64 {
-    if bits & 1 == 0 { 1.0 } else { -1.0 }
 }
 
 #[cfg(test)]
@@ -361,59 +248,6 @@ mod tests {
             TwinBlocks::new(vec![vec![0.1]; 60]).expect("blocks").neighbours(0),
             None
         );
-    }
-
-    #[test]
-    fn blocks_as_they_were_run_are_studies_that_share_none() {
-        let design = Design::new(4, 2, 0.0);
-        let alike = normal(1_203, 2, 0.03, 0.0).as_run(&design, 1.0, 0).expect("studies");
-        assert_eq!(alike.false_verdicts.of, 300);
-        // Four blocks spend all of the 5 %: 15 are expected, and 30 are four standard errors away.
-        assert!(alike.false_verdicts.count <= 30, "{alike:?}");
-        // What one of them always has is told here, and nowhere else.
-        let apart = normal(1_200, 2, 0.03, 0.3).as_run(&design, 1.0, 0).expect("studies");
-        assert_eq!(apart.false_verdicts.count, 300);
-        // The same difference, planted and known, is found; in the phase that is asked for.
-        let mixed = |phase: usize| {
-            let ys = normal(1_200, 2, 0.03, 0.0).ys;
-            let ys = ys.into_iter().map(|block| vec![block[0] - 0.3, block[1]]).collect();
-            let planted = TwinBlocks::new(ys).expect("blocks");
-            planted.as_run(&design, (-0.3f64).exp(), phase).expect("studies")
-        };
-        assert_eq!(mixed(0).detected.count, 300);
-        assert!(mixed(1).detected.count < 30, "{:?}", mixed(1));
-        assert_eq!(normal(3, 2, 0.03, 0.0).as_run(&design, 1.0, 0), None);
-        // Ten blocks are two studies of four each time, and not five of four in twenty.
-        let twice = normal(10, 2, 0.03, 0.0)
-            .followed_by(normal(10, 2, 0.03, 0.0))
-            .expect("alike");
-        assert_eq!(twice.blocks(), 20);
-        assert_eq!(twice.as_run(&design, 1.0, 0).expect("studies").false_verdicts.of, 4);
-        assert_eq!(twice.followed_by(normal(10, 1, 0.03, 0.0)), None);
-        let both = normal(40, 2, 0.03, 0.0);
-        assert_eq!((both.only(1).phases(), both.only(1).spread(0)), (1, both.spread(1)));
-    }
-
-    #[test]
-    fn studies_renamed_bound_the_rate_by_their_own_number() {
-        let design = Design::new(4, 2, 0.0);
-        let bound = |blocks: usize, offset: f64| {
-            let renamed = normal(blocks, 2, 0.03, offset).renamed(&design, 1).expect("studies");
-            assert_eq!(renamed.studies, blocks as u64 / 4);
-            renamed
-        };
-        // The rate of four blocks is just below 5 %; thousands of studies place it, and eighty say less than that.
-        let (many, few) = (bound(40_000, 0.0), bound(320, 0.0));
-        assert!((many.share - 0.049).abs() < 4.0 * many.error, "{many:?}");
-        assert!(many.error < 0.001 && few.error > 5.0 * many.error, "{many:?} {few:?}");
-        assert!(few.upper(0.95) > few.share && few.lower(0.95) < few.share, "{few:?}");
-        // Names that change hide what one of them always has; it is asked elsewhere.
-        assert!(bound(4_000, 0.3).share < 0.15);
-        // More assignments than are tried: some are drawn.
-        let longer = Design::new(12, 2, 0.0);
-        let drawn = normal(4_800, 2, 0.03, 0.0).renamed(&longer, 1).expect("studies");
-        assert!((0.02..0.05).contains(&drawn.share), "{drawn:?}");
-        assert_eq!(normal(76, 2, 0.03, 0.0).renamed(&design, 1), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Whether a disk may be given to a group, before anything is written to it.
 //!
-//! A device must be whole, unmounted, unused and without a foreign signature; a file must be empty at both ends. `--overwrite` names
-//! the very disk whose content may go, and never lifts more than the last of these rules. Prevents the worst that such a command
-//! can do.
+//! A device must be whole, unmounted, unused and without a foreign signature; a file must be empty at both ends.
+//! `--overwrite` names the very disk whose content may go, and never lifts more than the last of these rules. Prevents
+//! the worst that such a command can do.
 
 use super::disks::{self, identity, is_among, shown};
 use crate::cli::dg::{Consent, FailureGroup};
@@ -80,7 +80,8 @@ pub(super) fn asked(arguments: &[PathBuf], groups: &[FailureGroup], consent: &Co
     Ok(all)
 }
 
-/// Looks at every disk by the rules of safety; fills in sector sizes. `own`: the group they shall go to, when it exists.
+/// Looks at every disk by the rules of safety; fills in sector sizes. `own`: the group they shall go to, when it
+/// exists.
 pub(super) fn inspect(all: &mut [Asked], own: Option<&str>, consent: &Consent) -> Result<(), Failure> {
     let paths: Vec<PathBuf> = all.iter().map(|a| a.path.clone()).collect();
     for path in &paths {
@@ -131,12 +132,14 @@ fn check_group(disk: &Asked, found: &Inspected, own: Option<&str>) -> Result<(),
             group, member: true, ..
         } if !disk.overwrite => {
             return Err(Failure::Run(anyhow!(
-                "disk {path} belongs to disk group {group}: it is not touched\n  name another disk; if that group may be destroyed, say `--overwrite {path}`"
+                "disk {path} belongs to disk group {group}: it is not touched\n  \
+                 name another disk; if that group may be destroyed, say `--overwrite {path}`"
             )));
         }
         Inspected::Damaged if !disk.overwrite => {
             return Err(Failure::Run(anyhow!(
-                "disk {path} has a damaged header of a disk group: it is not touched\n  `assay dg check` its group first; if its content may be destroyed, say `--overwrite {path}`"
+                "disk {path} has a damaged header of a disk group: it is not touched\n  \
+                 `assay dg check` its group first; if its content may be destroyed, say `--overwrite {path}`"
             )));
         }
         _ => return Ok(()),
@@ -167,7 +170,9 @@ fn inspect_file(disk: &Asked, bytes: u64, found: &Inspected) -> Result<(), Failu
         file.read_exact_at(&mut part, at).map_err(io)?;
         if let Some(nth) = part.iter().position(|&b| b != 0) {
             return Err(Failure::Run(anyhow!(
-                "{path} is not empty (byte {}): it is not touched\n  if its content may be destroyed, say `--overwrite {path}`; otherwise make a new file (truncate -s SIZE FILE)",
+                "{path} is not empty (byte {}): it is not touched\n  \
+                 if its content may be destroyed, say `--overwrite {path}`; otherwise make a new file (truncate -s \
+                 SIZE FILE)",
                 at + nth as u64,
                 path = disk.path.display()
             )));
@@ -183,7 +188,8 @@ fn check_signatures(disk: &Asked, found: &[luns::Signature]) -> Result<(), Failu
         return Ok(());
     }
     Err(Failure::Run(anyhow!(
-        "{path} carries {}, which Assay did not write: it is not touched\n  if that data may be destroyed, say `--overwrite {path}`; otherwise name another disk",
+        "{path} carries {}, which Assay did not write: it is not touched\n  \
+         if that data may be destroyed, say `--overwrite {path}`; otherwise name another disk",
         names.join(", "),
         path = disk.path.display()
     )))

@@ -1,7 +1,8 @@
 //! `assay dg check`: is the group what it says it is, and what can be set right.
 //!
-//! Two copies that differ do not say which is right. The one on a disk with other damage is taken for the bad one; where that does
-//! not decide, nothing is overwritten until somebody says which disk not to believe. Prevents: a repair that spreads the damage.
+//! Two copies that differ do not say which is right. The one on a disk with other damage is taken for the bad one;
+//! where that does not decide, nothing is overwritten until somebody says which disk not to believe. Prevents: a repair
+//! that spreads the damage.
 
 use super::admit::{self, Asked};
 use super::meter::Meter;
@@ -137,7 +138,8 @@ fn absent(failure: Failure, name: &str, paths: &[PathBuf], survey: &[Inspected])
     } else {
         let first = strange[0].display();
         format!(
-            "no header on {}: if such a disk was the missing one, `assay dg check --repair --overwrite {first} --yes` takes it anew in its place; the other disks hold the copies",
+            "no header on {}: if such a disk was the missing one, `assay dg check --repair --overwrite {first} --yes` \
+             takes it anew in its place; the other disks hold the copies",
             disks::shown(&strange)
         )
     });
@@ -200,7 +202,8 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
     Ok(verdict)
 }
 
-/// Says what has become of what was found: a disk that refused a repair may be offline by now, so that the last look does not see it.
+/// Says what has become of what was found: a disk that refused a repair may be offline by now, so that the last look
+/// does not see it.
 fn set_right(first: &CheckReport, repair: &CheckReport, last: &CheckReport, verdict: &mut Verdict) {
     let remain: BTreeSet<&str> = last.findings.iter().map(|f| f.what.as_str()).collect();
     let left = repair.findings.iter().filter(|f| !f.repaired);
@@ -214,7 +217,8 @@ fn set_right(first: &CheckReport, repair: &CheckReport, last: &CheckReport, verd
     }
     if !left.is_empty() {
         verdict.cure = Some(
-            "look for device errors (dmesg); when the disk is sound again, `assay dg rebalance` copies what it lacks, or take another in its place"
+            "look for device errors (dmesg); when the disk is sound again, `assay dg rebalance` copies what it lacks, \
+             or take another in its place"
                 .to_string(),
         );
     }
@@ -246,7 +250,8 @@ fn replace(opened: &Opened, new: &[Asked], verdict: &mut Verdict) -> Result<(), 
         .collect();
     if missing.len() != new.len() {
         return Err(run_error(anyhow!(
-            "{} disks of the group are missing, and --overwrite names {}\n  name as many as are missing, or use `assay dg drop --force` and `assay dg add`",
+            "{} disks of the group are missing, and --overwrite names {}\n  \
+             name as many as are missing, or use `assay dg drop --force` and `assay dg add`",
             missing.len(),
             new.len()
         )));
@@ -309,9 +314,14 @@ fn distrusted(
     let names: Vec<String> = suspects.iter().map(|d| d.name.clone()).collect();
     Ok(match groups.len() {
         1 => Ok(names),
-        0 => Err("copies differ, and no disk shows other damage: nothing was overwritten; say which disk not to believe: --repair --distrust NAME".to_string()),
+        0 => Err(
+            "copies differ, and no disk shows other damage: nothing was overwritten; say which disk not to \
+                  believe: --repair --distrust NAME"
+                .to_string(),
+        ),
         _ => Err(format!(
-            "copies differ, and several disks are damaged ({}): nothing was overwritten; say which not to believe: --repair --distrust NAME",
+            "copies differ, and several disks are damaged ({}): nothing was overwritten; say which not to believe: \
+             --repair --distrust NAME",
             names.join(", ")
         )),
     })

@@ -1,7 +1,7 @@
 //! `assay dg cp`: data in and out of a group, with a checksum.
 //!
-//! Prevents: half a copy under the name of a whole one. A copy that fails or is stopped is removed again; one that is killed has no name
-//! yet in a group, and another one in a directory.
+//! Prevents: half a copy under the name of a whole one. A copy that fails or is stopped is removed again; one that is
+//! killed has no name yet in a group, and another one in a directory.
 
 use super::answer;
 use super::create::redundancy;
@@ -74,7 +74,8 @@ impl Copied {
             "no (--verify)"
         };
         format!(
-            "from      {}\nto        {}\nsize      {} ({} bytes)\nsha256    {}\nverified  {verified}\ntime      {}, {}\n",
+            "from      {}\nto        {}\nsize      {} ({} bytes)\nsha256    {}\nverified  {verified}\n\
+             time      {}, {}\n",
             self.from,
             self.to,
             size(self.bytes),
@@ -99,7 +100,8 @@ fn wanted(flags: &dg::Cp, size: u64) -> Result<u64, Failure> {
 
 fn mismatch(to: &str, wrote: &str, read: &str) -> Failure {
     run_error(anyhow!(
-        "{to} does not hold what was written: sha256 {read} was read back, {wrote} was written\n  look for device errors (dmesg), delete it and copy again"
+        "{to} does not hold what was written: sha256 {read} was read back, {wrote} was written\n  \
+         look for device errors (dmesg), delete it and copy again"
     ))
 }
 
@@ -207,11 +209,19 @@ fn out_of_group(flags: &dg::Cp, (group, name): (&str, &str)) -> Result<Copied, F
         let part = part_of(&to);
         let made = OpenOptions::new().write(true).create_new(true).open(&part).map_err(|e| {
             run_error(anyhow!(
-                "make {}: {e}\n  name a file that is not there yet, in a directory that may be written; delete what a killed copy left",
+                "make {}: {e}\n  name a file that is not there yet, in a directory that may be written; delete what a \
+                 killed copy left",
                 part.display()
             ))
         })?;
-        let copied = copy_out(opened, flags, name, (&made, &part, &to), bytes, &cancel);
+        let outgoing = Outgoing {
+            name,
+            bytes,
+            made: &made,
+            part: &part,
+            to: &to,
+        };
+        let copied = copy_out(opened, flags, &outgoing, &cancel);
         if copied.is_err() && part.symlink_metadata().is_ok() {
             std::fs::remove_file(&part).with_context(|| format!("remove {}, which is not whole", part.display()))?;
         }
@@ -246,14 +256,28 @@ fn name_it(part: &Path, to: &Path) -> anyhow::Result<()> {
     File::open(parent).and_then(|dir| dir.sync_all()).with_context(cure)
 }
 
+/// What is copied out of a group, and where it grows until it is whole.
+struct Outgoing<'a> {
+    name: &'a str,
+    bytes: u64,
+    made: &'a File,
+    part: &'a Path,
+    to: &'a Path,
+}
+
 fn copy_out(
     opened: &Opened,
     flags: &dg::Cp,
-    name: &str,
-    (mut made, part, to): (&File, &Path, &Path),
-    bytes: u64,
+    outgoing: &Outgoing<'_>,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Copied, Failure> {
+    let Outgoing {
+        name,
+        bytes,
+        mut made,
+        part,
+        to,
+    } = *outgoing;
     let mut meter = Meter::new("copy", false);
     let mut port = open_file(opened, name)?;
     let sha256 = Transfer::new(&mut port, &flags.from, cancel, &mut meter).empty(&mut made, bytes);

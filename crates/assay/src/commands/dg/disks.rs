@@ -1,7 +1,7 @@
 //! Disks as they are named on the command line: which they are, what stands on them, and who else has them.
 //!
-//! The rule is one: `--disk`, or arguments where a command takes no others, or `ASSAY_DISKS`. Prevents: two programs that change the
-//! metadata of one group, and a disk opened for writing only because a pattern of the shell met it.
+//! The rule is one: `--disk`, or arguments where a command takes no others, or `ASSAY_DISKS`. Prevents: two programs
+//! that change the metadata of one group, and a disk opened for writing only because a pattern of the shell met it.
 
 use super::port::DiskPort;
 use crate::cli::dg::Place;
@@ -84,7 +84,8 @@ fn check_kind(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Run(anyhow!(
-        "{} is no block device and no regular file\n  name a whole disk such as /dev/nvme1n1, or a file of the size the disk should have",
+        "{} is no block device and no regular file\n  name a whole disk such as /dev/nvme1n1, or a file of the size \
+         the disk should have",
         path.display()
     )))
 }
@@ -197,7 +198,8 @@ fn not_claimed(path: &Path, error: Errno) -> Failure {
     let path = path.display();
     Failure::Run(match error {
         Errno::BUSY | Errno::AGAIN => anyhow!(
-            "{path} is in use by another program\n  wait for the other `assay`, or stop what uses the disk: a group is opened once at a time"
+            "{path} is in use by another program\n  wait for the other `assay`, or stop what uses the disk: a group \
+             is opened once at a time"
         ),
         Errno::NOENT => anyhow!("{path}: there is no such disk\n  check the path"),
         Errno::ACCESS | Errno::PERM => {

@@ -1,4 +1,5 @@
-//! How far a copy or a rebalance is, on stderr: a bar on a terminal, a line a second where it is asked for, else nothing.
+//! How far a copy or a rebalance is, on stderr: a bar on a terminal, a line a second where it is asked for, else
+//! nothing.
 //!
 //! Prevents: progress in the answer on stdout, and a log full of bars.
 

@@ -1,6 +1,7 @@
 //! `assay dg`: disk groups by hand, with the habits of asmcmd.
 //!
-//! Everything a command says on stdout is its answer, as text in 80 columns or as JSON; progress and remarks go to stderr.
+//! Everything a command says on stdout is its answer, as text in 80 columns or as JSON; progress and remarks go to
+//! stderr.
 
 mod admit;
 mod check;

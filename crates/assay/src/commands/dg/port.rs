@@ -1,7 +1,7 @@
 //! The port that the commands on disk groups work through: the ring, or `pread` where the kernel refuses the ring.
 //!
-//! Prevents: a machine without io_uring on which a group cannot even be looked at. The choice between them is paid per I/O here,
-//! which commands can afford and engines cannot.
+//! Prevents: a machine without io_uring on which a group cannot even be looked at. The choice between them is paid per
+//! I/O here, which commands can afford and engines cannot.
 
 use std::path::PathBuf;
 use targets::{

@@ -1,6 +1,8 @@
-//! `assay dg rebalance`, and the work that `add`, `drop` and `check --repair` leave to it: moving extents, making stale copies anew.
+//! `assay dg rebalance`, and the work that `add`, `drop` and `check --repair` leave to it: moving extents, making stale
+//! copies anew.
 //!
-//! Prevents: a rebalance that cannot be stopped. On Ctrl-C it finishes the batch under way; what is left waits for the next call.
+//! Prevents: a rebalance that cannot be stopped. On Ctrl-C it finishes the batch under way; what is left waits for the
+//! next call.
 
 use super::answer;
 use super::meter::Meter;
@@ -117,7 +119,8 @@ pub(super) fn work(opened: &Opened, pace: &Pace) -> Result<Moved, Failure> {
             size(done + progress.left_bytes)
         ))),
         Step::Stuck => Err(Failure::Run(anyhow!(
-            "the rebalance cannot be finished: {}\n  see `assay dg du` for disks that are full or missing; add a disk, or attach what is missing, and call `assay dg rebalance`",
+            "the rebalance cannot be finished: {}\n  see `assay dg du` for disks that are full or missing; add a \
+             disk, or attach what is missing, and call `assay dg rebalance`",
             stuck(opened)
         ))),
         ended => Ok(Moved {

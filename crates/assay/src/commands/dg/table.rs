@@ -1,12 +1,13 @@
 //! Plain text answers in 80 columns: aligned columns, sizes with units.
 //!
-//! Prevents: a table that needs a wide terminal. What is too long for its line (names are the user's) goes on a line of its own.
+//! Prevents: a table that needs a wide terminal. What is too long for its line (names are the user's) goes on a line of
+//! its own.
 
 /// Columns of a terminal that nobody has widened.
 const WIDTH: usize = 80;
 
-/// Rows under a heading. The last column is free text, the others are aligned: to the right where all of a column but its head
-/// begins with a digit.
+/// Rows under a heading. The last column is free text, the others are aligned: to the right where all of a column but
+/// its head begins with a digit.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let last = head.len() - 1;
     let mut widths: Vec<usize> = head[..last].iter().map(|h| h.chars().count()).collect();

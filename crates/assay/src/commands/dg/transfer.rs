@@ -1,7 +1,8 @@
-//! Bytes between a local file and a file of a group: two windows in turn, one in flight while the other is filled or emptied.
+//! Bytes between a local file and a file of a group: two windows in turn, one in flight while the other is filled or
+//! emptied.
 //!
-//! Takes an open [`Port`] whose first file is the group's, gives the SHA-256 of what went through. Prevents: a copy whose checksum was
-//! taken of other bytes than those that were moved.
+//! Takes an open [`Port`] whose first file is the group's, gives the SHA-256 of what went through. Prevents: a copy
+//! whose checksum was taken of other bytes than those that were moved.
 
 use super::meter::Meter;
 use anyhow::{Context, anyhow, bail};
@@ -52,7 +53,8 @@ impl<'a, P: Port> Transfer<'a, P> {
 
     /// For a copy that is there and is read only to be compared.
     pub(super) fn comparing(mut self) -> Self {
-        self.stopped = "interrupted while it was read back: the copy is there, and not verified\n  compare it yourself, or delete it and copy again";
+        self.stopped = "interrupted while it was read back: the copy is there, and not verified\n  \
+                        compare it yourself, or delete it and copy again";
         self
     }
 

@@ -105,7 +105,7 @@ fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
 
 /// Stacks that shall take turns within a phase must be able to stand side by side.
 fn turns(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
-    let asked = matches!(study.schedule, Schedule::Alternate | Schedule::Abba);
+    let asked = study.schedule == Schedule::Abba;
     if let Some(obstacle) = crate::turns::obstacle(study).filter(|_| asked) {
         let at = place(&written.header.schedule, &written.header.span);
         let message = format!("the stacks cannot take turns: {}", obstacle.why);

@@ -1,0 +1,409 @@
+//! `assay check`: what a study would do, before it does anything.
+
+mod engines;
+pub(super) mod proportions;
+
+use super::{modelled_luns, print, print_json, run};
+use crate::cli;
+use crate::exit::Failure;
+use crate::writes::Writes;
+use crate::zfs_ways;
+use plan::{LunSource, Scale, StackKind, Study, ZfsWay};
+use sandbox::SandboxError;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Spreads of block ratios (standard deviation of the logarithm) for which the detectable difference is shown: a quiet
+/// machine, an ordinary one, a noisy one.
+const SPREADS: [(f64, &str); 3] = [(0.02, "quiet"), (0.05, "ordinary"), (0.10, "noisy")];
+/// Bytes a second at which LUNs are assumed to be filled and loaded.
+const LOAD_RATE: u64 = 500 << 20;
+
+pub(crate) fn check(flags: &cli::Check) -> Result<(), Failure> {
+    let study = run::load(&flags.study, flags.scale)?;
+    let facts = Facts::of(&study);
+    if flags.json {
+        print_json(&facts.json(&study))?;
+    } else {
+        print(&facts.words(&study))?;
+    }
+    // All is printed first, and the exit code is that of the run.
+    match facts.refused.into_iter().next() {
+        Some(error) => Err(Failure::Run(error.into())),
+        None => Ok(()),
+    }
+}
+
+struct Facts {
+    estimate: plan::Estimate,
+    blocks: u32,
+    comparisons: u32,
+    detectable: Vec<(f64, &'static str, f64)>,
+    skipped: Vec<(String, String)>,
+    creates: Vec<String>,
+    destroys: Vec<(PathBuf, String)>,
+    writes: Writes,
+    refused: Vec<SandboxError>,
+}
+
+impl Facts {
+    fn of(study: &Study) -> Facts {
+        let estimate = plan::estimate(study, LOAD_RATE);
+        let blocks = estimate.blocks(study);
+        let probed = zfs_ways::probe();
+        let mut skipped = Vec::new();
+        for stack in &study.stacks {
+            let kind = crate::site::kind_word(&stack.kind);
+            if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
+                skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
+            } else if let Some(no) = zfs_ways::unable(study, stack).or_else(|| crate::sql::unable(stack)) {
+                skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
+            }
+        }
+        let taking_part = study
+            .stacks
+            .iter()
+            .filter(|stack| !skipped.iter().any(|(name, _)| *name == stack.name));
+        let comparisons = crate::site::comparisons(study, taking_part);
+        let design = stats::Design::new(blocks, comparisons.max(1), study.margin.0);
+        let detectable = SPREADS
+            .iter()
+            .map(|&(sd, word)| (sd, word, stats::detectable(&design, sd)))
+            .collect();
+        let (creates, destroys) = touched(study);
+        let writes = Writes::of(study, &run::usual_output(study));
+        let refused = writes.refused();
+        Facts {
+            estimate,
+            blocks,
+            comparisons,
+            detectable,
+            skipped,
+            creates,
+            destroys,
+            writes,
+            refused,
+        }
+    }
+
+    fn words(&self, study: &Study) -> String {
+        let mut text = wrapped("", 0, &format!("{}: {}", study.name, study.question));
+        text.push('\n');
+        let mut row = |name: &str, value: String| text.push_str(&row_text(name, &value));
+        let phases: Vec<&str> = study.phases.iter().map(|p| p.name.as_str()).collect();
+        let (blocks, stacks) = (self.blocks, self.estimate.trials_per_block);
+        row(
+            "trials",
+            format!(
+                "{blocks} blocks x {stacks} stacks = {}, each with the phases: {}",
+                blocks * stacks,
+                phases.join(", ")
+            ),
+        );
+        if study.stacks.len() > 1 {
+            row("schedule", schedule(study));
+        }
+        row("time", self.time(study));
+        let data = match (self.estimate.data_bytes, study.database.scale) {
+            (Some(bytes), _) => size(bytes),
+            (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, found when it runs"),
+            (None, Scale::Bytes(bytes)) => bytes.to_string(),
+        };
+        row(
+            "data",
+            match study.stacks.iter().all(|stack| stack.engine.is_sql()) {
+                true => format!("about {data} in SQL at its largest"),
+                false => format!(
+                    "{data}, {} schemas, cache {}",
+                    study.database.schemas, study.database.cache
+                ),
+            },
+        );
+        zfs_ways::of(study).into_iter().for_each(|said| row("zfs", said));
+        for (name, value) in engines::rows(study) {
+            row(name, value);
+        }
+        row("LUN files", size(self.estimate.lun_bytes));
+        row(
+            "written",
+            format!(
+                "at least {} a trial before the phases",
+                size(self.estimate.written_bytes_per_trial)
+            ),
+        );
+        row(
+            "verdicts",
+            format!(
+                "{} comparisons share an error of at most 5 %; margin {}",
+                self.comparisons, study.margin
+            ),
+        );
+        for (sd, word, ratio) in &self.detectable {
+            let found = format!(
+                "differences of {:.0} % found 9 times in 10 on {word} storage (blocks scatter by {:.0} %)",
+                (ratio - 1.0) * 100.0,
+                sd * 100.0
+            );
+            row("", found);
+        }
+        if let Some(beside) = published(study) {
+            text.push_str(&row_text("published", &beside));
+        }
+        text.push_str(&proportions::words(study, &proportions::rows(study, blocks)));
+        slob(&mut text, study);
+        text.push_str(&modelled_luns::words(study));
+        self.touches(&mut text);
+        text.push_str("\nNothing was touched.\n");
+        text
+    }
+
+    fn time(&self, study: &Study) -> String {
+        let total = self.estimate.study_ns(self.blocks);
+        let clock = match is_modelled(study) {
+            true => ", simulated time",
+            false => ", if LUNs are filled at 500 MiB/s",
+        };
+        let end = match total > study.time_limit.0 {
+            true => ": it will stop earlier",
+            false => "",
+        };
+        format!(
+            "about {} ({} a block{clock}); the study's limit is {}{end}",
+            seconds(total),
+            seconds(self.estimate.block_ns),
+            study.time_limit
+        )
+    }
+
+    fn touches(&self, text: &mut String) {
+        for (stack, why) in &self.skipped {
+            text.push_str(&row_text("skipped", &format!("{stack}: {why}")));
+        }
+        text.push_str("\ncreated, and removed at the end:\n");
+        for line in &self.creates {
+            text.push_str(&row_text(" -", line));
+        }
+        text.push_str("destroyed:\n");
+        if self.destroys.is_empty() {
+            text.push_str(&row_text(" -", "nothing"));
+        }
+        for (path, verdict) in &self.destroys {
+            text.push_str(&row_text(" -", &format!("{}: {verdict}", path.display())));
+        }
+        text.push_str("written to, and nothing else:\n");
+        for written in self.writes.lists().into_iter().flat_map(|(_, list)| list) {
+            let line = format!("{}: {}", written.path.display(), written.why.join("; "));
+            text.push_str(&row_text(" -", &line));
+        }
+    }
+
+    fn json(&self, study: &Study) -> serde_json::Value {
+        let settings: Vec<_> = study
+            .resolved
+            .iter()
+            .map(|r| json!({ "key": r.key, "value": r.value, "written": r.written }))
+            .collect();
+        json!({
+            "schema": 1,
+            "study": study.name,
+            "blocks": self.blocks,
+            "schedule": schedule(study),
+            "trials": self.blocks * self.estimate.trials_per_block,
+            "comparisons": self.comparisons,
+            "time_ns": self.estimate.study_ns(self.blocks),
+            "time_limit_ns": study.time_limit.0,
+            "lun_bytes": self.estimate.lun_bytes,
+            "data_bytes": self.estimate.data_bytes,
+            "written_bytes_per_trial": self.estimate.written_bytes_per_trial,
+            "detectable": self.detectable.iter()
+                .map(|(sd, _, ratio)| json!({ "block_sd": sd, "ratio": ratio })).collect::<Vec<_>>(),
+            "skipped": self.skipped.iter().map(|(s, w)| json!({ "stack": s, "why": w })).collect::<Vec<_>>(),
+            "creates": self.creates,
+            "destroys": self.destroys.iter()
+                .map(|(p, v)| json!({ "device": p.display().to_string(), "verdict": v })).collect::<Vec<_>>(),
+            "writes": self.writes.lists().into_iter().map(|(name, list)| {
+                let list = list.iter().map(|w| json!({ "path": w.path.display().to_string(), "why": w.why }));
+                (name.to_string(), list.collect::<serde_json::Value>())
+            }).collect::<serde_json::Map<_, _>>(),
+            "refused": self.refused.iter().map(SandboxError::to_string).collect::<Vec<_>>(),
+            "proportions": proportions::as_json(&proportions::rows(study, self.blocks)),
+            "settings": settings,
+            "slob_conf": study.slob.iter().map(|r| json!({
+                "phase": r.phase, "file": r.file, "line": r.line, "key": r.key, "seed": r.seed, "used": r.used,
+                "why": r.why,
+            })).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// How the stacks of a block take turns, and why.
+fn schedule(study: &Study) -> String {
+    match study.turns() {
+        plan::Turns::Whole { why } => format!("whole runs: {why}"),
+        plan::Turns::Stints(stints) => format!("{}: {}", stints.words(), stints.why),
+    }
+}
+
+/// Which publication stands beside the study, by what, and what of it has nothing here.
+fn published(study: &Study) -> Option<String> {
+    let source = report::published::find(study.published.as_deref()?).ok()?;
+    let pairs = study.stands_for.stacks.iter().chain(&study.stands_for.phases);
+    let said: Vec<String> = pairs.map(|(ours, theirs)| format!("{ours} for {theirs}")).collect();
+    let stands = |pairs: &[(String, String)], name: &str| pairs.iter().any(|(_, theirs)| theirs == name);
+    let stacks = source.stacks.iter().map(|[name, _]| name.as_str());
+    let stacks = stacks.filter(|name| !stands(&study.stands_for.stacks, name));
+    let phases = source.phases.iter().map(|phase| phase.id.as_str());
+    let phases = phases.filter(|name| !stands(&study.stands_for.phases, name));
+    let left: Vec<&str> = stacks.chain(phases).collect();
+    let mut text = format!(
+        "{}: {}",
+        source.id,
+        if said.is_empty() {
+            "nothing mapped to it".into()
+        } else {
+            said.join(", ")
+        }
+    );
+    if !left.is_empty() {
+        text.push_str(&format!("; nothing here for {}", left.join(", ")));
+    }
+    Some(text)
+}
+
+/// Each parameter of a file of SLOB's: its value there, the value used, and why.
+fn slob(text: &mut String, study: &Study) {
+    let mut named = None;
+    for row in &study.slob {
+        if named != Some((&row.phase, &row.file)) {
+            named = Some((&row.phase, &row.file));
+            let heading = format!("\n{} of phase {}: value there, value used, why\n", row.file, row.phase);
+            text.push_str(&heading);
+        }
+        let used = row.used.as_deref().unwrap_or("-");
+        let line = format!(
+            "{} {}; {used}; {}",
+            row.key,
+            if row.seed.is_empty() { "''" } else { &row.seed },
+            row.why
+        );
+        text.push_str(&row_text(" -", &line));
+    }
+}
+
+/// A name and a text beside it, in lines of at most 80 columns where words allow.
+fn row_text(name: &str, text: &str) -> String {
+    wrapped(name, if name == " -" { 4 } else { 12 }, text)
+}
+
+/// Text in 80 columns behind a name; its other lines begin at `indent`.
+pub(super) fn wrapped(name: &str, indent: usize, text: &str) -> String {
+    const WIDTH: usize = 80;
+    let mut lines = format!("{name:<indent$}");
+    let mut column = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > WIDTH {
+            let _ = write!(lines, "\n{:indent$}", "");
+            column = indent;
+        } else if column > indent {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
+
+fn is_modelled(study: &Study) -> bool {
+    study.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)))
+}
+
+/// What would be made, and which devices would lose their content (with the verdict of the safety rules).
+fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
+    let (mut creates, mut destroys) = (Vec::new(), Vec::new());
+    let named: Vec<PathBuf> = study
+        .luns
+        .iter()
+        .filter_map(|set| match &set.source {
+            LunSource::Devices { paths, .. } => Some(paths.clone()),
+            LunSource::Files { .. } => None,
+        })
+        .flatten()
+        .collect();
+    for set in &study.luns {
+        match &set.source {
+            LunSource::Files { count, size, dir } => creates.push(format!(
+                "{count} LUN file(s) of {size} in {}/assay-RUN/, attached to a loop device each",
+                dir.display()
+            )),
+            LunSource::Devices { paths, overwrite } => {
+                for path in paths {
+                    let verdict = match luns::inspect_device(path, &named, overwrite) {
+                        Ok(facts) => format!("{} of it will be overwritten; needs --yes", size(facts.bytes)),
+                        Err(refusal) => format!("refused: {refusal}"),
+                    };
+                    destroys.push((path.clone(), verdict));
+                }
+            }
+        }
+    }
+    for stack in &study.stacks {
+        match &stack.kind {
+            StackKind::Directory { path } => {
+                creates.push(format!(
+                    "a database in a directory of its own under {} (stack {})",
+                    path.display(),
+                    stack.name
+                ));
+            }
+            StackKind::Raw | StackKind::Model(_) => {}
+            StackKind::Server { .. } => {
+                creates.push(format!("databases named assay_* on the server of stack {}", stack.name))
+            }
+            StackKind::Zfs(zfs) => creates.push(pool(zfs.via, &stack.name)),
+            StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
+            _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
+        }
+    }
+    if is_modelled(study) {
+        creates.push("nothing but the result file: the stacks are simulated in memory".to_string());
+    } else if study.memory_budget.is_some() {
+        creates.push("a control group that bounds the memory, where the kernel lets us".to_string());
+    }
+    (creates, destroys)
+}
+
+/// What a stack of ZFS makes, by its way.
+fn pool(via: Option<ZfsWay>, stack: &str) -> String {
+    match via {
+        Some(ZfsWay::Fuse) => format!("a pool of zfs-fuse (version 23), its daemon and two mounts for stack {stack}"),
+        Some(ZfsWay::Kernel) => {
+            format!(
+                "a pool of the kernel's ZFS and two mounts for stack {stack}; meanwhile the machine's ARC has the \
+                 study's maximum"
+            )
+        }
+        _ => format!("a pool of OpenZFS in user space for stack {stack}"),
+    }
+}
+
+fn seconds(ns: u64) -> String {
+    let s = ns as f64 / 1e9;
+    if s >= 120.0 {
+        format!("{:.0} min", s / 60.0)
+    } else {
+        format!("{s:.0} s")
+    }
+}
+
+/// Bytes rounded for reading.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        b if b >= 10 << 30 => format!("{:.0} GiB", b as f64 / (1u64 << 30) as f64),
+        b if b >= 1 << 30 => format!("{:.1} GiB", b as f64 / (1u64 << 30) as f64),
+        b => format!("{} MiB", b >> 20),
+    }
+}
