@@ -2,19 +2,19 @@
 //!
 //! Prevents: two owners of the same metadata in one process.
 
-use crate::board::Board;
-use crate::check::CheckReport;
-use crate::core::{Core, Redundancy};
-use crate::create::{DiskSpec, GroupSpec, look};
 use crate::error::GroupError;
-use crate::file::FileState;
-use crate::files::{FileSpec, Stripe};
-use crate::header::Found;
-use crate::mount::{MountOptions, Mounted};
+use crate::layout::file::FileState;
+use crate::layout::header::Found;
+use crate::metadata::check::CheckReport;
+use crate::metadata::core::{Core, Redundancy};
+use crate::metadata::create::{DiskSpec, GroupSpec, look};
+use crate::metadata::files::{FileSpec, Stripe};
+use crate::metadata::mount::{MountOptions, Mounted};
+use crate::metadata::store::Store;
 use crate::port::GroupPort;
-use crate::port_beside::Beside;
-use crate::port_open::{Ticket, locked};
-use crate::store::Store;
+use crate::port::board::Board;
+use crate::port::open::{Ticket, locked};
+use crate::port::passed_through::Beside;
 use crate::upkeep::Upkeep;
 use crate::uuid::Uuid;
 use crate::verify::Verify;
@@ -375,7 +375,7 @@ impl<P: Port> Group<P> {
         let mut core = self.core();
         let mut change = core.begin()?;
         core.root.rebalance = true;
-        change.touch(crate::block::Address::Root);
+        change.touch(crate::layout::block::Address::Root);
         core.commit(change)?;
         core.settle_trouble()
     }
@@ -406,7 +406,7 @@ impl<P: Port> Group<P> {
     /// The group as a whole.
     pub fn info(&self) -> GroupInfo {
         let core = self.core();
-        let sum = |of: &dyn Fn(&crate::disk::Disk) -> u32| {
+        let sum = |of: &dyn Fn(&crate::layout::disk::Disk) -> u32| {
             let units: u64 = core.disks.values().map(|d| u64::from(of(d))).sum();
             units * core.au()
         };
@@ -427,7 +427,7 @@ impl<P: Port> Group<P> {
     pub fn disks(&self) -> Vec<DiskInfo> {
         let core = self.core();
         let stale = core.stale_units();
-        let info = |d: &crate::disk::Disk| DiskInfo {
+        let info = |d: &crate::layout::disk::Disk| DiskInfo {
             name: d.name.clone(),
             number: d.number,
             uuid: d.uuid,

@@ -3,13 +3,13 @@
 //! Each takes bytes of any length and content and says whether they were taken for what they claim to be. [`seal`] and
 //! [`seal_transaction`] make checksums right, so that a fuzzer gets past them. Prevents: a reader that is only ever fed with what we wrote.
 
-use crate::block::{self, Address, BLOCK, BODY, Pen};
-use crate::disk;
-use crate::file::{self, LEAF_EXTENTS};
-use crate::header::{Found, Place, judge};
-use crate::journal;
-use crate::root::Root;
-use crate::space::Space;
+use crate::layout::block::{self, Address, BLOCK, BODY, Pen};
+use crate::layout::disk;
+use crate::layout::file::{self, LEAF_EXTENTS};
+use crate::layout::header::{Found, Place, judge};
+use crate::layout::journal;
+use crate::layout::root::Root;
+use crate::metadata::space::Space;
 use crate::uuid::Uuid;
 
 /// A block of 4096 bytes, cut or filled with zeros.

@@ -7,8 +7,8 @@ use crate::error::TargetError;
 use crate::measure::{Measured, Until, measure_reads};
 use crate::open::OpenSpec;
 use crate::port::FileId;
-use crate::psync::PsyncPort;
-use crate::uring::UringPort;
+use crate::ports::psync::PsyncPort;
+use crate::ports::uring::UringPort;
 
 const BLOCK: u32 = 8192;
 const DEPTH: usize = 64;

@@ -7,7 +7,7 @@ use crate::error::TargetError;
 use crate::memory::Memory;
 use crate::open::{Access, Files, OpenSpec, told_alignment};
 use crate::port::{FileId, Port};
-use crate::uring::UringPort;
+use crate::ports::uring::UringPort;
 use rustix::fd::BorrowedFd;
 use rustix::fs::Advice;
 use rustix::io::{IoSliceMut, ReadWriteFlags};

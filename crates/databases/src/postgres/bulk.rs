@@ -7,9 +7,9 @@
 
 use super::connection::Connection;
 use super::error::PostgresError;
-use super::wire;
 use crate::bulk::{BulkDatabase, CREATE_SQL, INSERT_SQL, PADDED_BYTES, Space, VARYING_BYTES, text};
 use crate::order_entry::Kind;
+use crate::postgres::wire::requests;
 use std::path::{Path, PathBuf};
 use targets::Nanos;
 
@@ -169,15 +169,15 @@ impl BulkDatabase for BulkConnection {
             let end = to.min(at + ROWS_PER_MESSAGE);
             let out = self.connection.out();
             if at == from {
-                wire::control(out, BEGIN);
+                requests::control(out, BEGIN);
             }
             for row in at..end {
-                wire::call_mixed(out, INSERT, &[row as i64 + 1, time_us], &[&padded, &varying]);
+                requests::call_mixed(out, INSERT, &[row as i64 + 1, time_us], &[&padded, &varying]);
             }
             if end == to {
-                wire::control(out, COMMIT);
+                requests::control(out, COMMIT);
             }
-            wire::sync(out);
+            requests::sync(out);
             self.connection.send()?;
             self.answered(&format!("insert rows {at} to {end} of the bulk load"))?;
             at = end;

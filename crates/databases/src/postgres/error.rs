@@ -1,7 +1,7 @@
 //! What can go wrong with a server and its client: what failed, on what, and what to do.
 
-use super::messages::Malformed;
 use crate::order_entry::OrderEntryError;
+use crate::postgres::wire::messages::Malformed;
 use std::path::PathBuf;
 
 /// How a server is that has not come up in time.

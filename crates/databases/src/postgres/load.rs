@@ -3,11 +3,11 @@
 //! Takes an address, a size and a seed; the same seed gives the same rows whatever the number of loaders. Prevents: a run on
 //! half-loaded tables (one loader's failure stops all and is the load's).
 
-use super::address::Address;
 use super::connection::Connection;
-use super::copy::Copy;
 use super::error::PostgresError;
 use crate::order_entry::{INDEXES, Job, Keys, Scale, TABLES, jobs, populate};
+use crate::postgres::login::address::Address;
+use crate::postgres::wire::copy::Copy;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
