@@ -1,12 +1,14 @@
-//! Room `diskgroup`: disks given whole to the database, striped and mirrored by extent maps that the database itself holds.
+//! Room `diskgroup`: disks given whole to the database, striped and mirrored by extent maps that the database itself
+//! holds.
 //!
-//! [`Group`] owns the metadata: it makes and opens groups, makes, grows and deletes files, takes disks in and lets them go, and
-//! checks. [`GroupPort`] is a worker's window on files of a group; it is a [`targets::Port`] over a port, so an engine runs on it
-//! unchanged. [`Upkeep`] moves extents when disks come and go, copies what a disk missed while it was away, and mends bad copies.
+//! [`Group`] owns the metadata: it makes and opens groups, makes, grows and deletes files, takes disks in and lets them
+//! go, and checks. [`GroupPort`] is a worker's window on files of a group; it is a [`targets::Port`] over a port, so an
+//! engine runs on it unchanged. [`Upkeep`] moves extents when disks come and go, copies what a disk missed while it was
+//! away, and mends bad copies.
 //!
-//! What holds it together: every change of metadata is one transaction of a journal; a write is acknowledged when all live
-//! copies have it, or the journal says which one has not. The layout on disk stands in the doc comments of the types that are
-//! written, and in `docs/disk-group.md`.
+//! What holds it together: every change of metadata is one transaction of a journal; a write is acknowledged when all
+//! live copies have it, or the journal says which one has not. The layout on disk stands in the doc comments of the
+//! types that are written, and in `docs/disk-group.md`.
 
 mod error;
 mod group;

@@ -1,7 +1,8 @@
 //! The readers of what stands on disks as pure functions of bytes, for fuzz targets; no part of what the room offers.
 //!
 //! Each takes bytes of any length and content and says whether they were taken for what they claim to be. [`seal`] and
-//! [`seal_transaction`] make checksums right, so that a fuzzer gets past them. Prevents: a reader that is only ever fed with what we wrote.
+//! [`seal_transaction`] make checksums right, so that a fuzzer gets past them. Prevents: a reader that is only ever fed
+//! with what we wrote.
 
 use crate::layout::block::{self, Address, BLOCK, BODY, Pen};
 use crate::layout::disk;
@@ -20,7 +21,8 @@ fn whole(bytes: &[u8]) -> Box<[u8]> {
     block
 }
 
-/// Makes a block of 4096 bytes one of a group: magic, place (`code`: see the table at `block::seal`), sequence and checksum. Shorter ones stay.
+/// Makes a block of 4096 bytes one of a group: magic, place (`code`: see the table at `block::seal`), sequence and
+/// checksum. Shorter ones stay.
 pub fn seal(block: &mut [u8], group: [u8; 16], code: u64, sequence: u64) {
     let address = Address::of(code).unwrap_or(Address::Root);
     if block.len() >= BLOCK {

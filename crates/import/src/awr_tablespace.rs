@@ -2,8 +2,8 @@
 //!
 //! Takes lines one after another; gives figures by tablespace and picks the one whose latency counts. Layouts: name and
 //! numbers on one line (12c), or the name on a line of its own above its numbers (10g, 11g, long names); times in
-//! milliseconds by the title, or with a unit behind each (19c). Prevents: columns taken by count where a page break or a
-//! blank cell has moved them.
+//! milliseconds by the title, or with a unit behind each (19c). Prevents: columns taken by count where a page break or
+//! a blank cell has moved them.
 
 use crate::awr::printed;
 use crate::columns::{Columns, is_dashes};
@@ -243,8 +243,8 @@ impl<'t> Tablespaces<'t> {
         Ok(())
     }
 
-    /// Hands over the figures; those of the tablespace that counts become comparable. `counted`: requests are known from
-    /// the statistics already.
+    /// Hands over the figures; those of the tablespace that counts become comparable. `counted`: requests are known
+    /// from the statistics already.
     pub(crate) fn finish(
         mut self,
         wanted: Option<&str>,

@@ -1,7 +1,7 @@
 //! The ioctls of loop devices, and FIEMAP with every flag that tells a written extent from one that is not.
 //!
-//! Takes open files, gives plain values. Prevents raw structures of the kernel from being seen elsewhere; all `unsafe` of
-//! the room stands here.
+//! Takes open files, gives plain values. Prevents raw structures of the kernel from being seen elsewhere; all `unsafe`
+//! of the room stands here.
 #![allow(unsafe_code)]
 
 use rustix::fd::{AsFd, AsRawFd};
@@ -50,7 +50,8 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
-/// Lets the calling thread, and those it starts, go before all that is not of this kind: what plays a device must not wait for a turn.
+/// Lets the calling thread, and those it starts, go before all that is not of this kind: what plays a device must not
+/// wait for a turn.
 pub(crate) fn before_all_others() -> io::Result<()> {
     // SAFETY: the structure is plain numbers, and one of zeros is a valid one.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -160,8 +161,8 @@ struct Fiemap {
     extents: [FiemapExtent; BATCH],
 }
 
-/// Extents of a file in the order of its bytes, after what is dirty was written. What has no place on the disk yet counts
-/// as unwritten. `None` where the file system can't tell.
+/// Extents of a file in the order of its bytes, after what is dirty was written. What has no place on the disk yet
+/// counts as unwritten. `None` where the file system can't tell.
 pub(crate) fn extents(file: impl AsFd) -> io::Result<Option<Vec<Extent>>> {
     let fd = file.as_fd().as_raw_fd();
     let mut found = Vec::new();

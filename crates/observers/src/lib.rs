@@ -1,9 +1,9 @@
 //! Room `observers`: what the kernel says about devices, CPUs and memory while others work.
 //!
 //! Takes names of block devices, gives counters ([`Snapshot`]), their differences ([`Delta`]), a series over time
-//! ([`Watch`]), what lies under a place ([`lineage`]), whether a device has come to rest ([`wait_idle`]) and facts of the
-//! host. It reads `/proc` and `/sys` and owns no other side effect, with two exceptions that say so: [`syncfs`], and
-//! [`BlockTrace`], which works in a tracing instance of its own.
+//! ([`Watch`]), what lies under a place ([`lineage`]), whether a device has come to rest ([`wait_idle`]) and facts of
+//! the host. It reads `/proc` and `/sys` and owns no other side effect, with two exceptions that say so: [`syncfs`],
+//! and [`BlockTrace`], which works in a tracing instance of its own.
 //!
 //! Prevents: a figure that the kernel did not give appearing as a zero (what is absent is `None`), a counter that was
 //! reset taken for progress, kernel threads left out of the cost, and an observer whose own cost nobody knows.

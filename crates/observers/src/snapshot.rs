@@ -48,7 +48,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks at the running kernel. Fails if a device is not there, or `/proc/stat` and `/proc/diskstats` cannot be read.
+    /// Looks at the running kernel. Fails if a device is not there, or `/proc/stat` and `/proc/diskstats` cannot be
+    /// read.
     pub fn take(devices: &[String]) -> Result<Self, ObserveError> {
         Self::take_in(&Root::live(), devices)
     }

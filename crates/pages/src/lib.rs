@@ -1,9 +1,9 @@
-//! Room `pages`: the database page engine. A buffer cache, a redo log with group commit, background writers, checkpoints,
-//! recovery, and the operations of SLOB and of full table scans, over any [`targets::Port`].
+//! Room `pages`: the database page engine. A buffer cache, a redo log with group commit, background writers,
+//! checkpoints, recovery, and the operations of SLOB and of full table scans, over any [`targets::Port`].
 //!
-//! It does what a database does to storage, and nothing else; what it acknowledged is there after a crash. Each worker owns its
-//! schemas, its share of the cache and its redo thread (a region of the redo file with its own group commit), so that workers
-//! share nothing and no lock is taken.
+//! It does what a database does to storage, and nothing else; what it acknowledged is there after a crash. Each worker
+//! owns its schemas, its share of the cache and its redo thread (a region of the redo file with its own group commit),
+//! so that workers share nothing and no lock is taken.
 
 mod counters;
 mod engine;

@@ -60,8 +60,8 @@ impl Sum {
     }
 }
 
-/// Measures a file or device of at least 8 KiB for about a second: four turns of each in alternation, after one of each that
-/// does not count. Reads only.
+/// Measures a file or device of at least 8 KiB for about a second: four turns of each in alternation, after one of each
+/// that does not count. Reads only.
 pub fn choose(spec: &OpenSpec, seed: u64) -> Result<Choice, TargetError> {
     let specs = [OpenSpec {
         writable: false,

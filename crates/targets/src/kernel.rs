@@ -39,7 +39,8 @@ struct Fiemap {
     extents: [FiemapExtent; BATCH],
 }
 
-/// Extents of a file in the order of its bytes, after what is dirty was written. Extents without a place yet are left out.
+/// Extents of a file in the order of its bytes, after what is dirty was written. Extents without a place yet are left
+/// out.
 pub(crate) fn extents(file: impl AsFd) -> io::Result<Vec<Extent>> {
     let fd = file.as_fd().as_raw_fd();
     let mut found = Vec::new();

@@ -1,9 +1,9 @@
 //! Room `targets`: block I/O and the clock.
 //!
-//! Owns the contract that engines see ([`Port`]) and what implements it: [`UringPort`] and [`PsyncPort`] on files and block
-//! devices, [`NullPort`] for the bare loop's own ceiling and [`StoredPort`] for the engine's, [`ModelPort`] for simulated
-//! disks, and two that wrap any of them, [`FaultPort`] and [`CountedPort`]. Also what the kernel really gave ([`observe`])
-//! and which of ring and `pread` is faster on a place ([`choose`]).
+//! Owns the contract that engines see ([`Port`]) and what implements it: [`UringPort`] and [`PsyncPort`] on files and
+//! block devices, [`NullPort`] for the bare loop's own ceiling and [`StoredPort`] for the engine's, [`ModelPort`] for
+//! simulated disks, and two that wrap any of them, [`FaultPort`] and [`CountedPort`]. Also what the kernel really gave
+//! ([`observe`]) and which of ring and `pread` is faster on a place ([`choose`]).
 
 mod choose;
 mod clock;

@@ -80,7 +80,8 @@ impl OpenSpec {
         }
     }
 
-    /// The file of this name in the directory that is held by `directory`, wherever its path leads by now; a link is refused.
+    /// The file of this name in the directory that is held by `directory`, wherever its path leads by now; a link is
+    /// refused.
     ///
     /// # Errors
     /// The descriptor can't be copied.

@@ -1,9 +1,10 @@
 //! PostgreSQL under the bulk load.
 //!
-//! Takes a [`Connection`] to an empty database; one statement a row, as everywhere, and the hundred of a commit sent in one go with their
-//! `BEGIN` and `COMMIT`, so that the client's waits are no part of what is measured. Sizes by table and index come from the server; the
-//! growth of the files from the files themselves where the server is ours, because asking the server
-//! would cost more than the commit. Prevents: a load whose time is that of round trips, and a growth that leaves out the log.
+//! Takes a [`Connection`] to an empty database; one statement a row, as everywhere, and the hundred of a commit sent in
+//! one go with their `BEGIN` and `COMMIT`, so that the client's waits are no part of what is measured. Sizes by table
+//! and index come from the server; the growth of the files from the files themselves where the server is ours, because
+//! asking the server would cost more than the commit. Prevents: a load whose time is that of round trips, and a growth
+//! that leaves out the log.
 
 use super::connection::Connection;
 use super::error::PostgresError;
@@ -18,8 +19,8 @@ const INSERT: u8 = 0;
 const BEGIN: u8 = 1;
 const COMMIT: u8 = 2;
 
-/// Rows that are sent before an answer is read, at most. The server answers each, and with enough answers unread it stops reading
-/// what is sent: both would wait for ever.
+/// Rows that are sent before an answer is read, at most. The server answers each, and with enough answers unread it
+/// stops reading what is sent: both would wait for ever.
 const ROWS_PER_MESSAGE: u64 = 1000;
 
 /// The table and its indexes, as [`CREATE_SQL`] names them.
@@ -47,8 +48,8 @@ struct Files {
 }
 
 impl BulkConnection {
-    /// `data`: the data directory of a server of ours; without it the server is asked for the sizes, and its log is not in them. `time_us`: time
-    /// of day for the rows.
+    /// `data`: the data directory of a server of ours; without it the server is asked for the sizes, and its log is not
+    /// in them. `time_us`: time of day for the rows.
     pub fn new(connection: Connection, data: Option<&Path>, time_us: i64) -> BulkConnection {
         BulkConnection {
             connection,

@@ -1,7 +1,7 @@
 //! A connection that waits: for making databases, loading, counting and checking, and the first half of every session.
 //!
-//! Takes statements, gives what the server answers; [`crate::postgres::login::open`] is the way to one. Prevents: an answer without end that takes all
-//! memory, and a server's death that is told as a broken connection.
+//! Takes statements, gives what the server answers; [`crate::postgres::login::open`] is the way to one. Prevents: an
+//! answer without end that takes all memory, and a server's death that is told as a broken connection.
 
 use super::error::{PostgresError, cure_of, malformed, shown};
 use crate::postgres::login::address::Address;
@@ -191,7 +191,8 @@ impl Connection {
         }
     }
 
-    /// Reads up to the server's being ready; gives the first failure. `kinds`: messages that may come, beside those that always may.
+    /// Reads up to the server's being ready; gives the first failure. `kinds`: messages that may come, beside those
+    /// that always may.
     pub(super) fn end_of_answer(
         &mut self,
         during: &'static str,
@@ -357,8 +358,8 @@ pub(super) fn broken(address: &Address, what: &str) -> PostgresError {
     }
 }
 
-/// Waits until the cause stands in the log: a process of the server that dies breaks its connection at once, and the server writes why
-/// when it gets to it. A server that is stopped in an orderly way writes none.
+/// Waits until the cause stands in the log: a process of the server that dies breaks its connection at once, and the
+/// server writes why when it gets to it. A server that is stopped in an orderly way writes none.
 fn await_cause(log: &std::path::Path) {
     const STEP: std::time::Duration = std::time::Duration::from_millis(50);
     const STEPS: u32 = 60;

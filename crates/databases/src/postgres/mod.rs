@@ -1,7 +1,9 @@
-//! PostgreSQL: a server of our own on a place of the stack under test, or one that is already there, and a client for it.
+//! PostgreSQL: a server of our own on a place of the stack under test, or one that is already there, and a client for
+//! it.
 //!
-//! [`installs`] finds servers, [`Cluster`] makes and starts one, [`Connection`] speaks to it and waits, [`Terminals`] speaks to it
-//! as hundreds of users on one thread without waiting; [`load`], [`check`] and [`ServerCounters`] do the work around a phase.
+//! [`installs`] finds servers, [`Cluster`] makes and starts one, [`Connection`] speaks to it and waits, [`Terminals`]
+//! speaks to it as hundreds of users on one thread without waiting; [`load`], [`check`] and [`ServerCounters`] do the
+//! work around a phase.
 //!
 //! Prevents: a server that outlives us, a password in a message, and a client whose own work hides the server's.
 

@@ -106,7 +106,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A conversation that is right as far as it goes: kinds of messages with their bodies, whose lengths are made right.
+    /// A conversation that is right as far as it goes: kinds of messages with their bodies, whose lengths are made
+    /// right.
     fn talk() -> impl Strategy<Value = Vec<u8>> {
         let kind = prop::sample::select(b"RSKZENADTC12IGn".to_vec());
         let bodies: [&[u8]; 12] = [
@@ -158,7 +159,9 @@ mod tests {
         }
 
         #[test]
-        fn no_url_makes_its_reader_panic(text in "postgres://[a-z@:%0-9/?&=\\[\\]]{0,40}(sslmode=|host=|&|%){0,4}.{0,10}") {
+        fn no_url_makes_its_reader_panic(
+            text in "postgres://[a-z@:%0-9/?&=\\[\\]]{0,40}(sslmode=|host=|&|%){0,4}.{0,10}",
+        ) {
             url(&text);
         }
     }

@@ -1,13 +1,16 @@
-//! What stands before the bytes of a SQLite file on a port: two slots that say whether the file is there and how long it is.
+//! What stands before the bytes of a SQLite file on a port: two slots that say whether the file is there and how long
+//! it is.
 //!
 //! Files of a port exist from the beginning and have sizes in fixed units; SQLite makes, shortens and deletes files and
 //! commits by deleting one. Takes bytes, gives a [`Slot`] and back. Prevents: a size that is lost with the power.
 
 use targets::FileId;
 
-/// Where a file's own bytes begin. A multiple of every page size that SQLite has, so that a page never lies in two stripes.
+/// Where a file's own bytes begin. A multiple of every page size that SQLite has, so that a page never lies in two
+/// stripes.
 pub const DATA_AT: u64 = 64 << 10;
-/// Bytes in which all I/O is done: the physical sector of today's devices, so that no device must read in order to write.
+/// Bytes in which all I/O is done: the physical sector of today's devices, so that no device must read in order to
+/// write.
 pub(crate) const BLOCK: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"ASSAYSQL";
@@ -91,8 +94,8 @@ impl VolumeFiles {
 /// | 44..52 | zeros |
 /// | 52..56 | CRC32C of bytes 0..52 |
 ///
-/// The bytes of the file begin at [`DATA_AT`]. A slot lies in one sector of 512 bytes, which a device writes whole or not at
-/// all; the other slot is older and whole, because a slot is flushed before the next is written.
+/// The bytes of the file begin at [`DATA_AT`]. A slot lies in one sector of 512 bytes, which a device writes whole or
+/// not at all; the other slot is older and whole, because a slot is flushed before the next is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
     pub(crate) role: Role,

@@ -1,7 +1,7 @@
 //! The 4 KiB block that all metadata are made of: what it is, where it belongs, when it was written, and a checksum.
 //!
-//! Takes a body and an [`Address`], gives a sealed block; takes a block read, gives its sequence or a [`Flaw`]. Prevents: a
-//! block of another group, of another place, half written or of a newer format, taken for what was asked.
+//! Takes a body and an [`Address`], gives a sealed block; takes a block read, gives its sequence or a [`Flaw`].
+//! Prevents: a block of another group, of another place, half written or of a newer format, taken for what was asked.
 
 use crate::planted::Planted;
 use crate::uuid::Uuid;
@@ -88,12 +88,12 @@ pub(crate) fn blank() -> Box<[u8]> {
 /// | 0..4 | magic `ADGB` |
 /// | 4..8 | CRC32C of bytes 8..4096 |
 /// | 8..24 | UUID of the group |
-/// | 24..32 | address: kind in the top byte (1 header, 2 root, 3 table, 4 metadata file, 5 journal), disk in bits 32..48, index in bits 0..32 |
+/// | 24..32 | address: kind in the top byte, disk in bits 32..48, index in bits 0..32 |
 /// | 32..40 | sequence of the transaction that wrote it |
 /// | 40..42 | format version |
 /// | 42..48 | zero |
 ///
-/// All numbers on disk are little endian.
+/// Kinds of address: 1 header, 2 root, 3 table, 4 metadata file, 5 journal. All numbers on disk are little endian.
 pub(crate) fn seal(block: &mut [u8], group: Uuid, address: Address, sequence: u64) {
     block[0..4].copy_from_slice(&MAGIC);
     block[8..24].copy_from_slice(&group.0);

@@ -93,8 +93,8 @@ pub(crate) fn encode<'a>(index: u32, disks: impl Iterator<Item = &'a Disk>, grou
     bytes
 }
 
-/// The disks of a table block, without their files below and without room for the owners of their units: how much that is must be held
-/// against what there is first.
+/// The disks of a table block, without their files below and without room for the owners of their units: how much that
+/// is must be held against what there is first.
 ///
 /// # Errors
 /// [`GroupError::Damaged`].

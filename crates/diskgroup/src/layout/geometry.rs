@@ -1,8 +1,8 @@
 //! How the bytes of a file become allocation units: extents that grow with the file, coarse and fine stripes.
 //!
-//! Pure arithmetic. A file is a row of *units* of one allocation unit each; the data path knows only units and shifts. An
-//! *extent* is 1, 4 or 16 units that lie next to each other on one disk; metadata know only extents. Prevents: a data path that
-//! divides, and two opinions on where a byte lies.
+//! Pure arithmetic. A file is a row of *units* of one allocation unit each; the data path knows only units and shifts.
+//! An *extent* is 1, 4 or 16 units that lie next to each other on one disk; metadata know only extents. Prevents: a
+//! data path that divides, and two opinions on where a byte lies.
 
 use crate::error::GroupError;
 
@@ -193,7 +193,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_byte_has_one_place(offset in 0u64..1 << 40, fine: bool, shift in 14u32..27, growth: bool) {
-            let geometry = Geometry { au_bytes: 1 << shift, growth_at: if growth { [8, 24] } else { [20_000, 40_000] } };
+            let growth_at = if growth { [8, 24] } else { [20_000, 40_000] };
+            let geometry = Geometry { au_bytes: 1 << shift, growth_at };
             let (unit, place) = geometry.locate(offset, fine);
             prop_assert!(place < u64::from(geometry.au_bytes));
             prop_assert_eq!(geometry.offset_of(unit, place, fine), offset);

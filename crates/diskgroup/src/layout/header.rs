@@ -1,6 +1,7 @@
 //! The header of a disk: whose it is and how it is laid out. First block of the disk and, as a second copy, the last.
 //!
-//! Takes a [`Header`], gives a block; takes what was read, gives [`Found`]. Prevents: writing to a disk that is somebody else's.
+//! Takes a [`Header`], gives a block; takes what was read, gives [`Found`]. Prevents: writing to a disk that is
+//! somebody else's.
 
 use crate::layout::block::{self, Address, BLOCK, BODY, Eye, Flaw, Pen};
 use crate::layout::geometry::Geometry;
@@ -188,7 +189,8 @@ impl Header {
     }
 }
 
-/// Whether a text may be the name of a group, a disk or a failure group: also names that were read, since they are printed.
+/// Whether a text may be the name of a group, a disk or a failure group: also names that were read, since they are
+/// printed.
 pub(crate) fn is_name(name: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control();
     !name.is_empty() && name.len() <= NAME_BYTES && !name.contains(odd)

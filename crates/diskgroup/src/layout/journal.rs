@@ -1,10 +1,10 @@
 //! The journal: transactions one after the other, each a head and the full new content of the blocks it changes.
 //!
-//! It lies at a fixed place of every disk; up to three disks in different failure groups hold it at a time, each in full. A
-//! transaction counts when it is whole and durable on all holders. The journal has no tail pointer: a *lap* begins at block 0 with
-//! a higher sequence than all before, after everything older has been written to its home and flushed. So what an older lap left
-//! behind is either overwritten or continues with a lower sequence, and applying an old lap twice changes nothing. Prevents: a
-//! change that is half there after a crash.
+//! It lies at a fixed place of every disk; up to three disks in different failure groups hold it at a time, each in
+//! full. A transaction counts when it is whole and durable on all holders. The journal has no tail pointer: a *lap*
+//! begins at block 0 with a higher sequence than all before, after everything older has been written to its home and
+//! flushed. So what an older lap left behind is either overwritten or continues with a lower sequence, and applying an
+//! old lap twice changes nothing. Prevents: a change that is half there after a crash.
 
 use crate::layout::block::{self, Address, BLOCK, BODY, Eye, Pen};
 use crate::planted::Planted;

@@ -5,7 +5,7 @@
 use crate::error::GroupError;
 use crate::layout::block::{self, Address, BLOCK};
 use crate::layout::header::Found;
-use crate::metadata::core::{Core, Homes, bits};
+use crate::metadata::core::{Core, Homes, MetaUse, bits};
 use crate::metadata::create::look;
 use crate::planted::Planted;
 use crate::upkeep::repair::{Reach, Repair};
@@ -199,7 +199,7 @@ impl<P: Port> Core<P> {
             let mut bad = Vec::new();
             for (number, slot, offset) in self.homes(address) {
                 let read = self.store.read(&[(slot, offset, BLOCK as u64)])?;
-                let free = matches!(address, Address::Meta(i) if self.meta_uses[i as usize] == crate::metadata::core::MetaUse::Free);
+                let free = matches!(address, Address::Meta(i) if self.meta_uses[i as usize] == MetaUse::Free);
                 let same = read[0].as_ref().is_ok_and(|bytes| {
                     let sequence = block::open(bytes, self.group, address);
                     let unused = free && (bytes.iter().all(|&b| b == 0) || sequence.is_ok());

@@ -1,7 +1,7 @@
 //! The owner of the metadata: the whole state in memory, and the one way to change it: [`Core::commit`].
 //!
-//! A change names the blocks it touches; their new content is journalled, flushed, and written home later, when the journal is
-//! full. Prevents: a change of metadata that does not pass through the journal.
+//! A change names the blocks it touches; their new content is journalled, flushed, and written home later, when the
+//! journal is full. Prevents: a change of metadata that does not pass through the journal.
 
 use crate::error::GroupError;
 use crate::layout::block::{Address, BLOCK};
@@ -10,7 +10,7 @@ use crate::layout::file::{File, encode_free};
 use crate::layout::geometry::Geometry;
 use crate::layout::journal::{self, IMAGES_MAX, Journal};
 use crate::layout::root::Root;
-use crate::metadata::space::{Owner, Space};
+use crate::metadata::space::{Orphan, Owner, Run, Space};
 use crate::metadata::store::Store;
 use crate::planted::Planted;
 use crate::port::board::Board;
@@ -107,12 +107,13 @@ pub(crate) struct Core<P> {
     /// Disks on which an I/O of the metadata failed, not yet dealt with.
     pub(crate) trouble: BTreeSet<u16>,
     pub(crate) dead: Option<String>,
-    /// Extents (file, extent) whose copies could not be made equal: their regions stay recorded as dirty until they are.
+    /// Extents (file, extent) whose copies could not be made equal: their regions stay recorded as dirty until they
+    /// are.
     pub(crate) unequal: BTreeSet<(u32, u32)>,
     /// Extents (file, extent) that are being copied.
     pub(crate) held: BTreeSet<(u32, u32)>,
     /// Units of deleted files that an I/O of the mover may still go to, by extent.
-    pub(crate) orphans: Vec<(u32, u32, u16, u32, u32)>,
+    pub(crate) orphans: Vec<Orphan>,
     /// Failure group to read from where there is a choice.
     pub(crate) preferred: Option<String>,
     pub(crate) verify: Option<Arc<dyn Verify>>,
@@ -200,8 +201,8 @@ impl<P: Port> Core<P> {
         }
     }
 
-    /// Begins a change: makes room for it in the journal. Nothing in memory may have been changed yet, because what is written
-    /// home is the state in memory.
+    /// Begins a change: makes room for it in the journal. Nothing in memory may have been changed yet, because what is
+    /// written home is the state in memory.
     pub(crate) fn begin(&mut self) -> Result<Change, GroupError> {
         self.alive()?;
         let needed = 1 + self.change_limit() as u32;
@@ -252,7 +253,8 @@ impl<P: Port> Core<P> {
         Ok(())
     }
 
-    /// Writes a transaction to all holders and flushes it; gives the holders that have it. The others are holders no more.
+    /// Writes a transaction to all holders and flushes it; gives the holders that have it. The others are holders no
+    /// more.
     fn write_journal(&mut self, bytes: &[u8]) -> Result<Vec<u16>, GroupError> {
         let at = |disk: &Disk, position| u64::from(disk.place.journal_at + position) * BLOCK as u64;
         let position = self.journal.position;
@@ -288,8 +290,8 @@ impl<P: Port> Core<P> {
         Ok(have)
     }
 
-    /// Writes every block home, flushes, and begins a new lap of the journal on the disks that hold it best. When a block is durable
-    /// nowhere, the journal stays as it is, for the next mount.
+    /// Writes every block home, flushes, and begins a new lap of the journal on the disks that hold it best. When a
+    /// block is durable nowhere, the journal stays as it is, for the next mount.
     pub(crate) fn checkpoint(&mut self) -> Result<(), GroupError> {
         let homes = self.bring_home();
         if let Err(error) = &homes {
@@ -364,8 +366,8 @@ impl<P: Port> Core<P> {
         Ok(())
     }
 
-    /// Flushes disks; those that fail, or on which another flush has failed since there were `faults` of them, are remembered and
-    /// given back: what was written there since then is not durable and never will be.
+    /// Flushes disks; those that fail, or on which another flush has failed since there were `faults` of them, are
+    /// remembered and given back: what was written there since then is not durable and never will be.
     pub(crate) fn flush_disks(&mut self, disks: &[u16], faults: u64) -> Result<Vec<u16>, GroupError> {
         let live: Vec<(u16, FileId)> = disks
             .iter()
@@ -437,14 +439,15 @@ impl<P: Port> Core<P> {
     }
 
     /// Gives a deleted file's units back, unless the mover may still write there.
-    pub(crate) fn give_back(&mut self, file: u32, extent: u32, disk: u16, au: u32, units: u32) {
-        let held = self.held.contains(&(file, extent));
+    pub(crate) fn give_back(&mut self, orphan: Orphan) {
+        let held = self.held.contains(&(orphan.file, orphan.extent));
+        let Run { disk, au, units } = orphan.run;
         let Some(space) = self.disks.get_mut(&disk).map(|d| &mut d.space) else {
             return;
         };
         if held {
             space.hand_over(au, units, Owner::LIMBO);
-            self.orphans.push((file, extent, disk, au, units));
+            self.orphans.push(orphan);
         } else {
             space.release(au, units);
         }

@@ -10,6 +10,7 @@ use crate::layout::header::{DISKS_MAX, Found, Header, NAME_BYTES, Place, is_name
 use crate::layout::journal::{BLOCKS, IMAGES_MAX, JOURNAL_BLOCKS, Journal};
 use crate::layout::root::Root;
 use crate::metadata::core::{Core, Homes, MetaUse, Redundancy};
+use crate::metadata::placement::NewExtent;
 use crate::metadata::space::{FIRST_FILE, META_FILE, Owner, Space};
 use crate::metadata::store::Store;
 use crate::port::board::Board;
@@ -206,6 +207,17 @@ pub(crate) fn too_small(name: &str, bytes: u64) -> GroupError {
     )
 }
 
+/// What a group is made of when it is opened or made.
+pub(crate) struct Parts {
+    pub(crate) group: Uuid,
+    pub(crate) redundancy: Redundancy,
+    pub(crate) geometry: Geometry,
+    pub(crate) root: Root,
+    pub(crate) disks: BTreeMap<u16, Disk>,
+    /// As their users call them.
+    pub(crate) names: Vec<String>,
+}
+
 impl<P: Port> Core<P> {
     /// Makes a group. Headers are written last, when all else is durable.
     pub(crate) fn create(port: P, spec: &GroupSpec, disks: &[DiskSpec], seed: u64) -> Result<Core<P>, GroupError> {
@@ -228,7 +240,17 @@ impl<P: Port> Core<P> {
             extents: Vec::new(),
         };
         let names = disks.iter().map(|d| d.name.clone()).collect();
-        let mut core = Core::assemble(store, group, spec.redundancy, spec.geometry, root, members, names);
+        let mut core = Core::assemble(
+            store,
+            Parts {
+                group,
+                redundancy: spec.redundancy,
+                geometry: spec.geometry,
+                root,
+                disks: members,
+                names,
+            },
+        );
         core.journal.blocks = spec.journal_blocks;
         core.pair_disks();
         core.first_metadata()?;
@@ -240,15 +262,15 @@ impl<P: Port> Core<P> {
     }
 
     /// The parts of a group put together, with nothing in them.
-    pub(crate) fn assemble(
-        store: Store<P>,
-        group: Uuid,
-        redundancy: Redundancy,
-        geometry: Geometry,
-        root: Root,
-        disks: BTreeMap<u16, Disk>,
-        names: Vec<String>,
-    ) -> Core<P> {
+    pub(crate) fn assemble(store: Store<P>, parts: Parts) -> Core<P> {
+        let Parts {
+            group,
+            redundancy,
+            geometry,
+            root,
+            disks,
+            names,
+        } = parts;
         let incarnation = root.incarnation;
         Core {
             store,
@@ -285,7 +307,15 @@ impl<P: Port> Core<P> {
         while self.meta_uses.len() < disk::TABLE as usize {
             let extent = self.root.extents.len();
             let owner = |copy| Owner::new(META_FILE, extent as u32, copy);
-            let Some(pointers) = self.place(copies, 1, extent as u32, &[], owner) else {
+            let Some(pointers) = self.place(
+                &NewExtent {
+                    copies,
+                    units: 1,
+                    turn: extent as u32,
+                    load: &[],
+                },
+                owner,
+            ) else {
                 return Err(GroupError::damaged("no room for the metadata of a new group"));
             };
             self.zero_units(&pointers, 1)?;
@@ -359,7 +389,8 @@ impl<P: Port> Core<P> {
         }
     }
 
-    /// Writes the headers of disks: all first copies, a flush, all second copies, a flush. So one copy is whole at any time.
+    /// Writes the headers of disks: all first copies, a flush, all second copies, a flush. So one copy is whole at any
+    /// time.
     pub(crate) fn write_headers(&mut self, disks: &[u16], member: bool) -> Result<(), GroupError> {
         for second in [false, true] {
             let faults = self.board.faults();

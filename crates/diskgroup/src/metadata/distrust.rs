@@ -1,7 +1,8 @@
 //! A disk whose content is not to be believed: what it holds is made anew from the other copies.
 //!
-//! Two copies that differ do not say which of them is right. Where pages have no checksums, whoever knows that one disk was damaged
-//! says so here. Prevents: a check that overwrites the good copy with the bad one because the bad one came first.
+//! Two copies that differ do not say which of them is right. Where pages have no checksums, whoever knows that one disk
+//! was damaged says so here. Prevents: a check that overwrites the good copy with the bad one because the bad one came
+//! first.
 
 use crate::error::GroupError;
 use crate::metadata::core::Core;
@@ -9,8 +10,8 @@ use std::collections::BTreeSet;
 use targets::Port;
 
 impl<P: Port> Core<P> {
-    /// Marks every copy on a disk as stale that is not the only one; gives the number of marked copies, and the files that have
-    /// data on this disk alone.
+    /// Marks every copy on a disk as stale that is not the only one; gives the number of marked copies, and the files
+    /// that have data on this disk alone.
     pub(crate) fn distrust(&mut self, number: u16) -> Result<(u64, BTreeSet<String>), GroupError> {
         self.alive()?;
         let mut copies = BTreeSet::new();

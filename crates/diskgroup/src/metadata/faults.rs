@@ -1,7 +1,7 @@
 //! What the owner does when writes miss copies and disks fail: record what is stale, take disks offline.
 //!
-//! The rule that holds it together: before a write that missed a copy is acknowledged, the journal says that this copy is stale.
-//! Prevents: a copy that missed a write and is read after the disk has come back.
+//! The rule that holds it together: before a write that missed a copy is acknowledged, the journal says that this copy
+//! is stale. Prevents: a copy that missed a write and is read after the disk has come back.
 
 use crate::error::GroupError;
 use crate::layout::block::Address;
@@ -100,9 +100,10 @@ impl<P: Port> Core<P> {
         self.settle_trouble()
     }
 
-    /// Writes (file, unit, disk) that failed although others of the same unit did not, or that went to a disk taken offline
-    /// meanwhile. When it returns well, they may be acknowledged; false for those whose disk had the only copy. `torn`: units of
-    /// mirrored files that no copy took, so that each may hold something else. `failing`: disks that failed a write, as bits.
+    /// Writes (file, unit, disk) that failed although others of the same unit did not, or that went to a disk taken
+    /// offline meanwhile. When it returns well, they may be acknowledged; false for those whose disk had the only copy.
+    /// `torn`: units of mirrored files that no copy took, so that each may hold something else. `failing`: disks that
+    /// failed a write, as bits.
     pub(crate) fn missed_writes(
         &mut self,
         missed: &[(u32, u64, u16)],
@@ -132,8 +133,8 @@ impl<P: Port> Core<P> {
         Ok(extents.iter().map(|e| !refused.contains(e)).collect())
     }
 
-    /// Of units that no copy took, each copy may hold something else: one of them is kept, and the others become stale, so that nobody reads
-    /// this today and that tomorrow.
+    /// Of units that no copy took, each copy may hold something else: one of them is kept, and the others become stale,
+    /// so that nobody reads this today and that tomorrow.
     fn keep_one(&mut self, torn: &[(u32, u64)]) -> Result<(), GroupError> {
         let mut others = BTreeSet::new();
         for &(number, unit) in torn {
@@ -151,15 +152,15 @@ impl<P: Port> Core<P> {
         self.mark_stale(&others).map(drop)
     }
 
-    /// A flush of a port failed on a disk, which is in doubt. When it returns well, what the disk may not have is recorded as stale, or flushes of the files
-    /// fail from now on that have it nowhere else.
+    /// A flush of a port failed on a disk, which is in doubt. When it returns well, what the disk may not have is
+    /// recorded as stale, or flushes of the files fail from now on that have it nowhere else.
     pub(crate) fn missed_flush(&mut self) -> Result<(), GroupError> {
         self.alive()?;
         self.settle_trouble()
     }
 
-    /// Records as stale what a disk has taken and may not have made durable, and copies that were not known to be equal anyway.
-    /// Files that have such data there alone can never be flushed again.
+    /// Records as stale what a disk has taken and may not have made durable, and copies that were not known to be equal
+    /// anyway. Files that have such data there alone can never be flushed again.
     fn record_doubt(&mut self, disk: u16) -> Result<(), GroupError> {
         let faults = self.board.faults();
         let copies = self.uncertain(disk);
@@ -191,7 +192,8 @@ impl<P: Port> Core<P> {
         }
     }
 
-    /// Copies on a disk that may lack something: written since its last good flush, or not known to be equal to the others.
+    /// Copies on a disk that may lack something: written since its last good flush, or not known to be equal to the
+    /// others.
     fn uncertain(&self, disk: u16) -> BTreeSet<(u32, u32, u16)> {
         let mut copies = BTreeSet::new();
         for file in self.files.values() {
@@ -210,8 +212,8 @@ impl<P: Port> Core<P> {
         copies
     }
 
-    /// Deals with disks on which I/O of data or metadata failed: each is taken offline if the group can do without it, and
-    /// otherwise gets nothing new.
+    /// Deals with disks on which I/O of data or metadata failed: each is taken offline if the group can do without it,
+    /// and otherwise gets nothing new.
     pub(crate) fn settle_trouble(&mut self) -> Result<(), GroupError> {
         loop {
             let doubtful = self
@@ -266,8 +268,8 @@ impl<P: Port> Core<P> {
         if let Some(disk) = self.disks.get_mut(&number) {
             disk.failing = true;
         }
-        // From here on a write that ends on this disk counts as missed, and no flush passes it over before all is recorded; so none
-        // falls between the two.
+        // From here on a write that ends on this disk counts as missed, and no flush passes it over before all is
+        // recorded; so none falls between the two.
         self.board.doubt(number);
         self.board.offline.fetch_or(1 << number, Ordering::SeqCst);
         if !Planted::UnflushedNotStale.on() {

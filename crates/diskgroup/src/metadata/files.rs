@@ -1,14 +1,16 @@
 //! Making, growing and deleting files.
 //!
-//! A file that needs more changes than fit in one transaction is `Making` or `Deleting` until the last of them; its size is set by
-//! the last. Prevents: a file that is half there, and units that nobody owns, whatever the moment of a crash.
+//! A file that needs more changes than fit in one transaction is `Making` or `Deleting` until the last of them; its
+//! size is set by the last. Prevents: a file that is half there, and units that nobody owns, whatever the moment of a
+//! crash.
 
 use crate::error::GroupError;
 use crate::layout::block::Address;
 use crate::layout::file::{EXTENTS_MAX, FILE_NAME_BYTES, File, FileState, LEAF_EXTENTS, Leaf, Pointer, is_file_name};
 use crate::layout::header::DISKS_MAX;
 use crate::metadata::core::{Change, Core, MetaUse, Redundancy};
-use crate::metadata::space::{FILES_END, Owner};
+use crate::metadata::placement::NewExtent;
+use crate::metadata::space::{FILES_END, Orphan, Owner, Run};
 use crate::planted::Planted;
 use crate::port::map::FileMap;
 use std::sync::Arc;
@@ -28,13 +30,23 @@ pub enum Stripe {
 pub struct FileSpec {
     /// 1 to 96 bytes without white space or control characters.
     pub name: String,
-    /// Bytes, to the last one. I/O may go to the end of the last block of 4 KiB: behind the file are zeros, and what is written there
-    /// shows when the file grows.
+    /// Bytes, to the last one. I/O may go to the end of the last block of 4 KiB: behind the file are zeros, and what is
+    /// written there shows when the file grows.
     pub size: u64,
     /// Copies; `None`: as the group.
     pub redundancy: Option<Redundancy>,
     /// Stripes.
     pub stripe: Stripe,
+}
+
+/// A size that a file is to have.
+struct Wanted<'a> {
+    name: &'a str,
+    size: u64,
+    fine: bool,
+    copies: usize,
+    /// Extents that it has.
+    have: u32,
 }
 
 impl<P: Port> Core<P> {
@@ -68,7 +80,14 @@ impl<P: Port> Core<P> {
     }
 
     /// Extents for a size, when the disks that are there can have room for them.
-    fn extents_for(&self, name: &str, size: u64, fine: bool, copies: usize, have: u32) -> Result<u32, GroupError> {
+    fn extents_for(&self, wanted: &Wanted<'_>) -> Result<u32, GroupError> {
+        let Wanted {
+            name,
+            size,
+            fine,
+            copies,
+            have,
+        } = *wanted;
         let extents = self.geometry.extents_for(size, fine).filter(|&n| n <= EXTENTS_MAX);
         let Some(extents) = extents else {
             return Err(GroupError::refused(
@@ -96,7 +115,13 @@ impl<P: Port> Core<P> {
         self.alive()?;
         let copies = self.check_spec(spec)?;
         let fine = spec.stripe == Stripe::Fine;
-        let extents = self.extents_for(&spec.name, spec.size, fine, copies, 0)?;
+        let extents = self.extents_for(&Wanted {
+            name: &spec.name,
+            size: spec.size,
+            fine,
+            copies,
+            have: 0,
+        })?;
         let number = self.root.next_file;
         if number >= FILES_END {
             return Err(GroupError::refused(
@@ -163,7 +188,13 @@ impl<P: Port> Core<P> {
             return Ok(());
         }
         let have = file.extents();
-        let extents = self.extents_for(&file.name, size, file.fine, file.copies, have)?;
+        let extents = self.extents_for(&Wanted {
+            name: &file.name,
+            size,
+            fine: file.fine,
+            copies: file.copies,
+            have,
+        })?;
         if let Err(error) = self.extend(number, extents, None, size) {
             if self.dead.is_none() && !error.is_power_cut() {
                 self.shrink(number, have)?;
@@ -235,7 +266,15 @@ impl<P: Port> Core<P> {
             let load = std::mem::take(&mut self.files.get_mut(&number).expect("the file").load);
             let owner = |copy| Owner::new(number, extent, copy);
             let turn = if fine { extent.wrapping_add(number) } else { extent };
-            let placed = self.place(copies, units, turn, &load, owner);
+            let placed = self.place(
+                &NewExtent {
+                    copies,
+                    units,
+                    turn,
+                    load: &load,
+                },
+                owner,
+            );
             let full = GroupError::Full {
                 what: format!("an extent of {units} units with {copies} copies"),
                 needed: u64::from(units) * copies as u64 * self.au(),
@@ -336,7 +375,14 @@ impl<P: Port> Core<P> {
                 for (copy, pointer) in file.pointers_of(extent).to_vec().into_iter().enumerate() {
                     change.touch_units(pointer.disk, pointer.au, units);
                     count(&mut file.load, pointer.disk, copy, -i64::from(units));
-                    freed.push((extent, pointer, units));
+                    freed.push((
+                        extent,
+                        Run {
+                            disk: pointer.disk,
+                            au: pointer.au,
+                            units,
+                        },
+                    ));
                 }
                 file.pointers.truncate(extent as usize * file.copies);
                 let leaf = file.leaves[(extent / LEAF_EXTENTS) as usize].block;
@@ -349,8 +395,12 @@ impl<P: Port> Core<P> {
             if Planted::ExtentLeaked.on() && extents == 0 && self.files[&number].extents() == 0 {
                 freed.pop();
             }
-            for (extent, pointer, units) in freed {
-                self.give_back(number, extent, pointer.disk, pointer.au, units);
+            for (extent, run) in freed {
+                self.give_back(Orphan {
+                    file: number,
+                    extent,
+                    run,
+                });
             }
             self.commit(change)?;
         }

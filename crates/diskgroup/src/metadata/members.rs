@@ -21,7 +21,8 @@ impl<P: Port> Core<P> {
         found.ok_or_else(|| GroupError::NoDisk { name: name.to_owned() })
     }
 
-    /// Adds disks. Their tables and headers are durable before the group knows them; a rebalance is wanted from then on.
+    /// Adds disks. Their tables and headers are durable before the group knows them; a rebalance is wanted from then
+    /// on.
     pub(crate) fn add_disks(&mut self, specs: &[DiskSpec], seed: u64) -> Result<(), GroupError> {
         self.alive()?;
         check_disks(specs, &self.disks)?;
@@ -170,7 +171,8 @@ impl<P: Port> Core<P> {
             .retain(|a| !matches!(a, Address::Table { disk, .. } if *disk == number));
         change.touch(Address::Meta(table_block(number)));
         self.commit_disks(change)?;
-        // Its header says so too, for whoever finds the disk. If the power fails here, the group still does not know it.
+        // Its header says so too, for whoever finds the disk. If the power fails here, the group still does not know
+        // it.
         let live = disk.live().is_some();
         self.disks.insert(number, disk);
         let said = if live {
@@ -213,8 +215,9 @@ impl<P: Port> Core<P> {
                 });
             }
         };
-        // The disk must hold the journal from the transaction on that has it online: without it, what a later checkpoint writes to
-        // it could be half there when the other holders are gone. So a new lap begins with that transaction.
+        // The disk must hold the journal from the transaction on that has it online: without it, what a later
+        // checkpoint writes to it could be half there when the other holders are gone. So a new lap begins with that
+        // transaction.
         self.checkpoint()?;
         let change = self.begin()?;
         self.trouble.remove(&number);
@@ -247,7 +250,8 @@ impl<P: Port> Core<P> {
         Ok(())
     }
 
-    /// A disk that failed and could not be taken offline gets new extents and the journal again, when it takes its metadata.
+    /// A disk that failed and could not be taken offline gets new extents and the journal again, when it takes its
+    /// metadata.
     fn trust_again(&mut self, number: u16) -> Result<(), GroupError> {
         let slot = self.disks[&number].live();
         self.checkpoint()?;
@@ -281,8 +285,8 @@ impl<P: Port> Core<P> {
         })
     }
 
-    /// Writes all metadata of a disk anew while the group still has it offline: what stands there is what is committed, and the
-    /// group has it online only when it is durable.
+    /// Writes all metadata of a disk anew while the group still has it offline: what stands there is what is committed,
+    /// and the group has it online only when it is durable.
     fn write_returned(&mut self, number: u16, slot: FileId, header_whole: bool) -> Result<(), GroupError> {
         let faults = self.board.faults();
         let only = |disk: &Disk| (disk.number == number).then_some(slot);

@@ -46,7 +46,8 @@ pub struct Mounted {
     pub missing: Vec<String>,
     /// Disks with one damaged header; it was written again.
     pub headers_repaired: Vec<String>,
-    /// Disks whose allocation table was behind; it was written again. Only after a mount without the disk was cut short.
+    /// Disks whose allocation table was behind; it was written again. Only after a mount without the disk was cut
+    /// short.
     pub tables_repaired: Vec<String>,
     /// Regions of 128 extents that were being written when the group was last in use, and have been compared.
     pub regions_settled: u64,
@@ -76,8 +77,8 @@ pub(crate) struct Reading<P> {
 }
 
 impl<P: Port> Reading<P> {
-    /// The newest whole copy of a block, in the journal or at home: a journal can be older than what is at home, when the disks
-    /// that held the newer one are gone. `None` for a block of which no copy could be read.
+    /// The newest whole copy of a block, in the journal or at home: a journal can be older than what is at home, when
+    /// the disks that held the newer one are gone. `None` for a block of which no copy could be read.
     pub(crate) fn block(&mut self, address: Address, places: &[(FileId, u64)]) -> Result<Option<Vec<u8>>, GroupError> {
         let items: Vec<_> = places.iter().map(|&(slot, at)| (slot, at, BLOCK as u64)).collect();
         let mut copies: Vec<Vec<u8>> = self.store.read(&items)?.into_iter().flatten().collect();
@@ -262,7 +263,8 @@ impl<P: Port> Core<P> {
         Ok(())
     }
 
-    /// Writes home what the journal held, and begins a new incarnation with a transaction that says which disks are offline.
+    /// Writes home what the journal held, and begins a new incarnation with a transaction that says which disks are
+    /// offline.
     fn replay(&mut self, mounted: &mut Mounted) -> Result<(), GroupError> {
         let damaged: Vec<u16> = std::mem::take(&mut self.trouble).into_iter().collect();
         for number in damaged {
@@ -281,8 +283,8 @@ impl<P: Port> Core<P> {
         self.journal.incarnation = self.root.incarnation;
         // Sequences only ever grow, even if the last ones were lost with a torn journal.
         self.journal.sequence = self.journal.sequence.max(self.root.incarnation << 32);
-        // Of regions that were being written, nobody knows what a disk has that is not there, or that had just been taken offline:
-        // a write may have been in flight.
+        // Of regions that were being written, nobody knows what a disk has that is not there, or that had just been
+        // taken offline: a write may have been in flight.
         if !Planted::MissingNotStale.on() {
             let mut stale = BTreeSet::new();
             for file in self.files.values() {
@@ -297,7 +299,8 @@ impl<P: Port> Core<P> {
             }
             self.mark_stale(&stale)?;
         }
-        // Only now, with that durable, are they offline: a mount that is cut short before finds them missing again, or there.
+        // Only now, with that durable, are they offline: a mount that is cut short before finds them missing again, or
+        // there.
         let mut change = self.begin()?;
         self.disks
             .values_mut()
@@ -328,7 +331,8 @@ impl<P: Port> Core<P> {
         Ok(())
     }
 
-    /// Deletes what was being made or deleted when the group was last in use, and takes back what a file was to grow by.
+    /// Deletes what was being made or deleted when the group was last in use, and takes back what a file was to grow
+    /// by.
     fn remove_unfinished(&mut self, mounted: &mut Mounted) -> Result<(), GroupError> {
         let unfinished = |f: &&File| f.state != FileState::Live;
         let numbers: Vec<u32> = self.files.values().filter(unfinished).map(|f| f.number).collect();

@@ -14,6 +14,16 @@ use targets::Port;
 /// Most partners of a disk: two disks that fail together lose data only if they are partners.
 const PARTNERS_MAX: u32 = 8;
 
+/// An extent that is to be placed.
+pub(crate) struct NewExtent<'a> {
+    pub(crate) copies: usize,
+    pub(crate) units: u32,
+    /// Which disk comes first among equals.
+    pub(crate) turn: u32,
+    /// Units that the file has per disk, of all copies and of first copies.
+    pub(crate) load: &'a [[u64; 2]],
+}
+
 impl<P: Port> Core<P> {
     /// The disk with the least `load` for its size among those `allowed` with room for `units` side by side.
     fn pick(
@@ -42,17 +52,16 @@ impl<P: Port> Core<P> {
         }
     }
 
-    /// Places for all copies of a new extent, taken for their owner; nothing is taken when there is no place for one of them.
-    /// `load`: units that the file has per disk, of all copies and of first copies.
-    pub(crate) fn place(
-        &mut self,
-        copies: usize,
-        units: u32,
-        turn: u32,
-        load: &[[u64; 2]],
-        owner: impl Fn(usize) -> Owner,
-    ) -> Option<Vec<Pointer>> {
-        let of = |number: u16, which: usize| load.get(usize::from(number)).map_or(0, |l| l[which]);
+    /// Places for all copies of a new extent, taken for their owner; nothing is taken when there is no place for one of
+    /// them.
+    pub(crate) fn place(&mut self, extent: &NewExtent<'_>, owner: impl Fn(usize) -> Owner) -> Option<Vec<Pointer>> {
+        let NewExtent {
+            copies,
+            units,
+            turn,
+            load,
+        } = *extent;
+        let units_on = |number: u16, which: usize| load.get(usize::from(number)).map_or(0, |l| l[which]);
         let mut chosen: Vec<(u16, u32)> = Vec::with_capacity(copies);
         let (mut groups, mut partners) = (Vec::<String>::new(), u64::MAX);
         for copy in 0..copies {
@@ -62,7 +71,7 @@ impl<P: Port> Core<P> {
                 other && elsewhere && partners & d.bit() != 0
             };
             let which = usize::from(copy == 0);
-            let (number, au) = self.pick(units, turn, |n| of(n, which), apart)?;
+            let (number, au) = self.pick(units, turn, |n| units_on(n, which), apart)?;
             groups.push(self.disks[&number].failure_group.clone());
             if copy == 0 && copies > 1 && !Planted::FailureGroupIgnored.on() {
                 partners = self.disks[&number].partners;
@@ -108,7 +117,15 @@ impl<P: Port> Core<P> {
         }
         let load: Vec<[u64; 2]> = self.meta_load();
         let pointers = loop {
-            let Some(pointers) = self.place(copies, 1, extent as u32, &load, owner) else {
+            let Some(pointers) = self.place(
+                &NewExtent {
+                    copies,
+                    units: 1,
+                    turn: extent as u32,
+                    load: &load,
+                },
+                owner,
+            ) else {
                 return Err(full(self));
             };
             let good = self.zero_units(&pointers, 1)?;
@@ -185,8 +202,8 @@ impl<P: Port> Core<P> {
         Ok(good)
     }
 
-    /// Gives disks without partners some, at most 8 each, all in other failure groups. A disk that comes late is put between
-    /// pairs that exist, so that little has to move.
+    /// Gives disks without partners some, at most 8 each, all in other failure groups. A disk that comes late is put
+    /// between pairs that exist, so that little has to move.
     pub(crate) fn pair_disks(&mut self) {
         let numbers: Vec<u16> = self.disks.keys().copied().collect();
         for &number in &numbers {

@@ -1,7 +1,8 @@
 //! From the blocks of a group to its state in memory: disks, files, and who owns each unit.
 //!
-//! What stands on disks was written by somebody, not always by us: every number is held against what there is before it is used, and
-//! nothing is allocated that the size of the disks does not bear out. Prevents: a crafted group that panics, or takes all memory.
+//! What stands on disks was written by somebody, not always by us: every number is held against what there is before it
+//! is used, and nothing is allocated that the size of the disks does not bear out. Prevents: a crafted group that
+//! panics, or takes all memory.
 
 use crate::error::GroupError;
 use crate::layout::block::{Address, BLOCK, BODY};
@@ -11,6 +12,7 @@ use crate::layout::geometry::Geometry;
 use crate::layout::header::DISKS_MAX;
 use crate::layout::root::Root;
 use crate::metadata::core::{Core, MetaUse, Redundancy};
+use crate::metadata::create::Parts;
 use crate::metadata::files::count;
 use crate::metadata::mount::{Candidate, MountOptions, Reading, lost_metadata, slots_of};
 use crate::metadata::space::{META_FILE, Owner, Space};
@@ -19,7 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use targets::{FileId, Port};
 
-/// Units of missing disks that are believed for each unit of a disk that is there: as if all but one of 64 were missing.
+/// Units of missing disks that are believed for each unit of a disk that is there: as if all but one of 64 were
+/// missing.
 const MISSING_MAX: u64 = 64;
 
 /// Whether the members say the same of their group.
@@ -121,11 +124,22 @@ impl<P: Port> Core<P> {
         let redundancy = Redundancy::of_copies(usize::from(header.redundancy))
             .ok_or_else(|| GroupError::damaged("the redundancy in the header"))?;
         let names = options.names.clone();
-        let mut core = Core::assemble(reading.store, reading.group, redundancy, geometry, root, disks, names);
+        let mut core = Core::assemble(
+            reading.store,
+            Parts {
+                group: reading.group,
+                redundancy,
+                geometry,
+                root,
+                disks,
+                names,
+            },
+        );
         core.journal.blocks = header.place.journal_blocks;
         core.journal.sequence = sequence;
         core.journal.incarnation = core.root.incarnation.max(reading.chain.incarnation);
-        // Tables of disks that have been released since have no home, nor has what only looks like a block of this group.
+        // Tables of disks that have been released since have no home, nor has what only looks like a block of this
+        // group.
         let has_home = |address: &Address| match address {
             Address::Table { disk, index } => core.disks.get(disk).is_some_and(|d| *index < d.place.table_blocks),
             Address::Meta(index) => (*index as usize) < metas.len(),

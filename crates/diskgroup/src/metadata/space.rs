@@ -1,7 +1,8 @@
 //! The allocation units of one disk: who owns each, which are free.
 //!
-//! Takes requests for runs of 1, 4 or 16 units, gives the first unit. Single units come from the low end, runs from the high
-//! end and aligned, so that the two do not cut each other up. Prevents: a unit with two owners, and one with none that is not free.
+//! Takes requests for runs of 1, 4 or 16 units, gives the first unit. Single units come from the low end, runs from the
+//! high end and aligned, so that the two do not cut each other up. Prevents: a unit with two owners, and one with none
+//! that is not free.
 
 use crate::layout::block::{self, Address, BODY, Eye, Pen};
 use crate::layout::header::{Place, TABLE_ENTRIES};
@@ -12,6 +13,23 @@ pub(crate) const META_FILE: u32 = 1;
 pub(crate) const FIRST_FILE: u32 = 256;
 /// No file has this number: it would look like a unit that is reserved.
 pub(crate) const FILES_END: u32 = u32::MAX - 1;
+
+/// Units side by side on one disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) disk: u16,
+    /// The first of them.
+    pub(crate) au: u32,
+    pub(crate) units: u32,
+}
+
+/// Units of a deleted file that a copy under way may still write to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Orphan {
+    pub(crate) file: u32,
+    pub(crate) extent: u32,
+    pub(crate) run: Run,
+}
 
 /// Owner of an allocation unit: what an entry of the allocation table holds (8 bytes).
 ///

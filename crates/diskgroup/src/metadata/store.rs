@@ -1,7 +1,7 @@
 //! Blocking I/O for metadata: lists of reads, writes, zeros and flushes, done when the call returns.
 //!
-//! Takes a port and its memory, gives an outcome per item; a fault of one disk is a value here, not the end. Prevents: a list of
-//! writes of which one was forgotten.
+//! Takes a port and its memory, gives an outcome per item; a fault of one disk is a value here, not the end. Prevents:
+//! a list of writes of which one was forgotten.
 
 use crate::error::GroupError;
 use targets::{Completion, FileId, IoFault, Op, Port, Request};

@@ -1,10 +1,11 @@
 //! What the owner of the metadata and the ports of all workers share: maps, epochs, and who is where.
 //!
-//! The owner changes entries of the maps in place, then raises the *epoch*. A port takes note of the epoch when it waits, and says
-//! so on its *seat* as soon as all requests are done that it sent before. So when every seat has reached an epoch (or is empty: no
-//! request in flight), no I/O is under way that acts on what the maps said earlier. That is all the exclusion there is: an extent
-//! is moved by marking it held, raising the epoch, waiting for the seats, copying, and publishing its new place; its old place
-//! is free for others when the seats have reached the next epoch. Prevents: a lock in the data path.
+//! The owner changes entries of the maps in place, then raises the *epoch*. A port takes note of the epoch when it
+//! waits, and says so on its *seat* as soon as all requests are done that it sent before. So when every seat has
+//! reached an epoch (or is empty: no request in flight), no I/O is under way that acts on what the maps said earlier.
+//! That is all the exclusion there is: an extent is moved by marking it held, raising the epoch, waiting for the seats,
+//! copying, and publishing its new place; its old place is free for others when the seats have reached the next epoch.
+//! Prevents: a lock in the data path.
 
 use crate::layout::header::DISKS_MAX;
 use crate::port::map::FileMap;
@@ -54,12 +55,13 @@ pub(crate) struct Board {
     pub(crate) offline: AtomicU64,
     /// Flushes that failed on any disk so far: the count of the last of them is kept per disk.
     faults: AtomicU64,
-    /// Count of the last failed flush of each disk. What the disk had taken and not made durable until then is lost for good,
-    /// whatever a later flush says.
+    /// Count of the last failed flush of each disk. What the disk had taken and not made durable until then is lost for
+    /// good, whatever a later flush says.
     flush_faults: Vec<AtomicU64>,
     /// Count up to which the journal says, per disk, what may be lost. Behind the one above: the disk is *doubtful*.
     recorded: Vec<AtomicU64>,
-    /// Flushes of ports under way, per disk. One of a port that went before it ended counts for ever: nobody hears how it ends.
+    /// Flushes of ports under way, per disk. One of a port that went before it ended counts for ever: nobody hears how
+    /// it ends.
     pub(crate) flushing: Vec<AtomicU32>,
     /// File of the ports below, per disk.
     pub(crate) slots: Vec<AtomicU32>,
@@ -156,7 +158,8 @@ impl Board {
         self.offline.load(Ordering::SeqCst) >> disk & 1 == 1
     }
 
-    /// Failed flushes so far: who writes keeps it, and asks with [`Board::lost_since`] when the write or its flush is done.
+    /// Failed flushes so far: who writes keeps it, and asks with [`Board::lost_since`] when the write or its flush is
+    /// done.
     #[inline]
     pub(crate) fn faults(&self) -> u64 {
         self.faults.load(Ordering::SeqCst)
@@ -168,7 +171,8 @@ impl Board {
         self.flush_faults[usize::from(disk)].fetch_max(count, Ordering::SeqCst);
     }
 
-    /// Whether a flush of the disk has failed since there were so many: what was written since then does not count there.
+    /// Whether a flush of the disk has failed since there were so many: what was written since then does not count
+    /// there.
     pub(crate) fn lost_since(&self, disk: u16, faults: u64) -> bool {
         self.flush_faults[usize::from(disk)].load(Ordering::SeqCst) > faults
     }

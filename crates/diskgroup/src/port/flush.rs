@@ -1,8 +1,9 @@
 //! Flushes of a port: of every disk that has writes of the file, and what it means when one of them fails.
 //!
-//! A flush that failed is failed for good: what a disk had taken until then may be gone, and a later flush that goes well says
-//! nothing about it (a cache may drop what it could not write, and call the rest clean). So before anybody hears of a flush that
-//! went well elsewhere, the journal says which copies may lack something. Prevents: a failed flush made good by trying again.
+//! A flush that failed is failed for good: what a disk had taken until then may be gone, and a later flush that goes
+//! well says nothing about it (a cache may drop what it could not write, and call the rest clean). So before anybody
+//! hears of a flush that went well elsewhere, the journal says which copies may lack something. Prevents: a failed
+//! flush made good by trying again.
 
 use crate::planted::Planted;
 use crate::port::open::layer;
@@ -22,7 +23,8 @@ impl<P: Port> GroupPort<P> {
         if Planted::FlushForgetsDisk.on() && disks.len() > 1 {
             disks.pop();
         }
-        // The order of the two looks counts: a disk that goes is in doubt first, and in doubt until what it may lack is recorded.
+        // The order of the two looks counts: a disk that goes is in doubt first, and in doubt until what it may lack is
+        // recorded.
         disks.retain(|&disk| !self.board().is_offline(disk) || self.board().is_doubtful(disk));
         let (doubtful, sound): (Vec<u16>, Vec<u16>) = disks.into_iter().partition(|&d| self.board().is_doubtful(d));
         let slot = &mut self.slots[index as usize];

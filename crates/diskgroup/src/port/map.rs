@@ -1,8 +1,8 @@
 //! What the ports see of a file: for each unit where to read and where to write, as words that change in place.
 //!
-//! The owner of the metadata writes entries, every port reads them; an entry is one word, so no port ever sees half of one.
-//! Which requests may still act on an old entry is known through the epochs of [`crate::seats`]. Prevents: a lock, a hash or an
-//! allocation per I/O.
+//! The owner of the metadata writes entries, every port reads them; an entry is one word, so no port ever sees half of
+//! one. Which requests may still act on an old entry is known through the epochs of [`crate::seats`]. Prevents: a lock,
+//! a hash or an allocation per I/O.
 
 use crate::layout::block::BLOCK;
 use crate::layout::header::DISKS_MAX;
@@ -83,7 +83,8 @@ pub(crate) struct Marks {
     pub(crate) flushed: Vec<AtomicU64>,
     /// The same, as of a moment when no other flush of the disk was under way that could still fail.
     pub(crate) certain: Vec<AtomicU64>,
-    /// A flush failed, and no other copy has what it should have covered: no flush of the file can be believed any more.
+    /// A flush failed, and no other copy has what it should have covered: no flush of the file can be believed any
+    /// more.
     pub(crate) failed: AtomicBool,
 }
 

@@ -1,9 +1,10 @@
 //! The window of one worker on files of a group: a [`Port`] over a port.
 //!
-//! The straight path, a read of a file with one copy that does not cross a stripe, is a shift, a mask and one word of the map: the
-//! request goes below with its token. Everything else (writes, mirrored reads, requests that are split) has a slot. Two bits of the
-//! token are the port's own: 63 says that a slot stands behind it, 62 is the *side*, which flips with the epoch, so that the port
-//! knows when its last request of an older epoch is done. Prevents: a group that costs more than the disks it is made of.
+//! The straight path, a read of a file with one copy that does not cross a stripe, is a shift, a mask and one word of
+//! the map: the request goes below with its token. Everything else (writes, mirrored reads, requests that are split)
+//! has a slot. Two bits of the token are the port's own: 63 says that a slot stands behind it, 62 is the *side*, which
+//! flips with the epoch, so that the port knows when its last request of an older epoch is done. Prevents: a group that
+//! costs more than the disks it is made of.
 
 pub(crate) mod board;
 pub(crate) mod flush;
@@ -33,8 +34,8 @@ pub(crate) const SIDE: u64 = 1 << 62;
 /// How long a port with nothing in flight waits for an extent that is being copied before it looks again.
 const LOOK_AGAIN_NS: u64 = 200_000;
 
-/// A worker's window on open files of a group. Made by [`crate::Group::open`]; the port below stays the worker's own, so nothing is
-/// shared per I/O. It must be opened on the same disks in the same order as the port of the group.
+/// A worker's window on open files of a group. Made by [`crate::Group::open`]; the port below stays the worker's own,
+/// so nothing is shared per I/O. It must be opened on the same disks in the same order as the port of the group.
 pub struct GroupPort<P: Port> {
     /// Before the ticket: what is in flight ends before the seat is given up.
     pub(crate) inner: P,
@@ -51,8 +52,8 @@ pub struct GroupPort<P: Port> {
     shift: u32,
     /// Bytes of a unit less one.
     mask: u64,
-    /// Reads of one piece that may go before anything else must be looked at: 0 while the seat is empty or a request of several
-    /// pieces is under way.
+    /// Reads of one piece that may go before anything else must be looked at: 0 while the seat is empty or a request of
+    /// several pieces is under way.
     credit: usize,
     /// Slots in use whose request is one piece below.
     pub(crate) singles: usize,
@@ -203,8 +204,8 @@ impl<P: Port> GroupPort<P> {
         }
     }
 
-    /// Everything but the straight path with credit. The request comes in parts, in registers: a reference would have it written
-    /// to memory before each look at the straight path, which costs as much as the map.
+    /// Everything but the straight path with credit. The request comes in parts, in registers: a reference would have
+    /// it written to memory before each look at the straight path, which costs as much as the map.
     #[inline(never)]
     fn submit_with_care(
         &mut self,

@@ -15,8 +15,8 @@ pub(crate) struct Open {
     pub(crate) reads: Arc<[AtomicU64]>,
     /// Reads up to here, inside one unit, go straight: the size of a file with one copy in coarse stripes, otherwise 0.
     pub(crate) straight_to: u64,
-    /// Reads up to here, inside one unit, need a slot, in case another copy must be read: the size of a mirrored file in coarse
-    /// stripes, otherwise 0.
+    /// Reads up to here, inside one unit, need a slot, in case another copy must be read: the size of a mirrored file
+    /// in coarse stripes, otherwise 0.
     pub(crate) single_to: u64,
     pub(crate) size: u64,
     pub(crate) map: Arc<FileMap>,

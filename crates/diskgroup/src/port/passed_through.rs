@@ -1,11 +1,12 @@
 //! Files of the port below that are no business of the group: seen beside its own, and passed through.
 //!
-//! So an engine can have files of two groups on one port, with one place to wait: the second group is opened over a port of the
-//! first that lets the second's disks through, and lets the first's files through in turn.
+//! So an engine can have files of two groups on one port, with one place to wait: the second group is opened over a
+//! port of the first that lets the second's disks through, and lets the first's files through in turn.
 //!
-//! What comes back without the mark of a slot must be told apart: in a port *under* another it is the group's own (requests for
-//! the other's disks carry that one's marks, so they have slots here); in a port *over* another it is what passes (the group's own
-//! requests all have slots). Prevents: two ports for one worker, of which it can wait for only one.
+//! What comes back without the mark of a slot must be told apart: in a port *under* another it is the group's own
+//! (requests for the other's disks carry that one's marks, so they have slots here); in a port *over* another it is
+//! what passes (the group's own requests all have slots). Prevents: two ports for one worker, of which it can wait for
+//! only one.
 
 use crate::port::slot::Child;
 use crate::port::{EBADF, GroupPort, SIDE, SLOT};

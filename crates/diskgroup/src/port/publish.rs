@@ -46,7 +46,8 @@ impl<P: Port> Core<P> {
         preferred.or_else(|| pointers.iter().position(readable)).unwrap_or(0)
     }
 
-    /// Publishes one extent. Words of the first copy come last: who sees them without [`Entry::HELD`] sees the others as they are now.
+    /// Publishes one extent. Words of the first copy come last: who sees them without [`Entry::HELD`] sees the others
+    /// as they are now.
     pub(crate) fn publish(&self, number: u32, extent: u32) {
         let Some(file) = self.files.get(&number) else {
             return;

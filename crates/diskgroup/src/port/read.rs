@@ -1,4 +1,5 @@
-//! Reads of a port that have a slot: in pieces, from another copy when one fails, page by page when parts of several are bad.
+//! Reads of a port that have a slot: in pieces, from another copy when one fails, page by page when parts of several
+//! are bad.
 //!
 //! Prevents: an error handed up while a good copy exists.
 
@@ -190,8 +191,8 @@ impl<P: Port> GroupPort<P> {
         Ok(true)
     }
 
-    /// Looks at every page of a range that was read. A bad one is read from another copy; if all are bad, the caller gets what was
-    /// read and will say so itself.
+    /// Looks at every page of a range that was read. A bad one is read from another copy; if all are bad, the caller
+    /// gets what was read and will say so itself.
     fn verify_range(&mut self, child: Child) -> Result<(), TargetError> {
         let Some(verify) = self.verify.clone() else {
             return Ok(());

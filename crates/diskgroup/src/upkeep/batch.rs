@@ -27,6 +27,27 @@ struct Part {
     buffer: usize,
 }
 
+/// A request to one disk.
+struct Transfer {
+    op: Op,
+    disk: u16,
+    offset: u64,
+    buffer: usize,
+    len: u32,
+}
+
+impl Part {
+    fn transfer(&self, op: Op, disk: u16, offset: u64) -> Transfer {
+        Transfer {
+            op,
+            disk,
+            offset,
+            buffer: self.buffer,
+            len: self.len,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Reading,
@@ -131,7 +152,14 @@ impl Copying {
         {
             let token = self.token();
             self.flushes.insert(token, disk);
-            self.submit(port, Op::Flush, disk, 0, 0, 0, token)?;
+            let flush = Transfer {
+                op: Op::Flush,
+                disk,
+                offset: 0,
+                buffer: 0,
+                len: 0,
+            };
+            self.submit(port, flush, token)?;
         }
         let mut done = std::mem::take(&mut self.done);
         done.clear();
@@ -149,24 +177,14 @@ impl Copying {
         self.next
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn submit<P: Port>(
-        &mut self,
-        port: &mut P,
-        op: Op,
-        disk: u16,
-        offset: u64,
-        buffer: usize,
-        len: u32,
-        token: u64,
-    ) -> Result<(), GroupError> {
-        let file = self.slots.get(&disk).copied().unwrap_or(FileId(u16::MAX));
+    fn submit<P: Port>(&self, port: &mut P, transfer: Transfer, token: u64) -> Result<(), GroupError> {
+        let file = self.slots.get(&transfer.disk).copied().unwrap_or(FileId(u16::MAX));
         port.submit(Request {
-            op,
+            op: transfer.op,
             file,
-            offset,
-            at: buffer as u64 * self.part,
-            len,
+            offset: transfer.offset,
+            at: transfer.buffer as u64 * self.part,
+            len: transfer.len,
             token,
         })?;
         Ok(())
@@ -184,7 +202,7 @@ impl Copying {
         let token = self.token();
         let offset = self.place(&from, part.inside);
         self.flying.insert(token, (Part { source, ..part }, Stage::Reading));
-        self.submit(port, Op::Read, from.disk, offset, part.buffer, part.len, token)
+        self.submit(port, part.transfer(Op::Read, from.disk, offset), token)
     }
 
     fn place(&self, pointer: &Pointer, inside: u64) -> u64 {
@@ -216,7 +234,7 @@ impl Copying {
                 let (token, offset) = (self.token(), self.place(&to, part.inside));
                 self.flying.insert(token, (part, Stage::Writing));
                 self.to_flush.insert(to.disk);
-                return self.submit(port, Op::Write, to.disk, offset, part.buffer, part.len, token);
+                return self.submit(port, part.transfer(Op::Write, to.disk, offset), token);
             }
             (Stage::Reading, Ok(())) => jobs[part.job].failed = true,
             (Stage::Reading, Err(_)) => {

@@ -6,9 +6,9 @@ use crate::error::GroupError;
 use crate::layout::block::Address;
 use crate::layout::disk::Disk;
 use crate::layout::file::Pointer;
-use crate::metadata::core::{Core, Homes, bits};
+use crate::metadata::core::{Change, Core, Homes, bits};
 use crate::metadata::files::count;
-use crate::metadata::space::{META_FILE, Owner};
+use crate::metadata::space::{META_FILE, Orphan, Owner, Run};
 use crate::planted::Planted;
 use crate::upkeep::repair::Reach;
 use std::collections::{BTreeSet, VecDeque};
@@ -44,11 +44,15 @@ pub(crate) struct Planned {
     pub(crate) to: Option<u16>,
 }
 
-/// Units that became free in memory only when an epoch has been reached: (epoch, disk, unit, units).
-pub(crate) type Limbo = (u64, u16, u32, u32);
+/// Units that become free in memory only when an epoch has been reached.
+pub(crate) struct Limbo {
+    pub(crate) epoch: u64,
+    pub(crate) run: Run,
+}
 
 impl<P: Port> Core<P> {
-    /// Begins up to `most` pieces of work: their extents are held from the next epoch on. Also says whether one found no room.
+    /// Begins up to `most` pieces of work: their extents are held from the next epoch on. Also says whether one found
+    /// no room.
     pub(crate) fn start_jobs(&mut self, most: usize, plan: &mut VecDeque<Planned>) -> (Vec<Job>, bool) {
         let (mut jobs, mut cramped) = (Vec::new(), false);
         let mut elsewhere = Vec::new();
@@ -164,9 +168,7 @@ impl<P: Port> Core<P> {
         for part in jobs.chunks(self.change_limit() / 8) {
             let mut change = self.begin()?;
             for job in part {
-                if let Kind::Copy { copy, from, to } = job.kind {
-                    self.finish_copy(job, copy, from, to, &mut change, &mut freed);
-                }
+                self.finish_copy(job, &mut change, &mut freed);
             }
             self.commit(change)?;
         }
@@ -176,10 +178,10 @@ impl<P: Port> Core<P> {
             let gone = (job.file, job.extent);
             let (theirs, others) = std::mem::take(&mut self.orphans)
                 .into_iter()
-                .partition(|o| (o.0, o.1) == gone);
+                .partition(|o| (o.file, o.extent) == gone);
             self.orphans = others;
-            let theirs: Vec<(u32, u32, u16, u32, u32)> = theirs;
-            for (_, _, disk, au, units) in theirs {
+            let theirs: Vec<Orphan> = theirs;
+            for Run { disk, au, units } in theirs.iter().map(|orphan| orphan.run) {
                 if let Some(disk) = self.disks.get_mut(&disk) {
                     disk.space.release(au, units);
                 }
@@ -190,10 +192,7 @@ impl<P: Port> Core<P> {
         }
         self.settle_trouble()?;
         let epoch = self.board.advance();
-        Ok(freed
-            .into_iter()
-            .map(|(disk, au, units)| (epoch, disk, au, units))
-            .collect())
+        Ok(freed.into_iter().map(|run| Limbo { epoch, run }).collect())
     }
 
     /// Compares the extents of jobs that are to mend, and writes bad copies again.
@@ -213,15 +212,10 @@ impl<P: Port> Core<P> {
         Ok(())
     }
 
-    fn finish_copy(
-        &mut self,
-        job: &Job,
-        copy: usize,
-        from: Pointer,
-        to: Pointer,
-        change: &mut crate::metadata::core::Change,
-        freed: &mut Vec<(u16, u32, u32)>,
-    ) {
+    fn finish_copy(&mut self, job: &Job, change: &mut Change, freed: &mut Vec<Run>) {
+        let Kind::Copy { copy, from, to } = job.kind else {
+            return;
+        };
         let moved = (from.disk, from.au) != (to.disk, to.au);
         let there = self.disks.get(&to.disk).and_then(Disk::live).is_some();
         let file = self.files.get_mut(&job.file).filter(|f| job.extent < f.extents());
@@ -250,11 +244,16 @@ impl<P: Port> Core<P> {
                 disk.space.release(from.au, job.units);
             }
         } else {
-            freed.push((from.disk, from.au, job.units));
+            freed.push(Run {
+                disk: from.disk,
+                au: from.au,
+                units: job.units,
+            });
         }
     }
 
-    /// When nothing is left to move: empties dropped disks of metadata, releases them, ends the rebalance. True when it has ended.
+    /// When nothing is left to move: empties dropped disks of metadata, releases them, ends the rebalance. True when it
+    /// has ended.
     pub(crate) fn finish_rebalance(&mut self) -> Result<bool, GroupError> {
         if !self.root.rebalance {
             return Ok(true);
@@ -280,7 +279,8 @@ impl<P: Port> Core<P> {
         Ok(true)
     }
 
-    /// Moves a copy of an extent of the metadata file; no port reads it, so nobody has to wait. False when there is no place.
+    /// Moves a copy of an extent of the metadata file; no port reads it, so nobody has to wait. False when there is no
+    /// place.
     fn move_meta(&mut self, extent: usize, copy: usize) -> Result<bool, GroupError> {
         // All homes first: what is in the journal for this extent must not be written to either place in between.
         self.checkpoint()?;

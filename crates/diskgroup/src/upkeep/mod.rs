@@ -1,9 +1,9 @@
 //! The upkeep: one that copies beside the workers, an extent at a time under exclusion, as fast as its power allows.
 //!
-//! A batch of extents is *held* (ports keep back writes to them), copied when every port has taken note, recorded, and let go. It is
-//! driven by calls of [`Upkeep::step`], so that it can run on a thread of its own or between the steps of a test. A crash at any
-//! moment leaves the extents where they were or where they are going. Prevents: a write that is lost because it fell between the
-//! reading and the writing of a copy.
+//! A batch of extents is *held* (ports keep back writes to them), copied when every port has taken note, recorded, and
+//! let go. It is driven by calls of [`Upkeep::step`], so that it can run on a thread of its own or between the steps of
+//! a test. A crash at any moment leaves the extents where they were or where they are going. Prevents: a write that is
+//! lost because it fell between the reading and the writing of a copy.
 
 pub(crate) mod batch;
 pub(crate) mod jobs;
@@ -13,6 +13,7 @@ pub(crate) mod settle;
 
 use crate::error::GroupError;
 use crate::metadata::core::Core;
+use crate::metadata::space::Run;
 use crate::planted::Planted;
 use crate::port::board::Board;
 use crate::port::open::locked;
@@ -194,7 +195,7 @@ impl<P: Port> Upkeep<P> {
         let board = &self.board;
         let (done, kept) = std::mem::take(&mut self.limbo)
             .into_iter()
-            .partition(|l| board.all_reached(l.0));
+            .partition(|l| board.all_reached(l.epoch));
         self.limbo = kept;
         let done: Vec<Limbo> = done;
         if done.is_empty() {
@@ -202,7 +203,7 @@ impl<P: Port> Upkeep<P> {
         }
         let mut core = locked(&self.core);
         core.layout_version += 1;
-        for (_, disk, au, units) in done {
+        for Run { disk, au, units } in done.iter().map(|limbo| limbo.run) {
             if let Some(disk) = core.disks.get_mut(&disk) {
                 disk.space.release(au, units);
             }
@@ -282,8 +283,8 @@ impl<P: Port> Upkeep<P> {
 }
 
 impl<P: Port> Drop for Upkeep<P> {
-    /// An upkeep that goes in the middle of a batch lets its extents go. Where it was copying to stays out of use until the group
-    /// is opened again, since its I/O may still be under way.
+    /// An upkeep that goes in the middle of a batch lets its extents go. Where it was copying to stays out of use until
+    /// the group is opened again, since its I/O may still be under way.
     fn drop(&mut self) {
         let jobs = std::mem::take(&mut self.jobs);
         if jobs.is_empty() {

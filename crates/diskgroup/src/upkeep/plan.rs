@@ -1,7 +1,8 @@
 //! What the upkeep has to do: which copies to make anew, which to move and where to.
 //!
-//! A plan moves what must move (a disk is being emptied, two copies must not lie together) and then only as long as the fullest
-//! and the emptiest disk of a file are more than two extents apart from their shares. Prevents: a rebalance that moves what lay well.
+//! A plan moves what must move (a disk is being emptied, two copies must not lie together) and then only as long as the
+//! fullest and the emptiest disk of a file are more than two extents apart from their shares. Prevents: a rebalance
+//! that moves what lay well.
 
 use crate::layout::disk::Disk;
 use crate::layout::file::{File, Pointer};
@@ -29,8 +30,8 @@ impl Lay<'_> {
 }
 
 impl<P: Port> Core<P> {
-    /// Everything that is to be done now, most urgent first. `cramped`: something that must move found no room; then nothing is
-    /// moved for evenness alone, which could go to and fro for ever.
+    /// Everything that is to be done now, most urgent first. `cramped`: something that must move found no room; then
+    /// nothing is moved for evenness alone, which could go to and fro for ever.
     pub(crate) fn plan(&self, cramped: bool) -> VecDeque<Planned> {
         let mut plan = VecDeque::new();
         for file in self.files.values() {

@@ -1,7 +1,9 @@
-//! What must be recorded when copies have been written again: which of them have the chosen content durably, and which have not.
+//! What must be recorded when copies have been written again: which of them have the chosen content durably, and which
+//! have not.
 //!
-//! The order holds it together: repairs are written, then flushed, then every copy that lacks something is recorded as stale, and only
-//! then may anything say that the copies are equal. Prevents: a copy that refused a repair, comes back later, and is believed.
+//! The order holds it together: repairs are written, then flushed, then every copy that lacks something is recorded as
+//! stale, and only then may anything say that the copies are equal. Prevents: a copy that refused a repair, comes back
+//! later, and is believed.
 
 use crate::error::GroupError;
 use crate::layout::block::Address;
@@ -38,9 +40,9 @@ pub(crate) enum Reach {
 }
 
 impl<P: Port> Core<P> {
-    /// Makes repairs durable and records what could not be repaired: copies become stale, extents without a whole copy stay recorded
-    /// as perhaps unequal. `faults`: failed flushes before the first repair was written; `also`: disks to flush besides. Gives the
-    /// disks on which the flush failed.
+    /// Makes repairs durable and records what could not be repaired: copies become stale, extents without a whole copy
+    /// stay recorded as perhaps unequal. `faults`: failed flushes before the first repair was written; `also`: disks to
+    /// flush besides. Gives the disks on which the flush failed.
     pub(crate) fn conclude_repairs(
         &mut self,
         repairs: &[Repair],

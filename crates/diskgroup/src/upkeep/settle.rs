@@ -1,7 +1,8 @@
 //! Bringing copies together: after a crash, and whenever a copy is suspected.
 //!
-//! A crash may leave a write on one copy and not on the other. Both are allowed, as the write was not acknowledged; that they
-//! differ is not, because the one that was read today may be lost tomorrow. Prevents: a page that changes back when a disk fails.
+//! A crash may leave a write on one copy and not on the other. Both are allowed, as the write was not acknowledged;
+//! that they differ is not, because the one that was read today may be lost tomorrow. Prevents: a page that changes
+//! back when a disk fails.
 
 use crate::error::GroupError;
 use crate::layout::block::Address;
@@ -30,7 +31,8 @@ pub(crate) struct Compared {
     pub(crate) lost: u64,
 }
 
-/// Decides between copies of the same bytes: gives the content to keep. `offsets`: where in the file a byte lies, if in it at all. `copies` has at least one.
+/// Decides between copies of the same bytes: gives the content to keep. `offsets`: where in the file a byte lies, if in
+/// it at all. `copies` has at least one.
 pub(crate) fn decide(
     file: &str,
     offsets: impl Fn(u64) -> Option<u64>,
@@ -59,8 +61,9 @@ pub(crate) fn decide(
 }
 
 impl<P: Port> Core<P> {
-    /// Compares all readable copies of an extent; with `repair`, writes those that differ or could not be read again (not flushed).
-    /// Gives what it found and what [`Core::conclude_repairs`] must record. Nobody else may write there meanwhile.
+    /// Compares all readable copies of an extent; with `repair`, writes those that differ or could not be read again
+    /// (not flushed). Gives what it found and what [`Core::conclude_repairs`] must record. Nobody else may write there
+    /// meanwhile.
     pub(crate) fn compare(&mut self, number: u32, extent: u32, repair: bool) -> Result<(Compared, Repair), GroupError> {
         let file = &self.files[&number];
         let (name, fine, size) = (file.name.clone(), file.fine, file.size);
@@ -130,13 +133,14 @@ impl<P: Port> Core<P> {
         Ok((found, done_to))
     }
 
-    /// Makes the copies of all regions equal that were being written, and records them as clean. Copies that refuse are stale by then,
-    /// and so are those on disks that are away.
+    /// Makes the copies of all regions equal that were being written, and records them as clean. Copies that refuse are
+    /// stale by then, and so are those on disks that are away.
     pub(crate) fn settle(&mut self, mounted: &mut Mounted) -> Result<(), GroupError> {
         if Planted::SettleLeftOut.on() {
             return self.clean();
         }
-        // What was acknowledged before the crash may still lie in caches: any flush that has failed since may have lost it.
+        // What was acknowledged before the crash may still lie in caches: any flush that has failed since may have lost
+        // it.
         let (faults, mut repairs) = (0, Vec::new());
         for (number, leaf) in self.dirty_leaves() {
             mounted.regions_settled += 1;

@@ -1,8 +1,8 @@
 //! Where a byte lies on a disk: its track, its angle, and how long the arm takes to get there.
 //!
-//! Takes offsets in bytes, gives turns of the platter and nanoseconds. The surface is one spiral whose rate falls evenly from the
-//! outer edge to the inner one, so that a sustained rate of a data sheet, with its changes of head and track, is met exactly.
-//! Prevents: a scan that is as fast at the end of a disk as at its beginning.
+//! Takes offsets in bytes, gives turns of the platter and nanoseconds. The surface is one spiral whose rate falls
+//! evenly from the outer edge to the inner one, so that a sustained rate of a data sheet, with its changes of head and
+//! track, is met exactly. Prevents: a scan that is as fast at the end of a disk as at its beginning.
 
 /// Times of the arm in nanoseconds, as data sheets give them.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -31,8 +31,9 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A LUN of `bytes` on a disk of `rpm` turns a minute, bytes a second at both edges, that takes `stroke` (above 0, at most 1) of
-    /// the arm's way. With 1 a small LUN stands for a whole disk: fewer tracks, the same distances in the share of the way.
+    /// A LUN of `bytes` on a disk of `rpm` turns a minute, bytes a second at both edges, that takes `stroke` (above 0,
+    /// at most 1) of the arm's way. With 1 a small LUN stands for a whole disk: fewer tracks, the same distances in the
+    /// share of the way.
     pub fn new(bytes: u64, rpm: u32, outer_rate: f64, inner_rate: f64, seek: SeekTimes, stroke: f64) -> Geometry {
         assert!(
             bytes > 0 && rpm > 0 && inner_rate > 0.0 && outer_rate >= inner_rate,
@@ -45,9 +46,10 @@ impl Geometry {
         );
         let rotation_ns = 60_000_000_000 / u64::from(rpm);
         let mean = f64::midpoint(outer_rate, inner_rate);
-        // Short seeks grow with the root of the distance, long ones with the distance (Ruemmler and Wilkes 1994). Over all pairs of
-        // tracks the distance has density 2 (1 - d), so that its root has the mean 8/15 and it has the mean 1/3: with the times to the
-        // next track, on average and for the whole way, two equations for the two weights.
+        // Short seeks grow with the root of the distance, long ones with the distance (Ruemmler and Wilkes 1994). Over
+        // all pairs of tracks the distance has density 2 (1 - d), so that its root has the mean 8/15 and it has the
+        // mean 1/3: with the times to the next track, on average and for the whole way, two equations for the two
+        // weights.
         let average = (seek.average_ns - seek.track_ns) as f64;
         let full = (seek.full_ns - seek.track_ns) as f64;
         let root = ((average - full / 3.0) / (8.0 / 15.0 - 1.0 / 3.0)).clamp(0.0, full);

@@ -11,7 +11,8 @@ use crate::{ObserveError, Root};
 /// The unit of the kernel's sector counters, whatever the device's own block size.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
-/// Counters of one device since it appeared. Times are sums over requests, so they exceed the clock when requests overlap.
+/// Counters of one device since it appeared. Times are sums over requests, so they exceed the clock when requests
+/// overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeviceCounters {
     /// Read requests completed, after merging.

@@ -181,7 +181,8 @@ impl<'a> Walk<'a> {
         match topology::below(self.root, &name) {
             Below::Devices(names) => names.into_iter().for_each(|below| self.device(below, depth + 1)),
             Below::File(path) => match (self.root.look)(&path) {
-                // What is counted at a device by calculation is what the stack did to it; the file below is how it is played.
+                // What is counted at a device by calculation is what the stack did to it; the file below is how it is
+                // played.
                 Ok(place) if self.is_modelled(&place) => {
                     self.lowest_device(
                         name.clone(),

@@ -1,8 +1,8 @@
 //! Errors that devices counted themselves, where counting costs no more than reading a file.
 //!
-//! Takes roots, gives counters by device; two readings give what happened to a set of devices in between. SCSI and SATA disks, members of
-//! arrays of the kernel, and devices of btrfs tell; NVMe, virtio and loop devices do not. Prevents: a retry that healed an error, and was taken for a
-//! slow device.
+//! Takes roots, gives counters by device; two readings give what happened to a set of devices in between. SCSI and SATA
+//! disks, members of arrays of the kernel, and devices of btrfs tell; NVMe, virtio and loop devices do not. Prevents: a
+//! retry that healed an error, and was taken for a slow device.
 
 use crate::Root;
 use crate::devices::topology;
@@ -56,7 +56,8 @@ impl DeviceErrors {
         DeviceErrors(found)
     }
 
-    /// Errors since an earlier reading on these devices, or on disks that they are partitions of; `None` where none of them counts any.
+    /// Errors since an earlier reading on these devices, or on disks that they are partitions of; `None` where none of
+    /// them counts any.
     pub fn since(&self, earlier: &DeviceErrors, devices: &BTreeSet<String>) -> Option<u64> {
         self.since_in(&Root::live(), earlier, devices)
     }

@@ -104,10 +104,11 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Makes all that was written to the file system of a place durable; for a block device, what was written to the device.
+/// Makes all that was written to the file system of a place durable; for a block device, what was written to the
+/// device.
 ///
-/// The one call in this room, beside [`crate::BlockTrace`], that does more than read: it ends a phase, and no other room
-/// waits for devices.
+/// The one call in this room, beside [`crate::BlockTrace`], that does more than read: it ends a phase, and no other
+/// room waits for devices.
 pub fn syncfs(path: &Path) -> Result<(), ObserveError> {
     use std::os::unix::fs::FileTypeExt;
     let failed = |source: std::io::Error| ObserveError::Sync {

@@ -1,9 +1,8 @@
 //! The chain of block devices under a file, directory or device, down to the lowest that can be seen.
 //!
-//! Takes a path, gives [`Lineage`]: levels from the nearest to the lowest. Bytes moved are compared at the lowest level:
-//! above it, a cache or a copy in between would be missed.
-//! Prevents: a file system without a device number of its own (btrfs, overlay) being taken for one without devices, and
-//! a place in main memory being measured as storage.
+//! Takes a path, gives [`Lineage`]: levels from the nearest to the lowest. Bytes moved are compared at the lowest
+//! level: above it, a cache or a copy in between would be missed. Prevents: a file system without a device number of
+//! its own (btrfs, overlay) being taken for one without devices, and a place in main memory being measured as storage.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +39,8 @@ pub struct Lineage {
     pub path: PathBuf,
     /// Type of the file system it lies on; `None` for a block device.
     pub file_system: Option<String>,
-    /// Nearest first, lowest last; a device stands at the lowest distance it is found at. Empty when `backing` says why.
+    /// Nearest first, lowest last; a device stands at the lowest distance it is found at. Empty when `backing` says
+    /// why.
     pub levels: Vec<Level>,
     /// Devices with nothing visible below them: here bytes moved are counted.
     pub lowest: Vec<DeviceName>,

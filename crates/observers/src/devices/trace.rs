@@ -1,11 +1,11 @@
 //! Counting a device's I/O by the kernel's block tracepoints: a witness independent of the disk statistics.
 //!
 //! Takes a whole disk, gives requests and sectors by direction, at two points: where I/O is handed to the block layer
-//! (`block_bio_queue`) and where requests go to the driver (`block_rq_issue`). Needs root and a mounted tracefs.
-//! The one writer of this room, beside `syncfs`: it works in a tracing instance of its own (`instances/assay-PID-N`), so
+//! (`block_bio_queue`) and where requests go to the driver (`block_rq_issue`). Needs root and a mounted tracefs. The
+//! one writer of this room, beside `syncfs`: it works in a tracing instance of its own (`instances/assay-PID-N`), so
 //! nobody else's tracing is disturbed, and removes it when dropped. (Histogram triggers would count inside the kernel,
-//! but many kernels are built without them; a ring buffer is everywhere tracefs is.)
-//! Prevents: events that the ring buffer had to drop being left out of the counts in silence; they are counted as lost.
+//! but many kernels are built without them; a ring buffer is everywhere tracefs is.) Prevents: events that the ring
+//! buffer had to drop being left out of the counts in silence; they are counted as lost.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

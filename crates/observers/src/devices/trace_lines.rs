@@ -1,7 +1,7 @@
 //! The text of the kernel's block tracepoints, and the sums made of it.
 //!
-//! Takes lines of a trace pipe, gives event, direction and length. Source of the letters: `blk_fill_rwbs` of the kernel.
-//! Prevents: a write that asks for a flush first (`FW`) being counted as a flush.
+//! Takes lines of a trace pipe, gives event, direction and length. Source of the letters: `blk_fill_rwbs` of the
+//! kernel. Prevents: a write that asks for a flush first (`FW`) being counted as a flush.
 
 /// Where an I/O is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,7 +1,8 @@
 //! Which processors this process, and what it starts, may run on.
 //!
-//! Takes the list of `/proc/self/status`, gives an [`Affinity`]. `taskset`, the settings of a service and the set of processors of a
-//! container make it smaller than the host. Prevents: idle processors of a large host taken for room that a run never had.
+//! Takes the list of `/proc/self/status`, gives an [`Affinity`]. `taskset`, the settings of a service and the set of
+//! processors of a container make it smaller than the host. Prevents: idle processors of a large host taken for room
+//! that a run never had.
 
 use crate::Root;
 

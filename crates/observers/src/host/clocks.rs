@@ -1,8 +1,9 @@
 //! The wall's clock against the one that measures: whether somebody set it, and whether the host slept.
 //!
-//! Takes three clocks of the kernel, gives their distances; two readings give what changed. Wall clock and monotonic clock are slewed
-//! alike, so their distance changes by steps only; the boot clock goes on while the host sleeps and the monotonic one does not.
-//! Prevents: stamps of servers and logs that no longer agree with a phase, and a laptop's nap taken for a stall of the storage.
+//! Takes three clocks of the kernel, gives their distances; two readings give what changed. Wall clock and monotonic
+//! clock are slewed alike, so their distance changes by steps only; the boot clock goes on while the host sleeps and
+//! the monotonic one does not. Prevents: stamps of servers and logs that no longer agree with a phase, and a laptop's
+//! nap taken for a stall of the storage.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -96,7 +97,8 @@ mod tests {
         }
         let slept = at(110 * S, 5_040 * S, 190 * S).since(&before);
         assert!(near(slept.stepped_ns, 0) && near(slept.slept_ns, 30 * S), "{slept:?}");
-        // Slept for 30 s, and set back by 60 s on waking: the wall clock is as far off as it would be without either sign.
+        // Slept for 30 s, and set back by 60 s on waking: the wall clock is as far off as it would be without either
+        // sign.
         let both = at(110 * S, 4_980 * S, 190 * S).since(&before);
         assert!(near(both.stepped_ns, 60 * S) && near(both.slept_ns, 30 * S), "{both:?}");
     }

@@ -1,8 +1,8 @@
 //! CPU time of the whole machine, from `/proc/stat`.
 //!
-//! Takes its text and the clock ticks per second, gives nanoseconds by kind, in all and per CPU. The kernel adds time by
-//! the tick (10 ms as a rule) unless it was built for exact accounting, so short intervals are coarse.
-//! Prevents: guest time counted twice (it is inside user time), and stolen time taken for idleness.
+//! Takes its text and the clock ticks per second, gives nanoseconds by kind, in all and per CPU. The kernel adds time
+//! by the tick (10 ms as a rule) unless it was built for exact accounting, so short intervals are coarse. Prevents:
+//! guest time counted twice (it is inside user time), and stolen time taken for idleness.
 
 use std::collections::BTreeMap;
 

@@ -77,8 +77,8 @@ pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {
 /// Memory traffic of the whole machine since boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VmCounters {
-    /// Bytes read by all block devices, direct I/O included, counted where a request is submitted: a byte that passes two
-    /// stacked devices counts twice.
+    /// Bytes read by all block devices, direct I/O included, counted where a request is submitted: a byte that passes
+    /// two stacked devices counts twice.
     pub paged_in_bytes: Option<u64>,
     /// Bytes written, likewise.
     pub paged_out_bytes: Option<u64>,

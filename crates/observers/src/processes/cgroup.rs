@@ -1,9 +1,9 @@
 //! Memory of a control group, version 1 or 2.
 //!
-//! Takes `/proc/self/cgroup` and `/proc/self/mountinfo` to find the group, gives use, peak, limit and page cache in bytes.
-//! Reads only; the budget itself is set elsewhere. Source: `Documentation/admin-guide/cgroup-v1/memory.rst` and
-//! `cgroup-v2.rst` of the kernel.
-//! Prevents: "no limit" taken for "limit not known", and a limit of a group further up being missed.
+//! Takes `/proc/self/cgroup` and `/proc/self/mountinfo` to find the group, gives use, peak, limit and page cache in
+//! bytes. Reads only; the budget itself is set elsewhere. Source: `Documentation/admin-guide/cgroup-v1/memory.rst` and
+//! `cgroup-v2.rst` of the kernel. Prevents: "no limit" taken for "limit not known", and a limit of a group further up
+//! being missed.
 
 use std::path::{Path, PathBuf};
 

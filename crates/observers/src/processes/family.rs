@@ -1,8 +1,9 @@
 //! What a process and its descendants cost: processor time and memory of a database server.
 //!
-//! Takes the number of the process that started the others; gives counters from `/proc/PID/stat` and `/proc/PID/status`. Processes
-//! that ended are counted through those that waited for them. Prevents: a server whose sessions have ended and taken their
-//! processor time with them, and memory that a hundred processes share counted a hundred times.
+//! Takes the number of the process that started the others; gives counters from `/proc/PID/stat` and
+//! `/proc/PID/status`. Processes that ended are counted through those that waited for them. Prevents: a server whose
+//! sessions have ended and taken their processor time with them, and memory that a hundred processes share counted a
+//! hundred times.
 
 use crate::Root;
 use crate::host::memory::kib;
@@ -57,8 +58,8 @@ impl FamilyCpu {
     }
 }
 
-/// Memory of process `pid` and all below it now, bytes: what each has for itself, and what they share once. `None` when it is
-/// gone, or the kernel (before 4.5) does not tell the two apart.
+/// Memory of process `pid` and all below it now, bytes: what each has for itself, and what they share once. `None` when
+/// it is gone, or the kernel (before 4.5) does not tell the two apart.
 pub fn family_memory(pid: u32) -> Option<u64> {
     family_memory_in(&Root::live(), pid)
 }

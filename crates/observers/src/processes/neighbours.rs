@@ -1,8 +1,8 @@
 //! What was taken from a run by others: processor time held back by a limit or by heat, and I/O of other processes.
 //!
-//! Takes the process whose family is at work, gives counters; two readings give what others did in between. Processes that ended in
-//! between are not seen, and without root only one's own are. Prevents: a neighbour's work charged to a stack, and a container that shows
-//! no other process taken for a host that has none.
+//! Takes the process whose family is at work, gives counters; two readings give what others did in between. Processes
+//! that ended in between are not seen, and without root only one's own are. Prevents: a neighbour's work charged to a
+//! stack, and a container that shows no other process taken for a host that has none.
 
 use crate::processes::own::{OwnIo, parse_task, thread_cpu_ns};
 use crate::root::{text, value};
@@ -64,7 +64,8 @@ pub struct NeighboursDelta {
     pub others_write_bytes: Option<u64>,
     /// Other processes that could not be looked into at the end.
     pub others_unseen: u64,
-    /// Time that a limit held the group back, summed over processors: of its own limit or one above it, whichever did most.
+    /// Time that a limit held the group back, summed over processors: of its own limit or one above it, whichever did
+    /// most.
     pub throttled_ns: Option<u64>,
     /// Share of the periods of that limit in which it did; `None` where there was no period.
     pub throttled_periods_share: Option<f64>,
@@ -138,7 +139,8 @@ impl Neighbours {
 }
 
 impl Neighbours {
-    /// The limit that held back most since then: each by its own counters, for one that did much long ago did nothing now.
+    /// The limit that held back most since then: each by its own counters, for one that did much long ago did nothing
+    /// now.
     fn limited_most(&self, earlier: &Neighbours) -> Option<Limit> {
         let since = |(dir, now): (&PathBuf, &Limit)| {
             let before = earlier.limits.get(dir)?;
@@ -153,8 +155,9 @@ impl Neighbours {
     }
 }
 
-/// Bytes that processes moved in one direction. A process that ended in between leaves its whole life to the parent that waited for it: what
-/// was counted of it before is taken off there again, or off the next above that is still there.
+/// Bytes that processes moved in one direction. A process that ended in between leaves its whole life to the parent
+/// that waited for it: what was counted of it before is taken off there again, or off the next above that is still
+/// there.
 fn moved_since(now: &Others, before: &Others, way: usize) -> u64 {
     let living: BTreeMap<u32, (u32, u64)> = now.keys().map(|key| (key.0, *key)).collect();
     let were: BTreeMap<u32, u32> = before.iter().map(|(key, one)| (key.0, one.parent)).collect();
@@ -194,8 +197,9 @@ struct Process {
 /// What one walk through `/proc` finds.
 struct Walk {
     processes: Vec<Process>,
-    /// Threads of the kernel were among them. A container with process numbers of its own, and a `/proc` that hides what is others'
-    /// (`hidepid`), show none: there processes of the host are not closed but absent, and nobody can count them.
+    /// Threads of the kernel were among them. A container with process numbers of its own, and a `/proc` that hides
+    /// what is others' (`hidepid`), show none: there processes of the host are not closed but absent, and nobody can
+    /// count them.
     is_host: bool,
 }
 
@@ -304,8 +308,8 @@ fn processor_group(root: &Root) -> Option<(PathBuf, PathBuf)> {
     found
 }
 
-/// Cores and packages; each of their processors tells the same of them. Other processors than those of x86 do not count it.
-/// Source: `Documentation/ABI/testing/sysfs-devices-system-cpu` of the kernel.
+/// Cores and packages; each of their processors tells the same of them. Other processors than those of x86 do not count
+/// it. Source: `Documentation/ABI/testing/sysfs-devices-system-cpu` of the kernel.
 fn thermal(root: &Root) -> Option<u64> {
     let dir = root.sys.join("devices/system/cpu");
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -368,7 +372,8 @@ mod tests {
             &[],
         );
         let delta = now.since(&before);
-        // The second ended and its number was given again; the first, which waited for it, had its 100 and 10 put to its own 50.
+        // The second ended and its number was given again; the first, which waited for it, had its 100 and 10 put to
+        // its own 50.
         assert_eq!(delta.others_read_bytes, Some(50 + 7 + 1));
         assert_eq!(delta.others_write_bytes, Some(70 + 1));
         assert_eq!(
@@ -419,7 +424,8 @@ mod tests {
             std::fs::write(dir.join("stat"), stat).unwrap();
             if let Some(bytes) = io {
                 let io = format!(
-                    "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {bytes}\nwrite_bytes: 0\ncancelled_write_bytes: 0\n"
+                    "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {bytes}\nwrite_bytes: \
+                     0\ncancelled_write_bytes: 0\n"
                 );
                 std::fs::write(dir.join("io"), io).unwrap();
             }

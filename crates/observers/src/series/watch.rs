@@ -1,9 +1,9 @@
 //! A series of readings while something runs, taken by a thread of its own.
 //!
-//! Takes devices and an interval, gives [`Watched`]: samples, and what taking them cost. Each sample covers the time since
-//! the one before and holds counts, not rates; rates are derived with the sample's own length.
-//! Prevents: a late sample's counts being divided by the interval it should have had, and a sampler that quietly takes a
-//! share of the machine.
+//! Takes devices and an interval, gives [`Watched`]: samples, and what taking them cost. Each sample covers the time
+//! since the one before and holds counts, not rates; rates are derived with the sample's own length. Prevents: a late
+//! sample's counts being divided by the interval it should have had, and a sampler that quietly takes a share of the
+//! machine.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;

@@ -1,8 +1,9 @@
-//! The buffer cache of one worker without its I/O: frames, the map from page to frame, clock replacement, the dirty list.
+//! The buffer cache of one worker without its I/O: frames, the map from page to frame, clock replacement, the dirty
+//! list.
 //!
-//! Frames are slots of the port's memory, so reads land in place. One worker owns all of it: no lock. The dirty list is in the
-//! order of first change, so that writers and checkpoints take the oldest first. Prevents: a frame that is reused while
-//! somebody needs it.
+//! Frames are slots of the port's memory, so reads land in place. One worker owns all of it: no lock. The dirty list is
+//! in the order of first change, so that writers and checkpoints take the oldest first. Prevents: a frame that is
+//! reused while somebody needs it.
 
 /// No frame, no page, no slot.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -161,8 +162,8 @@ impl Cache {
         self.dirty_head != NONE && self.frames[self.dirty_head as usize].first_lsn < before
     }
 
-    /// A copy of the frame goes to its home: it leaves the dirty list and is pinned down by the write. Returns the LSN of the
-    /// oldest change in the copy.
+    /// A copy of the frame goes to its home: it leaves the dirty list and is pinned down by the write. Returns the LSN
+    /// of the oldest change in the copy.
     pub(crate) fn begin_write(&mut self, index: u32) -> u64 {
         let Frame {
             previous,

@@ -1,9 +1,9 @@
 //! The checkpoint: a fuzzy one, behind the work.
 //!
-//! Its position C is the end of the log when it starts. From then on every page changed for the first time carries a full
-//! image (`torn_pages = log`). Pages with changes below C are written; the data files are flushed; C is recorded in a control
-//! block and flushed; only then may the log before C be overwritten. Prevents: each of these steps taken before the one it
-//! rests on.
+//! Its position C is the end of the log when it starts. From then on every page changed for the first time carries a
+//! full image (`torn_pages = log`). Pages with changes below C are written; the data files are flushed; C is recorded
+//! in a control block and flushed; only then may the log before C be overwritten. Prevents: each of these steps taken
+//! before the one it rests on.
 
 use crate::engine::worker::Worker;
 use crate::error::PagesError;

@@ -1,4 +1,5 @@
-//! Commit: all changes of a transaction are made at once, in memory and as one record of the redo log; then group commit.
+//! Commit: all changes of a transaction are made at once, in memory and as one record of the redo log; then group
+//! commit.
 //!
 //! Prevents: half a transaction in the log or in a page, whatever moment the power goes.
 

@@ -92,12 +92,13 @@ impl<P: Port> Instance<P> {
         })
     }
 
-    /// Opens a database and recovers it: when this returns, every acknowledged transaction is there, no other is half there,
-    /// and a checkpoint is recorded.
+    /// Opens a database and recovers it: when this returns, every acknowledged transaction is there, no other is half
+    /// there, and a checkpoint is recorded.
     ///
     /// # Errors
-    /// [`PagesError::NoDatabase`] when no load was ever completed here, [`PagesError::Settings`] when the settings are not
-    /// the database's, [`PagesError::DataLoss`] and [`PagesError::RedoDamaged`] when the storage lost what it had promised.
+    /// [`PagesError::NoDatabase`] when no load was ever completed here, [`PagesError::Settings`] when the settings are
+    /// not the database's, [`PagesError::DataLoss`] and [`PagesError::RedoDamaged`] when the storage lost what it had
+    /// promised.
     pub fn open(mut ports: Vec<P>, files: &Files, settings: Settings) -> Result<(Instance<P>, Recovery), PagesError> {
         let mut recovery = Recovery::default();
         let mut controls = Vec::with_capacity(ports.len());
@@ -171,8 +172,8 @@ impl<P: Port> Instance<P> {
         Ok(())
     }
 
-    /// Takes pages as they come from now on, to measure what verification costs. For selects and scans only: a page that is
-    /// changed unverified could hide a loss, so an instance that has been told this refuses updates.
+    /// Takes pages as they come from now on, to measure what verification costs. For selects and scans only: a page
+    /// that is changed unverified could hide a loss, so an instance that has been told this refuses updates.
     pub fn skip_verification(&mut self) {
         for worker in &mut self.workers {
             worker.verifies = false;
@@ -210,8 +211,8 @@ impl<P: Port> Instance<P> {
             .collect()
     }
 
-    /// Changes every page of every schema `passes` times, in random order: one operation per worker, in the order of the ports;
-    /// each ends by itself.
+    /// Changes every page of every schema `passes` times, in random order: one operation per worker, in the order of
+    /// the ports; each ends by itself.
     ///
     /// # Errors
     /// [`PagesError::Settings`] when the work can't run in this cache, redo log or shape.
@@ -233,14 +234,14 @@ impl<P: Port> Instance<P> {
         }
     }
 
-    /// Distinct pages that were written home since [`Instance::count_overwritten`]: changed ones that are still in the cache
-    /// are not among them before a checkpoint.
+    /// Distinct pages that were written home since [`Instance::count_overwritten`]: changed ones that are still in the
+    /// cache are not among them before a checkpoint.
     pub fn overwritten_pages(&self) -> u64 {
         self.workers.iter().map(|w| w.overwritten.count()).sum()
     }
 
-    /// Full table scans past the cache: one operation per worker. Writes dirty pages first, so that storage holds what the
-    /// scans must find.
+    /// Full table scans past the cache: one operation per worker. Writes dirty pages first, so that storage holds what
+    /// the scans must find.
     ///
     /// # Errors
     /// [`PagesError::Settings`] when the work needs more buffers than there are; I/O errors.
@@ -255,8 +256,8 @@ impl<P: Port> Instance<P> {
             .collect())
     }
 
-    /// Goes on with scans that were interrupted ([`ScanOperation::pause`]), one a worker in the order of the ports. Nothing may have
-    /// been written since.
+    /// Goes on with scans that were interrupted ([`ScanOperation::pause`]), one a worker in the order of the ports.
+    /// Nothing may have been written since.
     ///
     /// # Errors
     /// I/O errors.

@@ -1,7 +1,7 @@
 //! The log writer's state: two buffers, one filled while the other is written and flushed (group commit).
 //!
-//! Takes reservations of records and ends of I/Os, gives batches to write and sessions to wake. No I/O here. Prevents: an
-//! acknowledgement before the flush, and a log that overwrites what recovery still needs.
+//! Takes reservations of records and ends of I/Os, gives batches to write and sessions to wake. No I/O here. Prevents:
+//! an acknowledgement before the flush, and a log that overwrites what recovery still needs.
 
 use crate::format::redo::BATCH_HEADER;
 use crate::format::shape::BLOCK_BYTES;

@@ -1,9 +1,9 @@
 //! Recovery: what a crash left becomes a database again, with every acknowledged transaction and no half one.
 //!
-//! Redo only: find the checkpoint, restore torn pages from the doublewrite area, find the end of the log, replay what stands
-//! between, write it, record a checkpoint. Idempotent by page version, so a crash in the middle of it is harmless. Prevents: a
-//! torn tail that is replayed, damage in the middle of the log that passes for its end, and a change applied to the wrong
-//! version.
+//! Redo only: find the checkpoint, restore torn pages from the doublewrite area, find the end of the log, replay what
+//! stands between, write it, record a checkpoint. Idempotent by page version, so a crash in the middle of it is
+//! harmless. Prevents: a torn tail that is replayed, damage in the middle of the log that passes for its end, and a
+//! change applied to the wrong version.
 
 use crate::engine::cache::NONE;
 use crate::engine::log::Log;
@@ -105,7 +105,8 @@ impl<P: Port> Worker<P> {
         self.checkpoint.sequence = control.sequence;
         self.checkpoint.held = true;
         let mut found = Recovery::default();
-        // What is read now may only be in a cache: a page must not go home on the word of a log that could still vanish.
+        // What is read now may only be in a cache: a page must not go home on the word of a log that could still
+        // vanish.
         if !Planted::RecoveryTrustsCaches.on() {
             self.flush_all()?;
         }
@@ -215,8 +216,8 @@ impl<P: Port> Worker<P> {
         })
     }
 
-    /// A broken batch is the log's end unless the next one stands behind it: that was only written after the broken one had
-    /// been flushed, so the storage lost it.
+    /// A broken batch is the log's end unless the next one stands behind it: that was only written after the broken one
+    /// had been flushed, so the storage lost it.
     fn refuse_damage(
         &mut self,
         window: &mut Window,
@@ -359,8 +360,8 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Restores homes that were torn when the power went from the doublewrite area. A copy older than the checkpoint can't
-    /// be of a torn home: that home was flushed before the checkpoint was recorded.
+    /// Restores homes that were torn when the power went from the doublewrite area. A copy older than the checkpoint
+    /// can't be of a torn home: that home was flushed before the checkpoint was recorded.
     fn restore_torn(&mut self, checkpoint: u64, found: &mut Recovery) -> Result<(), PagesError> {
         let page_bytes = self.layout.page_bytes;
         let (file, start) = self.layout.doublewrite;

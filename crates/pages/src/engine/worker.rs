@@ -1,8 +1,8 @@
 //! One worker: its port, its share of the cache, its redo thread and its writers, and what happens when an I/O ends.
 //!
-//! Operations ask for pages ([`Worker::request`]), commit ([`Worker::commit`]) and take what became [`Ready`]; behind them
-//! [`Worker::pump`] keeps log, writers and checkpoint going. Prevents: an I/O whose end nobody handles, and a page that is
-//! used unverified.
+//! Operations ask for pages ([`Worker::request`]), commit ([`Worker::commit`]) and take what became [`Ready`]; behind
+//! them [`Worker::pump`] keeps log, writers and checkpoint going. Prevents: an I/O whose end nobody handles, and a page
+//! that is used unverified.
 
 use crate::counters::Counters;
 use crate::engine::cache::{Cache, NONE};
@@ -159,7 +159,8 @@ impl<P: Port> Worker<P> {
         self.submit(Op::Flush, (file, 0), 0, 0, purpose)
     }
 
-    /// Asks for a page on behalf of a wait slot. On [`Access::Hit`] and later [`Ready::Page`] the frame is pinned once for it.
+    /// Asks for a page on behalf of a wait slot. On [`Access::Hit`] and later [`Ready::Page`] the frame is pinned once
+    /// for it.
     pub(crate) fn request(&mut self, local: u32, slot: u32) -> Result<Access, PagesError> {
         if let Some(frame) = self.cache.lookup(local) {
             self.counters.logical_reads += 1;
@@ -328,7 +329,8 @@ impl<P: Port> Worker<P> {
         Ok(())
     }
 
-    /// Checks that memory at `at` holds the page that is at home: checksum, address, version, and an LSN that the log knows.
+    /// Checks that memory at `at` holds the page that is at home: checksum, address, version, and an LSN that the log
+    /// knows.
     pub(crate) fn verify(&mut self, at: u64, local: u32) -> Result<(), PagesError> {
         if !self.verifies {
             return Ok(());
@@ -414,7 +416,8 @@ impl<P: Port> Worker<P> {
         Ok(())
     }
 
-    /// Reads a page into the cache and waits for it; the frame is not pinned. For recovery and for looking at single pages.
+    /// Reads a page into the cache and waits for it; the frame is not pinned. For recovery and for looking at single
+    /// pages.
     pub(crate) fn fetch(&mut self, local: u32) -> Result<u32, PagesError> {
         if self.next_waiter.is_empty() {
             self.next_waiter.push(NONE);

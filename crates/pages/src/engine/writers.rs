@@ -1,10 +1,11 @@
 //! Background writers: dirty pages to their homes, oldest change first, with or without a doublewrite area.
 //!
-//! A page is copied into a staging slot, gets its checksum there, waits until the log is durable past its last change, and
-//! goes home. Prevents: a page on storage that is ahead of the log (steal), and one that changes while it is written.
+//! A page is copied into a staging slot, gets its checksum there, waits until the log is durable past its last change,
+//! and goes home. Prevents: a page on storage that is ahead of the log (steal), and one that changes while it is
+//! written.
 //!
-//! With [`TornPages::Double`] pages go in batches: area, flush, homes, flush; only then are the slots used again, so that at any
-//! moment each page is whole at home or in the area.
+//! With [`TornPages::Double`] pages go in batches: area, flush, homes, flush; only then are the slots used again, so
+//! that at any moment each page is whole at home or in the area.
 
 use crate::engine::cache::NONE;
 use crate::engine::worker::Worker;
@@ -117,8 +118,8 @@ impl<P: Port> Worker<P> {
         Ok(())
     }
 
-    /// How old a change must be to be written now: everything when frames are short or much is dirty, else what a checkpoint
-    /// waits for.
+    /// How old a change must be to be written now: everything when frames are short or much is dirty, else what a
+    /// checkpoint waits for.
     fn write_before(&self) -> u64 {
         let much = self.cache.dirty > (self.layout.frames / 4).max(1);
         if much || self.short_of_frames {
@@ -199,8 +200,8 @@ impl<P: Port> Worker<P> {
         self.flush_homes()
     }
 
-    /// The homes of a doublewrite batch are written: flush the files they are in before the area is used again. Homes of
-    /// this mode are always flushed here, so that a checkpoint has nothing left to flush.
+    /// The homes of a doublewrite batch are written: flush the files they are in before the area is used again. Homes
+    /// of this mode are always flushed here, so that a checkpoint has nothing left to flush.
     fn flush_homes(&mut self) -> Result<(), PagesError> {
         let flushes = if Planted::DoublewriteReusedEarly.on() {
             0

@@ -1,9 +1,9 @@
 //! CRC32C at the cost of little more than one instruction per 8 bytes, or less.
 //!
-//! A processor with wide carry-less products (AVX-512) does a page in half the time of its own CRC instruction; there, and
-//! where there is no such instruction, the crate `crc-fast` serves. Else three streams run side by side, because the
-//! instruction has a latency of three cycles, and are joined by tables (the method of Gopal and others, Intel 2011). Prevents:
-//! an engine that spends more on checking a page than on everything else about it.
+//! A processor with wide carry-less products (AVX-512) does a page in half the time of its own CRC instruction; there,
+//! and where there is no such instruction, the crate `crc-fast` serves. Else three streams run side by side, because
+//! the instruction has a latency of three cycles, and are joined by tables (the method of Gopal and others, Intel
+//! 2011). Prevents: an engine that spends more on checking a page than on everything else about it.
 #![allow(
     unsafe_code,
     reason = "one call into code that needs SSE 4.2, after asking the processor for it"
@@ -50,8 +50,8 @@ mod streams {
     /// What a number of zero bytes makes of a checksum, by the checksum's four bytes.
     type Shift = [[u32; 256]; 4];
 
-    /// Lengths of a stream, longest first: a page of 2 to 32 KiB without its first 8 bytes is three streams and at most one
-    /// word.
+    /// Lengths of a stream, longest first: a page of 2 to 32 KiB without its first 8 bytes is three streams and at most
+    /// one word.
     const STREAMS: [usize; 6] = [10_920, 5_456, 2_728, 1_360, 680, 128];
     static SHIFTS: [Shift; 6] = [
         shift(STREAMS[0]),

@@ -1,7 +1,7 @@
 //! What stands in a page: a pure function of shape, address and version.
 //!
-//! Gives the loaded content, the columns that a change writes, and with them the expected content of any version. Prevents:
-//! zeros that compress well when nobody asked for that, and a check that can only compare checksums.
+//! Gives the loaded content, the columns that a change writes, and with them the expected content of any version.
+//! Prevents: zeros that compress well when nobody asked for that, and a check that can only compare checksums.
 
 use crate::format::page::{COLUMNS, HEADER_BYTES, PageHeader, put_header, seal};
 use crate::format::shape::Shape;
@@ -128,8 +128,8 @@ fn fill(out: &mut [u8], key: u64, random: usize) {
     tail.fill(0);
 }
 
-/// The row and filler (all after the header) that a page must hold at `version`, when every change so far was of the same
-/// weight. For checking from outside.
+/// The row and filler (all after the header) that a page must hold at `version`, when every change so far was of the
+/// same weight. For checking from outside.
 pub fn expected_body(shape: &Shape, schema: u32, page: u32, version: u64, heavy: bool) -> Vec<u8> {
     let content = Content::new(shape);
     let mut bytes = vec![0; shape.page_bytes as usize];

@@ -1,7 +1,7 @@
 //! The control block: what a database is and from where its recovery starts.
 //!
-//! Two slots per worker, written in turn, so that a torn write leaves the other. Prevents: a crash in the middle of recording
-//! a checkpoint that costs the database, and an open with parameters that the files were not made for.
+//! Two slots per worker, written in turn, so that a torn write leaves the other. Prevents: a crash in the middle of
+//! recording a checkpoint that costs the database, and an open with parameters that the files were not made for.
 
 use crate::error::PagesError;
 use crate::format::page::{get_u32, get_u64, put_u32, put_u64};
@@ -129,7 +129,8 @@ impl Control {
         }
         Err(PagesError::settings(
             format!(
-                "the database was made with torn_pages {:?}, {} workers, {} bytes of redo, {} data files and {} writers",
+                "the database was made with torn_pages {:?}, {} workers, {} bytes of redo, {} data files and {} \
+                 writers",
                 self.torn_pages, self.workers, self.redo_bytes, self.files, self.writers
             ),
             "open it with these, or load it again",

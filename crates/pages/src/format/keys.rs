@@ -1,4 +1,5 @@
-//! From key to page: keys that follow one another lie on scattered pages, as rows do that were inserted in random order.
+//! From key to page: keys that follow one another lie on scattered pages, as rows do that were inserted in random
+//! order.
 //!
 //! A bijection of `0..pages` per schema: products with odd numbers and shifted sums, each of which is one to one on the
 //! numbers of so many bits, walked until the result is a page (Black and Rogaway 2002). Less than two turns on average.

@@ -1,10 +1,11 @@
 //! Where everything lies: in a worker's port memory, in the data files and in the redo file.
 //!
-//! All places are computed here from plain data. Prevents: two parts of the engine that disagree about an offset, and a file
-//! or a memory that turns out too small in the middle of a phase.
+//! All places are computed here from plain data. Prevents: two parts of the engine that disagree about an offset, and a
+//! file or a memory that turns out too small in the middle of a phase.
 //!
 //! Data file: control area (two blocks of each worker; used in the first file), doublewrite areas (with
-//! [`TornPages::Double`]), then whole schemas one after another. Redo file: one thread (a contiguous region) per worker.
+//! [`TornPages::Double`]), then whole schemas one after another. Redo file: one thread (a contiguous region) per
+//! worker.
 
 use crate::format::shape::{BLOCK_BYTES, Files, Settings, Shape, TornPages};
 use targets::FileId;
@@ -182,8 +183,8 @@ pub fn redo_file_bytes(settings: &Settings) -> u64 {
     settings.redo_thread_bytes() * u64::from(settings.workers)
 }
 
-/// Bytes of port memory that each worker's port must be opened with: its share of the cache, write staging, redo buffers and
-/// buffers of large reads.
+/// Bytes of port memory that each worker's port must be opened with: its share of the cache, write staging, redo
+/// buffers and buffers of large reads.
 pub fn memory_bytes(shape: &Shape, settings: &Settings) -> u64 {
     Layout::new(
         shape,
@@ -203,8 +204,8 @@ pub fn map_bytes(shape: &Shape, settings: &Settings) -> u64 {
     shape.pages() * 8 + shape.pages().div_ceil(8) + settings.frames(shape) * u64::from(settings.workers) * 48
 }
 
-/// Requests that a worker's port should take at once: what `sessions` of it read with `outstanding` reads each, and what the
-/// writers, the log and flushes need beside them. A smaller port works; reads then wait inside the engine.
+/// Requests that a worker's port should take at once: what `sessions` of it read with `outstanding` reads each, and
+/// what the writers, the log and flushes need beside them. A smaller port works; reads then wait inside the engine.
 pub fn depth(settings: &Settings, files: usize, sessions: u32, outstanding: u32) -> usize {
     reserved(settings, files) + (sessions.max(1) as usize * outstanding.max(1) as usize).max(BULK_CHUNKS as usize)
 }

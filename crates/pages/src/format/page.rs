@@ -1,7 +1,7 @@
 //! The page as it lies on storage: its header, its checksum and the check of what came back.
 //!
-//! Takes and gives bytes; knows nothing of files or caches. Prevents: a page that is taken for another, for an older one, or
-//! for a whole one.
+//! Takes and gives bytes; knows nothing of files or caches. Prevents: a page that is taken for another, for an older
+//! one, or for a whole one.
 
 /// Columns of the one row in a page.
 pub const COLUMNS: usize = 20;
@@ -157,8 +157,8 @@ pub(crate) fn check_whole(bytes: &[u8], database: u64) -> Result<PageHeader, Mis
     Ok(header)
 }
 
-/// Whether the bytes are a whole page of some database: magic and checksum hold. For a layer below that keeps copies and must
-/// choose one.
+/// Whether the bytes are a whole page of some database: magic and checksum hold. For a layer below that keeps copies
+/// and must choose one.
 pub fn is_whole(bytes: &[u8]) -> bool {
     bytes.len() > HEADER_BYTES
         && get_u32(bytes, 0) == PAGE_MAGIC

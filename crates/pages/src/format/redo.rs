@@ -1,7 +1,7 @@
 //! The redo log as it lies on storage: batches of transaction records.
 //!
-//! Encodes and decodes bytes; knows nothing of buffers or recovery. Prevents: a torn, lost, misplaced or outdated batch that
-//! is taken for a good one.
+//! Encodes and decodes bytes; knows nothing of buffers or recovery. Prevents: a torn, lost, misplaced or outdated batch
+//! that is taken for a good one.
 
 use crate::format::page::{get_u32, get_u64, put_u32, put_u64};
 
@@ -17,9 +17,9 @@ pub(crate) const CHANGE_HEADER: usize = 24;
 
 /// The header of a batch: what one redo write holds. All numbers little endian.
 ///
-/// A batch begins at a multiple of 4 KiB and is written once: what was flushed is never touched again in its lap, so that a
-/// torn write can only hit commits that nobody has acknowledged. Position in the file = LSN modulo the size of the thread.
-/// Replay ends at the first batch whose identity, LSN, link to the batch before or checksum is wrong.
+/// A batch begins at a multiple of 4 KiB and is written once: what was flushed is never touched again in its lap, so
+/// that a torn write can only hit commits that nobody has acknowledged. Position in the file = LSN modulo the size of
+/// the thread. Replay ends at the first batch whose identity, LSN, link to the batch before or checksum is wrong.
 ///
 /// | bytes | content |
 /// | --- | --- |
@@ -32,9 +32,9 @@ pub(crate) const CHANGE_HEADER: usize = 24;
 /// | 36..40 | records |
 /// | 40..48 | worker, then zero |
 ///
-/// A record is one whole transaction: bytes (u32, header included), changes (u32), number of the transaction (u64), then the
-/// changes. A change: schema (u32), page (u32), version after it (u64), bitmap of columns (u32; 0: the body is a whole page),
-/// bytes of the body (u32), body.
+/// A record is one whole transaction: bytes (u32, header included), changes (u32), number of the transaction (u64),
+/// then the changes. A change: schema (u32), page (u32), version after it (u64), bitmap of columns (u32; 0: the body is
+/// a whole page), bytes of the body (u32), body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchHeader {
     pub(crate) lsn: u64,
@@ -128,8 +128,8 @@ pub(crate) fn put_change_header(bytes: &mut [u8], schema: u32, page: u32, versio
     put_u32(bytes, 20, body);
 }
 
-/// Changes of the records of a checked batch, in order; `Err` when the framing is impossible (which the checksum rules out
-/// unless who wrote it was wrong).
+/// Changes of the records of a checked batch, in order; `Err` when the framing is impossible (which the checksum rules
+/// out unless who wrote it was wrong).
 pub(crate) fn for_each_change<'a, E: From<Malformed>>(
     batch: &'a [u8],
     mut record: impl FnMut(u64, u32),

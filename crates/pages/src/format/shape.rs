@@ -1,7 +1,7 @@
 //! What a database is ([`Shape`]), how its engine runs ([`Settings`]) and where it lies ([`Files`]): plain data.
 //!
-//! Given by who reads the study, checked here once. Prevents: a run that fails after an hour because two parameters never
-//! fitted together.
+//! Given by who reads the study, checked here once. Prevents: a run that fails after an hour because two parameters
+//! never fitted together.
 
 use crate::error::PagesError;
 use crate::format::page::{COLUMNS, HEADER_BYTES};

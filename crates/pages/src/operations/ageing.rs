@@ -1,9 +1,9 @@
-//! Ageing: every page of a worker is changed at least once, in random order, through cache, redo log and writers; and the
-//! count of the pages that really came home.
+//! Ageing: every page of a worker is changed at least once, in random order, through cache, redo log and writers; and
+//! the count of the pages that really came home.
 //!
-//! Takes the pages of a worker and a seed; gives the pages of one transaction after the other. Prevents: an ageing that leaves
-//! pages out because its draws are with repetition (after as many draws as there are pages a third would be untouched), and
-//! a share of overwritten pages that is worked out instead of counted.
+//! Takes the pages of a worker and a seed; gives the pages of one transaction after the other. Prevents: an ageing that
+//! leaves pages out because its draws are with repetition (after as many draws as there are pages a third would be
+//! untouched), and a share of overwritten pages that is worked out instead of counted.
 
 use crate::format::keys::Keys;
 use crate::operations::work::RandomWork;

@@ -1,9 +1,10 @@
 //! Moving a database: all its pages and its redo log from the files of one port to those of another.
 //!
-//! Takes a database that was checkpointed and closed, on any number of data files, and files that are large enough, on any
-//! other number; gives a database that opens there and goes on where the first one stopped. Every page is verified as it is
-//! read, and everything can be read back and compared ([`Transfer::verify`]). The target's control blocks are destroyed first
-//! and written last, so that a copy cut short is no database. Prevents: a moved database that is not the one that was there.
+//! Takes a database that was checkpointed and closed, on any number of data files, and files that are large enough, on
+//! any other number; gives a database that opens there and goes on where the first one stopped. Every page is verified
+//! as it is read, and everything can be read back and compared ([`Transfer::verify`]). The target's control blocks are
+//! destroyed first and written last, so that a copy cut short is no database. Prevents: a moved database that is not
+//! the one that was there.
 
 use crate::engine::recovery::read_control;
 use crate::error::PagesError;
@@ -86,12 +87,12 @@ impl Transfer {
         self.pieces.iter().map(|piece| piece.len).sum()
     }
 
-    /// Moves everything. The source must have been checkpointed and is only read; nobody else may use either side meanwhile.
-    /// `None` when `cancel` was set: the target is no database then.
+    /// Moves everything. The source must have been checkpointed and is only read; nobody else may use either side
+    /// meanwhile. `None` when `cancel` was set: the target is no database then.
     ///
     /// # Errors
-    /// [`PagesError::NoDatabase`] when there is none at the source, [`PagesError::DataLoss`] when one of its pages is not
-    /// what was written there, I/O errors.
+    /// [`PagesError::NoDatabase`] when there is none at the source, [`PagesError::DataLoss`] when one of its pages is
+    /// not what was written there, I/O errors.
     pub fn run<S: Port + ?Sized, D: Port + ?Sized>(
         &mut self,
         source: &mut S,
@@ -342,8 +343,8 @@ impl Transfer {
     }
 }
 
-/// All pages, then the redo log, cut so that pieces begin at whole chunks of the target where the sides allow it. Pieces of
-/// several files take turns, so that all devices of a side are at work.
+/// All pages, then the redo log, cut so that pieces begin at whole chunks of the target where the sides allow it.
+/// Pieces of several files take turns, so that all devices of a side are at work.
 fn pieces(shape: &Shape, settings: &Settings, from: &Files, to: &Files, chunk_bytes: u64) -> Vec<Piece> {
     let layouts = [from, to].map(|files| Layout::new(shape, settings, files, 0));
     let mut runs: Vec<Piece> = Vec::new();

@@ -1,8 +1,8 @@
 //! The loader: fills a new database with large sequential writes, several in flight.
 //!
-//! Order matters: old control blocks are destroyed first and the new one is written last, so that a load that was cut short
-//! is no database. The redo log is filled with incompressible bytes, so that neither a first write into it nor an old
-//! database's batches in it can be met later.
+//! Order matters: old control blocks are destroyed first and the new one is written last, so that a load that was cut
+//! short is no database. The redo log is filled with incompressible bytes, so that neither a first write into it nor an
+//! old database's batches in it can be met later.
 
 use crate::engine::worker::{Place, Ready, Worker};
 use crate::error::PagesError;

@@ -1,8 +1,8 @@
 //! SLOB's random work: selects, updates and short scans over scattered pages, as state machines of sessions.
 //!
-//! An operation picks a range of `work_unit` keys of a schema and touches the page of each; an update then changes all of them
-//! and commits. Sessions live in arrays; nothing is allocated once warm. Prevents: a page that is touched before it is
-//! verified, and an operation that ends before its commit is durable.
+//! An operation picks a range of `work_unit` keys of a schema and touches the page of each; an update then changes all
+//! of them and commits. Sessions live in arrays; nothing is allocated once warm. Prevents: a page that is touched
+//! before it is verified, and an operation that ends before its commit is durable.
 
 use crate::engine::cache::NONE;
 use crate::engine::worker::{Access, Ready, Worker};
@@ -153,8 +153,8 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Waits for the I/O still in flight (background writes, redo). Call it on the thread that drove this operation before
-    /// the instance is used on another: a port can change threads only while nothing is in flight.
+    /// Waits for the I/O still in flight (background writes, redo). Call it on the thread that drove this operation
+    /// before the instance is used on another: a port can change threads only while nothing is in flight.
     ///
     /// # Errors
     /// I/O errors.
@@ -377,9 +377,9 @@ impl<'a, P: Port> RandomOperation<'a, P> {
         self.worker.settings.multiblock_read.min(self.scan_total() - from)
     }
 
-    /// A multiblock read of a scan came. When pages were written home meanwhile, a page that does not verify may have been
-    /// caught in the middle of its write, or be older than the cache: the read is repeated; without such writes it is data
-    /// loss at once.
+    /// A multiblock read of a scan came. When pages were written home meanwhile, a page that does not verify may have
+    /// been caught in the middle of its write, or be older than the cache: the read is repeated; without such writes it
+    /// is data loss at once.
     fn scan_arrived(&mut self, buffer: u32, done: &mut Vec<Done>) -> Result<(), PagesError> {
         let nth = self.buffer_session[buffer as usize];
         let (schema, from) = {

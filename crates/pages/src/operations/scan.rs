@@ -1,7 +1,7 @@
 //! Full table scans with multiblock reads past the cache, as the seeds' "users": each reads one whole schema.
 //!
-//! A session is one read slot; `degree` of them serve one scan, `parallel` scans run at a time. Prevents: a scan that is served
-//! from the cache, and an average in which a slow user hides.
+//! A session is one read slot; `degree` of them serve one scan, `parallel` scans run at a time. Prevents: a scan that
+//! is served from the cache, and an average in which a slow user hides.
 
 use crate::engine::worker::{Place, Ready, Worker};
 use crate::error::PagesError;
@@ -237,8 +237,8 @@ impl<'a, P: Port> ScanOperation<'a, P> {
         self.users.iter().filter(whole).map(scan).collect()
     }
 
-    /// Waits for the I/O still in flight (background writes, redo). Call it on the thread that drove this operation before
-    /// the instance is used on another: a port can change threads only while nothing is in flight.
+    /// Waits for the I/O still in flight (background writes, redo). Call it on the thread that drove this operation
+    /// before the instance is used on another: a port can change threads only while nothing is in flight.
     ///
     /// # Errors
     /// I/O errors.

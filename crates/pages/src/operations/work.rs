@@ -1,7 +1,7 @@
 //! SLOB's parameters as plain data, and whether they can run in a given shape with given settings.
 //!
-//! Prevents: a phase that starts and then can never go on, because its sessions hold more pages than the cache has or write
-//! larger transactions than the log takes.
+//! Prevents: a phase that starts and then can never go on, because its sessions hold more pages than the cache has or
+//! write larger transactions than the log takes.
 
 use crate::engine::commit::record_bytes_max;
 use crate::engine::log::Log;
@@ -52,7 +52,8 @@ impl RandomWork {
         if self.hot_schema_frequency > 0 && settings.workers > 1 {
             return Err(PagesError::settings(
                 format!(
-                    "a hot schema with {} workers: a schema belongs to one worker, which would do its own work and everybody's",
+                    "a hot schema with {} workers: a schema belongs to one worker, which would do its own work and \
+                     everybody's",
                     settings.workers
                 ),
                 "use one worker, or no hot schema",
@@ -120,7 +121,8 @@ impl RandomWork {
                     self.work_unit
                 ),
                 format!(
-                    "use a smaller work_unit, or a larger redo log (a quarter of it, at most 4 MiB, is the redo buffer: now {})",
+                    "use a smaller work_unit, or a larger redo log (a quarter of it, at most 4 MiB, is the redo \
+                     buffer: now {})",
                     layout.redo_buffer_bytes
                 ),
             );

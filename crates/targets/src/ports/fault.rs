@@ -1,7 +1,7 @@
 //! A port that misbehaves on purpose: errors, short, torn and lost transfers, late completions, a slower device.
 //!
-//! Takes any port and [`FaultRule`]s, passes everything else through. Prevents recovery and verdicts that were never tried
-//! against what storage does on a bad day.
+//! Takes any port and [`FaultRule`]s, passes everything else through. Prevents recovery and verdicts that were never
+//! tried against what storage does on a bad day.
 
 use crate::clock::monotonic_ns;
 use crate::error::{IoFault, TargetError};
@@ -26,9 +26,9 @@ pub enum Fault {
     Lost,
     /// Handed out later than it was done. At most one such rule holds for a request: the first that applies.
     Late(Delay),
-    /// The device stands still for `share / (1 + share)` of the time, so that at any depth and any number of workers it does
-    /// `1 / (1 + share)` of its work. Requests wait, none is treated alone: `op` is ignored, and [`When::Nth`] says from which
-    /// request on.
+    /// The device stands still for `share / (1 + share)` of the time, so that at any depth and any number of workers it
+    /// does `1 / (1 + share)` of its work. Requests wait, none is treated alone: `op` is ignored, and [`When::Nth`]
+    /// says from which request on.
     Slow {
         /// 0.2: a fifth slower.
         share: f64,
@@ -43,8 +43,8 @@ pub enum Fault {
 /// How late.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Delay {
-    /// This share of the request's own time longer. Lowers a closed loop's rate only where the depth is what limits it: a
-    /// saturated device has others to serve meanwhile; see [`Fault::Slow`].
+    /// This share of the request's own time longer. Lowers a closed loop's rate only where the depth is what limits it:
+    /// a saturated device has others to serve meanwhile; see [`Fault::Slow`].
     Share(f64),
     /// Nanoseconds longer.
     Fixed(u64),

@@ -27,8 +27,8 @@ impl NullPort {
 }
 
 impl<C: Fn() -> Nanos> NullPort<C> {
-    /// The same on a clock of the caller's: one that counts its calls makes every run the same. A wait for a time that has
-    /// not come sleeps by the machine's own clock.
+    /// The same on a clock of the caller's: one that counts its calls makes every run the same. A wait for a time that
+    /// has not come sleeps by the machine's own clock.
     pub fn with_clock(sizes: &[u64], memory_bytes: u64, depth: usize, clock: C) -> Result<NullPort<C>, TargetError> {
         Ok(NullPort {
             sizes: sizes.to_vec(),

@@ -1,8 +1,8 @@
 //! When a device that is made slower stands still: a fixed part of every period, by the clock alone.
 //!
 //! Takes the clock and the service times seen, gives whether the device is stopped and until when. The periods begin at
-//! whole multiples on the clock, so that all workers of a stack stop together: if one stopped alone, the others would only
-//! get its share. Prevents a planted slowness that a saturated device hides.
+//! whole multiples on the clock, so that all workers of a stack stop together: if one stopped alone, the others would
+//! only get its share. Prevents a planted slowness that a saturated device hides.
 
 use crate::port::Nanos;
 
@@ -29,8 +29,8 @@ impl Pause {
 
     /// The end of the stop that `now` lies in.
     ///
-    /// With P the period and s the share, the device may be busy for P / (1 + s); it stays busy for one service time after
-    /// the last request, so requests are let through for that much less.
+    /// With P the period and s the share, the device may be busy for P / (1 + s); it stays busy for one service time
+    /// after the last request, so requests are let through for that much less.
     pub(crate) fn closed_until(&self, now: Nanos) -> Option<Nanos> {
         let period = (self.service_ns as u64 * SERVICES_PER_PERIOD)
             .max(PERIOD_NS_MIN)

@@ -108,7 +108,8 @@ impl Port for PsyncPort {
         Ok(())
     }
 
-    /// Does queued requests until `min` of them (at least one, so that a caller that only looks gets on) are done or `until` has come.
+    /// Does queued requests until `min` of them (at least one, so that a caller that only looks gets on) are done or
+    /// `until` has come.
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError> {
         let before = done.len();
         while let Some(request) = self.queue.pop_front() {

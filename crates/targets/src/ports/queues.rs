@@ -1,8 +1,10 @@
-//! The two queues of an io_uring in memory shared with the kernel: entries in, results out, and the system call between.
+//! The two queues of an io_uring in memory shared with the kernel: entries in, results out, and the system call
+//! between.
 //!
-//! Takes entries ready made and gives (user data, result) pairs; knows nothing of files or buffers. An entry is written once,
-//! straight into the shared queue, and the kernel is shown the new tail only when it is called, because without a polling
-//! kernel thread it looks at no other time. Layout and ordering: io_uring(7) and `include/uapi/linux/io_uring.h`.
+//! Takes entries ready made and gives (user data, result) pairs; knows nothing of files or buffers. An entry is written
+//! once, straight into the shared queue, and the kernel is shown the new tail only when it is called, because without a
+//! polling kernel thread it looks at no other time. Layout and ordering: io_uring(7) and
+//! `include/uapi/linux/io_uring.h`.
 //!
 //! Prevents: an entry that the kernel reads before it is whole, and a result that is read before it is.
 #![allow(unsafe_code)]
@@ -109,8 +111,8 @@ fn set_up(entries: u32, completions: u32) -> Result<(OwnedFd, io_uring_params, b
 }
 
 impl Queues {
-    /// Room for at least `entries` requests not yet sent and `completions` results not yet read. The ring is disabled until
-    /// [`Queues::enable`].
+    /// Room for at least `entries` requests not yet sent and `completions` results not yet read. The ring is disabled
+    /// until [`Queues::enable`].
     pub(crate) fn new(entries: u32, completions: u32) -> Result<Queues, Errno> {
         let (fd, params, deferred) = set_up(entries, completions)?;
         let (sq, cq) = (params.sq_off, params.cq_off);
@@ -226,10 +228,12 @@ impl Queues {
         flags.contains(IoringSqFlags::CQ_OVERFLOW) || (self.deferred && flags.contains(IoringSqFlags::TASKRUN))
     }
 
-    /// Shows the kernel all entries and has it take them; whether it took all. Nothing else is looked at: the short way.
+    /// Shows the kernel all entries and has it take them; whether it took all. Nothing else is looked at: the short
+    /// way.
     #[inline]
     pub(crate) fn send(&mut self) -> bool {
-        // SAFETY: the word lies in a mapping that lives as long as `self`. Release: every entry is whole before it is shown.
+        // SAFETY: the word lies in a mapping that lives as long as `self`. Release: every entry is whole before it is
+        // shown.
         unsafe { self.sq_tail.as_ref() }.store(self.tail, Ordering::Release);
         let (fd, queued) = (self.fd.as_fd(), self.queued());
         // SAFETY: the entries are whole; what they point to is kept by the caller of `push`.
@@ -246,7 +250,8 @@ impl Queues {
     /// Shows the kernel all entries, has it take them, and waits for `want` results, at most for `span`.
     #[inline]
     pub(crate) fn enter(&mut self, want: u32, span: Option<&Timespec>) -> Result<(), Errno> {
-        // SAFETY: the word lies in a mapping that lives as long as `self`. Release: every entry is whole before it is shown.
+        // SAFETY: the word lies in a mapping that lives as long as `self`. Release: every entry is whole before it is
+        // shown.
         unsafe { self.sq_tail.as_ref() }.store(self.tail, Ordering::Release);
         let mut flags = IoringEnterFlags::empty();
         if want > 0 || self.holds_results() {
@@ -286,8 +291,8 @@ impl Queues {
         let mut head = self.head;
         let end = head.wrapping_add(count);
         while head != end {
-            // SAFETY: the mask holds the index below the number of results, and the kernel does not touch a result that has
-            // come until the shared head moves. That it has come, the caller has asked `ready`.
+            // SAFETY: the mask holds the index below the number of results, and the kernel does not touch a result that
+            // has come until the shared head moves. That it has come, the caller has asked `ready`.
             let result = unsafe { self.cqes.add((head & self.cq_mask) as usize).as_ref() };
             each(result.user_data.u64_(), result.res);
             head = head.wrapping_add(1);

@@ -1,7 +1,7 @@
 //! One io_uring with its memory: the part of the ring port that needs `unsafe`.
 //!
-//! Takes transfers by slot number, gives (slot, result) pairs. The memory belongs to the ring and is given back only when
-//! the kernel holds no request into it. Prevents a write of the kernel into memory that is something else by then.
+//! Takes transfers by slot number, gives (slot, result) pairs. The memory belongs to the ring and is given back only
+//! when the kernel holds no request into it. Prevents a write of the kernel into memory that is something else by then.
 #![allow(unsafe_code)]
 
 use crate::clock::span_until;
@@ -18,10 +18,10 @@ use rustix::io_uring::{
 
 /// The kernel takes registered buffers of at most this size.
 const CHUNK_SHIFT: u32 = 30;
-/// Requests that are queued before they are sent without waiting for more. The kernel hands a batch to the device when it has
-/// prepared all of it, so a burst of completions answered by one long batch leaves the device idle meanwhile: where many
-/// complete at once (a virtual disk) that took 7 % of the rate. But each batch costs a system call, and a virtual disk a
-/// notice to its host. So the first batch after a wait is short, and each further one twice as long.
+/// Requests that are queued before they are sent without waiting for more. The kernel hands a batch to the device when
+/// it has prepared all of it, so a burst of completions answered by one long batch leaves the device idle meanwhile:
+/// where many complete at once (a virtual disk) that took 7 % of the rate. But each batch costs a system call, and a
+/// virtual disk a notice to its host. So the first batch after a wait is short, and each further one twice as long.
 const BATCHES: (u32, u32) = (4, 32);
 /// A batch, and the poll.
 const ENTRIES: u32 = 2 * BATCHES.1;
@@ -149,8 +149,8 @@ impl Ring {
         &mut self.memory
     }
 
-    /// Queues a transfer the short way; its result comes back under `slot`. Sends what waits when that has become a batch.
-    /// False, and nothing queued, when it is not that simple: then [`Ring::push`] is for it.
+    /// Queues a transfer the short way; its result comes back under `slot`. Sends what waits when that has become a
+    /// batch. False, and nothing queued, when it is not that simple: then [`Ring::push`] is for it.
     #[inline(always)]
     pub(crate) fn push_near(&mut self, request: Request, slot: u32) -> bool {
         let Request { op, at, len, .. } = request;
@@ -261,7 +261,8 @@ impl Ring {
         self.queues.queued() == 0 && !self.queues.holds_results()
     }
 
-    /// Sends what is queued and waits for `want` results or `until`. May return with fewer: the caller looks and asks again.
+    /// Sends what is queued and waits for `want` results or `until`. May return with fewer: the caller looks and asks
+    /// again.
     #[inline]
     pub(crate) fn enter(&mut self, want: usize, until: Option<Nanos>) -> Result<(), TargetError> {
         if !self.enabled {

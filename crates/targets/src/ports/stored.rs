@@ -1,8 +1,8 @@
 //! A port whose files are memory: every request is done when it is submitted, by a copy.
 //!
-//! Takes a clock, gives completions as soon as they are waited for. An engine that verifies what it reads needs bytes that
-//! are right, so its own ceiling is measured here and not on [`NullPort`](crate::NullPort); with a clock that only counts
-//! its calls, a run does the same work each time. Prevents a generator's ceiling that leaves verification out.
+//! Takes a clock, gives completions as soon as they are waited for. An engine that verifies what it reads needs bytes
+//! that are right, so its own ceiling is measured here and not on [`NullPort`](crate::NullPort); with a clock that only
+//! counts its calls, a run does the same work each time. Prevents a generator's ceiling that leaves verification out.
 
 use crate::error::{IoFault, TargetError};
 use crate::memory::Memory;

@@ -1,7 +1,8 @@
 //! The ring port: io_uring with registered files and buffers, submission in batches, waits in the kernel.
 //!
-//! Takes requests into a fixed table of slots, sends them in short batches and with the next wait, gives completions. No allocation, no lock
-//! and no clock reading per I/O. Prevents a thread that spins while idle, and a short transfer taken for a whole one.
+//! Takes requests into a fixed table of slots, sends them in short batches and with the next wait, gives completions.
+//! No allocation, no lock and no clock reading per I/O. Prevents a thread that spins while idle, and a short transfer
+//! taken for a whole one.
 
 use crate::clock::monotonic_ns;
 use crate::error::{IoFault, TargetError};
@@ -65,8 +66,8 @@ const IN_USE: u32 = u32::MAX;
 /// In place of the next free slot: there is none.
 const NO_SLOT: u32 = u32::MAX - 1;
 
-/// A port on io_uring. Opened on any thread; the first that waits on it owns it. It may move to another thread when nothing
-/// is in flight, at the price of a new ring.
+/// A port on io_uring. Opened on any thread; the first that waits on it owns it. It may move to another thread when
+/// nothing is in flight, at the price of a new ring.
 pub struct UringPort {
     /// Before the files: what is in flight ends before they are closed.
     ring: Ring,

@@ -1,7 +1,8 @@
 //! Where a server is and who asks: from a url, or of a server of our own.
 //!
-//! Takes `postgres://USER:PASSWORD@HOST:PORT/DATABASE?host=/SOCKET/DIR&sslmode=verify-full`; gives an [`Address`]. Prevents: a password
-//! that reaches a message, a result or a debug print (it is in none of them), and a url that moves a terminal's cursor.
+//! Takes `postgres://USER:PASSWORD@HOST:PORT/DATABASE?host=/SOCKET/DIR&sslmode=verify-full`; gives an [`Address`].
+//! Prevents: a password that reaches a message, a result or a debug print (it is in none of them), and a url that moves
+//! a terminal's cursor.
 
 use crate::postgres::error::{PostgresError, shown};
 use crate::postgres::login::encryption::{Encryption, Said, Words};

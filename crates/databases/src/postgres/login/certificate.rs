@@ -1,6 +1,7 @@
 //! What has to be known of a server's certificate beside what `rustls` asks of it.
 //!
-//! Takes a certificate's bytes, which nobody has vouched for yet. Prevents: a login tied to a hash that the server does not compute.
+//! Takes a certificate's bytes, which nobody has vouched for yet. Prevents: a login tied to a hash that the server does
+//! not compute.
 
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 use sha2::{Digest, Sha256, Sha384, Sha512};
@@ -21,8 +22,8 @@ const SHA256: [&str; 5] = [
 const SHA384: [&str; 2] = ["1.2.840.113549.1.1.12", "1.2.840.10045.4.3.3"];
 const SHA512: [&str; 2] = ["1.2.840.113549.1.1.13", "1.2.840.10045.4.3.4"];
 
-/// The channel binding `tls-server-end-point` (RFC 5929, section 4): the certificate's hash, by the algorithm that it is signed with.
-/// `None` where that has no hash of its own (Ed25519), or is not known.
+/// The channel binding `tls-server-end-point` (RFC 5929, section 4): the certificate's hash, by the algorithm that it
+/// is signed with. `None` where that has no hash of its own (Ed25519), or is not known.
 pub(crate) fn end_point(der: &[u8]) -> Option<Vec<u8>> {
     let certificate = Certificate::from_der(der).ok()?;
     let signed_by = certificate.signature_algorithm.oid;

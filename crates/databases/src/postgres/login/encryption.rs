@@ -1,7 +1,7 @@
 //! What a url asks of encryption: `sslmode` and its companions, under the names and with the rules of libpq.
 //!
-//! Takes the parameters of a url, gives [`Encryption`]. Prevents: a certificate that somebody believes is checked and is not (a
-//! combination that would leave it unchecked is refused).
+//! Takes the parameters of a url, gives [`Encryption`]. Prevents: a certificate that somebody believes is checked and
+//! is not (a combination that would leave it unchecked is refused).
 
 use crate::postgres::error::PostgresError;
 use rustls::ClientConfig;

@@ -1,9 +1,9 @@
 //! The login: what a server may ask of us, in which order, and what we say to it.
 //!
-//! Takes messages and how they came, gives messages; it touches no socket. A password goes out as it is, or as MD5, only where nobody
-//! can listen: through TLS or a socket of this host. What is heard of MD5 on a network can be tried against billions of guesses
-//! a second, and it opens the door as the password does. Prevents: a password for who only asks for it, and a server that lets us in before it has
-//! shown that it knows the password too.
+//! Takes messages and how they came, gives messages; it touches no socket. A password goes out as it is, or as MD5,
+//! only where nobody can listen: through TLS or a socket of this host. What is heard of MD5 on a network can be tried
+//! against billions of guesses a second, and it opens the door as the password does. Prevents: a password for who only
+//! asks for it, and a server that lets us in before it has shown that it knows the password too.
 
 use crate::postgres::error::shown;
 use crate::postgres::login::encryption::ChannelBinding;
@@ -12,10 +12,11 @@ use crate::postgres::wire::requests;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{self, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256};
 
-/// Rounds of SCRAM at most, each of which costs us as much as the server: twenty-four times PostgreSQL's usual, as in its JDBC
-/// driver, and a tenth of a second.
+/// Rounds of SCRAM at most, each of which costs us as much as the server: twenty-four times PostgreSQL's usual, as in
+/// its JDBC driver, and a tenth of a second.
 const ROUNDS_MAX: u32 = 100_000;
-/// Rounds at least where others listen (RFC 7677, section 4; PostgreSQL's usual): of fewer, what was heard is soon guessed.
+/// Rounds at least where others listen (RFC 7677, section 4; PostgreSQL's usual): of fewer, what was heard is soon
+/// guessed.
 const ROUNDS_MIN_IN_CLEAR: u32 = 4096;
 
 /// The way to the server.
@@ -197,7 +198,8 @@ impl<'a> Login<'a> {
         }
         if self.way == Way::Clear {
             let what = format!("the server wants the password {how} over TCP without TLS, where others can read it");
-            let cure = "write sslmode=verify-full in the url (ssl = on in the server), or use scram-sha-256 in its pg_hba.conf";
+            let cure = "write sslmode=verify-full in the url (ssl = on in the server), or use scram-sha-256 in its \
+                pg_hba.conf";
             return Err(NoLogin::Ours(what, cure));
         }
         self.password()

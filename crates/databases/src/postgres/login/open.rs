@@ -1,8 +1,8 @@
 //! The way into a server: which kinds of stream are tried, and the login on one.
 //!
-//! Takes an [`Address`], gives a [`Connection`] that has logged in. `allow` and `prefer` try the other kind where libpq does: the server
-//! refuses this one before it asks for anything, or TLS fails. Prevents: a wait for ever on what listens there (one deadline
-//! holds for everything up to the end of the login).
+//! Takes an [`Address`], gives a [`Connection`] that has logged in. `allow` and `prefer` try the other kind where libpq
+//! does: the server refuses this one before it asks for anything, or TLS fails. Prevents: a wait for ever on what
+//! listens there (one deadline holds for everything up to the end of the login).
 
 use crate::postgres::connection::{Connection, broken_at_login, refused};
 use crate::postgres::error::{PostgresError, shown};
@@ -44,7 +44,8 @@ impl Connection {
     /// Connects and logs in. `options`: settings of this session.
     ///
     /// # Errors
-    /// No server there, one that is not ready or does not let us in, one that is not what the url asks for, or who only plays one.
+    /// No server there, one that is not ready or does not let us in, one that is not what the url asks for, or who only
+    /// plays one.
     pub fn open(address: &Address, options: &[(&str, &str)]) -> Result<Self, PostgresError> {
         let (first, second) = match (&address.host, address.encryption().mode) {
             (Host::Unix(_), _) | (_, SslMode::Disable) => (Wish::Plain, None),

@@ -1,7 +1,8 @@
 //! The socket under a connection: of this host, of the network, or of the network and sealed.
 //!
-//! Takes a place and how it is to be reached, gives a [`Stream`]. One that is not sealed costs a comparison more than its socket.
-//! Prevents: bytes that somebody slipped in before TLS began and that would count as the server's (CVE-2021-23222).
+//! Takes a place and how it is to be reached, gives a [`Stream`]. One that is not sealed costs a comparison more than
+//! its socket. Prevents: bytes that somebody slipped in before TLS began and that would count as the server's
+//! (CVE-2021-23222).
 
 use crate::postgres::login::tls::TlsStream;
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 //! TLS by `rustls`: what is believed of a server, and a stream of sealed bytes that waits or does not.
 //!
-//! Takes an [`Encryption`] and a connected socket, gives a [`TlsStream`]. Prevents: a session that stands still because its answer is
-//! unsealed already while the socket has nothing more to say ([`TlsStream::has_more`]).
+//! Takes an [`Encryption`] and a connected socket, gives a [`TlsStream`]. Prevents: a session that stands still because
+//! its answer is unsealed already while the socket has nothing more to say ([`TlsStream::has_more`]).
 
 use crate::postgres::error::PostgresError;
 use crate::postgres::login::certificate;
@@ -58,7 +58,8 @@ impl Verifier {
     ) -> std::result::Result<(), rustls::Error> {
         let parsed = ParsedCertificate::try_from(shown)?;
         if believed.whole.iter().any(|one| one == shown) {
-            // One that signed itself and is believed by name: `webpki` refuses an authority's own certificate as a server's.
+            // One that signed itself and is believed by name: `webpki` refuses an authority's own certificate as a
+            // server's.
             match certificate::is_valid_at(shown, Duration::from_secs(now.as_secs())) {
                 Some(true) => {}
                 Some(false) => return Err(CertificateError::Expired.into()),
@@ -107,7 +108,8 @@ impl ServerCertVerifier for Verifier {
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
         let known = &self.provider.signature_verification_algorithms;
-        // Of the first version of X.509, which `webpki` does not read: where nothing is asked of a certificate, its key is enough.
+        // Of the first version of X.509, which `webpki` does not read: where nothing is asked of a certificate, its key
+        // is enough.
         if self.roots.is_none() && ParsedCertificate::try_from(shown).is_err() {
             let key = certificate::public_key(shown).ok_or(CertificateError::BadEncoding)?;
             return verify_tls13_signature_with_raw_key(message, &key, signature, known);
@@ -234,7 +236,8 @@ pub(crate) fn config(asked: &Encryption) -> std::result::Result<Arc<ClientConfig
     Ok(asked.config.get_or_init(|| Arc::new(made)).clone())
 }
 
-/// A socket whose bytes are sealed. What it does while it is told not to wait, it does as a socket would: [`ErrorKind::WouldBlock`].
+/// A socket whose bytes are sealed. What it does while it is told not to wait, it does as a socket would:
+/// [`ErrorKind::WouldBlock`].
 pub(crate) struct TlsStream {
     connection: ClientConnection,
     socket: TcpStream,
@@ -318,7 +321,8 @@ impl TlsStream {
         Ok(got)
     }
 
-    /// Reads what is unsealed, or waits once: [`ErrorKind::Interrupted`] where that gave nothing to read, so that who waits looks at his clock.
+    /// Reads what is unsealed, or waits once: [`ErrorKind::Interrupted`] where that gave nothing to read, so that who
+    /// waits looks at his clock.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         if self.unsealed == 0 {
             if self.fetch()? == 0 {
@@ -390,10 +394,12 @@ pub(crate) fn cure_of(error: &Error) -> Option<&'static str> {
     Some(match error {
         rustls::Error::InvalidCertificate(bad) => match bad {
             Bad::UnknownIssuer | Bad::BadSignature => {
-                "sslrootcert has to hold the authority that signed the server's certificate; if it does, somebody else answers there"
+                "sslrootcert has to hold the authority that signed the server's certificate; if it does, somebody \
+                 else answers there"
             }
             Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
-                "write the host as the certificate's subjectAltName has it (a common name alone does not count), or sslmode=verify-ca"
+                "write the host as the certificate's subjectAltName has it (a common name alone does not count), or \
+                 sslmode=verify-ca"
             }
             Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
                 "renew the server's certificate, or set this host's clock"

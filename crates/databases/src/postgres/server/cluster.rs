@@ -1,8 +1,9 @@
 //! A server of our own: made, started, stopped, crashed, and started again on the same data.
 //!
-//! Takes an [`Install`], an empty directory on the stack under test and [`Settings`]; gives a [`Server`] with its [`Address`] and
-//! plain facts for an undo journal. Its socket and its log lie in a private directory elsewhere, so that the stack carries
-//! nothing but the database. Prevents: a server that the network can reach, and one whose death is taken for slowness.
+//! Takes an [`Install`], an empty directory on the stack under test and [`Settings`]; gives a [`Server`] with its
+//! [`Address`] and plain facts for an undo journal. Its socket and its log lie in a private directory elsewhere, so
+//! that the stack carries nothing but the database. Prevents: a server that the network can reach, and one whose death
+//! is taken for slowness.
 
 use crate::postgres::connection::{Connection, log_end};
 use crate::postgres::error::{NO_ANSWER, PostgresError, shown};
@@ -64,7 +65,8 @@ pub struct Server {
 }
 
 impl Cluster {
-    /// Makes a database in `data`, which must be empty or missing. `options`: more arguments of `initdb`, as `--data-checksums`.
+    /// Makes a database in `data`, which must be empty or missing. `options`: more arguments of `initdb`, as
+    /// `--data-checksums`.
     ///
     /// # Errors
     /// The directory has something in it, can't be reached by the user, or `initdb` failed.
@@ -124,8 +126,8 @@ impl Cluster {
         &self.data
     }
 
-    /// Starts the server and waits until it answers; after a crash that is after recovery. `private_parent`: where its private
-    /// directory is made, usually the system's place for temporary files.
+    /// Starts the server and waits until it answers; after a crash that is after recovery. `private_parent`: where its
+    /// private directory is made, usually the system's place for temporary files.
     ///
     /// # Errors
     /// A setting that is refused, a socket path that is too long, or the server ends instead: with the end of its log.
@@ -149,7 +151,8 @@ impl Cluster {
         started
     }
 
-    /// What the server may write to: its data, its log where that lies apart, its sockets, shared memory, and its own score in /proc.
+    /// What the server may write to: its data, its log where that lies apart, its sockets, shared memory, and its own
+    /// score in /proc.
     fn reach(&self, sockets: &Directory) -> Result<Reach, PostgresError> {
         let (above, name) = split(&self.data)?;
         let data = above.enter(name)?;
@@ -337,7 +340,8 @@ impl Server {
                 "a smaller shared_buffers, or a larger memory budget"
             }
             () if log.contains("signal 9") => {
-                "somebody killed it, or memory ran out (dmesg tells which): raise `budget` under [memory], or lower shared_buffers"
+                "somebody killed it, or memory ran out (dmesg tells which): raise `budget` under [memory], or lower \
+                 shared_buffers"
             }
             () => "the log says why; if it does not, look at the kernel log (dmesg)",
         };
@@ -395,14 +399,16 @@ impl Server {
             }
         }
         self.child.wait(STOP_PATIENCE);
-        // A server that is started again would remove it; not every one is, and it finds the children's by the first one's.
+        // A server that is started again would remove it; not every one is, and it finds the children's by the first
+        // one's.
         for file in shared {
             process::remove_shared_memory(&file);
         }
     }
 }
 
-/// Every setting, as the server at `address` has it. Those that only a superuser may see are left out where we are none.
+/// Every setting, as the server at `address` has it. Those that only a superuser may see are left out where we are
+/// none.
 ///
 /// # Errors
 /// No answer.

@@ -1,9 +1,10 @@
 //! What the server itself counts, before and after a phase.
 //!
-//! From `pg_stat_database` (of the connection's database), `pg_stat_bgwriter` or, from version 17, `pg_stat_checkpointer` and
-//! `pg_stat_io`, and `pg_stat_wal`. A session reports its counts with a delay while it is open, and all of them when it closes: read after the
-//! phase's sessions are closed. Prevents: reads of the server's cache taken for reads of the storage. What the server calls a
-//! read may have been served by the page cache of the kernel: only the device knows.
+//! From `pg_stat_database` (of the connection's database), `pg_stat_bgwriter` or, from version 17,
+//! `pg_stat_checkpointer` and `pg_stat_io`, and `pg_stat_wal`. A session reports its counts with a delay while it is
+//! open, and all of them when it closes: read after the phase's sessions are closed. Prevents: reads of the server's
+//! cache taken for reads of the storage. What the server calls a read may have been served by the page cache of the
+//! kernel: only the device knows.
 
 use crate::postgres::connection::Connection;
 use crate::postgres::error::{PostgresError, shown};
@@ -29,8 +30,8 @@ pub struct ServerCounters {
     pub checkpoint_blocks: u64,
     /// Blocks written by the background writer.
     pub cleaned_blocks: u64,
-    /// Blocks that all others wrote or added to a relation: a session that finds no clean buffer, a bulk load, vacuum. Of all
-    /// databases.
+    /// Blocks that all others wrote or added to a relation: a session that finds no clean buffer, a bulk load, vacuum.
+    /// Of all databases.
     pub backend_blocks: u64,
     /// Records of the write-ahead log.
     pub wal_records: u64,
@@ -102,13 +103,14 @@ impl ServerCounters {
     }
 }
 
-/// Blocks written by whoever is neither the checkpointer nor the background writer. Up to version 16 a column counts them, new blocks
-/// among them; then `pg_stat_io` does, from 18 on in bytes, because one write may hold several blocks.
+/// Blocks written by whoever is neither the checkpointer nor the background writer. Up to version 16 a column counts
+/// them, new blocks among them; then `pg_stat_io` does, from 18 on in bytes, because one write may hold several blocks.
 fn backends(version: u32) -> &'static str {
     match version {
         180_000.. => {
-            "SELECT CAST(COALESCE(SUM(COALESCE(write_bytes, 0) + COALESCE(extend_bytes, 0)), 0) / current_setting('block_size')::int AS bigint) \
-             FROM pg_stat_io WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')"
+            "SELECT CAST(COALESCE(SUM(COALESCE(write_bytes, 0) + COALESCE(extend_bytes, 0)), 0) / \
+             current_setting('block_size')::int AS bigint) FROM pg_stat_io WHERE object = 'relation' AND backend_type \
+             NOT IN ('checkpointer', 'background writer')"
         }
         170_000.. => {
             "SELECT CAST(COALESCE(SUM(COALESCE(writes, 0) + COALESCE(extends, 0)), 0) AS bigint) \

@@ -1,7 +1,7 @@
 //! Which servers this machine has.
 //!
-//! Looks where distributions put them and in `PATH`, asks each for its version; gives them newest first. Prevents: an old
-//! server that is found first, and one without its `initdb`.
+//! Looks where distributions put them and in `PATH`, asks each for its version; gives them newest first. Prevents: an
+//! old server that is found first, and one without its `initdb`.
 
 use crate::postgres::error::PostgresError;
 use sandbox::Reach;

@@ -1,8 +1,8 @@
 //! The server as a child of ours: as an unprivileged user, in a process group of its own, and never outliving us.
 //!
-//! The kernel sends it SIGQUIT (PostgreSQL's immediate shutdown) when the thread that started it ends, whatever ended it; so a
-//! thread of its own starts the server, waits for it and lives as long. Prevents: a server left behind by `kill -9`, one that
-//! dies because some worker thread ended, and a crash that nobody notices.
+//! The kernel sends it SIGQUIT (PostgreSQL's immediate shutdown) when the thread that started it ends, whatever ended
+//! it; so a thread of its own starts the server, waits for it and lives as long. Prevents: a server left behind by
+//! `kill -9`, one that dies because some worker thread ended, and a crash that nobody notices.
 
 use crate::postgres::error::PostgresError;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
@@ -108,7 +108,8 @@ fn find(passwd: &str, name: &str) -> Option<RunAs> {
     })
 }
 
-/// Start time of a process in clock ticks since boot (`/proc/PID/stat`, field 22): with its number, it names it for ever.
+/// Start time of a process in clock ticks since boot (`/proc/PID/stat`, field 22): with its number, it names it for
+/// ever.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
     stat_field(pid, 19)
 }
@@ -127,8 +128,8 @@ pub(crate) fn children_of(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Files of the server's dynamic shared memory that a process has in its memory, and their inodes; a process that is killed
-/// can't remove them.
+/// Files of the server's dynamic shared memory that a process has in its memory, and their inodes; a process that is
+/// killed can't remove them.
 pub(crate) fn shared_memory_of(pid: u32) -> Vec<(String, u64)> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mapped = |line: &str| {
@@ -248,8 +249,8 @@ fn keep(mut command: Command, reach: &Reach, tell: &mpsc::Sender<std::io::Result
     }
 }
 
-/// Where memory runs out, this process and its children are ended before the one that measures, which can then say so. Raising the
-/// score needs no right; where the kernel knows no such thing, nothing is lost.
+/// Where memory runs out, this process and its children are ended before the one that measures, which can then say so.
+/// Raising the score needs no right; where the kernel knows no such thing, nothing is lost.
 fn die_first() -> std::io::Result<()> {
     use rustix::fs::{Mode, OFlags, open};
     match open(
@@ -274,7 +275,8 @@ fn die_with_us(command: &mut Command) {
             false => Err(std::io::ErrorKind::NotFound.into()),
         }
     };
-    // SAFETY: between fork and exec the closure makes a handful of system calls; it allocates nothing and takes no lock.
+    // SAFETY: between fork and exec the closure makes a handful of system calls; it allocates nothing and takes no
+    // lock.
     unsafe { command.pre_exec(ask) };
 }
 

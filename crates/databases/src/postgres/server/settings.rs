@@ -1,7 +1,8 @@
 //! Settings of a server of our own: the server's defaults or a tuned set, what the study says, and what always holds.
 //!
-//! Takes a preset, explicit settings and the memory there is; gives the text of a configuration file. The sources of the tuned
-//! values stand beside them. Prevents: a setting that nobody wrote down ([`RecordedSetting`] is what the server itself says).
+//! Takes a preset, explicit settings and the memory there is; gives the text of a configuration file. The sources of
+//! the tuned values stand beside them. Prevents: a setting that nobody wrote down ([`RecordedSetting`] is what the
+//! server itself says).
 
 use crate::postgres::error::PostgresError;
 use std::collections::BTreeMap;
@@ -49,12 +50,13 @@ const SESSIONS_MORE: u32 = 20;
 
 /// The tuned set.
 ///
-/// * `shared_buffers` a quarter of the memory: PostgreSQL documentation, "Resource Consumption": a reasonable starting value.
+/// * `shared_buffers` a quarter of the memory: PostgreSQL documentation, "Resource Consumption": a reasonable starting
+///   value.
 /// * `effective_cache_size` three quarters: PostgreSQL wiki, "Tuning Your PostgreSQL Server".
-/// * `random_page_cost` 1.1 and `effective_io_concurrency` in the hundreds for solid-state storage: documentation, "Query Planning"
-///   and "Resource Consumption".
-/// * `checkpoint_timeout` 15 min and a `max_wal_size` that lets it: documentation, "WAL Configuration": checkpoints by time and not
-///   by volume, further apart, for less full-page images.
+/// * `random_page_cost` 1.1 and `effective_io_concurrency` in the hundreds for solid-state storage: documentation,
+///   "Query Planning" and "Resource Consumption".
+/// * `checkpoint_timeout` 15 min and a `max_wal_size` that lets it: documentation, "WAL Configuration": checkpoints by
+///   time and not by volume, further apart, for less full-page images.
 /// * `wal_compression` on: the same chapter: less WAL for full pages.
 fn tuned(buffers: u64, memory: Option<u64>) -> Vec<(&'static str, String)> {
     let cache = memory.map_or(buffers * 3, |m| m / 4 * 3);
@@ -76,8 +78,8 @@ fn kilobytes(bytes: u64) -> String {
 const OURS: [&str; 4] = ["shared_buffers", "logging_collector", "log_destination", "port"];
 /// Beginnings of names that say how the server is reached, and by which keys.
 const REACHED: [&str; 6] = ["listen_", "unix_socket_", "bonjour", "ssl", "krb_", "gss_"];
-/// Endings of names that run a program, load code, or name files of the host. A study's own check has a list of what is allowed; this
-/// one holds for every caller.
+/// Endings of names that run a program, load code, or name files of the host. A study's own check has a list of what is
+/// allowed; this one holds for every caller.
 const HARMFUL: [&str; 9] = [
     "_command",
     "_library",
@@ -105,7 +107,8 @@ fn refusal(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A value as the server's file has it: its reader takes two quotes for one, and a backslash for the beginning of an escape.
+/// A value as the server's file has it: its reader takes two quotes for one, and a backslash for the beginning of an
+/// escape.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }

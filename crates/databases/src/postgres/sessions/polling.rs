@@ -1,7 +1,7 @@
 //! One wait for all sessions of a worker.
 //!
-//! Takes the sockets that are watched and a time, gives those that have something to say. Prevents: a worker that waits for ever, when its
-//! phase is over, for a server that has stopped answering.
+//! Takes the sockets that are watched and a time, gives those that have something to say. Prevents: a worker that waits
+//! for ever, when its phase is over, for a server that has stopped answering.
 
 use crate::postgres::connection::broken;
 use crate::postgres::error::PostgresError;
@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use targets::{Nanos, monotonic_ns};
 
-/// A transaction takes seconds, on storage that stands still minutes; a server that says nothing to anybody for longer is gone.
+/// A transaction takes seconds, on storage that stands still minutes; a server that says nothing to anybody for longer
+/// is gone.
 const SILENCE_NS_MAX: u64 = 600 * 1_000_000_000;
 
 /// Waits up to `until`, or for as long as a server may be silent.

@@ -1,9 +1,10 @@
 //! The random phase in SQL: a range of keys whose rows lie on scattered pages, one row a page.
 //!
-//! The method that SLOB and pgio made known: keys of a range stand next to each other in the index and anywhere in the table, so a
-//! select of `work_unit` keys touches as many blocks, one after another. One row a block by a fill factor of 10 % and rows wider
-//! than that; what is free in the block takes the versions that updates leave behind. Sessions plan without bitmap and sequential
-//! scans, which would read ahead or everything. Prevents: a rate of single-block reads that were none.
+//! The method that SLOB and pgio made known: keys of a range stand next to each other in the index and anywhere in the
+//! table, so a select of `work_unit` keys touches as many blocks, one after another. One row a block by a fill factor
+//! of 10 % and rows wider than that; what is free in the block takes the versions that updates leave behind. Sessions
+//! plan without bitmap and sequential scans, which would read ahead or everything. Prevents: a rate of single-block
+//! reads that were none.
 
 use crate::order_entry::Kind;
 use crate::postgres::connection::{Connection, broken, refused};

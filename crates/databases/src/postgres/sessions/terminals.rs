@@ -1,8 +1,9 @@
 //! Hundreds of users on one thread: sessions that never wait, driven by room `workloads`.
 //!
-//! Takes an address and what the users are; gives an [`Operation`]. Each session is a socket and a transaction's state; a batch
-//! goes out in one send and its answer is read in place, mostly from one receive. Once warm nothing is allocated, and a thread
-//! sleeps in one call for all of its sessions. Prevents: a client that costs as much as the server it measures.
+//! Takes an address and what the users are; gives an [`Operation`]. Each session is a socket and a transaction's state;
+//! a batch goes out in one send and its answer is read in place, mostly from one receive. Once warm nothing is
+//! allocated, and a thread sleeps in one call for all of its sessions. Prevents: a client that costs as much as the
+//! server it measures.
 
 use crate::order_entry::{Answer, Batch, CLASSES, Ending, Home, Query, Scale, Step, Terminal, Transaction};
 use crate::postgres::connection::{Connection, broken, refused};

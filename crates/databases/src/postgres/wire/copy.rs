@@ -1,7 +1,7 @@
 //! Rows into a table by COPY.
 //!
-//! Takes rows cell by cell ([`RowSink`]) and sends them in pieces, in COPY's text format. Prevents: a load that runs on after the
-//! server has refused it (the end of each job is waited for).
+//! Takes rows cell by cell ([`RowSink`]) and sends them in pieces, in COPY's text format. Prevents: a load that runs on
+//! after the server has refused it (the end of each job is waited for).
 
 use crate::order_entry::RowSink;
 use crate::postgres::connection::Connection;

@@ -1,15 +1,16 @@
-//! Messages that came from a server, whose every field is doubted (PostgreSQL documentation, chapter "Message Formats").
+//! Messages that came from a server, whose every field is doubted (PostgreSQL documentation, chapter "Message
+//! Formats").
 //!
-//! Takes bytes, gives what they hold, in place, or [`Malformed`]. Nothing here believes a length or a count that it has not held
-//! against the bytes there are. Prevents: a server, or whoever plays one, that makes us panic, allocate without bound, or take one
-//! message for another.
+//! Takes bytes, gives what they hold, in place, or [`Malformed`]. Nothing here believes a length or a count that it has
+//! not held against the bytes there are. Prevents: a server, or whoever plays one, that makes us panic, allocate
+//! without bound, or take one message for another.
 
-/// Bytes of one message at most, its length field among them. Rows, settings and errors of ours have a few thousand; libpq takes no
-/// more than 30,000 for most kinds. What is longer is no answer to what we ask.
+/// Bytes of one message at most, its length field among them. Rows, settings and errors of ours have a few thousand;
+/// libpq takes no more than 30,000 for most kinds. What is longer is no answer to what we ask.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of one answer at most: all messages up to the server's being ready. The longest, every setting there is, has some
-/// 100 KB; notices without end would otherwise be read for ever.
+/// Bytes of one answer at most: all messages up to the server's being ready. The longest, every setting there is, has
+/// some 100 KB; notices without end would otherwise be read for ever.
 pub(crate) const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// What no server that keeps to the protocol sends.
@@ -53,7 +54,8 @@ impl std::fmt::Display for Malformed {
     }
 }
 
-/// What a message says of a statement that failed. The texts are the server's own: [`crate::postgres::error::shown`] before they are shown.
+/// What a message says of a statement that failed. The texts are the server's own: [`crate::postgres::error::shown`]
+/// before they are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) severity: String,
@@ -145,8 +147,8 @@ impl<'a> Cells<'a> {
         self.left
     }
 
-    /// The next cell, `None` in it where it is empty. `Err` where there is none, or less than it says; at the last one also where something
-    /// is left after it.
+    /// The next cell, `None` in it where it is empty. `Err` where there is none, or less than it says; at the last one
+    /// also where something is left after it.
     pub(crate) fn take(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         self.next_cell().ok_or(Malformed::Fields { tag: b'D' })
     }

@@ -1,7 +1,8 @@
-//! Messages to a server, of the frontend/backend protocol, version 3 (PostgreSQL documentation, chapter "Frontend/Backend Protocol").
+//! Messages to a server, of the frontend/backend protocol, version 3 (PostgreSQL documentation, chapter
+//! "Frontend/Backend Protocol").
 //!
-//! Writes them into a `Vec<u8>`; [`crate::postgres::wire::messages`] reads those that come. Prevents: a copy or an allocation per message, and a number that a
-//! server made up in a place that has no room for it.
+//! Writes them into a `Vec<u8>`; [`crate::postgres::wire::messages`] reads those that come. Prevents: a copy or an
+//! allocation per message, and a number that a server made up in a place that has no room for it.
 
 use crate::order_entry::{Batch, Kind, Statement, Value};
 

@@ -1,7 +1,7 @@
 //! The server's answer to one batch: found whole, then read into an [`Answer`] in place.
 //!
-//! Prevents: an answer that is taken for its statement's when it belongs to another (each statement's end is counted), and a
-//! commit that was none.
+//! Prevents: an answer that is taken for its statement's when it belongs to another (each statement's end is counted),
+//! and a commit that was none.
 
 use crate::order_entry::{Answer, End, Kind};
 use crate::postgres::error::{PostgresError, malformed, shown};
