@@ -37,7 +37,7 @@ pub fn seal_transaction(bytes: &mut [u8], group: [u8; 16], sequence: u64) {
     }
     let count = u32::from_le_bytes([bytes[BODY + 8], bytes[BODY + 9], bytes[BODY + 10], bytes[BODY + 11]]);
     let end = (BLOCK as u64 * (1 + u64::from(count))).min(bytes.len() as u64) as usize;
-    let crc = crc32c::crc32c(&bytes[BLOCK..end]);
+    let crc = targets::crc32c(&bytes[BLOCK..end]);
     Pen::new(bytes, BODY + 12).u32(crc);
     seal(bytes, group, Address::Journal.code(), sequence);
 }

@@ -197,14 +197,15 @@ impl<'t> Tablespaces<'t> {
             );
             return Ok(());
         };
-        self.add(name, figures_of, &cells, line.number, notes)
+        let cells = figures_of.iter().zip(cells);
+        self.add(name, cells, line.number, notes)
     }
 
-    fn add(
+    /// Each cell comes with the title of its column.
+    fn add<'a>(
         &mut self,
         name: &str,
-        titles: &[String],
-        cells: &[Option<&str>],
+        cells: impl Iterator<Item = (&'a String, Option<&'a str>)>,
         line: u32,
         notes: &mut Notes,
     ) -> Result<(), ImportError> {
@@ -220,7 +221,7 @@ impl<'t> Tablespaces<'t> {
             return Ok(());
         }
         let mut figures = Vec::new();
-        for (title, cell) in titles.iter().zip(cells) {
+        for (title, cell) in cells {
             let (Some((word, unit)), Some(cell)) = (column(title), cell) else {
                 continue;
             };

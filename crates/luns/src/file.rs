@@ -5,14 +5,13 @@
 
 use crate::error::LunError;
 use crate::fill::{Stopped, fill};
-use crate::kernel;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, IFlags, Mode, OFlags};
 use sandbox::{Directory, Identity};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use targets::Extent;
+use targets::{Extent, Unplaced};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -201,8 +200,8 @@ fn refill(
 fn whole_extents(file: impl AsFd, path: &Path) -> Result<Vec<Extent>, LunError> {
     let stat = rustix::fs::fstat(&file).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
     let bytes = stat.st_size as u64;
-    let listed =
-        kernel::extents(&file).map_err(|e| LunError::path("list the extents of", path, e, "check the file system"))?;
+    let listed = targets::extents(&file, Unplaced::Unwritten)
+        .map_err(|e| LunError::path("list the extents of", path, e, "check the file system"))?;
     let (missing, first) = match &listed {
         Some(extents) => unwritten(extents, bytes),
         None => (bytes.saturating_sub(stat.st_blocks as u64 * 512), 0),

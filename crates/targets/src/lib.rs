@@ -5,6 +5,7 @@
 //! simulated disks, and two that wrap any of them, [`FaultPort`] and [`CountedPort`]. Also what the kernel really gave
 //! ([`observe`]) and which of ring and `pread` is faster on a place ([`choose`]).
 
+mod checksum;
 mod choose;
 mod clock;
 mod error;
@@ -17,10 +18,12 @@ mod open;
 mod port;
 mod ports;
 
+pub use checksum::{crc32c, crc32c_append};
 pub use choose::{Choice, Method, choose};
 pub use clock::monotonic_ns;
 pub use error::{IoFault, TargetError};
 pub use granted::{Granted, Way, observe};
+pub use kernel::{Unplaced, extents};
 pub use measure::{Measured, Until, measure_places, measure_reads};
 pub use memory::{Memory, give_back_freed_memory};
 pub use model::{Disks, Model, ModelPort, Moved, PowerFails};

@@ -129,7 +129,7 @@ impl Slot {
         to[24..32].copy_from_slice(&self.sequence.to_le_bytes());
         to[32..40].copy_from_slice(&self.size.to_le_bytes());
         to[40..44].copy_from_slice(&u32::from(self.there).to_le_bytes());
-        let crc = crc32c::crc32c(&to[..52]);
+        let crc = targets::crc32c(&to[..52]);
         to[52..56].copy_from_slice(&crc.to_le_bytes());
     }
 
@@ -139,7 +139,7 @@ impl Slot {
         if from[..SLOT_BYTES].iter().all(|byte| *byte == 0) {
             return Found::Zeros;
         }
-        if from[0..8] != MAGIC || word(52) != crc32c::crc32c(&from[..52]) {
+        if from[0..8] != MAGIC || word(52) != targets::crc32c(&from[..52]) {
             return Found::Other;
         }
         if word(8) != VERSION {
@@ -191,7 +191,7 @@ mod tests {
         let mut bytes = [0; 512];
         SLOT.encode(&mut bytes);
         bytes[8] = 2;
-        let crc = crc32c::crc32c(&bytes[..52]);
+        let crc = targets::crc32c(&bytes[..52]);
         bytes[52..56].copy_from_slice(&crc.to_le_bytes());
         assert_eq!(Slot::decode(&bytes), Found::Newer(2));
     }

@@ -101,7 +101,7 @@ pub(crate) fn seal(block: &mut [u8], group: Uuid, address: Address, sequence: u6
     block[32..40].copy_from_slice(&sequence.to_le_bytes());
     block[40..42].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
     block[42..48].fill(0);
-    let crc = crc32c::crc32c(&block[8..BLOCK]);
+    let crc = targets::crc32c(&block[8..BLOCK]);
     block[4..8].copy_from_slice(&crc.to_le_bytes());
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn whose(block: &[u8]) -> Result<Uuid, Flaw> {
         return Err(Flaw::Foreign);
     }
     let crc = u32::from_le_bytes(block[4..8].try_into().expect("four bytes"));
-    let whole = crc == crc32c::crc32c(&block[8..BLOCK]);
+    let whole = crc == targets::crc32c(&block[8..BLOCK]);
     if !whole && !Planted::BlockChecksumUnchecked.on() {
         return Err(Flaw::Checksum);
     }

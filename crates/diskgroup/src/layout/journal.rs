@@ -47,7 +47,7 @@ pub(crate) fn encode(images: &[(Address, Box<[u8]>)], group: Uuid, incarnation: 
     let mut crc = 0;
     for (nth, (_, image)) in images.iter().enumerate() {
         bytes[BLOCK * (nth + 1)..BLOCK * (nth + 2)].copy_from_slice(image);
-        crc = crc32c::crc32c_append(crc, image);
+        crc = targets::crc32c_append(crc, image);
     }
     let mut pen = Pen::new(&mut bytes, BODY);
     pen.u64(incarnation);
@@ -98,7 +98,7 @@ pub(crate) fn scan(bytes: &[u8], group: Uuid) -> Chain {
         let Some(images) = bytes.get(at + BLOCK..at + BLOCK * (1 + count)) else {
             break;
         };
-        if crc != crc32c::crc32c(images) && !Planted::JournalChecksumUnchecked.on() {
+        if crc != targets::crc32c(images) && !Planted::JournalChecksumUnchecked.on() {
             break;
         }
         let mut address = || Address::of(eye.u64()).filter(|a| a.is_journalled());

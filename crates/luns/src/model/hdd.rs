@@ -7,7 +7,7 @@
 //! is acknowledged when it is there, and lost with the power until it is flushed. Prevents: random reads that cost what
 //! sequential ones do, and sequential writes that cost what random ones do.
 
-use super::geometry::{Geometry, SeekTimes};
+use super::geometry::{Geometry, Platters, SeekTimes};
 use super::waiting::{Waiting, count};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use std::collections::VecDeque;
@@ -125,7 +125,16 @@ impl Hdd {
     pub fn new(parameters: HddParameters, bytes: u64) -> Hdd {
         let p = &parameters;
         Hdd {
-            geometry: Geometry::new(bytes, p.rpm, p.outer_rate, p.inner_rate, p.seek, p.stroke),
+            geometry: Geometry::new(
+                bytes,
+                Platters {
+                    rpm: p.rpm,
+                    outer_rate: p.outer_rate,
+                    inner_rate: p.inner_rate,
+                    seek: p.seek,
+                    stroke: p.stroke,
+                },
+            ),
             parameters,
             head: Head {
                 free_at: 0,

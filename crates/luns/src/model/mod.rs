@@ -23,7 +23,7 @@ mod waiting;
 pub use array::{Array, ArrayParameters};
 pub use bucket::Bucket;
 pub use custom::{Custom, CustomError, CustomParameters, Histogram};
-pub use geometry::{Geometry, SeekTimes};
+pub use geometry::{Geometry, Platters, SeekTimes};
 pub use hdd::{Hdd, HddParameters, QUEUE_MAX};
 pub use latency::Latency;
 pub use named::{NamedError, array, hdd, named, ssd, volume};

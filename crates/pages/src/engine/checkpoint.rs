@@ -5,7 +5,7 @@
 //! in a control block and flushed; only then may the log before C be overwritten. Prevents: each of these steps taken
 //! before the one it rests on.
 
-use crate::engine::worker::Worker;
+use crate::engine::worker::{Region, Worker};
 use crate::error::PagesError;
 use crate::format::control::Control;
 use crate::format::shape::BLOCK_BYTES;
@@ -130,7 +130,7 @@ impl<P: Port> Worker<P> {
         let at = self.layout.control_at;
         control.encode(self.port.bytes_mut(at, BLOCK_BYTES as usize));
         let place = self.layout.control(control.sequence % 2);
-        self.submit(Op::Write, place, at, BLOCK_BYTES, Purpose::Control)
+        self.submit(Op::Write, Region::new(place, BLOCK_BYTES), at, Purpose::Control)
     }
 
     pub(crate) fn control_written(&mut self) -> Result<(), PagesError> {

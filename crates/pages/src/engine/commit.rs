@@ -4,7 +4,7 @@
 //! Prevents: half a transaction in the log or in a page, whatever moment the power goes.
 
 use crate::engine::log::Flight;
-use crate::engine::worker::{Ready, Worker};
+use crate::engine::worker::{Ready, Region, Worker};
 use crate::error::PagesError;
 use crate::format::page::{self, COLUMNS, HEADER_BYTES};
 use crate::format::redo::{CHANGE_HEADER, RECORD_HEADER, put_change_header, put_record, seal_batch};
@@ -138,15 +138,15 @@ impl<P: Port> Worker<P> {
         let file = self.layout.files.redo;
         self.submit(
             Op::Write,
-            (file, self.layout.redo_at + in_thread),
+            Region::new((file, self.layout.redo_at + in_thread), first),
             at,
-            first,
             Purpose::Redo,
         )?;
         let mut requests = 1;
         if first < sealed.padded && !Planted::WrapCutOff.on() {
             let rest = sealed.padded - first;
-            self.submit(Op::Write, (file, self.layout.redo_at), at + first, rest, Purpose::Redo)?;
+            let region = Region::new((file, self.layout.redo_at), rest);
+            self.submit(Op::Write, region, at + first, Purpose::Redo)?;
             requests = 2;
         }
         self.log.flight = Flight::Writing(requests);

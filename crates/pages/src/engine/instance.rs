@@ -5,7 +5,7 @@
 use crate::counters::Counters;
 use crate::engine::log::Log;
 use crate::engine::recovery::{Recovery, read_control};
-use crate::engine::worker::Worker;
+use crate::engine::worker::{Start, Worker};
 use crate::error::PagesError;
 use crate::format::content::mix;
 use crate::format::layout::{self, Layout, data_file_bytes, redo_file_bytes};
@@ -78,7 +78,17 @@ impl<P: Port> Instance<P> {
             let layout = Layout::new(&shape, &settings, files, nth as u32);
             let (lsn, buffer) = (layout.redo_bytes, layout.redo_buffer_bytes);
             let log = Log::new(layout.redo_bytes, buffer, lsn, 0, lsn);
-            let mut worker = Worker::new(port, shape, settings, layout, database, log, 1)?;
+            let mut worker = Worker::new(
+                port,
+                layout,
+                log,
+                Start {
+                    shape,
+                    settings,
+                    database,
+                    home_version: 1,
+                },
+            )?;
             worker.load(&mut |bytes| {
                 done += bytes;
                 progress(done, total);
@@ -124,7 +134,17 @@ impl<P: Port> Instance<P> {
             let layout = Layout::new(&shape, &settings, files, nth as u32);
             let at = control.checkpoint;
             let log = Log::new(layout.redo_bytes, layout.redo_buffer_bytes, at, control.previous, at);
-            let mut worker = Worker::new(port, shape, settings, layout, database, log, 0)?;
+            let mut worker = Worker::new(
+                port,
+                layout,
+                log,
+                Start {
+                    shape,
+                    settings,
+                    database,
+                    home_version: 0,
+                },
+            )?;
             recovery += worker.recover(control)?;
             workers.push(worker);
         }

@@ -7,7 +7,7 @@
 
 use crate::engine::cache::NONE;
 use crate::engine::log::Log;
-use crate::engine::worker::{Place, Ready, Worker};
+use crate::engine::worker::{Ready, Region, Worker};
 use crate::error::PagesError;
 use crate::format::control::Control;
 use crate::format::page::{self, COLUMNS, HEADER_BYTES};
@@ -75,12 +75,8 @@ struct Tail {
 impl<P: Port> Worker<P> {
     /// One large request, waited for.
     pub(crate) fn bulk(&mut self, op: Op, place: (FileId, u64), at: u64, len: u64) -> Result<(), PagesError> {
-        self.places[0] = Place {
-            file: place.0,
-            offset: place.1,
-            len: len as u32,
-        };
-        self.submit(op, place, at, len, Purpose::Bulk(0))?;
+        self.places[0] = Region::new(place, len);
+        self.submit(op, self.places[0], at, Purpose::Bulk(0))?;
         loop {
             self.poll(1, None)?;
             if let Some(at) = self.ready.iter().position(|r| *r == Ready::Bulk { chunk: 0 }) {

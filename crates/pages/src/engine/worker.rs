@@ -44,17 +44,34 @@ pub(crate) enum Access {
 
 /// Request of each kind of large or multiblock I/O under way, for error messages.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Region {
     pub(crate) file: FileId,
     pub(crate) offset: u64,
     pub(crate) len: u32,
 }
 
-pub(crate) const NOWHERE: Place = Place {
+impl Region {
+    #[inline]
+    pub(crate) fn new((file, offset): (FileId, u64), len: u64) -> Region {
+        let len = len as u32;
+        Region { file, offset, len }
+    }
+}
+
+pub(crate) const NOWHERE: Region = Region {
     file: FileId(0),
     offset: 0,
     len: 0,
 };
+
+/// What a worker starts from.
+pub(crate) struct Start {
+    pub(crate) shape: Shape,
+    pub(crate) settings: Settings,
+    pub(crate) database: u64,
+    /// 1 after loading, 0 (to be learnt) after opening.
+    pub(crate) home_version: u32,
+}
 
 /// One worker.
 pub(crate) struct Worker<P> {
@@ -88,21 +105,19 @@ pub(crate) struct Worker<P> {
     /// Whether pages read are verified: always, but where the cost of it is measured.
     pub(crate) verifies: bool,
     pub(crate) scratch: Vec<u8>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<Region>,
     completions: Vec<Completion>,
 }
 
 impl<P: Port> Worker<P> {
-    /// A worker with an empty cache. `home_version`: 1 after loading, 0 (to be learnt) after opening.
-    pub(crate) fn new(
-        port: P,
-        shape: Shape,
-        settings: Settings,
-        layout: Layout,
-        database: u64,
-        log: Log,
-        home_version: u32,
-    ) -> Result<Worker<P>, PagesError> {
+    /// A worker with an empty cache.
+    pub(crate) fn new(port: P, layout: Layout, log: Log, start: Start) -> Result<Worker<P>, PagesError> {
+        let Start {
+            shape,
+            settings,
+            database,
+            home_version,
+        } = start;
         check_port(&port, &layout, &shape)?;
         let pages = crate::format::layout::schemas_of(&shape, layout.workers, layout.worker) * shape.pages_per_schema;
         let files = layout.files.data.len();
@@ -136,27 +151,20 @@ impl<P: Port> Worker<P> {
     }
 
     #[inline]
-    pub(crate) fn submit(
-        &mut self,
-        op: Op,
-        place: (FileId, u64),
-        at: u64,
-        len: u64,
-        purpose: Purpose,
-    ) -> Result<(), PagesError> {
+    pub(crate) fn submit(&mut self, op: Op, region: Region, at: u64, purpose: Purpose) -> Result<(), PagesError> {
         let request = Request {
             op,
-            file: place.0,
-            offset: place.1,
+            file: region.file,
+            offset: region.offset,
             at,
-            len: len as u32,
+            len: region.len,
             token: purpose.token(),
         };
         Ok(self.port.submit(request)?)
     }
 
     pub(crate) fn submit_flush(&mut self, file: FileId, purpose: Purpose) -> Result<(), PagesError> {
-        self.submit(Op::Flush, (file, 0), 0, 0, purpose)
+        self.submit(Op::Flush, Region::new((file, 0), 0), 0, purpose)
     }
 
     /// Asks for a page on behalf of a wait slot. On [`Access::Hit`] and later [`Ready::Page`] the frame is pinned once
@@ -229,7 +237,7 @@ impl<P: Port> Worker<P> {
     fn ended(&mut self, completion: Completion) -> Result<(), PagesError> {
         let purpose = Purpose::of(completion.token);
         if let Err(fault) = completion.result {
-            let Place { file, offset, len } = self.place_of(purpose);
+            let Region { file, offset, len } = self.place_of(purpose);
             return Err(PagesError::Io {
                 what: purpose.words(),
                 file,
@@ -268,12 +276,12 @@ impl<P: Port> Worker<P> {
     }
 
     /// Where an I/O went, for its error message.
-    fn place_of(&self, purpose: Purpose) -> Place {
+    fn place_of(&self, purpose: Purpose) -> Region {
         let page_len = self.layout.page_bytes as u32;
         let of_local = |local: u32| {
             let (schema, page) = self.layout.address(local);
             let (file, offset) = self.layout.home(schema, page);
-            Place {
+            Region {
                 file,
                 offset,
                 len: page_len,
@@ -285,25 +293,25 @@ impl<P: Port> Worker<P> {
             Purpose::Scan(n) | Purpose::Bulk(n) => self.places.get(n as usize).copied().unwrap_or(NOWHERE),
             Purpose::Redo | Purpose::RedoFlush => {
                 let offset = self.layout.redo_at + self.log.durable % self.layout.redo_bytes;
-                Place {
+                Region {
                     file: self.layout.files.redo,
                     offset,
                     len: 0,
                 }
             }
-            Purpose::DataFlush(index) | Purpose::HomeFlush(index) => Place {
+            Purpose::DataFlush(index) | Purpose::HomeFlush(index) => Region {
                 file: self.layout.files.data[index as usize],
                 offset: 0,
                 len: 0,
             },
-            Purpose::Control | Purpose::ControlFlush => Place {
+            Purpose::Control | Purpose::ControlFlush => Region {
                 file: self.layout.files.data[0],
                 offset: 0,
                 len: 4096,
             },
             Purpose::Doublewrite | Purpose::DoublewriteFlush => {
                 let (file, offset) = self.layout.doublewrite;
-                Place {
+                Region {
                     file,
                     offset,
                     len: page_len * self.layout.writers,

@@ -8,7 +8,7 @@
 //! that at any moment each page is whole at home or in the area.
 
 use crate::engine::cache::NONE;
-use crate::engine::worker::Worker;
+use crate::engine::worker::{Region, Worker};
 use crate::error::PagesError;
 use crate::format::page;
 use crate::format::shape::{Settings, TornPages};
@@ -163,7 +163,12 @@ impl<P: Port> Worker<P> {
         let (schema, number) = self.layout.address(self.cache.frames[frame as usize].page);
         let place = self.layout.home(schema, number);
         let len = self.layout.page_bytes;
-        self.submit(Op::Write, place, self.layout.staging(slot), len, Purpose::Home(slot))?;
+        self.submit(
+            Op::Write,
+            Region::new(place, len),
+            self.layout.staging(slot),
+            Purpose::Home(slot),
+        )?;
         self.writers.slots[slot as usize].stage = Stage::Home;
         self.home_writes += 1;
         self.homes_under_way += 1;
@@ -276,9 +281,8 @@ impl<P: Port> Worker<P> {
         let len = u64::from(self.writers.used) * self.layout.page_bytes;
         self.submit(
             Op::Write,
-            self.layout.doublewrite,
+            Region::new(self.layout.doublewrite, len),
             self.layout.staging_at,
-            len,
             Purpose::Doublewrite,
         )?;
         self.writers.batch = Batch::Area;

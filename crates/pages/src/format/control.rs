@@ -48,9 +48,9 @@ pub(crate) struct Control {
 }
 
 fn crc(block: &[u8]) -> u32 {
-    let crc = crate::format::checksum::crc32c(&block[..12]);
-    let crc = crate::format::checksum::crc32c_append(crc, &[0; 4]);
-    crate::format::checksum::crc32c_append(crc, &block[16..CONTROL_BYTES])
+    let crc = targets::crc32c(&block[..12]);
+    let crc = targets::crc32c_append(crc, &[0; 4]);
+    targets::crc32c_append(crc, &block[16..CONTROL_BYTES])
 }
 
 impl Control {

@@ -1,8 +1,7 @@
-//! What lies on storage and where: pages, their checksums and contents, the control block, the redo log.
+//! What lies on storage and where: pages, their contents, the control block, the redo log.
 //!
 //! Prevents: an address or a byte that two parts of the engine compute in two ways.
 
-pub(crate) mod checksum;
 pub(crate) mod content;
 pub(crate) mod control;
 pub(crate) mod keys;

@@ -134,7 +134,7 @@ pub(crate) fn put_change(bytes: &mut [u8], version: u64, lsn: u64) {
 
 /// Sets the checksum.
 pub(crate) fn seal(bytes: &mut [u8]) {
-    let crc = crate::format::checksum::crc32c(&bytes[8..]);
+    let crc = targets::crc32c(&bytes[8..]);
     put_u32(bytes, 4, crc);
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn check_whole(bytes: &[u8], database: u64) -> Result<PageHeader, Mis
         return Err(Mismatch::Magic(magic));
     }
     let stored = get_u32(bytes, 4);
-    let computed = crate::format::checksum::crc32c(&bytes[8..]);
+    let computed = targets::crc32c(&bytes[8..]);
     if stored != computed {
         return Err(Mismatch::Checksum { stored, computed });
     }
@@ -160,9 +160,7 @@ pub(crate) fn check_whole(bytes: &[u8], database: u64) -> Result<PageHeader, Mis
 /// Whether the bytes are a whole page of some database: magic and checksum hold. For a layer below that keeps copies
 /// and must choose one.
 pub fn is_whole(bytes: &[u8]) -> bool {
-    bytes.len() > HEADER_BYTES
-        && get_u32(bytes, 0) == PAGE_MAGIC
-        && get_u32(bytes, 4) == crate::format::checksum::crc32c(&bytes[8..])
+    bytes.len() > HEADER_BYTES && get_u32(bytes, 0) == PAGE_MAGIC && get_u32(bytes, 4) == targets::crc32c(&bytes[8..])
 }
 
 /// Checks that the bytes are the page that was asked for.

@@ -80,9 +80,9 @@ pub(crate) fn batch_header(
 
 /// CRC32C of a batch with its checksum field taken as zero.
 pub(crate) fn batch_crc(bytes: &[u8]) -> u32 {
-    let crc = crate::format::checksum::crc32c(&bytes[..28]);
-    let crc = crate::format::checksum::crc32c_append(crc, &[0; 4]);
-    crate::format::checksum::crc32c_append(crc, &bytes[32..])
+    let crc = targets::crc32c(&bytes[..28]);
+    let crc = targets::crc32c_append(crc, &[0; 4]);
+    targets::crc32c_append(crc, &bytes[32..])
 }
 
 /// Completes a batch: header with checksum. `bytes` is header and records. Returns the checksum.

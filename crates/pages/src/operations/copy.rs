@@ -8,12 +8,12 @@
 
 use crate::engine::recovery::read_control;
 use crate::error::PagesError;
-use crate::format::checksum::crc32c_append;
 use crate::format::control::Control;
 use crate::format::layout::{Layout, redo_file_bytes};
 use crate::format::page;
 use crate::format::shape::{BLOCK_BYTES, Files, Settings, Shape};
 use std::sync::atomic::{AtomicBool, Ordering};
+use targets::crc32c_append;
 use targets::{Completion, FileId, Nanos, Op, Port, Request};
 
 /// How long the copy waits on one side before it looks at the other.

@@ -4,12 +4,12 @@
 //! short is no database. The redo log is filled with incompressible bytes, so that neither a first write into it nor an
 //! old database's batches in it can be met later.
 
-use crate::engine::worker::{Place, Ready, Worker};
+use crate::engine::worker::{Ready, Region, Worker};
 use crate::error::PagesError;
 use crate::format::content::mix;
 use crate::format::shape::BLOCK_BYTES;
 use crate::purpose::Purpose;
-use targets::{FileId, Op, Port};
+use targets::{Op, Port};
 
 /// What a chunk is filled with.
 #[derive(Clone, Copy)]
@@ -38,7 +38,12 @@ impl<P: Port> Worker<P> {
                 let len = chunk.min(self.shape.schema_bytes() - offset);
                 let page = (offset / self.layout.page_bytes) as u32;
                 let place = self.layout.home(schema, page);
-                self.load_chunk(&mut free, Fill::Pages { schema, page }, place, len, advance)?;
+                self.load_chunk(
+                    &mut free,
+                    Fill::Pages { schema, page },
+                    Region::new(place, len),
+                    advance,
+                )?;
                 offset += len;
             }
         }
@@ -46,7 +51,7 @@ impl<P: Port> Worker<P> {
         while offset < self.layout.redo_bytes {
             let len = chunk.min(self.layout.redo_bytes - offset);
             let place = (self.layout.files.redo, self.layout.redo_at + offset);
-            self.load_chunk(&mut free, Fill::Redo { offset }, place, len, advance)?;
+            self.load_chunk(&mut free, Fill::Redo { offset }, Region::new(place, len), advance)?;
             offset += len;
         }
         while free.len() < self.layout.bulk_chunks() as usize {
@@ -60,8 +65,7 @@ impl<P: Port> Worker<P> {
         &mut self,
         free: &mut Vec<u32>,
         fill: Fill,
-        place: (FileId, u64),
-        len: u64,
+        region: Region,
         advance: &mut dyn FnMut(u64),
     ) -> Result<(), PagesError> {
         let chunk = loop {
@@ -72,7 +76,7 @@ impl<P: Port> Worker<P> {
         };
         let at = self.layout.bulk_at + u64::from(chunk) * self.layout.chunk_bytes;
         let (content, database, page_bytes) = (self.content, self.database, self.layout.page_bytes as usize);
-        let bytes = self.port.bytes_mut(at, len as usize);
+        let bytes = self.port.bytes_mut(at, region.len as usize);
         match fill {
             Fill::Pages { schema, page } => {
                 for (nth, bytes) in bytes.chunks_exact_mut(page_bytes).enumerate() {
@@ -85,12 +89,8 @@ impl<P: Port> Worker<P> {
                 }
             }
         }
-        self.places[chunk as usize] = Place {
-            file: place.0,
-            offset: place.1,
-            len: len as u32,
-        };
-        self.submit(Op::Write, place, at, len, Purpose::Bulk(chunk))
+        self.places[chunk as usize] = region;
+        self.submit(Op::Write, region, at, Purpose::Bulk(chunk))
     }
 
     fn chunk_done(&mut self, free: &mut Vec<u32>, advance: &mut dyn FnMut(u64)) -> Result<(), PagesError> {

@@ -3,7 +3,7 @@
 //! A session is one read slot; `degree` of them serve one scan, `parallel` scans run at a time. Prevents: a scan that
 //! is served from the cache, and an average in which a slow user hides.
 
-use crate::engine::worker::{Place, Ready, Worker};
+use crate::engine::worker::{Ready, Region, Worker};
 use crate::error::PagesError;
 use crate::format::content::mix;
 use crate::format::shape::{Settings, Shape};
@@ -77,16 +77,12 @@ impl<P: Port> Worker<P> {
         }
         let place = self.layout.home(schema, page);
         let len = u64::from(pages) * self.layout.page_bytes;
-        self.places[buffer as usize] = Place {
-            file: place.0,
-            offset: place.1,
-            len: len as u32,
-        };
+        let region = Region::new(place, len);
+        self.places[buffer as usize] = region;
         self.submit(
             Op::Read,
-            place,
+            region,
             self.layout.scan_buffer_at(buffer),
-            len,
             Purpose::Scan(buffer),
         )?;
         self.reads += 1;

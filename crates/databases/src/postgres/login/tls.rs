@@ -47,15 +47,21 @@ struct Believed {
     name_too: bool,
 }
 
+/// What a server says that it is.
+struct Presented<'a> {
+    shown: &'a CertificateDer<'a>,
+    between: &'a [CertificateDer<'a>],
+    name: &'a ServerName<'a>,
+}
+
 impl Verifier {
     fn check(
         &self,
         believed: &Believed,
-        shown: &CertificateDer<'_>,
-        between: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
+        presented: &Presented<'_>,
         now: UnixTime,
     ) -> std::result::Result<(), rustls::Error> {
+        let Presented { shown, between, name } = *presented;
         let parsed = ParsedCertificate::try_from(shown)?;
         if believed.whole.iter().any(|one| one == shown) {
             // One that signed itself and is believed by name: `webpki` refuses an authority's own certificate as a
@@ -86,7 +92,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, rustls::Error> {
         if let Some(believed) = &self.roots {
-            self.check(believed, shown, between, name, now)?;
+            self.check(believed, &Presented { shown, between, name }, now)?;
         }
         Ok(ServerCertVerified::assertion())
     }

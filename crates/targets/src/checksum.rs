@@ -1,4 +1,5 @@
-//! CRC32C at the cost of little more than one instruction per 8 bytes, or less.
+//! CRC32C, the checksum of every layout on disk in this house, at the cost of little more than one instruction per 8
+//! bytes, or less.
 //!
 //! A processor with wide carry-less products (AVX-512) does a page in half the time of its own CRC instruction; there,
 //! and where there is no such instruction, the crate `crc-fast` serves. Else three streams run side by side, because
@@ -10,13 +11,16 @@
 )]
 
 /// CRC32C of the bytes.
-pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
+#[must_use]
+#[inline]
+pub fn crc32c(bytes: &[u8]) -> u32 {
     crc32c_append(0, bytes)
 }
 
 /// CRC32C of what gave `crc`, followed by the bytes.
+#[must_use]
 #[inline]
-pub(crate) fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
+pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if !wide_products() && std::arch::is_x86_feature_detected!("sse4.2") {
         // SAFETY: the processor has just said that it has SSE 4.2, all that this function needs.
