@@ -1,4 +1,5 @@
-//! Order entry on a PostgreSQL server, for measuring by hand: `serve`, `load`, `run` and `check`; see `benches/order-entry`.
+//! Order entry on a PostgreSQL server, for measuring by hand: `serve`, `load`, `run` and `check`; see
+//! `benches/order-entry`.
 //!
 //! Prevents nothing: it prints what the room gives.
 
@@ -122,8 +123,8 @@ fn run(url: &str, words: &[&str]) -> Outcome {
     let server = ServerCounters::read(&mut connection)?.since(&before);
     let count = report.outcome.count().max(1);
     println!(
-        "new orders per minute {:.0}; transactions/s {:.0}; client CPU us/transaction {:.1}; round trips/transaction {:.2}; \
-         statements/transaction {:.1}",
+        "new orders per minute {:.0}; transactions/s {:.0}; client CPU us/transaction {:.1}; round trips/transaction \
+         {:.2}; statements/transaction {:.1}",
         nopm(&report.outcome),
         count as f64 * 1e9 / report.outcome.elapsed_ns as f64,
         report.client_cpu_ns as f64 / count as f64 / 1000.0,

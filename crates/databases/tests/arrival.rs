@@ -1,7 +1,8 @@
-//! When transactions are due: on a schedule of their own, or after their user has thought and typed. On PostgreSQL, skipped with
-//! the reason printed where none is installed, and on SQLite.
+//! When transactions are due: on a schedule of their own, or after their user has thought and typed. On PostgreSQL,
+//! skipped with the reason printed where none is installed, and on SQLite.
 //!
-//! Prevents: a stall that vanishes from the figures because nobody asked during it, and think time that is said and not taken.
+//! Prevents: a stall that vanishes from the figures because nobody asked during it, and think time that is said and not
+//! taken.
 #![allow(clippy::unwrap_used)] // fixtures beside the tests
 
 #[path = "postgres/place.rs"]
@@ -76,7 +77,8 @@ fn the_rate_is_what_pauses_leave<O: Operation<Error: std::fmt::Debug>>(name: &st
     // A user begins with a transaction, and what he has not typed when time is up does not count: one of each.
     assert!(
         (count - expected).abs() <= f64::from(users) + 0.05 * expected,
-        "{name}: {count} transactions, {expected:.0} expected of pauses of {pause_ns:.0} ns and responses of {response_ns:.0} ns"
+        "{name}: {count} transactions, {expected:.0} expected of pauses of {pause_ns:.0} ns and responses of \
+         {response_ns:.0} ns"
     );
     // Clause 5.2.5 gives a mean of 20.99 s with a deviation of 14 s; four standard errors.
     let error = 4.0 * 14.0 / (people.pauses_ns.len() as f64).sqrt();
@@ -96,8 +98,8 @@ fn on_schedule(rate_per_s: f64, time_ns: u64) -> Pacing {
     }
 }
 
-/// One session, 200 due in a second, and a database that stands still for 400 ms while somebody else has what they need:
-/// service tells of one long transaction, response of all that were due meanwhile.
+/// One session, 200 due in a second, and a database that stands still for 400 ms while somebody else has what they
+/// need: service tells of one long transaction, response of all that were due meanwhile.
 fn a_stall_is_in_the_response_of_all_that_were_due<O: Operation<Error: std::fmt::Debug>>(name: &str, mut work: O) {
     let outcome = drive(&mut work, &on_schedule(200.0, SECOND), 3).unwrap();
     let (service_ns, response_ns) = (sum_ns(&outcome, false), sum_ns(&outcome, true));

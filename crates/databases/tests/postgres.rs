@@ -1,4 +1,5 @@
-//! A real server: started, worked on, crashed, starved, and worked on again. `ASSAY_TEST_SIZE=full` crashes it more often.
+//! A real server: started, worked on, crashed, starved, and worked on again. `ASSAY_TEST_SIZE=full` crashes it more
+//! often.
 //!
 //! Skipped, with the reason printed, only where no server is installed; under `CI=true` that is a failure.
 
@@ -336,7 +337,8 @@ fn work_until_gone(address: &Address, scale: Scale, users: u32, seed: u64, ackno
     }
 }
 
-/// Users at work, and the server killed under them once so many of their new orders are acknowledged; gives how many were.
+/// Users at work, and the server killed under them once so many of their new orders are acknowledged; gives how many
+/// were.
 fn work_and_kill(server: Server, scale: Scale, users: u32, kill: u64) -> u64 {
     let (address, acknowledged) = (server.address().clone(), Arc::new(AtomicU64::new(0)));
     let counting = Arc::clone(&acknowledged);

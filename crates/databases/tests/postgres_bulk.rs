@@ -84,7 +84,8 @@ fn bulk_loads_fill_table_and_keys_and_the_files_grow_in_steps() {
 
 /// More answers than a socket holds.
 fn large_commits(database: &mut BulkConnection, rows: u64) {
-    // Tens of thousands of rows in one commit: more answers than a socket holds. A row of them that is there already leaves none of them.
+    // Tens of thousands of rows in one commit: more answers than a socket holds. A row of them that is there already
+    // leaves none of them.
     database.insert_and_commit(rows, rows + 30_000).unwrap();
     let refused = database.insert_and_commit(rows + 30_000 - 1, rows + 60_000);
     assert!(refused.unwrap_err().to_string().contains("23505"));

@@ -1,4 +1,5 @@
-//! Servers that are none, or mean ill: what they say is refused with a clear error, after a bounded time and within bounded memory.
+//! Servers that are none, or mean ill: what they say is refused with a clear error, after a bounded time and within
+//! bounded memory.
 //!
 //! Each is played by a listener of the test. A client that hung would hang its test.
 

@@ -1,5 +1,5 @@
-//! A server that others reach by TCP: each `sslmode` and way to log in, with the right papers and with wrong ones, and users at
-//! work over TLS.
+//! A server that others reach by TCP: each `sslmode` and way to log in, with the right papers and with wrong ones, and
+//! users at work over TLS.
 //!
 //! Skipped, with the reason printed, only where no server is installed; under `CI=true` that is a failure.
 

@@ -1,7 +1,7 @@
 //! SQLite on modelled disks that lose their power: what was acknowledged is there, and the database is sound.
 //!
-//! The model forgets an arbitrary part of what was not flushed, down to sectors of 512 bytes. Prevents: a VFS that is durable
-//! only as long as nothing happens. Two planted bugs show that the machine can fail.
+//! The model forgets an arbitrary part of what was not flushed, down to sectors of 512 bytes. Prevents: a VFS that is
+//! durable only as long as nothing happens. Two planted bugs show that the machine can fail.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod storm;

@@ -1,5 +1,5 @@
-//! SQLite on the VFS answers as it does on its own: random statements on both, compared row by row; many connections at once;
-//! and the work of the studies on every way to storage.
+//! SQLite on the VFS answers as it does on its own: random statements on both, compared row by row; many connections at
+//! once; and the work of the studies on every way to storage.
 //!
 //! Prevents: a VFS that is durable and wrong.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
@@ -89,7 +89,8 @@ fn statement() -> impl Strategy<Value = String> {
         }),
         2 => table.clone().prop_map(|t| format!("INSERT OR IGNORE INTO {t} SELECT k + 7, v || v FROM {t}")),
         3 => table.clone().prop_map(|t| format!("SELECT count(*), sum(length(v)), min(v), max(k) FROM {t}")),
-        2 => (table, key).prop_map(|(t, k)| format!("SELECT k, length(v), substr(v, -3) FROM {t} WHERE k < {k} ORDER BY v, k")),
+        2 => (table, key).prop_map(|(t, k)| format!("SELECT k, length(v), substr(v, -3) FROM {t} WHERE k < {k} ORDER \
+            BY v, k")),
         1 => Just("SELECT a.k, length(b.v) FROM a JOIN b ON a.k = b.k ORDER BY 1".to_string()),
     ]
 }
@@ -159,7 +160,13 @@ fn readers_beside_a_writer_see_whole_transactions() {
         .sql()
         .execute_batch("CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER, f BLOB)")
         .unwrap();
-    writer.sql().execute_batch("WITH RECURSIVE s(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM s WHERE i < 200) INSERT INTO t SELECT i, 0, zeroblob(900) FROM s").unwrap();
+    writer
+        .sql()
+        .execute_batch(
+            "WITH RECURSIVE s(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM s WHERE i < 200) \
+        INSERT INTO t SELECT i, 0, zeroblob(900) FROM s",
+        )
+        .unwrap();
     let rounds = 150;
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -20,7 +20,8 @@ pub enum GroupError {
     },
     /// A flush failed for good: nothing says that what it should have covered is on any disk.
     #[error(
-        "a flush failed, and what was written to file {file} before it may be lost\n  look for device errors (dmesg), and write the file again from its source or its log"
+        "a flush failed, and what was written to file {file} before it may be lost\n  look for device errors (dmesg), \
+         and write the file again from its source or its log"
     )]
     NotDurable {
         /// The file; there may be others.
@@ -68,7 +69,8 @@ pub enum GroupError {
     },
     /// More disks are lost than the redundancy allows.
     #[error(
-        "lost more than the redundancy allows: disks {}; files with parts on them alone: {}\n  attach the disks again, or restore the files from a copy",
+        "lost more than the redundancy allows: disks {}; files with parts on them alone: {}\n  attach the disks \
+         again, or restore the files from a copy",
         disks.join(", "), if files.is_empty() { "none (the metadata are lost)".to_string() } else { files.join(", ") }
     )]
     Lost {
@@ -115,7 +117,8 @@ pub enum GroupError {
     },
     /// The metadata contradict themselves.
     #[error(
-        "the metadata of the group are damaged: {what}\n  run `assay dg check` with all disks attached, and restore from a copy if it cannot repair them"
+        "the metadata of the group are damaged: {what}\n  run `assay dg check` with all disks attached, and restore \
+         from a copy if it cannot repair them"
     )]
     Damaged {
         /// What was found.
@@ -146,8 +149,8 @@ impl GroupError {
         matches!(self, GroupError::Target(TargetError::PowerCut))
     }
 
-    /// Whether what lies on the disks is not a group that can be worked with, rather than the host being in the way. `None`: a layer below, which
-    /// knows it itself.
+    /// Whether what lies on the disks is not a group that can be worked with, rather than the host being in the way.
+    /// `None`: a layer below, which knows it itself.
     pub fn is_of_storage(&self) -> Option<bool> {
         match self {
             GroupError::Target(error) => error.is_of_storage(),

@@ -2,19 +2,19 @@
 //!
 //! Prevents: two owners of the same metadata in one process.
 
-use crate::board::Board;
-use crate::check::CheckReport;
-use crate::core::{Core, Redundancy};
-use crate::create::{DiskSpec, GroupSpec, look};
 use crate::error::GroupError;
-use crate::file::FileState;
-use crate::files::{FileSpec, Stripe};
-use crate::header::Found;
-use crate::mount::{MountOptions, Mounted};
+use crate::layout::file::FileState;
+use crate::layout::header::Found;
+use crate::metadata::check::CheckReport;
+use crate::metadata::core::{Core, Redundancy};
+use crate::metadata::create::{DiskSpec, GroupSpec, look};
+use crate::metadata::files::{FileSpec, Stripe};
+use crate::metadata::mount::{MountOptions, Mounted};
+use crate::metadata::store::Store;
 use crate::port::GroupPort;
-use crate::port_beside::Beside;
-use crate::port_open::{Ticket, locked};
-use crate::store::Store;
+use crate::port::board::Board;
+use crate::port::open::{Ticket, locked};
+use crate::port::passed_through::Beside;
 use crate::upkeep::Upkeep;
 use crate::uuid::Uuid;
 use crate::verify::Verify;
@@ -172,15 +172,18 @@ impl<P: Port> Group<P> {
     }
 
     /// Makes a group on files of a port and opens it. The port becomes the group's own: it needs at least
-    /// [`crate::MEMORY_MIN`] bytes of memory and alignment of at most 4096. `seed` decides the UUIDs: never use one twice.
+    /// [`crate::MEMORY_MIN`] bytes of memory and alignment of at most 4096. `seed` decides the UUIDs: never use one
+    /// twice.
     ///
     /// # Errors
-    /// [`GroupError::Refused`], [`GroupError::Taken`], [`GroupError::Newer`]: nothing has been written. Others are of the devices.
+    /// [`GroupError::Refused`], [`GroupError::Taken`], [`GroupError::Newer`]: nothing has been written. Others are of
+    /// the devices.
     pub fn create(port: P, spec: &GroupSpec, disks: &[DiskSpec], seed: u64) -> Result<Group<P>, GroupError> {
         Ok(Group::of(Core::create(port, spec, disks, seed)?))
     }
 
-    /// Opens a group: finds its disks among the port's files, replays the journal, makes copies equal that a crash left different.
+    /// Opens a group: finds its disks among the port's files, replays the journal, makes copies equal that a crash left
+    /// different.
     ///
     /// # Errors
     /// [`GroupError::NoGroup`], [`GroupError::Missing`], [`GroupError::Lost`], [`GroupError::Newer`],
@@ -190,8 +193,8 @@ impl<P: Port> Group<P> {
         Ok((Group::of(core), mounted))
     }
 
-    /// Gives the group a judge of pages; ports opened from now on ask it about every page they read from a mirrored file, and check,
-    /// settling and mending decide by it between copies that differ.
+    /// Gives the group a judge of pages; ports opened from now on ask it about every page they read from a mirrored
+    /// file, and check, settling and mending decide by it between copies that differ.
     pub fn set_verify(&self, verify: Arc<dyn Verify>) {
         self.core().verify = Some(verify);
     }
@@ -211,8 +214,8 @@ impl<P: Port> Group<P> {
         self.core().create_file(spec, false).map(|_| ())
     }
 
-    /// Makes a file to be filled now: it can be opened and written, is not listed, and is gone when the group is opened again, unless
-    /// [`Group::finish_file`] was called. So nobody finds half of it under the name of the whole.
+    /// Makes a file to be filled now: it can be opened and written, is not listed, and is gone when the group is opened
+    /// again, unless [`Group::finish_file`] was called. So nobody finds half of it under the name of the whole.
     ///
     /// # Errors
     /// [`GroupError::Exists`], [`GroupError::Full`], [`GroupError::Refused`].
@@ -250,8 +253,8 @@ impl<P: Port> Group<P> {
         core.delete_file(number)
     }
 
-    /// Opens files for one worker; they are `FileId(0)` and so on in the order given. The port has the same files in the same
-    /// order as the group's own.
+    /// Opens files for one worker; they are `FileId(0)` and so on in the order given. The port has the same files in
+    /// the same order as the group's own.
     ///
     /// # Errors
     /// [`GroupError::NoFile`].
@@ -259,9 +262,9 @@ impl<P: Port> Group<P> {
         self.open_with(port, names, Beside::default())
     }
 
-    /// The same, with files of the port below that follow those of the group, to be used as they are: the disks of another
-    /// group, which can then be opened over this port. Requests for them have a slot each; those for the group's own files
-    /// are as quick as without.
+    /// The same, with files of the port below that follow those of the group, to be used as they are: the disks of
+    /// another group, which can then be opened over this port. Requests for them have a slot each; those for the
+    /// group's own files are as quick as without.
     ///
     /// # Errors
     /// [`GroupError::NoFile`].
@@ -269,8 +272,8 @@ impl<P: Port> Group<P> {
         self.open_with(port, names, Beside::slotted(beside))
     }
 
-    /// The other way round, for the group that lies over such a port: files of the port below follow those of the group, and
-    /// requests for them pass with their own tokens; those for the group's own files have a slot each.
+    /// The other way round, for the group that lies over such a port: files of the port below follow those of the
+    /// group, and requests for them pass with their own tokens; those for the group's own files have a slot each.
     ///
     /// # Errors
     /// [`GroupError::NoFile`].
@@ -345,19 +348,21 @@ impl<P: Port> Group<P> {
         }
     }
 
-    /// Brings a disk back that was offline; the upkeep then copies what it missed. A disk that is online and failing is trusted
-    /// again when it takes its metadata.
+    /// Brings a disk back that was offline; the upkeep then copies what it missed. A disk that is online and failing is
+    /// trusted again when it takes its metadata.
     ///
     /// # Errors
-    /// [`GroupError::NoDisk`], [`GroupError::Missing`], [`GroupError::NoGroup`] when something else is attached in its place.
+    /// [`GroupError::NoDisk`], [`GroupError::Missing`], [`GroupError::NoGroup`] when something else is attached in its
+    /// place.
     pub fn online_disk(&self, name: &str) -> Result<(), GroupError> {
         let mut core = self.core();
         let number = core.disk_named(name)?;
         core.bring_online(number)
     }
 
-    /// Marks all copies on a disk as stale, because its content is not to be believed; the upkeep then makes them anew from the
-    /// others. Gives the number of marked copies, and the names of files that have data on this disk alone: those stay as they are.
+    /// Marks all copies on a disk as stale, because its content is not to be believed; the upkeep then makes them anew
+    /// from the others. Gives the number of marked copies, and the names of files that have data on this disk alone:
+    /// those stay as they are.
     ///
     /// # Errors
     /// [`GroupError::NoDisk`]; others are of the devices.
@@ -375,13 +380,13 @@ impl<P: Port> Group<P> {
         let mut core = self.core();
         let mut change = core.begin()?;
         core.root.rebalance = true;
-        change.touch(crate::block::Address::Root);
+        change.touch(crate::layout::block::Address::Root);
         core.commit(change)?;
         core.settle_trouble()
     }
 
-    /// Compares everything: headers, roots, metadata, allocation tables, and all copies of all extents; with `repair`, rewrites what
-    /// is wrong where a good copy exists. No port may be open.
+    /// Compares everything: headers, roots, metadata, allocation tables, and all copies of all extents; with `repair`,
+    /// rewrites what is wrong where a good copy exists. No port may be open.
     ///
     /// # Errors
     /// [`GroupError::Busy`] while ports are open.
@@ -406,7 +411,7 @@ impl<P: Port> Group<P> {
     /// The group as a whole.
     pub fn info(&self) -> GroupInfo {
         let core = self.core();
-        let sum = |of: &dyn Fn(&crate::disk::Disk) -> u32| {
+        let sum = |of: &dyn Fn(&crate::layout::disk::Disk) -> u32| {
             let units: u64 = core.disks.values().map(|d| u64::from(of(d))).sum();
             units * core.au()
         };
@@ -427,7 +432,7 @@ impl<P: Port> Group<P> {
     pub fn disks(&self) -> Vec<DiskInfo> {
         let core = self.core();
         let stale = core.stale_units();
-        let info = |d: &crate::disk::Disk| DiskInfo {
+        let info = |d: &crate::layout::disk::Disk| DiskInfo {
             name: d.name.clone(),
             number: d.number,
             uuid: d.uuid,
@@ -475,12 +480,12 @@ impl<P: Port> Group<P> {
         files
     }
 
-    /// Closes the group in good order: everything is at home and regions are recorded as equal. Gives the port back when this was
-    /// the last handle. Leaving it out is a crash, which the next mount takes care of.
+    /// Closes the group in good order: everything is at home and regions are recorded as equal. Gives the port back
+    /// when this was the last handle. Leaving it out is a crash, which the next mount takes care of.
     ///
     /// # Errors
-    /// [`GroupError::Busy`] while ports are open; [`GroupError::NotDurable`] when a file has data that a flush did not make durable
-    /// anywhere: everything else is in order.
+    /// [`GroupError::Busy`] while ports are open; [`GroupError::NotDurable`] when a file has data that a flush did not
+    /// make durable anywhere: everything else is in order.
     pub fn close(self) -> Result<Option<P>, GroupError> {
         if self.board.ports() > 0 {
             return Err(GroupError::Busy {

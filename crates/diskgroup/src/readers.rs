@@ -1,15 +1,16 @@
 //! The readers of what stands on disks as pure functions of bytes, for fuzz targets; no part of what the room offers.
 //!
 //! Each takes bytes of any length and content and says whether they were taken for what they claim to be. [`seal`] and
-//! [`seal_transaction`] make checksums right, so that a fuzzer gets past them. Prevents: a reader that is only ever fed with what we wrote.
+//! [`seal_transaction`] make checksums right, so that a fuzzer gets past them. Prevents: a reader that is only ever fed
+//! with what we wrote.
 
-use crate::block::{self, Address, BLOCK, BODY, Pen};
-use crate::disk;
-use crate::file::{self, LEAF_EXTENTS};
-use crate::header::{Found, Place, judge};
-use crate::journal;
-use crate::root::Root;
-use crate::space::Space;
+use crate::layout::block::{self, Address, BLOCK, BODY, Pen};
+use crate::layout::disk;
+use crate::layout::file::{self, LEAF_EXTENTS};
+use crate::layout::header::{Found, Place, judge};
+use crate::layout::journal;
+use crate::layout::root::Root;
+use crate::metadata::space::Space;
 use crate::uuid::Uuid;
 
 /// A block of 4096 bytes, cut or filled with zeros.
@@ -20,7 +21,8 @@ fn whole(bytes: &[u8]) -> Box<[u8]> {
     block
 }
 
-/// Makes a block of 4096 bytes one of a group: magic, place (`code`: see the table at `block::seal`), sequence and checksum. Shorter ones stay.
+/// Makes a block of 4096 bytes one of a group: magic, place (`code`: see the table at `block::seal`), sequence and
+/// checksum. Shorter ones stay.
 pub fn seal(block: &mut [u8], group: [u8; 16], code: u64, sequence: u64) {
     let address = Address::of(code).unwrap_or(Address::Root);
     if block.len() >= BLOCK {
@@ -35,7 +37,7 @@ pub fn seal_transaction(bytes: &mut [u8], group: [u8; 16], sequence: u64) {
     }
     let count = u32::from_le_bytes([bytes[BODY + 8], bytes[BODY + 9], bytes[BODY + 10], bytes[BODY + 11]]);
     let end = (BLOCK as u64 * (1 + u64::from(count))).min(bytes.len() as u64) as usize;
-    let crc = crc32c::crc32c(&bytes[BLOCK..end]);
+    let crc = targets::crc32c(&bytes[BLOCK..end]);
     Pen::new(bytes, BODY + 12).u32(crc);
     seal(bytes, group, Address::Journal.code(), sequence);
 }

@@ -236,7 +236,7 @@ fn newer_damaged_and_twin_disks() {
     // A newer version, whole by its own checksum.
     let mut newer = header(0);
     newer[40] = 9;
-    let crc = crc32c::crc32c(&newer[8..]);
+    let crc = targets::crc32c(&newer[8..]);
     newer[4..8].copy_from_slice(&crc.to_le_bytes());
     let good = header(0);
     machine.damage(0, 0, &newer);

@@ -1,7 +1,7 @@
 //! Groups that somebody has crafted: any field of any structure is anything, and all checksums are right.
 //!
-//! `ASSAY_CRAFTED` sets the number of groups. None may panic, loop or take memory; what opens can be worked with. Prevents: a disk from a
-//! stranger that stops the program of whoever looks at it.
+//! `ASSAY_CRAFTED` sets the number of groups. None may panic, loop or take memory; what opens can be worked with.
+//! Prevents: a disk from a stranger that stops the program of whoever looks at it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;

@@ -1,7 +1,8 @@
-//! Crashes by the thousand: the power fails at any write or flush while files are made, grown and deleted, pages written, disks
-//! added, dropped, taken away and brought back, extents moved and copied.
+//! Crashes by the thousand: the power fails at any write or flush while files are made, grown and deleted, pages
+//! written, disks added, dropped, taken away and brought back, extents moved and copied.
 //!
-//! `ASSAY_CRASH_SEEDS` sets the number of seeds (more with `ASSAY_TEST_SIZE=full`); a failing seed is printed with the command that replays it.
+//! `ASSAY_CRASH_SEEDS` sets the number of seeds (more with `ASSAY_TEST_SIZE=full`); a failing seed is printed with the
+//! command that replays it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;

@@ -1,7 +1,9 @@
-//! Faults of disks by the thousand: errors, silent corruption, disks that go and come back without what they had not flushed.
+//! Faults of disks by the thousand: errors, silent corruption, disks that go and come back without what they had not
+//! flushed.
 //!
-//! `ASSAY_FAULT_SEEDS` sets the number of seeds for each redundancy (more with `ASSAY_TEST_SIZE=full`); a failing seed is printed with the command that replays it.
-//! No more is broken at a time than the redundancy allows; then nothing may be lost, and after repair a check must be clean.
+//! `ASSAY_FAULT_SEEDS` sets the number of seeds for each redundancy (more with `ASSAY_TEST_SIZE=full`); a failing seed
+//! is printed with the command that replays it. No more is broken at a time than the redundancy allows; then nothing
+//! may be lost, and after repair a check must be clean.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;

@@ -1,5 +1,5 @@
-//! The cases in which a mirror went back in time, one by one, at both redundancies: what a mount, a check or a flush could not make
-//! durable must be recorded before it counts.
+//! The cases in which a mirror went back in time, one by one, at both redundancies: what a mount, a check or a flush
+//! could not make durable must be recorded before it counts.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;
@@ -110,7 +110,8 @@ fn with_disk_of(most: &Disks, other: &Disks, disk: u16) -> Disks {
     mixed
 }
 
-/// A crash after which disk `ahead` alone has version 2, acknowledged and not flushed; the others have version 1, flushed.
+/// A crash after which disk `ahead` alone has version 2, acknowledged and not flushed; the others have version 1,
+/// flushed.
 fn crashed(redundancy: Redundancy, ahead: u16) -> Disks {
     let (machine, group) = made(redundancy);
     let mut port = port(&group, &machine);
@@ -129,7 +130,8 @@ fn heal(group: &Group<Window>, machine: &Machine) {
     assert_eq!(upkeep.run().unwrap(), Step::Idle);
 }
 
-/// The case as it was found: the other disks refuse the repair while the group is opened. Gives the version that was settled on.
+/// The case as it was found: the other disks refuse the repair while the group is opened. Gives the version that was
+/// settled on.
 fn never_back(redundancy: Redundancy, ahead: u16, refuses: Mood) -> u8 {
     let count = redundancy.copies() as u16;
     let machine = Machine::new(crashed(redundancy, ahead), 4);

@@ -1,4 +1,5 @@
-//! What a group promises, one promise a test: placement, rebalance, power, preferred read, refusals, real files under threads.
+//! What a group promises, one promise a test: placement, rebalance, power, preferred read, refusals, real files under
+//! threads.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;
@@ -427,7 +428,8 @@ mod plain {
             let machine = machine(&[220; 4]);
             let disks: Vec<DiskSpec> = (0..4).map(disk).collect();
             let geometry = Geometry { au_bytes: AU as u32, growth_at: if growth { [8, 16] } else { [20_000, 40_000] } };
-            let group = Group::create(machine.window(192 << 10, 16), &GroupSpec { geometry, ..spec(redundancy) }, &disks, 5).unwrap();
+            let spec = GroupSpec { geometry, ..spec(redundancy) };
+            let group = Group::create(machine.window(192 << 10, 16), &spec, &disks, 5).unwrap();
             let stripe = if fine { Stripe::Fine } else { Stripe::Coarse };
             group.create_file(&FileSpec { stripe, size: 100 * 512, ..file("f", 0) }).unwrap();
             let mut port = group.open(machine.window(64 << 10, 8), &["f"]).unwrap();

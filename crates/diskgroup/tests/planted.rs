@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Seeds a bug may survive; the unplanted group passes all of them in `crash.rs` and `faults.rs`.
 const SEEDS_MAX: u64 = 4000;
 
-/// A bug that needs a read which outlasts a move and the reuse of the old place: random work meets it too seldom to rely on.
+/// A bug that needs a read which outlasts a move and the reuse of the old place: random work meets it too seldom to
+/// rely on.
 const SELDOM: [Planted; 1] = [Planted::FreedTooEarly];
 
 fn one(seed: u64) -> Result<(), String> {

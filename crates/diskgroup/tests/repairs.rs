@@ -1,8 +1,8 @@
-//! A mirror never goes back in time: disks that refuse writes or lose flushes in the very moment in which copies are brought
-//! together, by the thousand, and the cases that were found in the field of it one by one.
+//! A mirror never goes back in time: disks that refuse writes or lose flushes in the very moment in which copies are
+//! brought together, by the thousand, and the cases that were found in the field of it one by one.
 //!
-//! `ASSAY_REPAIR_SEEDS` sets the number of seeds for each redundancy (`ASSAY_TEST_SIZE=full`: 10,000); a failing seed is printed
-//! with the command that replays it.
+//! `ASSAY_REPAIR_SEEDS` sets the number of seeds for each redundancy (`ASSAY_TEST_SIZE=full`: 10,000); a failing seed
+//! is printed with the command that replays it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod machine;

@@ -1,7 +1,8 @@
 //! Rows of AWR's instance statistics: a name, a total, a rate by second, a rate by transaction.
 //!
 //! Takes lines one after another, under their heading or cut out by `grep`; gives figures. Prevents: `physical reads`
-//! (blocks) compared as if it were `physical read IO requests`, and a row lost because its name was broken over two lines.
+//! (blocks) compared as if it were `physical read IO requests`, and a row lost because its name was broken over two
+//! lines.
 
 use crate::awr::printed;
 use crate::error::ImportError;

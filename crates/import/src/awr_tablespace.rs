@@ -2,8 +2,8 @@
 //!
 //! Takes lines one after another; gives figures by tablespace and picks the one whose latency counts. Layouts: name and
 //! numbers on one line (12c), or the name on a line of its own above its numbers (10g, 11g, long names); times in
-//! milliseconds by the title, or with a unit behind each (19c). Prevents: columns taken by count where a page break or a
-//! blank cell has moved them.
+//! milliseconds by the title, or with a unit behind each (19c). Prevents: columns taken by count where a page break or
+//! a blank cell has moved them.
 
 use crate::awr::printed;
 use crate::columns::{Columns, is_dashes};
@@ -197,14 +197,15 @@ impl<'t> Tablespaces<'t> {
             );
             return Ok(());
         };
-        self.add(name, figures_of, &cells, line.number, notes)
+        let cells = figures_of.iter().zip(cells);
+        self.add(name, cells, line.number, notes)
     }
 
-    fn add(
+    /// Each cell comes with the title of its column.
+    fn add<'a>(
         &mut self,
         name: &str,
-        titles: &[String],
-        cells: &[Option<&str>],
+        cells: impl Iterator<Item = (&'a String, Option<&'a str>)>,
         line: u32,
         notes: &mut Notes,
     ) -> Result<(), ImportError> {
@@ -220,7 +221,7 @@ impl<'t> Tablespaces<'t> {
             return Ok(());
         }
         let mut figures = Vec::new();
-        for (title, cell) in titles.iter().zip(cells) {
+        for (title, cell) in cells {
             let (Some((word, unit)), Some(cell)) = (column(title), cell) else {
                 continue;
             };
@@ -243,8 +244,8 @@ impl<'t> Tablespaces<'t> {
         Ok(())
     }
 
-    /// Hands over the figures; those of the tablespace that counts become comparable. `counted`: requests are known from
-    /// the statistics already.
+    /// Hands over the figures; those of the tablespace that counts become comparable. `counted`: requests are known
+    /// from the statistics already.
     pub(crate) fn finish(
         mut self,
         wanted: Option<&str>,

@@ -1,7 +1,7 @@
 //! Tables whose columns are drawn by dashes, with titles on one or more lines above: how Oracle prints.
 //!
-//! Takes the dashes and the titles; gives cells of a row by count where the count fits, else by place. Prevents: a blank
-//! cell that shifts all cells behind it by one.
+//! Takes the dashes and the titles; gives cells of a row by count where the count fits, else by place. Prevents: a
+//! blank cell that shifts all cells behind it by one.
 
 /// Where the columns are, and what they are called.
 #[derive(Clone, Debug, PartialEq, Eq)]

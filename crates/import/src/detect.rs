@@ -1,6 +1,7 @@
 //! Which tool wrote a text, by what only that tool writes.
 //!
-//! Takes the text, gives a [`Format`]. Prevents: a guess: a text that looks like none is refused with what was looked for.
+//! Takes the text, gives a [`Format`]. Prevents: a guess: a text that looks like none is refused with what was looked
+//! for.
 
 use crate::error::ImportError;
 use crate::lines::{lines, tokens};
@@ -42,13 +43,16 @@ impl Format {
     pub fn looked_for(self) -> &'static str {
         match self {
             Format::Awr => {
-                "the heading \"Tablespace IO Stats\" with its column titles, or rows \"physical read IO requests\", \"physical reads\" ... with their totals"
+                "the heading \"Tablespace IO Stats\" with its column titles, or rows \"physical read IO requests\", \
+                 \"physical reads\" ... with their totals"
             }
             Format::Iostat => {
-                "column titles with \"Device\" first or \"device\" last and r/s, w/s, or rows of ten numbers and a device (Solaris -xn)"
+                "column titles with \"Device\" first or \"device\" last and r/s, w/s, or rows of ten numbers and a \
+                 device (Solaris -xn)"
             }
             Format::Slob => {
-                "\"Physical reads per second: N\", scans \"USER7 N MB, Time: N\" or \"Scan rate:\", a table that begins with \"test reads1\", or \"FILE|SESSIONS|...\""
+                "\"Physical reads per second: N\", scans \"USER7 N MB, Time: N\" or \"Scan rate:\", a table that \
+                 begins with \"test reads1\", or \"FILE|SESSIONS|...\""
             }
             Format::Fio => "a JSON object with \"fio version\" and \"jobs\"",
         }

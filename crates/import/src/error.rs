@@ -1,4 +1,5 @@
-//! What can be wrong with a text to import. Each error says the line where there is one, and its last line is what to do.
+//! What can be wrong with a text to import. Each error says the line where there is one, and its last line is what to
+//! do.
 //!
 //! Prevents: an import that fails without saying what would have been read.
 
@@ -18,7 +19,8 @@ pub enum ImportError {
     },
     /// The format is known, and nothing of it is there.
     #[error(
-        "nothing to import as {}\n  looked for: {looked_for}\n  give the whole file as the tool wrote it, or another --format",
+        "nothing to import as {}\n  looked for: {looked_for}\n  give the whole file as the tool wrote it, or another \
+         --format",
         format.word()
     )]
     Nothing {
@@ -39,7 +41,8 @@ pub enum ImportError {
     },
     /// Only the averages since boot.
     #[error(
-        "line {line}: the only report of this iostat is the average since the system was started\n  take a count of intervals (`iostat -x 5 13`); if it was started with -y, say --keep-first"
+        "line {line}: the only report of this iostat is the average since the system was started\n  take a count of \
+         intervals (`iostat -x 5 13`); if it was started with -y, say --keep-first"
     )]
     SinceBoot {
         /// 1-based.
@@ -65,7 +68,8 @@ pub enum ImportError {
     },
     /// JSON that is none.
     #[error(
-        "line {line}: not the JSON of fio: {detail}\n  write it with `fio --output-format=json --output=FILE`, and give the whole file"
+        "line {line}: not the JSON of fio: {detail}\n  write it with `fio --output-format=json --output=FILE`, and \
+         give the whole file"
     )]
     Json {
         /// 1-based.
@@ -75,7 +79,8 @@ pub enum ImportError {
     },
     /// More than is read.
     #[error(
-        "{bytes} bytes are more than is read at once, or hold too many figures\n  cut the part that belongs to the phase out of it"
+        "{bytes} bytes are more than is read at once, or hold too many figures\n  cut the part that belongs to the \
+         phase out of it"
     )]
     TooLarge {
         /// Of the text.

@@ -1,7 +1,7 @@
 //! On which line of fio's JSON a value stands: fio prints one key a line.
 //!
-//! Takes the text; finds jobs by `"jobname"`, then a direction, then a key. Prevents: a figure that nobody can find again
-//! in a file of ten thousand lines.
+//! Takes the text; finds jobs by `"jobname"`, then a direction, then a key. Prevents: a figure that nobody can find
+//! again in a file of ten thousand lines.
 
 /// Lines of the keys that are looked for.
 pub(crate) struct Places {

@@ -2,8 +2,8 @@
 //! output, fio's JSON.
 //!
 //! Takes text; gives [`Imported`]: each number as it was printed, its unit, the line it stands on, and, where it can be
-//! said without guessing, the quantity it may be set beside ([`Comparable`]). What was not taken is listed with a reason.
-//! The room reads no file and uses no other room: it is arithmetic on text.
+//! said without guessing, the quantity it may be set beside ([`Comparable`]). What was not taken is listed with a
+//! reason. The room reads no file and uses no other room: it is arithmetic on text.
 //!
 //! Prevents: a number copied by hand from one report into another, a comma read as the wrong thing, the average since
 //! boot taken for a measurement, and a megabyte whose size nobody knows compared with one that is known.

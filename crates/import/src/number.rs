@@ -1,7 +1,7 @@
 //! Numbers as reports print them: `12,124,290`, `.0`, `8.3846806E+09`, `1.6`, `22.6K`.
 //!
-//! Takes a token; gives its value and the token, or what is wrong with it. Prevents: `1,6` read as sixteen, and a column
-//! of `#######` read as nothing.
+//! Takes a token; gives its value and the token, or what is wrong with it. Prevents: `1,6` read as sixteen, and a
+//! column of `#######` read as nothing.
 
 /// A number with the text it was printed as.
 #[derive(Clone, Copy, Debug, PartialEq)]

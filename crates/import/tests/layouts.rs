@@ -1,5 +1,5 @@
-//! Layouts of other versions, written by hand: page breaks, wrapped names, carriage returns, several intervals, and what
-//! is refused with a cure.
+//! Layouts of other versions, written by hand: page breaks, wrapped names, carriage returns, several intervals, and
+//! what is refused with a cure.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

@@ -1,4 +1,5 @@
-//! The published excerpts, read to the last digit. The figures here are typed from the publications, not from our output.
+//! The published excerpts, read to the last digit. The figures here are typed from the publications, not from our
+//! output.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

@@ -1,5 +1,5 @@
-//! Serves LUN files under a model until standard input ends, and says then what the model did and how well the service kept up:
-//! `served PLACE MODEL LUN...`, MODEL one of the classes of `luns::model::presets` or `none`.
+//! Serves LUN files under a model until standard input ends, and says then what the model did and how well the service
+//! kept up: `served PLACE MODEL LUN...`, MODEL one of the classes of `luns::model::presets` or `none`.
 #![allow(clippy::print_stdout, reason = "an example")]
 
 use luns::model::{Array, DeviceModel, Each, Hdd, Ssd, Volume, array_preset, hdd_preset, ssd_preset, volume_preset};

@@ -21,7 +21,8 @@ pub enum LunError {
     },
     /// The file system has not the room.
     #[error(
-        "{} needs {needed} bytes, and its file system has {free} free ({headroom} of them stay free)\n  free space there, name another `dir`, or make the LUNs smaller",
+        "{} needs {needed} bytes, and its file system has {free} free ({headroom} of them stay free)\n  free space \
+         there, name another `dir`, or make the LUNs smaller",
         path.display()
     )]
     NoSpace {
@@ -35,7 +36,8 @@ pub enum LunError {
         headroom: u64,
     },
     /// A size that a LUN can't have.
-    #[error("{}: a LUN of {bytes} bytes can't be made\n  give a size that is a multiple of 4 KiB and not 0", path.display())]
+    #[error("{}: a LUN of {bytes} bytes can't be made\n  give a size that is a multiple of 4 KiB and not \
+        0", path.display())]
     BadSize {
         /// The LUN file.
         path: PathBuf,
@@ -50,7 +52,8 @@ pub enum LunError {
     },
     /// Part of the file would be read without touching the disk.
     #[error(
-        "{}: {missing} of its {bytes} bytes are not on the disk (the first at byte {first}): reads of them would be too fast\n  write the LUN again before it is used; look for what discards or punches holes below it",
+        "{}: {missing} of its {bytes} bytes are not on the disk (the first at byte {first}): reads of them would be \
+         too fast\n  write the LUN again before it is used; look for what discards or punches holes below it",
         path.display()
     )]
     NotWhole {
@@ -65,7 +68,8 @@ pub enum LunError {
     },
     /// The file has another size than when it was made.
     #[error(
-        "{} has {found} bytes and was made with {expected}: it was cut or grown under the run\n  leave LUN files alone while a study runs, and run it again",
+        "{} has {found} bytes and was made with {expected}: it was cut or grown under the run\n  leave LUN files \
+         alone while a study runs, and run it again",
         path.display()
     )]
     Resized {
@@ -78,7 +82,8 @@ pub enum LunError {
     },
     /// The path leads to another file than the one that was made.
     #[error(
-        "{} is not the LUN file that this run made: something replaced it\n  keep others out of the directory of the LUN files, and run again",
+        "{} is not the LUN file that this run made: something replaced it\n  keep others out of the directory of the \
+         LUN files, and run again",
         path.display()
     )]
     Replaced {
@@ -87,7 +92,8 @@ pub enum LunError {
     },
     /// The kernel did not give direct I/O to a loop device.
     #[error(
-        "{} on {}: the kernel gives this loop device no direct I/O: its file would be cached below the stack\n  put the LUN files on ext4, XFS or btrfs on a local disk (`dir` of the LUN set)",
+        "{} on {}: the kernel gives this loop device no direct I/O: its file would be cached below the stack\n  put \
+         the LUN files on ext4, XFS or btrfs on a local disk (`dir` of the LUN set)",
         device.display(),
         path.display()
     )]
@@ -152,7 +158,8 @@ impl LunError {
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceRefusal {
     /// Not in the study.
-    #[error("{} is not named in the study: it is not touched\n  name it under `devices` of a LUN set, if its content may be destroyed", path.display())]
+    #[error("{} is not named in the study: it is not touched\n  name it under `devices` of a LUN set, if its content \
+        may be destroyed", path.display())]
     NotNamed {
         /// The device.
         path: PathBuf,
@@ -170,7 +177,8 @@ pub enum DeviceRefusal {
         cure: &'static str,
     },
     /// A file, a directory, a terminal ...
-    #[error("{} is {what}, not a block device\n  name a whole disk such as /dev/nvme1n1, or use `files` for LUN files", path.display())]
+    #[error("{} is {what}, not a block device\n  name a whole disk such as /dev/nvme1n1, or use `files` for LUN \
+        files", path.display())]
     NotBlockDevice {
         /// The path.
         path: PathBuf,
@@ -178,7 +186,8 @@ pub enum DeviceRefusal {
         what: &'static str,
     },
     /// A part of a disk.
-    #[error("{} is partition {partition} of {disk}: only whole devices are used\n  name a whole disk that nothing else lives on", path.display())]
+    #[error("{} is partition {partition} of {disk}: only whole devices are used\n  name a whole disk that nothing \
+        else lives on", path.display())]
     Partition {
         /// The device.
         path: PathBuf,
@@ -188,7 +197,8 @@ pub enum DeviceRefusal {
         disk: String,
     },
     /// A disk with partitions.
-    #[error("{} is partitioned ({what}): it is not touched\n  name another disk, or remove the table yourself: wipefs -a {}", path.display(), path.display())]
+    #[error("{} is partitioned ({what}): it is not touched\n  name another disk, or remove the table yourself: wipefs \
+        -a {}", path.display(), path.display())]
     Partitioned {
         /// The device.
         path: PathBuf,
@@ -196,7 +206,8 @@ pub enum DeviceRefusal {
         what: String,
     },
     /// A mounted device.
-    #[error("{} is mounted on {}: it is not touched\n  unmount it if its content may be destroyed, or name another disk", path.display(), place.display())]
+    #[error("{} is mounted on {}: it is not touched\n  unmount it if its content may be destroyed, or name another \
+        disk", path.display(), place.display())]
     Mounted {
         /// The device.
         path: PathBuf,
@@ -204,7 +215,8 @@ pub enum DeviceRefusal {
         place: PathBuf,
     },
     /// Swap, a member of an array or volume group, or opened for itself by something else.
-    #[error("{} is in use ({by}): it is not touched\n  stop what uses it if its content may be destroyed, or name another disk", path.display())]
+    #[error("{} is in use ({by}): it is not touched\n  stop what uses it if its content may be destroyed, or name \
+        another disk", path.display())]
     Busy {
         /// The device.
         path: PathBuf,
@@ -225,7 +237,8 @@ pub enum DeviceRefusal {
     },
     /// Somebody's data.
     #[error(
-        "{} carries {found}, which Assay did not write: it is not touched\n  if that data may be destroyed, say `overwrite = [\"{}\"]` in its LUN set; otherwise name another disk",
+        "{} carries {found}, which Assay did not write: it is not touched\n  if that data may be destroyed, say \
+         `overwrite = [\"{}\"]` in its LUN set; otherwise name another disk",
         path.display(),
         path.display()
     )]

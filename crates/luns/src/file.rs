@@ -1,18 +1,17 @@
 //! LUN files: made, refilled before each use, and checked for what would be read without touching the disk.
 //!
-//! Takes a path, a size and a seed; gives a [`LunFile`] with the extents it lies in. Prevents the sparse LUN, which reads
-//! three times too fast, and the LUN that fills somebody's disk to the last block.
+//! Takes a path, a size and a seed; gives a [`LunFile`] with the extents it lies in. Prevents the sparse LUN, which
+//! reads three times too fast, and the LUN that fills somebody's disk to the last block.
 
 use crate::error::LunError;
 use crate::fill::{Stopped, fill};
-use crate::kernel;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, IFlags, Mode, OFlags};
 use sandbox::{Directory, Identity};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use targets::Extent;
+use targets::{Extent, Unplaced};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -36,7 +35,8 @@ pub struct LunFile {
 }
 
 impl LunFile {
-    /// Its path leads to it, its size is the one it was made with, and all of it is on the disk. Gives the extents of now.
+    /// Its path leads to it, its size is the one it was made with, and all of it is on the disk. Gives the extents of
+    /// now.
     ///
     /// # Errors
     /// [`LunError::Replaced`], [`LunError::Resized`], [`LunError::NotWhole`].
@@ -61,8 +61,8 @@ impl LunFile {
         whole_extents(&self.held, &self.path)
     }
 
-    /// Writes it in full again, in place: same size, same extents, other content. Detach its loop device first: what that
-    /// device has cached would not see the new content.
+    /// Writes it in full again, in place: same size, same extents, other content. Detach its loop device first: what
+    /// that device has cached would not see the new content.
     ///
     /// # Errors
     /// As [`create_file`]; [`LunError::Replaced`].
@@ -89,8 +89,8 @@ impl LunFile {
     }
 }
 
-/// Whether `dir` has room for `bytes` more (sum over all LUN files to be made there) and stays usable: a twentieth of the
-/// file system, at least 64 MiB and at most 1 GiB, is left free.
+/// Whether `dir` has room for `bytes` more (sum over all LUN files to be made there) and stays usable: a twentieth of
+/// the file system, at least 64 MiB and at most 1 GiB, is left free.
 pub fn check_space(dir: &Path, bytes: u64) -> Result<(), LunError> {
     let stat = rustix::fs::statvfs(dir)
         .map_err(|e| LunError::path("find the free space of", dir, e, "check the directory: it must exist"))?;
@@ -109,8 +109,8 @@ pub fn check_space(dir: &Path, bytes: u64) -> Result<(), LunError> {
 
 /// Makes a LUN file: `bytes` (a multiple of 4 KiB) of incompressible data, durable, every block of it on the disk.
 ///
-/// `name` must not be there. `progress` gets the bytes written so far. On any error, and when `cancel` is set, the file is
-/// removed again. Direct I/O must work on the file system.
+/// `name` must not be there. `progress` gets the bytes written so far. On any error, and when `cancel` is set, the file
+/// is removed again. Direct I/O must work on the file system.
 pub fn create_file(
     dir: &Directory,
     name: &str,
@@ -149,8 +149,8 @@ pub fn create_file(
     })
 }
 
-/// Whether every byte of the file lies on the disk and was written. Gives its extents (none where the file system can't tell;
-/// then the blocks it takes are counted instead).
+/// Whether every byte of the file lies on the disk and was written. Gives its extents (none where the file system can't
+/// tell; then the blocks it takes are counted instead).
 pub fn check_whole(path: &Path) -> Result<Vec<Extent>, LunError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file =
@@ -200,8 +200,8 @@ fn refill(
 fn whole_extents(file: impl AsFd, path: &Path) -> Result<Vec<Extent>, LunError> {
     let stat = rustix::fs::fstat(&file).map_err(|e| LunError::path("look at", path, e, "check the file system"))?;
     let bytes = stat.st_size as u64;
-    let listed =
-        kernel::extents(&file).map_err(|e| LunError::path("list the extents of", path, e, "check the file system"))?;
+    let listed = targets::extents(&file, Unplaced::Unwritten)
+        .map_err(|e| LunError::path("list the extents of", path, e, "check the file system"))?;
     let (missing, first) = match &listed {
         Some(extents) => unwritten(extents, bytes),
         None => (bytes.saturating_sub(stat.st_blocks as u64 * 512), 0),

@@ -1,8 +1,9 @@
 //! Writing a LUN in full with data that no layer can make smaller.
 //!
-//! Takes an open file or device (direct I/O), its size and a seed; gives the same bytes for the same seed on any machine.
-//! Each MiB has a generator of its own, so that several threads write at once and keep a disk busy, and no two MiB are
-//! alike. Prevents a LUN that a disk, an array or a file system below it compresses, deduplicates or never writes.
+//! Takes an open file or device (direct I/O), its size and a seed; gives the same bytes for the same seed on any
+//! machine. Each MiB has a generator of its own, so that several threads write at once and keep a disk busy, and no two
+//! MiB are alike. Prevents a LUN that a disk, an array or a file system below it compresses, deduplicates or never
+//! writes.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -138,7 +139,8 @@ mod tests {
         content(7, 3, &mut out);
         let mut counts = [0u64; 256];
         out.iter().for_each(|b| counts[*b as usize] += 1);
-        // Chi-square with 255 degrees of freedom: mean 255, standard deviation sqrt(510) = 22.6; six deviations each way.
+        // Chi-square with 255 degrees of freedom: mean 255, standard deviation sqrt(510) = 22.6; six deviations each
+        // way.
         let expected = (1u64 << 20) as f64 / 256.0;
         let chi: f64 = counts.iter().map(|&c| (c as f64 - expected).powi(2) / expected).sum();
         assert!((119.0..391.0).contains(&chi), "chi-square {chi}");

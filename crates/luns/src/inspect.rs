@@ -1,7 +1,7 @@
 //! The look at a device before anything is written to it: the rules of safety, in one function.
 //!
-//! Takes a path and what the study named, gives the device's facts or the refusal with its cure. Prevents the worst that
-//! such a tool can do. It touches nothing. The order of the rules is from the most certain to the least.
+//! Takes a path and what the study named, gives the device's facts or the refusal with its cure. Prevents the worst
+//! that such a tool can do. It touches nothing. The order of the rules is from the most certain to the least.
 
 use crate::error::DeviceRefusal;
 use crate::signature::{Signature, signatures};
@@ -40,9 +40,9 @@ pub struct DeviceFacts {
     pub signatures: Vec<Signature>,
 }
 
-/// Says whether `path` may be used: named in the study, a whole block device without partitions, not mounted, not in use,
-/// and without a signature that Assay did not write, unless `overwrite` names this very device. Links are followed; devices
-/// are compared by number. A partitioned disk is refused even under `overwrite`.
+/// Says whether `path` may be used: named in the study, a whole block device without partitions, not mounted, not in
+/// use, and without a signature that Assay did not write, unless `overwrite` names this very device. Links are
+/// followed; devices are compared by number. A partitioned disk is refused even under `overwrite`.
 pub fn inspect_device(path: &Path, named: &[PathBuf], overwrite: &[PathBuf]) -> Result<DeviceFacts, DeviceRefusal> {
     let device = block_number(path)?;
     let is_among = |list: &[PathBuf]| list.iter().any(|p| sysfs::number_of(p) == Some(device));
@@ -55,8 +55,8 @@ pub fn inspect_device(path: &Path, named: &[PathBuf], overwrite: &[PathBuf]) -> 
     if sysfs::number(&dir.join("ro")) == Some(1) {
         return Err(DeviceRefusal::ReadOnly { path: path.to_owned() });
     }
-    // The kernel's own answer to "does anybody have it": mounts in other name spaces, members of a file system on several
-    // devices, arrays. Kept open while the signatures are read.
+    // The kernel's own answer to "does anybody have it": mounts in other name spaces, members of a file system on
+    // several devices, arrays. Kept open while the signatures are read.
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
         rustix::io::Errno::BUSY => DeviceRefusal::Busy {

@@ -1,12 +1,11 @@
-//! The ioctls of loop devices, and FIEMAP with every flag that tells a written extent from one that is not.
+//! The ioctls of loop devices.
 //!
-//! Takes open files, gives plain values. Prevents raw structures of the kernel from being seen elsewhere; all `unsafe` of
-//! the room stands here.
+//! Takes open files, gives plain values. Prevents raw structures of the kernel from being seen elsewhere; all `unsafe`
+//! of the room stands here.
 #![allow(unsafe_code)]
 
 use rustix::fd::{AsFd, AsRawFd};
 use std::io;
-use targets::Extent;
 
 const LOOP_CTL_GET_FREE: u64 = 0x4C82;
 const LOOP_CONFIGURE: u64 = 0x4C0A;
@@ -14,14 +13,6 @@ const LOOP_CLR_FD: u64 = 0x4C01;
 const LOOP_GET_STATUS64: u64 = 0x4C05;
 const BLKFLSBUF: u64 = 0x1261;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
-
-const FS_IOC_FIEMAP: u64 = 0xC020_660B;
-const FIEMAP_FLAG_SYNC: u32 = 1;
-const EXTENT_LAST: u32 = 0x1;
-const EXTENT_UNKNOWN: u32 = 0x2;
-const EXTENT_DELALLOC: u32 = 0x4;
-const EXTENT_UNWRITTEN: u32 = 0x800;
-const BATCH: usize = 256;
 
 /// `struct loop_info64` of `linux/loop.h`.
 #[repr(C)]
@@ -50,7 +41,8 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
-/// Lets the calling thread, and those it starts, go before all that is not of this kind: what plays a device must not wait for a turn.
+/// Lets the calling thread, and those it starts, go before all that is not of this kind: what plays a device must not
+/// wait for a turn.
 pub(crate) fn before_all_others() -> io::Result<()> {
     // SAFETY: the structure is plain numbers, and one of zeros is a valid one.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -135,69 +127,5 @@ pub(crate) fn clear_loop(device: impl AsFd) -> io::Result<()> {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
-    }
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct FiemapExtent {
-    logical: u64,
-    physical: u64,
-    length: u64,
-    reserved64: [u64; 2],
-    flags: u32,
-    reserved: [u32; 3],
-}
-
-#[repr(C)]
-struct Fiemap {
-    start: u64,
-    length: u64,
-    flags: u32,
-    mapped_extents: u32,
-    extent_count: u32,
-    reserved: u32,
-    extents: [FiemapExtent; BATCH],
-}
-
-/// Extents of a file in the order of its bytes, after what is dirty was written. What has no place on the disk yet counts
-/// as unwritten. `None` where the file system can't tell.
-pub(crate) fn extents(file: impl AsFd) -> io::Result<Option<Vec<Extent>>> {
-    let fd = file.as_fd().as_raw_fd();
-    let mut found = Vec::new();
-    let mut map = Box::new(Fiemap {
-        start: 0,
-        length: u64::MAX,
-        flags: FIEMAP_FLAG_SYNC,
-        mapped_extents: 0,
-        extent_count: BATCH as u32,
-        reserved: 0,
-        extents: [FiemapExtent::default(); BATCH],
-    });
-    loop {
-        // SAFETY: the structure has the kernel's layout and says how many extents it has room for.
-        if unsafe { libc::ioctl(fd, FS_IOC_FIEMAP as _, &raw mut *map) } != 0 {
-            let error = io::Error::last_os_error();
-            return match error.raw_os_error() {
-                Some(libc::EOPNOTSUPP | libc::ENOTTY) => Ok(None),
-                _ => Err(error),
-            };
-        }
-        let got = &map.extents[..(map.mapped_extents as usize).min(BATCH)];
-        let Some(last) = got.last().copied() else {
-            return Ok(Some(found));
-        };
-        found.extend(got.iter().map(|e| Extent {
-            logical: e.logical,
-            physical: e.physical,
-            length: e.length,
-            unwritten: e.flags & (EXTENT_UNWRITTEN | EXTENT_UNKNOWN | EXTENT_DELALLOC) != 0,
-            packed: false,
-        }));
-        if last.flags & EXTENT_LAST != 0 {
-            return Ok(Some(found));
-        }
-        map.start = last.logical + last.length;
-        map.length = u64::MAX - map.start;
     }
 }

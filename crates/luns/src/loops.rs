@@ -1,8 +1,9 @@
 //! Loop devices on LUN files, with direct I/O and without discards.
 //!
-//! Takes the path of a LUN file, gives a [`LoopDevice`]. Prevents a LUN that is cached twice (a loop device without direct
-//! I/O reads and writes its file through the page cache, and the stack above looks faster than the disk) and a LUN that
-//! becomes sparse because something discards. What can't be had is an error, never a slower device that nobody noticed.
+//! Takes the path of a LUN file, gives a [`LoopDevice`]. Prevents a LUN that is cached twice (a loop device without
+//! direct I/O reads and writes its file through the page cache, and the stack above looks faster than the disk) and a
+//! LUN that becomes sparse because something discards. What can't be had is an error, never a slower device that nobody
+//! noticed.
 
 use crate::error::LunError;
 use crate::file::LunFile;
@@ -38,9 +39,10 @@ pub struct LoopDevice {
 
 /// Attaches a LUN file to a free loop device with direct I/O, and forbids discards on it. Needs root.
 ///
-/// The sector size is the *physical* block of the disk below the file (at most 4 KiB, and 4 KiB where that can't be told).
-/// A file system then lays itself out as it would on that disk: with smaller sectors XFS would write 512-byte log sectors
-/// that the disk must read, change and write back, and a redo log would be padded to other sizes on ext4 than on btrfs.
+/// The sector size is the *physical* block of the disk below the file (at most 4 KiB, and 4 KiB where that can't be
+/// told). A file system then lays itself out as it would on that disk: with smaller sectors XFS would write 512-byte
+/// log sectors that the disk must read, change and write back, and a redo log would be padded to other sizes on ext4
+/// than on btrfs.
 ///
 /// The file is given by its descriptor: `lun` is bound whatever its path leads to by then.
 pub fn attach(lun: &LunFile) -> Result<LoopDevice, LunError> {
@@ -82,7 +84,8 @@ pub fn sector_bytes(number: u32) -> Option<u32> {
     Some(describe(number).logical_block).filter(|bytes| *bytes > 0)
 }
 
-/// Lets a loop device say of itself that it turns, as a disk does; file systems look at it. A kernel that won't hear it goes without.
+/// Lets a loop device say of itself that it turns, as a disk does; file systems look at it. A kernel that won't hear it
+/// goes without.
 pub fn say_rotational(number: u32) {
     let _ = std::fs::write(format!("/sys/block/loop{number}/queue/rotational"), "1");
 }
@@ -128,8 +131,8 @@ pub fn detach(number: u32) -> Result<(), LunError> {
     Ok(())
 }
 
-/// What the page cache holds of loop device `number` is gone, written or not: its LUN has no power. It stays attached: whoever else
-/// looks for a free device could take the number meanwhile. Waits until nobody else has it for itself.
+/// What the page cache holds of loop device `number` is gone, written or not: its LUN has no power. It stays attached:
+/// whoever else looks for a free device could take the number meanwhile. Waits until nobody else has it for itself.
 ///
 /// # Errors
 /// Somebody does not let it go.

@@ -1,8 +1,9 @@
 //! Signatures: how file systems, volume managers and databases mark a device as theirs.
 //!
-//! Takes an open device, gives what is found on it, Assay's own marker included. It reads the places itself: no tool need be
-//! installed, and no version of one can be too old to know a format. Prevents the destruction of somebody's data. A false
-//! alarm costs one line in a study, a missed signature costs the data: when in doubt there is a signature.
+//! Takes an open device, gives what is found on it, Assay's own marker included. It reads the places itself: no tool
+//! need be installed, and no version of one can be too old to know a format. Prevents the destruction of somebody's
+//! data. A false alarm costs one line in a study, a missed signature costs the data: when in doubt there is a
+//! signature.
 
 use std::fs::File;
 use std::io;
@@ -199,8 +200,8 @@ impl Look<'_> {
         Ok(got == bytes)
     }
 
-    /// ZFS keeps four labels of 256 KiB, two at each end; the upper half of each is a ring of uberblocks of 1 KiB or more,
-    /// each opened by the magic number in the byte order of its writer.
+    /// ZFS keeps four labels of 256 KiB, two at each end; the upper half of each is a ring of uberblocks of 1 KiB or
+    /// more, each opened by the magic number in the byte order of its writer.
     fn zfs_label(&self) -> io::Result<Option<u64>> {
         let whole = self.size & !(256 * KIB - 1);
         let labels = [

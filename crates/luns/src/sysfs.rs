@@ -1,7 +1,7 @@
 //! What the kernel says of block devices in `/sys` and `/proc`: one value a file, mounts, swaps.
 //!
-//! Takes device numbers and names, gives strings and numbers. Prevents a device being known by its name alone: names are
-//! links and copies, the number is the device.
+//! Takes device numbers and names, gives strings and numbers. Prevents a device being known by its name alone: names
+//! are links and copies, the number is the device.
 
 use rustix::fs::{major, minor};
 use std::os::unix::fs::MetadataExt;

@@ -36,8 +36,8 @@ fn a_deeper_queue_is_served_faster_and_no_one_waits_for_ever() {
         })
         .into();
     assert!(rates.windows(2).all(|w| w[1] > w[0]), "{rates:?}");
-    // Nearness in seek and turn together more than halves the service time of random reads in a full queue (Jacobson and Wilkes 1991;
-    // Worthington, Ganger and Patt 1994).
+    // Nearness in seek and turn together more than halves the service time of random reads in a full queue (Jacobson
+    // and Wilkes 1991; Worthington, Ganger and Patt 1994).
     let gain = rates[5] / rates[0];
     assert!((2.0..3.5).contains(&gain), "{rates:?}");
 }
@@ -131,7 +131,8 @@ fn two_scans_at_a_time_cost_a_disk_most_of_its_rate() {
 
 #[test]
 fn a_scan_does_not_hold_up_others_for_ever() {
-    // Two reads of the scan in flight, so that the next one is always there; then a write far away, and in turn a flush.
+    // Two reads of the scan in flight, so that the next one is always there; then a write far away, and in turn a
+    // flush.
     let asks = |others: u64| {
         move |nth: u64| match nth {
             2 => write(90 * GIB, 8192),

@@ -32,7 +32,8 @@ fn limits(requests: &[(f64, f64)], bytes: &[(f64, f64)]) -> VolumeParameters {
 #[test]
 fn a_volume_keeps_to_its_bucket_to_the_request() {
     let mut volume = Volume::new(limits(&[(100.0, 50.0), (1000.0, 10.0)], &[]), 1);
-    // All at once: 10 go, then 1,000 a second until the credit of 50 is spent (it also gains while it lasts), then 100 a second.
+    // All at once: 10 go, then 1,000 a second until the credit of 50 is spent (it also gains while it lasts), then 100
+    // a second.
     for id in 0..500 {
         volume.submit(0, Ask { id, ..read(0, 8192) });
     }
@@ -86,7 +87,8 @@ fn a_volume_without_burst_lets_a_twentieth_of_a_second_through_at_once() {
 
 #[test]
 fn a_burst_ends_where_the_documentation_says() {
-    // 5.4 million requests of credit at 3,000 a second with 300 coming in: 2,000 s (the documented 30 minutes leave those out).
+    // 5.4 million requests of credit at 3,000 a second with 300 coming in: 2,000 s (the documented 30 minutes leave
+    // those out).
     let mut volume = Volume::new(volume_preset("gp2-100").unwrap(), 1);
     let burst = closed(&mut volume, 64, 5_000_000, 0, random(5, 100 * GIB, 8192));
     near(burst.rate, 3000.0, 0.01, "in the burst");
@@ -95,8 +97,8 @@ fn a_burst_ends_where_the_documentation_says() {
     near(after.rate, 300.0, 0.01, "after it");
 }
 
-/// Requests a second of a loop that keeps so many in flight, each reaching the device `way_ns` after the answer before it; and the share of
-/// them that a limit held back for long.
+/// Requests a second of a loop that keeps so many in flight, each reaching the device `way_ns` after the answer before
+/// it; and the share of them that a limit held back for long.
 fn over_a_way(device: &mut dyn DeviceModel, depth: usize, count: u64, way_ns: u64) -> (f64, f64) {
     let mut coming: VecDeque<u64> = vec![0; depth].into();
     let (mut now, mut asked, mut ended, mut done) = (0, 0, 0, Vec::new());
@@ -164,8 +166,8 @@ fn the_hit_ratio_follows_the_size_of_the_working_set() {
     }
 }
 
-/// Hit ratio of a least-recently-used cache of `capacity` for blocks drawn with these probabilities (Che, Tung and Wang 2002): with t
-/// such that sum of 1 - exp(-p t) is the capacity, it is the sum of p (1 - exp(-p t)).
+/// Hit ratio of a least-recently-used cache of `capacity` for blocks drawn with these probabilities (Che, Tung and Wang
+/// 2002): with t such that sum of 1 - exp(-p t) is the capacity, it is the sum of p (1 - exp(-p t)).
 fn che(popularity: &[f64], capacity: f64) -> f64 {
     let held = |t: f64| popularity.iter().map(|p| 1.0 - (-p * t).exp()).sum::<f64>();
     let (mut low, mut high) = (0.0, 1e12);
@@ -286,7 +288,8 @@ fn random_overwrites_wear_a_flash_device_down_to_what_collection_leaves() {
     let after = ssd.counters();
     let written = (after.write_bytes - before.write_bytes) as f64;
     let moved = (after.moved_bytes - before.moved_bytes) as f64;
-    // What the dies can do: a program for each write, and for each move a read and a program; an erase for each 64 units written.
+    // What the dies can do: a program for each write, and for each move a read and a program; an erase for each 64
+    // units written.
     let factor = 1.0 + moved / written;
     let each = 200e-6 + (factor - 1.0) * 225e-6 + factor / 64.0 * 1.5e-3;
     near(steady.rate, 16.0 / each, 0.05, "writes a second");

@@ -1,8 +1,7 @@
 //! CPU time between two snapshots: of the machine, of kernel threads, of this process.
 //!
-//! Takes counters of both moments, gives differences.
-//! Prevents: a thread that began in between being left out, one that ended being counted as negative, and processors that a run may
-//! not use taken for its room.
+//! Takes counters of both moments, gives differences. Prevents: a thread that began in between being left out, one that
+//! ended being counted as negative, and processors that a run may not use taken for its room.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +11,13 @@ use crate::{CpuTimes, KernelThread, OwnCounters, Snapshot};
 /// CPU time spent by the machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CpuDelta {
-    /// All CPUs together. Idle, waiting and stolen time may step back a little in the kernel; such a step counts as none.
+    /// All CPUs together. Idle, waiting and stolen time may step back a little in the kernel; such a step counts as
+    /// none.
     pub all: CpuTimes,
     /// By number of CPU, those online at both moments.
     pub each: BTreeMap<u32, CpuTimes>,
-    /// Those that this process may run on, together, where they are fewer than those online; `None`: all of them, or nobody tells.
+    /// Those that this process may run on, together, where they are fewer than those online; `None`: all of them, or
+    /// nobody tells.
     pub allowed: Option<AllowedCpu>,
     /// Context switches.
     pub context_switches: Option<u64>,
@@ -52,8 +53,8 @@ impl CpuDelta {
         self.allowed.as_ref().map_or(&self.all, |allowed| &allowed.times)
     }
 
-    /// Share of the CPU time of the processors that this process may run on, in which nothing ran there (idle and waiting for I/O), 0 to 1;
-    /// `None` when no tick has passed.
+    /// Share of the CPU time of the processors that this process may run on, in which nothing ran there (idle and
+    /// waiting for I/O), 0 to 1; `None` when no tick has passed.
     pub fn idle_share(&self) -> Option<f64> {
         let here = self.here();
         let idle = here.idle_ns.saturating_add(here.iowait_ns);
@@ -66,7 +67,8 @@ impl CpuDelta {
 fn allowed(ends: [&Snapshot; 2], each: &BTreeMap<u32, CpuTimes>) -> Option<AllowedCpu> {
     let [early, late] = ends.map(|end| end.affinity.as_ref());
     let (early, late) = (early?, late?);
-    // A container's own view of `/proc/stat` numbers its processors anew: then a list as long as what is seen is all of it.
+    // A container's own view of `/proc/stat` numbers its processors anew: then a list as long as what is seen is all of
+    // it.
     if early.count().max(late.count()) >= each.len() as u64 {
         return None;
     }

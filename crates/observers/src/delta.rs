@@ -1,8 +1,7 @@
 //! What happened between two snapshots.
 //!
-//! Takes an earlier and a later [`Snapshot`], gives a [`Delta`].
-//! Prevents: a counter that went back (a device that was made anew) giving a huge or a zero difference: such a device is
-//! listed as lost and has no figures.
+//! Takes an earlier and a later [`Snapshot`], gives a [`Delta`]. Prevents: a counter that went back (a device that was
+//! made anew) giving a huge or a zero difference: such a device is listed as lost and has no figures.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Everything that can go wrong while observing, each with the path or device and, on its last line, the cure.
 //!
-//! Prevents: a source that is simply not there on this kernel being an error (that is `None` at the caller), and a source
-//! that must be there being ignored (that is one of these).
+//! Prevents: a source that is simply not there on this kernel being an error (that is `None` at the caller), and a
+//! source that must be there being ignored (that is one of these).
 
 use std::io;
 use std::path::PathBuf;
@@ -29,7 +29,8 @@ pub enum ObserveError {
     },
     /// A device was asked for that the kernel does not list.
     #[error(
-        "block device {device} is not known to the kernel (looked in {path})\nname a device as in /proc/diskstats, without /dev/"
+        "block device {device} is not known to the kernel (looked in {path})\nname a device as in /proc/diskstats, \
+         without /dev/"
     )]
     NoDevice {
         /// As asked for.
@@ -47,7 +48,8 @@ pub enum ObserveError {
     },
     /// Making what was written durable failed.
     #[error(
-        "cannot sync the file system of {path}: {source}\nlook into the kernel log: data may be lost, do not trust this phase"
+        "cannot sync the file system of {path}: {source}\nlook into the kernel log: data may be lost, do not trust \
+         this phase"
     )]
     Sync {
         /// The place given.

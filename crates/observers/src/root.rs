@@ -93,7 +93,8 @@ impl Root {
     }
 }
 
-/// Text of a file that may be absent. Any failure counts as absent: these files are optional by kernel and by permission.
+/// Text of a file that may be absent. Any failure counts as absent: these files are optional by kernel and by
+/// permission.
 pub(crate) fn text(path: &Path) -> Option<String> {
     std::fs::read(path)
         .ok()

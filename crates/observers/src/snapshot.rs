@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::devices::counters as device_counters;
+use crate::host::{affinity, cpu, kernel_threads, memory, pressure};
+use crate::processes::{cgroup, own};
 use crate::{
     Affinity, Cgroup, DeviceCounters, KernelThread, Memory, ObserveError, OwnCounters, OwnIo, Pressure, Root,
     SystemCpu, VmCounters,
 };
-use crate::{affinity, cgroup, cpu, diskstats, kthreads, memory, own, pressure};
 
 /// Counters and levels at one moment; what this kernel does not tell is `None`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +48,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks at the running kernel. Fails if a device is not there, or `/proc/stat` and `/proc/diskstats` cannot be read.
+    /// Looks at the running kernel. Fails if a device is not there, or `/proc/stat` and `/proc/diskstats` cannot be
+    /// read.
     pub fn take(devices: &[String]) -> Result<Self, ObserveError> {
         Self::take_in(&Root::live(), devices)
     }
@@ -56,10 +59,10 @@ impl Snapshot {
         let cpu_begin = own::thread_cpu_ns();
         let begin = own::monotonic_ns();
         // What costs most to read (all threads) comes before the counters that must belong to one moment.
-        let kernel_threads = kthreads::read(root);
+        let kernel_threads = kernel_threads::read(root);
         let cgroup = cgroup::own(root);
         let at_ns = own::monotonic_ns();
-        let counters = diskstats::read(root, devices)?;
+        let counters = device_counters::read(root, devices)?;
         let cpu = cpu::read(root)?;
         Ok(Snapshot {
             at_ns,
@@ -82,7 +85,7 @@ impl Snapshot {
 
 fn unaccounted(root: &Root, devices: &[String]) -> Vec<String> {
     let off = |device: &&String| {
-        let disk = crate::topology::disk_of(root, device).unwrap_or_else(|| (*device).clone());
+        let disk = crate::devices::topology::disk_of(root, device).unwrap_or_else(|| (*device).clone());
         crate::root::value(&root.block_dir(&disk).join("queue/iostats")).as_deref() == Some("0")
     };
     devices.iter().filter(off).cloned().collect()

@@ -12,8 +12,8 @@ fn look(path: &Path) -> io::Result<Place> {
     })
 }
 
-/// What a host of four processors says in `/proc`, recorded: the second is busy with somebody else's work, one tick in ten is stolen from it,
-/// all others rest.
+/// What a host of four processors says in `/proc`, recorded: the second is busy with somebody else's work, one tick in
+/// ten is stolen from it, all others rest.
 fn stat(second: u64) -> String {
     let (busy, stolen) = (second * 90, second * 10);
     let rest = second * 100;

@@ -202,8 +202,8 @@ fn a_device_in_use_is_not_idle() {
         let rest = wait_idle(&busy, Duration::from_millis(300)).expect("it exists");
         let quiet = quiet(&busy, Duration::from_millis(50)).expect("it exists");
         let longest = reader.end();
-        // A machine that is busy elsewhere may keep the reader away for so long that the device did rest: between the ends of two reads at
-        // the device lie at most two of the reader's.
+        // A machine that is busy elsewhere may keep the reader away for so long that the device did rest: between the
+        // ends of two reads at the device lie at most two of the reader's.
         if longest >= Duration::from_millis(25) {
             continue;
         }

@@ -1,4 +1,5 @@
-//! Text that no kernel should print: every source may be cut, empty or nonsense, and nothing may panic or invent a figure.
+//! Text that no kernel should print: every source may be cut, empty or nonsense, and nothing may panic or invent a
+//! figure.
 
 use std::io;
 use std::path::Path;
@@ -151,7 +152,8 @@ proptest! {
     fn no_tree_makes_the_room_panic(
         text in "[ -~\\n]{0,200}",
         fields in "[0-9() :/a-z\\n-]{0,200}",
-        line in "[0-9]{1,2} [0-9]{1,2} [0-9]:[0-9] / / [a-z:]{0,5} - (btrfs|overlay|nfs|xfs) [/a-z:\\\\0-9]{0,12} [a-z=/,]{0,20}",
+        line in "[0-9]{1,2} [0-9]{1,2} [0-9]:[0-9] / / [a-z:]{0,5} - (btrfs|overlay|nfs|xfs) [/a-z:\\\\0-9]{0,12} \
+            [a-z=/,]{0,20}",
     ) {
         for text in [&text, &fields] {
             let stat = format!("cpu 1 2 3 4 5 6 7 8\n{text}");

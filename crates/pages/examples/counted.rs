@@ -1,7 +1,8 @@
 //! A fixed amount of work on files in memory, to be run under a counter of instructions: `counted WORK AMOUNT`.
 //!
-//! Prints how many operations it did; the difference of two amounts leaves set-up out. One worker, one thread, fixed seeds,
-//! and a clock that counts its own calls, so that a run does the same each time. Prevents a hot path that grows unnoticed.
+//! Prints how many operations it did; the difference of two amounts leaves set-up out. One worker, one thread, fixed
+//! seeds, and a clock that counts its own calls, so that a run does the same each time. Prevents a hot path that grows
+//! unnoticed.
 #![allow(clippy::print_stdout, reason = "an example prints what it did")]
 
 use pages::{Files, Instance, RandomWork, ScanWork, Settings, Shape, TornPages};

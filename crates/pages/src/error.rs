@@ -11,7 +11,8 @@ pub enum PagesError {
     /// What was read from storage is not what was written there.
     #[error(
         "data loss in file {} at byte {offset}: page {page} of schema {schema}: expected {expected}, found {found}\n  \
-         this storage returned something else than was written to it: do not put a database on it; look for device errors in the kernel log",
+         this storage returned something else than was written to it: do not put a database on it; look for device \
+         errors in the kernel log",
         file.0
     )]
     DataLoss {
@@ -31,7 +32,8 @@ pub enum PagesError {
     /// The redo log is damaged where it must be whole.
     #[error(
         "data loss in the redo log (file {}) at byte {offset}: {what}\n  \
-         a flushed log record came back damaged: do not put a database on this storage; look for device errors in the kernel log",
+         a flushed log record came back damaged: do not put a database on this storage; look for device errors in the \
+         kernel log",
         file.0
     )]
     RedoDamaged {
@@ -43,7 +45,8 @@ pub enum PagesError {
         what: String,
     },
     /// One I/O failed; the operation ended with it.
-    #[error("{what} of {len} bytes at byte {offset} of file {}: {fault}\n  look for device errors or a full file system in the kernel log and with df", file.0)]
+    #[error("{what} of {len} bytes at byte {offset} of file {}: {fault}\n  look for device errors or a full file \
+        system in the kernel log and with df", file.0)]
     Io {
         /// The act: "page read", "redo write" ...
         what: &'static str,
@@ -89,8 +92,8 @@ impl PagesError {
         }
     }
 
-    /// Whether storage gave something else than was written to it, or nothing, rather than the host or the study being in the way. `None`: a
-    /// layer below, which knows it itself.
+    /// Whether storage gave something else than was written to it, or nothing, rather than the host or the study being
+    /// in the way. `None`: a layer below, which knows it itself.
     pub fn is_of_storage(&self) -> Option<bool> {
         match self {
             PagesError::DataLoss { .. } | PagesError::RedoDamaged { .. } | PagesError::NoDatabase { .. } => Some(true),

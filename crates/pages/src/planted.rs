@@ -1,7 +1,7 @@
 //! Bugs that can be planted, so that the crash tests can show that they would catch them.
 //!
-//! Only with the cargo feature `planted`; without it [`Planted::on`] is constant `false` and the branches vanish. Prevents: a
-//! crash test that passes because it can't fail.
+//! Only with the cargo feature `planted`; without it [`Planted::on`] is constant `false` and the branches vanish.
+//! Prevents: a crash test that passes because it can't fail.
 
 /// A recovery bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

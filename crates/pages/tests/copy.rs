@@ -1,5 +1,5 @@
-//! A database on the move: between sides of unlike numbers of files, over an older copy of itself, cut short, and onto storage
-//! that lies.
+//! A database on the move: between sides of unlike numbers of files, over an older copy of itself, cut short, and onto
+//! storage that lies.
 
 #![allow(clippy::unwrap_used, reason = "what these tests call is a test")]
 

@@ -1,8 +1,9 @@
-//! What an operation costs in user instructions, held by bounds: null-target read, cached read, physical read, update, scan.
+//! What an operation costs in user instructions, held by bounds: null-target read, cached read, physical read, update,
+//! scan.
 //!
-//! The example `counted`, built as a release is, runs under Valgrind twice; the difference of both lengths leaves set-up
-//! out. Instructions, never time: they repeat to a fraction of a per cent on any machine, however busy. Prevents a hot path
-//! that grows by a little with each change until someone measures it.
+//! The example `counted`, built as a release is, runs under Valgrind twice; the difference of both lengths leaves
+//! set-up out. Instructions, never time: they repeat to a fraction of a per cent on any machine, however busy. Prevents
+//! a hot path that grows by a little with each change until someone measures it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::path::PathBuf;
@@ -15,10 +16,10 @@ struct Bound {
     instructions_max: f64,
 }
 
-/// Each bound is 10 % above what was measured on 2026-11-21: rustc 1.95, x86-64, Valgrind 3.19, `cargo test -p pages --test
-/// instructions -- --nocapture` prints what is seen. Valgrind has no AVX-512, so checksums take their SSE 4.2 form; copies
-/// of whole pages are made by the vector loop of the C library (see `TUNABLES`). A change that costs less should take its
-/// bound down, one that costs more must say why.
+/// Each bound is 10 % above what was measured on 2026-11-21: rustc 1.95, x86-64, Valgrind 3.19, `cargo test -p pages
+/// --test instructions -- --nocapture` prints what is seen. Valgrind has no AVX-512, so checksums take their SSE 4.2
+/// form; copies of whole pages are made by the vector loop of the C library (see `TUNABLES`). A change that costs less
+/// should take its bound down, one that costs more must say why.
 const BOUNDS: [Bound; 5] = [
     Bound {
         work: "null",

@@ -1,8 +1,8 @@
 //! Children that can write to nothing but what they were given: the kernel's Landlock holds it.
 //!
-//! Takes a [`Reach`] and the work that starts a child; the work runs on a thread of its own that the kernel confines, and
-//! children inherit that. Prevents: a tool that writes elsewhere, whatever its options say. A kernel without Landlock
-//! (before 5.13, or not switched on) holds nothing; then the lists of options alone do.
+//! Takes a [`Reach`] and the work that starts a child; the work runs on a thread of its own that the kernel confines,
+//! and children inherit that. Prevents: a tool that writes elsewhere, whatever its options say. A kernel without
+//! Landlock (before 5.13, or not switched on) holds nothing; then the lists of options alone do.
 
 use crate::reach::Reach;
 use landlock::{

@@ -1,6 +1,8 @@
-//! A directory held by descriptor: what is made in it is made through the descriptor, whatever its path leads to by then.
+//! A directory held by descriptor: what is made in it is made through the descriptor, whatever its path leads to by
+//! then.
 //!
-//! Takes a path once. Prevents: a file made, handed over or removed in a directory that was put in the place of the run's.
+//! Takes a path once. Prevents: a file made, handed over or removed in a directory that was put in the place of the
+//! run's.
 
 use crate::error::SandboxError;
 use crate::identity::Identity;
@@ -185,7 +187,8 @@ impl AsFd for Directory {
     }
 }
 
-/// Writes a file as a whole: beside its place under a name of its own, then renamed over what was there, a link included.
+/// Writes a file as a whole: beside its place under a name of its own, then renamed over what was there, a link
+/// included.
 ///
 /// # Errors
 /// As [`Directory::open`] of its directory; what the file system refuses.

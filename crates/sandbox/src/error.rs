@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 pub enum SandboxError {
     /// Another user can change what lies on the way to a directory.
     #[error(
-        "root does not work in {}: {who} can change {}\n  name a directory that only root can change (below /var/tmp, /srv or /root), or run without root",
+        "root does not work in {}: {who} can change {}\n  name a directory that only root can change (below /var/tmp, \
+         /srv or /root), or run without root",
         dir.display(), ancestor.display()
     )]
     Untrusted {

@@ -1,6 +1,7 @@
 //! Which file it is, whatever it is called.
 //!
-//! Takes a descriptor, gives device, inode and time of birth. Prevents: a file that has the right name and is another one.
+//! Takes a descriptor, gives device, inode and time of birth. Prevents: a file that has the right name and is another
+//! one.
 
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, StatxFlags, makedev, statx};
@@ -36,7 +37,8 @@ impl Identity {
         })
     }
 
-    /// Whether both are the same file. A disk may have another number after a reboot; inode and time of birth do not change.
+    /// Whether both are the same file. A disk may have another number after a reboot; inode and time of birth do not
+    /// change.
     pub fn is(&self, other: &Identity) -> bool {
         let same_device = self.device == other.device || self.born.is_some();
         self.inode == other.inode && self.born == other.born && same_device

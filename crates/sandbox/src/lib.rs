@@ -1,8 +1,8 @@
 //! Room `sandbox`: what a run may touch, held by descriptor, and child processes that can write to nothing else.
 //!
-//! Owns the walk to a directory, the removal of what was made, and the start of child processes. Takes paths once, gives a
-//! [`Directory`] that is used from then on; compares an [`Identity`] before anything is removed. Prevents: root that is led
-//! by a path which another user can change, and a tool that writes to what the study does not name.
+//! Owns the walk to a directory, the removal of what was made, and the start of child processes. Takes paths once,
+//! gives a [`Directory`] that is used from then on; compares an [`Identity`] before anything is removed. Prevents: root
+//! that is led by a path which another user can change, and a tool that writes to what the study does not name.
 
 mod child;
 mod directory;

@@ -1,7 +1,8 @@
 //! Programs: found where only root can put them, started with an environment of our own choice.
 //!
-//! Takes a name or a path, gives a command. Every child process of the house begins here. Prevents: root that runs a program
-//! which another user has put into a directory of the search path, and a child led by a variable of its caller's.
+//! Takes a name or a path, gives a command. Every child process of the house begins here. Prevents: root that runs a
+//! program which another user has put into a directory of the search path, and a child led by a variable of its
+//! caller's.
 
 use crate::trust;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ const ADMIN_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// What a child keeps of our environment: nothing that loads code, moves files or changes what a tool does.
 const KEPT: [&str; 6] = ["PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ"];
 
-/// The place of a program, in `PATH` and the directories of administration tools. Root looks only where no other user can write.
+/// The place of a program, in `PATH` and the directories of administration tools. Root looks only where no other user
+/// can write.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -26,7 +28,8 @@ pub fn is_safe_program(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && is_safe_code(path)
 }
 
-/// Whether a file is there, and root alone can put another one in its place where root asks: a program, or a library to load.
+/// Whether a file is there, and root alone can put another one in its place where root asks: a program, or a library to
+/// load.
 pub fn is_safe_code(path: &Path) -> bool {
     // A name in PATH may be a link: what it leads to is what runs.
     let real = || std::fs::canonicalize(path).ok();

@@ -1,7 +1,7 @@
 //! What a run, or one child of it, may write to: devices by their number, directories by their descriptor.
 //!
-//! Takes what the study names and what the run makes; a tool's own list must be part of the run's. Prevents: a tool that is
-//! handed a device which nobody named.
+//! Takes what the study names and what the run makes; a tool's own list must be part of the run's. Prevents: a tool
+//! that is handed a device which nobody named.
 
 use crate::directory::Directory;
 use crate::error::SandboxError;

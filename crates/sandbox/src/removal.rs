@@ -1,7 +1,8 @@
 //! Removal by descriptor: never through a link, never across a mount, never of what another has put there.
 //!
 //! Takes the path that was made and its identity. It is written here and not taken from a crate: those at hand
-//! (`std::fs::remove_dir_all`, `cap-std`, `remove_dir_all`) follow no link either, but go on into what is mounted below.
+//! (`std::fs::remove_dir_all`, `cap-std`, `remove_dir_all`) follow no link either, but go on into what is mounted
+//! below.
 
 use crate::directory::Directory;
 use crate::error::SandboxError;

@@ -144,7 +144,8 @@ fn has_access_list(dir: impl AsFd) -> bool {
     )
 }
 
-/// The user whose process serves the file system, where it is one that a process serves: its owners and modes are that user's word.
+/// The user whose process serves the file system, where it is one that a process serves: its owners and modes are that
+/// user's word.
 fn served_by(dir: impl AsFd, device: u64) -> Option<u32> {
     let kind = rustix::fs::fstatfs(dir).ok()?;
     // The width of the field differs between machines.

@@ -1,7 +1,7 @@
 //! Control groups of memory, version 1 and 2: found, made, entered, left, removed.
 //!
-//! Takes the roots of `/proc` and of the hierarchy's mount, so that tests can bring their own. Prevents the guess that a
-//! machine has version 2 only, or that the process lives at the root of the hierarchy.
+//! Takes the roots of `/proc` and of the hierarchy's mount, so that tests can bring their own. Prevents the guess that
+//! a machine has version 2 only, or that the process lives at the root of the hierarchy.
 
 use rustix::io::Errno;
 use std::io;
@@ -67,8 +67,8 @@ impl Hierarchy {
     pub(crate) fn parents(&self) -> Vec<PathBuf> {
         match self.version {
             Version::One => vec![self.own.clone()],
-            // A group of version 2 that holds processes can't hand its controllers down, so the new group is a sibling or
-            // further up, where memory is handed down already. The root alone may hold both.
+            // A group of version 2 that holds processes can't hand its controllers down, so the new group is a sibling
+            // or further up, where memory is handed down already. The root alone may hold both.
             Version::Two => {
                 let hands_down = |dir: &&Path| {
                     std::fs::read_to_string(dir.join("cgroup.subtree_control"))

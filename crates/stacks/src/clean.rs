@@ -1,7 +1,8 @@
 //! `assay clean`: undoing what killed runs left behind.
 //!
-//! Takes the state directory, gives what was undone and what was not. Journals of runs that live are left alone. Prevents
-//! a clean-up that disturbs a run, or one that starts while an orphaned child of the killed run still works: it waits.
+//! Takes the state directory, gives what was undone and what was not. Journals of runs that live are left alone.
+//! Prevents a clean-up that disturbs a run, or one that starts while an orphaned child of the killed run still works:
+//! it waits.
 
 use crate::error::StackError;
 use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone, open_state_dir};
@@ -182,8 +183,8 @@ fn is_held(path: &Path) -> bool {
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// Journals that were never begun: their run was killed before its first step. A minute old at least, so that one that is
-/// just being made is not taken for dead.
+/// Journals that were never begun: their run was killed before its first step. A minute old at least, so that one that
+/// is just being made is not taken for dead.
 fn remove_unborn(state_dir: &Path) -> Result<(), StackError> {
     for path in journals(state_dir, NEW_ENDING)? {
         let age = std::fs::metadata(&path)

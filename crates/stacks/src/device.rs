@@ -1,8 +1,8 @@
 //! A device while a stack is built on it: cleared of old signatures before, wiped of the stack's own after.
 //!
-//! A wipe knows its own: it happens only where the UUID that the journal holds stands in the superblock. So a journal found
-//! after a reboot, when `/dev/sdb` is another disk and `/dev/loop3` somebody else's file, can't destroy anything. What is left
-//! behind is a marker, by which the next run knows that the device is free to use.
+//! A wipe knows its own: it happens only where the UUID that the journal holds stands in the superblock. So a journal
+//! found after a reboot, when `/dev/sdb` is another disk and `/dev/loop3` somebody else's file, can't destroy anything.
+//! What is left behind is a marker, by which the next run knows that the device is free to use.
 
 use crate::tool::{Tool, argument};
 use rustix::fs::{Mode, OFlags, SeekFrom};
@@ -22,12 +22,14 @@ const MARKER_BYTES: usize = 4096;
 /// Further copies of the btrfs superblock (64 MiB, 256 GiB), which tools find when the first is gone.
 const BTRFS_COPIES: [u64; 2] = [64 * MIB, 256 * 1024 * MIB];
 
-/// Where a pool begins: with the device, or with the partition that is made of a whole disk, of 512-byte or 4 KiB sectors.
+/// Where a pool begins: with the device, or with the partition that is made of a whole disk, of 512-byte or 4 KiB
+/// sectors.
 const POOL_BEGINS: [u64; 3] = [0, MIB, 8 * MIB];
 /// What may follow a pool's partition at the end of a disk.
 const POOL_TAIL: u64 = 16 * MIB;
 
-/// Where a file system, or a disk group, keeps its magic number and UUID: (offset of the magic, magic, offset of the UUID).
+/// Where a file system, or a disk group, keeps its magic number and UUID: (offset of the magic, magic, offset of the
+/// UUID).
 fn superblock(kind: &str) -> Option<(u64, &'static [u8], u64)> {
     match kind {
         "ext4" => Some((0x438, b"\x53\xef", 0x468)),
@@ -88,7 +90,8 @@ pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool
     let Some((magic_at, magic, uuid_at)) = superblock(kind) else {
         return Ok(false);
     };
-    // What the device's own cache holds may be older than what direct I/O or a file system wrote; a mount's end drops it.
+    // What the device's own cache holds may be older than what direct I/O or a file system wrote; a mount's end drops
+    // it.
     let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
     let mut found = vec![0u8; magic.len()];
     file.read_exact_at(&mut found, magic_at)?;
@@ -97,8 +100,8 @@ pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool
     Ok(found == magic && id == *uuid)
 }
 
-/// Whether the first label of a pool stands on the device, or in the partition that the module's tools make of a whole disk, that has
-/// this name: a list of names and values from 16 to 128 KiB.
+/// Whether the first label of a pool stands on the device, or in the partition that the module's tools make of a whole
+/// disk, that has this name: a list of names and values from 16 to 128 KiB.
 fn holds_pool(path: &Path, name: &str) -> io::Result<bool> {
     let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
     let size = rustix::fs::seek(&file, SeekFrom::End(0))?;
@@ -112,8 +115,8 @@ fn holds_pool(path: &Path, name: &str) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Waits until nobody has the device for himself any more, as whoever has mounted it does; `BUSY` where somebody keeps it. Opened for reading: what
-/// was opened for writing is looked at by udev when it is closed.
+/// Waits until nobody has the device for himself any more, as whoever has mounted it does; `BUSY` where somebody keeps
+/// it. Opened for reading: what was opened for writing is looked at by udev when it is closed.
 pub(crate) fn wait_until_free(path: &Path) -> io::Result<()> {
     taken(path, OFlags::RDONLY, PATIENCE).map(drop)
 }
@@ -159,8 +162,8 @@ fn has_partitions(path: &Path) -> bool {
         .any(|entry| entry.path().join("partition").exists())
 }
 
-/// Lets the kernel look for partitions again where it knows some: the table that a pool's tools made of a whole disk is gone. While anybody
-/// looks at one of them (udev does, when it changed) the kernel refuses.
+/// Lets the kernel look for partitions again where it knows some: the table that a pool's tools made of a whole disk is
+/// gone. While anybody looks at one of them (udev does, when it changed) the kernel refuses.
 fn forget_partitions(path: &Path) -> io::Result<()> {
     let start = Instant::now();
     while has_partitions(path) {

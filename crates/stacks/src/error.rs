@@ -1,4 +1,5 @@
-//! What can go wrong while a stack is built; each error names the path, device or command, and its last line is the cure.
+//! What can go wrong while a stack is built; each error names the path, device or command, and its last line is the
+//! cure.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,8 @@ pub enum StackError {
     Sandbox(#[from] sandbox::SandboxError),
     /// A state directory that others can write to: what lies in it may be anybody's word.
     #[error(
-        "{} is not used as the state directory: {why}\n  set ASSAY_STATE_DIR to a directory that this user owns and nobody else can write to",
+        "{} is not used as the state directory: {why}\n  set ASSAY_STATE_DIR to a directory that this user owns and \
+         nobody else can write to",
         path.display()
     )]
     StateDirectory {
@@ -104,8 +106,8 @@ const OF_THE_HOST: &[rustix::io::Errno] = {
 };
 
 impl StackError {
-    /// Whether it is what lies on the devices that refused: a file system that cannot be mounted, a pool that cannot be imported. Otherwise
-    /// the host, its tools or its limits failed, and nothing is known of what was stored.
+    /// Whether it is what lies on the devices that refused: a file system that cannot be mounted, a pool that cannot be
+    /// imported. Otherwise the host, its tools or its limits failed, and nothing is known of what was stored.
     pub fn is_of_storage(&self) -> bool {
         match self {
             StackError::Path {

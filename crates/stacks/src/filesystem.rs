@@ -1,7 +1,8 @@
 //! One file system on one set of devices: mkfs, mount, and what both say about it.
 //!
-//! Takes a kind with its options, gives the exact command lines and facts. Prevents discards by mkfs and by mount, work put
-//! off by mkfs until after the mount (it would run into the first phase), and file systems whose settings nobody recorded.
+//! Takes a kind with its options, gives the exact command lines and facts. Prevents discards by mkfs and by mount, work
+//! put off by mkfs until after the mount (it would run into the first phase), and file systems whose settings nobody
+//! recorded.
 
 use crate::device;
 use crate::error::StackError;

@@ -1,7 +1,9 @@
-//! File systems of a stack forced down under whoever works on them: nothing more of them is written, not even what is in memory.
+//! File systems of a stack forced down under whoever works on them: nothing more of them is written, not even what is
+//! in memory.
 //!
-//! Takes a [`Built`] stack, gives whether its file systems were forced down; those that were are then unmounted and mounted again. Prevents:
-//! a file system that the study did not make, or that is not mounted any more, being shut down in the place of one that it made.
+//! Takes a [`Built`] stack, gives whether its file systems were forced down; those that were are then unmounted and
+//! mounted again. Prevents: a file system that the study did not make, or that is not mounted any more, being shut down
+//! in the place of one that it made.
 #![allow(unsafe_code)]
 
 use crate::build::Built;
@@ -16,11 +18,12 @@ use std::io;
 
 /// `EXT4_IOC_SHUTDOWN`, `XFS_IOC_GOINGDOWN` and those who took them over: one number, with a pointer to the flag.
 const GOING_DOWN: rustix::ioctl::Opcode = opcode::read::<u32>(b'X', 125);
-/// `EXT4_GOING_FLAGS_NOLOGFLUSH`, `XFS_FSOP_GOING_FLAGS_NOLOGFLUSH`: what the journal holds in memory is not written either.
+/// `EXT4_GOING_FLAGS_NOLOGFLUSH`, `XFS_FSOP_GOING_FLAGS_NOLOGFLUSH`: what the journal holds in memory is not written
+/// either.
 const NO_LOG_FLUSH: u32 = 2;
 
-/// Forces the stack's own file systems down: from then on every call fails with EIO, and what lay unwritten in the page cache is lost.
-/// `false`: it has none, or of a kind that cannot be forced down by this kernel; then nothing was done.
+/// Forces the stack's own file systems down: from then on every call fails with EIO, and what lay unwritten in the page
+/// cache is lost. `false`: it has none, or of a kind that cannot be forced down by this kernel; then nothing was done.
 ///
 /// # Errors
 /// A file system that is not where it was mounted, or that refuses.
@@ -56,7 +59,8 @@ fn shut_down(made: &Made) -> io::Result<bool> {
     }
 }
 
-/// Whether this directory is of the file system that was made for the stack: without the mount it would be one of the machine's.
+/// Whether this directory is of the file system that was made for the stack: without the mount it would be one of the
+/// machine's.
 fn is_that(root: impl AsFd, made: &Made) -> io::Result<bool> {
     let Some(mount) = mounts::at(made.place.path())? else {
         return Ok(false);

@@ -9,11 +9,11 @@
 //! {"undone":0}
 //! ```
 //!
-//! A step's line is on the disk (`fsync`) before the step is taken; a line cut short by a crash belongs to a step that never
-//! was. `made` says which file or directory the step made, by device, inode and birth: the undo removes that one and no
-//! other. The owner holds a `flock` on the file, and so do its children: a journal that can be locked has no owner any more.
-//! Journals lie in a directory that only their user can write to. Prevents a host that stays dirty after a kill at any
-//! moment, and an undo that follows the word of another user.
+//! A step's line is on the disk (`fsync`) before the step is taken; a line cut short by a crash belongs to a step that
+//! never was. `made` says which file or directory the step made, by device, inode and birth: the undo removes that one
+//! and no other. The owner holds a `flock` on the file, and so do its children: a journal that can be locked has no
+//! owner any more. Journals lie in a directory that only their user can write to. Prevents a host that stays dirty
+//! after a kill at any moment, and an undo that follows the word of another user.
 
 use crate::error::StackError;
 use crate::process;
@@ -171,8 +171,8 @@ fn missing(dir: &Path) -> Vec<PathBuf> {
 }
 
 impl Journal {
-    /// Makes the journal of a run; `run_id` is unique for ever (it names files and directories too) and holds only letters,
-    /// digits, `-`, `_` and `.`. The directory is made if missing.
+    /// Makes the journal of a run; `run_id` is unique for ever (it names files and directories too) and holds only
+    /// letters, digits, `-`, `_` and `.`. The directory is made if missing.
     pub fn create(state_dir: &Path, run_id: &str) -> Result<Journal, StackError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         assert!(
@@ -277,7 +277,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a directory of the run's own in `parent`, journalled before. `contents`: its undo removes it with what is in it.
+    /// Makes a directory of the run's own in `parent`, journalled before. `contents`: its undo removes it with what is
+    /// in it.
     ///
     /// # Errors
     /// A name that is there already; a parent that was replaced.
@@ -366,8 +367,8 @@ impl Journal {
     fn undo_where(&mut self, wanted: impl Fn(u64) -> bool) -> Vec<NotUndone> {
         let mut failed = Vec::new();
         let mut kept = Vec::new();
-        // What stands on LUNs, or works on files, that nobody serves any more can't be taken down before its requests are failed. What
-        // is still unsaid is reported when the step's turn comes.
+        // What stands on LUNs, or works on files, that nobody serves any more can't be taken down before its requests
+        // are failed. What is still unsaid is reported when the step's turn comes.
         for open in self.open.iter().filter(|open| wanted(open.number)) {
             match &open.undo {
                 Undo::StopServing { dir, place } => crate::serving::wake_or_kill(dir, place),
@@ -400,8 +401,8 @@ impl Journal {
         failed
     }
 
-    /// An error where a directory of the run that a step's path goes through is another one by now: what the step made went
-    /// with the old one, and a look at the path would find nothing to undo.
+    /// An error where a directory of the run that a step's path goes through is another one by now: what the step made
+    /// went with the old one, and a look at the path would find nothing to undo.
     fn stands_where_it_did(&self, step: &OpenStep) -> io::Result<()> {
         let Some(path) = step.undo.path() else { return Ok(()) };
         for made in &self.open {
@@ -536,8 +537,8 @@ struct Unborn {
 }
 
 impl Unborn {
-    /// A file without a name dies with its process: a kill here leaves nothing. Not every file system has them. It is append
-    /// only and not readable: a child that gets it as standard input can't eat it.
+    /// A file without a name dies with its process: a kill here leaves nothing. Not every file system has them. It is
+    /// append only and not readable: a child that gets it as standard input can't eat it.
     fn open(state_dir: &Directory, run_id: &str) -> io::Result<Unborn> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         match rustix::fs::openat(state_dir, c".", flags, Mode::RUSR | Mode::WUSR) {

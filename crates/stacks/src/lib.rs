@@ -1,8 +1,8 @@
 //! Room `stacks`: building storage stacks out of LUNs, and taking them down again whatever happens.
 //!
-//! Owns the child processes of storage tools and what needs root. Every step that leaves something behind is written to a
-//! [`Journal`] *before* it is taken, as the [`Undo`] that takes it back: undone at the end, on an error, on Ctrl-C, and by
-//! [`clean`] after a kill. [`build`] hands over plain facts; it never meets what runs on them.
+//! Owns the child processes of storage tools and what needs root. Every step that leaves something behind is written to
+//! a [`Journal`] *before* it is taken, as the [`Undo`] that takes it back: undone at the end, on an error, on Ctrl-C,
+//! and by [`clean`] after a kill. [`build`] hands over plain facts; it never meets what runs on them.
 
 mod build;
 mod cgroup;

@@ -1,7 +1,8 @@
 //! The memory budget of a stack: a control group around the process, page cache included; and emptying caches.
 //!
-//! Takes a number of bytes, gives a [`MemoryLimit`] that says how far the kernel holds it. Where it can't, that is an answer
-//! with a reason, not an error: the report then says "not enforced". Prevents a budget that exists on paper only.
+//! Takes a number of bytes, gives a [`MemoryLimit`] that says how far the kernel holds it. Where it can't, that is an
+//! answer with a reason, not an error: the report then says "not enforced". Prevents a budget that exists on paper
+//! only.
 
 use crate::cgroup::{self, Hierarchy, Version};
 use crate::error::StackError;
@@ -34,8 +35,8 @@ pub struct MemoryLimit {
     from: PathBuf,
 }
 
-/// Puts process `pid` into a control group of its own with at most `bytes` of memory, page cache included. Undone (moved
-/// back, group removed) through the journal.
+/// Puts process `pid` into a control group of its own with at most `bytes` of memory, page cache included. Undone
+/// (moved back, group removed) through the journal.
 pub fn memory_limit(bytes: u64, pid: u32, journal: &mut Journal) -> Result<MemoryLimit, StackError> {
     let not = |why: String| {
         Ok(MemoryLimit {

@@ -1,8 +1,8 @@
 //! Mounting by the system call, and the kernel's own list of mounts.
 //!
-//! Takes a device, a place and options as a study writes them. Prevents two things of the `mount` program: that it still
-//! works after the run was killed (a mount would appear after the clean-up), and that options shown are not those in force:
-//! [`options_at`] reads what the kernel says.
+//! Takes a device, a place and options as a study writes them. Prevents two things of the `mount` program: that it
+//! still works after the run was killed (a mount would appear after the clean-up), and that options shown are not those
+//! in force: [`options_at`] reads what the kernel says.
 
 use crate::error::StackError;
 use rustix::io::Errno;
@@ -81,8 +81,8 @@ pub(crate) fn unmount(place: &Path) -> std::io::Result<()> {
     unmount_forgiving(place, &[])
 }
 
-/// The same, and also tried again after these errors: a file system whose device is gone says what it could not write, and is gone
-/// all the same at the next look.
+/// The same, and also tried again after these errors: a file system whose device is gone says what it could not write,
+/// and is gone all the same at the next look.
 pub(crate) fn unmount_forgiving(place: &Path, forgiven: &[Errno]) -> std::io::Result<()> {
     let start = Instant::now();
     if at(place)?.is_some()

@@ -1,7 +1,8 @@
 //! LUNs made ready for pools of ZFS, and the room of one that a process in user space makes.
 //!
-//! Takes the stack's properties and devices, gives a [`Built`] without mounts for a pool in user space. A pool carries no UUID of ours, so it is known by
-//! its name, which is made of the UUID that its devices are journalled under. Prevents: a wipe of somebody else's pool.
+//! Takes the stack's properties and devices, gives a [`Built`] without mounts for a pool in user space. A pool carries
+//! no UUID of ours, so it is known by its name, which is made of the UUID that its devices are journalled under.
+//! Prevents: a wipe of somebody else's pool.
 
 use crate::build::{Built, Place, Places, claim, layers};
 use crate::device;

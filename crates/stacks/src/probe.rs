@@ -1,7 +1,7 @@
 //! Which stacks this machine can build, and the cure for those it can't.
 //!
-//! Takes nothing, touches nothing: it looks for rights, tools and file systems. Prevents a study that fails after an hour
-//! for want of a package.
+//! Takes nothing, touches nothing: it looks for rights, tools and file systems. Prevents a study that fails after an
+//! hour for want of a package.
 
 use crate::tool;
 use std::path::Path;

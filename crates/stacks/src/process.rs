@@ -1,5 +1,5 @@
-//! Processes known by more than their number: a number is used again, a number with its start time is not; and processes that a run
-//! started, known by the directory that they work in and by what they are.
+//! Processes known by more than their number: a number is used again, a number with its start time is not; and
+//! processes that a run started, known by the directory that they work in and by what they are.
 //!
 //! Prevents: a signal to somebody's shell, which happens to be in the directory.
 
@@ -58,8 +58,8 @@ fn runs(pid: &str, program: &str) -> bool {
     })
 }
 
-/// Such processes whose working directory is this one, as far as they may be looked at. One that has ended and that nobody has waited
-/// for has none.
+/// Such processes whose working directory is this one, as far as they may be looked at. One that has ended and that
+/// nobody has waited for has none.
 pub(crate) fn working_in(dir: &Path, who: Who<'_>) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
@@ -101,7 +101,8 @@ pub(crate) fn end_all_in(dir: &Path, who: Who<'_>, signals: &[(Duration, Signal)
     }
 }
 
-/// Waits until of these processes, which are ending, no thread is left that could still write. One that nobody has waited for may stay.
+/// Waits until of these processes, which are ending, no thread is left that could still write. One that nobody has
+/// waited for may stay.
 pub(crate) fn wait_until_over(pids: &[u32]) -> io::Result<()> {
     let begin = Instant::now();
     let is_over = |pid: &&u32| {

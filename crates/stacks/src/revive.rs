@@ -1,8 +1,9 @@
-//! A stack whose LUNs lost their power, or that was forced down: taken down without asking, brought up again as an administrator would, or
-//! made anew.
+//! A stack whose LUNs lost their power, or that was forced down: taken down without asking, brought up again as an
+//! administrator would, or made anew.
 //!
-//! Takes a [`Built`] stack; its devices come back under the same names. The steps that the journal holds stay valid: mount points and
-//! signatures are the same. Prevents: a power cut that is followed by an orderly unmount, which no power cut is.
+//! Takes a [`Built`] stack; its devices come back under the same names. The steps that the journal holds stay valid:
+//! mount points and signatures are the same. Prevents: a power cut that is followed by an orderly unmount, which no
+//! power cut is.
 
 use crate::build::{Built, Place};
 use crate::device;
@@ -24,7 +25,8 @@ pub(crate) struct Made {
     pub(crate) place: Directory,
 }
 
-/// Unmounts what stands on devices without power, or was forced down. It fails to write whatever it had not written, and must not wait for it.
+/// Unmounts what stands on devices without power, or was forced down. It fails to write whatever it had not written,
+/// and must not wait for it.
 ///
 /// # Errors
 /// A mount that stays: something still has a file open on it. A file system that another mount namespace holds.
@@ -38,7 +40,8 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
             .map_err(|e| StackError::path("unmount after the cut", made.place.path(), e, cure))?;
         // Mounted again, it would be the dead file system that comes back, and not what the devices hold.
         for path in made.devices.iter().filter(|path| device::is_block(path)) {
-            let cure = "another mount namespace holds its file system: find it in /proc/*/mountinfo, end what runs there, and run `assay clean`";
+            let cure = "another mount namespace holds its file system: find it in /proc/*/mountinfo, end what runs \
+                there, and run `assay clean`";
             device::wait_until_free(path).map_err(|e| StackError::path("wait until nobody has", path, e, cure))?;
         }
     }
@@ -82,7 +85,8 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
         let devices = built.devices.iter().enumerate();
         for (nth, path) in devices.filter(|(_, path)| device::is_block(path)) {
             if built.pool.is_some() {
-                // Its labels, and the partitions that the module's tools make of a whole disk, which the kernel would keep in its list.
+                // Its labels, and the partitions that the module's tools make of a whole disk, which the kernel would
+                // keep in its list.
                 let own = built.redo_group.filter(|_| nth >= built.data_devices);
                 let uuid = own.map_or(built.uuid, |(uuid, _)| uuid);
                 let cure = "it must be free: export the pool on it";

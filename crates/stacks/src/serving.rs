@@ -1,7 +1,8 @@
 //! Processes that serve LUN files through FUSE, as something to be undone.
 //!
-//! Such a process works in a directory of its own, in which the mount point lies. Takes both, ends what is there. Prevents: a clean-up
-//! that waits for ever for I/O that nobody will answer: whoever does not answer is killed first, and the kernel then fails what waits.
+//! Such a process works in a directory of its own, in which the mount point lies. Takes both, ends what is there.
+//! Prevents: a clean-up that waits for ever for I/O that nobody will answer: whoever does not answer is killed first,
+//! and the kernel then fails what waits.
 
 use crate::mounts;
 use crate::process::{self, Who};

@@ -1,9 +1,10 @@
 //! Child processes of storage tools: found, run with a time limit, and quoted when they fail.
 //!
-//! Takes a program, its arguments and what it may write to; gives what it wrote. Every storage tool is started here. Each
-//! child gets the journal's lock as its standard input (which it can't read from): while a child of a killed run still
-//! works, the journal counts as in use and [`crate::clean`] waits. Prevents a tool that writes to a device which the study
-//! does not name, an error that says "exit status 1" and nothing else, and a clean-up that races with an orphaned mkfs.
+//! Takes a program, its arguments and what it may write to; gives what it wrote. Every storage tool is started here.
+//! Each child gets the journal's lock as its standard input (which it can't read from): while a child of a killed run
+//! still works, the journal counts as in use and [`crate::clean`] waits. Prevents a tool that writes to a device which
+//! the study does not name, an error that says "exit status 1" and nothing else, and a clean-up that races with an
+//! orphaned mkfs.
 
 use crate::error::StackError;
 use crate::journal::Journal;
@@ -114,7 +115,8 @@ impl Tool {
             .join(" ")
     }
 
-    /// Runs it to its end. `run`: the journal, when the call changes something; what it writes to must be on the run's list.
+    /// Runs it to its end. `run`: the journal, when the call changes something; what it writes to must be on the run's
+    /// list.
     pub(crate) fn run(&self, run: Option<&Journal>) -> Result<Output, StackError> {
         match (&self.writes, run) {
             (Writes::Mounting, _) => self.run_here(run),

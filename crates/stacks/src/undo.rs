@@ -79,7 +79,8 @@ pub enum Undo {
         /// The mount point.
         place: PathBuf,
     },
-    /// End what Assay started of itself for a service in this directory; it ends by itself when its run has gone, but takes its time.
+    /// End what Assay started of itself for a service in this directory; it ends by itself when its run has gone, but
+    /// takes its time.
     StopService {
         /// The directory that it works in, which Assay made.
         dir: PathBuf,

@@ -1,5 +1,5 @@
-//! The journal's promises. A process of its own: a child that another test is just starting would hold the lock a moment
-//! longer than its owner.
+//! The journal's promises. A process of its own: a child that another test is just starting would hold the lock a
+//! moment longer than its owner.
 
 use stacks::{Journal, StackError, Undo};
 use std::fs::OpenOptions;

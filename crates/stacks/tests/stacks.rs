@@ -517,7 +517,8 @@ fn a_kill_at_any_moment_is_cleaned_up_after() {
     // Moments spread over more than one round, without a clock in the choice: a fixed odd step modulo the span.
     let mut busy = 0;
     for number in 0..18u64 {
-        // A disk that is slow to make each step durable needs longer to get so far: from half a second to half a minute.
+        // A disk that is slow to make each step durable needs longer to get so far: from half a second to half a
+        // minute.
         let delay_ms = match number {
             0..12 => 20 + number * 137 % 500,
             _ if busy > 0 => break,

@@ -1,13 +1,14 @@
 //! The verdict: takes the whole history of a study, gives what may be said about each comparison and whether to go on.
 //!
-//! A pure function, used alike while the study runs, when it is reported years later, and in the simulations that say how
-//! often it is wrong. It walks through the looks in order, so the same history always gives the same answer, whether it is
-//! asked after each block or once at the end.
+//! A pure function, used alike while the study runs, when it is reported years later, and in the simulations that say
+//! how often it is wrong. It walks through the looks in order, so the same history always gives the same answer,
+//! whether it is asked after each block or once at the end.
 //!
-//! A comparison keeps the verdict, ratio and interval of the first look that decided it. The union bound covers all looks
-//! at once (with probability 1 - alpha every interval of every look holds its true ratio), so any look may be reported;
-//! the first is taken because then a verdict that was shown during the run is never taken back, and one comparison's noise
-//! cannot prolong the study of another. A comparison that no look decided is reported from the last look taken.
+//! A comparison keeps the verdict, ratio and interval of the first look that decided it. The union bound covers all
+//! looks at once (with probability 1 - alpha every interval of every look holds its true ratio), so any look may be
+//! reported; the first is taken because then a verdict that was shown during the run is never taken back, and one
+//! comparison's noise cannot prolong the study of another. A comparison that no look decided is reported from the last
+//! look taken.
 //!
 //! Prevents: stopping when the figures look good, and a report that disagrees with the run.
 
@@ -21,9 +22,10 @@ pub struct History {
     pub stack: String,
     /// The phase.
     pub phase: String,
-    /// ln(x / base) per block in block order, positive is better (see [`log_ratio`](crate::log_ratio)); `None` for a block
-    /// that was judged invalid. A block that is `None` in any comparison is dropped for all of them, so the validity of a
-    /// block must be judged without a look at the ratios. Blocks that some comparison does not have yet are not counted.
+    /// ln(x / base) per block in block order, positive is better (see [`log_ratio`](crate::log_ratio)); `None` for a
+    /// block that was judged invalid. A block that is `None` in any comparison is dropped for all of them, so the
+    /// validity of a block must be judged without a look at the ratios. Blocks that some comparison does not have yet
+    /// are not counted.
     pub ys: Vec<Option<f64>>,
 }
 

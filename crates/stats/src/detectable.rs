@@ -11,15 +11,15 @@ const POWER: f64 = 0.9;
 /// Points of the integral over the sample's spread.
 const POINTS: u32 = 400;
 
-/// The ratio above 1 such that a stack better by it (or, inverted, worse) is called [`Verdict::Better`](crate::Verdict::Better) at the last look in
-/// 9 of 10 studies, given normal block ratios with standard deviation `sd` (of the logarithms; measured, or assumed).
-/// Infinity when the design has no look.
+/// The ratio above 1 such that a stack better by it (or, inverted, worse) is called
+/// [`Verdict::Better`](crate::Verdict::Better) at the last look in 9 of 10 studies, given normal block ratios with
+/// standard deviation `sd` (of the logarithms; measured, or assumed). Infinity when the design has no look.
 ///
 /// Exact for the last look: the mean is normal, the sample's spread has a chi distribution independent of it, and the
-/// verdict needs the mean to exceed both h (the interval excludes 1) and ln(1 + margin) - h (it is not inside the margin;
-/// without this a tiny spread would promise differences that are called equivalent). The probability is integrated over
-/// the spread. Earlier looks can only be passed with larger differences or smaller luck, so the figure is slightly
-/// pessimistic for a difference beyond the margin.
+/// verdict needs the mean to exceed both h (the interval excludes 1) and ln(1 + margin) - h (it is not inside the
+/// margin; without this a tiny spread would promise differences that are called equivalent). The probability is
+/// integrated over the spread. Earlier looks can only be passed with larger differences or smaller luck, so the figure
+/// is slightly pessimistic for a difference beyond the margin.
 pub fn detectable(design: &Design, sd: f64) -> f64 {
     let Some(last) = design.looks().last().copied() else {
         return f64::INFINITY;

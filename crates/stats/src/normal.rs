@@ -57,7 +57,8 @@ fn density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// The smallest positive x at which `reached` turns true, to the last bit: a bracket by doubling or halving, then bisection.
+/// The smallest positive x at which `reached` turns true, to the last bit: a bracket by doubling or halving, then
+/// bisection.
 pub(crate) fn solve(reached: impl Fn(f64) -> bool) -> f64 {
     let mut high = 1.0;
     while !reached(high) && high < 1e300 {

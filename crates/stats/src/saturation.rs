@@ -1,14 +1,16 @@
 //! The point of a load curve from which more users no longer help.
 //!
-//! Takes the throughput of each step of the curve, block by block, gives the smallest number of users whose throughput lies within
-//! a margin of the best step's, and between which numbers of users that point may lie. Prevents: a knee read off a chart by eye, a best step
-//! by a hair called the optimum, and "no longer helps" said of a curve that was still rising at its last step.
+//! Takes the throughput of each step of the curve, block by block, gives the smallest number of users whose throughput
+//! lies within a margin of the best step's, and between which numbers of users that point may lie. Prevents: a knee
+//! read off a chart by eye, a best step by a hair called the optimum, and "no longer helps" said of a curve that was
+//! still rising at its last step.
 //!
-//! **Method.** The best step is the one with the highest geometric mean over the blocks. For each step i, y_b = ln(best_b / i_b) over
-//! the blocks b. The point is the first step with exp(mean y) <= 1 + margin. With two blocks or more, the t interval of mean y
-//! (95 %) tells from which step it *may* already hold (lower end at most 1 + margin) and from which it *surely* does (upper end at
-//! most 1 + margin). The best step is chosen by the same data, so its advantage is a little overstated and the point errs to more
-//! users. Where the point is the last step, or may be it, the curve was not driven far enough, and that is said.
+//! **Method.** The best step is the one with the highest geometric mean over the blocks. For each step i, y_b =
+//! ln(best_b / i_b) over the blocks b. The point is the first step with exp(mean y) <= 1 + margin. With two blocks or
+//! more, the t interval of mean y (95 %) tells from which step it *may* already hold (lower end at most 1 + margin) and
+//! from which it *surely* does (upper end at most 1 + margin). The best step is chosen by the same data, so its
+//! advantage is a little overstated and the point errs to more users. Where the point is the last step, or may be it,
+//! the curve was not driven far enough, and that is said.
 
 use crate::summary::{Interval, ratio_interval};
 
@@ -34,14 +36,15 @@ pub struct Saturation {
     pub best_users: u32,
     /// The best step's throughput over that of the point, with its interval where there is one.
     pub best_over_point: Interval,
-    /// There is a step with more users than the point, even at the upper end of its interval: the curve has been seen to bend.
+    /// There is a step with more users than the point, even at the upper end of its interval: the curve has been seen
+    /// to bend.
     pub reached: bool,
 }
 
 const CONFIDENCE: f64 = 0.95;
 
-/// The point from which more users help by no more than `margin` (0.05 is 5 %). Steps come in ascending order of users. `None` without two steps, or
-/// where a block lacks a positive throughput in any.
+/// The point from which more users help by no more than `margin` (0.05 is 5 %). Steps come in ascending order of users.
+/// `None` without two steps, or where a block lacks a positive throughput in any.
 pub fn saturation(steps: &[LoadStep], margin: f64) -> Option<Saturation> {
     let blocks = steps.first()?.throughput.len();
     let usable = |step: &LoadStep| {

@@ -1,12 +1,13 @@
 //! Steady state: takes the figures of a phase's rounds, says from which round on they hold still.
 //!
 //! The rule is that of the SNIA Solid State Storage Performance Test Specification (definition of steady state): over a
-//! window of five rounds the range of the figures is within 20 % of their mean, and the line of least squares through them
-//! rises or falls by no more than 10 % of the mean. That specification takes the figures of the window; here they are taken of the
-//! whole phase, so the rounds after the window must keep its level, and how far the whole lies from it is told.
+//! window of five rounds the range of the figures is within 20 % of their mean, and the line of least squares through
+//! them rises or falls by no more than 10 % of the mean. That specification takes the figures of the window; here they
+//! are taken of the whole phase, so the rounds after the window must keep its level, and how far the whole lies from it
+//! is told.
 //!
-//! Prevents: a warm-up averaged into the result, two levels of which each by itself is steady, and steadiness assumed from an
-//! arbitrary waiting time.
+//! Prevents: a warm-up averaged into the result, two levels of which each by itself is steady, and steadiness assumed
+//! from an arbitrary waiting time.
 
 use crate::summary::mean;
 
@@ -25,8 +26,8 @@ const REST_MAX: f64 = SLOPE_MAX;
 /// What the rule finds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
-    /// First round of the first window that passes and whose level the rounds after it keep; `None` when none does or there are fewer
-    /// than five rounds.
+    /// First round of the first window that passes and whose level the rounds after it keep; `None` when none does or
+    /// there are fewer than five rounds.
     pub from: Option<usize>,
     /// (largest - smallest) / mean, of that window, or of the last one when none passes; NaN without a window.
     pub range_share: f64,
@@ -34,8 +35,8 @@ pub struct Steady {
     pub slope_share: f64,
     /// Mean of the same window.
     pub mean: f64,
-    /// Mean of all rounds over the mean of those from `from` on, less 1: what a figure of the whole phase is beside the steady level.
-    /// NaN where `from` is `None`.
+    /// Mean of all rounds over the mean of those from `from` on, less 1: what a figure of the whole phase is beside the
+    /// steady level. NaN where `from` is `None`.
     pub whole_share: f64,
 }
 

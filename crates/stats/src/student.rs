@@ -1,7 +1,7 @@
 //! Student's t distribution: tails and quantiles, by the incomplete beta function.
 //!
-//! Prevents: half-widths from a table that stops at df 30, and tails lost in 1 - p: the upper tail is computed as such, and
-//! quantiles can be asked for by it ([`t_upper_quantile`]), because alpha spent at a look is small.
+//! Prevents: half-widths from a table that stops at df 30, and tails lost in 1 - p: the upper tail is computed as such,
+//! and quantiles can be asked for by it ([`t_upper_quantile`]), because alpha spent at a look is small.
 
 use crate::normal::solve;
 use std::f64::consts::PI;
@@ -101,8 +101,8 @@ fn gamma_half_step(mut a: f64) -> f64 {
     factor * a.sqrt() * series.exp()
 }
 
-/// The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's method as modified by
-/// Thompson and Barnett (1986).
+/// The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's method as modified
+/// by Thompson and Barnett (1986).
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };

@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn a_known_interval() {
-        // Student's sleep data, differences of the two drugs (Biometrika 6, 1908, p. 20): 95 % interval 0.7001 to 2.4599.
+        // Student's sleep data, differences of the two drugs (Biometrika 6, 1908, p. 20): 95 % interval 0.7001 to
+        // 2.4599.
         let ys = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
         let found = interval(&ys, 0.95).expect("ten values have an interval");
         assert!((found.middle - 1.58).abs() < 1e-12);

@@ -30,7 +30,10 @@ proptest! {
     }
 
     #[test]
-    fn exchanging_the_stacks_turns_the_verdict(ys in prop::collection::vec(-0.3f64..0.3, 0..14), shift in -0.3f64..0.3) {
+    fn exchanging_the_stacks_turns_the_verdict(
+        ys in prop::collection::vec(-0.3f64..0.3, 0..14),
+        shift in -0.3f64..0.3,
+    ) {
         let design = Design::new(12, 1, 0.05);
         let ys: Vec<f64> = ys.iter().map(|y| y * 0.2 + shift).collect();
         let negative: Vec<f64> = ys.iter().map(|y| -y).collect();
@@ -52,7 +55,10 @@ proptest! {
     }
 
     #[test]
-    fn what_was_said_stands(ys in prop::collection::vec(-0.2f64..0.2, 12), others in prop::collection::vec(-0.2f64..0.2, 12)) {
+    fn what_was_said_stands(
+        ys in prop::collection::vec(-0.2f64..0.2, 12),
+        others in prop::collection::vec(-0.2f64..0.2, 12),
+    ) {
         // Asked after every block or once at the end: the looks are the same, and no verdict is taken back.
         let design = Design::new(12, 2, 0.05);
         let study = |n: usize| decide(&design, &[history(&ys[..n]), history(&others[..n])]);
@@ -78,7 +84,8 @@ proptest! {
         gap.ys.insert(at, None);
         let (plain, gapped) = (decide(&design, &[history(&ys)]), decide(&design, &[gap]));
         prop_assert_eq!(&plain.comparisons, &gapped.comparisons);
-        prop_assert_eq!(gapped.blocks_dropped, u32::from(at < gapped.looks.last().expect("a look").blocks_run as usize));
+        prop_assert_eq!(gapped.blocks_dropped, u32::from(at < gapped.looks.last().expect("a \
+            look").blocks_run as usize));
     }
 
     #[test]

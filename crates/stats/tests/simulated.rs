@@ -83,7 +83,8 @@ fn full_set() {
     for one in calibrate_procedure(200_000, 1) {
         let result = &one.result;
         println!(
-            "{:42} false {:6.2} % ({:.2} to {:.2})  missed {:6.2} %  detected {:6.2} %  equivalent {:6.2} %  blocks {:5.2}",
+            "{:42} false {:6.2} % ({:.2} to {:.2})  missed {:6.2} %  detected {:6.2} %  equivalent {:6.2} %  blocks \
+             {:5.2}",
             one.name,
             100.0 * result.false_verdicts.share(),
             100.0 * result.false_verdicts.low,
@@ -109,7 +110,8 @@ fn what_was_never_seen_in_some_runs_happens_in_a_share_of_them_at_most() {
     assert!((unseen_share(12) - 0.221).abs() < 0.001);
 }
 
-/// Eight of 300 bound a rate at 5 % with 95 % confidence and nine do not: 4.76 and 5.17 % (R: binom.test(8, 300, alternative = "less")).
+/// Eight of 300 bound a rate at 5 % with 95 % confidence and nine do not: 4.76 and 5.17 % (R: binom.test(8, 300,
+/// alternative = "less")).
 #[test]
 fn a_bound_on_one_side_is_exact() {
     assert!(

@@ -1,4 +1,5 @@
-//! The bare loop on a file or device, to be held against fio by hand: `bare PATH [ring|pread|buffered] [seconds] [depth]`.
+//! The bare loop on a file or device, to be held against fio by hand: `bare PATH [ring|pread|buffered] [seconds]
+//! [depth]`.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

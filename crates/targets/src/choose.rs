@@ -7,8 +7,8 @@ use crate::error::TargetError;
 use crate::measure::{Measured, Until, measure_reads};
 use crate::open::OpenSpec;
 use crate::port::FileId;
-use crate::psync::PsyncPort;
-use crate::uring::UringPort;
+use crate::ports::psync::PsyncPort;
+use crate::ports::uring::UringPort;
 
 const BLOCK: u32 = 8192;
 const DEPTH: usize = 64;
@@ -60,8 +60,8 @@ impl Sum {
     }
 }
 
-/// Measures a file or device of at least 8 KiB for about a second: four turns of each in alternation, after one of each that
-/// does not count. Reads only.
+/// Measures a file or device of at least 8 KiB for about a second: four turns of each in alternation, after one of each
+/// that does not count. Reads only.
 pub fn choose(spec: &OpenSpec, seed: u64) -> Result<Choice, TargetError> {
     let specs = [OpenSpec {
         writable: false,

@@ -18,7 +18,8 @@ pub enum IoFault {
     },
 }
 
-/// What a call that failed with one of these says of the host's limits, of a lack of space or of its caller, not of what is stored.
+/// What a call that failed with one of these says of the host's limits, of a lack of space or of its caller, not of
+/// what is stored.
 const OF_THE_HOST: &[i32] = &[
     libc::ENOMEM,
     libc::EAGAIN,
@@ -63,7 +64,8 @@ pub enum TargetError {
     },
     /// The ring could not be made or driven.
     #[error(
-        "io_uring: {what}: {source}\n  use `io = \"pread\"` in the study, or allow io_uring (sysctl kernel.io_uring_disabled)"
+        "io_uring: {what}: {source}\n  use `io = \"pread\"` in the study, or allow io_uring (sysctl \
+         kernel.io_uring_disabled)"
     )]
     Ring {
         /// The act.
@@ -94,8 +96,8 @@ pub enum TargetError {
 }
 
 impl TargetError {
-    /// Whether storage could not give what was asked, as a file that is not there any more, rather than the host. `None`: a layer above this
-    /// room's, which knows it itself.
+    /// Whether storage could not give what was asked, as a file that is not there any more, rather than the host.
+    /// `None`: a layer above this room's, which knows it itself.
     pub fn is_of_storage(&self) -> Option<bool> {
         match self {
             TargetError::Path { source, .. } => {

@@ -1,13 +1,13 @@
 //! What the kernel really gave, seen and not believed: whether reads and writes went around the page cache.
 //!
-//! Takes a file or device and how it is opened, probes a range of it, gives [`Granted`]. Prevents `O_DIRECT` on one side
-//! only: a file system may accept the flag and use its cache (btrfs does so for writes that it checksums).
+//! Takes a file or device and how it is opened, probes a range of it, gives [`Granted`]. Prevents `O_DIRECT` on one
+//! side only: a file system may accept the flag and use its cache (btrfs does so for writes that it checksums).
 
 use crate::error::TargetError;
 use crate::memory::Memory;
 use crate::open::{Access, Files, OpenSpec, told_alignment};
 use crate::port::{FileId, Port};
-use crate::uring::UringPort;
+use crate::ports::uring::UringPort;
 use rustix::fd::BorrowedFd;
 use rustix::fs::Advice;
 use rustix::io::{IoSliceMut, ReadWriteFlags};
@@ -44,8 +44,8 @@ pub struct Granted {
     pub registered_buffers: Option<bool>,
 }
 
-/// Probes a file or device of at least a page. Reads a range in its middle and writes the same bytes back, so nothing else
-/// may write there meanwhile. Where it may not be written, `writes` is [`Way::Unknown`].
+/// Probes a file or device of at least a page. Reads a range in its middle and writes the same bytes back, so nothing
+/// else may write there meanwhile. Where it may not be written, `writes` is [`Way::Unknown`].
 pub fn observe(path: &Path, access: Access) -> Result<Granted, TargetError> {
     let reading = Files::open(&[OpenSpec::reading(path, access)])?;
     let looking = Files::open(&[OpenSpec::reading(path, Access::Buffered)])?;
@@ -116,8 +116,8 @@ impl Probe<'_> {
         way(self.resident())
     }
 
-    /// A file system that uses its cache in secret takes the pages out again afterwards (btrfs): they are only there while
-    /// the write goes on, so a second thread looks all that time.
+    /// A file system that uses its cache in secret takes the pages out again afterwards (btrfs): they are only there
+    /// while the write goes on, so a second thread looks all that time.
     fn writes(&mut self, fd: BorrowedFd<'_>) -> Way {
         let mut seen = Some(false);
         for _ in 0..ROUNDS {

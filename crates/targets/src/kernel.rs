@@ -39,8 +39,21 @@ struct Fiemap {
     extents: [FiemapExtent; BATCH],
 }
 
-/// Extents of a file in the order of its bytes, after what is dirty was written. Extents without a place yet are left out.
-pub(crate) fn extents(file: impl AsFd) -> io::Result<Vec<Extent>> {
+/// What becomes of an extent that has no place on the disk yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unplaced {
+    /// It is left out.
+    LeftOut,
+    /// It is listed as not written.
+    Unwritten,
+}
+
+/// Extents of a file in the order of its bytes, after what is dirty was written. `None` where the file system can't
+/// tell (tmpfs, FUSE).
+///
+/// # Errors
+/// The kernel's, where it knows the call.
+pub fn extents(file: impl AsFd, unplaced: Unplaced) -> io::Result<Option<Vec<Extent>>> {
     let fd = file.as_fd().as_raw_fd();
     let mut found = Vec::new();
     let mut map = Box::new(Fiemap {
@@ -55,25 +68,31 @@ pub(crate) fn extents(file: impl AsFd) -> io::Result<Vec<Extent>> {
     loop {
         // SAFETY: the structure has the kernel's layout and says how many extents it has room for.
         if unsafe { libc::ioctl(fd, FS_IOC_FIEMAP as _, &raw mut *map) } != 0 {
-            return Err(io::Error::last_os_error());
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EOPNOTSUPP | libc::ENOTTY) => Ok(None),
+                _ => Err(error),
+            };
         }
         let got = &map.extents[..(map.mapped_extents as usize).min(BATCH)];
         let Some(last) = got.last().copied() else {
-            return Ok(found);
+            return Ok(Some(found));
         };
-        found.extend(
-            got.iter()
-                .filter(|e| e.flags & (EXTENT_UNKNOWN | EXTENT_DELALLOC) == 0)
-                .map(|e| Extent {
-                    logical: e.logical,
-                    physical: e.physical,
-                    length: e.length,
-                    unwritten: e.flags & EXTENT_UNWRITTEN != 0,
-                    packed: e.flags & EXTENT_ENCODED != 0,
-                }),
-        );
+        for extent in got {
+            let homeless = extent.flags & (EXTENT_UNKNOWN | EXTENT_DELALLOC) != 0;
+            if homeless && unplaced == Unplaced::LeftOut {
+                continue;
+            }
+            found.push(Extent {
+                logical: extent.logical,
+                physical: extent.physical,
+                length: extent.length,
+                unwritten: homeless || extent.flags & EXTENT_UNWRITTEN != 0,
+                packed: extent.flags & EXTENT_ENCODED != 0,
+            });
+        }
         if last.flags & EXTENT_LAST != 0 {
-            return Ok(found);
+            return Ok(Some(found));
         }
         map.start = last.logical + last.length;
         map.length = u64::MAX - map.start;

@@ -7,7 +7,8 @@ use crate::port::{FileId, Nanos, Op, Port, Request};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
 
-/// A token is the slot below the time since the start at which it was sent, of which 48 bits are left: 78 hours of nanoseconds.
+/// A token is the slot below the time since the start at which it was sent, of which 48 bits are left: 78 hours of
+/// nanoseconds.
 const SLOT_BITS: u32 = 16;
 const SLOT: u64 = (1 << SLOT_BITS) - 1;
 

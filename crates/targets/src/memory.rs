@@ -20,8 +20,8 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Maps `bytes` of zeroed memory. `huge` asks for huge pages, which spares TLB misses in large caches; a kernel that
-    /// has none gives ordinary pages. Fails when the address space or the memory limit does not allow it.
+    /// Maps `bytes` of zeroed memory. `huge` asks for huge pages, which spares TLB misses in large caches; a kernel
+    /// that has none gives ordinary pages. Fails when the address space or the memory limit does not allow it.
     pub fn new(bytes: u64, huge: bool) -> Result<Memory, TargetError> {
         let refused = |source: rustix::io::Errno| TargetError::Memory {
             bytes,
@@ -104,8 +104,9 @@ impl Drop for Memory {
     }
 }
 
-/// Gives memory that was freed, and that the allocator keeps for later, back to the kernel. What a stack's database had cached would
-/// otherwise count against the memory budget of the next one. Does nothing where the allocator is not glibc's.
+/// Gives memory that was freed, and that the allocator keeps for later, back to the kernel. What a stack's database had
+/// cached would otherwise count against the memory budget of the next one. Does nothing where the allocator is not
+/// glibc's.
 pub fn give_back_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: takes no pointer and may be called at any time, from any thread.
@@ -146,7 +147,8 @@ mod tests {
             let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
             pages.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
         };
-        // Pieces too small for a mapping of their own; some that stay among them, so that the heap can't shrink by itself.
+        // Pieces too small for a mapping of their own; some that stay among them, so that the heap can't shrink by
+        // itself.
         let pieces: Vec<Vec<u8>> = (0..8192).map(|_| vec![1; 8192]).collect();
         let (mut stays, mut goes) = (Vec::new(), Vec::new());
         for (nth, piece) in pieces.into_iter().enumerate() {

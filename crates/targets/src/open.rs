@@ -80,7 +80,8 @@ impl OpenSpec {
         }
     }
 
-    /// The file of this name in the directory that is held by `directory`, wherever its path leads by now; a link is refused.
+    /// The file of this name in the directory that is held by `directory`, wherever its path leads by now; a link is
+    /// refused.
     ///
     /// # Errors
     /// The descriptor can't be copied.
@@ -212,11 +213,10 @@ impl OpenFile {
         if self.device {
             return Ok(Vec::new());
         }
-        match crate::kernel::extents(&self.fd) {
-            // A file system without FIEMAP (tmpfs, FUSE) can't tell, and that is an answer.
-            Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY)) => Ok(Vec::new()),
-            found => found.map_err(|e| failed("list the extents of", &self.path, "check the file system", e)),
-        }
+        // A file system that can't tell has none to show, and that is an answer.
+        crate::kernel::extents(&self.fd, crate::kernel::Unplaced::LeftOut)
+            .map(Option::unwrap_or_default)
+            .map_err(|e| failed("list the extents of", &self.path, "check the file system", e))
     }
 }
 

@@ -1,11 +1,12 @@
 //! The contract between an engine and storage: a [`Port`] is one worker's window on its open files.
 //!
-//! The contract is per *set* of files, not per file: a worker that waits for a page and for its redo log at once needs one
-//! place to wait. A plain file, a raw device, a disk-group file or a file served by another process is a [`FileId`] here;
-//! engines know nothing else. Ports are generic parameters of engines, never boxed: the call is paid per I/O.
+//! The contract is per *set* of files, not per file: a worker that waits for a page and for its redo log at once needs
+//! one place to wait. A plain file, a raw device, a disk-group file or a file served by another process is a [`FileId`]
+//! here; engines know nothing else. Ports are generic parameters of engines, never boxed: the call is paid per I/O.
 //!
-//! Prevents: a short transfer taken for a full one (a [`Completion`] is whole or an error, nothing between), a buffer that
-//! is not aligned for direct I/O (all memory belongs to the port), and a clock that differs between storage and engine.
+//! Prevents: a short transfer taken for a full one (a [`Completion`] is whole or an error, nothing between), a buffer
+//! that is not aligned for direct I/O (all memory belongs to the port), and a clock that differs between storage and
+//! engine.
 
 use crate::error::{IoFault, TargetError};
 
@@ -40,7 +41,8 @@ pub struct Request {
     pub at: u64,
     /// Bytes.
     pub len: u32,
-    /// Returned in the completion, untouched. Below 2^62: a port that stands on another keeps the two highest bits for itself.
+    /// Returned in the completion, untouched. Below 2^62: a port that stands on another keeps the two highest bits for
+    /// itself.
     pub token: u64,
 }
 
@@ -58,7 +60,8 @@ pub struct Completion {
 pub struct Extent {
     /// Byte offset in the file.
     pub logical: u64,
-    /// Byte offset on what lies below (the file system's device; the meaning of a multi-device file system's own space is its own).
+    /// Byte offset on what lies below (the file system's device; the meaning of a multi-device file system's own space
+    /// is its own).
     pub physical: u64,
     /// Bytes.
     pub length: u64,
@@ -95,8 +98,8 @@ pub trait Port {
     fn submit(&mut self, request: Request) -> Result<(), TargetError>;
 
     /// Sends what is queued, appends what has finished to `done`, and returns when at least `min` were appended by this
-    /// call, or `until` has come, or the port's [`Waker`] was used. `min` 0 never blocks. With nothing in flight it waits
-    /// for `until` or the waker alone, and returns at once when `until` is `None`.
+    /// call, or `until` has come, or the port's [`Waker`] was used. `min` 0 never blocks. With nothing in flight it
+    /// waits for `until` or the waker alone, and returns at once when `until` is `None`.
     fn wait(&mut self, min: usize, until: Option<Nanos>, done: &mut Vec<Completion>) -> Result<(), TargetError>;
 
     /// Size of a file in bytes.

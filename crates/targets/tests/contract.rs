@@ -1,5 +1,6 @@
 //! What every port must do, run over every port by the same functions.
-#![allow(clippy::unwrap_used, clippy::print_stderr)] // Says why it skips. A test that cannot set up its scene has failed.
+// Says why it skips. A test that cannot set up its scene has failed.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::time::{Duration, Instant};
 use targets::{

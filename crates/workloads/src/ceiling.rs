@@ -6,8 +6,8 @@ use crate::operation::{Done, Operation, Started};
 use std::convert::Infallible;
 use targets::Nanos;
 
-/// The null operation: it ends in the moment it starts. What [`drive`](crate::drive) reaches with it is the most that any
-/// operation could reach on this machine, stamps and histograms included.
+/// The null operation: it ends in the moment it starts. What [`drive`](crate::drive) reaches with it is the most that
+/// any operation could reach on this machine, stamps and histograms included.
 ///
 /// It never sleeps: between the due times of an open schedule it returns at once, and the loop spins.
 pub struct Ceiling<C> {

@@ -1,11 +1,11 @@
 //! The hot loop: takes an operation, a pacing and a seed, gives an [`Outcome`].
 //!
 //! One worker, one thread, one loop. All time comes from the operation's clock and all waiting happens inside
-//! [`Operation::advance`], so a virtual clock drives it as well as a real one, and then it repeats byte for byte. Nothing
-//! in the loop allocates, locks, prints or calls through a box: all memory is taken before the first operation.
+//! [`Operation::advance`], so a virtual clock drives it as well as a real one, and then it repeats byte for byte.
+//! Nothing in the loop allocates, locks, prints or calls through a box: all memory is taken before the first operation.
 //!
-//! Prevents: a session that overtakes the others because its operations end at once (sessions are served in the order in
-//! which they became ready), and a stall that vanishes from the figures (three stamps, see `schedule`).
+//! Prevents: a session that overtakes the others because its operations end at once (sessions are served in the order
+//! in which they became ready), and a stall that vanishes from the figures (three stamps, see `schedule`).
 
 use crate::operation::{Done, Operation, Started};
 use crate::outcome::{ClassUnderWay, Outcome, Slices};
@@ -18,8 +18,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::Ordering;
 use targets::Nanos;
 
-/// Operations started before the operation gets a turn to move the others on. Small enough that I/O of the first is sent
-/// early when thousands of sessions begin; large enough that submits are batched.
+/// Operations started before the operation gets a turn to move the others on. Small enough that I/O of the first is
+/// sent early when thousands of sessions begin; large enough that submits are batched.
 const STARTS_PER_TURN: u32 = 64;
 
 /// Longest wait when a cancel flag is to be watched.
@@ -78,8 +78,8 @@ struct Run<'a> {
 ///
 /// Under a virtual clock an operation must cost time: one that ends at once, at no cost, never reaches the time limit.
 ///
-/// `seed` determines pauses and the open schedule. Errors are the operation's own; they end the phase and its outcome is
-/// lost. Panics on a pacing that [`Pacing::check`] refuses.
+/// `seed` determines pauses and the open schedule. Errors are the operation's own; they end the phase and its outcome
+/// is lost. Panics on a pacing that [`Pacing::check`] refuses.
 pub fn drive<O: Operation>(op: &mut O, pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error> {
     if let Err(error) = pacing.check() {
         panic!("{error}");

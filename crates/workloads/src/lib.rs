@@ -1,7 +1,8 @@
 //! Room `workloads`: the hot loop. Sessions, pacing, stamps and histograms over a generic [`Operation`].
 //!
 //! A worker hands its operation, a [`Pacing`] and a seed to [`drive`] and gets an [`Outcome`]; the outcomes of several
-//! workers become one by [`merge`], those of stints that followed each other by [`in_stints`]. [`Ceiling`] is the operation that does nothing: what the loop itself can do.
+//! workers become one by [`merge`], those of stints that followed each other by [`in_stints`]. [`Ceiling`] is the
+//! operation that does nothing: what the loop itself can do.
 //!
 //! Prevents: latency that leaves out the time an operation waited before it was sent (three stamps: due, start, done),
 //! and an instrument that is slower than what it measures without anybody knowing.

@@ -39,7 +39,8 @@ pub struct Outcome {
     pub sessions: u32,
     /// The phase was ended by the cancel flag.
     pub cancelled: bool,
-    /// Processor time of the threads that drove it over the time they had, 0 to 1; who owns the threads knows it, and `None` until then.
+    /// Processor time of the threads that drove it over the time they had, 0 to 1; who owns the threads knows it, and
+    /// `None` until then.
     pub busy_share: Option<f64>,
 }
 
@@ -63,8 +64,8 @@ pub struct ClassOutcome {
 /// Completions in one slice of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slice {
-    /// Where the slice begins, ns from the beginning of the phase. It holds what ended after this and up to and including
-    /// the beginning of the next.
+    /// Where the slice begins, ns from the beginning of the phase. It holds what ended after this and up to and
+    /// including the beginning of the next.
     pub at_ns: u64,
     /// Operations completed in it.
     pub count: u64,
@@ -206,7 +207,8 @@ impl Slices {
 }
 
 /// One outcome of several workers that ran the same phase side by side: histograms are added class by class (by name),
-/// slices by their place from each worker's own beginning, and the phase lasts from the first beginning to the last end.
+/// slices by their place from each worker's own beginning, and the phase lasts from the first beginning to the last
+/// end.
 ///
 /// Panics on an empty list: a phase has at least one worker.
 pub fn merge(outcomes: Vec<Outcome>) -> Outcome {

@@ -1,7 +1,7 @@
 //! When operations are due and when a phase ends: plain data, given to [`crate::drive`].
 //!
-//! Prevents: a closed loop sold as an open one (the arrival is part of the type), and a phase whose workers each get the
-//! whole rate ([`Pacing::split`] divides it).
+//! Prevents: a closed loop sold as an open one (the arrival is part of the type), and a phase whose workers each get
+//! the whole rate ([`Pacing::split`] divides it).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,15 +1,16 @@
 //! One outcome of stints: pieces of a phase that followed each other on one stack, with others' work between them.
 //!
-//! Takes their outcomes in order, gives one on the stack's own clock, which stands still while others work. Prevents: a rate
-//! over a time in which somebody else had the machine, and a slice of a few milliseconds at the end of each stint that looks
-//! like a stall.
+//! Takes their outcomes in order, gives one on the stack's own clock, which stands still while others work. Prevents: a
+//! rate over a time in which somebody else had the machine, and a slice of a few milliseconds at the end of each stint
+//! that looks like a stall.
 
 use crate::outcome::{Outcome, Slice};
 
-/// Counts and histograms are added, class by class; [`Outcome::elapsed_ns`] is the sum of the stints, and slices lie one
-/// after the other on it. [`Outcome::began`] and [`Outcome::ended`] are the first stint's begin and the last one's end, with the work
-/// of others between them. A slice that is shorter than half its width, because its stint ended, is counted with the one before
-/// it. The fairest that can be told of sessions over all stints: the slowest did at least, and the fastest at most, so much.
+/// Counts and histograms are added, class by class; [`Outcome::elapsed_ns`] is the sum of the stints, and slices lie
+/// one after the other on it. [`Outcome::began`] and [`Outcome::ended`] are the first stint's begin and the last one's
+/// end, with the work of others between them. A slice that is shorter than half its width, because its stint ended, is
+/// counted with the one before it. The fairest that can be told of sessions over all stints: the slowest did at least,
+/// and the fastest at most, so much.
 ///
 /// Panics on an empty list.
 pub fn in_stints(outcomes: Vec<Outcome>) -> Outcome {

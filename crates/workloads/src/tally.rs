@@ -1,8 +1,8 @@
 //! Latencies counted as they come: a shift and one addition each, made a histogram when the phase is over.
 //!
-//! The buckets are those of the histogram at three digits (2,048 steps, then 1,024 for each further power of two), so the
-//! histogram that is made is the one that would have come of recording each value. Prevents: a loop that spends more on
-//! its notes than on some of the reads.
+//! The buckets are those of the histogram at three digits (2,048 steps, then 1,024 for each further power of two), so
+//! the histogram that is made is the one that would have come of recording each value. Prevents: a loop that spends
+//! more on its notes than on some of the reads.
 
 use hdrhistogram::Histogram;
 

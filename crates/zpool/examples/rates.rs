@@ -1,8 +1,9 @@
 //! Rates of a file in a pool through the port: random reads and synchronous writes of 8 KiB at so many sessions.
 //!
-//! `rates DIR SESSIONS SECONDS ARC_MIB`: a pool on four files in DIR, a file of 1 GiB with `sync=always`, filled in order: a write is one
-//! request, and it is durable when it ends. By hand, in release, beside another program on the same files' disk
-//! (benches/zfs/versus.sh); each line is a mean of one run, so run both sides in turns and take medians.
+//! `rates DIR SESSIONS SECONDS ARC_MIB`: a pool on four files in DIR, a file of 1 GiB with `sync=always`, filled in
+//! order: a write is one request, and it is durable when it ends. By hand, in release, beside another program on the
+//! same files' disk (benches/zfs/versus.sh); each line is a mean of one run, so run both sides in turns and take
+//! medians.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement by hand")]
 
 use rand_core::{Rng, SeedableRng};

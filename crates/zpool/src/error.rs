@@ -47,7 +47,8 @@ pub enum ZpoolError {
     #[error("OpenZFS in user space: {0}")]
     Refused(#[from] Refused),
     /// The server process could not be started.
-    #[error("start {}: {source}\n  the program starts itself a second time: check that it may be executed", path.display())]
+    #[error("start {}: {source}\n  the program starts itself a second time: check that it may be \
+        executed", path.display())]
     Start {
         /// Which program.
         path: PathBuf,
@@ -56,7 +57,8 @@ pub enum ZpoolError {
     },
     /// The server process has ended.
     #[error(
-        "the process that runs OpenZFS has ended ({how}){}\n  its pools are as a power cut leaves them: import them again",
+        "the process that runs OpenZFS has ended ({how}){}\n  its pools are as a power cut leaves them: import them \
+         again",
         last_words(said)
     )]
     Gone {
@@ -75,8 +77,8 @@ pub enum ZpoolError {
     },
 }
 
-/// Errnos of the library that say something of the host, not of the pool: `EPERM`, `EINTR`, `EAGAIN`, `ENOMEM`, `EACCES`, `EBUSY`, `ENFILE`,
-/// `EMFILE`.
+/// Errnos of the library that say something of the host, not of the pool: `EPERM`, `EINTR`, `EAGAIN`, `ENOMEM`,
+/// `EACCES`, `EBUSY`, `ENFILE`, `EMFILE`.
 const OF_THE_HOST: &[i32] = &[1, 4, 11, 12, 13, 16, 23, 24];
 
 impl ZpoolError {

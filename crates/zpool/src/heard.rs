@@ -1,7 +1,7 @@
 //! The control socket as somebody hostile sees it: what is said on it, and whether bytes are taken for something said.
 //!
-//! For the search with hostile inputs alone (`benches/hostile`). Prevents: a reader of messages that nothing attacks because
-//! nothing outside can reach it.
+//! For the search with hostile inputs alone (`benches/hostile`). Prevents: a reader of messages that nothing attacks
+//! because nothing outside can reach it.
 
 use crate::error::Refused;
 use crate::message::{

@@ -1,11 +1,13 @@
 //! Room `zpool`: OpenZFS in user space, for machines whose kernel has no ZFS.
 //!
-//! The real OpenZFS code (libzpool: what its own tests and zdb run on) is loaded at run time in a **process of its own**, started
-//! from here; the lab talks to it over a control socket and, for data, over memory that both share. [`Zpool`] is that process with
-//! its pools, [`ZpoolPort`] a worker's window on files in them. Nothing of OpenZFS is part of this program: no header, no code, no
-//! link; where it is not installed, everything but [`Zpool::start`] is as it was.
+//! The real OpenZFS code (libzpool: what its own tests and zdb run on) is loaded at run time in a **process of its
+//! own**, started from here; the lab talks to it over a control socket and, for data, over memory that both share.
+//! [`Zpool`] is that process with its pools, [`ZpoolPort`] a worker's window on files in them. Nothing of OpenZFS is
+//! part of this program: no header, no code, no link; where it is not installed, everything but [`Zpool::start`] is as
+//! it was.
 //!
-//! The server side ([`serve_standard_input`]) is in this crate too, so that one program can be both: it starts itself again.
+//! The server side ([`serve_standard_input`]) is in this crate too, so that one program can be both: it starts itself
+//! again.
 
 mod error;
 mod heard;

@@ -1,7 +1,8 @@
-//! What the two processes say to each other on the control socket, and what it is about: pools, files, counters, faults.
+//! What the two processes say to each other on the control socket, and what it is about: pools, files, counters,
+//! faults.
 //!
-//! Each message is a line of JSON behind its length; the few descriptors travel with it. Prevents: a question whose answer is
-//! taken for another one's (one is asked at a time).
+//! Each message is a line of JSON behind its length; the few descriptors travel with it. Prevents: a question whose
+//! answer is taken for another one's (one is asked at a time).
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

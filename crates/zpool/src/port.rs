@@ -1,8 +1,8 @@
 //! A worker's window on files of pools in the server process: the `Port` contract over shared memory.
 //!
-//! Requests and completions are words in two rings, the buffers lie in the same mapping, and OpenZFS copies straight into and out
-//! of them: nothing is sent. A system call is paid only to wake a side that sleeps. Prevents: a data path whose cost is that of
-//! the talk between processes.
+//! Requests and completions are words in two rings, the buffers lie in the same mapping, and OpenZFS copies straight
+//! into and out of them: nothing is sent. A system call is paid only to wake a side that sleeps. Prevents: a data path
+//! whose cost is that of the talk between processes.
 #![allow(unsafe_code)]
 
 use crate::error::ZpoolError;
@@ -107,7 +107,8 @@ impl ZpoolPort {
         self.collected.wrapping_sub(before) as usize
     }
 
-    /// Sleeps until the server, another thread, or the time rings; the process's end is an error. True: another thread rang.
+    /// Sleeps until the server, another thread, or the time rings; the process's end is an error. True: another thread
+    /// rang.
     fn sleep(&self, until: Option<Nanos>) -> Result<bool, TargetError> {
         let left = until.map(|until| until.saturating_sub(monotonic_ns()));
         let span = left.map(|ns| Timespec {
@@ -156,7 +157,8 @@ impl Port for ZpoolPort {
             .rings
             .place(at, len as u64)
             .expect("a range inside the port's memory");
-        // SAFETY: inside the mapping, which lives as long as `self`; that no read is in flight there is the caller's part.
+        // SAFETY: inside the mapping, which lives as long as `self`; that no read is in flight there is the caller's
+        // part.
         unsafe { std::slice::from_raw_parts(place.as_ptr(), len) }
     }
 

@@ -1,7 +1,7 @@
 //! The process that runs OpenZFS, seen from the lab: started, asked, ended, and known to be gone when it is.
 //!
-//! Takes which program to start (it must call [`crate::serve_standard_input`]), gives a handle that many ports share. Prevents: an
-//! abort in the library that takes the lab with it, and one that is noticed as a hang.
+//! Takes which program to start (it must call [`crate::serve_standard_input`]), gives a handle that many ports share.
+//! Prevents: an abort in the library that takes the lab with it, and one that is noticed as a hang.
 
 use crate::LIBRARY_VARIABLE;
 use crate::error::ZpoolError;
@@ -24,7 +24,8 @@ use targets::Extent;
 
 /// How long the process may take to export its pools before it is killed.
 const END_TIME: Duration = Duration::from_secs(130);
-/// How long it may take to answer. Importing a pool after a crash, or writing what is dirty to a slow device, are minutes.
+/// How long it may take to answer. Importing a pool after a crash, or writing what is dirty to a slow device, are
+/// minutes.
 const ANSWER_TIME: Duration = Duration::from_secs(600);
 /// How long it may take to close a port, whose requests end first.
 const CLOSE_TIME: Duration = Duration::from_secs(120);
@@ -200,7 +201,8 @@ impl Zpool {
         }
     }
 
-    /// Where a file lies. Nobody may write to it meanwhile. The highest 16 bits of a physical offset are the device's number.
+    /// Where a file lies. Nobody may write to it meanwhile. The highest 16 bits of a physical offset are the device's
+    /// number.
     pub fn extents(&self, name: &FileName) -> Result<Vec<Extent>, ZpoolError> {
         self.0.extents(name)
     }

@@ -1,9 +1,9 @@
 //! The memory that a port shares with the server: two rings and the port's buffers, in one mapping.
 //!
-//! Layout, from the start: a page of words, one to a cache line ([`Word`]); the ring of requests, four words each; the ring of
-//! completions, one word each; from the next page on the port's memory. One thread submits and many take; many complete and one
-//! collects. A completion carries the lap of the ring that it belongs to, so that an old one is never taken for a new one.
-//! Prevents: a lost wake between two processes: who wants to sleep says so, then looks again.
+//! Layout, from the start: a page of words, one to a cache line ([`Word`]); the ring of requests, four words each; the
+//! ring of completions, one word each; from the next page on the port's memory. One thread submits and many take; many
+//! complete and one collects. A completion carries the lap of the ring that it belongs to, so that an old one is never
+//! taken for a new one. Prevents: a lost wake between two processes: who wants to sleep says so, then looks again.
 #![allow(unsafe_code)]
 
 use crate::message::PortShape;
@@ -256,8 +256,9 @@ impl Rings {
     /// Ends the server's threads, after what was submitted.
     pub(crate) fn stop(&self) {
         self.word(Word::Stop).store(1, Ordering::SeqCst);
-        // Who says from now on that he will sleep sees the word above. Who said it before may have looked before too, and lie down at
-        // any later time, for ever: so they are woken until none is left, however long the kernel keeps one from running.
+        // Who says from now on that he will sleep sees the word above. Who said it before may have looked before too,
+        // and lie down at any later time, for ever: so they are woken until none is left, however long the kernel keeps
+        // one from running.
         loop {
             let _ = futex::wake(self.word(Word::Submitted), futex::Flags::empty(), i32::MAX as u32);
             if self.word(Word::Sleepers).load(Ordering::SeqCst) == 0 {

@@ -1,8 +1,9 @@
 //! The server process: answers on the control socket, one question after another, until the other side closes it.
 //!
-//! When the socket closes, whether in good order or because the lab was killed, ports end, pools are exported and the process ends;
-//! in a bounded time, whatever it was doing. A pool that stops because a device failed ends the process at once: nothing of it could
-//! be answered any more. Prevents: a pool that outlives the run, and a lab that waits for ever.
+//! When the socket closes, whether in good order or because the lab was killed, ports end, pools are exported and the
+//! process ends; in a bounded time, whatever it was doing. A pool that stops because a device failed ends the process
+//! at once: nothing of it could be answered any more. Prevents: a pool that outlives the run, and a lab that waits for
+//! ever.
 #![allow(unsafe_code)]
 
 use crate::error::Refused;
@@ -30,8 +31,8 @@ const ARC_MIN_LEAST: u64 = 33 << 20;
 const STOPPED: i32 = 70;
 /// How often the thread that watches pools looks.
 const LOOK: Duration = Duration::from_millis(100);
-/// So many looks without any device at work, after one has failed: the question is not answered any more. However slow devices are,
-/// one of them is at work while OpenZFS waits for it.
+/// So many looks without any device at work, after one has failed: the question is not answered any more. However slow
+/// devices are, one of them is at work while OpenZFS waits for it.
 const STILL: u32 = 30;
 
 /// Pools that a thread looks after. A pool is taken out before it is closed.
@@ -112,8 +113,8 @@ fn asked(question: Option<(u64, u64)>) {
     *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = question;
 }
 
-/// Ends the process a while after the other side has gone, whatever keeps it: the thread that answers may be in the middle of a
-/// question, and sees the end of the socket only after it.
+/// Ends the process a while after the other side has gone, whatever keeps it: the thread that answers may be in the
+/// middle of a question, and sees the end of the socket only after it.
 fn end_after(socket: &UnixStream) -> std::io::Result<()> {
     let socket = socket.try_clone()?;
     std::thread::spawn(move || {
@@ -140,7 +141,8 @@ fn stop_now(why: &str) -> ! {
     unsafe { libc::_exit(STOPPED) }
 }
 
-/// Whether a question hangs on a device that failed: a pool that is only being made, found or closed is in nobody's list.
+/// Whether a question hangs on a device that failed: a pool that is only being made, found or closed is in nobody's
+/// list.
 #[derive(Default)]
 struct Stillness {
     /// The number of the question, and how many operations of devices had ended.

@@ -1,7 +1,8 @@
 //! The server's side of a port: threads that take requests from the ring and do them in the pool.
 //!
-//! A read or write of the library blocks its thread, so a port has as many threads as it may have requests in flight, up to a
-//! limit; those without work sleep in the kernel. Prevents: a device queue that is shorter than what the engine asked for.
+//! A read or write of the library blocks its thread, so a port has as many threads as it may have requests in flight,
+//! up to a limit; those without work sleep in the kernel. Prevents: a device queue that is shorter than what the engine
+//! asked for.
 #![allow(unsafe_code)]
 
 use crate::message::{FileName, PortShape};

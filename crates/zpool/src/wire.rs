@@ -1,4 +1,5 @@
-//! The control socket: a message is its length and its number of descriptors, then JSON; descriptors travel with the first bytes.
+//! The control socket: a message is its length and its number of descriptors, then JSON; descriptors travel with the
+//! first bytes.
 //!
 //! Prevents: a message that is cut, and a descriptor that is left open in a process that did not ask for it.
 

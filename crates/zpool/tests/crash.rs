@@ -1,4 +1,5 @@
-//! The server process is killed in the middle of updates: what was acknowledged is there after the import, or the loss is seen.
+//! The server process is killed in the middle of updates: what was acknowledged is there after the import, or the loss
+//! is seen.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 mod rig;
@@ -41,7 +42,8 @@ fn ended(port: &mut ZpoolPort, count: usize) -> bool {
     port.wait(count, None, &mut done).is_ok() && done.len() == count && done.iter().all(|c| c.result.is_ok())
 }
 
-/// Batches of writes, each followed by a flush, until the server has gone or so many are done; `begun` is set with the first that is durable.
+/// Batches of writes, each followed by a flush, until the server has gone or so many are done; `begun` is set with the
+/// first that is durable.
 fn update(port: &mut ZpoolPort, batches: u64, seed: u64, begun: &AtomicBool) -> Books {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut books = Books {

@@ -1,5 +1,6 @@
-//! Pools that were written here, in a machine that QEMU emulates: the kernel's module imports them, scrubs them, writes to them, and leaves
-//! them whole. Opt-in (`ASSAY_TEST_GUEST`, see `guest/prepare`); needs root, loop devices, QEMU, OpenZFS's library and tools.
+//! Pools that were written here, in a machine that QEMU emulates: the kernel's module imports them, scrubs them, writes
+//! to them, and leaves them whole. Opt-in (`ASSAY_TEST_GUEST`, see `guest/prepare`); needs root, loop devices, QEMU,
+//! OpenZFS's library and tools.
 //!
 //! Prevents: a format that only its own writer reads.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]

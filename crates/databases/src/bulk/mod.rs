@@ -1,10 +1,11 @@
 //! Bulk load: rows in decades, commits every hundred, the growth of table and indexes.
 //!
-//! One table whose growth can be foretold, with a primary key of two columns and a unique key of two others, filled row by row
-//! in ascending order, as the comparison of a disk group with file systems did that found 10 to 14 % between them. Each row
-//! count begins with an empty database and ends when everything is home. [`BulkLoad`] is an [`Operation`]: one commit, of
-//! [`ROWS_PER_COMMIT`] rows unless said otherwise, is one operation. Takes a [`BulkDatabase`], which each database brings. Prevents: a load that ends
-//! in a cache, and a time that leaves out the growth of the files.
+//! One table whose growth can be foretold, with a primary key of two columns and a unique key of two others, filled row
+//! by row in ascending order, as the comparison of a disk group with file systems did that found 10 to 14 % between
+//! them. Each row count begins with an empty database and ends when everything is home. [`BulkLoad`] is an
+//! [`Operation`]: one commit, of [`ROWS_PER_COMMIT`] rows unless said otherwise, is one operation. Takes a
+//! [`BulkDatabase`], which each database brings. Prevents: a load that ends in a cache, and a time that leaves out the
+//! growth of the files.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,8 +21,8 @@ pub const ROWS_FIRST: u64 = 10_000;
 pub const PADDED_BYTES: usize = 100;
 /// Bytes of the column of varying length, in every row.
 pub const VARYING_BYTES: usize = 73;
-/// Looks at the size of the files in one load, at most: after every commit, or every thousandth of the rows where those are fewer.
-/// A look costs system calls, or a question to the server, and each can become a row of the result.
+/// Looks at the size of the files in one load, at most: after every commit, or every thousandth of the rows where those
+/// are fewer. A look costs system calls, or a question to the server, and each can become a row of the result.
 pub const LOOKS_MAX: u64 = 1000;
 /// Name of the table.
 pub const TABLE: &str = "bulk";
@@ -194,8 +195,8 @@ impl<D: BulkDatabase> BulkLoad<D> {
         Ok(())
     }
 
-    /// Loads all rows, brings them home and looks at the space. The clock stands still for the look. A load that was cancelled ends at once: what it
-    /// has is neither home nor looked at, and its outcome says so.
+    /// Loads all rows, brings them home and looks at the space. The clock stands still for the look. A load that was
+    /// cancelled ends at once: what it has is neither home nor looked at, and its outcome says so.
     ///
     /// # Errors
     /// The database's own.

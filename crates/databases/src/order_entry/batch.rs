@@ -1,7 +1,8 @@
-//! What a transaction asks for in one go: statements with their values, and whether a transaction begins or ends with them.
+//! What a transaction asks for in one go: statements with their values, and whether a transaction begins or ends with
+//! them.
 //!
-//! Plain data, filled by a transaction and read by an executor; its memory is kept from use to use. Prevents: logic that knows
-//! which database runs it.
+//! Plain data, filled by a transaction and read by an executor; its memory is kept from use to use. Prevents: logic
+//! that knows which database runs it.
 
 use super::statements::Query;
 

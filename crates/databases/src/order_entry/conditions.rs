@@ -14,8 +14,8 @@ pub struct Condition {
     pub says: &'static str,
     /// Query of one row and one column of eight bytes: how often it is broken.
     ///
-    /// Number 11 is written in the specification for a database just loaded (orders less new orders = 2,100 a district).
-    /// Deliveries move that number, and customers count theirs: so it is asked with both, and holds always.
+    /// Number 11 is written in the specification for a database just loaded (orders less new orders = 2,100 a
+    /// district). Deliveries move that number, and customers count theirs: so it is asked with both, and holds always.
     sql: &'static str,
 }
 
@@ -33,8 +33,8 @@ pub const CONDITIONS: [Condition; 12] = [
     Condition {
         number: 1,
         says: "what a warehouse took in is what its districts took in",
-        sql: "SELECT count(*) FROM warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) AS total FROM district GROUP BY d_w_id) AS d \
-              ON d_w_id = w_id WHERE total IS NULL OR w_ytd <> total",
+        sql: "SELECT count(*) FROM warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) AS total FROM district GROUP BY \
+            d_w_id) AS d ON d_w_id = w_id WHERE total IS NULL OR w_ytd <> total",
     },
     Condition {
         number: 2,
@@ -81,15 +81,15 @@ pub const CONDITIONS: [Condition; 12] = [
     Condition {
         number: 7,
         says: "a line has a time of delivery just when its order has a carrier",
-        sql: "SELECT count(*) FROM order_line LEFT JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
-              WHERE o_id IS NULL OR CASE WHEN ol_delivery_d IS NULL THEN 1 ELSE 0 END <> \
+        sql: "SELECT count(*) FROM order_line LEFT JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = \
+            ol_o_id WHERE o_id IS NULL OR CASE WHEN ol_delivery_d IS NULL THEN 1 ELSE 0 END <> \
               CASE WHEN o_carrier_id IS NULL THEN 1 ELSE 0 END",
     },
     Condition {
         number: 8,
         says: "what a warehouse took in is its history",
-        sql: "SELECT count(*) FROM warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) AS total FROM history GROUP BY h_w_id) AS h \
-              ON h_w_id = w_id WHERE w_ytd <> coalesce(total, 0)",
+        sql: "SELECT count(*) FROM warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) AS total FROM history GROUP BY \
+            h_w_id) AS h ON h_w_id = w_id WHERE w_ytd <> coalesce(total, 0)",
     },
     Condition {
         number: 9,

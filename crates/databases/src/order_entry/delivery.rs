@@ -1,7 +1,7 @@
 //! Delivery: the oldest order of each district that is not delivered goes out (TPC-C 5.11, clause 2.7).
 //!
-//! It runs while its user waits, not from a queue as the specification allows: what it costs is then seen. All ten districts
-//! in one transaction, in three trips. A district without such an order is passed over.
+//! It runs while its user waits, not from a queue as the specification allows: what it costs is then seen. All ten
+//! districts in one transaction, in three trips. A district without such an order is passed over.
 
 use super::answer::Answer;
 use super::batch::{Batch, End};

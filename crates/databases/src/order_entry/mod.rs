@@ -1,8 +1,9 @@
-//! Order entry: the work of an order-taking company with warehouses, districts and customers, derived from the published
-//! description of TPC-C. It is not a TPC result: nothing here was audited, and the metric is *new orders per minute*.
+//! Order entry: the work of an order-taking company with warehouses, districts and customers, derived from the
+//! published description of TPC-C. It is not a TPC result: nothing here was audited, and the metric is *new orders per
+//! minute*.
 //!
-//! The five transactions ([`Transaction`]) are state machines: each step takes the [`Answer`] to its last [`Batch`] and fills
-//! the next one. What runs a batch, an *executor*, belongs to each database:
+//! The five transactions ([`Transaction`]) are state machines: each step takes the [`Answer`] to its last [`Batch`] and
+//! fills the next one. What runs a batch, an *executor*, belongs to each database:
 //!
 //! ```text
 //! transaction.choose(&mut terminal, now)         // what the user typed
@@ -19,15 +20,17 @@
 //! }
 //! ```
 //!
-//! `run` must: clear the answer; begin a transaction when [`Batch::begins`]; for each call of [`Batch::calls`], in order, open
-//! the call ([`Answer::open_call`]), run the [`Statement`] with its values, push every row ([`Answer::open_row`], then a cell
-//! per column of [`Statement::gives`]), and, where [`Statement::one_row`] holds, refuse any number of changed rows but one;
-//! then commit or roll back as [`Batch::end`] says. Statements are written with `$1`, `$2`, ... ([`Statement::sql`]; SQLite
-//! writes them `?1`), and [`Statement::locks`] says where a server with row locks adds ` FOR UPDATE`.
-//! A batch may be sent in one go: no statement of a batch needs the answer to another one of it.
+//! `run` must: clear the answer; begin a transaction when [`Batch::begins`]; for each call of [`Batch::calls`], in
+//! order, open the call ([`Answer::open_call`]), run the [`Statement`] with its values, push every row
+//! ([`Answer::open_row`], then a cell per column of [`Statement::gives`]), and, where [`Statement::one_row`] holds,
+//! refuse any number of changed rows but one; then commit or roll back as [`Batch::end`] says. Statements are written
+//! with `$1`, `$2`, ... ([`Statement::sql`]; SQLite writes them `?1`), and [`Statement::locks`] says where a server
+//! with row locks adds ` FOR UPDATE`. A batch may be sent in one go: no statement of a batch needs the answer to
+//! another one of it.
 //!
-//! Money is kept in cents, rates in 1/10,000, times in microseconds since 1970: exact in every database, and the same bytes.
-//! All randomness comes from seeds passed in: the same seed gives the same rows and, per session, the same inputs.
+//! Money is kept in cents, rates in 1/10,000, times in microseconds since 1970: exact in every database, and the same
+//! bytes. All randomness comes from seeds passed in: the same seed gives the same rows and, per session, the same
+//! inputs.
 
 mod answer;
 mod batch;

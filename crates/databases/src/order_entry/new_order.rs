@@ -1,8 +1,8 @@
 //! New order: a customer orders five to fifteen items (TPC-C 5.11, clause 2.4).
 //!
-//! Two trips: everything is read, with the rows to be changed locked, then everything is written. Stock is locked in the order
-//! of its key, so that two orders never wait for each other. In 1 % of the cases the last item does not exist; all the rest is
-//! done as ever, and then rolled back.
+//! Two trips: everything is read, with the rows to be changed locked, then everything is written. Stock is locked in
+//! the order of its key, so that two orders never wait for each other. In 1 % of the cases the last item does not
+//! exist; all the rest is done as ever, and then rolled back.
 
 use super::answer::Answer;
 use super::batch::{Batch, End};

@@ -1,7 +1,7 @@
 //! Payment: a customer pays, at his own warehouse or, in 15 % of the cases, at another (TPC-C 5.11, clause 2.5).
 //!
-//! Trips: look up (by last name: who he is, then the customer himself), then all writes. The warehouse's row, which every
-//! payment changes, is locked only in the last trip: the order of work inside a transaction is free (clause 2.3).
+//! Trips: look up (by last name: who he is, then the customer himself), then all writes. The warehouse's row, which
+//! every payment changes, is locked only in the last trip: the order of work inside a transaction is free (clause 2.3).
 
 use super::answer::Answer;
 use super::batch::{Batch, End};

@@ -1,8 +1,8 @@
 //! The rows of the company at the beginning (TPC-C 5.11, clause 4.3.3).
 //!
-//! Takes a table, a warehouse, a size and a seed; gives rows, cell by cell, to a [`RowSink`]. The rows of a table and warehouse
-//! depend on nothing else, so that any number of loaders give the same database, in whatever order. Prevents: two databases
-//! compared on different data.
+//! Takes a table, a warehouse, a size and a seed; gives rows, cell by cell, to a [`RowSink`]. The rows of a table and
+//! warehouse depend on nothing else, so that any number of loaders give the same database, in whatever order. Prevents:
+//! two databases compared on different data.
 
 use super::random::{self, Constants, Random, digits, last_name, percent, signs, uniform};
 use super::scale::{DISTRICTS, Scale};
@@ -49,8 +49,8 @@ pub fn jobs(scale: &Scale) -> Vec<Job> {
         .collect()
 }
 
-/// Gives the rows of one job to a sink, in the order of the primary key. `now_us`: the time of day of the load, microseconds
-/// since 1970, which stands in orders, customers and history.
+/// Gives the rows of one job to a sink, in the order of the primary key. `now_us`: the time of day of the load,
+/// microseconds since 1970, which stands in orders, customers and history.
 ///
 /// # Errors
 /// The sink's own.

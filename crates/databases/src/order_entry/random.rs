@@ -1,7 +1,7 @@
 //! Random numbers of the specification: the non-uniform ones, last names, and strings.
 //!
-//! Takes a generator, gives numbers and bytes (TPC-C 5.11, clauses 2.1.6, 4.3.2). Prevents: a run that asks for just the
-//! customers that the load made most (the two use different constants, as clause 2.1.6.1 says).
+//! Takes a generator, gives numbers and bytes (TPC-C 5.11, clauses 2.1.6, 4.3.2). Prevents: a run that asks for just
+//! the customers that the load made most (the two use different constants, as clause 2.1.6.1 says).
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,8 +1,8 @@
 //! How large the company is: warehouses, and what each of them has.
 //!
-//! Cardinalities are those of the specification (TPC-C 5.11, clause 1.2.1 and 4.3.3): 100,000 items, 10 districts a warehouse,
-//! 3,000 customers and as many orders a district, the last 30 % of them not delivered. A reduced company exists for tests and
-//! says of itself that it is one. Prevents: a small database that passes for a full one.
+//! Cardinalities are those of the specification (TPC-C 5.11, clause 1.2.1 and 4.3.3): 100,000 items, 10 districts a
+//! warehouse, 3,000 customers and as many orders a district, the last 30 % of them not delivered. A reduced company
+//! exists for tests and says of itself that it is one. Prevents: a small database that passes for a full one.
 
 /// The size of the company.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The nine tables and their keys (TPC-C 5.11, clause 1.3), as data.
 //!
 //! Gives `CREATE` texts that PostgreSQL and SQLite both take. Keys stand in the table where it is filled in their order
-//! (SQLite), or are built after the load where that is faster (PostgreSQL). Foreign keys are left out: the specification does
-//! not ask that they are declared. Prevents: two schemas that drift apart.
+//! (SQLite), or are built after the load where that is faster (PostgreSQL). Foreign keys are left out: the
+//! specification does not ask that they are declared. Prevents: two schemas that drift apart.
 
 /// One column.
 #[derive(Clone, Copy, Debug)]

@@ -173,9 +173,10 @@ static CATALOGUE: [Statement; 32] = [
     ),
     lock(
         Query::Stock,
-        "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt, s_data, CASE $3 WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 \
-         WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06 WHEN 7 THEN s_dist_07 \
-         WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09 ELSE s_dist_10 END FROM stock WHERE s_w_id = $1 AND s_i_id = $2",
+        "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt, s_data, CASE $3 WHEN 1 THEN s_dist_01 WHEN 2 THEN \
+         s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06 WHEN 7 \
+         THEN s_dist_07 WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09 ELSE s_dist_10 END FROM stock WHERE s_w_id = $1 \
+         AND s_i_id = $2",
         &[Int4; 3],
         &[Int4, Int8, Int4, Int4, Text, Text],
     ),
@@ -222,9 +223,9 @@ static CATALOGUE: [Statement; 32] = [
     ),
     lock(
         Query::PayingCustomer,
-        "SELECT c_balance, c_ytd_payment, c_payment_cnt, c_credit, c_credit_lim, c_discount, c_since, c_first, c_middle, \
-         c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, CASE c_credit WHEN 'BC' THEN c_data END \
-         FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
+        "SELECT c_balance, c_ytd_payment, c_payment_cnt, c_credit, c_credit_lim, c_discount, c_since, c_first, \
+         c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, CASE c_credit WHEN 'BC' THEN \
+         c_data END FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
         &[Int4; 3],
         &[
             Int8, Int8, Int4, Text, Int8, Int4, Int8, Text, Text, Text, Text, Text, Text, Text, Text, Text, Text,
@@ -260,7 +261,8 @@ static CATALOGUE: [Statement; 32] = [
     ),
     read(
         Query::CustomerStatus,
-        "SELECT c_id, c_balance, c_first, c_middle, c_last FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
+        "SELECT c_id, c_balance, c_first, c_middle, c_last FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = \
+         $3",
         &[Int4; 3],
         &[Int4, Int8, Text, Text, Text],
     ),

@@ -1,8 +1,8 @@
 //! One user at one terminal: what he will type next.
 //!
-//! Takes the seed of the run and the size of the company, gives inputs drawn as the specification says (TPC-C 5.11, clauses
-//! 2.4.1 to 2.8.1, and the deck of cards of 5.2.4.2: 45 new orders, 43 payments, 4 of each of the rest, shuffled anew when all
-//! are dealt). Prevents: a mix that drifts (it is exact every hundred transactions of a user).
+//! Takes the seed of the run and the size of the company, gives inputs drawn as the specification says (TPC-C 5.11,
+//! clauses 2.4.1 to 2.8.1, and the deck of cards of 5.2.4.2: 45 new orders, 43 payments, 4 of each of the rest,
+//! shuffled anew when all are dealt). Prevents: a mix that drifts (it is exact every hundred transactions of a user).
 
 use super::random::{self, Constants, Random, percent, uniform};
 use super::scale::{DISTRICTS, Scale};
@@ -80,8 +80,9 @@ impl Terminal {
         self.deck[usize::from(self.dealt) - 1]
     }
 
-    /// How long the user pauses after a transaction of class `ended`, ns: he thinks about what he sees, and types what comes
-    /// next. Clause 5.2.5: thinking is exponential, cut at ten times its mean; typing takes a time of its own per class.
+    /// How long the user pauses after a transaction of class `ended`, ns: he thinks about what he sees, and types what
+    /// comes next. Clause 5.2.5: thinking is exponential, cut at ten times its mean; typing takes a time of its own per
+    /// class.
     pub fn pause_ns(&mut self, ended: u8) -> u64 {
         let next = self.deal();
         self.next = Some(next);

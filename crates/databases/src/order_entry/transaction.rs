@@ -1,7 +1,7 @@
 //! A transaction of any class: chosen, stepped, and begun anew after a failure that asks for it.
 //!
-//! Takes a [`Terminal`] for its inputs and answers for its steps, gives batches. Prevents: a retry with other inputs than the
-//! first try (they are kept), and rows that are missing passing for an ordinary end.
+//! Takes a [`Terminal`] for its inputs and answers for its steps, gives batches. Prevents: a retry with other inputs
+//! than the first try (they are kept), and rows that are missing passing for an ordinary end.
 
 use super::answer::Answer;
 use super::batch::Batch;
@@ -36,8 +36,8 @@ pub enum Ending {
 /// The database does not hold what it must.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{class}: {what} is missing (warehouse {warehouse}, district {district})\n  the database is not what was loaded: check \
-     the size that the run was told, or load it again"
+    "{class}: {what} is missing (warehouse {warehouse}, district {district})\n  the database is not what was loaded: \
+     check the size that the run was told, or load it again"
 )]
 pub struct OrderEntryError {
     /// Name of the class.
@@ -100,7 +100,8 @@ impl Transaction {
         self.stage = 0;
     }
 
-    /// The next step: takes the answer to the last batch (anything at the first step) and fills `batch`, which is empty.
+    /// The next step: takes the answer to the last batch (anything at the first step) and fills `batch`, which is
+    /// empty.
     ///
     /// # Errors
     /// A row that must be there is not.

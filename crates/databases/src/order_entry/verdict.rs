@@ -1,7 +1,7 @@
 //! What an order-entry phase came to: new orders per minute, its mix, and whether responses kept the limits.
 //!
-//! Takes an [`Outcome`] of the phase, gives numbers. Prevents: a rate that counts orders which were rolled back, and one that is
-//! quoted while its users waited too long.
+//! Takes an [`Outcome`] of the phase, gives numbers. Prevents: a rate that counts orders which were rolled back, and
+//! one that is quoted while its users waited too long.
 
 use super::transaction::CLASSES;
 use workloads::Outcome;

@@ -1,15 +1,16 @@
 //! PostgreSQL under the bulk load.
 //!
-//! Takes a [`Connection`] to an empty database; one statement a row, as everywhere, and the hundred of a commit sent in one go with their
-//! `BEGIN` and `COMMIT`, so that the client's waits are no part of what is measured. Sizes by table and index come from the server; the
-//! growth of the files from the files themselves where the server is ours, because asking the server
-//! would cost more than the commit. Prevents: a load whose time is that of round trips, and a growth that leaves out the log.
+//! Takes a [`Connection`] to an empty database; one statement a row, as everywhere, and the hundred of a commit sent in
+//! one go with their `BEGIN` and `COMMIT`, so that the client's waits are no part of what is measured. Sizes by table
+//! and index come from the server; the growth of the files from the files themselves where the server is ours, because
+//! asking the server would cost more than the commit. Prevents: a load whose time is that of round trips, and a growth
+//! that leaves out the log.
 
 use super::connection::Connection;
 use super::error::PostgresError;
-use super::wire;
 use crate::bulk::{BulkDatabase, CREATE_SQL, INSERT_SQL, PADDED_BYTES, Space, VARYING_BYTES, text};
 use crate::order_entry::Kind;
+use crate::postgres::wire::requests;
 use std::path::{Path, PathBuf};
 use targets::Nanos;
 
@@ -18,8 +19,8 @@ const INSERT: u8 = 0;
 const BEGIN: u8 = 1;
 const COMMIT: u8 = 2;
 
-/// Rows that are sent before an answer is read, at most. The server answers each, and with enough answers unread it stops reading
-/// what is sent: both would wait for ever.
+/// Rows that are sent before an answer is read, at most. The server answers each, and with enough answers unread it
+/// stops reading what is sent: both would wait for ever.
 const ROWS_PER_MESSAGE: u64 = 1000;
 
 /// The table and its indexes, as [`CREATE_SQL`] names them.
@@ -47,8 +48,8 @@ struct Files {
 }
 
 impl BulkConnection {
-    /// `data`: the data directory of a server of ours; without it the server is asked for the sizes, and its log is not in them. `time_us`: time
-    /// of day for the rows.
+    /// `data`: the data directory of a server of ours; without it the server is asked for the sizes, and its log is not
+    /// in them. `time_us`: time of day for the rows.
     pub fn new(connection: Connection, data: Option<&Path>, time_us: i64) -> BulkConnection {
         BulkConnection {
             connection,
@@ -169,15 +170,15 @@ impl BulkDatabase for BulkConnection {
             let end = to.min(at + ROWS_PER_MESSAGE);
             let out = self.connection.out();
             if at == from {
-                wire::control(out, BEGIN);
+                requests::control(out, BEGIN);
             }
             for row in at..end {
-                wire::call_mixed(out, INSERT, &[row as i64 + 1, time_us], &[&padded, &varying]);
+                requests::call_mixed(out, INSERT, &[row as i64 + 1, time_us], &[&padded, &varying]);
             }
             if end == to {
-                wire::control(out, COMMIT);
+                requests::control(out, COMMIT);
             }
-            wire::sync(out);
+            requests::sync(out);
             self.connection.send()?;
             self.answered(&format!("insert rows {at} to {end} of the bulk load"))?;
             at = end;

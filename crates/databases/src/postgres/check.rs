@@ -1,9 +1,9 @@
 //! The twelve conditions, asked of the server.
 
-use super::address::Address;
 use super::connection::Connection;
 use super::error::PostgresError;
 use crate::order_entry::{CONDITIONS, Condition, Scale};
+use crate::postgres::login::address::Address;
 
 /// A condition that does not hold.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,13 @@
 //! A connection that waits: for making databases, loading, counting and checking, and the first half of every session.
 //!
-//! Takes statements, gives what the server answers; [`super::open`] is the way to one. Prevents: an answer without end that takes all
-//! memory, and a server's death that is told as a broken connection.
+//! Takes statements, gives what the server answers; [`crate::postgres::login::open`] is the way to one. Prevents: an
+//! answer without end that takes all memory, and a server's death that is told as a broken connection.
 
-use super::address::Address;
 use super::error::{PostgresError, cure_of, malformed, shown};
-use super::messages::{self, ANSWER_BYTES_MAX, Failure, Malformed, Message};
-use super::stream::Stream;
-use super::wire;
+use crate::postgres::login::address::Address;
+use crate::postgres::login::stream::Stream;
+use crate::postgres::wire::messages::{self, ANSWER_BYTES_MAX, Failure, Malformed, Message};
+use crate::postgres::wire::requests;
 use std::io::{Error, ErrorKind};
 use std::time::Instant;
 
@@ -97,7 +97,7 @@ impl Connection {
     /// # Errors
     /// The server's refusal, or a broken connection.
     pub fn run(&mut self, sql: &str) -> Result<TextRows, PostgresError> {
-        wire::query(&mut self.out, sql);
+        requests::query(&mut self.out, sql);
         self.send()?;
         let mut rows = Vec::new();
         let mut failure = None;
@@ -181,9 +181,9 @@ impl Connection {
         statements: impl Iterator<Item = (u8, String, &'a [crate::order_entry::Kind])>,
     ) -> Result<(), PostgresError> {
         for (number, sql, takes) in statements {
-            wire::parse(&mut self.out, number, &sql, takes);
+            requests::parse(&mut self.out, number, &sql, takes);
         }
-        wire::sync(&mut self.out);
+        requests::sync(&mut self.out);
         self.send()?;
         match self.end_of_answer("prepare", b"1")? {
             Some(failure) => Err(self.refused("prepare the statements", failure)),
@@ -191,7 +191,8 @@ impl Connection {
         }
     }
 
-    /// Reads up to the server's being ready; gives the first failure. `kinds`: messages that may come, beside those that always may.
+    /// Reads up to the server's being ready; gives the first failure. `kinds`: messages that may come, beside those
+    /// that always may.
     pub(super) fn end_of_answer(
         &mut self,
         during: &'static str,
@@ -320,7 +321,7 @@ pub(super) fn broken_at_login(address: &Address, error: &Error) -> PostgresError
     PostgresError::Gone {
         address: address.to_string(),
         what: format!("while logging in: {what}"),
-        cure: super::tls::cure_of(error).unwrap_or(usual).to_owned(),
+        cure: crate::postgres::login::tls::cure_of(error).unwrap_or(usual).to_owned(),
     }
 }
 
@@ -357,8 +358,8 @@ pub(super) fn broken(address: &Address, what: &str) -> PostgresError {
     }
 }
 
-/// Waits until the cause stands in the log: a process of the server that dies breaks its connection at once, and the server writes why
-/// when it gets to it. A server that is stopped in an orderly way writes none.
+/// Waits until the cause stands in the log: a process of the server that dies breaks its connection at once, and the
+/// server writes why when it gets to it. A server that is stopped in an orderly way writes none.
 fn await_cause(log: &std::path::Path) {
     const STEP: std::time::Duration = std::time::Duration::from_millis(50);
     const STEPS: u32 = 60;

@@ -1,7 +1,7 @@
 //! What can go wrong with a server and its client: what failed, on what, and what to do.
 
-use super::messages::Malformed;
 use crate::order_entry::OrderEntryError;
+use crate::postgres::wire::messages::Malformed;
 use std::path::PathBuf;
 
 /// How a server is that has not come up in time.
@@ -39,7 +39,8 @@ pub enum PostgresError {
         cure: String,
     },
     /// The data directory has something in it.
-    #[error("{} is not empty: a server's data is not made over something else\n  give an empty directory", path.display())]
+    #[error("{} is not empty: a server's data is not made over something else\n  give an empty \
+        directory", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,
@@ -48,7 +49,8 @@ pub enum PostgresError {
     #[error(transparent)]
     Sandbox(#[from] sandbox::SandboxError),
     /// The user that the server is to run as can't get to its data.
-    #[error("user {user} can't enter {}, on the way to {}\n  allow it (chmod o+x), or use another place", barred.display(), path.display())]
+    #[error("user {user} can't enter {}, on the way to {}\n  allow it (chmod o+x), or use another \
+        place", barred.display(), path.display())]
     Barred {
         /// The user.
         user: String,
@@ -64,7 +66,8 @@ pub enum PostgresError {
         user: String,
     },
     /// The path of the socket is too long for the kernel.
-    #[error("the socket {} has {} bytes, the kernel takes 107\n  set TMPDIR to a shorter directory", path.display(), path.as_os_str().len())]
+    #[error("the socket {} has {} bytes, the kernel takes 107\n  set TMPDIR to a shorter \
+        directory", path.display(), path.as_os_str().len())]
     SocketPath {
         /// The socket.
         path: PathBuf,
@@ -123,7 +126,8 @@ pub enum PostgresError {
     },
     /// A url that is none.
     #[error(
-        "{what} in the url of the server\n  write postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full, a socket as ?host=/DIRECTORY"
+        "{what} in the url of the server\n  write postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full, a socket as \
+         ?host=/DIRECTORY"
     )]
     Url {
         /// What is wrong; never the url itself, which may hold a password.
@@ -157,7 +161,8 @@ pub enum PostgresError {
     },
     /// One transaction failed again and again.
     #[error(
-        "a {class} was refused {times} times in a row for others' sake\n  use fewer users, more warehouses, or another isolation level"
+        "a {class} was refused {times} times in a row for others' sake\n  use fewer users, more warehouses, or \
+         another isolation level"
     )]
     Retries {
         /// Its class.
@@ -189,8 +194,8 @@ const OF_THE_HOST: &[&str] = &[
 ];
 
 impl PostgresError {
-    /// Whether the server, or what it stores, did not come back as it was written, rather than the host being in the way: too little memory or
-    /// time, a directory that cannot be made.
+    /// Whether the server, or what it stores, did not come back as it was written, rather than the host being in the
+    /// way: too little memory or time, a directory that cannot be made.
     pub fn is_of_storage(&self) -> bool {
         match self {
             // One that still runs may only be slow.
@@ -232,8 +237,8 @@ pub(super) fn malformed(during: &'static str, found: Malformed) -> PostgresError
 /// Characters of a server's text that are shown.
 const SHOWN_MAX: usize = 1_000;
 
-/// Text of somebody else's as it may be shown: what would move a terminal's cursor, set its title or turn the direction of writing
-/// stands there as its number.
+/// Text of somebody else's as it may be shown: what would move a terminal's cursor, set its title or turn the direction
+/// of writing stands there as its number.
 pub(super) fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(SHOWN_MAX));
     for (nth, sign) in text.chars().enumerate() {

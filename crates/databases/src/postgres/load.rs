@@ -1,13 +1,13 @@
 //! The load: tables, rows by several connections side by side, keys and indexes, statistics.
 //!
-//! Takes an address, a size and a seed; the same seed gives the same rows whatever the number of loaders. Prevents: a run on
-//! half-loaded tables (one loader's failure stops all and is the load's).
+//! Takes an address, a size and a seed; the same seed gives the same rows whatever the number of loaders. Prevents: a
+//! run on half-loaded tables (one loader's failure stops all and is the load's).
 
-use super::address::Address;
 use super::connection::Connection;
-use super::copy::Copy;
 use super::error::PostgresError;
 use crate::order_entry::{INDEXES, Job, Keys, Scale, TABLES, jobs, populate};
+use crate::postgres::login::address::Address;
+use crate::postgres::wire::copy::Copy;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -35,11 +35,11 @@ pub fn create(address: &Address, name: &str) -> Result<Address, PostgresError> {
     Ok(address)
 }
 
-/// Loads the company into an empty database. `now_us`: the time of day that stands in the rows, microseconds since 1970.
+/// Loads the company into an empty database. `now_us`: the time of day in the rows, microseconds since 1970.
 ///
 /// # Errors
-/// The first loader's that failed; the tables are then left as they are. [`PostgresError::Interrupted`] once `cancel` is set, when the
-/// index that is being built is ready.
+/// The first loader's that failed; the tables are then left as they are. [`PostgresError::Interrupted`] once `cancel`
+/// is set, when the index that is being built is ready.
 pub fn load(
     address: &Address,
     scale: &Scale,

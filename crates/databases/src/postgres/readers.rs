@@ -2,17 +2,17 @@
 //!
 //! Each takes any bytes and neither panics nor allocates more than a few times as much. Nothing else uses them.
 
-use super::address::Address;
-use super::certificate;
-use super::encryption::ChannelBinding;
 use super::error::shown;
-use super::login::{Login, Next, Way};
-use super::messages::{self, Message};
-use super::response;
-use super::scattered;
-use super::session::Expected;
-use super::stream;
 use crate::order_entry::{Answer, End, Query};
+use crate::postgres::login::address::Address;
+use crate::postgres::login::certificate;
+use crate::postgres::login::encryption::ChannelBinding;
+use crate::postgres::login::exchange::{Login, Next, Way};
+use crate::postgres::login::stream;
+use crate::postgres::sessions::scattered;
+use crate::postgres::sessions::session::Expected;
+use crate::postgres::wire::messages::{self, Message};
+use crate::postgres::wire::response;
 
 /// Messages one after another, every field of each; gives how many there are.
 pub fn messages(mut bytes: &[u8]) -> usize {
@@ -106,7 +106,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A conversation that is right as far as it goes: kinds of messages with their bodies, whose lengths are made right.
+    /// A conversation that is right as far as it goes: kinds of messages with their bodies, whose lengths are made
+    /// right.
     fn talk() -> impl Strategy<Value = Vec<u8>> {
         let kind = prop::sample::select(b"RSKZENADTC12IGn".to_vec());
         let bodies: [&[u8]; 12] = [
@@ -158,7 +159,9 @@ mod tests {
         }
 
         #[test]
-        fn no_url_makes_its_reader_panic(text in "postgres://[a-z@:%0-9/?&=\\[\\]]{0,40}(sslmode=|host=|&|%){0,4}.{0,10}") {
+        fn no_url_makes_its_reader_panic(
+            text in "postgres://[a-z@:%0-9/?&=\\[\\]]{0,40}(sslmode=|host=|&|%){0,4}.{0,10}",
+        ) {
             url(&text);
         }
     }

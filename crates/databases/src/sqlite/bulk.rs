@@ -1,7 +1,7 @@
 //! SQLite under the bulk load.
 //!
-//! Takes a [`Session`] on an empty database. Space comes from SQLite's own table of its pages (`dbstat`). Prevents: a size that
-//! is read off a file, in which table, indexes and free pages lie mixed.
+//! Takes a [`Session`] on an empty database. Space comes from SQLite's own table of its pages (`dbstat`). Prevents: a
+//! size that is read off a file, in which table, indexes and free pages lie mixed.
 
 use super::error::SqliteError;
 use super::place::Session;

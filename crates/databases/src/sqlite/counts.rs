@@ -29,8 +29,8 @@ pub struct IoCounts {
     pub flushes: u64,
     /// Heads written because a file came, went or changed its size.
     pub heads: u64,
-    /// Time that SQLite's calls spent in the volume, ns, summed over connections: the device, copies, and waits for each other. Over
-    /// the service time of all operations it is an upper bound of the storage's share of them.
+    /// Time that SQLite's calls spent in the volume, ns, summed over connections: the device, copies, and waits for
+    /// each other. Over the service time of all operations it is an upper bound of the storage's share of them.
     pub volume_ns: u64,
 }
 

@@ -1,7 +1,8 @@
-//! A volume in three files of a file system, around the page cache: what ODM and Quick I/O did for the databases of their time.
+//! A volume in three files of a file system, around the page cache: what ODM and Quick I/O did for the databases of
+//! their time.
 //!
-//! Takes a path and how ports are opened, gives a [`Volume`] that no other process has. Prevents: two processes with the same
-//! database, whose locks know nothing of each other.
+//! Takes a path and how ports are opened, gives a [`Volume`] that no other process has. Prevents: two processes with
+//! the same database, whose locks know nothing of each other.
 
 use super::error::SqliteError;
 use super::layout::{DATA_AT, Role};

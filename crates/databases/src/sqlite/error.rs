@@ -6,7 +6,8 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum SqliteError {
     /// SQLite refused or failed.
-    #[error("SQLite: {what}: {source}{}\n  {cure}", storage.as_ref().map(|s| format!("\n  storage below it: {s}")).unwrap_or_default())]
+    #[error("SQLite: {what}: {source}{}\n  {cure}", storage.as_ref().map(|s| format!("\n  storage below it: \
+        {s}")).unwrap_or_default())]
     Sql {
         /// The act.
         what: String,
@@ -22,7 +23,8 @@ pub enum SqliteError {
     Target(#[from] targets::TargetError),
     /// A single I/O on one of the three files failed.
     #[error(
-        "{what} the SQLite file `{file}`: {fault}\n  check the device; the database can be opened again and recovers by itself"
+        "{what} the SQLite file `{file}`: {fault}\n  check the device; the database can be opened again and recovers \
+         by itself"
     )]
     Io {
         /// The act.
@@ -34,7 +36,8 @@ pub enum SqliteError {
     },
     /// An earlier write failed, and what SQLite holds in memory can no longer be trusted.
     #[error(
-        "storage below SQLite has failed before: {why}\n  close the database and open it again: it recovers from its log"
+        "storage below SQLite has failed before: {why}\n  close the database and open it again: it recovers from its \
+         log"
     )]
     Failed {
         /// The first failure.
@@ -62,7 +65,8 @@ pub enum SqliteError {
     },
     /// The port cannot carry a volume.
     #[error(
-        "a port with {memory} bytes of memory, depth {depth} and alignment {alignment} cannot carry SQLite\n  give it at least {needed} bytes and depth 2, and a device with sectors of at most 4096 bytes"
+        "a port with {memory} bytes of memory, depth {depth} and alignment {alignment} cannot carry SQLite\n  give it \
+         at least {needed} bytes and depth 2, and a device with sectors of at most 4096 bytes"
     )]
     Port {
         /// Bytes of memory.
@@ -100,8 +104,8 @@ pub enum SqliteError {
 const IO_WITHOUT_MEMORY: i32 = 10 | 12 << 8;
 
 impl SqliteError {
-    /// Whether the database did not come back as it was written, rather than the host being in the way. `None`: a layer below, which knows it
-    /// itself.
+    /// Whether the database did not come back as it was written, rather than the host being in the way. `None`: a layer
+    /// below, which knows it itself.
     pub fn is_of_storage(&self) -> Option<bool> {
         match self {
             SqliteError::Sql { source, .. } => Some(is_damage(source)),
@@ -132,7 +136,8 @@ impl SqliteError {
     }
 }
 
-/// SQLite's own words for a database that is not what it was: damaged, unreadable, or without the tables and rows that were in it.
+/// SQLite's own words for a database that is not what it was: damaged, unreadable, or without the tables and rows that
+/// were in it.
 fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode as Code;
     match error {

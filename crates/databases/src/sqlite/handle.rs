@@ -1,8 +1,8 @@
 //! What SQLite does with an open file, in safe code: the VFS behind its C surface.
 //!
-//! Takes SQLite's calls with Rust's types, gives SQLite's result codes. A [`Site`] is what all connections of one database
-//! share: the volume, the locks, the index of the write-ahead log in memory of this process. Files that SQLite makes for
-//! itself and deletes when it closes them are kept in memory. Prevents: decisions in unsafe code.
+//! Takes SQLite's calls with Rust's types, gives SQLite's result codes. A [`Site`] is what all connections of one
+//! database share: the volume, the locks, the index of the write-ahead log in memory of this process. Files that SQLite
+//! makes for itself and deletes when it closes them are kept in memory. Prevents: decisions in unsafe code.
 
 use super::error::SqliteError;
 use super::layout::Role;

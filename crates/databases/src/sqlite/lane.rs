@@ -1,9 +1,10 @@
-//! Blocking I/O of SQLite over a port that is not: single reads at any offset, writes that are sent and waited for later.
+//! Blocking I/O of SQLite over a port that is not: single reads at any offset, writes that are sent and waited for
+//! later.
 //!
-//! Takes a port, gives reads of any bytes (the blocks around them are read, the bytes wanted copied out) and writes of whole
-//! blocks from numbered buffers of the port's memory. A write that fails breaks the lane for good: SQLite takes a page for
-//! written when its call returned, and would otherwise read the old one back. Prevents: unaligned direct I/O, and a lost
-//! write that nobody hears of.
+//! Takes a port, gives reads of any bytes (the blocks around them are read, the bytes wanted copied out) and writes of
+//! whole blocks from numbered buffers of the port's memory. A write that fails breaks the lane for good: SQLite takes a
+//! page for written when its call returned, and would otherwise read the old one back. Prevents: unaligned direct I/O,
+//! and a lost write that nobody hears of.
 
 use super::counts::Counters;
 use super::error::SqliteError;

@@ -1,13 +1,16 @@
-//! What stands before the bytes of a SQLite file on a port: two slots that say whether the file is there and how long it is.
+//! What stands before the bytes of a SQLite file on a port: two slots that say whether the file is there and how long
+//! it is.
 //!
 //! Files of a port exist from the beginning and have sizes in fixed units; SQLite makes, shortens and deletes files and
 //! commits by deleting one. Takes bytes, gives a [`Slot`] and back. Prevents: a size that is lost with the power.
 
 use targets::FileId;
 
-/// Where a file's own bytes begin. A multiple of every page size that SQLite has, so that a page never lies in two stripes.
+/// Where a file's own bytes begin. A multiple of every page size that SQLite has, so that a page never lies in two
+/// stripes.
 pub const DATA_AT: u64 = 64 << 10;
-/// Bytes in which all I/O is done: the physical sector of today's devices, so that no device must read in order to write.
+/// Bytes in which all I/O is done: the physical sector of today's devices, so that no device must read in order to
+/// write.
 pub(crate) const BLOCK: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"ASSAYSQL";
@@ -91,8 +94,8 @@ impl VolumeFiles {
 /// | 44..52 | zeros |
 /// | 52..56 | CRC32C of bytes 0..52 |
 ///
-/// The bytes of the file begin at [`DATA_AT`]. A slot lies in one sector of 512 bytes, which a device writes whole or not at
-/// all; the other slot is older and whole, because a slot is flushed before the next is written.
+/// The bytes of the file begin at [`DATA_AT`]. A slot lies in one sector of 512 bytes, which a device writes whole or
+/// not at all; the other slot is older and whole, because a slot is flushed before the next is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
     pub(crate) role: Role,
@@ -126,7 +129,7 @@ impl Slot {
         to[24..32].copy_from_slice(&self.sequence.to_le_bytes());
         to[32..40].copy_from_slice(&self.size.to_le_bytes());
         to[40..44].copy_from_slice(&u32::from(self.there).to_le_bytes());
-        let crc = crc32c::crc32c(&to[..52]);
+        let crc = targets::crc32c(&to[..52]);
         to[52..56].copy_from_slice(&crc.to_le_bytes());
     }
 
@@ -136,7 +139,7 @@ impl Slot {
         if from[..SLOT_BYTES].iter().all(|byte| *byte == 0) {
             return Found::Zeros;
         }
-        if from[0..8] != MAGIC || word(52) != crc32c::crc32c(&from[..52]) {
+        if from[0..8] != MAGIC || word(52) != targets::crc32c(&from[..52]) {
             return Found::Other;
         }
         if word(8) != VERSION {
@@ -188,7 +191,7 @@ mod tests {
         let mut bytes = [0; 512];
         SLOT.encode(&mut bytes);
         bytes[8] = 2;
-        let crc = crc32c::crc32c(&bytes[..52]);
+        let crc = targets::crc32c(&bytes[..52]);
         bytes[52..56].copy_from_slice(&crc.to_le_bytes());
         assert_eq!(Slot::decode(&bytes), Found::Newer(2));
     }

@@ -1,8 +1,10 @@
-//! Locks between the connections of one process: the five states of a database file, and the eight slots of a write-ahead log.
+//! Locks between the connections of one process: the five states of a database file, and the eight slots of a
+//! write-ahead log.
 //!
-//! Takes asks, gives yes or no, never waits: waiting is the busy handler's. The states and their rules are those of SQLite's
-//! documentation (File Locking And Concurrency; WAL-mode File Format, the locks of the shared-memory file). One process has a
-//! volume at a time, so no lock of the kernel stands behind them. Prevents: two writers, and a checkpoint under a reader.
+//! Takes asks, gives yes or no, never waits: waiting is the busy handler's. The states and their rules are those of
+//! SQLite's documentation (File Locking And Concurrency; WAL-mode File Format, the locks of the shared-memory file).
+//! One process has a volume at a time, so no lock of the kernel stands behind them. Prevents: two writers, and a
+//! checkpoint under a reader.
 
 /// Slots of a write-ahead log.
 pub(crate) const SLOTS: usize = 8;
@@ -46,7 +48,8 @@ pub(crate) struct Held {
 }
 
 impl Locks {
-    /// Raises a connection from `have` to `want`; `Err` is what it has when it must wait (`Pending` may have been reached).
+    /// Raises a connection from `have` to `want`; `Err` is what it has when it must wait (`Pending` may have been
+    /// reached).
     pub(crate) fn raise(&mut self, have: Level, want: Level) -> Result<Level, Level> {
         if have >= want {
             return Ok(have);

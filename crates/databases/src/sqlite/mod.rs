@@ -1,9 +1,9 @@
 //! SQLite in process: through the operating system's files, or past them by a VFS over a port.
 //!
-//! A [`Place`] is where a database is, a [`Session`] a connection to it. [`Place::buffered`] uses SQLite's own VFS on a file;
-//! [`Place::on`] uses ours on a [`Volume`]: three files of any [`targets::Port`], be they files with direct I/O
-//! ([`DirectFiles`]), raw devices, or files of a disk group. What the layout on storage is stands at `layout::Slot`, why a
-//! power cut does no harm in `docs/sqlite.md`.
+//! A [`Place`] is where a database is, a [`Session`] a connection to it. [`Place::buffered`] uses SQLite's own VFS on a
+//! file; [`Place::on`] uses ours on a [`Volume`]: three files of any [`targets::Port`], be they files with direct I/O
+//! ([`DirectFiles`]), raw devices, or files of a disk group. What the layout on storage is stands at `layout::Slot`,
+//! why a power cut does no harm in `docs/sqlite.md`.
 
 mod bulk;
 mod counts;

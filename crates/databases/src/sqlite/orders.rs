@@ -1,9 +1,10 @@
 //! SQLite under order entry: the load, the executor, the conditions.
 //!
-//! SQLite works inside the caller's call, so a thread ([`OrderWorker`]) serves its share of the users in turn: a transaction runs
-//! to its end before the thread's next user is looked at, and what a user waits for his thread is in his response, not in his
-//! service. A thread reads by a connection of its own; transactions that write queue for the one connection that all threads
-//! write by ([`SharedWriter`]), and that wait is counted apart; it is part of the service. Prevents: lock wait that passes for the time of the device.
+//! SQLite works inside the caller's call, so a thread ([`OrderWorker`]) serves its share of the users in turn: a
+//! transaction runs to its end before the thread's next user is looked at, and what a user waits for his thread is in
+//! his response, not in his service. A thread reads by a connection of its own; transactions that write queue for the
+//! one connection that all threads write by ([`SharedWriter`]), and that wait is counted apart; it is part of the
+//! service. Prevents: lock wait that passes for the time of the device.
 
 use super::error::SqliteError;
 use super::place::Session;
@@ -164,8 +165,8 @@ impl LockWait {
     }
 }
 
-/// A thread's connection for reading, the one for writing that it shares, and its users: session `n` of the phase's part is the
-/// `n`th terminal.
+/// A thread's connection for reading, the one for writing that it shares, and its users: session `n` of the phase's
+/// part is the `n`th terminal.
 pub struct OrderWorker {
     reader: Session,
     writer: Arc<SharedWriter>,
@@ -188,8 +189,8 @@ struct Desk {
 }
 
 impl OrderWorker {
-    /// `writer`: the one of the database, the same for all its workers. `epoch_us`: microseconds since 1970 when the monotonic
-    /// clock was 0.
+    /// `writer`: the one of the database, the same for all its workers. `epoch_us`: microseconds since 1970 when the
+    /// monotonic clock was 0.
     pub fn new(reader: Session, writer: Arc<SharedWriter>, terminals: Vec<Terminal>, epoch_us: i64) -> OrderWorker {
         OrderWorker {
             last: vec![0; terminals.len()],

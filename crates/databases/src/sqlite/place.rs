@@ -1,7 +1,8 @@
 //! Where a SQLite database is, and connections to it under settings that are all said and all read back.
 //!
-//! Takes a path (through the page cache, by SQLite's own VFS) or a [`Volume`] (past it, by ours), gives [`Session`]s. Prevents:
-//! a durability setting that was asked for and not kept, and a comparison of two places with different settings.
+//! Takes a path (through the page cache, by SQLite's own VFS) or a [`Volume`] (past it, by ours), gives [`Session`]s.
+//! Prevents: a durability setting that was asked for and not kept, and a comparison of two places with different
+//! settings.
 
 use super::counts::IoCounts;
 use super::error::SqliteError;
@@ -88,7 +89,8 @@ impl Settings {
     }
 }
 
-/// Steps of SQLite's virtual machine between looks at the flag of [`Session::interrupted_by`]: a fraction of a millisecond.
+/// Steps of SQLite's virtual machine between looks at the flag of [`Session::interrupted_by`]: a fraction of a
+/// millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 #[derive(Clone)]
@@ -112,7 +114,8 @@ pub struct Session {
 }
 
 impl Place {
-    /// A file of the operating system, by SQLite's own VFS and through the page cache. It is made with the first connection.
+    /// A file of the operating system, by SQLite's own VFS and through the page cache. It is made with the first
+    /// connection.
     pub fn buffered(path: &Path) -> Place {
         Place {
             way: Way::Buffered(path.to_path_buf()),

@@ -1,8 +1,9 @@
 //! The random phase in SQL: a range of keys whose rows lie on scattered pages, one row a page.
 //!
-//! The method is the one that SLOB and pgio made known: keys of a range stand next to each other in the index and anywhere in the
-//! table, so that a select of `work_unit` keys touches as many pages of the table. Takes a [`Session`], gives an [`Operation`].
-//! SQLite itself counts which pages it had and which it had to read. Prevents: a rate of reads that were none.
+//! The method is the one that SLOB and pgio made known: keys of a range stand next to each other in the index and
+//! anywhere in the table, so that a select of `work_unit` keys touches as many pages of the table. Takes a [`Session`],
+//! gives an [`Operation`]. SQLite itself counts which pages it had and which it had to read. Prevents: a rate of reads
+//! that were none.
 
 use super::error::SqliteError;
 use super::place::Session;
@@ -54,7 +55,8 @@ fn filler_bytes(page_bytes: u32) -> usize {
     page_bytes as usize * 5 / 8
 }
 
-/// Key of the `nth` row in the order of the table: a permutation by a step that has no divisor in common with the count.
+/// Key of the `nth` row in the order of the table: a permutation by a step that has no divisor in common with the
+/// count.
 fn key(nth: u64, rows: u64) -> u64 {
     // Near the golden section of the count, so that neighbours in key lie far apart.
     let near = (rows as f64 * 0.618_033_988_749_895) as u64;
@@ -75,7 +77,10 @@ pub fn load_scattered(session: &Session, shape: &ScatteredShape, seed: u64) -> R
     let mut filler = vec![0; filler_bytes(shape.page_bytes)];
     let mut all = || -> Result<(), rusqlite::Error> {
         let sql = session.sql();
-        sql.execute_batch("CREATE TABLE scattered (id INTEGER PRIMARY KEY, key BIGINT NOT NULL, n BIGINT NOT NULL, filler BLOB NOT NULL); BEGIN")?;
+        sql.execute_batch(
+            "CREATE TABLE scattered (id INTEGER PRIMARY KEY, key BIGINT NOT NULL, n BIGINT NOT NULL, \
+            filler BLOB NOT NULL); BEGIN",
+        )?;
         let mut insert = sql.prepare("INSERT INTO scattered VALUES (?1, ?2, 0, ?3)")?;
         for nth in 0..shape.rows {
             random.fill_bytes(&mut filler);
@@ -89,8 +94,8 @@ pub fn load_scattered(session: &Session, shape: &ScatteredShape, seed: u64) -> R
     all().map_err(|e| session.error("load the scattered table", e))
 }
 
-/// A connection at the random phase, for any number of users in turn. It reads; what writes goes by the connection that all
-/// share.
+/// A connection at the random phase, for any number of users in turn. It reads; what writes goes by the connection that
+/// all share.
 pub struct Scattered {
     session: Session,
     shape: ScatteredShape,

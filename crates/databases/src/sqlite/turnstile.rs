@@ -1,9 +1,10 @@
 //! Who may write next: SQLite has one writer at a time, and here its users queue in the order in which they came.
 //!
-//! Takes threads, lets one through, says how long it waited. SQLite's own waiting is a sleep of growing length, which is neither
-//! fair nor exact. Behind the turnstile is one connection for all of them ([`SharedWriter`]): SQLite throws a connection's whole
-//! page cache away when another connection has committed, so that writers with connections of their own would read everything
-//! anew each time. Prevents: a lock wait that is hidden in the time of a statement, and a database that works without a cache.
+//! Takes threads, lets one through, says how long it waited. SQLite's own waiting is a sleep of growing length, which
+//! is neither fair nor exact. Behind the turnstile is one connection for all of them ([`SharedWriter`]): SQLite throws
+//! a connection's whole page cache away when another connection has committed, so that writers with connections of
+//! their own would read everything anew each time. Prevents: a lock wait that is hidden in the time of a statement, and
+//! a database that works without a cache.
 
 use super::place::Session;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! The C surface of the VFS: SQLite's tables of functions, turned into calls of [`Handle`] and [`Site`].
 //!
-//! Takes a [`Site`], gives a name under which SQLite opens it. Nothing is decided here. Prevents: unsafe code with thoughts
-//! of its own: what each function may assume of its pointers is in SQLite's documentation of `sqlite3_vfs` and
+//! Takes a [`Site`], gives a name under which SQLite opens it. Nothing is decided here. Prevents: unsafe code with
+//! thoughts of its own: what each function may assume of its pointers is in SQLite's documentation of `sqlite3_vfs` and
 //! `sqlite3_io_methods`, and that is all that is relied on.
 #![allow(unsafe_code, reason = "SQLite calls a VFS through C pointers")]
 
@@ -178,8 +178,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite gives our VFS and `szOsFile` bytes; without methods it does not close what could not be opened. The count
-    // of the site is raised before a box of it is made.
+    // SAFETY: SQLite gives our VFS and `szOsFile` bytes; without methods it does not close what could not be opened.
+    // The count of the site is raised before a box of it is made.
     unsafe {
         (*file).pMethods = std::ptr::null();
         let raw = (*vfs).pAppData.cast::<Site>().cast_const();
@@ -297,7 +297,8 @@ unsafe extern "C" fn check_reserved_lock(file: *mut sqlite3_file, out: *mut c_in
 }
 
 unsafe extern "C" fn file_control(file: *mut sqlite3_file, op: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: an open file of ours; what stands behind the argument is fixed for each operation by SQLite's documentation.
+    // SAFETY: an open file of ours; what stands behind the argument is fixed for each operation by SQLite's
+    // documentation.
     unsafe {
         let handle = handle(file);
         match op {
@@ -330,8 +331,8 @@ unsafe extern "C" fn shm_map(
     extend: c_int,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: an open file of ours, and a place for the answer. The words are atomic, so they may be written through a pointer
-    // from a shared reference; they stay where they are until the last connection has unmapped them.
+    // SAFETY: an open file of ours, and a place for the answer. The words are atomic, so they may be written through a
+    // pointer from a shared reference; they stay where they are until the last connection has unmapped them.
     unsafe {
         *out = std::ptr::null_mut();
         match handle(file).map(length(region), length(bytes), extend != 0) {

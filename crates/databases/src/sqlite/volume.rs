@@ -1,8 +1,8 @@
 //! The three files of a SQLite database on a port: what the VFS does, in safe code.
 //!
-//! A [`Volume`] has one lane that writes, and as many lanes that read beside it as it is given. Reads that need nothing of what
-//! is still being gathered or sent go by a lane of their own, so that readers do not wait for a commit's flush. Nothing is
-//! cached. Prevents: a reader that sees storage before the write that it was promised.
+//! A [`Volume`] has one lane that writes, and as many lanes that read beside it as it is given. Reads that need nothing
+//! of what is still being gathered or sent go by a lane of their own, so that readers do not wait for a commit's flush.
+//! Nothing is cached. Prevents: a reader that sees storage before the write that it was promised.
 
 use super::counts::{Counters, IoCounts};
 use super::error::SqliteError;
@@ -27,8 +27,8 @@ pub struct VolumeSpec {
     pub files: VolumeFiles,
     /// Bytes by which they grow; a multiple of 4096.
     pub grow_step: u64,
-    /// A sector that is being written when the power fails leaves its neighbours and its own unchanged bytes alone. SQLite
-    /// assumes this of every file system unless told otherwise; without it each commit is filled up to a block.
+    /// A sector that is being written when the power fails leaves its neighbours and its own unchanged bytes alone.
+    /// SQLite assumes this of every file system unless told otherwise; without it each commit is filled up to a block.
     pub powersafe_overwrite: bool,
 }
 
@@ -74,11 +74,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<P: Port> Volume<P> {
-    /// Makes an empty volume in the files of `port`, whatever they held, and opens it. `number` tells volumes apart. `readers`:
-    /// ports on the same files, one for each read at a time; none: reads go by the port that writes.
+    /// Makes an empty volume in the files of `port`, whatever they held, and opens it. `number` tells volumes apart.
+    /// `readers`: ports on the same files, one for each read at a time; none: reads go by the port that writes.
     ///
-    /// With connections on several threads a port is used by one thread after the other. A ring does not allow that (Linux
-    /// binds it to the thread that used it first): give [`targets::PsyncPort`]s, or what lies over them.
+    /// With connections on several threads a port is used by one thread after the other. A ring does not allow that
+    /// (Linux binds it to the thread that used it first): give [`targets::PsyncPort`]s, or what lies over them.
     ///
     /// # Errors
     /// [`SqliteError::Port`] before anything is written; those of the port.

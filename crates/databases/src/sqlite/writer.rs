@@ -1,17 +1,18 @@
 //! The write side of a volume: gathers what SQLite writes in pieces, keeps the three heads, grows the files below.
 //!
-//! SQLite writes a log frame as 24 bytes and a page behind them. Here pieces that follow each other are gathered in a buffer
-//! of the port and sent as whole blocks; the bytes of a block that were not written now are read first, or known from the
-//! write before. A block is rewritten with the same bytes in all places that were written earlier, so whichever of its
-//! sectors a power cut leaves old or new, what was synced is unharmed. Prevents: a frame that damages the frame before it.
+//! SQLite writes a log frame as 24 bytes and a page behind them. Here pieces that follow each other are gathered in a
+//! buffer of the port and sent as whole blocks; the bytes of a block that were not written now are read first, or known
+//! from the write before. A block is rewritten with the same bytes in all places that were written earlier, so
+//! whichever of its sectors a power cut leaves old or new, what was synced is unharmed. Prevents: a frame that damages
+//! the frame before it.
 
 use super::error::SqliteError;
 use super::lane::{BUFFER, InFlight, Lane};
 use super::layout::{BLOCK, DATA_AT, Found, Role, Slot, VolumeFiles};
 use targets::{FileId, Port};
 
-/// The log's recorded size goes in such steps, so that an appended commit costs one flush. What lies behind its end is older
-/// and does not carry the salt of the log's header, which is how SQLite finds the end of a log anyway.
+/// The log's recorded size goes in such steps, so that an appended commit costs one flush. What lies behind its end is
+/// older and does not carry the salt of the log's header, which is how SQLite finds the end of a log anyway.
 const WAL_STEP: u64 = 4 << 20;
 
 /// What must be zeros so that a log or a journal has no head: inside one sector.
@@ -387,9 +388,9 @@ impl<P: Port> Writer<P> {
         self.settle(role)?;
         let (id, had) = (self.file(role).id, self.file(role).recorded.size);
         if role == Role::Journal && had > 0 && slot.size > had {
-            // A journal may have several heads. Behind the old size stands what an older journal left, and one of its heads must
-            // not follow ours when the new size is there and the new bytes are not. (From nothing there is no such danger: the
-            // first head is zeros until a sync later.)
+            // A journal may have several heads. Behind the old size stands what an older journal left, and one of its
+            // heads must not follow ours when the new size is there and the new bytes are not. (From nothing there is
+            // no such danger: the first head is zeros until a sync later.)
             self.lane.flush(id)?;
         }
         let mut bytes = [0; 512];
@@ -401,9 +402,9 @@ impl<P: Port> Writer<P> {
         Ok(())
     }
 
-    /// Cuts a file off. With size 0 its first bytes become zeros: a log or journal that grows again from nothing may come back
-    /// from a power cut with its new size and its old bytes, and must not have a valid head then. No other byte is touched: as
-    /// long as the old head is there, all that it stands for must be there.
+    /// Cuts a file off. With size 0 its first bytes become zeros: a log or journal that grows again from nothing may
+    /// come back from a power cut with its new size and its old bytes, and must not have a valid head then. No other
+    /// byte is touched: as long as the old head is there, all that it stands for must be there.
     pub(crate) fn truncate(&mut self, role: Role, size: u64) -> Result<(), SqliteError> {
         self.settle(role)?;
         let file = self.file(role);

@@ -1,5 +1,5 @@
-//! Somebody between a client and its server: he ends TLS with a certificate of his own and passes everything on, through TLS of
-//! his own or without.
+//! Somebody between a client and its server: he ends TLS with a certificate of his own and passes everything on,
+//! through TLS of his own or without.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;

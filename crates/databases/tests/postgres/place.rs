@@ -16,8 +16,9 @@ pub(crate) fn is_full() -> bool {
     std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
 }
 
-/// Where servers of tests lie: in memory where it has room, on the disk otherwise and at full size. A process that is killed takes
-/// nothing with it that the kernel has, so a disk proves no more, and its flushes would be most of the time.
+/// Where servers of tests lie: in memory where it has room, on the disk otherwise and at full size. A process that is
+/// killed takes nothing with it that the kernel has, so a disk proves no more, and its flushes would be most of the
+/// time.
 fn ground() -> &'static Path {
     const ROOM_BYTES: u64 = 2 << 30;
     let memory = Path::new("/dev/shm");

@@ -1,7 +1,8 @@
-//! A server behind TCP for tests, with certificates of an authority that the test makes; and a door to it under another name.
+//! A server behind TCP for tests, with certificates of an authority that the test makes; and a door to it under another
+//! name.
 //!
-//! It listens on an address of 127.0.0.0/8 of its own, at the usual port, so that it meets no other server. Everything lies in the
-//! place of the test and goes with it.
+//! It listens on an address of 127.0.0.0/8 of its own, at the usual port, so that it meets no other server. Everything
+//! lies in the place of the test and goes with it.
 
 use super::place::Place;
 use databases::postgres::{Address, Connection, PostgresError, Server, Settings};
@@ -58,8 +59,8 @@ pub(crate) fn self_signed(names: &[&str]) -> [String; 2] {
     [params.self_signed(&key).unwrap().pem(), key.serialize_pem()]
 }
 
-/// One of X.509's first version for `localhost`, as OpenSSL 3.0 makes it (`openssl x509 -req`) up to the year 2126; its key is
-/// nobody's.
+/// One of X.509's first version for `localhost`, as OpenSSL 3.0 makes it (`openssl x509 -req`) up to the year 2126; its
+/// key is nobody's.
 pub(crate) fn first_version() -> [String; 2] {
     [FIRST_VERSION.to_owned(), ITS_KEY.to_owned()]
 }
@@ -197,7 +198,8 @@ fn put(data: &Path, name: &str, text: &str) {
     chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
 }
 
-/// A port of 127.0.0.1, also known as `localhost`, from which everything goes on to another address. Ends with the test's process.
+/// A port of 127.0.0.1, also known as `localhost`, from which everything goes on to another address. Ends with the
+/// test's process.
 pub(crate) fn door_to(ip: &str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

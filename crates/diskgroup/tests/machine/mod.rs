@@ -1,7 +1,7 @@
 //! A machine for the tests: modelled disks under several ports, with faults per disk and a power switch.
 //!
-//! Windows on one `ModelPort` stand for the ports of workers, of the upkeep and of the owner of the metadata. Everything is virtual
-//! time and seeded. Prevents: tests in which the parts of a group do not get in each other's way.
+//! Windows on one `ModelPort` stand for the ports of workers, of the upkeep and of the owner of the metadata.
+//! Everything is virtual time and seeded. Prevents: tests in which the parts of a group do not get in each other's way.
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::print_stderr, reason = "a seed that is replayed tells its story")]
 
@@ -38,8 +38,8 @@ pub(crate) fn say(what: impl FnOnce() -> String) {
 pub(crate) struct Mood {
     /// Nothing works.
     pub(crate) gone: bool,
-    /// Share of reads, of writes and of flushes that fail. A write that fails may be there in full, in part or not at all; what a
-    /// flush that fails should have covered, no later one makes durable.
+    /// Share of reads, of writes and of flushes that fail. A write that fails may be there in full, in part or not at
+    /// all; what a flush that fails should have covered, no later one makes durable.
     pub(crate) bad_reads: f64,
     pub(crate) bad_writes: f64,
     pub(crate) bad_flushes: f64,

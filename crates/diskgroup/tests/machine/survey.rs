@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use targets::{FileId, Op, Port, Request};
 
 impl Life<'_> {
-    /// Reads every page of every file and holds it against the oracle; afterwards that is what is there. Torn pages are written
-    /// again, as a database would from its log.
+    /// Reads every page of every file and holds it against the oracle; afterwards that is what is there. Torn pages are
+    /// written again, as a database would from its log.
     pub(crate) fn survey(&mut self, crashed: bool) -> Went<()> {
         let found: BTreeMap<String, u64> = self.group.files().into_iter().map(|f| (f.name, f.size)).collect();
         self.oracle.recovered(&found)?;

@@ -1,4 +1,5 @@
-//! What one seed does, and how many are run: shared by the tests that must pass and the test of planted bugs that must not.
+//! What one seed does, and how many are run: shared by the tests that must pass and the test of planted bugs that must
+//! not.
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test's own machinery")]
 
@@ -50,7 +51,8 @@ pub(crate) fn run_all(test: &str, variable: &str, count: u64, run: fn(u64) -> Re
     let failed = failed.into_inner().unwrap();
     for (seed, what) in &failed {
         eprintln!(
-            "seed {seed}: {what}\n  replay: {variable}={seed} cargo test -p diskgroup --test {test} replay -- --nocapture"
+            "seed {seed}: {what}\n  replay: {variable}={seed} cargo test -p diskgroup --test {test} replay -- \
+             --nocapture"
         );
     }
     assert!(failed.is_empty(), "{} of {count} seeds failed", failed.len());
@@ -107,7 +109,8 @@ pub(crate) fn crash_seed(seed: u64) -> Result<(), String> {
     rest.map_err(|trouble| format!("at the end: {trouble:?}"))
 }
 
-/// Mounts again, perhaps with the power failing in the middle of that, perhaps without a disk; everything must be there.
+/// Mounts again, perhaps with the power failing in the middle of that, perhaps without a disk; everything must be
+/// there.
 fn after_a_cut<'a>(
     scenario: &'a Scenario,
     disks: &mut Disks,
@@ -207,7 +210,8 @@ enum Era {
     Away,
 }
 
-/// A group and some eras, in each of which as many failure groups are broken as the redundancy allows, while everything goes on.
+/// A group and some eras, in each of which as many failure groups are broken as the redundancy allows, while everything
+/// goes on.
 pub(crate) fn fault_seed(redundancy: Redundancy, seed: u64) -> Result<(), String> {
     let mut scenario = scenario(seed ^ 0xf0_0000, Some(redundancy));
     scenario.steps = scenario.steps.min(90);
@@ -286,7 +290,8 @@ fn break_disks(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshiro
     Ok(())
 }
 
-/// The disks work again, perhaps without what they had not flushed; everything is brought in order, and all must be there.
+/// The disks work again, perhaps without what they had not flushed; everything is brought in order, and all must be
+/// there.
 fn heal(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshiro256PlusPlus) -> Result<(), Trouble> {
     life.shut()?;
     for &disk in broken {
@@ -316,7 +321,8 @@ fn heal(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshiro256Plus
     life.survey(false)
 }
 
-/// With one copy, errors come up; but what comes back with the disk is what was there, and no error makes the group unsound.
+/// With one copy, errors come up; but what comes back with the disk is what was there, and no error makes the group
+/// unsound.
 fn external_era(life: &mut Life<'_>, kind: Era, broken: &[u16], rng: &mut Xoshiro256PlusPlus) -> Result<(), Trouble> {
     life.shut()?;
     life.errors_allowed = true;

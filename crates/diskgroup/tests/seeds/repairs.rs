@@ -1,6 +1,7 @@
-//! Disks that refuse writes or lose flushes while copies are brought together: in a mount, a resync, a mend, a check, a rebalance or
-//! a close, in any order, with kills and power cuts in between. No more refuse at a time than the redundancy allows, until all
-//! is healed; so nothing acknowledged may be lost, no page may change back, and what is healed must be equal.
+//! Disks that refuse writes or lose flushes while copies are brought together: in a mount, a resync, a mend, a check, a
+//! rebalance or a close, in any order, with kills and power cuts in between. No more refuse at a time than the
+//! redundancy allows, until all is healed; so nothing acknowledged may be lost, no page may change back, and what is
+//! healed must be equal.
 
 use crate::machine::life::{Life, Trouble, Went};
 use crate::machine::oracle::Oracle;

@@ -1,8 +1,9 @@
 //! A storage array: a shared read cache, a protected write cache, limits of its port and of each LUN, disks behind.
 //!
-//! Takes requests for any of its LUNs. A read is a hit when all its blocks are in the cache (least recently used goes first), else one
-//! of the disks behind serves it and its blocks come in. A write is acknowledged from the write cache, which keeps it without power, and
-//! destaged at the rate of the disks behind; with the cache full it waits for room. Prevents: a study of an array's cache told as one of its disks.
+//! Takes requests for any of its LUNs. A read is a hit when all its blocks are in the cache (least recently used goes
+//! first), else one of the disks behind serves it and its blocks come in. A write is acknowledged from the write cache,
+//! which keeps it without power, and destaged at the rate of the disks behind; with the cache full it waits for room.
+//! Prevents: a study of an array's cache told as one of its disks.
 
 use super::bucket::Bucket;
 use super::latency::Latency;
@@ -121,7 +122,8 @@ impl Array {
         ends
     }
 
-    /// When a write is acknowledged: as soon as the cache has room for it, or when a disk has it where there is no such cache.
+    /// When a write is acknowledged: as soon as the cache has room for it, or when a disk has it where there is no such
+    /// cache.
     fn write(&mut self, at: Nanos, ask: &Ask) -> Nanos {
         self.touch(ask);
         let rate = self.parameters.destage_rate;

@@ -1,7 +1,8 @@
 //! A token bucket, exact to the request.
 //!
-//! Takes requests in order with what they cost, gives when each may go. The generic cell rate algorithm in its virtual scheduling
-//! form (ITU-T I.371, annex A): one time stands for the level. Prevents: a rate that drifts because a level is rounded at each look.
+//! Takes requests in order with what they cost, gives when each may go. The generic cell rate algorithm in its virtual
+//! scheduling form (ITU-T I.371, annex A): one time stands for the level. Prevents: a rate that drifts because a level
+//! is rounded at each look.
 
 use targets::Nanos;
 
@@ -34,8 +35,8 @@ impl Bucket {
         }
     }
 
-    /// When a request that comes at `now`, after all those before, and costs `tokens` may go. More tokens than the bucket holds are
-    /// given when it is full, and then owed.
+    /// When a request that comes at `now`, after all those before, and costs `tokens` may go. More tokens than the
+    /// bucket holds are given when it is full, and then owed.
     pub fn take(&mut self, now: Nanos, tokens: u64) -> Nanos {
         let now = u128::from(now) * PARTS;
         let cost = self.each * u128::from(tokens);

@@ -1,8 +1,8 @@
 //! A device known only by its latencies: a histogram read from a file, and how many requests it serves at a time.
 //!
-//! The text has a line a class, `upper bound in microseconds, count`, separated by white space or a comma; `#` begins a comment;
-//! sections `[read]`, `[write]` and `[flush]` hold one histogram each (a text without sections is for all). Inside a class times are
-//! spread evenly. Prevents: a measured tail replaced by a formula.
+//! The text has a line a class, `upper bound in microseconds, count`, separated by white space or a comma; `#` begins a
+//! comment; sections `[read]`, `[write]` and `[flush]` hold one histogram each (a text without sections is for all).
+//! Inside a class times are spread evenly. Prevents: a measured tail replaced by a formula.
 
 use super::latency::uniform;
 use super::waiting::{Waiting, count};
@@ -16,7 +16,8 @@ use targets::Nanos;
 /// What is wrong with a histogram's text.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error(
-    "line {line} of the latency histogram: {what}\nwrite one class a line: its upper bound in microseconds and its count, bounds rising"
+    "line {line} of the latency histogram: {what}\nwrite one class a line: its upper bound in microseconds and its \
+     count, bounds rising"
 )]
 pub struct CustomError {
     /// Line, from 1; 0 for the text as a whole.

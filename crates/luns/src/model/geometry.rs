@@ -1,8 +1,8 @@
 //! Where a byte lies on a disk: its track, its angle, and how long the arm takes to get there.
 //!
-//! Takes offsets in bytes, gives turns of the platter and nanoseconds. The surface is one spiral whose rate falls evenly from the
-//! outer edge to the inner one, so that a sustained rate of a data sheet, with its changes of head and track, is met exactly.
-//! Prevents: a scan that is as fast at the end of a disk as at its beginning.
+//! Takes offsets in bytes, gives turns of the platter and nanoseconds. The surface is one spiral whose rate falls
+//! evenly from the outer edge to the inner one, so that a sustained rate of a data sheet, with its changes of head and
+//! track, is met exactly. Prevents: a scan that is as fast at the end of a disk as at its beginning.
 
 /// Times of the arm in nanoseconds, as data sheets give them.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,10 +30,32 @@ pub struct Geometry {
     stroke: f64,
 }
 
+/// A disk as its data sheet has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Platters {
+    /// Turns a minute.
+    pub rpm: u32,
+    /// Bytes a second at the outer edge.
+    pub outer_rate: f64,
+    /// Bytes a second at the inner edge.
+    pub inner_rate: f64,
+    /// Times of the arm.
+    pub seek: SeekTimes,
+    /// Share of the arm's way that the LUN takes, above 0 and at most 1. With 1 a small LUN stands for a whole disk:
+    /// fewer tracks, the same distances in the share of the way.
+    pub stroke: f64,
+}
+
 impl Geometry {
-    /// A LUN of `bytes` on a disk of `rpm` turns a minute, bytes a second at both edges, that takes `stroke` (above 0, at most 1) of
-    /// the arm's way. With 1 a small LUN stands for a whole disk: fewer tracks, the same distances in the share of the way.
-    pub fn new(bytes: u64, rpm: u32, outer_rate: f64, inner_rate: f64, seek: SeekTimes, stroke: f64) -> Geometry {
+    /// A LUN of `bytes` on a disk.
+    pub fn new(bytes: u64, platters: Platters) -> Geometry {
+        let Platters {
+            rpm,
+            outer_rate,
+            inner_rate,
+            seek,
+            stroke,
+        } = platters;
         assert!(
             bytes > 0 && rpm > 0 && inner_rate > 0.0 && outer_rate >= inner_rate,
             "a disk"
@@ -45,9 +67,10 @@ impl Geometry {
         );
         let rotation_ns = 60_000_000_000 / u64::from(rpm);
         let mean = f64::midpoint(outer_rate, inner_rate);
-        // Short seeks grow with the root of the distance, long ones with the distance (Ruemmler and Wilkes 1994). Over all pairs of
-        // tracks the distance has density 2 (1 - d), so that its root has the mean 8/15 and it has the mean 1/3: with the times to the
-        // next track, on average and for the whole way, two equations for the two weights.
+        // Short seeks grow with the root of the distance, long ones with the distance (Ruemmler and Wilkes 1994). Over
+        // all pairs of tracks the distance has density 2 (1 - d), so that its root has the mean 8/15 and it has the
+        // mean 1/3: with the times to the next track, on average and for the whole way, two equations for the two
+        // weights.
         let average = (seek.average_ns - seek.track_ns) as f64;
         let full = (seek.full_ns - seek.track_ns) as f64;
         let root = ((average - full / 3.0) / (8.0 / 15.0 - 1.0 / 3.0)).clamp(0.0, full);
@@ -120,9 +143,19 @@ mod tests {
         full_ns: 17_000_000,
     };
 
+    fn platters(outer_rate: f64, inner_rate: f64) -> Platters {
+        Platters {
+            rpm: 7200,
+            outer_rate,
+            inner_rate,
+            seek: SEEK,
+            stroke: 1.0,
+        }
+    }
+
     #[test]
     fn rates_at_the_edges_and_the_time_of_the_whole() {
-        let disk = Geometry::new(1 << 40, 7200, 250e6, 120e6, SEEK, 1.0);
+        let disk = Geometry::new(1 << 40, platters(250e6, 120e6));
         assert!((disk.rate(0) - 250e6).abs() < 1.0);
         assert!((disk.rate(1 << 40) - 120e6).abs() < 1.0);
         // Half of the bytes lie outside the middle of the way, where the rate is above the mean.
@@ -137,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_mean_seek_is_that_of_the_data_sheet() {
-        let disk = Geometry::new(1 << 40, 7200, 200e6, 200e6, SEEK, 1.0);
+        let disk = Geometry::new(1 << 40, platters(200e6, 200e6));
         let n = 1000;
         let places: Vec<f64> = (0..n)
             .map(|i| disk.turns * (f64::from(i) + 0.5) / f64::from(n))

@@ -1,12 +1,13 @@
 //! A hard disk: an arm, a turning platter, a queue that is served in the order of nearness, a write cache.
 //!
-//! Takes requests, gives times. One request at a time is at the head; the next is, of the first [`QUEUE_MAX`], the one whose sector can
-//! be reached first (shortest positioning time first, as native command queueing does; Jacobson and Wilkes 1991, Seltzer et al. 1990),
-//! unless one has waited too long. Reads in sequence are served from read-ahead; writes in sequence go on where the one before ended, when
-//! they are there by then. With its write cache on, a write is acknowledged when it is there, and lost with the power until it is flushed.
-//! Prevents: random reads that cost what sequential ones do, and sequential writes that cost what random ones do.
+//! Takes requests, gives times. One request at a time is at the head; the next is, of the first [`QUEUE_MAX`], the one
+//! whose sector can be reached first (shortest positioning time first, as native command queueing does; Jacobson and
+//! Wilkes 1991, Seltzer et al. 1990), unless one has waited too long. Reads in sequence are served from read-ahead;
+//! writes in sequence go on where the one before ended, when they are there by then. With its write cache on, a write
+//! is acknowledged when it is there, and lost with the power until it is flushed. Prevents: random reads that cost what
+//! sequential ones do, and sequential writes that cost what random ones do.
 
-use super::geometry::{Geometry, SeekTimes};
+use super::geometry::{Geometry, Platters, SeekTimes};
 use super::waiting::{Waiting, count};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use std::collections::VecDeque;
@@ -124,7 +125,16 @@ impl Hdd {
     pub fn new(parameters: HddParameters, bytes: u64) -> Hdd {
         let p = &parameters;
         Hdd {
-            geometry: Geometry::new(bytes, p.rpm, p.outer_rate, p.inner_rate, p.seek, p.stroke),
+            geometry: Geometry::new(
+                bytes,
+                Platters {
+                    rpm: p.rpm,
+                    outer_rate: p.outer_rate,
+                    inner_rate: p.inner_rate,
+                    seek: p.seek,
+                    stroke: p.stroke,
+                },
+            ),
             parameters,
             head: Head {
                 free_at: 0,
@@ -172,8 +182,8 @@ impl Hdd {
         }
     }
 
-    /// Whether a job goes on where the last one ended without losing its place: a read does for what the head has read ahead, a write
-    /// when it is there before the place has passed.
+    /// Whether a job goes on where the last one ended without losing its place: a read does for what the head has read
+    /// ahead, a write when it is there before the place has passed.
     fn follows(&self, now: Nanos, job: &Job) -> bool {
         let there = now.max(job.came + self.parameters.overhead_ns);
         self.head.stream.is_some_and(|stream| match job.read {
@@ -182,7 +192,8 @@ impl Hdd {
         })
     }
 
-    /// When all of a read has passed the head if that reads on where it is; `None`: it has to go elsewhere, or is there sooner so.
+    /// When all of a read has passed the head if that reads on where it is; `None`: it has to go elsewhere, or is there
+    /// sooner so.
     fn read_on(&self, ready: Nanos, job: &Job) -> Option<Nanos> {
         /// Places are rounded.
         const NEAR_NS: u64 = 2_000;

@@ -1,9 +1,9 @@
 //! Devices by calculation: what a disk, an array, a cloud volume or a flash device would have taken for a request.
 //!
-//! A [`DeviceModel`] takes requests with their time of arrival and gives each one's time of completion. It has no clock and
-//! moves no data: whoever serves real requests by it waits until the time that it says, whoever computes jumps there. The same
-//! parameters, seed and calls give the same times. Prevents: a modelled device that is only as regular as the machine it runs on,
-//! and a model that nobody can hold against theory.
+//! A [`DeviceModel`] takes requests with their time of arrival and gives each one's time of completion. It has no clock
+//! and moves no data: whoever serves real requests by it waits until the time that it says, whoever computes jumps
+//! there. The same parameters, seed and calls give the same times. Prevents: a modelled device that is only as regular
+//! as the machine it runs on, and a model that nobody can hold against theory.
 
 mod array;
 mod bucket;
@@ -23,7 +23,7 @@ mod waiting;
 pub use array::{Array, ArrayParameters};
 pub use bucket::Bucket;
 pub use custom::{Custom, CustomError, CustomParameters, Histogram};
-pub use geometry::{Geometry, SeekTimes};
+pub use geometry::{Geometry, Platters, SeekTimes};
 pub use hdd::{Hdd, HddParameters, QUEUE_MAX};
 pub use latency::Latency;
 pub use named::{NamedError, array, hdd, named, ssd, volume};
@@ -72,8 +72,9 @@ pub struct Answer {
     pub id: u64,
 }
 
-/// A request that a limit holds back would have ended at the same time had it come a little earlier: a host whose way to the device is short
-/// beside that gets the limit's rate all the same. So long is long, in nanoseconds: for ways of some hundred microseconds, and for longer ones.
+/// A request that a limit holds back would have ended at the same time had it come a little earlier: a host whose way
+/// to the device is short beside that gets the limit's rate all the same. So long is long, in nanoseconds: for ways of
+/// some hundred microseconds, and for longer ones.
 pub const HELD_LONG_NS: [Nanos; 3] = [1_000_000, 4_000_000, 16_000_000];
 
 /// What a model did since it was made. Times in nanoseconds of its clock, volumes in bytes.
@@ -129,14 +130,14 @@ pub trait DeviceModel: Send {
     /// What it did so far.
     fn counters(&self) -> Counters;
 
-    /// The power was off and is back at `now`: what lay in volatile memory is gone, and what was asked for ends, at `now` where it was not
-    /// known when; [`DeviceModel::advance`] to `now` comes before and after.
+    /// The power was off and is back at `now`: what lay in volatile memory is gone, and what was asked for ends, at
+    /// `now` where it was not known when; [`DeviceModel::advance`] to `now` comes before and after.
     fn power_cycle(&mut self, now: Nanos) {
         let _ = now;
     }
 
-    /// The highest rate it can do, requests per second of `len` bytes, where a formula says so: what a real-time service of it
-    /// must be able to carry.
+    /// The highest rate it can do, requests per second of `len` bytes, where a formula says so: what a real-time
+    /// service of it must be able to carry.
     fn rate_max(&self, len: u32) -> Option<f64> {
         let _ = len;
         None

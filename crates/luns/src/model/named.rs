@@ -1,7 +1,8 @@
 //! Models made of parameters by name: how a study's words become a device.
 //!
-//! Takes the model's word and a value for each name, in base units (nanoseconds, bytes, bytes a second, shares); gives the device for
-//! LUNs of these sizes. Prevents: two translations of a study's parameters, one for the service and one for its check.
+//! Takes the model's word and a value for each name, in base units (nanoseconds, bytes, bytes a second, shares); gives
+//! the device for LUNs of these sizes. Prevents: two translations of a study's parameters, one for the service and one
+//! for its check.
 
 use super::{
     Array, ArrayParameters, Custom, CustomError, CustomParameters, DeviceModel, Each, Hdd, HddParameters, Latency,
@@ -19,7 +20,8 @@ pub enum NamedError {
     Histogram(#[from] CustomError),
 }
 
-/// A device by name for LUNs of so many bytes each; `value` gives a parameter, `histogram` is the text of a custom device's file.
+/// A device by name for LUNs of so many bytes each; `value` gives a parameter, `histogram` is the text of a custom
+/// device's file.
 ///
 /// # Errors
 /// [`NamedError`].

@@ -24,46 +24,51 @@ pub fn presets() -> &'static [Preset] {
             name: "hdd-7200",
             model: "hdd",
             what: "a 2.5 inch nearline SAS disk of 2011: 7,200 turns a minute, 7.5 ms average seek, 116 to 60 MB/s",
-            source: "Seagate Constellation.2 SAS product manual, rev. H, sections 5.1 and 5.2.1 (seek times without controller overhead; \
-                     settling is what its writes take longer). 732,998 bytes a track on average at 120 turns a second are 88 MB/s; its \
-                     rates by zone, 163 to 84 MB/s, are internal ones, and are scaled to that mean: 116 to 60. The overhead of 0.2 ms is \
-                     the difference of its two columns; bus 600 MB/s; read-ahead of 2 MiB and a write cache, switched off, are assumptions",
+            source: "Seagate Constellation.2 SAS product manual, rev. H, sections 5.1 and 5.2.1 (seek times without \
+                controller overhead; settling is what its writes take longer). 732,998 bytes a track on average at \
+                120 turns a second are 88 MB/s; its \
+                     rates by zone, 163 to 84 MB/s, are internal ones, and are scaled to that mean: 116 to 60. The \
+                     overhead of 0.2 ms is the difference of its two columns; bus 600 MB/s; read-ahead of 2 MiB and a \
+                     write cache, switched off, are assumptions",
         },
         Preset {
             name: "gp2-100",
             model: "volume",
             what: "a general purpose cloud volume of 100 GiB with burst credit: 300 requests a second, 3,000 in bursts",
-            source: "Amazon EC2 user guide, volume types, gp2: 3 requests a second and GiB, credit of 5.4 million requests, bursts of 3,000, \
-                     requests of 256 KiB, 128 MiB/s at this size; what passes at once without credit is a twentieth of a second's; latency (median \
+            source: "Amazon EC2 user guide, volume types, gp2: 3 requests a second and GiB, credit of 5.4 million \
+                requests, bursts of 3,000, requests of 256 KiB, 128 MiB/s at this size; what passes at once without \
+                credit is a twentieth of a second's; latency (median \
                      0.8 ms, 99 % below 3 ms, none below 0.5 ms) is an assumption",
         },
         Preset {
             name: "gp3",
             model: "volume",
             what: "a general purpose cloud volume without burst: 3,000 requests and 125 MiB a second",
-            source: "Amazon EC2 user guide, volume types, gp3 baseline; what passes at once is a twentieth of a second's; latency (median 0.8 ms, 99 % below \
-                     3 ms, none below 0.5 ms) is an assumption",
+            source: "Amazon EC2 user guide, volume types, gp3 baseline; what passes at once is a twentieth of a \
+                second's; latency (median 0.8 ms, 99 % below 3 ms, none below 0.5 ms) is an assumption",
         },
         Preset {
             name: "ssd-slc",
             model: "ssd",
             what: "an early flash device: 16 dies that read in 25 us, program in 200 us and erase in 1.5 ms",
-            source: "Agrawal et al.: Design Tradeoffs for SSD Performance, USENIX 2008, table 1 (4 KiB pages, 256 KiB blocks); 15 % spare, a \
-                     buffer of 16 MiB without protection, 40 us overhead and a bus of 300 MB/s are assumptions",
+            source: "Agrawal et al.: Design Tradeoffs for SSD Performance, USENIX 2008, table 1 (4 KiB pages, 256 KiB \
+                blocks); 15 % spare, a buffer of 16 MiB without protection, 40 us overhead and a bus of 300 MB/s are \
+                assumptions",
         },
         Preset {
             name: "array-cached",
             model: "array",
             what: "a disk array with 1 GiB of read cache and 256 MiB of protected write cache before 16 disks",
-            source: "latencies (hit 0.5 ms, 99 % below 2 ms; miss 6 ms, 99 % below 25 ms), port of 800 MB/s and destaging at 200 MB/s are \
-                     assumptions in the range of arrays on 8 Gbit/s Fibre Channel",
+            source: "latencies (hit 0.5 ms, 99 % below 2 ms; miss 6 ms, 99 % below 25 ms), port of 800 MB/s and \
+                destaging at 200 MB/s are assumptions in the range of arrays on 8 Gbit/s Fibre Channel",
         },
         Preset {
             name: "array-flash",
             model: "array",
-            what: "an all-flash array: reads in 0.8 ms wherever the data lie, writes in 0.5 ms from 64 MiB of protected cache",
-            source: "latencies (read 0.8 ms, 99 % below 1.6 ms; write 0.5 ms, 99 % below 1 ms), 256 reads at a time, port of 1 GB/s and \
-                     destaging at 400 MB/s are assumptions in the range of the first all-flash arrays",
+            what: "an all-flash array: reads in 0.8 ms wherever the data lie, writes in 0.5 ms from 64 MiB of \
+                protected cache",
+            source: "latencies (read 0.8 ms, 99 % below 1.6 ms; write 0.5 ms, 99 % below 1 ms), 256 reads at a time, \
+                port of 1 GB/s and destaging at 400 MB/s are assumptions in the range of the first all-flash arrays",
         },
     ]
 }
@@ -98,7 +103,8 @@ pub fn volume_preset(name: &str) -> Option<VolumeParameters> {
         floor_ns: 500_000,
     };
     const REQUEST: f64 = 262_144.0;
-    // What a limit without credit lets through at once: as much as fits a twentieth of a second, and a request at least.
+    // What a limit without credit lets through at once: as much as fits a twentieth of a second, and a request at
+    // least.
     let mebibytes = |rate: f64| {
         let rate = rate * 1_048_576.0;
         vec![limit(rate, (rate / 20.0).floor().max(REQUEST))]

@@ -1,7 +1,7 @@
 //! No device at all: what is asked is done at once.
 //!
-//! For LUNs whose times are those of the disk below: power cuts and faults need a service, not a model. Prevents: a second way
-//! through the service that only these would take.
+//! For LUNs whose times are those of the disk below: power cuts and faults need a service, not a model. Prevents: a
+//! second way through the service that only these would take.
 
 use super::waiting::{Waiting, count};
 use super::{Answer, Ask, Counters, DeviceModel};

@@ -1,8 +1,9 @@
 //! A flash device: dies that work side by side, a write buffer, and collection of blocks as random overwrites wear it.
 //!
-//! Takes requests, gives times. A write is acknowledged from the buffer while that has room; each unit of it is programmed on one of the
-//! dies, whose translation says what had to be moved and erased first. A read goes to the die of its place and interrupts what that
-//! programs. It begins written in full, as a LUN does. Prevents: a fresh device's rate told as the rate it keeps.
+//! Takes requests, gives times. A write is acknowledged from the buffer while that has room; each unit of it is
+//! programmed on one of the dies, whose translation says what had to be moved and erased first. A read goes to the die
+//! of its place and interrupts what that programs. It begins written in full, as a LUN does. Prevents: a fresh device's
+//! rate told as the rate it keeps.
 
 use super::translation::Translation;
 use super::waiting::{Waiting, count};
@@ -215,7 +216,8 @@ impl DeviceModel for Ssd {
         }
     }
 
-    /// What is programmed stays, and with it what random overwrites have left; an unprotected buffer is empty, a protected one has been.
+    /// What is programmed stays, and with it what random overwrites have left; an unprotected buffer is empty, a
+    /// protected one has been.
     fn power_cycle(&mut self, now: Nanos) {
         self.now = now;
         self.buffered.clear();

@@ -1,7 +1,8 @@
-//! The flash translation layer of one die: pages are written once, blocks erased whole, what is still valid moved out first.
+//! The flash translation layer of one die: pages are written once, blocks erased whole, what is still valid moved out
+//! first.
 //!
-//! Takes writes of logical units, gives how many units had to be moved and blocks erased for them. The block with the fewest valid units
-//! is collected (greedy). Prevents: a random overwrite that costs what a fresh write does.
+//! Takes writes of logical units, gives how many units had to be moved and blocks erased for them. The block with the
+//! fewest valid units is collected (greedy). Prevents: a random overwrite that costs what a fresh write does.
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -27,7 +28,8 @@ pub(super) struct Translation {
 }
 
 impl Translation {
-    /// `logical` units, all written in order, on blocks of `units_per_block` with `spare` (above 0) of the logical size besides.
+    /// `logical` units, all written in order, on blocks of `units_per_block` with `spare` (above 0) of the logical size
+    /// besides.
     pub(super) fn new(logical: u32, units_per_block: u32, spare: f64) -> Translation {
         let all = (f64::from(logical) * (1.0 + spare) / f64::from(units_per_block)).ceil() as u32;
         // One block is written to, one more is needed to move into while another is collected.
@@ -114,7 +116,8 @@ mod tests {
         w
     }
 
-    /// Write amplification when the oldest block is collected (Desnoyers 2012): a / (a + W(-a exp(-a))), a = physical / logical.
+    /// Write amplification when the oldest block is collected (Desnoyers 2012): a / (a + W(-a exp(-a))), a = physical /
+    /// logical.
     fn oldest_first(spare: f64) -> f64 {
         let a = 1.0 + spare;
         a / (a + lambert(-a * (-a).exp()))

@@ -1,8 +1,8 @@
 //! A provisioned volume: limits on requests and bytes with burst credit, a latency floor and a tail.
 //!
-//! Takes requests in order of arrival; each goes when every limit has what it costs, and ends a latency later. Nothing of it is
-//! volatile: what is acknowledged is kept, a flush waits for the writes before it. Prevents: a burst taken for what the volume
-//! can do for long.
+//! Takes requests in order of arrival; each goes when every limit has what it costs, and ends a latency later. Nothing
+//! of it is volatile: what is acknowledged is kept, a flush waits for the writes before it. Prevents: a burst taken for
+//! what the volume can do for long.
 
 use super::bucket::Bucket;
 use super::latency::Latency;

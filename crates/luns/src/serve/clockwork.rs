@@ -1,7 +1,8 @@
 //! Holds answers back until the model says that they are due.
 //!
-//! Takes requests as they arrive and whatever answers each, answers at the model's time or, when the work below has taken longer than
-//! that, as soon as it is done; that is counted. Prevents: a model that the machine could not keep up with, and nobody told.
+//! Takes requests as they arrive and whatever answers each, answers at the model's time or, when the work below has
+//! taken longer than that, as soon as it is done; that is counted. Prevents: a model that the machine could not keep up
+//! with, and nobody told.
 
 use crate::model::{Answer, Ask, Command, Counters, DeviceModel};
 use std::cmp::Reverse;
@@ -29,7 +30,8 @@ pub struct Punctuality {
     pub delay_ns_max: u64,
     /// Sum of what the model took for the same requests, in nanoseconds.
     pub modelled_ns: u64,
-    /// Of it, for reads: what the kernel says of reads can be held against it, for it never waits for one request in another.
+    /// Of it, for reads: what the kernel says of reads can be held against it, for it never waits for one request in
+    /// another.
     pub read_modelled_ns: u64,
 }
 

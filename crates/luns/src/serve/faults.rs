@@ -1,7 +1,7 @@
 //! What goes wrong with served LUNs on purpose: errors, wrong bytes, a LUN that is gone, one that is slow.
 //!
-//! Takes the faults that hold now, says for each request what becomes of it. Prevents: a stack whose behaviour on a failing device is
-//! known from its documentation only.
+//! Takes the faults that hold now, says for each request what becomes of it. Prevents: a stack whose behaviour on a
+//! failing device is known from its documentation only.
 
 use super::unflushed::SECTOR_BYTES;
 use std::collections::BTreeSet;
@@ -21,7 +21,8 @@ pub struct LunFault {
 pub enum Wrong {
     /// Reads and writes that touch a range, offset and length in bytes, fail with EIO.
     Error(u64, u64),
-    /// Reads of a range give other bytes than were written: each sector's 17th byte is inverted, until the sector is written again.
+    /// Reads of a range give other bytes than were written: each sector's 17th byte is inverted, until the sector is
+    /// written again.
     Corrupt(u64, u64),
     /// Every request fails with EIO.
     Vanished,

@@ -1,9 +1,9 @@
 //! LUN files, and what lies over them: writes that no flush has covered, faults, a power that can be cut.
 //!
-//! Takes reads, writes and flushes of LUNs from many threads at a time and moves data with direct I/O. What lies unflushed goes home
-//! one write at a time, in the order of writing, and counts as unflushed until it is there; nobody waits for that but flushes and
-//! writes that find no room. Prevents: a page cache between the stack and its device, a flush of one LUN that holds up all others,
-//! and a write that is forgotten because storing it failed.
+//! Takes reads, writes and flushes of LUNs from many threads at a time and moves data with direct I/O. What lies
+//! unflushed goes home one write at a time, in the order of writing, and counts as unflushed until it is there; nobody
+//! waits for that but flushes and writes that find no room. Prevents: a page cache between the stack and its device, a
+//! flush of one LUN that holds up all others, and a write that is forgotten because storing it failed.
 
 use super::faults::Faults;
 use super::reduction::Reduction;
@@ -40,7 +40,8 @@ struct Lun {
     path: PathBuf,
     fd: OwnedFd,
     bytes: u64,
-    /// What its own cache holds: a flush of one LUN is none of another. Never held over I/O but where a read cannot do without.
+    /// What its own cache holds: a flush of one LUN is none of another. Never held over I/O but where a read cannot do
+    /// without.
     unflushed: Mutex<Unflushed>,
     /// Whose turn it is to take a write home: taken before `unflushed`.
     homeward: Mutex<()>,
@@ -164,7 +165,8 @@ impl Files {
         Some((reduction.logical_bytes(), reduction.physical_bytes()))
     }
 
-    /// Looks at the blocks that a write has changed; `around` holds what was written, from `from` on, and what lies about it.
+    /// Looks at the blocks that a write has changed; `around` holds what was written, from `from` on, and what lies
+    /// about it.
     fn reduce(&self, lun: u16, from: u64, around: &[u8], changed: std::ops::Range<u64>) -> Result<(), Errno> {
         let Some(reduction) = &self.reduction else {
             return Ok(());
@@ -188,7 +190,8 @@ impl Files {
         Ok(())
     }
 
-    /// Reads everything once, so that it lies in the page cache; nothing where that is not used, or where it would not stay there.
+    /// Reads everything once, so that it lies in the page cache; nothing where that is not used, or where it would not
+    /// stay there.
     pub(super) fn warm(&self, most_bytes: u64) {
         let all: u64 = self.luns.iter().map(|lun| lun.bytes).sum();
         if !self.cached || all > most_bytes {
@@ -323,8 +326,8 @@ impl Files {
         reduced
     }
 
-    /// Takes the oldest unflushed write home, if fewer than `until` are; whether it did. It is unflushed until it is there, and stays so
-    /// when it cannot be stored. Power is looked at where it has to be there `since` a time.
+    /// Takes the oldest unflushed write home, if fewer than `until` are; whether it did. It is unflushed until it is
+    /// there, and stays so when it cannot be stored. Power is looked at where it has to be there `since` a time.
     fn take_home(&self, of: &Lun, until: usize, since: Option<u64>) -> Result<bool, Errno> {
         let _turn = locked(&of.homeward);
         let unflushed = locked(&of.unflushed);
@@ -349,8 +352,8 @@ impl Files {
         if self.volatile_bytes > 0 {
             // What comes meanwhile is not of this flush.
             let until = locked(&of.unflushed).come();
-            // The power may fail in the middle: what was written by then is kept, the rest is still to be lost, and nobody is told
-            // that it was done.
+            // The power may fail in the middle: what was written by then is kept, the rest is still to be lost, and
+            // nobody is told that it was done.
             while self.take_home(of, until, Some(since))? {}
             return Ok(());
         }
@@ -376,8 +379,8 @@ impl Files {
         }
     }
 
-    /// What lay unflushed when the power stopped is lost in part, by `seed` and by sectors of so many bytes. Bytes that lay there,
-    /// and bytes lost.
+    /// What lay unflushed when the power stopped is lost in part, by `seed` and by sectors of so many bytes. Bytes that
+    /// lay there, and bytes lost.
     pub(super) fn lose(&self, seed: u64, sector_bytes: u32) -> Result<(u64, u64), LunError> {
         let (mut held, mut left) = (0, 0);
         for (nth, lun) in self.luns.iter().enumerate() {
@@ -392,8 +395,8 @@ impl Files {
         Ok((held, held - left))
     }
 
-    /// Writes what a cut has left, thousands of single sectors among it, by offset and through the page cache: by direct I/O each
-    /// sector would be a block read and written. Nothing else may use the file meanwhile.
+    /// Writes what a cut has left, thousands of single sectors among it, by offset and through the page cache: by
+    /// direct I/O each sector would be a block read and written. Nothing else may use the file meanwhile.
     fn put(&self, lun: u16, pieces: &[Piece]) -> Result<(), Errno> {
         let of = &self.luns[usize::from(lun)];
         // Opened anew by its descriptor: the path may lead elsewhere by now.

@@ -1,9 +1,9 @@
-//! LUN files served through FUSE, with a device model and a volatile cache in between; a loop device on one of them is a disk whose
-//! behaviour is known.
+//! LUN files served through FUSE, with a device model and a volatile cache in between; a loop device on one of them is
+//! a disk whose behaviour is known.
 //!
-//! Takes LUN files and a directory to mount on, gives a file of the same size for each LUN there. Data go straight between the kernel and
-//! the LUN file (O_DIRECT, no page cache on either side); answers wait until the model says. Prevents: a modelled device that is
-//! served from memory, or that goes on after its power is gone.
+//! Takes LUN files and a directory to mount on, gives a file of the same size for each LUN there. Data go straight
+//! between the kernel and the LUN file (O_DIRECT, no page cache on either side); answers wait until the model says.
+//! Prevents: a modelled device that is served from memory, or that goes on after its power is gone.
 
 mod clockwork;
 mod faults;
@@ -46,7 +46,8 @@ pub struct ServeOptions {
     pub model: Option<Box<dyn DeviceModel>>,
     /// Writes that may lie unflushed, in bytes; 0: every write goes to the LUN file before it is answered.
     pub volatile_bytes: u64,
-    /// Move data through the page cache: right where a model says how long everything takes, wrong where the disk below is to be seen.
+    /// Move data through the page cache: right where a model says how long everything takes, wrong where the disk below
+    /// is to be seen.
     pub cached: bool,
     /// Count what an array with inline reduction would keep, by blocks of so many bytes; 0: not.
     pub reduction_block_bytes: u32,
@@ -108,8 +109,8 @@ impl Served {
         &self.place
     }
 
-    /// Reads LUN files of at most so many bytes, all together, into the page cache where that is used: what the model calls a
-    /// millisecond must not wait for the disk below.
+    /// Reads LUN files of at most so many bytes, all together, into the page cache where that is used: what the model
+    /// calls a millisecond must not wait for the disk below.
     pub fn warm(&self, most_bytes: u64) {
         self.files.warm(most_bytes);
     }
@@ -134,7 +135,8 @@ impl Served {
         self.files.flushes()
     }
 
-    /// Bytes of the blocks that were written, and bytes that inline reduction keeps for them; `None` where it is not counted.
+    /// Bytes of the blocks that were written, and bytes that inline reduction keeps for them; `None` where it is not
+    /// counted.
     pub fn reduced_bytes(&self) -> Option<(u64, u64)> {
         self.files.reduced_bytes()
     }
@@ -144,9 +146,9 @@ impl Served {
         self.files.unflushed_bytes()
     }
 
-    /// The power fails: from now on every request is an error, and of what was not flushed an arbitrary part, by `seed`, is in
-    /// the LUN files; a sector, of as many bytes as whatever stands on the LUNs was told, is there or not as a whole. Gives the bytes
-    /// that were unflushed and those of them that are lost.
+    /// The power fails: from now on every request is an error, and of what was not flushed an arbitrary part, by
+    /// `seed`, is in the LUN files; a sector, of as many bytes as whatever stands on the LUNs was told, is there or not
+    /// as a whole. Gives the bytes that were unflushed and those of them that are lost.
     pub fn cut_power(&self, seed: u64, sector_bytes: u32) -> Result<(u64, u64), LunError> {
         self.stop_power();
         self.lose(seed, sector_bytes)

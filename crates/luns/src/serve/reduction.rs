@@ -1,8 +1,8 @@
 //! What an array with inline reduction keeps of what it is given: each distinct block once, compressed.
 //!
-//! Takes blocks by content as they are written, gives bytes before and after. Compression is LZ4's, and what is kept of a block takes whole
-//! sectors; two blocks are one when 128 bits of hash agree. Nothing is moved: the LUN file holds all of it. Prevents: space of an array that
-//! is claimed for data which would not have compressed.
+//! Takes blocks by content as they are written, gives bytes before and after. Compression is LZ4's, and what is kept of
+//! a block takes whole sectors; two blocks are one when 128 bits of hash agree. Nothing is moved: the LUN file holds
+//! all of it. Prevents: space of an array that is claimed for data which would not have compressed.
 
 use super::unflushed::SECTOR_BYTES;
 use std::collections::HashMap;

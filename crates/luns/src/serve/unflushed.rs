@@ -1,8 +1,9 @@
 //! A volatile write cache: what was written and not flushed lies here, and a power cut loses an arbitrary part of it.
 //!
-//! Takes writes by sector, gives reads what was written last, hands over the oldest when it is to go home: it stays here until whoever took
-//! it says that it is there. A cut keeps, for each write by itself, all of it, none of it, or some of its sectors, as large as the device says that its sectors are. Prevents: a device that is
-//! called volatile and whose bytes were on the disk all along, and a write that is lost because storing it failed.
+//! Takes writes by sector, gives reads what was written last, hands over the oldest when it is to go home: it stays
+//! here until whoever took it says that it is there. A cut keeps, for each write by itself, all of it, none of it, or
+//! some of its sectors, as large as the device says that its sectors are. Prevents: a device that is called volatile
+//! and whose bytes were on the disk all along, and a write that is lost because storing it failed.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -88,8 +89,8 @@ impl Unflushed {
         self.gone
     }
 
-    /// Whether something that touches a range may have gone since [`Unflushed::gone`] was `before`: a read of the file below since then
-    /// may have missed it.
+    /// Whether something that touches a range may have gone since [`Unflushed::gone`] was `before`: a read of the file
+    /// below since then may have missed it.
     pub fn went_since(&self, before: usize, offset: u64, len: u64) -> bool {
         let went = self.gone - before;
         let touches = |(from, bytes): &(u64, u64)| *from < offset + len && offset < from + bytes;
@@ -130,8 +131,8 @@ impl Unflushed {
         self.recent.push_back((write.offset, write.bytes.len() as u64));
     }
 
-    /// The power fails: takes out everything and gives what arrived, an arbitrary part by `seed`, in the order of writing. A
-    /// sector of `sector_bytes`, a multiple of [`SECTOR_BYTES`], is kept or lost as a whole.
+    /// The power fails: takes out everything and gives what arrived, an arbitrary part by `seed`, in the order of
+    /// writing. A sector of `sector_bytes`, a multiple of [`SECTOR_BYTES`], is kept or lost as a whole.
     pub fn cut(&mut self, seed: u64, sector_bytes: u32) -> Vec<Piece> {
         let sector = u64::from(sector_bytes);
         assert!(sector > 0 && sector.is_multiple_of(SECTOR_BYTES), "whole sectors");

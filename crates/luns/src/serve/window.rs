@@ -1,7 +1,7 @@
 //! The file system that FUSE asks: one directory, one file for each LUN, nothing else.
 //!
-//! Takes requests of the kernel, lets [`Files`] move their data and hands answers to the clockwork. Prevents: an answer that goes out
-//! before the model's time, and a flush that ends here.
+//! Takes requests of the kernel, lets [`Files`] move their data and hands answers to the clockwork. Prevents: an answer
+//! that goes out before the model's time, and a flush that ends here.
 
 use super::clockwork::{Clockwork, Reply};
 use super::files::{BLOCK, Files, WRITE_MAX, name};
@@ -85,8 +85,8 @@ impl Window {
 }
 
 impl Filesystem for Window {
-    /// Loop devices ask asynchronously; the kernel keeps such requests to a dozen unless told otherwise, which would be a queue of ours
-    /// before the model's.
+    /// Loop devices ask asynchronously; the kernel keeps such requests to a dozen unless told otherwise, which would be
+    /// a queue of ours before the model's.
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
         // Without it the kernel waits for each direct read before it sends the next, and the model sees a queue of one.
         let asynchronous = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);

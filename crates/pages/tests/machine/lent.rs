@@ -1,4 +1,5 @@
-//! A port that is lent to an engine and stays with the test: an engine that dies in its recovery must not take the disks along.
+//! A port that is lent to an engine and stays with the test: an engine that dies in its recovery must not take the
+//! disks along.
 
 use targets::{Completion, Extent, FileId, ModelPort, Nanos, Port, Request, TargetError, Waker};
 

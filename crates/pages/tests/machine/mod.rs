@@ -1,8 +1,9 @@
-//! The crash machine: one seed makes a small database, works on it, cuts the power, recovers, and checks; several lives long.
+//! The crash machine: one seed makes a small database, works on it, cuts the power, recovers, and checks; several lives
+//! long.
 //!
-//! The oracle knows nothing of the engine's insides: it holds a version per page, the transactions that were formed and which
-//! of them were acknowledged. After each recovery: an acknowledged transaction is there whole, any other whole or not at all,
-//! nothing else has changed, and every page has exactly the content that its version demands.
+//! The oracle knows nothing of the engine's insides: it holds a version per page, the transactions that were formed and
+//! which of them were acknowledged. After each recovery: an acknowledged transaction is there whole, any other whole or
+//! not at all, nothing else has changed, and every page has exactly the content that its version demands.
 
 mod lent;
 mod scenario;
@@ -299,8 +300,8 @@ pub(crate) fn run_seed(seed: u64) -> Result<(), String> {
     oracle.recovered(&found).map_err(|e| format!("last recovery: {e}"))
 }
 
-/// One life of fixed work on given disks with the power failing as told; then recovery and check. Gives writes and flushes
-/// asked for in the first life (for counting them when `fails` is `None`).
+/// One life of fixed work on given disks with the power failing as told; then recovery and check. Gives writes and
+/// flushes asked for in the first life (for counting them when `fails` is `None`).
 #[allow(dead_code, reason = "each test binary uses its part of the machine")]
 pub(crate) fn run_once(
     scenario: &Scenario,

@@ -1,4 +1,5 @@
-//! What a seed stands for: a database so small that its log wraps and its cache overflows within a few dozen transactions.
+//! What a seed stands for: a database so small that its log wraps and its cache overflows within a few dozen
+//! transactions.
 
 use pages::{Files, RandomWork, Settings, Shape, TornPages, data_file_bytes, depth, memory_bytes, redo_file_bytes};
 use rand_core::{Rng, SeedableRng};

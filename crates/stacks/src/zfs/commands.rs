@@ -1,7 +1,8 @@
 //! ZFS by its commands, the same for both ways: pools made, imported, exported, asked; datasets made and set.
 //!
-//! Takes where the tools are, and in which mount namespace they must run; gives what they say. A pool is not entered in any cache file, so
-//! that no boot and no daemon imports it by itself. Prevents: two ways that are built differently where they need not be.
+//! Takes where the tools are, and in which mount namespace they must run; gives what they say. A pool is not entered in
+//! any cache file, so that no boot and no daemon imports it by itself. Prevents: two ways that are built differently
+//! where they need not be.
 
 use super::counts::{ArcCounted, number};
 use super::daemon;
@@ -157,8 +158,8 @@ impl Commands {
         (!said.is_empty() && said != "-").then_some(said)
     }
 
-    /// What the daemon's cache has counted; `None` while it shows nothing, and where it is the module's. By a program, which can be
-    /// killed: who reads a file of a daemon that does not answer waits for it.
+    /// What the daemon's cache has counted; `None` while it shows nothing, and where it is the module's. By a program,
+    /// which can be killed: who reads a file of a daemon that does not answer waits for it.
     pub(crate) fn arc(&self) -> Option<ArcCounted> {
         self.daemon?;
         let counters = ArcCounted::OF_DAEMON.map(|name| format!("{}/{name}", daemon::COUNTERS));
@@ -233,8 +234,9 @@ fn create_words(pool: &PoolPlan, zfs: &Zfs, of_module: bool) -> Vec<String> {
     ];
     let mut args = words(&["create"]);
     if of_module {
-        // Its tool takes a disk without a partition table for one whose table it can't read, and refuses it. What lay on the devices was
-        // looked at and cleared before, while nobody else had them; one that a pool has imported is refused all the same.
+        // Its tool takes a disk without a partition table for one whose table it can't read, and refuses it. What lay
+        // on the devices was looked at and cleared before, while nobody else had them; one that a pool has imported is
+        // refused all the same.
         args.push("-f".to_owned());
     }
     let mut add = |flag: &str, (name, value): (&str, &str)| args.extend([flag.to_owned(), format!("{name}={value}")]);
@@ -293,8 +295,8 @@ pub(crate) mod tests {
         assert_eq!(
             line,
             "create -f -o ashift=12 -o cachefile=none -o failmode=continue -O compression=off -O checksum=on \
-             -O primarycache=all -O atime=on -O canmount=off -O mountpoint=none -O setuid=off -O devices=off -O exec=off -O sync=standard \
-             assay-1 mirror /dev/a /dev/b log /dev/c"
+             -O primarycache=all -O atime=on -O canmount=off -O mountpoint=none -O setuid=off -O devices=off \
+             -O exec=off -O sync=standard assay-1 mirror /dev/a /dev/b log /dev/c"
         );
         let older = create_words(&pool, &plain(), false).join(" ");
         assert!(!older.contains("sync=") && !older.contains(" -f "), "{older}");

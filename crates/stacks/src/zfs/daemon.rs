@@ -1,9 +1,10 @@
 //! zfs-fuse as a process of one stack: started, waited for, ended.
 //!
-//! Its socket, lock and pool cache have fixed places in the system's directories, and its counters one in the system's root, so it gets a
-//! mount namespace of its own in which those directories and the root are memory: two daemons never meet, and nothing of one is left on
-//! the machine. It works in the stack's directory, by which it is known. Prevents: a daemon that outlives its run, a host's configuration
-//! that changes a study, and a second ZFS's pool cache under the first one's name.
+//! Its socket, lock and pool cache have fixed places in the system's directories, and its counters one in the system's
+//! root, so it gets a mount namespace of its own in which those directories and the root are memory: two daemons never
+//! meet, and nothing of one is left on the machine. It works in the stack's directory, by which it is known. Prevents:
+//! a daemon that outlives its run, a host's configuration that changes a study, and a second ZFS's pool cache under the
+//! first one's name.
 
 use super::commands::Commands;
 use super::ways::Programs;
@@ -28,12 +29,14 @@ const QUOTED_LINES: usize = 4;
 /// Where it shows its counters, as soon as it has a pool.
 pub(super) const COUNTERS: &str = "/zfs-kstat/zfs/arcstats";
 
-/// In the new namespace: hides the directories where the daemon keeps its state and its configuration, but not what lies in them of ours;
-/// then makes a root in memory, with everything of the system's root in it but the counters of another daemon, and goes on there.
-/// Arguments: the script that goes on, its directory, the directory of programs and libraries, the command.
+/// In the new namespace: hides the directories where the daemon keeps its state and its configuration, but not what
+/// lies in them of ours; then makes a root in memory, with everything of the system's root in it but the counters of
+/// another daemon, and goes on there. Arguments: the script that goes on, its directory, the directory of programs and
+/// libraries, the command.
 ///
-/// The new root is unbindable, or it would be bound into itself; it is moved over the old one, which can be done where that is the kernel's
-/// first root too, and `pivot_root` not. What can't be looked at, as the mount of a file system whose server has gone, is left out.
+/// The new root is unbindable, or it would be bound into itself; it is moved over the old one, which can be done where
+/// that is the kernel's first root too, and `pivot_root` not. What can't be looked at, as the mount of a file system
+/// whose server has gone, is left out.
 const SCRIPT: &str = r#"
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
@@ -157,7 +160,8 @@ pub(crate) fn last_words(dir: &Path) -> Option<String> {
     (!last.is_empty()).then_some(last)
 }
 
-/// Ends it at once: what it had not written is lost, as the pool is. The kernel then fails what waited for it. Nobody there: fine.
+/// Ends it at once: what it had not written is lost, as the pool is. The kernel then fails what waited for it. Nobody
+/// there: fine.
 pub(crate) fn kill(dir: &Path) -> io::Result<()> {
     let there = process::working_in(dir, WHO);
     process::end_all_in(dir, WHO, &[(Duration::ZERO, Signal::KILL)])?;

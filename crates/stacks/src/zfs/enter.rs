@@ -1,8 +1,8 @@
 //! A mount of a daemon's private namespace, brought out into ours.
 //!
-//! Takes a process and a place that is a directory in both namespaces; gives the same mount at the same place here. A thread goes there
-//! and comes back with the mount in its hand, so nothing is shared between the namespaces that could carry anything else across.
-//! Prevents: a namespace that is private and lets what hides the system's directories out.
+//! Takes a process and a place that is a directory in both namespaces; gives the same mount at the same place here. A
+//! thread goes there and comes back with the mount in its hand, so nothing is shared between the namespaces that could
+//! carry anything else across. Prevents: a namespace that is private and lets what hides the system's directories out.
 #![allow(unsafe_code)]
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -27,8 +27,8 @@ fn cross(pid: u32, place: &Path, here: &OwnedFd) -> io::Result<()> {
     let open = |path: String| rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let ours = open("/proc/thread-self/ns/mnt".to_owned())?;
     let theirs = open(format!("/proc/{pid}/ns/mnt"))?;
-    // SAFETY: only the working directory and root of this thread are parted from the other threads', which have theirs as before;
-    // open files stay shared.
+    // SAFETY: only the working directory and root of this thread are parted from the other threads', which have theirs
+    // as before; open files stay shared.
     unsafe { unshare_unsafe(UnshareFlags::FS) }?;
     let kind = Some(LinkNameSpaceType::Mount);
     move_into_link_name_space(theirs.as_fd(), kind)?;

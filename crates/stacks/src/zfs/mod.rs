@@ -1,7 +1,9 @@
-//! Stacks of kind `zfs` whose pools are made by commands and whose files are on mounted datasets: the kernel's module, and zfs-fuse.
+//! Stacks of kind `zfs` whose pools are made by commands and whose files are on mounted datasets: the kernel's module,
+//! and zfs-fuse.
 //!
-//! Takes the stack's properties and LUNs, gives a [`Built`] with a mount for the data and one for the redo log. One story for both ways;
-//! what differs is who runs the pool ([`daemon`], [`module`]). Prevents: a way that is tested and another that is only like it.
+//! Takes the stack's properties and LUNs, gives a [`Built`] with a mount for the data and one for the redo log. One
+//! story for both ways; what differs is who runs the pool ([`daemon`], [`module`]). Prevents: a way that is tested and
+//! another that is only like it.
 
 mod commands;
 mod counts;
@@ -167,7 +169,8 @@ impl MountedPool {
             journal.before(Undo::Unmount { path })?;
         }
         if self.way == ZfsWay::Fuse {
-            // Undone first: whoever waits for the daemon is let go, and its file systems are unmounted without asking it.
+            // Undone first: whoever waits for the daemon is let go, and its file systems are unmounted without asking
+            // it.
             journal.before(Undo::StopFuse { dir: self.dir.clone() })?;
         }
         self.stand(journal)
@@ -220,7 +223,8 @@ impl MountedPool {
                 command: "zfs-fuse".to_owned(),
                 status: "ended".to_owned(),
                 said: daemon::last_words(&self.dir).unwrap_or_else(|| "it said nothing".to_owned()),
-                cure: "raise the memory budget if it was too small (dmesg), or lower `arc_max`; go on with `assay run --resume`"
+                cure: "raise the memory budget if it was too small (dmesg), or lower `arc_max`; go on with `assay run \
+                    --resume`"
                     .to_owned(),
             }),
         }
@@ -382,8 +386,8 @@ impl MountedPool {
         Ok(facts)
     }
 
-    /// Unmounts what has no power any more; the daemon ends first, as on a machine that has none. Pools of the module are exported: what is called so
-    /// is about to be made anew.
+    /// Unmounts what has no power any more; the daemon ends first, as on a machine that has none. Pools of the module
+    /// are exported: what is called so is about to be made anew.
     pub(crate) fn power_off(&self) -> Result<(), StackError> {
         let cure = "end what uses it, and run `assay clean`";
         let failed = |path: &Path, e| StackError::path("end the daemon of", path, e, cure);

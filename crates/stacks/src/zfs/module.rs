@@ -1,7 +1,7 @@
 //! The kernel's module: whether it is there, what it counts, its settings, and pools that a killed run left imported.
 //!
-//! Its cache belongs to the machine: a bound that a stack sets is written down before, with what was there. Prevents: a machine whose
-//! ARC stays small after a run, and a clean-up that waits for a pool that waits for a device.
+//! Its cache belongs to the machine: a bound that a stack sets is written down before, with what was there. Prevents: a
+//! machine whose ARC stays small after a run, and a clean-up that waits for a pool that waits for a device.
 
 use super::commands::Commands;
 use super::counts::{self, ArcCounted};
@@ -72,8 +72,8 @@ pub(crate) fn set(zfs: &Zfs, journal: &mut Journal) -> Result<(), StackError> {
 
 /// Puts a setting back. The module is gone: so is its setting.
 ///
-/// A bound of the ARC that reads 0 was the module's own choice, but a 0 that is written changes nothing: what was in force is written
-/// `first`, then what stood there.
+/// A bound of the ARC that reads 0 was the module's own choice, but a 0 that is written changes nothing: what was in
+/// force is written `first`, then what stood there.
 pub(crate) fn restore(file: &Path, first: Option<&str>, value: &str) -> io::Result<()> {
     for value in first.into_iter().chain([value]) {
         match std::fs::write(file, value) {

@@ -1,7 +1,8 @@
 //! Which ways to ZFS by commands this machine offers: the kernel's module, and zfs-fuse; where their tools are.
 //!
-//! Takes nothing and changes nothing: it looks for files and asks the daemon for its usage. Prevents: the tools of one ZFS speaking to
-//! the other, for both are called `zpool` and `zfs`, and one of the two is unpacked beside the system wherever the other is installed.
+//! Takes nothing and changes nothing: it looks for files and asks the daemon for its usage. Prevents: the tools of one
+//! ZFS speaking to the other, for both are called `zpool` and `zfs`, and one of the two is unpacked beside the system
+//! wherever the other is installed.
 
 use crate::probe;
 use crate::tool::{Tool, argument};
@@ -93,8 +94,8 @@ pub(crate) fn kernel_programs() -> Result<Programs, Obstacle> {
     }
     if !crate::zfs::module::is_loaded() {
         let why = "this kernel has no ZFS (/sys/module/zfs and /dev/zfs are missing)".to_owned();
-        let cure = "install the module (Debian: zfs-dkms, contrib) and load it: modprobe zfs; or go another way: via = \"userspace\", \
-                    via = \"fuse\"";
+        let cure = "install the module (Debian: zfs-dkms, contrib) and load it: modprobe zfs; or go another way: via \
+            = \"userspace\", via = \"fuse\"";
         return Err((why, cure.to_owned()));
     }
     let missing = |name: &str| {
@@ -136,13 +137,19 @@ pub(crate) fn fuse_programs() -> Result<Programs, Obstacle> {
     let unpacked = std::env::var_os(UNPACKED).filter(|dir| !dir.is_empty());
     match unpacked.map(PathBuf::from) {
         Some(root) => unpacked_in(&root).ok_or_else(|| {
-            let cure = format!("unpack the package there: dpkg-deb -x zfs-fuse_*.deb {}", root.display());
-            (format!("{UNPACKED} is {}, and zfs-fuse is not in it", root.display()), cure)
+            let cure = format!(
+                "unpack the package there: dpkg-deb -x zfs-fuse_*.deb {}",
+                root.display()
+            );
+            (
+                format!("{UNPACKED} is {}, and zfs-fuse is not in it", root.display()),
+                cure,
+            )
         }),
         None => installed().ok_or_else(|| {
             let cure = format!(
-                "install zfs-fuse (Debian main); or beside the tools of another ZFS: apt-get download zfs-fuse libfuse2, \
-                 dpkg-deb -x each into a directory, {UNPACKED}=DIRECTORY"
+                "install zfs-fuse (Debian main); or beside the tools of another ZFS: apt-get download zfs-fuse \
+                 libfuse2, dpkg-deb -x each into a directory, {UNPACKED}=DIRECTORY"
             );
             ("zfs-fuse not found".to_owned(), cure)
         }),

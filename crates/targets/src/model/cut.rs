@@ -1,9 +1,9 @@
 //! Losing power: which of the writes that were not flushed are on the disks afterwards.
 //!
-//! Takes the durable content and the writes that no flush has covered, in the order they were completed (those in flight
-//! last), gives the content after the cut. Each such write is lost, there in full, or there in some of its sectors; how
-//! likely each is differs from cut to cut, so that "all lost", "all there" and "only the last one" come up often.
-//! Prevents a recovery that works only when storage is kind.
+//! Takes the durable content and the writes that no flush has covered, in the order they were completed (those in
+//! flight last), gives the content after the cut. Each such write is lost, there in full, or there in some of its
+//! sectors; how likely each is differs from cut to cut, so that "all lost", "all there" and "only the last one" come up
+//! often. Prevents a recovery that works only when storage is kind.
 
 use super::Disks;
 use super::timing::uniform;

@@ -1,8 +1,8 @@
 //! What a modelled machine's disks hold: sparse bytes, cheap to copy.
 //!
-//! Takes writes, gives back what was written and zeros elsewhere. A copy shares its chunks with the original until one of
-//! the two writes, so that ten thousand crashes of one database cost what they wrote. Prevents a crash test that is too
-//! slow to be run often.
+//! Takes writes, gives back what was written and zeros elsewhere. A copy shares its chunks with the original until one
+//! of the two writes, so that ten thousand crashes of one database cost what they wrote. Prevents a crash test that is
+//! too slow to be run often.
 
 use crate::port::FileId;
 use std::sync::Arc;

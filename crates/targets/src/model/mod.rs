@@ -1,8 +1,8 @@
 //! A simulated machine with simulated disks: virtual time, stored content, a write cache that forgets.
 //!
-//! [`Model`] says what the disks are like, [`ModelPort`] is the window on them, [`Disks`] what they hold. The same seed and
-//! the same calls give the same bytes and the same times. Prevents tests of crashes and of verdicts that depend on the
-//! machine they run on.
+//! [`Model`] says what the disks are like, [`ModelPort`] is the window on them, [`Disks`] what they hold. The same seed
+//! and the same calls give the same bytes and the same times. Prevents tests of crashes and of verdicts that depend on
+//! the machine they run on.
 
 mod cut;
 mod disks;

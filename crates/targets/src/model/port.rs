@@ -1,7 +1,7 @@
 //! The model's [`Port`]: events on a virtual clock, content that is stored, writes that wait for a flush.
 //!
-//! Takes requests, gives completions in the order of virtual time. Prevents a test that depends on the wall clock, and a
-//! crash test that trusts what was never flushed.
+//! Takes requests, gives completions in the order of virtual time. Prevents a test that depends on the wall clock, and
+//! a crash test that trusts what was never flushed.
 
 use super::cut::{Unflushed, lose};
 use super::timing::{Device, Served};
@@ -27,7 +27,8 @@ struct Slot {
 
 /// A window on modelled disks. The clock is virtual and moves in [`Port::wait`] (and by [`Model::tick_ns`]).
 ///
-/// A flush makes durable the writes of its file that had been handed out as completed when it was submitted, and no other.
+/// A flush makes durable the writes of its file that had been handed out as completed when it was submitted, and no
+/// other.
 pub struct ModelPort {
     model: Model,
     memory: Memory,
@@ -116,7 +117,8 @@ impl ModelPort {
     }
 
     /// Cuts the power now (or where it had failed already) and gives what the disks hold: all that was flushed, and of
-    /// the rest, writes in flight included, what `seed` decides, down to single sectors. The same port may be cut with many seeds.
+    /// the rest, writes in flight included, what `seed` decides, down to single sectors. The same port may be cut with
+    /// many seeds.
     pub fn cut(&mut self, seed: u64) -> Disks {
         self.off = true;
         let mut completed: Vec<(u64, FileId, u64, &[u8])> = Vec::new();
@@ -145,8 +147,8 @@ impl ModelPort {
         )
     }
 
-    /// One disk loses its power alone and has it again: of its completed writes that were not flushed, what `seed` decides is
-    /// there. No request to it may be in flight.
+    /// One disk loses its power alone and has it again: of its completed writes that were not flushed, what `seed`
+    /// decides is there. No request to it may be in flight.
     pub fn cycle(&mut self, file: FileId, seed: u64) {
         let waiting = std::mem::take(&mut self.unflushed[usize::from(file.0)]);
         let writes = waiting.iter().map(|w| (file, w.offset, w.data.as_slice()));
@@ -155,8 +157,8 @@ impl ModelPort {
         self.durable.replace(file, &after);
     }
 
-    /// A flush of a disk fails: of the writes that it should have made durable, what `seed` decides is, and the others never will
-    /// be, whatever flush comes after. Reads go on seeing all of them until the power goes.
+    /// A flush of a disk fails: of the writes that it should have made durable, what `seed` decides is, and the others
+    /// never will be, whatever flush comes after. Reads go on seeing all of them until the power goes.
     pub fn forget(&mut self, file: FileId, seed: u64) {
         let waiting = std::mem::take(&mut self.unflushed[usize::from(file.0)]);
         let writes = waiting.iter().map(|w| (file, w.offset, w.data.as_slice()));

@@ -1,7 +1,7 @@
 //! What the library counts: the cache, the intent logs. Read where the kernel would show it under /proc.
 //!
-//! Two tables are read: named statistics (each entry carries its name) and the cache's sums, which are read by position after the
-//! table's size was compared with the known version's. Prevents: a number of the wrong row.
+//! Two tables are read: named statistics (each entry carries its name) and the cache's sums, which are read by position
+//! after the table's size was compared with the known version's. Prevents: a number of the wrong row.
 #![allow(unsafe_code)]
 
 use crate::message::ArcCounts;

@@ -1,8 +1,9 @@
 //! The device layer under OpenZFS: our own open, read, write and flush in the place of the library's.
 //!
-//! Devices named by [`register`] are opened with `O_DIRECT` where that is asked for, each transfer is one system call (the
-//! library's own splits each write in two at random, to test itself), all are counted, and planted faults are done here. Anything
-//! else the library opens goes straight through. Prevents: a pool that is cached below in secret, and device counters that guess.
+//! Devices named by [`register`] are opened with `O_DIRECT` where that is asked for, each transfer is one system call
+//! (the library's own splits each write in two at random, to test itself), all are counted, and planted faults are done
+//! here. Anything else the library opens goes straight through. Prevents: a pool that is cached below in secret, and
+//! device counters that guess.
 #![allow(unsafe_code)]
 
 use crate::message::{DeviceCounts, DeviceFault, DeviceOp, FaultDone};

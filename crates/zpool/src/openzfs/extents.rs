@@ -1,8 +1,8 @@
 //! Where a file's records lie: read from the block pointers on the devices.
 //!
-//! A pointer's first address names a device and a place on it; runs of records that follow each other there make one extent. The
-//! physical offset of an extent is that place with the device's number in its highest bits, since a pool has one address space per
-//! device. Prevents: an ageing that is guessed from rates.
+//! A pointer's first address names a device and a place on it; runs of records that follow each other there make one
+//! extent. The physical offset of an extent is that place with the device's number in its highest bits, since a pool
+//! has one address space per device. Prevents: an ageing that is guessed from rates.
 #![allow(unsafe_code)]
 
 use crate::error::Refused;

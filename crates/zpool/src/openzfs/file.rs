@@ -1,8 +1,9 @@
 //! A file in a pool: a dataset with one object, read and written through the DMU, made durable through its intent log.
 //!
-//! Object 1 holds the bytes in records of a fixed size, object 2 the file's length. A write is one transaction and one log record
-//! under a range lock, as OpenZFS's own file system and volumes do it, so that what the log copies later is what was written. A
-//! flush commits the log. Prevents: an acknowledged flush whose writes the next import does not know.
+//! Object 1 holds the bytes in records of a fixed size, object 2 the file's length. A write is one transaction and one
+//! log record under a range lock, as OpenZFS's own file system and volumes do it, so that what the log copies later is
+//! what was written. A flush commits the log. Prevents: an acknowledged flush whose writes the next import does not
+//! know.
 #![allow(unsafe_code)]
 
 use crate::error::Refused;
@@ -279,7 +280,8 @@ impl File {
         Ok(())
     }
 
-    /// Makes every write that has ended durable (with `sync=disabled` the library does nothing, which is what is asked for).
+    /// Makes every write that has ended durable (with `sync=disabled` the library does nothing, which is what is asked
+    /// for).
     pub(crate) fn flush(&self) {
         // SAFETY: the log is open.
         unsafe { (self.library.call.zil_commit)(self.log, DATA) };

@@ -1,12 +1,11 @@
 //! Reads of one record that their own thread does from end to end.
 //!
-//! The library hands each transfer of a device to a thread of its own, and its end to a third one: what waits for one record pays
-//! four changes of thread for nothing. A thread that says so ([`in_own_thread`]) does its first transfer itself, and the end of it:
-//! what runs is the library's own code in the library's own order, only not elsewhere. What else comes up meanwhile (transfers that
-//! others wait for, read-ahead) goes the usual way. Takes the place of the library's `taskq_create`, `taskq_dispatch`,
-//! `taskq_dispatch_ent` and `dmu_zfetch_run`.
-//! Prevents: a pool whose processor time is that of waking threads; a read that waits for read-ahead; a chain of ends that grows on
-//! one stack.
+//! The library hands each transfer of a device to a thread of its own, and its end to a third one: what waits for one
+//! record pays four changes of thread for nothing. A thread that says so ([`in_own_thread`]) does its first transfer
+//! itself, and the end of it: what runs is the library's own code in the library's own order, only not elsewhere. What
+//! else comes up meanwhile (transfers that others wait for, read-ahead) goes the usual way. Takes the place of the
+//! library's `taskq_create`, `taskq_dispatch`, `taskq_dispatch_ent` and `dmu_zfetch_run`. Prevents: a pool whose
+//! processor time is that of waking threads; a read that waits for read-ahead; a chain of ends that grows on one stack.
 #![allow(unsafe_code)]
 
 use crate::error::Refused;
@@ -110,8 +109,8 @@ extern "C" fn dispatch(queue: Opaque, work: Work, argument: Opaque, flags: u32) 
         return unsafe { (own().dispatch)(queue, work, argument, flags) };
     }
     MINE.set(Mine::End);
-    // SAFETY: the library calls this function with this argument from another thread, at any time from now on: so also now. Its
-    // caller looks at nothing of the transfer any more, since it might have ended already.
+    // SAFETY: the library calls this function with this argument from another thread, at any time from now on: so also
+    // now. Its caller looks at nothing of the transfer any more, since it might have ended already.
     unsafe { work(argument) };
     // One record may take several transfers, those of indirect blocks, one after the other.
     MINE.set(Mine::Transfer);
@@ -123,7 +122,8 @@ extern "C" fn dispatch_entry(queue: Opaque, work: Work, argument: Opaque, flags:
         // SAFETY: as above.
         return unsafe { (own().dispatch_entry)(queue, work, argument, flags, entry) };
     }
-    // What the end brings up (the next transfers of the device's queue, the end of what was read ahead) goes to other threads.
+    // What the end brings up (the next transfers of the device's queue, the end of what was read ahead) goes to other
+    // threads.
     MINE.set(Mine::Nothing);
     // SAFETY: as for the transfer: from here on the library would run it in another thread at any time.
     unsafe { work(argument) };

@@ -1,8 +1,9 @@
 //! The few structures of OpenZFS 2.1 that are written or read field by field, and a check that the library agrees.
 //!
-//! Log records, block pointers and bookmarks are on-disk or near-disk formats; the in-core head of a log record and the state of
-//! a log write are the library's own and may change with its version: [`agree`] asks the library for a record and looks whether
-//! what it filled in stands where it is expected. Prevents: a field written where another version keeps something else.
+//! Log records, block pointers and bookmarks are on-disk or near-disk formats; the in-core head of a log record and the
+//! state of a log write are the library's own and may change with its version: [`agree`] asks the library for a record
+//! and looks whether what it filled in stands where it is expected. Prevents: a field written where another version
+//! keeps something else.
 #![allow(unsafe_code)]
 
 use crate::error::Refused;

@@ -1,8 +1,10 @@
-//! The library of OpenZFS, found and loaded while the program runs: its functions, its version, and a check of its shapes.
+//! The library of OpenZFS, found and loaded while the program runs: its functions, its version, and a check of its
+//! shapes.
 //!
-//! Takes nothing but what the machine has installed, gives [`Library`]. Nothing of it is known when this program is built: names
-//! of functions and shapes of arguments are declared here, by hand. Prevents: a program that does not start where OpenZFS is not
-//! installed, and one that calls a library of another version, whose structures have other shapes.
+//! Takes nothing but what the machine has installed, gives [`Library`]. Nothing of it is known when this program is
+//! built: names of functions and shapes of arguments are declared here, by hand. Prevents: a program that does not
+//! start where OpenZFS is not installed, and one that calls a library of another version, whose structures have other
+//! shapes.
 #![allow(unsafe_code)]
 
 use crate::LIBRARY_VARIABLE;
@@ -36,7 +38,8 @@ macro_rules! functions {
                 Ok(Functions {
                     // SAFETY: a function's address as a function of the type that this version of the library declares.
                     $($name: unsafe {
-                        std::mem::transmute::<Opaque, unsafe extern "C" fn($($arg),*) $(-> $ret)?>(look(stringify!($name))?)
+                        let found = look(stringify!($name))?;
+                        std::mem::transmute::<Opaque, unsafe extern "C" fn($($arg),*) $(-> $ret)?>(found)
                     },)*
                 })
             }
@@ -46,7 +49,8 @@ macro_rules! functions {
 
 /// Called in the transaction group that makes a dataset: (objset, argument, credentials, transaction).
 pub(crate) type MadeObjset = unsafe extern "C" fn(Opaque, Opaque, Opaque, Opaque);
-/// Gives the data of a logged write: (its private pointer, generation, record, buffer or null, log block, parent I/O) -> errno.
+/// Gives the data of a logged write: (its private pointer, generation, record, buffer or null, log block, parent I/O)
+/// -> errno.
 pub(crate) type GetData = unsafe extern "C" fn(Opaque, u64, Opaque, *mut u8, Opaque, Opaque) -> c_int;
 /// Does again what a log record says: (argument, record, whether it is byte-swapped) -> errno.
 pub(crate) type Replay = unsafe extern "C" fn(Opaque, Opaque, c_int) -> c_int;

@@ -1,8 +1,9 @@
 //! The intent log of a file: noting writes, giving it their data, doing again what it says after a crash.
 //!
-//! Which way a record carries its data is decided as OpenZFS's file system does: `logbias=throughput`, or large writes without
-//! a log device, write the record's block once in the pool and log a pointer to it; others are copied into the log when it is
-//! committed. Prevents: a pointer in the log to a block that a later write of the same transaction group has changed.
+//! Which way a record carries its data is decided as OpenZFS's file system does: `logbias=throughput`, or large writes
+//! without a log device, write the record's block once in the pool and log a pointer to it; others are copied into the
+//! log when it is committed. Prevents: a pointer in the log to a block that a later write of the same transaction group
+//! has changed.
 #![allow(unsafe_code)]
 
 use crate::openzfs::file::File;
@@ -107,7 +108,8 @@ pub(crate) unsafe extern "C" fn get_data(
     let offset = record.offset - record.offset % file.record_bytes;
     state.locked = file.lock_to_read(offset, file.record_bytes);
     let state = Box::into_raw(state);
-    // SAFETY: the state lives until `done`, which `dmu_sync` calls when it says 0 and we call otherwise; its address is the tag.
+    // SAFETY: the state lives until `done`, which `dmu_sync` calls when it says 0 and we call otherwise; its address is
+    // the tag.
     unsafe {
         let mut held = std::ptr::null_mut();
         let flags = READ_NO_PREFETCH as c_int;

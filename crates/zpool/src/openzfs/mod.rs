@@ -1,4 +1,5 @@
-//! OpenZFS's library: loading it, its devices, pools, files and counters. Everything in here runs in the server process.
+//! OpenZFS's library: loading it, its devices, pools, files and counters. Everything in here runs in the server
+//! process.
 
 pub(crate) mod counters;
 pub(crate) mod device;

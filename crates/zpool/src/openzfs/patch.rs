@@ -1,9 +1,9 @@
 //! Puts functions of ours in the place of the library's own, where the library itself calls them.
 //!
-//! Takes names and addresses, writes them into the table through which the loaded library reaches its own public functions (the
-//! loader's relocations of kind "jump slot" and "global data"; ELF, System V ABI), and tells how many places each name had. Works
-//! without exported symbols of this program and without a library between. Prevents: a device layer that is thought to be ours
-//! while the library still calls its own: a name without a place is an error.
+//! Takes names and addresses, writes them into the table through which the loaded library reaches its own public
+//! functions (the loader's relocations of kind "jump slot" and "global data"; ELF, System V ABI), and tells how many
+//! places each name had. Works without exported symbols of this program and without a library between. Prevents: a
+//! device layer that is thought to be ours while the library still calls its own: a name without a place is an error.
 #![allow(unsafe_code)]
 
 use crate::error::Refused;
@@ -79,7 +79,8 @@ pub(crate) fn replace(library: &Library, ours: &[(&str, *const c_void)]) -> Resu
                 continue;
             }
             let symbols = values[DT_SYMTAB] as *const Symbol;
-            // SAFETY: a relocation names a symbol of its own object's table, and a symbol a terminated string of its strings.
+            // SAFETY: a relocation names a symbol of its own object's table, and a symbol a terminated string of its
+            // strings.
             let name = unsafe {
                 let symbol = *symbols.add(relocation.info >> 32);
                 CStr::from_ptr((values[DT_STRTAB] as *const std::ffi::c_char).add(symbol.name as usize))

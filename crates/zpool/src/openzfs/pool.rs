@@ -1,7 +1,8 @@
 //! A pool: made, imported, exported, destroyed; its files; what it counts.
 //!
-//! Devices are locked (`flock`, and `O_EXCL` where they are block devices) for as long as their pool is open here and looked at for other pools' labels before a pool is made on
-//! them. Prevents: two processes that open the same pool, and a pool made over somebody else's.
+//! Devices are locked (`flock`, and `O_EXCL` where they are block devices) for as long as their pool is open here and
+//! looked at for other pools' labels before a pool is made on them. Prevents: two processes that open the same pool,
+//! and a pool made over somebody else's.
 #![allow(unsafe_code)]
 
 use crate::error::Refused;

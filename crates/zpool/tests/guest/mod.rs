@@ -1,7 +1,8 @@
 //! A machine in QEMU whose kernel has the module of OpenZFS, for tests of what the machine at hand may not have.
 //!
-//! Takes what `prepare` beside this file made, the disks and a job (a shell script of this directory); gives the log of the serial console,
-//! which is kept. Opt-in, by the variable `ASSAY_TEST_GUEST`: emulated it takes minutes. Prevents: a job that ends half-way and passes.
+//! Takes what `prepare` beside this file made, the disks and a job (a shell script of this directory); gives the log of
+//! the serial console, which is kept. Opt-in, by the variable `ASSAY_TEST_GUEST`: emulated it takes minutes. Prevents:
+//! a job that ends half-way and passes.
 #![allow(
     dead_code,
     clippy::print_stderr,
@@ -30,8 +31,8 @@ impl Guest {
     pub(crate) fn here() -> Option<Guest> {
         let Some(dir) = std::env::var_os(PREPARED) else {
             eprintln!(
-                "SKIPPED: opt-in: crates/zpool/tests/guest/prepare DIR; apt-get install --no-install-recommends qemu-system-x86; \
-                 {PREPARED}=DIR cargo test ..."
+                "SKIPPED: opt-in: crates/zpool/tests/guest/prepare DIR; apt-get install --no-install-recommends \
+                 qemu-system-x86; {PREPARED}=DIR cargo test ..."
             );
             return None;
         };
@@ -65,8 +66,8 @@ impl Guest {
         path
     }
 
-    /// Boots it with these disks (a, b, c ...), a program and the files below `files` in its root, runs the job to its end; the
-    /// console's log.
+    /// Boots it with these disks (a, b, c ...), a program and the files below `files` in its root, runs the job to its
+    /// end; the console's log.
     pub(crate) fn boot(&self, job: &str, program: Option<&str>, files: &Path, disks: &[PathBuf]) -> String {
         let (image, script) = (self.path("memory-disk"), self.scripts.join(job));
         let mut words = vec![text(&self.prepared), text(&script), text(files), text(&image)];

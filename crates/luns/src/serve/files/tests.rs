@@ -39,7 +39,8 @@ fn versions(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks(SECTOR).map(of).collect()
 }
 
-/// What was told, by sector: the last version that somebody wanted to write, the last that was acknowledged, the last under a flush.
+/// What was told, by sector: the last version that somebody wanted to write, the last that was acknowledged, the last
+/// under a flush.
 struct Told {
     issued: Vec<AtomicU64>,
     acknowledged: Vec<AtomicU64>,

@@ -1,0 +1,93 @@
+//! CPU time of kernel threads: loop workers, kworkers, journal and writeback threads.
+//!
+//! Takes `/proc`, gives one entry per kernel thread. Work done for a stack often runs there and in no process; figures
+//! that leave it out flatter copy-on-write and loop-backed stacks. Walks all of `/proc`: for the begin and the end of a
+//! phase, not for sampling. (io_uring workers are threads of the process and counted there.)
+//! Prevents: a thread number used again by a new thread taken for the same thread.
+
+use crate::Root;
+use crate::processes::own::parse_task;
+
+/// The kernel's mark of its own threads in the flags of a task (`PF_KTHREAD`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// A kernel thread and what it has used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelThread {
+    /// Thread number.
+    pub pid: u32,
+    /// When it was started, clock ticks since boot: tells two threads of one number apart.
+    pub start_ticks: u64,
+    /// What kind it is: `loop`, `kworker`, `jbd2`, `xfsaild`, `btrfs`, `kswapd`, …
+    pub family: String,
+    /// CPU time since its start: nanoseconds by the scheduler where it tells, else whole clock ticks.
+    pub cpu_ns: u64,
+}
+
+/// All kernel threads now; `None` when `/proc` cannot be listed or shows none (another PID namespace).
+pub(crate) fn read(root: &Root) -> Option<Vec<KernelThread>> {
+    let mut threads = Vec::new();
+    for entry in std::fs::read_dir(&root.proc).ok()?.flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        // Threads end while we walk: one that is gone has no stat and is passed over.
+        let Some(stat) = root.proc_text(&format!("{pid}/stat")) else {
+            continue;
+        };
+        let Some(task) = parse_task(&stat) else { continue };
+        if task.flags & KERNEL_THREAD == 0 {
+            continue;
+        }
+        let scheduler = root.proc_text(&format!("{pid}/schedstat"));
+        let exact = scheduler.and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
+        let ticks = task.user_ticks.saturating_add(task.system_ticks);
+        threads.push(KernelThread {
+            pid,
+            start_ticks: task.start_ticks,
+            family: family(task.name),
+            cpu_ns: exact.unwrap_or(ticks.saturating_mul(crate::host::cpu::tick_ns())),
+        });
+    }
+    threads.sort_by_key(|thread| (thread.pid, thread.start_ticks));
+    (!threads.is_empty()).then_some(threads)
+}
+
+/// The kind of thread by its name: what stands before a `/` or, for names like `btrfs-transaction`, before the `-`.
+fn family(name: &str) -> String {
+    let name = name.split('/').next().unwrap_or(name);
+    let name = match name.split_once('-') {
+        Some((kind @ ("btrfs" | "xfs" | "ext4" | "jbd2" | "dm" | "md" | "nvme"), _)) => kind,
+        _ => name,
+    };
+    let trimmed = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    // `jbd2` has its digit for good.
+    let kind = if name.starts_with("jbd2") { "jbd2" } else { trimmed };
+    kind.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::family;
+
+    #[test]
+    fn families_join_what_belongs_together() {
+        let cases = [
+            ("kworker/0:1H-kblockd", "kworker"),
+            ("loop0", "loop"),
+            ("loop12", "loop"),
+            ("jbd2/vda-8", "jbd2"),
+            ("xfsaild/loop0", "xfsaild"),
+            ("xfs-data/loop0", "xfs"),
+            ("btrfs-transaction", "btrfs"),
+            ("btrfs-cleaner", "btrfs"),
+            ("kswapd0", "kswapd"),
+            ("ksoftirqd/1", "ksoftirqd"),
+            ("rcu_preempt", "rcu_preempt"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(family(name), expected, "{name}");
+        }
+    }
+}
