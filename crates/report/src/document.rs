@@ -1,7 +1,7 @@
 //! The report as one document: sections of words, tables, charts and lists, before any form.
 //!
-//! Made once from the analysis (by `sections`) and put into four forms (by `render`), which know nothing of storage. A thing that
-//! only some forms show says so by its [`Forms`]. Prevents: a column that one form has and another forgets.
+//! Made once from the analysis (by `sections`) and put into four forms (by `render`), which know nothing of storage. A
+//! thing that only some forms show says so by its [`Forms`]. Prevents: a column that one form has and another forgets.
 
 use crate::figures::Figure;
 
@@ -26,6 +26,12 @@ impl Forms {
     /// All but Markdown and a lean page.
     pub(crate) const TERMINAL_AND_FULL_PAGE: Forms = Forms(1 | 4);
     pub(crate) const ALL: Forms = Forms(15);
+
+    /// Those that are in both.
+    #[cfg(test)]
+    pub(crate) fn and(self, other: Forms) -> Forms {
+        Forms(self.0 & other.0)
+    }
 
     /// True when any of these forms is among them.
     pub(crate) fn has(self, form: Forms) -> bool {
@@ -76,7 +82,7 @@ pub(crate) enum Stands {
 
 impl Document {
     /// The sections for a form that is read from the top.
-    pub(crate) fn from_the_top(&self) -> Vec<&Section> {
+    pub(crate) fn read_from_the_top(&self) -> Vec<&Section> {
         let mut sections: Vec<&Section> = self.sections.iter().collect();
         sections.sort_by_key(|section| section.stands);
         sections

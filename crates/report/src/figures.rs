@@ -65,7 +65,8 @@ pub(crate) fn zeroed(text: String) -> String {
     }
 }
 
-/// Quantiles of each block's distribution, one list for each of `quantiles`; blocks in which nothing was counted have none.
+/// Quantiles of each block's distribution, one list for each of `quantiles`; blocks in which nothing was counted have
+/// none.
 pub(crate) fn quantiles<'a, const N: usize>(
     blobs: impl IntoIterator<Item = &'a Vec<u8>>,
     quantiles: [f64; N],

@@ -1,7 +1,7 @@
 //! Numbers as people read them: three digits that matter, and a unit.
 //!
-//! Takes figures in base units (bytes, nanoseconds, per second), gives short text. Prevents: digits that the measurement
-//! does not have, and a unit left to be guessed.
+//! Takes figures in base units (bytes, nanoseconds, per second), gives short text. Prevents: digits that the
+//! measurement does not have, and a unit left to be guessed.
 
 /// Three digits that matter, thousands with a comma above that: 0.812, 12.3, 482, 60,231.
 pub(crate) fn number(value: f64) -> String {

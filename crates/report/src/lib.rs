@@ -8,6 +8,10 @@
 //! Prevents: a number without its unit and its doubt, a cached result ranked as a storage result, and a report that needs
 //! the machine it was measured on.
 
+// The fixture of the tests names this crate from outside.
+#[cfg(test)]
+extern crate self as report;
+
 mod analysis;
 mod beside_checks;
 mod bulk;

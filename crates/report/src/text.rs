@@ -1,10 +1,10 @@
 //! Text of any origin made safe to print.
 //!
-//! Takes strings, gives strings in which nothing acts on a terminal. Prevents: a stack name that moves the cursor or turns the text
-//! around.
+//! Takes strings, gives strings in which nothing acts on a terminal. Prevents: a stack name that moves the cursor or
+//! turns the text around.
 
-/// Whether a character acts on a terminal or hides: controls (C0, DEL, C1), marks that change the direction, characters without
-/// a shape.
+/// Whether a character acts on a terminal or hides: controls (C0, DEL, C1), marks that change the direction, characters
+/// without a shape.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
@@ -23,8 +23,8 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// As [`escaped`], but line ends and tabs stay: for what is about to be printed. With `styled`, colours and weights stay too: of
-/// a text whose parts of other origin are escaped already.
+/// As [`escaped`], but line ends and tabs stay: for what is about to be printed. With `styled`, colours and weights
+/// stay too: of a text whose parts of other origin are escaped already.
 pub fn escaped_lines(text: &str, styled: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

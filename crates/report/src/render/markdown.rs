@@ -18,7 +18,7 @@ pub(crate) fn markdown(document: &Document) -> String {
         plain(&document.answer)
     );
     blocks(&mut out, &document.opening);
-    for section in document.from_the_top() {
+    for section in document.read_from_the_top() {
         if section.shown(FORM).next().is_some() && !section.title.is_empty() {
             out.push_str(&format!("### {}\n\n", plain(&section.title)));
         }

@@ -1,7 +1,7 @@
 //! The four forms of the report: terminal, Markdown, HTML page, JSON.
 //!
-//! The first three take the [`Document`](crate::document::Document) and know nothing of storage; JSON is the analysis itself. Here
-//! stands what forms of letters share: how a cell is written. Prevents: one figure written in two ways.
+//! The first three take the [`Document`](crate::document::Document) and know nothing of storage; JSON is the analysis
+//! itself. Here stands what forms of letters share: how a cell is written. Prevents: one figure written in two ways.
 
 mod html;
 mod json;
@@ -9,6 +9,8 @@ mod markdown;
 mod page;
 mod spark;
 mod terminal;
+#[cfg(test)]
+mod walk;
 
 use crate::document::{Cell, Cells, Forms, Spread, Table};
 pub(crate) use html::html;

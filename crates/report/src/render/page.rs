@@ -1,7 +1,7 @@
 //! Lines of a terminal, as they are filled: wrapped, escaped, coloured.
 //!
-//! Takes text of any origin and a width, gives lines no wider than it. Prevents: colour that says what no word says: only
-//! single words and headings are painted.
+//! Takes text of any origin and a width, gives lines no wider than it. Prevents: colour that says what no word says:
+//! only single words and headings are painted.
 
 use crate::text::escaped;
 use anstyle::{AnsiColor, Style as Paint};

@@ -1,7 +1,7 @@
 //! A series in a word's size, for a terminal: one letter a part of the time, from zero to its highest.
 //!
-//! Takes rates over equal parts of time, gives text of at most so many letters; eight heights of block letters, or of ASCII where the terminal may not
-//! have those. Prevents: a mean rate that hides a warm-up or a standstill.
+//! Takes rates over equal parts of time, gives text of at most so many letters; eight heights of block letters, or of
+//! ASCII where the terminal may not have those. Prevents: a mean rate that hides a warm-up or a standstill.
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// By the ink in them.

@@ -1,7 +1,7 @@
 //! The report for a terminal: text that fits, the answer last.
 //!
-//! Takes the [`Document`] and a [`Style`], gives text; no line is wider than asked. A table too wide becomes several, each with the
-//! names of its rows. Prevents: a table that the terminal folds until nobody can read it.
+//! Takes the [`Document`] and a [`Style`], gives text; no line is wider than asked. A table too wide becomes several,
+//! each with the names of its rows. Prevents: a table that the terminal folds until nobody can read it.
 
 use super::page::{Page, clipped, paint, paint_bold, plain, width};
 use super::{Lettered, Letters, lettered_columns, rows_of, spark};
@@ -209,8 +209,8 @@ const STRIP_MAX: usize = 56;
 const STRIP_MIN: usize = 16;
 const MOMENT_MAX: usize = 16;
 
-/// Each as a strip: a letter a part, as high as its place. One point for each letter, never a mean: of scattered places the mean is
-/// always the middle.
+/// Each as a strip: a letter a part, as high as its place. One point for each letter, never a mean: of scattered places
+/// the mean is always the middle.
 fn scatters(page: &mut Page, all: &[Scatter]) {
     let clip = |text: &str| clipped(&escaped(text), MOMENT_MAX);
     let heads: Vec<[String; 2]> = all.iter().map(|one| [clip(&one.name.text), clip(&one.after)]).collect();

@@ -1,6 +1,8 @@
-//! What differs between the stacks, before any number: lines where there is little room, a table of all facts on a page.
+//! What differs between the stacks, before any number: lines where there is little room, a table of all facts on a
+//! page.
 //!
-//! Takes the differences of the analysis, gives the first section. Prevents: a comparison read without its configuration.
+//! Takes the differences of the analysis, gives the first section. Prevents: a comparison read without its
+//! configuration.
 
 use super::{Source, list};
 use crate::analysis::Difference;

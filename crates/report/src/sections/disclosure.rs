@@ -1,6 +1,7 @@
 //! Full disclosure: the study file, every setting with its default, every fact, the schedule, the looks, what happened.
 //!
-//! Takes what was read from the file, gives the last section of a page. Prevents: "you did not disclose the configuration".
+//! Takes what was read from the file, gives the last section of a page. Prevents: "you did not disclose the
+//! configuration".
 
 use super::{FromFile, Source};
 use crate::document::{Block, Cell, Column, Fold, Forms, Name, Part, Placed, Section, Table, column};
@@ -23,7 +24,8 @@ pub(super) fn section(source: &Source<'_>, file: &FromFile) -> Section {
     if !file.events.is_empty() {
         blocks.push(part("What happened", events(&file.events)));
     }
-    let not = "The page engine does to storage what a database does, and nothing else: it is not Oracle, and its rates are not Oracle's. A disk \
+    let not = "The page engine does to storage what a database does, and nothing else: it is not Oracle, and its \
+         rates are not Oracle's. A disk \
          group here is not Oracle ASM. A verdict is about this machine, these sizes, this time.";
     blocks.push(part("What this is not", Block::Text(not.into())));
     super::section("disclosure", "Disclosure", "", blocks).expect("there are always parts")

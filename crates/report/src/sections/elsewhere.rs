@@ -1,7 +1,8 @@
 //! What was not measured here: figures of other tools that were imported, and what others published.
 //!
-//! Takes both from the analysis, gives blocks: imported figures in tables of their own beside the phases, published ratios beside
-//! ours with what may be said of both. Prevents: a figure that nobody here measured read in one table with those that were.
+//! Takes both from the analysis, gives blocks: imported figures in tables of their own beside the phases, published
+//! ratios beside ours with what may be said of both. Prevents: a figure that nobody here measured read in one table
+//! with those that were.
 
 use super::{Source, distinct, list};
 use crate::document::{
@@ -190,8 +191,10 @@ fn publication(source: &Source<'_>, published: &Published) -> Vec<Placed> {
         fold: Fold::Always,
         blocks: vec![(Forms::PAGE, Block::Table(published_figures(published)))],
     };
-    let words = "Above 1 is better for the first of the two. Diamond: as published; dot and line: measured here with its interval; ratios \
-         marked not tested have a plain 95 % interval. Another machine and another size: printed to be read beside, not to be met.";
+    let words = "Above 1 is better for the first of the two. Diamond: as published; dot and line: measured here with \
+         its interval; ratios \
+         marked not tested have a plain 95 % interval. Another machine and another size: printed to be read beside, \
+         not to be met.";
     let about = format!(
         "{} ({}, {}): {}",
         published.title, published.source, published.year, published.about

@@ -1,7 +1,7 @@
 //! What only a page shows and only the file has: distributions, series over time, the schedule, what happened.
 //!
-//! Takes an open ledger and its analysis, gives a [`FromFile`]. Prevents: sections that read files while they are put together, and
-//! every histogram of a file unpacked at once.
+//! Takes an open ledger and its analysis, gives a [`FromFile`]. Prevents: sections that read files while they are put
+//! together, and every histogram of a file unpacked at once.
 
 use super::is_lean;
 use super::times::over_time;
@@ -35,7 +35,7 @@ struct Shape {
 }
 
 /// Parts of a logarithmic axis over all times there are: finer than a drawing.
-const PARTS_A_DECADE: f64 = 60.0;
+const PARTS_A_DECADE: f64 = 400.0;
 
 impl FromFile {
     pub(crate) fn read(ledger: &Ledger, analysis: &Analysis) -> Result<FromFile, ReportError> {

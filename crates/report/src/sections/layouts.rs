@@ -1,7 +1,8 @@
-//! How the data files lie on what is below them: figures after each phase that wrote, and pictures of the first and the last moment.
+//! How the data files lie on what is below them: figures after each phase that wrote, and pictures of the first and the
+//! last moment.
 //!
-//! Takes the layouts, gives the section. Prevents: a count of extents that nobody can picture, and a fresh layout praised for what
-//! an aged one would do.
+//! Takes the layouts, gives the section. Prevents: a count of extents that nobody can picture, and a fresh layout
+//! praised for what an aged one would do.
 
 use super::{Source, list};
 use crate::analysis::{PhaseReport, StackHead};
@@ -200,12 +201,14 @@ fn legend(source: &Source<'_>, rows: &[At<'_>]) -> String {
         ""
     };
     let mut words = format!(
-        "Neighbours lost: pages next to each other in the file and not below{but}. Pieces: physical runs that a multiblock read of {} meets.",
+        "Neighbours lost: pages next to each other in the file and not below{but}. Pieces: physical runs that a \
+             multiblock read of {} meets.",
         bytes(read)
     );
     if let Some(picture) = rows.iter().find_map(|(_, at)| at.picture.as_ref()) {
         words.push_str(&format!(
-            " A strip is the file from its begin to its end (block {}), its height where that part lies: a ramp is in order, noise is \
+            " A strip is the file from its begin to its end (block {}), its height where that part lies: a ramp is in \
+                 order, noise is \
              scattered.",
             picture.block.saturating_add(1)
         ));

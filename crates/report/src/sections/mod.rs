@@ -1,7 +1,7 @@
 //! The sections of the report: what is said, declared once for all forms.
 //!
-//! Takes the analysis, and for a page what it takes from the file; gives the [`Document`]. Each file here makes sections, and a
-//! table in them is a list of columns. Prevents: two forms that say two things.
+//! Takes the analysis, and for a page what it takes from the file; gives the [`Document`]. Each file here makes
+//! sections, and a table in them is a list of columns. Prevents: two forms that say two things.
 
 mod bulk;
 mod differences;
@@ -93,7 +93,8 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         opening: opening::blocks(&source),
         sections: sections.into_iter().flatten().collect(),
         imprint: format!(
-            "Made by assay {} from the result file of run {}; run by assay {}. This page is one file and sends nothing anywhere.",
+            "Made by assay {} from the result file of run {}; run by assay {}. This page is one file and sends \
+                 nothing anywhere.",
             env!("CARGO_PKG_VERSION"),
             study.run_id,
             study.tool_version

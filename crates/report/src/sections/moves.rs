@@ -1,7 +1,7 @@
 //! Phases that move data: copies between stacks, and rebalances inside a disk group while work went on.
 //!
-//! Takes the cells of a phase, gives blocks: a line each where there is little room, tables on a page. Prevents: a rebalance praised
-//! for a speed that the work beside it paid for, and a copy whose reads at the target nobody saw.
+//! Takes the cells of a phase, gives blocks: a line each where there is little room, tables on a page. Prevents: a
+//! rebalance praised for a speed that the work beside it paid for, and a copy whose reads at the target nobody saw.
 
 use super::{Source, list};
 use crate::analysis::PhaseReport;
@@ -28,10 +28,12 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     blocks
 }
 
-const COPIES: &str = "Read and written: by the devices nearest to each side, where the sides share none. A target that reads has to look at \
+const COPIES: &str = "Read and written: by the devices nearest to each side, where the sides share none. A target \
+     that reads has to look at \
      what it overwrites.";
 
-const REBALANCES: &str = "Ideal: bytes that had to move so that every disk holds its share by size. p99: service of the slowest class of \
+const REBALANCES: &str = "Ideal: bytes that had to move so that every disk holds its share by size. p99: service of \
+     the slowest class of \
      operation, on a logarithmic axis; ring: before, dot: during, tick: after. All classes stand in the table above.";
 
 fn table<'a>(source: &Source<'_>, caption: &str, rows: &[&'a OfStack], columns: Vec<Column<'a, &'a OfStack>>) -> Block {

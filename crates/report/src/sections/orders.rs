@@ -1,7 +1,7 @@
 //! Real databases: which ran, order entry with its limits and its cost, load curves.
 //!
-//! Takes the databases and the phases of order entry, gives blocks. Prevents: new orders per minute without the responses that were
-//! paid for them, and a name for them that belongs to an audited benchmark.
+//! Takes the databases and the phases of order entry, gives blocks. Prevents: new orders per minute without the
+//! responses that were paid for them, and a name for them that belongs to an audited benchmark.
 
 use super::{Source, list};
 use crate::analysis::PhaseReport;

@@ -1,7 +1,7 @@
 //! The phases: what was done on each stack, what the devices did for it, what it cost, how long operations took.
 //!
-//! Takes the phases of the analysis, gives a part each. A column of their table is one row of [`columns`]. Prevents: a rate
-//! without the device traffic, processor time and memory that it cost.
+//! Takes the phases of the analysis, gives a part each. A column of their table is one row of [`columns`]. Prevents: a
+//! rate without the device traffic, processor time and memory that it cost.
 
 use super::{Source, bulk, elsewhere, list, moves, orders};
 use crate::analysis::PhaseReport;
@@ -324,8 +324,10 @@ fn legend(source: &Source<'_>) -> Vec<Placed> {
     };
     let each = "requests and bytes at the nearest devices for each that the engine sent";
     let columns = format!(
-        "Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to the stack; moved \
-         /asked: bytes the lowest device moved for each byte that the database asked of storage; for each asked: {each}; over time: the \
+        "Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to \
+             the stack; moved \
+         /asked: bytes the lowest device moved for each byte that the database asked of storage; for each asked: \
+         {each}; over time: the \
          rate from the begin of the phase to the end of its work, from zero."
     );
     let medians = "Medians over blocks, from totals including the drain;";
@@ -348,20 +350,28 @@ fn legend(source: &Source<'_>) -> Vec<Placed> {
         (Forms::PAGE, Block::Note(SHAPES.into())),
     ];
     if source.lean {
-        let left_out = "With so many phases this page leaves out the spread of what is not compared between stacks, and draws coarser \
+        let left_out = "With so many phases this page leaves out the spread of what is not compared between stacks, \
+             and draws coarser \
              shapes: the JSON form has every figure with its range.";
         words.push((Forms::PAGE, Block::Note(left_out.into())));
     }
     words
 }
 
-const PAGE_COLUMNS: &str = "For each asked, 1 is one for one; below 1 requests were merged, bytes compressed or left in a cache. Data and \
-     log writes stand apart where they lie on devices of their own. Beyond the copies: bytes written to the data's devices, less the \
-     engine's times the copies that the stack keeps, per byte of the engine's. Torn pages: what the engine itself writes twice against \
-     them. Reads or writes of less than 1 MiB in a block have no ratio. Processor time is that of the whole system, kernel threads \
+const PAGE_COLUMNS: &str = "For each asked, 1 is one for one; below 1 requests were merged, bytes compressed or left \
+     in a cache. Data and \
+     log writes stand apart where they lie on devices of their own. Beyond the copies: bytes written to the data's \
+     devices, less the \
+     engine's times the copies that the stack keeps, per byte of the engine's. Torn pages: what the engine itself \
+     writes twice against \
+     them. Reads or writes of less than 1 MiB in a block have no ratio. Processor time is that of the whole system, \
+     kernel threads \
      included. Memory: own and page cache at the highest.";
 
-const SHAPES: &str = "Each shape of latency holds every operation of all blocks, on a logarithmic axis, and is drawn to its own height. \
-     Marks: median (tall), p99 and p99.9 (short); the line ends at the slowest. Percentiles are taken in each block: the median of the \
-     blocks, their range below. Service: from start to done; response: from due to done, so that waiting to be started counts. Where no \
+const SHAPES: &str = "Each shape of latency holds every operation of all blocks, on a logarithmic axis, and is drawn \
+     to its own height. \
+     Marks: median (tall), p99 and p99.9 (short); the line ends at the slowest. Percentiles are taken in each block: \
+     the median of the \
+     blocks, their range below. Service: from start to done; response: from due to done, so that waiting to be \
+     started counts. Where no \
      phase runs on a schedule both are the same.";

@@ -1,7 +1,7 @@
 //! What modelled devices counted of themselves, and memory at its highest against the size of the data.
 //!
-//! Takes both from the analysis, gives a section each. Prevents: a model's word without its witness, and a stack that is fast by the
-//! memory it takes.
+//! Takes both from the analysis, gives a section each. Prevents: a model's word without its witness, and a stack that
+//! is fast by the memory it takes.
 
 use super::Source;
 use crate::document::{Bar, Block, Cell, Form, Forms, Section, Table, column};
@@ -74,8 +74,10 @@ pub(super) fn memory(source: &Source<'_>) -> Option<Section> {
         |one| source.stack(&one.stack),
         columns,
     );
-    let words = "Bar: the engine's own memory (a database server's and a pool's processes among it) and the page cache it caused; the inner \
-         line: the engine's buffer cache. Tall line: the size of the data. Dashed: the budget. What a device or an array has of its \
+    let words = "Bar: the engine's own memory (a database server's and a pool's processes among it) and the page \
+         cache it caused; the inner \
+         line: the engine's buffer cache. Tall line: the size of the data. Dashed: the budget. What a device or an \
+         array has of its \
          own is unknown.";
     let blocks = match rows.is_empty() {
         true => Vec::new(),

@@ -1,8 +1,8 @@
 //! Time lines: rate, device traffic, processors and memory over the time of each phase, for hover and zoom.
 //!
-//! Takes slices and samples, gives the section with its data as JSON; a page's script draws them. Long series are put into parts of
-//! equal length, each drawn as its mean, and the page says so. Prevents: a page too large to open, and a point that was
-//! left out because it did not fit.
+//! Takes slices and samples, gives the section with its data as JSON; a page's script draws them. Long series are put
+//! into parts of equal length, each drawn as its mean, and the page says so. Prevents: a page too large to open, and a
+//! point that was left out because it did not fit.
 
 use super::section;
 use crate::analysis::{Analysis, ReportError};
@@ -196,8 +196,8 @@ fn memory(samples: &Samples, length_ns: u64, parts: usize) -> Vec<Value> {
     own.into_iter().zip(cache).map(sum).collect()
 }
 
-/// Begin and end of the first window that is steady by SNIA's rule and whose level lasts, in seconds. On a schedule the rate is the
-/// schedule's, and steady whatever the device does.
+/// Begin and end of the first window that is steady by SNIA's rule and whose level lasts, in seconds. On a schedule the
+/// rate is the schedule's, and steady whatever the device does.
 fn steady_s(seen: &Seen, kind: PhaseKind) -> Value {
     if kind != PhaseKind::Random {
         return Value::Null;
@@ -231,10 +231,14 @@ fn rounded(value: f64) -> Value {
 
 fn note(source: &Source<'_>, drawn: &[Drawn<'_>], parts: usize, step_s_max: f64) -> String {
     let mut text = format!(
-        "For display each phase of a block is put into {parts} parts of equal length (at most {} s each here), each drawn as its mean; \
-         the result file has every value. Time counts from the begin of a phase, drain included. Steady: the first window that meets \
-         SNIA's rule and whose level lasts, a bar for each stack below the rate; shaded where all stacks shown are steady; none where work \
-         falls due on a schedule, which sets the rate. Devices: the lowest that can be seen. Memory: the tool's own and the page cache of the host.",
+        "For display each phase of a block is put into {parts} parts of equal length (at most {} s each here), each \
+             drawn as its mean; \
+         the result file has every value. Time counts from the begin of a phase, drain included. Steady: the first \
+         window that meets \
+         SNIA's rule and whose level lasts, a bar for each stack below the rate; shaded where all stacks shown are \
+         steady; none where work \
+         falls due on a schedule, which sets the rate. Devices: the lowest that can be seen. Memory: the tool's own \
+         and the page cache of the host.",
         crate::format::number(step_s_max)
     );
     let valid: usize = source

@@ -41,7 +41,8 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     super::section("validity", "Validity", title, blocks)
 }
 
-const ORIGINS: &str = "All blocks together. Device: at least 90 % of the bytes asked met the lowest visible device; cache: at most 10 %; mixed: \
+const ORIGINS: &str = "All blocks together. Device: at least 90 % of the bytes asked met the lowest visible device; \
+     cache: at most 10 %; mixed: \
      between. What lies below that device, a host or an array, is unknown.";
 
 /// False where a cache, or nothing that can be seen, stood for the device, and where nothing was asked of one.

@@ -1,4 +1,5 @@
-//! The verdicts: each stack against its base, each phase against an earlier one, and the ratios from which no verdict is drawn.
+//! The verdicts: each stack against its base, each phase against an earlier one, and the ratios from which no verdict
+//! is drawn.
 //!
 //! Takes the comparisons, gives sections. Prevents: a ratio without its interval, and a verdict read without its doubt.
 
@@ -119,8 +120,10 @@ fn chances(source: &Source<'_>) -> Placed {
 /// How the chart is to be read.
 fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
     let words = format!(
-        "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric mean of the blocks; line: \
-         interval. All comparisons and looks have the chance of a false verdict together. Shaded: differences inside {} count as equal.",
+        "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric \
+             mean of the blocks; line: \
+         interval. The chance of a false verdict is that of all comparisons and looks together. Shaded: differences \
+         inside {} count as equal.",
         percent(source.analysis.study.margin)
     );
     (Forms::PAGE, Block::Note(words))
@@ -225,7 +228,8 @@ pub(super) fn not_tested(source: &Source<'_>) -> Option<Section> {
     let mut words = "Stack over base, each with a plain 95 % interval: no verdict is drawn from them.".to_string();
     if rows.len() < all.len() || source.lean {
         words.push_str(&format!(
-            " Of these {} ratios only those are here whose whole interval lies outside the margin (on a page of very many phases, the \
+            " Of these {} ratios only those are here whose whole interval lies outside the margin (on a page of very \
+                 many phases, the \
              farthest of each); the JSON form has all.",
             all.len()
         ));

@@ -1,7 +1,7 @@
 //! Small drawings: shapes of distributions, ways from one value to another, bars, rates over time, pictures of points.
 //!
-//! Takes one value of the document each, gives SVG. Their numbers stand beside them, so that they are silent for readers that speak.
-//! Prevents: drawings of one column that are drawn to different scales.
+//! Takes one value of the document each, gives SVG. Their numbers stand beside them, so that they are silent for
+//! readers that speak. Prevents: drawings of one column that are drawn to different scales.
 
 use super::scale::{LogScale, line, percent, tick};
 use super::{Words, mark};
@@ -155,7 +155,8 @@ pub(super) fn scatter(one: &Scatter) -> Markup {
     html! {
         figure {
             figcaption { b { "after " (Words(&one.after)) } ": " (Words(&one.about)) }
-            svg class={ "strip " (mark(one.name.mark)) } viewBox="0 0 512 200" preserveAspectRatio="none" role="img" aria-label=(Words(&label)) {
+            svg class={ "strip " (mark(one.name.mark)) } viewBox="0 0 512 200" preserveAspectRatio="none" role="img"
+                aria-label=(Words(&label)) {
                 @for band in 1..one.bands.min(64) {
                     @let y = (PICTURE * f64::from(band) / f64::from(one.bands)).round();
                     path class="rule" d={ "M0," (y) "H512" } {}

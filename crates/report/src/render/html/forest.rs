@@ -1,7 +1,7 @@
 //! The chart of ratios with their intervals: a line a row, all to one scale.
 //!
-//! Takes ratios with both ends, gives the chart of each row and the axis. Prevents: an interval that leaves the chart without
-//! saying so, and a margin that has to be imagined.
+//! Takes ratios with both ends, gives the chart of each row and the axis. Prevents: an interval that leaves the chart
+//! without saying so, and a margin that has to be imagined.
 
 use super::scale::{LogScale, axis, line, percent};
 use crate::document::Interval;
@@ -43,8 +43,8 @@ impl Forest {
         }
     }
 
-    /// The line of one ratio; `class` says how it is painted. Its numbers stand beside it, so that it is silent for readers
-    /// that speak.
+    /// The line of one ratio; `class` says how it is painted. Its numbers stand beside it, so that it is silent for
+    /// readers that speak.
     pub(super) fn row(&self, one: &Interval, class: &str) -> Markup {
         let across = |value: f64| self.across(value);
         let (low, high) = (self.end(one.low), self.end(one.high));

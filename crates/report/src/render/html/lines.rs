@@ -1,7 +1,8 @@
 //! Lines over an axis, for load curves and the growth of files: several stacks in one chart, from zero upwards.
 //!
-//! Takes series and an axis each way, puts a figure on the page; its numbers stand in the table that follows. Prevents: an axis that
-//! does not begin at zero, and lines that only their colour tells apart (the caption names them with their marks).
+//! Takes series and an axis each way, puts a figure on the page; its numbers stand in the table that follows. Prevents:
+//! an axis that does not begin at zero, and lines that only their colour tells apart (the caption names them with their
+//! marks).
 
 use super::scale::{LogScale, line, percent};
 use super::{Words, mark, named};
@@ -38,11 +39,13 @@ pub(super) fn plot(chart: &Lines) -> Markup {
     let rules = (1..)
         .map(|nth| f64::from(nth) * step)
         .take_while(|height| *height <= top * 1.001);
+    let point = |(x, y): &(f64, f64)| format!("{},{}", across(place(*x)), across(1.0 - y / top));
     let (counts, form) = chart.across;
     html! {
         figure class="plot" {
             figcaption { b { (Words(&chart.title)) } @for one in &chart.series { " " (named(&one.name)) } }
-            svg class="curve" role="img" aria-label={ (chart.title) ", by " (counts) "; its numbers stand in the table" } {
+            svg class="curve" role="img" aria-label={ (chart.title) ", by " (counts) "; its numbers stand in the \
+                 table" } {
                 @for height in rules {
                     @let y = percent(1.0 - height / top);
                     (line("rule", ["0%", &y], ["100%", &y]))
@@ -51,8 +54,7 @@ pub(super) fn plot(chart: &Lines) -> Markup {
                 (line("ground", ["0%", "100%"], ["100%", "100%"]))
                 svg viewBox="0 0 1000 1000" preserveAspectRatio="none" width="100%" height="100%" {
                     @for one in &chart.series {
-                        @let points = one.points.iter().map(|(x, y)| format!("{},{}", across(place(*x)), across(1.0 - y / top)));
-                        @let points = points.collect::<Vec<_>>();
+                        @let points = one.points.iter().map(point).collect::<Vec<_>>();
                         path class=(mark(one.name.mark)) d={ "M" (points.join("L")) } {}
                         @if chart.dots {
                             @let dots = points.iter().map(|point| format!("M{point}h0")).collect::<String>();

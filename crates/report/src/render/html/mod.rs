@@ -1,8 +1,9 @@
 //! The report as one HTML file: offline, light and dark, printable.
 //!
-//! Takes the [`Document`], gives the whole page. Charts that stand still are SVG inside tables, so that their numbers stand beside
-//! them; time lines are drawn by an embedded library. All text passes through [`Words`]. Prevents: a page that sends anything anywhere
-//! (its policy allows no request, and no script but our own two), a chart without its numbers, and a stack whose name is a script.
+//! Takes the [`Document`], gives the whole page. Charts that stand still are SVG inside tables, so that their numbers
+//! stand beside them; time lines are drawn by an embedded library. All text passes through [`Words`]. Prevents: a page
+//! that sends anything anywhere (its policy allows no request, and no script but our own two), a chart without its
+//! numbers, and a stack whose name is a script.
 
 mod drawings;
 mod forest;
@@ -80,7 +81,7 @@ pub(crate) fn html(document: &Document) -> String {
         forests: Cell::new(0),
     };
     let sections: Vec<&Section> = document
-        .from_the_top()
+        .read_from_the_top()
         .into_iter()
         .filter(|section| section.shown(page.form).next().is_some())
         .collect();
@@ -195,14 +196,18 @@ fn put(page: &Page, block: &Block) -> Markup {
 }
 
 fn part(page: &Page, one: &Part, many: bool, first: bool) -> Markup {
+    let inside = blocks(page, &one.blocks);
     let heading = html! {
         h3 { (Words(&one.title)) @if !one.about.is_empty() { span class="aside" { (Words(&one.about)) } } }
     };
     html! {
         @match one.fold {
-            Fold::Always => details class="paper" { summary { (Words(&one.title)) } (blocks(page, &one.blocks)) },
-            Fold::OfMany if many => details class="phase" open[first] { summary { (heading) } (blocks(page, &one.blocks)) },
-            _ => div class="phase" { (heading) (blocks(page, &one.blocks)) },
+            Fold::Always => details class="paper" { summary { (Words(&one.title)) } (inside) },
+            Fold::OfMany if many => details class="phase" open[first] {
+                summary { (heading) }
+                (inside)
+            },
+            _ => div class="phase" { (heading) (inside) },
         }
     }
 }
@@ -271,7 +276,8 @@ mod tests {
         let page = html! { td title=(Words(wild)) { (Words(wild)) } }.into_string();
         assert_eq!(
             page,
-            "<td title=\"&lt;script&gt;&amp;\\u{202e}\\n&quot; onclick='x'\">&lt;script&gt;&amp;\\u{202e}\\n&quot; onclick='x'</td>"
+            "<td title=\"&lt;script&gt;&amp;\\u{202e}\\n&quot; onclick='x'\">&lt;script&gt;&amp;\\u{202e}\\n&quot; \
+                 onclick='x'</td>"
         );
     }
 

@@ -1,7 +1,8 @@
 //! The page's security policy: nothing is loaded, nothing is sent, and only our own scripts and styles act.
 //!
-//! Takes the texts of the inline scripts and styles, gives the value of the `Content-Security-Policy` header as a meta tag
-//! has it. Prevents: a name that slipped through unescaped from doing anything: a script whose hash is not here does not run.
+//! Takes the texts of the inline scripts and styles, gives the value of the `Content-Security-Policy` header as a meta
+//! tag has it. Prevents: a name that slipped through unescaped from doing anything: a script whose hash is not here
+//! does not run.
 
 use sha2::{Digest, Sha256};
 

@@ -1,7 +1,8 @@
 //! Tables on the page: heads with units, cells with the spread of their blocks, charts in their rows.
 //!
-//! Takes a table of the document, gives one table for each of its parts; charts of a column share one scale. End tags that HTML lets
-//! one omit are omitted: they are a fifth of a large page. Prevents: a number without its unit, and a median without its spread.
+//! Takes a table of the document, gives one table for each of its parts; charts of a column share one scale. End tags
+//! that HTML lets one omit are omitted: they are a fifth of a large page. Prevents: a number without its unit, and a
+//! median without its spread.
 
 use super::forest::Forest;
 use super::scale::{LogScale, axis};
