@@ -25,6 +25,7 @@ fn whole() -> Scene {
     ]);
     scene.blocks = 6;
     scene.rich = true;
+    scene.extra = vec![(ledger::Measure::LowFlushes, 123_456.0)];
     let phases = [
         (PhaseKind::Load, "load"),
         (PhaseKind::Random, "50 % update"),
