@@ -158,6 +158,7 @@ fn devices(phase: &PhaseReport) -> Vec<Column<'_, OfStack>> {
     vec![
         long("device", "reads/s", |cell| cell.low.reads_per_s, number).breaks(),
         long("device", "writes/s", |cell| cell.low.writes_per_s, number),
+        long("device", "flushes/s", |cell| cell.low.flushes_per_s, number).only(Forms::PAGE),
         long("read", "MB/s", |cell| cell.low.read_bytes_per_s, megabytes),
         long("write", "MB/s", |cell| cell.low.write_bytes_per_s, megabytes),
         long("read", "KiB", |cell| cell.near.bytes_per_read, kibibytes),
