@@ -34,13 +34,15 @@ impl Figure {
         })
     }
 
-    /// As its median in text, marked with `~` when the blocks lie far apart. Next to nothing is 0, however far its blocks are apart.
-    pub(crate) fn marked(&self, form: impl Fn(f64) -> String) -> String {
-        let text = form(self.median);
-        if text.parse::<f64>().is_ok_and(|value| value.abs() < 0.005) {
-            return "0".into();
-        }
-        if self.is_loose() && self.median != 0.0 {
+    /// The median divided by this, in text. Next to nothing is 0.
+    pub(crate) fn written(&self, per: f64, form: fn(f64) -> String) -> String {
+        zeroed(form(self.median / per))
+    }
+
+    /// As [`written`](Figure::written), with `~` in front where the blocks lie far apart.
+    pub(crate) fn marked(&self, per: f64, form: fn(f64) -> String) -> String {
+        let text = self.written(per, form);
+        if text != "0" && self.is_loose() && self.median != 0.0 {
             format!("~{text}")
         } else {
             text
@@ -54,12 +56,17 @@ impl Figure {
     }
 }
 
-/// The same for a cell of a table that may have none.
-pub(crate) fn marked(figure: Option<Figure>, form: impl Fn(f64) -> String) -> Option<String> {
-    figure.map(|figure| figure.marked(form))
+/// Next to nothing is 0.
+pub(crate) fn zeroed(text: String) -> String {
+    if text.parse::<f64>().is_ok_and(|value| value.abs() < 0.005) {
+        "0".into()
+    } else {
+        text
+    }
 }
 
-/// Quantiles of each block's distribution, one list for each of `quantiles`; blocks in which nothing was counted have none.
+/// Quantiles of each block's distribution, one list for each of `quantiles`; blocks in which nothing was counted have
+/// none.
 pub(crate) fn quantiles<'a, const N: usize>(
     blobs: impl IntoIterator<Item = &'a Vec<u8>>,
     quantiles: [f64; N],
@@ -100,8 +107,9 @@ mod tests {
         assert_eq!((figure.median, figure.low, figure.high, figure.n), (2.0, 1.0, 3.0, 3));
         assert!(figure.is_loose());
         let text = |value: f64| format!("{value:.2}");
-        assert_eq!(figure.marked(text), "~2.00");
-        assert_eq!(Figure::of([Some(0.001), Some(0.004)]).unwrap().marked(text), "0");
+        assert_eq!(figure.marked(1.0, text), "~2.00");
+        assert_eq!(figure.marked(0.5, text), "~4.00");
+        assert_eq!(Figure::of([Some(0.001), Some(0.004)]).unwrap().marked(1.0, text), "0");
         assert!(!Figure::of([Some(100.0), Some(105.0)]).unwrap().is_loose());
         assert_eq!(Figure::of([None, None]), None);
         assert_eq!(Figure::of([Some(f64::NAN)]), None);

@@ -1,7 +1,7 @@
 //! Numbers as people read them: three digits that matter, and a unit.
 //!
-//! Takes figures in base units (bytes, nanoseconds, per second), gives short text. Prevents: digits that the measurement
-//! does not have, and a unit left to be guessed.
+//! Takes figures in base units (bytes, nanoseconds, per second), gives short text. Prevents: digits that the
+//! measurement does not have, and a unit left to be guessed.
 
 /// Three digits that matter, thousands with a comma above that: 0.812, 12.3, 482, 60,231.
 pub(crate) fn number(value: f64) -> String {
@@ -44,6 +44,21 @@ pub(crate) fn bytes(value: f64) -> String {
     scaled(value, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"])
 }
 
+/// Bytes as 10^6 of them, for a column whose unit says so.
+pub(crate) fn megabytes(value: f64) -> String {
+    number(value / 1e6)
+}
+
+/// Bytes as 1,024 of them, for a column whose unit says so.
+pub(crate) fn kibibytes(value: f64) -> String {
+    number(value / 1024.0)
+}
+
+/// A count; half a thing is the median of two blocks.
+pub(crate) fn whole(value: f64) -> String {
+    number(value).replace(".00", "").replace(".0", "")
+}
+
 /// Nanoseconds with a unit.
 pub(crate) fn nanoseconds(value: f64) -> String {
     scaled(value, 1000.0, &["ns", "us", "ms", "s"])
@@ -76,6 +91,27 @@ fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
+/// A moment as people write it, UTC.
+pub(crate) fn date(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
+    // Howard Hinnant, "chrono-compatible low-level date algorithms": civil_from_days.
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let of_era = z.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02} UTC",
+        rest / 3600,
+        rest / 60 % 60
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +142,13 @@ mod tests {
         assert_eq!(ratio(0.8124), "0.81");
         assert_eq!(ratio(0.0123), "0.012");
         assert_eq!(ratio(f64::INFINITY), "unbounded");
+    }
+
+    #[test]
+    fn dates_are_civil() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(1_700_000_000_000_000_000), "2023-11-14 22:13 UTC");
+        assert_eq!(date(951_782_399_000_000_000), "2000-02-28 23:59 UTC");
+        assert_eq!(date(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
     }
 }

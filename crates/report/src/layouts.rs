@@ -4,7 +4,8 @@
 //! what an aged one would do, and stripes over disks read as fragmentation.
 
 use crate::figures::{Figure, over};
-use crate::format::{number, percent};
+use crate::format::percent;
+pub(crate) use crate::format::whole;
 use crate::history::Book;
 use ledger::{FileLayout, FileLayoutRow, NOWHERE, PhaseId};
 use schemars::JsonSchema;
@@ -104,11 +105,6 @@ pub(crate) fn place(one: &Layout, alone: bool) -> String {
         format!(", {}", one.file)
     };
     format!("{}{on}{file}", one.stack)
-}
-
-/// A count; half an extent is the median of two blocks.
-pub(crate) fn whole(value: f64) -> String {
-    number(value).replace(".00", "").replace(".0", "")
 }
 
 /// A share of neighbours lost: a few are not none.

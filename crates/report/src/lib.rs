@@ -2,11 +2,15 @@
 //!
 //! Takes an open [`ledger::Ledger`] and nothing else; gives an [`Analysis`] (a pure derivation: the same file always gives
 //! the same one) and its forms: [`terminal`], [`json`], [`markdown`], [`html`] (which looks at
-//! the series in the file too). The run itself asks [`Analysis::go_on`] whether to
+//! the series in the file too). What they say is declared once, in `sections`, as a document; `render` puts it into forms. The run itself asks [`Analysis::go_on`] whether to
 //! run another block, so that run and report cannot disagree. Nothing here prints.
 //!
 //! Prevents: a number without its unit and its doubt, a cached result ranked as a storage result, and a report that needs
 //! the machine it was measured on.
+
+// The fixture of the tests names this crate from outside.
+#[cfg(test)]
+extern crate self as report;
 
 mod analysis;
 mod basis;
@@ -20,20 +24,18 @@ mod contrast;
 mod cuts;
 mod databases;
 mod differences;
+mod document;
 mod doubts;
 mod figures;
 mod foreign_checks;
 mod format;
 mod history;
-mod html;
 mod imported;
 mod inflation;
-mod json;
 mod latency;
 mod layouts;
 mod load_curve;
 mod machine_noise;
-mod markdown;
 mod memory;
 mod memory_checks;
 mod modelled;
@@ -43,7 +45,6 @@ mod order_words;
 mod orders;
 mod others;
 mod over_time;
-mod page;
 mod place_checks;
 mod provenance;
 pub mod published;
@@ -51,16 +52,10 @@ mod ran_out;
 mod rank;
 mod rate_checks;
 mod refusals;
+mod render;
+mod sections;
 mod sentence;
-mod spark;
 mod stalls;
-mod table;
-mod terminal;
-mod terminal_databases;
-mod terminal_findings;
-mod terminal_imported;
-mod terminal_storage;
-mod terminal_tables;
 mod text;
 mod twins;
 mod way_checks;
@@ -77,15 +72,12 @@ pub use checks::{Check, Status};
 pub use cuts::{KILL_IS_WEAKER, kill_words};
 pub use databases::{DatabaseOfStack, DatabaseSetting};
 pub use figures::Figure;
-pub use html::html;
 pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
 pub use inflation::{Inflated, Inflation};
-pub use json::{SCHEMA_VERSION, json, schema};
 pub use latency::Latency;
 pub use layouts::{Layout, LayoutMoment, LayoutPicture};
 pub use load_curve::{LoadCurve, SaturationPoint, StepFigures};
 pub use machine_noise::{DESIGNS, DesignOnNoise, MachineNoise, TWIN_BLOCKS_MIN, duration, rate_json};
-pub use markdown::markdown;
 pub use memory::MemoryOfStack;
 pub use modelled::ModelledDevices;
 pub use moves::{CopyFigures, RebalanceFigures, SideFigures, Window};
@@ -97,6 +89,22 @@ pub use provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
 };
 pub use ran_out::RanOut;
-pub use terminal::{Style, terminal};
+pub use render::{SCHEMA_VERSION, Style, json, schema};
 pub use text::{escaped, escaped_json, escaped_lines};
 pub use twins::{Twins, TwinsError, twins};
+
+/// The report for a terminal. Ends with the sentence to decide on and a newline.
+pub fn terminal(analysis: &Analysis, style: &Style) -> String {
+    render::terminal(&sections::document(analysis, None), style)
+}
+
+/// The report as short Markdown.
+pub fn markdown(analysis: &Analysis) -> String {
+    render::markdown(&sections::document(analysis, None))
+}
+
+/// The report as one HTML file.
+pub fn html(ledger: &ledger::Ledger, analysis: &Analysis) -> Result<String, ReportError> {
+    let file = sections::FromFile::read(ledger, analysis)?;
+    Ok(render::html(&sections::document(analysis, Some(&file))))
+}

@@ -4,7 +4,6 @@
 //! taken for the device's, unseen by anybody else.
 
 use crate::figures::{Figure, over};
-use crate::format::{bytes, number, percent};
 use crate::history::{Book, Seen};
 use ledger::Measure;
 use schemars::JsonSchema;
@@ -95,31 +94,4 @@ fn of(phase: &str, stack: &str, runs: &[&Seen]) -> ModelledDevices {
         // Without times of its own a device cannot be late.
         late_us_mean: figure(&late_us).filter(|_| runs.iter().any(|run| run.get(M::ModelServiceNs) > Some(0.0))),
     }
-}
-
-/// What heads the table in every form.
-pub(crate) const TITLE: &str = "What modelled devices did, totals of a phase (medians)";
-
-/// Columns of all forms: title, unit, what is in them.
-pub(crate) type Column = (&'static str, &'static str, fn(&ModelledDevices) -> Option<String>);
-pub(crate) const COLUMNS: [Column; 15] = [
-    ("requests", "model", |one| shown(one.requests, number)),
-    ("requests", "kernel", |one| shown(one.kernel_requests, number)),
-    ("bytes", "model", |one| shown(one.bytes, bytes)),
-    ("bytes", "kernel", |one| shown(one.kernel_bytes, bytes)),
-    ("flushes", "", |one| shown(one.flushes, number)),
-    ("arm", "moves", |one| shown(one.seeks, number)),
-    ("cache", "hits", |one| shown(one.cache_hit_share, percent)),
-    ("destaged", "", |one| shown(one.destaged_bytes, bytes)),
-    ("moved", "inside", |one| shown(one.moved_bytes, bytes)),
-    ("held", "back s", |one| shown(one.held_back_s, number)),
-    ("unflushed", "at end", |one| shown(one.unflushed_bytes, bytes)),
-    ("written", "blocks", |one| shown(one.kept_bytes, bytes)),
-    ("reduced", "to", |one| shown(one.physical_bytes, bytes)),
-    ("busy", "s", |one| shown(one.busy_s, number)),
-    ("late", "us", |one| shown(one.late_us_mean, number)),
-];
-
-fn shown(figure: Option<Figure>, form: fn(f64) -> String) -> Option<String> {
-    figure.map(|figure| form(figure.median))
 }

@@ -67,7 +67,7 @@ fn imported_figures_stand_beside_and_change_no_verdict() {
     assert!(said.contains("imported, not measured here and not ranked"), "{said}");
     assert!(said.contains("80,744.1") && said.contains("oracle: awr.txt"), "{said}");
     assert!(
-        short.contains("imported, not ranked: oracle") && short.contains("80,744.1"),
+        short.contains("imported, not measured here and not ranked") && short.contains("| oracle | 80,744.1 |"),
         "{short}"
     );
 }

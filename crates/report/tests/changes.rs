@@ -119,11 +119,12 @@ fn every_form_shows_the_changes_and_what_was_overwritten() {
     assert!(terminal.lines().all(|line| line.chars().count() <= 80), "{terminal}");
     let markdown = report::markdown(&analysis);
     assert!(
-        markdown.contains("| aged scan | fresh scan | btrfs | worse: 0.50 ("),
+        markdown.contains("aged scan against fresh scan, on the same stack")
+            && markdown.contains("| btrfs | 0.50 | 0.49 to 0.51 | 4 | worse |"),
         "{markdown}"
     );
     assert!(
-        markdown.contains("btrfs: 100 % of the pages overwritten at least once"),
+        markdown.contains("pages over- written") && markdown.contains("100 %"),
         "{markdown}"
     );
     let json = report::json(&analysis);
@@ -133,7 +134,7 @@ fn every_form_shows_the_changes_and_what_was_overwritten() {
         1.0
     );
     let html = report::html(&filmed.ledger, &analysis).unwrap();
-    assert!(html.contains("data-chart=\"changes\"") && html.contains("aged scan against fresh scan"));
+    assert!(html.contains("id=\"changes\"") && html.contains("aged scan against fresh scan"));
 }
 
 #[test]

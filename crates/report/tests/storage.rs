@@ -111,7 +111,7 @@ fn every_form_says_it() {
         "a ramp: {strips:?}"
     );
     let short = markdown(&analysis);
-    for wanted in ["neighbours lost", "I/O inflation", "of the data"] {
+    for wanted in ["neighbours lost", "data wr. /asked", "of the data"] {
         assert!(short.contains(wanted), "{wanted} in {short}");
     }
     let value = json(&analysis);
@@ -122,7 +122,7 @@ fn every_form_says_it() {
     assert!(moments[1]["picture"].is_null());
     assert_eq!(value["report"]["memory"][0]["stack"], "disk group");
     let page = report::html(&film.ledger, &analysis).unwrap();
-    assert!(page.contains("class=\"strip s1\"") && page.contains("id=inflation"));
+    assert!(page.contains("class=\"strip s1\"") && page.contains("data wr."));
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! What differs between the stacks, before any number: lines where there is little room, a table of all facts on a
+//! page.
+//!
+//! Takes the differences of the analysis, gives the first section. Prevents: a comparison read without its
+//! configuration.
+
+use super::{Source, list};
+use crate::analysis::Difference;
+use crate::contrast::{contrast, is_implied, same, title};
+use crate::document::{Block, Cell, Column, Fold, Forms, Name, Part, Section, Stands, Table, column};
+
+/// Longer values are read one by one.
+const SHORT_MAX: usize = 64;
+
+pub(super) fn section(source: &Source<'_>) -> Option<Section> {
+    let analysis = source.analysis;
+    let ran = analysis.stacks.iter().filter(|stack| stack.skipped_reason.is_none());
+    let several = ran.count() > 1;
+    let mut blocks = Vec::new();
+    if several {
+        let mut lines = contrast(analysis);
+        if lines.is_empty() {
+            lines.push("nothing that was recorded".into());
+        }
+        blocks.push((Forms::TEXTS, list(lines.into_iter().chain(same(analysis)))));
+    }
+    let all = &analysis.differences;
+    let kept = all.iter().filter(|one| !is_implied(one, all));
+    let (short, rest): (Vec<&Difference>, Vec<&Difference>) = kept.partition(|one| is_shared(one) && is_short(one));
+    if !short.is_empty() {
+        blocks.push((Forms::PAGE, table(source, &short, "Facts that differ")));
+    } else if several {
+        let nothing = "Nothing that was recorded of more than one stack.";
+        blocks.push((Forms::PAGE, Block::Text(nothing.into())));
+    }
+    if !rest.is_empty() {
+        let part = Part {
+            title: format!("{} more: long ones, and those of a single stack", rest.len()),
+            about: String::new(),
+            fold: Fold::Always,
+            blocks: vec![(
+                Forms::PAGE,
+                table(source, &rest, "Long facts, and facts of single stacks"),
+            )],
+        };
+        blocks.push((Forms::PAGE, Block::Part(part)));
+    }
+    blocks.extend(same(analysis).map(|line| (Forms::PAGE, Block::Note(line))));
+    super::section("differences", "What differs", "What differs between the stacks", blocks)
+        .map(|section| section.standing(Stands::Before))
+}
+
+fn is_short(one: &Difference) -> bool {
+    let mut values = one.values.iter().filter_map(|of| of.value.as_deref());
+    values.all(|value| value.chars().count() <= SHORT_MAX && !value.contains("\\n"))
+}
+
+/// True when more than one stack has it.
+fn is_shared(one: &Difference) -> bool {
+    one.values.iter().filter(|of| of.value.is_some()).count() > 1
+}
+
+/// A row a fact, a column a stack.
+fn table(source: &Source<'_>, facts: &[&Difference], caption: &str) -> Block {
+    let stacks = facts.first().map_or(&[][..], |first| &first.values);
+    let columns = stacks.iter().enumerate().map(|(nth, of)| {
+        let value = move |one: &&Difference| Some(one.values.get(nth)?.value.as_deref()?.trim_matches('"').to_string());
+        let cells: Column<'_, &Difference> = column(&of.stack, "", move |one| Cell::maybe(value(one)));
+        cells.of_words().marked(source.stack(&of.stack).mark)
+    });
+    let name = |one: &&Difference| Name::from(&*title(one, &source.analysis.differences));
+    Block::Table(Table::of(caption, "fact", facts, name, columns))
+}

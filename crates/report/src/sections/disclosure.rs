@@ -1,0 +1,137 @@
+//! Full disclosure: the study file, every setting with its default, every fact, the schedule, the looks, what happened.
+//!
+//! Takes what was read from the file, gives the last section of a page. Prevents: "you did not disclose the
+//! configuration".
+
+use super::{FromFile, Source};
+use crate::document::{Block, Cell, Column, Fold, Forms, Name, Part, Placed, Section, Table, column};
+use crate::format::{date, ratio};
+use ledger::{Event, Fact, Look, Setting, Severity, Trial, TrialStatus};
+
+pub(super) fn section(source: &Source<'_>, file: &FromFile) -> Section {
+    let book = &file.book;
+    let mut blocks = vec![
+        part(
+            "The study file, as it was read",
+            Block::Verbatim(book.study.text.clone()),
+        ),
+        part("Every setting that held, defaults said", settings(&book.settings)),
+        part("What it ran on", facts(&book.facts)),
+        part("Stacks", stacks(source)),
+        part("Schedule: every trial in its order", trials(&file.trials)),
+        part("Looks taken at the data", looks(&source.analysis.looks())),
+    ];
+    if !file.events.is_empty() {
+        blocks.push(part("What happened", events(&file.events)));
+    }
+    let not = "The page engine does to storage what a database does, and nothing else: it is not Oracle, and its \
+         rates are not Oracle's. A disk \
+         group here is not Oracle ASM. A verdict is about this machine, these sizes, this time.";
+    blocks.push(part("What this is not", Block::Text(not.into())));
+    super::section("disclosure", "Disclosure", "", blocks).expect("there are always parts")
+}
+
+fn part(title: &str, block: Block) -> Placed {
+    let part = Part {
+        title: title.into(),
+        about: String::new(),
+        fold: Fold::Always,
+        blocks: vec![(Forms::PAGE, block)],
+    };
+    (Forms::PAGE, Block::Part(part))
+}
+
+fn words<'a, R>(head: &str, cell: impl Fn(&R) -> String + 'a) -> Column<'a, R> {
+    column(head, "", move |row| Cell::Text(cell(row))).of_words()
+}
+
+fn table<'a, R>(
+    caption: &str,
+    names: &'static str,
+    rows: &[R],
+    name: impl Fn(&R) -> String,
+    columns: impl IntoIterator<Item = Column<'a, R>>,
+) -> Block {
+    Block::Table(Table::of(caption, names, rows, |row| Name::from(&*name(row)), columns))
+}
+
+fn settings(all: &[Setting]) -> Block {
+    let by = |one: &Setting| if one.written { "the study" } else { "default" }.to_string();
+    let columns = [words("value", |one: &Setting| one.value.clone()), words("said by", by)];
+    table("Settings", "key", all, |one| one.key.clone(), columns)
+}
+
+fn facts(all: &[Fact]) -> Block {
+    let columns = [
+        words("what", |one: &Fact| one.key.clone()),
+        words("value", |one: &Fact| one.value.clone()),
+    ];
+    table("Facts", "of", all, |one| one.scope.clone(), columns)
+}
+
+fn stacks(source: &Source<'_>) -> Block {
+    type Head = crate::analysis::StackHead;
+    let columns = [
+        words("kind", |one: &Head| one.kind.clone()),
+        words("layers", |one: &Head| one.layers.clone()),
+        words("access", |one: &Head| one.access.clone()),
+        words("ranked in group", |one: &Head| one.group.clone()),
+        words("compared with", |one: &Head| one.base.clone().unwrap_or_default()),
+        words("planted disadvantage", |one: &Head| {
+            one.injected.clone().unwrap_or("none".into())
+        }),
+    ];
+    table(
+        "Stacks of the study",
+        "stack",
+        &source.analysis.stacks,
+        |one| one.name.clone(),
+        columns,
+    )
+}
+
+fn trials(all: &[Trial]) -> Block {
+    let status = |trial: &Trial| match &trial.status {
+        TrialStatus::Running => "under way, or killed".into(),
+        TrialStatus::Done => "done".into(),
+        TrialStatus::Failed(reason) => format!("failed: {reason}"),
+        TrialStatus::Interrupted => "interrupted".into(),
+    };
+    let columns = [
+        words("place", |one: &Trial| one.position.to_string()),
+        words("stack", |one: &Trial| one.stack.clone()),
+        words("begun", |one: &Trial| date(one.began_unix_ns)),
+        words("seed", |one: &Trial| one.seed.to_string()),
+        words("LUN set", |one: &Trial| one.lun_set.clone()),
+        words("how it ended", status),
+    ];
+    table("Trials", "block", all, |one| one.block.to_string(), columns)
+}
+
+fn looks(all: &[Look]) -> Block {
+    let columns = [
+        words("phase", |one: &Look| one.phase.clone()),
+        words("stack", |one: &Look| one.stack.clone()),
+        words("of", |one: &Look| one.base.clone()),
+        words("ratio", |one: &Look| ratio(one.ratio)),
+        words("interval", |one: &Look| {
+            format!("{} to {}", ratio(one.low), ratio(one.high))
+        }),
+        words("error spent", |one: &Look| format!("{:.5}", one.alpha)),
+        words("verdict", |one: &Look| one.verdict.clone()),
+    ];
+    table("Looks", "blocks", all, |one| one.n.to_string(), columns)
+}
+
+fn events(all: &[Event]) -> Block {
+    let severity = |one: &Event| match one.severity {
+        Severity::Info => "info".into(),
+        Severity::Warning => "warning".into(),
+        Severity::Error => "error".into(),
+    };
+    let columns = [
+        words("severity", severity),
+        words("what", |one: &Event| one.text.clone()),
+    ];
+    table("Events", "when", all, |one| date(one.at_unix_ns), columns)
+}

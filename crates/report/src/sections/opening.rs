@@ -1,0 +1,91 @@
+//! What has to be known before the sections: how far the study is, how it was done, and how sure it is.
+//!
+//! Takes the head of the study and the checks, gives blocks. Prevents: an answer read without its doubts.
+
+use super::{Source, status_tone};
+use crate::analysis::GoOn;
+use crate::checks::Status;
+use crate::document::{Block, Forms, Placed};
+use crate::format::{date, percent};
+
+pub(super) fn blocks(source: &Source<'_>) -> Vec<Placed> {
+    let study = &source.analysis.study;
+    let mut blocks = Vec::new();
+    if study.blocks_planned == 0 {
+        let nothing = "nothing was run: all figures of this file are imported";
+        blocks.push((Forms::LONG, Block::Text(nothing.into())));
+        return blocks;
+    }
+    blocks.push((Forms::PAGE, checked(source)));
+    blocks.push((Forms::LONG, Block::Text(progress(source))));
+    blocks.extend(study.turns().map(|turns| (Forms::LONG, Block::Text(turns))));
+    if study.modelled {
+        let words = "A device here is a model in virtual time: nothing was measured on it.";
+        blocks.push((Forms::LONG, Block::Warning(words.into())));
+    }
+    if study.phases_uncounted > 0 {
+        let words = format!(
+            "{} phases of trials that did not end are kept in the file, and in no figure.",
+            study.phases_uncounted
+        );
+        blocks.push((Forms::LONG, Block::Text(words)));
+    }
+    blocks.push((Forms::PAGE, facts(source)));
+    blocks
+}
+
+fn progress(source: &Source<'_>) -> String {
+    let study = &source.analysis.study;
+    let state = match (&study.ended, source.analysis.go_on) {
+        (Some(reason), _) => format!("ended: {reason}"),
+        (None, GoOn::Continue(next)) => format!("not finished, the next look is at {next} blocks"),
+        (None, _) => "not finished".into(),
+    };
+    let dropped = match source.analysis.dropped.len() {
+        0 => String::new(),
+        count => format!(" ({count} dropped)"),
+    };
+    format!(
+        "study {}, {} of {} blocks run{dropped}, {state}; I/O by {}, seed {}",
+        study.name, study.blocks_begun, study.blocks_planned, study.io_method, study.seed
+    )
+}
+
+/// Checks by what they say.
+fn checked(source: &Source<'_>) -> Block {
+    let checks = &source.analysis.checks;
+    let counted = |status: Status| {
+        let many = checks.iter().filter(|check| check.status == status).count();
+        (many > 0).then(|| (format!("{many} {}", status.word()), status_tone(status)))
+    };
+    let found = [Status::Invalid, Status::Suspect, Status::Note]
+        .into_iter()
+        .filter_map(counted);
+    let found: Vec<_> = found.collect();
+    match found.is_empty() {
+        true => Block::Tally(found, format!("All {} validity checks are VALID.", checks.len()), None),
+        false => Block::Tally(
+            found,
+            format!("of {} checks;", checks.len()),
+            Some(("validity", "what speaks against it")),
+        ),
+    }
+}
+
+fn facts(source: &Source<'_>) -> Block {
+    let study = &source.analysis.study;
+    let mut facts = vec![("Begun", date(study.created_unix_ns))];
+    let host = source.file.map(|file| file.host()).unwrap_or_default();
+    if !host.is_empty() {
+        facts.push(("Host", host.join(", ")));
+    }
+    facts.push((
+        "Doubt allowed",
+        format!(
+            "any false verdict: at most {}; equal: within {}",
+            percent(study.alpha),
+            percent(study.margin)
+        ),
+    ));
+    Block::Facts(facts)
+}

@@ -1,0 +1,170 @@
+//! Validity: what speaks against the numbers, where the bytes came from and went to, and every check.
+//!
+//! Takes the checks and the cells, gives the section. Prevents: a number believed because nothing was said against it.
+
+use super::{Source, status_tone};
+use crate::checks::{Check, Status};
+use crate::document::{Block, Cell, Fold, Forms, Item, Name, Part, Section, Table, column};
+use crate::doubts::merged;
+use crate::format::{bytes, percent};
+use crate::provenance::{Direction, Origin, Provenance};
+
+pub(super) fn section(source: &Source<'_>) -> Option<Section> {
+    let checks = &source.analysis.checks;
+    let valid = checks.iter().filter(|check| check.status == Status::Valid).count();
+    let doubts = merged(source.analysis);
+    let mut title = String::new();
+    let mut blocks = Vec::new();
+    if !doubts.is_empty() {
+        title = format!("Doubts ({valid} other checks are VALID)");
+        let item = |doubt: crate::doubts::Doubt| Item {
+            tag: Some((doubt.status.word().into(), status_tone(doubt.status))),
+            text: doubt.words,
+            series: Vec::new(),
+        };
+        blocks.push((Forms::ALL, Block::List(doubts.into_iter().map(item).collect())));
+    } else if valid > 0 {
+        blocks.push((
+            Forms::LONG,
+            Block::Text(format!("All {valid} validity checks are VALID.")),
+        ));
+    }
+    let table = provenance(source);
+    if !table.rows.is_empty() {
+        blocks.push((Forms::PAGE, Block::Table(table)));
+        blocks.push((Forms::PAGE, Block::Note(ORIGINS.into())));
+    }
+    if !checks.is_empty() {
+        blocks.push((Forms::PAGE, Block::Table(sheet(checks))));
+        blocks.push((Forms::PAGE, every_check(checks, valid)));
+    }
+    super::section("validity", "Validity", title, blocks)
+}
+
+const ORIGINS: &str = "All blocks together. Device: at least 90 % of the bytes asked met the lowest visible device; \
+     cache: at most 10 %; mixed: \
+     between. What lies below that device, a host or an array, is unknown.";
+
+/// False where a cache, or nothing that can be seen, stood for the device, and where nothing was asked of one.
+fn met_a_device(provenance: &Provenance) -> bool {
+    let origins = [provenance.reads, provenance.writes].map(|one| one.origin);
+    let plain = |one: &Origin| matches!(one, Origin::Device | Origin::None);
+    origins.iter().all(plain) && origins.contains(&Origin::Device)
+}
+
+fn provenance(source: &Source<'_>) -> Table {
+    type Of<'a> = (&'a str, &'a str, &'a Provenance);
+    let phases = source.analysis.phases.iter();
+    let all = phases.flat_map(|phase| {
+        phase
+            .cells
+            .iter()
+            .map(|cell| (cell.stack.as_str(), phase.name.as_str(), &cell.provenance))
+    });
+    // On a lean page only what there is something to tell about.
+    let rows: Vec<Of<'_>> = all.filter(|(.., one)| !(source.lean && met_a_device(one))).collect();
+    let columns = [
+        column("phase", "", |(_, phase, _): &Of<'_>| Cell::text(*phase)).of_words(),
+        column("reads", "from", |(.., one): &Of<'_>| origin(one.reads)).of_words(),
+        column("reads", "asked", |(.., one): &Of<'_>| {
+            Cell::number(one.reads.asked_bytes, bytes)
+        }),
+        column("reads", "device moved", |(.., one): &Of<'_>| {
+            Cell::number(one.reads.low_bytes, bytes)
+        }),
+        column("writes", "to", |(.., one): &Of<'_>| origin(one.writes)).of_words(),
+        column("writes", "asked", |(.., one): &Of<'_>| {
+            Cell::number(one.writes.asked_bytes, bytes)
+        }),
+        column("writes", "device moved", |(.., one): &Of<'_>| {
+            Cell::number(one.writes.low_bytes, bytes)
+        }),
+    ];
+    let name = |(stack, ..): &Of<'_>| source.stack(stack);
+    Table::of("Where the bytes came from and went to", "stack", &rows, name, columns)
+}
+
+fn origin(direction: Direction) -> Cell {
+    let word = direction.origin.word();
+    Cell::Text(match direction.share() {
+        Some(share) if !matches!(direction.origin, Origin::None | Origin::Unknown) => {
+            format!("{word} ({})", percent(share))
+        }
+        _ => word.into(),
+    })
+}
+
+/// A row a subject: how many of its checks say what.
+fn sheet(checks: &[Check]) -> Table {
+    let mut subjects: Vec<(&str, Vec<&Check>)> = Vec::new();
+    for check in checks {
+        match subjects.iter_mut().find(|(subject, _)| *subject == check.subject) {
+            Some((_, of)) => of.push(check),
+            None => subjects.push((&check.subject, vec![check])),
+        }
+    }
+    type Of<'a> = (&'a str, Vec<&'a Check>);
+    let counted = |status: Status| {
+        column(status.word(), "", move |(_, of): &Of<'_>| {
+            match of.iter().filter(|check| check.status == status).count() {
+                0 => Cell::Nothing,
+                count => Cell::Tagged(count.to_string(), status_tone(status)),
+            }
+        })
+    };
+    let columns = [
+        counted(Status::Valid),
+        counted(Status::Note),
+        counted(Status::Suspect),
+        counted(Status::Invalid),
+        column("wanted", "", |(_, of): &Of<'_>| {
+            let first = &of[0].threshold;
+            let same = first != "none" && of.iter().all(|check| check.threshold == *first);
+            Cell::maybe(same.then_some(first))
+        })
+        .of_words(),
+    ];
+    Table::of(
+        "Validity sheet",
+        "check",
+        &subjects,
+        |(subject, _)| Name::from(*subject),
+        columns,
+    )
+}
+
+/// Rows of checks that are written out; more VALID ones are only counted.
+const VALID_ROWS_MAX: usize = 600;
+
+fn every_check(checks: &[Check], valid: usize) -> Block {
+    let is_kept = |check: &&Check| valid <= VALID_ROWS_MAX || check.status != Status::Valid;
+    let kept: Vec<&Check> = checks.iter().filter(is_kept).collect();
+    let words = |head: &str, cell: fn(&Check) -> &str| {
+        column(head, "", move |check: &&Check| Cell::text(cell(check))).of_words()
+    };
+    let columns = [
+        words("stack", |check| check.stack.as_deref().unwrap_or("all")),
+        words("phase", |check| check.phase.as_deref().unwrap_or("all")),
+        column("outcome", "", |check: &&Check| {
+            Cell::Tagged(check.status.word().into(), status_tone(check.status))
+        })
+        .of_words(),
+        words("found", |check| &check.figure),
+        words("wanted", |check| &check.threshold),
+        words("what to do", |check| {
+            if check.status == Status::Valid {
+                ""
+            } else {
+                &check.advice
+            }
+        }),
+    ];
+    let name = |check: &&Check| Name::from(check.subject.as_str());
+    let table = Table::of("Every check with its figure", "check", &kept, name, columns);
+    Block::Part(Part {
+        title: format!("Every check with its figure ({} of {})", kept.len(), checks.len()),
+        about: String::new(),
+        fold: Fold::Always,
+        blocks: vec![(Forms::PAGE, Block::Table(table))],
+    })
+}

@@ -1,0 +1,240 @@
+//! The verdicts: each stack against its base, each phase against an earlier one, and the ratios from which no verdict
+//! is drawn.
+//!
+//! Takes the comparisons, gives sections. Prevents: a ratio without its interval, and a verdict read without its doubt.
+
+use super::Source;
+use crate::analysis::{Comparison, Verdict};
+use crate::changes::Change;
+use crate::document::{
+    Block, Cell, Column, Fold, Forms, Interval, Name, Part, Placed, Section, Stands, Table, Tone, column,
+};
+use crate::format::{percent, ratio};
+use crate::others::NotTested;
+use std::collections::BTreeMap;
+
+/// Ratios that were tested, the worst of each phase first.
+pub(super) fn verdicts(source: &Source<'_>) -> Option<Section> {
+    let analysis = source.analysis;
+    let mut rows: Vec<&Comparison> = Vec::new();
+    for phase in &analysis.phases {
+        let mut of: Vec<&Comparison> = analysis
+            .comparisons
+            .iter()
+            .filter(|one| one.phase == phase.name)
+            .collect();
+        of.sort_by_key(|one| severity(one.verdict));
+        rows.extend(of);
+    }
+    if analysis.comparisons.is_empty() {
+        return None;
+    }
+    let margin = analysis.study.margin;
+    let mut columns = vec![
+        column("stack", "", |one: &&Comparison| Cell::Named(source.stack(&one.stack))).of_words(),
+        column("of what", "", |one: &&Comparison| Cell::text(one.metric.noun()))
+            .of_words()
+            .only(Forms::PAGE),
+        column("ratio", "", |one: &&Comparison| Cell::number(one.ratio, ratio)),
+        column("interval", "", move |one: &&Comparison| {
+            interval(one.ratio, one.low, one.high, margin, one.verdict)
+        })
+        .compared(),
+        column("of", "", |one: &&Comparison| Cell::text(&one.base)).of_words(),
+    ];
+    columns.extend(ends(|one: &&Comparison| (one.n, one.verdict)));
+    let table = Table::of(
+        "Ratios to the base",
+        "phase",
+        &rows,
+        |one| Name::from(one.phase.as_str()),
+        columns,
+    );
+    let mut blocks = vec![(Forms::ALL, Block::Table(table)), chances(source)];
+    blocks.push(how_to_read(source, "Stack over base"));
+    super::section(
+        "ratios",
+        "Verdicts",
+        "Verdicts (ratio to the base, above 1 is better)",
+        blocks,
+    )
+    .map(|section| section.standing(Stands::Concludes))
+}
+
+/// Blocks and verdict, with which a table of ratios ends.
+fn ends<'a, R: 'a>(of: fn(&R) -> (Option<u32>, Verdict)) -> [Column<'a, R>; 2] {
+    [
+        column("blocks", "", move |one: &R| {
+            Cell::maybe(of(one).0.map(|n| n.to_string()))
+        }),
+        column("verdict", "", move |one: &R| {
+            let verdict = of(one).1;
+            Cell::Tagged(verdict.words().into(), tone(verdict))
+        })
+        .of_words(),
+    ]
+}
+
+fn interval(ratio: Option<f64>, low: Option<f64>, high: Option<f64>, margin: f64, verdict: Verdict) -> Cell {
+    ratio.map_or(Cell::Nothing, |ratio| {
+        Cell::Interval(
+            Interval {
+                ratio,
+                low,
+                high,
+                margin,
+            },
+            tone(verdict),
+        )
+    })
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Better => Tone::Better,
+        Verdict::Worse => Tone::Worse,
+        Verdict::Equivalent => Tone::Equal,
+        Verdict::NotEnoughData => Tone::Open,
+    }
+}
+
+fn severity(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Worse => 0,
+        Verdict::Better => 1,
+        Verdict::NotEnoughData => 2,
+        Verdict::Equivalent => 3,
+    }
+}
+
+fn chances(source: &Source<'_>) -> Placed {
+    let study = &source.analysis.study;
+    let words = format!(
+        "Chance of any false verdict in the study: at most {}; equivalent means within {}.",
+        percent(study.alpha),
+        percent(study.margin)
+    );
+    (Forms::ALL, Block::Note(words))
+}
+
+/// How the chart is to be read.
+fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
+    let words = format!(
+        "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric \
+             mean of the blocks; line: \
+         interval. The chance of a false verdict is that of all comparisons and looks together. Shaded: differences \
+         inside {} count as equal.",
+        percent(source.analysis.study.margin)
+    );
+    (Forms::PAGE, Block::Note(words))
+}
+
+/// Phases against earlier ones on the same stack: a part for each pair.
+pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
+    let analysis = source.analysis;
+    let margin = analysis.study.margin;
+    let mut pairs: Vec<((&str, &str), Vec<&Change>)> = Vec::new();
+    for one in &analysis.changes {
+        let pair = (one.phase.as_str(), one.against.as_str());
+        match pairs.iter_mut().find(|(known, _)| *known == pair) {
+            Some((_, rows)) => rows.push(one),
+            None => pairs.push((pair, vec![one])),
+        }
+    }
+    let part = |((phase, against), rows): ((&str, &str), Vec<&Change>)| {
+        let mut columns = vec![
+            column("of what", "", |one: &&Change| Cell::text(one.metric.noun()))
+                .of_words()
+                .only(Forms::PAGE),
+            column("ratio", "", |one: &&Change| Cell::number(one.ratio, ratio)),
+            column("interval", "", move |one: &&Change| {
+                interval(one.ratio, one.low, one.high, margin, one.verdict)
+            })
+            .compared(),
+        ];
+        columns.extend(ends(|one: &&Change| (one.n, one.verdict)));
+        let name = |one: &&Change| source.stack(&one.stack);
+        let table = Table::of(format!("Ratios of {phase} to {against}"), "stack", &rows, name, columns);
+        let part = Part {
+            title: format!("{phase} against {against}, on the same stack (ratio, above 1 is better)"),
+            about: String::new(),
+            fold: Fold::Never,
+            blocks: vec![(Forms::ALL, Block::Table(table))],
+        };
+        (Forms::ALL, Block::Part(part))
+    };
+    let mut blocks: Vec<Placed> = pairs.into_iter().map(part).collect();
+    if !blocks.is_empty() && analysis.comparisons.is_empty() {
+        blocks.push(chances(source));
+        blocks.push(how_to_read(source, "Phase over the earlier one"));
+    }
+    super::section("changes", "Changes", "", blocks).map(|section| section.standing(Stands::Concludes))
+}
+
+/// With more ratios than these, only those clear of 1 by more than the margin are on a page, as in a terminal.
+const NOT_TESTED_MAX: usize = 400;
+/// On a lean page, the farthest from 1 of each phase.
+const LEAN_MAX: usize = 5;
+
+/// Ratios that were not tested; where there is little room, those clear of 1 by more than the margin.
+pub(super) fn not_tested(source: &Source<'_>) -> Option<Section> {
+    let all = &source.analysis.not_tested;
+    let margin = source.analysis.study.margin;
+    let mut far: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for one in all.iter().filter(|one| one.is_clear(margin)) {
+        far.entry(&one.phase).or_default().push(one.ratio.ln().abs());
+    }
+    for distances in far.values_mut() {
+        distances.sort_by(|a, b| b.total_cmp(a));
+        distances.truncate(LEAN_MAX);
+    }
+    let is_far = |one: &NotTested| {
+        let last = far.get(&*one.phase).and_then(|distances| distances.last());
+        last.is_some_and(|last| one.ratio.ln().abs() >= *last)
+    };
+    let forms = |one: &NotTested| match (one.is_clear(margin), source.lean) {
+        (true, false) => Forms::LONG,
+        (true, true) if is_far(one) => Forms::LONG,
+        (true, true) => Forms::TERMINAL,
+        (false, _) => Forms::FULL_PAGE,
+    };
+    let rows = all
+        .iter()
+        .filter(|one| all.len() <= NOT_TESTED_MAX || one.is_clear(margin));
+    let rows: Vec<&NotTested> = rows.collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let columns = [
+        column("stack", "", |one: &&NotTested| Cell::Named(source.stack(&one.stack))).of_words(),
+        column("of what", "", |one: &&NotTested| Cell::text(&one.what)).of_words(),
+        column("ratio", "", |one: &&NotTested| Cell::Number(one.ratio, ratio)),
+        column("interval", "", move |one: &&NotTested| {
+            let tone = if one.is_clear(margin) { Tone::Clear } else { Tone::Open };
+            let (ratio, low, high) = (one.ratio, Some(one.low), Some(one.high));
+            Cell::Interval(
+                Interval {
+                    ratio,
+                    low,
+                    high,
+                    margin,
+                },
+                tone,
+            )
+        }),
+    ];
+    let name = |one: &&NotTested| Name::from(one.phase.as_str()).only(forms(one));
+    let table = Table::of("Ratios to the base, not tested", "phase", &rows, name, columns);
+    let mut words = "Stack over base, each with a plain 95 % interval: no verdict is drawn from them.".to_string();
+    if rows.len() < all.len() || source.lean {
+        words.push_str(&format!(
+            " Of these {} ratios only those are here whose whole interval lies outside the margin (on a page of very \
+                 many phases, the \
+             farthest of each); the JSON form has all.",
+            all.len()
+        ));
+    }
+    let title = "Not tested, 95 % interval each (ratio to the base, above 1 is more of it)";
+    let blocks = vec![(Forms::LONG, Block::Table(table)), (Forms::PAGE, Block::Note(words))];
+    super::section("cost", "Cost ratios", title, blocks)
+}
