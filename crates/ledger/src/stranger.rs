@@ -8,7 +8,7 @@
 //! can change is refused elsewhere.
 
 use crate::error::{LedgerError, sorted};
-use crate::schema::{LATER, SCHEMA};
+use crate::schema::SCHEMA;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -184,10 +184,10 @@ fn entries(connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
         .collect()
 }
 
-/// (kind, name) of all tables and indexes of every version, with their SQL.
-fn our_tables() -> rusqlite::Result<BTreeMap<(String, String), String>> {
+/// (kind, name) of all tables and indexes, with their SQL.
+pub(crate) fn our_tables() -> rusqlite::Result<BTreeMap<(String, String), String>> {
     let fresh = Connection::open_in_memory()?;
-    for tables in [SCHEMA].iter().chain(&LATER) {
+    for tables in SCHEMA {
         fresh.execute_batch(tables)?;
     }
     let all = entries(&fresh)?.into_iter();
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn our_own_tables_are_ours() {
         let fresh = Connection::open_in_memory().unwrap();
-        for tables in [SCHEMA].iter().chain(&LATER) {
+        for tables in SCHEMA {
             fresh.execute_batch(tables).unwrap();
         }
         bind(&fresh).unwrap();

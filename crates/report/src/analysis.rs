@@ -20,7 +20,7 @@ use crate::published::{Published, published};
 use crate::ran_out::{RanOut, in_phase};
 use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
 use crate::sentence::sentence;
-use ledger::{Ledger, LedgerError};
+use ledger::{FactName, FactValue, Ledger, LedgerError, Scope, TakingTurns};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Estimate, Judged};
@@ -108,6 +108,8 @@ pub struct StudyHead {
     pub io_method: String,
     /// How the stacks of a block took turns: "whole runs", or "abba, in stints of 1s"; `null` in files that do not say.
     pub schedule: Option<String>,
+    #[serde(skip)]
+    pub(crate) in_stints: bool,
     /// Why so, in words.
     pub schedule_why: Option<String>,
     /// Identity of published figures.
@@ -137,6 +139,8 @@ pub struct StackHead {
     pub kind: String,
     /// Layers from the top down.
     pub layers: String,
+    #[serde(skip)]
+    pub(crate) on_model: bool,
     /// Stacks are ranked inside a group only.
     pub group: String,
     /// "direct" or "buffered".
@@ -341,7 +345,7 @@ impl From<stats::GoOn> for GoOn {
 impl StudyHead {
     /// How stacks that stood side by side took turns, in a sentence or two; `None` of whole runs.
     pub(crate) fn turns(&self) -> Option<String> {
-        let schedule = self.schedule.as_ref().filter(|schedule| schedule.contains("stints"))?;
+        let schedule = self.schedule.as_ref().filter(|_| self.in_stints)?;
         Some(format!(
             "The stacks of a block stood side by side and took turns: {schedule}. A block is one repeat all the same. What recovers at \
              rest, as a device's cache does, did so while the others worked."
@@ -437,13 +441,12 @@ pub(crate) fn same_look(a: &ledger::Look, b: &ledger::Look) -> bool {
 
 fn study_head(book: &Book, ranking: &Ranking) -> StudyHead {
     let study = &book.study;
-    let fact = |key: &str| {
-        let found = book.facts.iter().find(|fact| fact.scope == "study" && fact.key == key);
-        found.map(|fact| fact.value.clone())
-    };
+    let fact = |name: FactName| book.fact(&Scope::Study, name);
+    let schedule = fact(FactName::Schedule);
     StudyHead {
-        schedule: fact("schedule"),
-        schedule_why: fact("why this schedule"),
+        schedule: schedule.map(FactValue::to_string),
+        in_stints: matches!(schedule, Some(FactValue::Turns(TakingTurns::Stints(_)))),
+        schedule_why: fact(FactName::WhySchedule).map(FactValue::to_string),
         name: study.name.clone(),
         question: study.question.clone(),
         run_id: study.run_id.clone(),
@@ -468,9 +471,10 @@ fn stack_heads(book: &Book) -> Vec<StackHead> {
     let head = |stack: &ledger::Stack| StackHead {
         name: stack.name.clone(),
         kind: stack.kind.clone(),
-        layers: stack.layers.clone(),
-        group: stack.group.clone(),
-        access: stack.access.clone(),
+        layers: stack.layers.to_string(),
+        on_model: stack.layers.model().is_some(),
+        group: stack.group().to_string(),
+        access: stack.access.as_str().into(),
         base: takes_part(book, stack)
             .ok()
             .and_then(|()| base_of(book, stack))

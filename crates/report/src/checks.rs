@@ -59,10 +59,7 @@ pub struct Check {
 
 /// A stack on LUNs that behave as another device.
 fn on_a_model(stack: &ledger::Stack) -> Option<Check> {
-    let device = stack
-        .layers
-        .split('/')
-        .find_map(|layer| layer.strip_prefix("modelled "))?;
+    let device = stack.layers.model()?;
     Some(Check {
         subject: "modelled device".into(),
         stack: Some(stack.name.clone()),
@@ -76,7 +73,7 @@ fn on_a_model(stack: &ledger::Stack) -> Option<Check> {
 
 /// A stack on a ZFS that is not today's.
 fn on_an_old_zfs(stack: &ledger::Stack) -> Option<Check> {
-    let layer = stack.layers.split('/').find(|layer| layer.starts_with("zfs-fuse"))?;
+    let layer = stack.layers.old_zfs()?;
     Some(Check {
         subject: "old ZFS".into(),
         stack: Some(stack.name.clone()),

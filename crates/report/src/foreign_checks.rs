@@ -9,9 +9,8 @@ use crate::figures::Figure;
 use crate::format::{bytes, percent};
 use crate::history::{Book, Seen};
 use crate::order_checks::Found;
-use crate::place_checks::{fact, of_stack};
 use crate::provenance::{ASKED_BYTES_MIN, READS_ASKED, WRITES_ASKED};
-use ledger::{Measure, Stack};
+use ledger::{FactName, FactValue, Measure, Scope};
 
 /// What the lowest devices moved more than the nearest: from this share and size on someone else used them.
 const FOREIGN_SHARE: f64 = 0.10;
@@ -53,8 +52,8 @@ pub(crate) struct Between {
 impl Between {
     /// Of the devices of a stack; `None` where all pass on what they are given, as far as is known.
     pub(crate) fn of(book: &Book, stack: &str) -> Option<Between> {
-        let stack = book.stacks.iter().find(|known| known.name == stack)?;
-        let found: Vec<(String, bool)> = devices(book, stack)
+        let found: Vec<(String, bool)> = book
+            .devices(stack)
             .into_iter()
             .filter_map(|device| layer(book, device))
             .collect();
@@ -68,26 +67,14 @@ impl Between {
     }
 }
 
-/// From the nearest down to the lowest. Files of earlier versions do not name those between.
-fn devices<'a>(book: &'a Book, stack: &Stack) -> Vec<&'a str> {
-    let mut all = Vec::new();
-    for level in ["nearest devices", "devices", "lowest visible devices"] {
-        for device in of_stack(book, stack, level).unwrap_or_default().split(", ") {
-            if !all.contains(&device) {
-                all.push(device);
-            }
-        }
-    }
-    all
-}
-
 /// What a device is, and whether reads pass it as they are; `None` where writes do, too.
 fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
-    let of = |key: &str| fact(book, &format!("device:{device}"), key);
-    if let Some(level) = of("array level").filter(|level| !ARRAYS_PLAIN.contains(level)) {
+    let scope = Scope::Device(device.into());
+    let of = |name: FactName| book.fact(&scope, name).and_then(FactValue::text);
+    if let Some(level) = of(FactName::ArrayLevel).filter(|level| !ARRAYS_PLAIN.contains(level)) {
         return Some((format!("{device} ({level})"), ARRAYS_MIRRORED.contains(&level)));
     }
-    if let Some(kind) = of("mapping kind").filter(|kind| MAPPINGS.contains(kind)) {
+    if let Some(kind) = of(FactName::MappingKind).filter(|kind| MAPPINGS.contains(kind)) {
         return Some((format!("{device} ({kind})"), false));
     }
     let part = |name: &str| match name.ends_with(LVM_SNAPSHOT) {
@@ -97,7 +84,7 @@ fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
             .find(|(part, _)| name.contains(part))
             .map(|(_, kind)| *kind),
     };
-    let of_lvm = of("mapping").filter(|_| of("mapping kind") == Some("lvm"));
+    let of_lvm = of(FactName::Mapping).filter(|_| of(FactName::MappingKind) == Some("lvm"));
     if let Some(kind) = of_lvm.and_then(part) {
         return Some((format!("{device} (part of a {kind} of LVM)"), false));
     }

@@ -166,8 +166,7 @@ pub(crate) fn not_told(book: &Book, analysis: &Analysis) -> Vec<String> {
 fn parity(book: &Book, stack: &str) -> Option<&'static str> {
     let key = format!("stack.{stack}.vdevs");
     let said = book.settings.iter().find(|setting| setting.key == key)?;
-    said.value
-        .contains("raidz")
+    (said.value.trim_matches('"') == "raidz1")
         .then_some("parity is among what was written beyond the data, and is redundancy, not inflation")
 }
 

@@ -7,11 +7,11 @@
 use crate::history::Book;
 use crate::protocols::{ProtocolsError, Unlike};
 use crate::rank::takes_part;
-use ledger::Stack;
+use ledger::{FactName, Scope, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts of a host that make it another one.
-const OF_THE_HOST: [&str; 4] = ["machine", "kernel", "cpu", "cpus"];
+const OF_THE_HOST: [FactName; 4] = [FactName::Machine, FactName::Kernel, FactName::Cpu, FactName::Cpus];
 
 const PLANTED: &str = "the planted disadvantage";
 
@@ -81,10 +81,11 @@ fn host_facts(book: &Book) -> Told {
         return Told::new();
     }
     let hosts: BTreeSet<&str> = book.ran.values().map(|ran| ran.trial.host.as_str()).collect();
-    let facts = book.facts.iter().filter(|fact| fact.scope == "host");
-    let facts = facts.filter(|fact| OF_THE_HOST.contains(&fact.key.as_str()));
+    let facts = OF_THE_HOST
+        .into_iter()
+        .filter_map(|name| Some((name, book.fact(&Scope::Host, name)?)));
     let mut told: Told = facts
-        .map(|fact| (format!("the host's {}", fact.key), fact.value.clone()))
+        .map(|(name, value)| (format!("the host's {}", name.as_str()), value.to_string()))
         .collect();
     told.insert("the host".into(), hosts.into_iter().collect::<Vec<_>>().join(", "));
     told
@@ -105,13 +106,11 @@ fn stack_facts(book: &Book) -> Told {
         let name = &stack.name;
         let mut add = |what: &str, value: &str| told.insert(format!("{what} of {name}"), value.to_string());
         add("the kind", &stack.kind);
-        add("the layers", &stack.layers);
-        add("the access", &stack.access);
+        add("the layers", &stack.layers.to_string());
+        add("the access", stack.access.as_str());
         add(PLANTED, stack.injected.as_deref().unwrap_or("none"));
-        let scope = format!("stack:{name}");
-        let lowest = |fact: &&ledger::Fact| fact.scope == scope && fact.key == "lowest visible devices";
-        if let Some(fact) = book.facts.iter().find(lowest) {
-            add("the lowest visible devices", &fact.value);
+        if let Some(lowest) = book.of_stack(name, FactName::LowestDevices) {
+            add("the lowest visible devices", &lowest.to_string());
         }
     }
     told

@@ -8,7 +8,7 @@ use crate::format::{bytes, number, percent};
 use crate::history::Book;
 use crate::rank::takes_part;
 use crate::refusals::Seeds;
-use ledger::{Measure, Seal, Stack};
+use ledger::{Access, FactName, FactValue, Measure, Role, Scope, Seal, Stack, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors, pages and file system blocks of today; a start that is no multiple of it splits requests in two.
@@ -57,15 +57,6 @@ fn stacks(book: &Book) -> Vec<&Stack> {
         .iter()
         .filter(|stack| takes_part(book, stack).is_ok())
         .collect()
-}
-
-pub(crate) fn fact<'a>(book: &'a Book, scope: &str, key: &str) -> Option<&'a str> {
-    let found = book.facts.iter().find(|fact| fact.scope == scope && fact.key == key)?;
-    Some(found.value.as_str())
-}
-
-pub(crate) fn of_stack<'a>(book: &'a Book, stack: &Stack, key: &str) -> Option<&'a str> {
-    fact(book, &format!("stack:{}", stack.name), key)
 }
 
 fn sealed(book: &Book) -> Option<Check> {
@@ -145,7 +136,10 @@ fn mount_options(book: &Book) -> Option<Check> {
     let mut unsafe_ones = Vec::new();
     let has_directory = stacks(book).iter().any(|stack| stack.kind == "directory");
     for stack in stacks(book) {
-        let Some(options) = of_stack(book, stack, "mount options") else {
+        let Some(options) = book
+            .of_stack(&stack.name, FactName::MountOptions)
+            .and_then(FactValue::text)
+        else {
             continue;
         };
         let left_out = |option: &str| {
@@ -157,7 +151,10 @@ fn mount_options(book: &Book) -> Option<Check> {
         if let Some(off) = options.iter().find(|option| NO_FLUSHES.contains(option)) {
             unsafe_ones.push(format!("{} has {off}", stack.name));
         }
-        let kind = of_stack(book, stack, "file system").unwrap_or(&stack.kind);
+        let kind = book
+            .of_stack(&stack.name, FactName::FileSystem)
+            .and_then(FactValue::text);
+        let kind = kind.unwrap_or(&stack.kind);
         of_kind.entry(kind).or_default().push((stack, options));
     }
     if of_kind.is_empty() {
@@ -218,14 +215,14 @@ fn without_place(option: &str) -> &str {
 }
 
 fn read_ahead(book: &Book) -> Option<Check> {
-    let known: Vec<(&Stack, &str)> = stacks(book)
+    let known: Vec<(&Stack, &FactValue)> = stacks(book)
         .into_iter()
-        .filter_map(|stack| Some((stack, of_stack(book, stack, "read-ahead KiB")?)))
+        .filter_map(|stack| Some((stack, book.of_stack(&stack.name, FactName::ReadAhead)?)))
         .collect();
     let (_, first) = known.first()?;
     let differs = known.iter().any(|(_, ahead)| ahead != first);
     // Direct reads take no part in it.
-    let cached = |stack: &Stack| stack.access == "buffered" || of_stack(book, stack, READS_GO).is_some_and(is_cached);
+    let cached = |stack: &Stack| stack.access == Access::Buffered || goes(book, stack, &READS) == Some(Way::Through);
     let matters = known.iter().any(|(stack, _)| cached(stack));
     let status = match (differs, matters) {
         (false, _) if known.len() < stacks(book).len() => Status::Note,
@@ -256,13 +253,13 @@ fn read_ahead(book: &Book) -> Option<Check> {
 fn luns_alike(book: &Book) -> Vec<Check> {
     let mut of_set: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for fact in &book.facts {
-        if let Some(set) = fact.scope.strip_prefix("lun:") {
-            match set.split_once(':') {
-                // A LUN of it: the set is there, and nothing is unlike by that alone.
-                Some((set, _)) => drop(of_set.entry(set).or_default()),
-                None if fact.key.starts_with("unlike ") => of_set.entry(set).or_default().push(&fact.value),
-                None => {}
+        match &fact.scope {
+            // A LUN of it: the set is there, and nothing is unlike by that alone.
+            Scope::Lun(set, Some(_)) => drop(of_set.entry(set).or_default()),
+            Scope::Lun(set, None) if fact.key.name == FactName::Unlike => {
+                of_set.entry(set).or_default().extend(fact.value.text());
             }
+            _ => {}
         }
     }
     let of = |(set, unlike): (&str, Vec<&str>)| {
@@ -279,11 +276,11 @@ fn luns_alike(book: &Book) -> Vec<Check> {
 /// What lies in a sparse file was never written: it is read from nowhere, at the speed of memory.
 fn luns_whole(book: &Book) -> Vec<Check> {
     let of = |fact: &ledger::Fact| {
-        if fact.key != "loop backing allocated bytes" || !fact.scope.starts_with("lun:") {
+        let (Scope::Lun(set, Some(number)), FactName::LoopBackingAllocated) = (&fact.scope, fact.key.name) else {
             return None;
-        }
-        let allocated: f64 = fact.value.parse().ok()?;
-        let whole: f64 = self::fact(book, &fact.scope, "loop backing bytes")?.parse().ok()?;
+        };
+        let allocated = fact.value.number()?;
+        let whole = book.fact(&fact.scope, FactName::LoopBackingBytes)?.number()?;
         let share = allocated / whole.max(1.0);
         let status = if share < WHOLE_MIN {
             Status::Suspect
@@ -291,8 +288,7 @@ fn luns_whole(book: &Book) -> Vec<Check> {
             Status::Valid
         };
         let figure = format!(
-            "{}: {} of {} were on the disk before the study",
-            fact.scope.trim_start_matches("lun:"),
+            "{set}:{number}: {} of {} were on the disk before the study",
             bytes(allocated),
             bytes(whole)
         );
@@ -303,42 +299,59 @@ fn luns_whole(book: &Book) -> Vec<Check> {
     book.facts.iter().filter_map(of).collect()
 }
 
-const READS_GO: &str = "data reads go";
-/// Facts that say which way was seen: around the page cache, through it, or unknown.
-const WAYS: [&str; 3] = [READS_GO, "data writes go", "redo writes go"];
+/// A fact that says which way was seen.
+type WayFact = (FactName, Role);
 
-fn is_cached(found: &str) -> bool {
-    found.starts_with("through")
+const READS: WayFact = (FactName::ReadsGo, Role::Data);
+const WAYS: [WayFact; 3] = [
+    READS,
+    (FactName::WritesGo, Role::Data),
+    (FactName::WritesGo, Role::Redo),
+];
+
+/// Which way it goes on a stack, where that is known.
+fn goes(book: &Book, stack: &Stack, (name, role): &WayFact) -> Option<Way> {
+    match book.of_stack(&stack.name, name.on(*role))? {
+        FactValue::Way(way) => Some(*way),
+        _ => None,
+    }
+}
+
+/// What goes there: "data reads".
+fn flow((name, role): &WayFact) -> String {
+    let what = if *name == FactName::ReadsGo { "reads" } else { "writes" };
+    format!("{} {what}", role.as_str())
 }
 
 /// Whether direct access was what it was called: seen, not believed.
 fn direct(book: &Book, stack: &Stack) -> Option<Check> {
-    if stack.access != "direct" {
+    if stack.access != Access::Direct {
         return None;
     }
-    let known: Vec<(&str, &str)> = WAYS
+    let known: Vec<(WayFact, Way)> = WAYS
         .into_iter()
-        .filter_map(|way| Some((way, of_stack(book, stack, way)?)))
+        .filter_map(|fact| Some((fact, goes(book, stack, &fact)?)))
         .collect();
     if known.is_empty() {
         return None;
     }
-    let of = |wanted: fn(&str) -> bool| -> Vec<&str> {
-        let found = known.iter().filter(|(_, found)| wanted(found));
-        found.map(|(way, _)| *way).collect()
+    let of = |wanted: Way| -> Vec<WayFact> {
+        let found = known.iter().filter(|(_, way)| *way == wanted);
+        found.map(|(fact, _)| *fact).collect()
     };
-    let (cached, unseen) = (of(is_cached), of(|found| found == "unknown"));
+    let (cached, unseen) = (of(Way::Through), of(Way::Unknown));
     // Where nothing lies below, the cache is all there is.
-    let is_memory = of_stack(book, stack, "lowest visible devices") == Some("");
+    let lowest = book.of_stack(&stack.name, FactName::LowestDevices);
+    let is_memory = lowest.is_some_and(|lowest| lowest.names().is_empty());
     if cached.is_empty() && !unseen.is_empty() {
-        let reads_unseen = unseen.contains(&READS_GO);
+        let reads_unseen = unseen.contains(&READS);
         let (status, figure) = match is_memory && reads_unseen {
             true => (
                 Status::Suspect,
                 "O_DIRECT is taken, and no device lies below: memory answers".to_string(),
             ),
             false => {
-                let ways: Vec<&str> = unseen.iter().map(|way| way.trim_end_matches(" go")).collect();
+                let ways: Vec<String> = unseen.iter().map(flow).collect();
                 (
                     Status::Note,
                     format!("it could not be seen which way {} go", ways.join(" and ")),
@@ -349,18 +362,22 @@ fn direct(book: &Book, stack: &Stack) -> Option<Check> {
         let wanted = "around the page cache";
         return Some(check("direct access", Some(stack), status, figure, wanted, advice));
     }
-    let kept = |other: &&Stack, way: &str| of_stack(book, other, way).is_some_and(|found| found.starts_with("around"));
-    let one_sided = |way: &str| stacks(book).iter().any(|other| kept(other, way));
+    let kept = |other: &&Stack, fact: &WayFact| goes(book, other, fact) == Some(Way::Around);
+    let one_sided = |fact: &WayFact| stacks(book).iter().any(|other| kept(other, fact));
     let status = match cached.as_slice() {
         [] => Status::Valid,
-        ways if ways.contains(&READS_GO) || ways.iter().any(|way| one_sided(way)) => Status::Suspect,
+        ways if ways.contains(&READS) || ways.iter().any(one_sided) => Status::Suspect,
         _ => Status::Note,
     };
     let figure = match cached.is_empty() {
         true => "reads and writes go around the page cache".to_string(),
         false => format!(
             "O_DIRECT is taken and not kept: {} through the page cache",
-            cached.join(", ")
+            cached
+                .iter()
+                .map(|(name, role)| name.on(*role).to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
         ),
     };
     let advice = "say `access = \"buffered\"` for all stacks, or use a file system that keeps O_DIRECT here";
@@ -377,19 +394,16 @@ fn direct(book: &Book, stack: &Stack) -> Option<Check> {
 fn alignment(book: &Book, stack: &Stack) -> Option<Check> {
     let mut seen = false;
     let mut askew = Vec::new();
-    // Files of earlier versions do not name those between.
-    for level in ["nearest devices", "devices", "lowest visible devices"] {
-        for device in of_stack(book, stack, level).unwrap_or_default().split(", ") {
-            let scope = format!("device:{device}");
-            let number = |key: &str| fact(book, &scope, key)?.parse::<u64>().ok();
-            seen |= fact(book, &scope, "device").is_some();
-            let wanted = number("physical block bytes").unwrap_or(0).max(ALIGNMENT_MIN);
-            for key in ["partition start bytes", "loop offset bytes"] {
-                if let Some(start) = number(key).filter(|start| start % wanted != 0) {
-                    let said = format!("{device} begins at byte {start}, no multiple of {wanted}");
-                    if !askew.contains(&said) {
-                        askew.push(said);
-                    }
+    for device in book.devices(&stack.name) {
+        let scope = Scope::Device(device.into());
+        let number = |name: FactName| book.fact(&scope, name)?.whole();
+        seen |= book.fact(&scope, FactName::Device).is_some();
+        let wanted = number(FactName::PhysicalBlockBytes).unwrap_or(0).max(ALIGNMENT_MIN);
+        for name in [FactName::PartitionStartBytes, FactName::LoopOffsetBytes] {
+            if let Some(start) = number(name).filter(|start| start % wanted != 0) {
+                let said = format!("{device} begins at byte {start}, no multiple of {wanted}");
+                if !askew.contains(&said) {
+                    askew.push(said);
                 }
             }
         }
@@ -414,7 +428,7 @@ fn alignment(book: &Book, stack: &Stack) -> Option<Check> {
 
 /// What was found in pages of the loaded database against what the study declared.
 fn data(book: &Book, stack: &Stack) -> Option<Check> {
-    let number_of = |key: &str| of_stack(book, stack, key)?.parse::<f64>().ok();
+    let number_of = |name: FactName| book.of_stack(&stack.name, name)?.number();
     let declared = |key: &str| {
         let value = book.settings.iter().find(|s| s.key == key)?.value.trim_matches('"');
         let share = value
@@ -423,8 +437,8 @@ fn data(book: &Book, stack: &Stack) -> Option<Check> {
         share.unwrap_or_else(|| value.parse()).ok()
     };
     let (packed, copied) = (
-        number_of("data compressibility found")?,
-        number_of("data duplication found")?,
+        number_of(FactName::CompressibilityFound)?,
+        number_of(FactName::DuplicationFound)?,
     );
     let wanted_packed = declared("database.compressibility").unwrap_or(1.0);
     let wanted_copied = declared("database.duplication").unwrap_or(0.0);

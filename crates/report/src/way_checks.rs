@@ -6,6 +6,7 @@ use crate::checks::Status;
 use crate::format::percent;
 use crate::history::Book;
 use crate::order_checks::Found;
+use ledger::{FactName, FactValue, ZfsWay};
 
 /// Below it, requests wait for a processor about as long as they need one (a queue of few servers at seven tenths of what they can do, as the
 /// generator's): the rate is that of the way as much as of the devices.
@@ -13,12 +14,8 @@ const IDLE_SHARE_MIN: f64 = 0.30;
 
 /// Whether a stack's ZFS runs in a process: OpenZFS's library, or zfs-fuse.
 pub(crate) fn is_in_a_process(book: &Book, stack: &str) -> bool {
-    let scope = format!("stack:{stack}");
-    let told = book
-        .facts
-        .iter()
-        .find(|fact| fact.scope == scope && fact.key == "way to ZFS");
-    told.is_some_and(|fact| !fact.value.starts_with("kernel"))
+    let way = book.of_stack(stack, FactName::WayToZfs);
+    matches!(way, Some(FactValue::ZfsWay(ZfsWay::Userspace | ZfsWay::Fuse(_))))
 }
 
 /// Of a phase, given the share of the processors' time that was idle.

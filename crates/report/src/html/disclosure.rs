@@ -130,7 +130,7 @@ fn facts(body: &mut Markup, source: &Source<'_>) {
             .book
             .facts
             .iter()
-            .map(|fact| vec![fact.scope.clone(), fact.key.clone(), fact.value.clone()]),
+            .map(|fact| vec![fact.scope.to_string(), fact.key.to_string(), fact.value.to_string()]),
     );
 }
 

@@ -8,6 +8,7 @@ use super::{Section, Source};
 use crate::analysis::GoOn;
 use crate::checks::Status;
 use crate::format::percent;
+use ledger::{FactName, FactValue, Scope};
 
 pub(crate) fn head(page: &mut Markup, source: &Source<'_>, sections: &[Section]) {
     page.raw("<a class=\"skip\" href=\"#answer\">To the answer</a>\n<header class=\"bar\"><div><span class=\"brand\">Assay</span> ");
@@ -85,14 +86,7 @@ pub(crate) fn status_class(status: Status) -> &'static str {
 fn about(source: &Source<'_>) -> Vec<(&'static str, String)> {
     let analysis = source.analysis;
     let study = &analysis.study;
-    let fact = |key: &str| {
-        let found = source
-            .book
-            .facts
-            .iter()
-            .find(|fact| fact.scope == "host" && fact.key == key);
-        found.map(|fact| fact.value.clone())
-    };
+    let fact = |name: FactName| source.book.fact(&Scope::Host, name).map(FactValue::to_string);
     let state = match (&study.ended, analysis.go_on) {
         (Some(reason), _) => reason.clone(),
         (None, GoOn::Continue(next)) => format!("not finished, the next look is at {next} blocks"),
@@ -103,9 +97,9 @@ fn about(source: &Source<'_>) -> Vec<(&'static str, String)> {
         count => format!(", {count} dropped"),
     };
     let host = [
-        fact("host"),
-        fact("distribution"),
-        fact("kernel").map(|kernel| format!("Linux {kernel}")),
+        fact(FactName::Host),
+        fact(FactName::Distribution),
+        fact(FactName::Kernel).map(|kernel| format!("Linux {kernel}")),
     ];
     let host: Vec<String> = host.into_iter().flatten().collect();
     let mut about = vec![
