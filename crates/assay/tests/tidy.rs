@@ -300,7 +300,7 @@ const TEXT_READERS: [(&str, &str); 6] = [
         "keys of the study, and paths of devices in what tools say",
     ),
     (
-        "crates/report/src/foreign_checks.rs",
+        "crates/report/src/sheet/foreign.rs",
         "names that the kernel gives to devices",
     ),
     ("crates/report/src/one_thing.rs", "keys of the study"),

@@ -1,9 +1,9 @@
 //! What power cuts and kills found, in a sentence: what was acknowledged is there, or how much of it is not.
 //!
-//! Takes the runs of a stack in a phase, gives a [`Check`]; and those of all stacks, for the study as a whole. Prevents: a loss that stands in a
+//! Takes the runs of a stack in a phase, gives [`Cuts`]; and those of all stacks, for the study as a whole. Prevents: a loss that stands in a
 //! table nobody reads (it stands in the report's last sentence, as any loss of data does), and a kill that passes for a power cut.
 
-use crate::checks::{Check, Status};
+use crate::check::Status;
 use crate::history::{Book, Seen};
 use crate::layouts::whole;
 use ledger::{Measure, PhaseKind, Stack};
@@ -34,8 +34,16 @@ pub fn kill_words(kills: f64, forced: f64, pools: f64) -> String {
     format!("killed {times} ({how})")
 }
 
+/// What a phase that cuts the power, or kills, showed of a stack.
+pub(crate) struct Cuts {
+    /// Something acknowledged was lost.
+    pub lost: bool,
+    /// How many, and what became of what was acknowledged.
+    pub figure: String,
+}
+
 /// `None` where no power was cut and nothing killed.
-pub(crate) fn check(stack: &str, phase: &str, kind: PhaseKind, runs: &[&Seen]) -> Option<Check> {
+pub(crate) fn cuts(kind: PhaseKind, runs: &[&Seen]) -> Option<Cuts> {
     let sum = |measure| runs.iter().filter_map(|run| run.get(measure)).sum::<f64>();
     let cuts = sum(Measure::CutsMade);
     if cuts == 0.0 {
@@ -68,23 +76,7 @@ pub(crate) fn check(stack: &str, phase: &str, kind: PhaseKind, runs: &[&Seen]) -
             whole(acknowledged)
         ),
     };
-    let advice = match (lost, killed) {
-        (true, _) => "this stack does not keep what it acknowledges: do not use it so; the events name what was lost",
-        (false, false) => "holds for these cuts on these devices; more cuts say more",
-        (false, true) => {
-            "a phase of kind `power_cut` on LUNs that have a model says more of the stack, and nothing of these devices"
-        }
-    };
-    let kept = if killed { "kills" } else { "power cuts" };
-    Some(Check {
-        subject: if lost { "data loss" } else { kept }.into(),
-        stack: Some(stack.into()),
-        phase: Some(phase.into()),
-        status: if lost { Status::Invalid } else { Status::Note },
-        figure,
-        threshold: "everything acknowledged is there".into(),
-        advice: advice.into(),
-    })
+    Some(Cuts { lost, figure })
 }
 
 /// How well it was looked whether a stack keeps what it acknowledges.

@@ -9,19 +9,17 @@
 //! the machine it was measured on.
 
 mod analysis;
-mod beside_checks;
 mod bulk;
-mod cell_checks;
 mod cells;
 mod changes;
-mod checks;
+mod check;
 mod contrast;
 mod cuts;
 mod databases;
+mod derived;
 mod differences;
 mod doubts;
 mod figures;
-mod foreign_checks;
 mod format;
 mod history;
 mod html;
@@ -33,26 +31,23 @@ mod layouts;
 mod load_curve;
 mod markdown;
 mod memory;
-mod memory_checks;
 mod modelled;
 mod moves;
 mod one_thing;
-mod order_checks;
 mod order_words;
 mod orders;
 mod others;
 mod over_time;
 mod page;
-mod place_checks;
 mod protocol_side;
 mod protocols;
 mod provenance;
 pub mod published;
 mod ran_out;
 mod rank;
-mod rate_checks;
 mod refusals;
 mod sentence;
+pub mod sheet;
 mod spark;
 mod stalls;
 mod table;
@@ -64,7 +59,6 @@ mod terminal_storage;
 mod terminal_tables;
 mod text;
 mod twins;
-mod way_checks;
 
 pub use analysis::{
     Analysis, Comparison, Difference, DroppedBlock, FactOfStack, GoOn, LookTaken, PhaseReport, ReportError, StackHead,
@@ -73,7 +67,7 @@ pub use analysis::{
 pub use bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
 pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
 pub use changes::Change;
-pub use checks::{Check, Status};
+pub use check::{Check, Status};
 pub use cuts::{KILL_IS_WEAKER, kill_words};
 pub use databases::{DatabaseOfStack, DatabaseSetting};
 pub use figures::Figure;

@@ -5,7 +5,7 @@
 
 use crate::analysis::{Analysis, Comparison, GoOn, StopReason, Verdict};
 use crate::changes;
-use crate::checks::Status;
+use crate::check::Status;
 use crate::format::{percent, ratio};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.

@@ -5,7 +5,7 @@
 
 use crate::analysis::{Analysis, Comparison, Unranked, Verdict};
 use crate::changes::Change;
-use crate::checks::Status;
+use crate::check::Status;
 use crate::doubts::merged;
 use crate::format::{percent, ratio};
 use crate::page::{Page, paint, plain};

@@ -6,7 +6,7 @@
 use super::markup::Markup;
 use super::{Section, Source};
 use crate::analysis::GoOn;
-use crate::checks::Status;
+use crate::check::Status;
 use crate::format::percent;
 use ledger::{FactName, FactValue, Scope};
 

@@ -6,7 +6,7 @@ use super::figure_cells::{Column, Shown, column, framed, stack_name, table};
 use super::head::status_class;
 use super::markup::Markup;
 use super::{Section, Source};
-use crate::checks::{Check, Status};
+use crate::check::{Check, Status};
 use crate::doubts::merged;
 use crate::format::{bytes, percent};
 use crate::provenance::{Direction, Origin};

@@ -1,14 +1,15 @@
 //! Whether someone else used the stack's devices: what the lowest of them moved, held against the nearest.
 //!
-//! Takes the runs of one stack in one phase and what is known of the devices between, gives a check without its place. Prevents: a
+//! Takes the runs of one stack in one phase and what is known of the devices between, gives what was found. Prevents: a
 //! neighbour's backup read as the stack's own work, and a mirror's second copy, a cache, or a device that counts nothing read as a
 //! neighbour.
 
-use crate::checks::Status;
+use super::cell::At;
+use super::rule::Taken;
+use crate::check::Status;
 use crate::figures::Figure;
 use crate::format::{bytes, percent};
 use crate::history::{Book, Seen};
-use crate::order_checks::Found;
 use crate::provenance::{ASKED_BYTES_MIN, READS_ASKED, WRITES_ASKED};
 use ledger::{FactName, FactValue, Measure, Scope};
 
@@ -131,8 +132,8 @@ impl Moved {
     }
 }
 
-pub(crate) fn found(between: Option<&Between>, runs: &[&Seen]) -> Option<Found> {
-    let moved: Vec<Moved> = runs.iter().filter_map(|run| Moved::of(run)).collect();
+pub(crate) fn foreign(at: &At<'_>) -> Option<Taken> {
+    let moved: Vec<Moved> = at.runs.iter().filter_map(|run| Moved::of(run)).collect();
     let median = |value: &dyn Fn(&Moved) -> f64| {
         let found = Figure::of(moved.iter().map(|run| Some(value(run))))?;
         Some(found.median)
@@ -148,7 +149,7 @@ pub(crate) fn found(between: Option<&Between>, runs: &[&Seen]) -> Option<Found> 
         ),
         false => format!("the lowest devices moved {}, the stack's nearest nothing", bytes(low)),
     };
-    let (status, figure, advice) = match between {
+    let (status, figure, advice) = match &at.between {
         _ if uncounted => (
             Status::Note,
             format!("{more}: they do not count, or a cache above them served all"),
@@ -173,8 +174,14 @@ pub(crate) fn found(between: Option<&Between>, runs: &[&Seen]) -> Option<Found> 
         ),
         None => (Status::Suspect, more, ADVICE),
     };
-    let threshold = format!("at most {} and {}", percent(FOREIGN_SHARE), bytes(FOREIGN_BYTES));
-    Some(("foreign traffic", status, figure, threshold, advice))
+    let taken = Taken::judged(status, figure).advising(advice);
+    Some(taken.against(format!(
+        "at most {} and {}",
+        percent(FOREIGN_SHARE),
+        bytes(FOREIGN_BYTES)
+    )))
 }
 
-const ADVICE: &str = "someone else used the device, or a layer below multiplied the I/O: use a device of its own";
+/// What to do about somebody else.
+pub(crate) const ADVICE: &str =
+    "someone else used the device, or a layer below multiplied the I/O: use a device of its own";

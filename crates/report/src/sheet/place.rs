@@ -1,9 +1,11 @@
 //! What is checked of what the stacks stand on: LUNs, devices, partitions, mount options, access, data, seeds, and the file itself.
 //!
-//! Takes the facts of the gathered file, gives [`Check`]s of the study as a whole. Prevents: a comparison of two mount options, two LUNs or
+//! Takes the facts of the gathered file, gives what was found of the study as a whole. Prevents: a comparison of two mount options, two LUNs or
 //! two read-aheads that is read as one of two stacks.
 
-use crate::checks::{Check, Status};
+use super::rule::Taken;
+use crate::analysis::Analysis;
+use crate::check::Status;
 use crate::format::{bytes, number, percent};
 use crate::history::Book;
 use crate::rank::takes_part;
@@ -13,8 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors, pages and file system blocks of today; a start that is no multiple of it splits requests in two.
 const ALIGNMENT_MIN: u64 = 4096;
-/// A LUN file with more missing than metadata of file systems explain.
-const WHOLE_MIN: f64 = 0.99;
 /// What data found may differ from what was declared: headers and cells are neither noise nor copies.
 const DATA_SLACK: f64 = 0.15;
 /// Data of databases compresses two to four times; more is a statement about zeros.
@@ -22,116 +22,54 @@ const COMPRESSIBILITY_MAX: f64 = 4.0;
 /// From so many copies on a deduplicating device stores another amount of data than was written.
 const DUPLICATION_MAX: f64 = 0.20;
 
-/// All of them.
-pub(crate) fn found(book: &Book) -> Vec<Check> {
-    let mut found: Vec<Check> = seeds(book).into_iter().collect();
-    found.extend(sealed(book));
-    found.extend(durability(book));
-    found.extend(errors_counted(book));
-    found.extend(mount_options(book));
-    found.extend(read_ahead(book));
-    found.extend(luns_alike(book));
-    found.extend(luns_whole(book));
-    for stack in stacks(book) {
-        found.extend(direct(book, stack));
-        found.extend(alignment(book, stack));
-        found.extend(data(book, stack));
-    }
-    found
-}
-
-fn check(subject: &str, stack: Option<&Stack>, status: Status, figure: String, wanted: &str, advice: &str) -> Check {
-    Check {
-        subject: subject.into(),
-        stack: stack.map(|stack| stack.name.clone()),
-        phase: None,
-        status,
-        figure,
-        threshold: wanted.into(),
-        advice: advice.into(),
-    }
-}
-
-fn stacks(book: &Book) -> Vec<&Stack> {
+pub(crate) fn stacks(book: &Book) -> Vec<&Stack> {
     book.stacks
         .iter()
         .filter(|stack| takes_part(book, stack).is_ok())
         .collect()
 }
 
-fn sealed(book: &Book) -> Option<Check> {
-    let (status, figure) = match &book.seal {
+pub(crate) fn sealed(book: &Book, _: &Analysis) -> Option<Taken> {
+    Some(match &book.seal {
         Seal::None => return None,
-        Seal::Whole(digits) => (Status::Valid, format!("as its run left it, seal {digits}")),
-        Seal::Broken(tables) => (
-            Status::Invalid,
-            format!("changed after the study ended: {}", tables.join(", ")),
-        ),
-    };
-    let advice = "do not believe it: get the file as its run left it, or run the study again";
-    Some(check(
-        "result file",
-        None,
-        status,
-        figure,
-        "every table as it was sealed",
-        advice,
-    ))
+        Seal::Whole(digits) => Taken::holds(true, format!("as its run left it, seal {digits}")),
+        Seal::Broken(tables) => Taken::broken(format!("changed after the study ended: {}", tables.join(", "))),
+    })
 }
 
 /// Once for the study: whether anybody looked that what was acknowledged stays.
-fn durability(book: &Book) -> Option<Check> {
+pub(crate) fn durability(book: &Book, _: &Analysis) -> Option<Taken> {
     if book.study.modelled || book.phases.is_empty() {
         return None;
     }
     let (status, figure) = crate::cuts::looked_at(book, &stacks(book));
-    let advice = "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps; on others, one of kind \
-                  `kill` shows a part of it";
-    let wanted = "what is acknowledged is kept through a power cut";
-    Some(check("durability", None, status, figure, wanted, advice))
+    Some(Taken::judged(status, figure))
 }
 
 /// Said once where no device of any stack counts its errors; where one does, the phases have lines.
-fn errors_counted(book: &Book) -> Option<Check> {
+pub(crate) fn errors_counted(book: &Book, _: &Analysis) -> Option<Taken> {
     let runs = || book.ran.values().flat_map(|ran| ran.phases.values());
     let observed = runs().any(|run| run.get(Measure::ClockStepNs).is_some());
     let counted = runs().any(|run| run.get(Measure::DeviceErrors).is_some());
-    (observed && !counted).then(|| {
-        check(
-            "device errors",
-            None,
-            Status::Note,
-            "not looked at: no device of these stacks counts them where it costs nothing to ask".into(),
-            "none",
-            "look into the kernel's log after the run",
-        )
-    })
+    let said = "not looked at: no device of these stacks counts them where it costs nothing to ask";
+    (observed && !counted).then(|| Taken::broken(said))
 }
 
 /// Blocks are repeats only if they differ in what chance decides, and comparable only if their stacks do not.
-fn seeds(book: &Book) -> Option<Check> {
+pub(crate) fn seeds(book: &Book, _: &Analysis) -> Option<Taken> {
     let Seeds { blocks, again, unlike } = Seeds::of(book);
     if blocks == 0 {
         return None;
     }
-    let (status, figure) = match (unlike, again) {
-        (0, 0) => (Status::Valid, format!("{blocks} blocks, a seed each")),
-        (0, again) => (
-            Status::Invalid,
-            format!("{again} of {blocks} blocks have the seed of another"),
-        ),
-        (unlike, _) => (
-            Status::Invalid,
-            format!("in {unlike} of {blocks} blocks the stacks had unlike seeds"),
-        ),
-    };
-    let advice = "blocks of one seed are one measurement, not repeats: run the study again";
-    let wanted = "one in a block, another in each";
-    Some(check("seeds", None, status, figure, wanted, advice))
+    Some(match (unlike, again) {
+        (0, 0) => Taken::holds(true, format!("{blocks} blocks, a seed each")),
+        (0, again) => Taken::broken(format!("{again} of {blocks} blocks have the seed of another")),
+        (unlike, _) => Taken::broken(format!("in {unlike} of {blocks} blocks the stacks had unlike seeds")),
+    })
 }
 
 /// The same file system with unlike options is another stack.
-fn mount_options(book: &Book) -> Option<Check> {
+pub(crate) fn mount_options(book: &Book, _: &Analysis) -> Option<Taken> {
     let mut of_kind: BTreeMap<&str, Vec<(&Stack, BTreeSet<&str>)>> = BTreeMap::new();
     let mut unsafe_ones = Vec::new();
     let has_directory = stacks(book).iter().any(|stack| stack.kind == "directory");
@@ -190,9 +128,7 @@ fn mount_options(book: &Book) -> Option<Check> {
         Status::Valid => "one stack of each kind: nothing to compare; flushes are passed on".to_string(),
         _ => unlike.into_iter().chain(unsafe_ones).collect::<Vec<_>>().join("; "),
     };
-    let wanted = "alike on one kind of file system, flushes passed on";
-    let advice = "mount both alike, or say in the study that the option is what is compared";
-    Some(check("mount options", None, status, figure, wanted, advice))
+    Some(Taken::judged(status, figure))
 }
 
 /// Options with which a file system tells its device nothing of what must be durable.
@@ -214,7 +150,7 @@ fn without_place(option: &str) -> &str {
     }
 }
 
-fn read_ahead(book: &Book) -> Option<Check> {
+pub(crate) fn read_ahead(book: &Book, _: &Analysis) -> Option<Taken> {
     let known: Vec<(&Stack, &FactValue)> = stacks(book)
         .into_iter()
         .filter_map(|stack| Some((stack, book.of_stack(&stack.name, FactName::ReadAhead)?)))
@@ -246,11 +182,10 @@ fn read_ahead(book: &Book) -> Option<Check> {
             ),
         }
     };
-    let advice = "set it alike (`blockdev --setra`): it decides how fast the page cache scans";
-    Some(check("read-ahead", None, status, figure, "alike on all stacks", advice))
+    Some(Taken::judged(status, figure))
 }
 
-fn luns_alike(book: &Book) -> Vec<Check> {
+pub(crate) fn luns_alike(book: &Book) -> Vec<Taken> {
     let mut of_set: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for fact in &book.facts {
         match &fact.scope {
@@ -262,19 +197,15 @@ fn luns_alike(book: &Book) -> Vec<Check> {
             _ => {}
         }
     }
-    let of = |(set, unlike): (&str, Vec<&str>)| {
-        let (status, figure) = match unlike.first() {
-            None => (Status::Valid, format!("{set}: alike")),
-            Some(first) => (Status::Suspect, format!("{set}: {} differences: {first}", unlike.len())),
-        };
-        let advice = "use LUNs of one kind, size and setting: a stripe is as fast as its slowest";
-        check("LUNs alike", None, status, figure, "no difference", advice)
+    let of = |(set, unlike): (&str, Vec<&str>)| match unlike.first() {
+        None => Taken::holds(true, format!("{set}: alike")),
+        Some(first) => Taken::broken(format!("{set}: {} differences: {first}", unlike.len())),
     };
     of_set.into_iter().map(of).collect()
 }
 
 /// What lies in a sparse file was never written: it is read from nowhere, at the speed of memory.
-fn luns_whole(book: &Book) -> Vec<Check> {
+pub(crate) fn luns_whole(book: &Book) -> Vec<Taken> {
     let of = |fact: &ledger::Fact| {
         let (Scope::Lun(set, Some(number)), FactName::LoopBackingAllocated) = (&fact.scope, fact.key.name) else {
             return None;
@@ -282,19 +213,12 @@ fn luns_whole(book: &Book) -> Vec<Check> {
         let allocated = fact.value.number()?;
         let whole = book.fact(&fact.scope, FactName::LoopBackingBytes)?.number()?;
         let share = allocated / whole.max(1.0);
-        let status = if share < WHOLE_MIN {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
         let figure = format!(
             "{set}:{number}: {} of {} were on the disk before the study",
             bytes(allocated),
             bytes(whole)
         );
-        let advice = "write the file in full first, with data that does not compress: what was never written is read from nowhere";
-        let wanted = format!("at least {}", percent(WHOLE_MIN));
-        Some(check("LUN whole", None, status, figure, &wanted, advice))
+        Some(Taken::share(share, figure))
     };
     book.facts.iter().filter_map(of).collect()
 }
@@ -324,7 +248,7 @@ fn flow((name, role): &WayFact) -> String {
 }
 
 /// Whether direct access was what it was called: seen, not believed.
-fn direct(book: &Book, stack: &Stack) -> Option<Check> {
+pub(crate) fn direct(book: &Book, stack: &Stack) -> Option<Taken> {
     if stack.access != Access::Direct {
         return None;
     }
@@ -359,8 +283,7 @@ fn direct(book: &Book, stack: &Stack) -> Option<Check> {
             }
         };
         let advice = "measure on storage; or believe provenance, which counts what devices moved";
-        let wanted = "around the page cache";
-        return Some(check("direct access", Some(stack), status, figure, wanted, advice));
+        return Some(Taken::judged(status, figure).advising(advice));
     }
     let kept = |other: &&Stack, fact: &WayFact| goes(book, other, fact) == Some(Way::Around);
     let one_sided = |fact: &WayFact| stacks(book).iter().any(|other| kept(other, fact));
@@ -380,18 +303,10 @@ fn direct(book: &Book, stack: &Stack) -> Option<Check> {
                 .join(", ")
         ),
     };
-    let advice = "say `access = \"buffered\"` for all stacks, or use a file system that keeps O_DIRECT here";
-    Some(check(
-        "direct access",
-        Some(stack),
-        status,
-        figure,
-        "around the page cache",
-        advice,
-    ))
+    Some(Taken::judged(status, figure))
 }
 
-fn alignment(book: &Book, stack: &Stack) -> Option<Check> {
+pub(crate) fn alignment(book: &Book, stack: &Stack) -> Option<Taken> {
     let mut seen = false;
     let mut askew = Vec::new();
     for device in book.devices(&stack.name) {
@@ -411,23 +326,14 @@ fn alignment(book: &Book, stack: &Stack) -> Option<Check> {
     if !seen {
         return None;
     }
-    let (status, figure) = match askew.is_empty() {
-        true => (Status::Valid, "begins where its blocks do".to_string()),
-        false => (Status::Suspect, askew.join("; ")),
-    };
-    let advice = "make the partition anew on a boundary of 1 MiB: every request now touches one block too many";
-    Some(check(
-        "alignment",
-        Some(stack),
-        status,
-        figure,
-        "a multiple of the physical block",
-        advice,
-    ))
+    Some(match askew.is_empty() {
+        true => Taken::holds(true, "begins where its blocks do"),
+        false => Taken::broken(askew.join("; ")),
+    })
 }
 
 /// What was found in pages of the loaded database against what the study declared.
-fn data(book: &Book, stack: &Stack) -> Option<Check> {
+pub(crate) fn data(book: &Book, stack: &Stack) -> Option<Taken> {
     let number_of = |name: FactName| book.of_stack(&stack.name, name)?.number();
     let declared = |key: &str| {
         let value = book.settings.iter().find(|s| s.key == key)?.value.trim_matches('"');
@@ -456,11 +362,10 @@ fn data(book: &Book, stack: &Stack) -> Option<Check> {
         percent(copied),
         percent(wanted_copied)
     );
-    let advice = "a stack or array that compresses or deduplicates stores and moves next to none of it: lower `database.compressibility` and `database.duplication`";
     let wanted = format!(
         "as declared, at most {} to 1 and {} copies",
         number(COMPRESSIBILITY_MAX),
         percent(DUPLICATION_MAX)
     );
-    Some(check("data", Some(stack), status, figure, &wanted, advice))
+    Some(Taken::judged(status, figure).against(wanted))
 }

@@ -1,15 +1,15 @@
 //! What is checked of a rate over time: that it has one level, and that blocks do not drift.
 //!
-//! Takes the runs of one stack in one phase in the order of their blocks, gives checks without their place. Prevents: the mean of a
+//! Takes the runs of one stack in one phase in the order of their blocks, gives what was found. Prevents: the mean of a
 //! device's burst and of what came after it, that of a resync and of the device without it, and a machine that got slower all day
 //! taken for noise.
 
+use super::cell::At;
+use super::rule::Taken;
 use crate::cells::Metric;
-use crate::checks::Status;
 use crate::figures::total;
 use crate::format::{number, percent};
 use crate::history::Seen;
-use crate::order_checks::Found;
 use crate::over_time::{rates, resampled};
 use ledger::PhaseKind;
 use std::ops::RangeInclusive;
@@ -68,25 +68,23 @@ pub(crate) struct Timing {
     pub by_count: bool,
 }
 
-pub(crate) fn found(timing: Timing, runs: &[&Seen]) -> Vec<Found> {
-    [level(timing, runs), drift(timing.kind, runs)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
 /// Phases that have a rate of their own, which a device, and no schedule, decides: where work falls due on a schedule, as much of it ends as
 /// fell due, however the device is, until it cannot keep up; then *open arrival* says so.
 pub(crate) fn has_own_rate(kind: PhaseKind) -> bool {
     matches!(kind, PhaseKind::Random | PhaseKind::Tpcc)
 }
 
-const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure longer than it lasts, and read the level after the step";
+/// What to do about a rate that fell.
+pub(crate) const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure longer than it lasts, and read the level after the step";
 const ADVICE_RISE: &str =
     "a resync, a rebuild or a neighbour that ended, or a long warm-up: let it end first, and run the study again";
 
-fn level(timing: Timing, runs: &[&Seen]) -> Option<Found> {
-    let Timing { kind, by_count } = timing;
+pub(crate) fn level(at: &At<'_>) -> Option<Taken> {
+    let (Timing { kind, by_count }, runs) = (at.timing, &at.runs);
+    // A load curve goes in steps on purpose.
+    if at.cell.load_curve.is_some() {
+        return None;
+    }
     let levels: Vec<Level> = match has_own_rate(kind) && !by_count {
         true => runs.iter().filter_map(|run| Level::of(kind, run)).collect(),
         false => Vec::new(),
@@ -125,16 +123,12 @@ fn level(timing: Timing, runs: &[&Seen]) -> Option<Found> {
         ),
         _ => (None, "no step".to_string()),
     };
-    Some((
-        "rate level",
-        if step.is_some() { Status::Suspect } else { Status::Valid },
-        figure,
-        format!("no step of {} in most blocks, and none for good", percent(STEP_MIN)),
-        match step {
-            Some(step) if step.is_rise() => ADVICE_RISE,
-            _ => ADVICE_FALL,
-        },
-    ))
+    let bound = format!("no step of {} in most blocks, and none for good", percent(STEP_MIN));
+    let advice = match step {
+        Some(step) if step.is_rise() => ADVICE_RISE,
+        _ => ADVICE_FALL,
+    };
+    Some(Taken::holds(step.is_none(), figure).against(bound).advising(advice))
 }
 
 /// The usual step and the words on it, where most blocks have one: its mean is that of two levels, whichever comes first.
@@ -274,7 +268,11 @@ fn step(parts: &[f64]) -> Option<Step> {
 }
 
 /// The line of least squares through the primary metric over the blocks, and the t test of its slope.
-fn drift(kind: PhaseKind, runs: &[&Seen]) -> Option<Found> {
+pub(crate) fn drift(at: &At<'_>) -> Option<Taken> {
+    let (kind, runs) = (at.timing.kind, &at.runs);
+    if at.cell.load_curve.is_some() {
+        return None;
+    }
     let metric = Metric::of(kind);
     let values: Vec<f64> = runs.iter().filter_map(|run| metric.value(run).ok().flatten()).collect();
     if values.len() < 4 || values.len() < runs.len() {
@@ -282,22 +280,18 @@ fn drift(kind: PhaseKind, runs: &[&Seen]) -> Option<Found> {
     }
     let (change, risk) = trend(&values)?;
     let drifts = change.abs() >= DRIFT_MIN && risk <= DRIFT_RISK;
-    Some((
-        "drift between blocks",
-        if drifts { Status::Suspect } else { Status::Valid },
-        format!(
-            "{}{} from the first block to the last{}",
-            if change < 0.0 { "-" } else { "+" },
-            percent(change.abs()),
-            if risk <= DRIFT_RISK {
-                ""
-            } else {
-                ", which may be chance"
-            }
-        ),
-        format!("at most {} where the trend is beyond doubt", percent(DRIFT_MIN)),
-        "the mirrored order takes a steady drift out of ratios, but not out of this stack's own figures: find what changed over the study",
-    ))
+    let figure = format!(
+        "{}{} from the first block to the last{}",
+        if change < 0.0 { "-" } else { "+" },
+        percent(change.abs()),
+        if risk <= DRIFT_RISK {
+            ""
+        } else {
+            ", which may be chance"
+        }
+    );
+    let bound = format!("at most {} where the trend is beyond doubt", percent(DRIFT_MIN));
+    Some(Taken::holds(!drifts, figure).against(bound))
 }
 
 /// Change along the line over the mean, and the chance of such a slope without a trend.
