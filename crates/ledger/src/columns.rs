@@ -1,8 +1,8 @@
 //! Rows as columns: the one list of a row's columns, from which it is written and read.
 //!
-//! Takes a row type with the names of its fields, which are the columns' names too; gives its INSERT and its SELECT. What a
-//! row belongs to (its phase, its trial) is a key of its own before it. Prevents: a column that is written and not read, and
-//! two that change places because three lists of them are kept.
+//! Takes a row type with the names of its fields, which are the columns' names too; gives its INSERT and its SELECT.
+//! What a row belongs to (its phase, its trial) is a key of its own before it. Prevents: a column that is written and
+//! not read, and two that change places because three lists of them are kept.
 
 use crate::error::LedgerError;
 use crate::file::Ledger;

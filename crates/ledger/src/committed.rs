@@ -1,7 +1,8 @@
 //! Words of the file that stand for one of a few things: each enum with its committed words, said once.
 //!
 //! Takes a list of variants and words, gives the enum and both ways between it and the file. A word that is not in the
-//! list is an error. Prevents: a writer and a reader that spell a word in two ways, and a sentence that a program compares.
+//! list is an error. Prevents: a writer and a reader that spell a word in two ways, and a sentence that a program
+//! compares.
 
 macro_rules! committed_words {
     ($(#[$about:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal,)* }) => {

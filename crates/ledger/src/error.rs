@@ -1,6 +1,7 @@
 //! What can go wrong with a result file. Each error names the file, and its last line is what to do.
 //!
-//! Takes SQLite's errors and gives the ledger's; prevents a raw database message that leaves the user without a next step.
+//! Takes SQLite's errors and gives the ledger's; prevents a raw database message that leaves the user without a next
+//! step.
 
 use crate::schema::SCHEMA_VERSION;
 use crate::stranger::FILE_BYTES_MAX;

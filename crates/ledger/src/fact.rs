@@ -1,8 +1,8 @@
 //! A fact of the result file: of what it is, which one, and its value as a type.
 //!
-//! Takes values as types, or as rooms below give them (a name and a text, which the list must know); gives them back so.
-//! Words for people are made here and nowhere else ([`FactKey`] and [`FactValue`] print themselves). Prevents: a report that
-//! changes its mind because a sentence was worded anew.
+//! Takes values as types, or as rooms below give them (a name and a text, which the list must know); gives them back
+//! so. Words for people are made here and nowhere else ([`FactKey`] and [`FactValue`] print themselves). Prevents: a
+//! report that changes its mind because a sentence was worded anew.
 
 use crate::columns::{columns, no_meaning};
 use crate::committed::committed_words;
@@ -456,7 +456,8 @@ impl Ledger {
         })
     }
 
-    /// Facts, by what they are of and by the names that are printed; those of names that this version does not know are left out.
+    /// Facts, by what they are of and by the names that are printed; those of names that this version does not know are
+    /// left out.
     ///
     /// # Errors
     /// [`LedgerError`], as every act of reading.

@@ -1,8 +1,8 @@
 //! The committed list of facts: what can be known of a host, a device, a LUN, a stack and a study that is no measure.
 //!
-//! One row a fact: its name in the file, its unit, the type of its value, its meaning. Writers and readers share this one
-//! list, and it is written into every file (table `fact_meaning`). Prevents: a name that one room writes and another
-//! misspells, and a fact in an old file that nobody can explain.
+//! One row a fact: its name in the file, its unit, the type of its value, its meaning. Writers and readers share this
+//! one list, and it is written into every file (table `fact_meaning`). Prevents: a name that one room writes and
+//! another misspells, and a fact in an old file that nobody can explain.
 
 use crate::committed::committed_words;
 

@@ -1,8 +1,8 @@
 //! Opening, creating and going on with a result file.
 //!
-//! Takes a path, gives a [`Ledger`]. The rollback journal (not WAL) keeps everything in one file but during a write; after
-//! a kill the next opening rolls the half-written phase back. Prevents: an overwritten result, a file of another program
-//! or of a newer version taken for ours, a run that goes on in a damaged file.
+//! Takes a path, gives a [`Ledger`]. The rollback journal (not WAL) keeps everything in one file but during a write;
+//! after a kill the next opening rolls the half-written phase back. Prevents: an overwritten result, a file of another
+//! program or of a newer version taken for ours, a run that goes on in a damaged file.
 
 use crate::columns::{Alone, insert};
 use crate::error::{LedgerError, one_line, sorted};
@@ -111,11 +111,12 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Opens a result file to go on with it: trials that were under way when the last run ended are now interrupted. Its seal is looked at
-    /// first, for the next end puts a new one.
+    /// Opens a result file to go on with it: trials that were under way when the last run ended are now interrupted.
+    /// Its seal is looked at first, for the next end puts a new one.
     ///
     /// # Errors
-    /// [`LedgerError::Edited`] for a file that is not as its run left it; as [`open`](Ledger::open); [`LedgerError::InUse`].
+    /// [`LedgerError::Edited`] for a file that is not as its run left it; as [`open`](Ledger::open);
+    /// [`LedgerError::InUse`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
         let place = look(path)?;

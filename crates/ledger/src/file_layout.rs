@@ -1,15 +1,16 @@
 //! How the data files lie on what is below them at one moment: counts, and a small picture of each file.
 //!
-//! Takes and gives [`FileLayout`]. A list of extents may have a hundred thousand rows; this is what a report needs of it, in
-//! two kilobytes. Prevents: fragmentation that is claimed and cannot be looked at, and a result file that is mostly extents.
+//! Takes and gives [`FileLayout`]. A list of extents may have a hundred thousand rows; this is what a report needs of
+//! it, in two kilobytes. Prevents: fragmentation that is claimed and cannot be looked at, and a result file that is
+//! mostly extents.
 //!
 //! ## The picture
 //!
 //! `places` holds [`PLACES`] times 16 bits, little-endian: the physical place of as many points, evenly spread over the file
-//! ((n + 1/2) / [`PLACES`] of its length). All devices stand end to end, each `span_bytes` long, and a place is its share of the
-//! whole times 65,534; 65,535 is a point without a place. `adjacent` holds [`BUCKETS`] bytes: of the neighbouring pages that
-//! begin in each of as many equal parts of the file the share that are neighbours below too, times 255; a pair that lies on two
-//! devices by striping counts as neighbours here.
+//! ((n + 1/2) / [`PLACES`] of its length). All devices stand end to end, each `span_bytes` long, and a place is its
+//! share of the whole times 65,534; 65,535 is a point without a place. `adjacent` holds [`BUCKETS`] bytes: of the
+//! neighbouring pages that begin in each of as many equal parts of the file the share that are neighbours below too,
+//! times 255; a pair that lies on two devices by striping counts as neighbours here.
 
 use crate::columns::{InTrial, columns, insert_all};
 use crate::error::LedgerError;
@@ -54,7 +55,8 @@ pub struct FileLayout {
     pub reads: u64,
     /// Runs that these reads meet, all together: `reads` when no read is broken.
     pub pieces: u64,
-    /// What is below does not tell where its compressed extents end: a neighbour is one that begins within the uncompressed length.
+    /// What is below does not tell where its compressed extents end: a neighbour is one that begins within the
+    /// uncompressed length.
     pub estimated: bool,
     /// Devices that `places` speaks of; 1 where what is below has one address space, however many devices it has.
     pub devices: u32,

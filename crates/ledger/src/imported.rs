@@ -1,8 +1,8 @@
 //! Figures that another tool measured elsewhere: kept beside what was measured here, in tables of their own.
 //!
 //! Takes and gives [`ImportedText`]: a text with its figures, each as printed and with its line. They stand apart from
-//! trials and phases because nothing of what those promise (a seed, a block, devices observed) holds for them. Prevents:
-//! an imported figure that a query or a later version takes for a measured one.
+//! trials and phases because nothing of what those promise (a seed, a block, devices observed) holds for them.
+//! Prevents: an imported figure that a query or a later version takes for a measured one.
 
 use crate::columns::{Alone, Columns, ImportId, OwnId, columns, insert, insert_all, optional};
 use crate::error::LedgerError;

@@ -1,8 +1,8 @@
 //! Room `ledger`: the result file. One SQLite file holds one study: what was asked, on what it ran, and what was seen.
 //!
-//! Takes rows as a run makes them ([`Ledger::create`], [`Ledger::record_phase`] ...), one transaction per finished phase;
-//! gives them back, as written, to whoever reports years later ([`Ledger::open`]). What can be computed is never stored.
-//! The room depends on no other, so that a change of the study language never breaks an old result.
+//! Takes rows as a run makes them ([`Ledger::create`], [`Ledger::record_phase`] ...), one transaction per finished
+//! phase; gives them back, as written, to whoever reports years later ([`Ledger::open`]). What can be computed is never
+//! stored. The room depends on no other, so that a change of the study language never breaks an old result.
 //!
 //! Prevents: results lost because a run was killed, results overwritten by the next run, a number whose unit or meaning
 //! nobody remembers, and a file of a newer tool read wrongly by an older one.

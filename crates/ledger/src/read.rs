@@ -1,7 +1,8 @@
 //! Reading rows back, whole tables at a time, in the order they were written.
 //!
-//! Gives the rows of [`crate::rows`], by the columns that each type has. A word this version does not know is an error, not a guess; a measure it does not
-//! know is left out, for others do not depend on it. Prevents: silence about half of a file.
+//! Gives the rows of [`crate::rows`], by the columns that each type has. A word this version does not know is an error,
+//! not a guess; a measure it does not know is left out, for others do not depend on it. Prevents: silence about half of
+//! a file.
 
 use crate::columns::{Columns, InTrial, OwnId};
 use crate::error::{LedgerError, one_line, sorted};

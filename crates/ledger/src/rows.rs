@@ -1,8 +1,8 @@
 //! Row types of the result file: what a study asked, on what it ran, what it did and what was seen.
 //!
 //! Plain data of the ledger's own, shared by writers and readers. Times with `unix_ns` are nanoseconds since 1970-01-01
-//! UTC; times of a phase (`at_ns`, `began_ns`) are nanoseconds since the phase began. Prevents: a reader that has to know
-//! the study language of the day the file was written.
+//! UTC; times of a phase (`at_ns`, `began_ns`) are nanoseconds since the phase began. Prevents: a reader that has to
+//! know the study language of the day the file was written.
 
 use crate::columns::{Columns, columns, decimal, no_meaning_at, optional};
 use crate::committed::committed_words;
@@ -152,7 +152,8 @@ committed_words! {
         TpccOpen = "tpcc open",
         /// Random work whose LUNs lose their power, again and again: what was acknowledged is looked up afterwards.
         PowerCut = "power_cut",
-        /// The same on devices that keep their power: the engine is killed, and file systems that the study made are forced down.
+        /// The same on devices that keep their power: the engine is killed, and file systems that the study made are
+        /// forced down.
         Kill = "kill",
     }
 }
@@ -355,7 +356,8 @@ pub struct PhaseRecord {
     pub layouts: Vec<FileLayout>,
     /// What happened in it.
     pub events: Vec<Event>,
-    /// The database of this phase alone; that of a whole trial is recorded with the trial ([`crate::Ledger::database_of`]).
+    /// The database of this phase alone; that of a whole trial is recorded with the trial
+    /// ([`crate::Ledger::database_of`]).
     pub database: Option<Database>,
     /// Order entry, in a phase of it.
     pub order_entry: Option<OrderEntry>,

@@ -1,8 +1,8 @@
 //! The seal of a finished result file: a checksum of every table, taken when the study ended.
 //!
-//! Takes the tables as they are, gives one SHA-256 each, and later what no longer agrees. It proves no origin: who edits a file and
-//! seals it anew cannot be found out, for there is no secret in it. Prevents: a figure edited by hand, by mistake or not, in a
-//! file that is believed because a tool wrote it.
+//! Takes the tables as they are, gives one SHA-256 each, and later what no longer agrees. It proves no origin: who
+//! edits a file and seals it anew cannot be found out, for there is no secret in it. Prevents: a figure edited by hand,
+//! by mistake or not, in a file that is believed because a tool wrote it.
 
 use crate::error::{LedgerError, sorted};
 use crate::file::Ledger;
@@ -16,7 +16,8 @@ pub(crate) const TABLE: &str = "
 CREATE TABLE seal (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
 ";
 
-/// Filled after the study has ended too: what is imported, and meanings of facts and measures that a later version added.
+/// Filled after the study has ended too: what is imported, and meanings of facts and measures that a later version
+/// added.
 const NOT_SEALED: [&str; 7] = [
     "fact_meaning",
     "import",
@@ -39,7 +40,8 @@ pub enum Seal {
 }
 
 impl Ledger {
-    /// Compares the file with its seal; reads all of it, at one moment, also while another process goes on with the study.
+    /// Compares the file with its seal; reads all of it, at one moment, also while another process goes on with the
+    /// study.
     ///
     /// # Errors
     /// [`LedgerError`], as every act of reading.
@@ -145,7 +147,8 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     Ok(names.into_iter().filter(|name| is_sealed(name)).collect())
 }
 
-/// Rows of a table and the checksum of their values, in the order of the values: where SQLite keeps a row does not matter.
+/// Rows of a table and the checksum of their values, in the order of the values: where SQLite keeps a row does not
+/// matter.
 fn digest(connection: &Connection, table: &str) -> rusqlite::Result<(i64, String)> {
     let quoted = table.replace('"', "\"\"");
     let columns = connection

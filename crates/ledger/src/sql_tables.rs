@@ -1,7 +1,7 @@
 //! Tables of what a real database did: making them, filling them, reading them.
 //!
-//! Takes and gives the rows of [`crate::sql_rows`]. A phase's rows come with its record, in its transaction. Prevents: readers
-//! that have to know SQL, and half of a phase.
+//! Takes and gives the rows of [`crate::sql_rows`]. A phase's rows come with its record, in its transaction. Prevents:
+//! readers that have to know SQL, and half of a phase.
 
 use crate::columns::{DatabaseId, InTrial, OfStep, columns, insert, insert_all};
 use crate::error::LedgerError;

@@ -1,8 +1,8 @@
 //! A stack of the study as the file has it: its layers and its way to storage as types.
 //!
-//! Takes layers from the top down, the database above them and the access; gives the group in which the stack is ranked.
-//! Words for people are made here and nowhere else. Prevents: a stack on a model that is ranked with one on a device because
-//! a sentence was worded anew.
+//! Takes layers from the top down, the database above them and the access; gives the group in which the stack is
+//! ranked. Words for people are made here and nowhere else. Prevents: a stack on a model that is ranked with one on a
+//! device because a sentence was worded anew.
 
 use crate::columns::{Columns, columns, no_meaning, optional};
 use crate::committed::committed_words;
@@ -120,7 +120,8 @@ impl Layers {
         Layers(names.into_iter().map(|name| Layer::Plain(name.into())).collect())
     }
 
-    /// The device that the stack's LUNs behave as, in words, whatever of it they serve; `None` where nothing is modelled.
+    /// The device that the stack's LUNs behave as, in words, whatever of it they serve; `None` where nothing is
+    /// modelled.
     pub fn model(&self) -> Option<String> {
         self.0.iter().find_map(|layer| match layer {
             Layer::Model { what, device } => Some(on_model(*what, device)),
@@ -159,7 +160,8 @@ impl FromSql for Layers {
 }
 
 committed_words! {
-    /// What models make of a group: what they answer is never ranked with what a device did, nor with what was only served.
+    /// What models make of a group: what they answer is never ranked with what a device did, nor with what was only
+    /// served.
     ModelGroup {
         /// On modelled devices.
         Devices = "modelled devices",

@@ -1,6 +1,7 @@
 //! Writing rows: each call is one transaction, and a finished phase is one call.
 //!
-//! Takes the rows of [`crate::rows`], gives identities. Prevents: half a phase in the file (its run without its numbers).
+//! Takes the rows of [`crate::rows`], gives identities. Prevents: half a phase in the file (its run without its
+//! numbers).
 
 use crate::columns::{Alone, Columns, InTrial, insert, insert_all, replace_all, update};
 use crate::error::{LedgerError, sorted};

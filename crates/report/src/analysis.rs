@@ -44,13 +44,15 @@ pub struct Analysis {
     pub phases: Vec<PhaseReport>,
     /// Stacks against their base, with verdicts.
     pub comparisons: Vec<Comparison>,
-    /// Phases against earlier ones on the same stack (aged against fresh), with verdicts of the same kind and of the same error.
+    /// Phases against earlier ones on the same stack (aged against fresh), with verdicts of the same kind and of the
+    /// same error.
     pub changes: Vec<Change>,
     /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
     pub not_tested: Vec<NotTested>,
     /// Real databases, by stack.
     pub databases: Vec<DatabaseOfStack>,
-    /// Bulk loads against the base's, by row count, with plain 95 % intervals: not tested; the phase's verdict is on its whole time.
+    /// Bulk loads against the base's, by row count, with plain 95 % intervals: not tested; the phase's verdict is on
+    /// its whole time.
     pub bulk_ratios: Vec<BulkRatio>,
     /// How the data files lay after the load and after each phase that wrote.
     pub layouts: Vec<Layout>,

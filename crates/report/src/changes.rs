@@ -1,7 +1,8 @@
 //! One phase against another on the same stack: what ageing, say, changed.
 //!
-//! Takes the ranking, in which these pairs are judged together with those of two stacks and share the study's error; gives
-//! [`Change`]s. Prevents: two figures of one stack set beside each other and called a difference without an interval.
+//! Takes the ranking, in which these pairs are judged together with those of two stacks and share the study's error;
+//! gives [`Change`]s. Prevents: two figures of one stack set beside each other and called a difference without an
+//! interval.
 
 use crate::analysis::{Verdict, finite};
 use crate::cells::Metric;
@@ -76,7 +77,8 @@ pub(crate) fn base(stack: &str, against: &str) -> String {
     format!("{stack} in {against}")
 }
 
-/// Where each stack of a phase stands, for the last sentence: "btrfs 0.42 of fresh scan (0.40 to 0.44), disk group as before".
+/// Where each stack of a phase stands, for the last sentence: "btrfs 0.42 of fresh scan (0.40 to 0.44), disk group as
+/// before".
 pub(crate) fn clause(changes: &[Change]) -> Option<String> {
     // Of several phases the one that changed the most stacks' figure the furthest.
     let far = |one: &&Change| match one.verdict {

@@ -1,21 +1,23 @@
 //! What power cuts and kills found, in a sentence: what was acknowledged is there, or how much of it is not.
 //!
-//! Takes the runs of a stack in a phase, gives [`Cuts`]; and those of all stacks, for the study as a whole. Prevents: a loss that stands in a
-//! table nobody reads (it stands in the report's last sentence, as any loss of data does), and a kill that passes for a power cut.
+//! Takes the runs of a stack in a phase, gives [`Cuts`]; and those of all stacks, for the study as a whole. Prevents: a
+//! loss that stands in a table nobody reads (it stands in the report's last sentence, as any loss of data does), and a
+//! kill that passes for a power cut.
 
 use crate::check::Status;
 use crate::history::{Book, Seen};
 use crate::layouts::whole;
 use ledger::{Measure, PhaseKind, Stack};
 
-/// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which [`kill_words`] says.
+/// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which
+/// [`kill_words`] says.
 pub const KILL_IS_WEAKER: &str = "weaker than a power cut: what devices hold in their caches stays";
 
 /// The same of kills that took the engine alone.
 const ENGINE_ONLY_IS_WEAKER: &str = "weaker still: what the page cache and devices hold stays";
 
-/// How often the engine was killed and what went with it, in words; `forced` kills of all took what lay unwritten in memory too, and in `pools` of
-/// them that was in the process of a pool.
+/// How often the engine was killed and what went with it, in words; `forced` kills of all took what lay unwritten in
+/// memory too, and in `pools` of them that was in the process of a pool.
 pub fn kill_words(kills: f64, forced: f64, pools: f64) -> String {
     let times = match kills {
         1.0 => "once".to_string(),
@@ -106,7 +108,8 @@ impl Looked {
         let some = |kind, measure| sum(kind, measure) > 0.0;
         let (cut, kill) = (PhaseKind::PowerCut, PhaseKind::Kill);
         let acknowledged = |kind| some(kind, Measure::CutsAcknowledged);
-        // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the unflushed writes.
+        // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the
+        // unflushed writes.
         let has = |run: &Seen, measure| run.get(measure).is_some_and(|count| count > 0.0);
         let at_risk = |run: &Seen| has(run, Measure::CutsAcknowledged) && has(run, Measure::CutsUnflushed);
         if some(cut, Measure::CutsLosing) || some(kill, Measure::CutsLosing) {

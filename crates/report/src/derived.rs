@@ -1,7 +1,7 @@
 //! How an analysis is derived from a result file.
 //!
-//! Takes an open ledger, gives an [`Analysis`]; the same file gives the same one on any machine at any time. Prevents: figures
-//! of one report that were derived in two ways.
+//! Takes an open ledger, gives an [`Analysis`]; the same file gives the same one on any machine at any time. Prevents:
+//! figures of one report that were derived in two ways.
 
 use crate::analysis::*;
 use crate::bulk::ratios;

@@ -1,7 +1,7 @@
 //! The result file gathered in memory: which phase was run on which stack in which block, with all that was seen in it.
 //!
-//! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under way
-//! or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
+//! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under
+//! way or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
 
 use crate::ran_out::RanOut;
 use ledger::{

@@ -1,8 +1,8 @@
 //! Who is compared with whom, and what the verdict's procedure says.
 //!
-//! Takes the gathered file, gives comparisons, what is not ranked and why, and the blocks dropped. Everything that shuts
-//! out a stack or a block is judged on provenance, layers and status alone, before any ratio is computed. Prevents: a
-//! stack or a block left out because its number was unwelcome.
+//! Takes the gathered file, gives comparisons, what is not ranked and why, and the blocks dropped. Everything that
+//! shuts out a stack or a block is judged on provenance, layers and status alone, before any ratio is computed.
+//! Prevents: a stack or a block left out because its number was unwelcome.
 
 use crate::analysis::{DroppedBlock, Unranked};
 use crate::cells::Metric;
@@ -218,8 +218,8 @@ fn base_objection(book: &Book, base: &str, phase: &PhaseHead) -> Option<String> 
     Some(format!("its base {base} cannot be ranked: {objection}"))
 }
 
-/// Why a stack cannot be ranked in a phase: it had no space left by then, its database broke a condition or was busy with other things
-/// than storage, or a cache answered.
+/// Why a stack cannot be ranked in a phase: it had no space left by then, its database broke a condition or was busy
+/// with other things than storage, or a cache answered.
 fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
     if let Some((place, ran_out)) = ran_out::first(book, stack) {
         let at = &book.phases[place].name;
@@ -269,7 +269,8 @@ fn changes(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
     pairs
 }
 
-/// What is known of where a phase's bytes came from, and whether those of a cache count. A phase not yet seen has no objection: `provenance` of nothing would say that nothing was asked.
+/// What is known of where a phase's bytes came from, and whether those of a cache count. A phase not yet seen has no
+/// objection: `provenance` of nothing would say that nothing was asked.
 enum Judged {
     Unseen,
     Seen(Provenance, bool),

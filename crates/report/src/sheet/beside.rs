@@ -1,7 +1,8 @@
-//! What is checked of what went on beside a phase: processors taken away, I/O of others, the clock, a LUN slower than its fellows.
+//! What is checked of what went on beside a phase: processors taken away, I/O of others, the clock, a LUN slower than
+//! its fellows.
 //!
-//! Takes the runs of one stack in one phase, gives what was found. Prevents: a neighbour, a limit or one bad LUN that is
-//! read as a property of the stack.
+//! Takes the runs of one stack in one phase, gives what was found. Prevents: a neighbour, a limit or one bad LUN that
+//! is read as a property of the stack.
 
 use super::cell::At;
 use super::rule::Taken;
@@ -41,7 +42,8 @@ pub(crate) fn others_cpu(at: &At<'_>) -> Option<Taken> {
     Some(Taken::share(share.median, figure))
 }
 
-/// Of the time that was wanted where the run may be: idle processors, of which a large host has many, make no theft smaller.
+/// Of the time that was wanted where the run may be: idle processors, of which a large host has many, make no theft
+/// smaller.
 fn stolen_share(run: &Seen) -> Option<f64> {
     let busy = run.get(Measure::CpuAllowedBusyNs).or(run.get(Measure::CpuBusyNs));
     let (Some(stolen), Some(busy)) = (run.get(Measure::CpuStealNs), busy) else {
@@ -95,8 +97,8 @@ pub(crate) fn throttled(at: &At<'_>) -> Option<Taken> {
     Some(Taken::holds(is_free, both(held_back, heated)).against(both(limit, heat)))
 }
 
-/// Both are needed: devices that moved more than the engine asked for, and other processes that moved something. The first
-/// alone is the stack's own inflation, the second alone may be on another disk.
+/// Both are needed: devices that moved more than the engine asked for, and other processes that moved something. The
+/// first alone is the stack's own inflation, the second alone may be on another disk.
 pub(crate) fn others_io(at: &At<'_>) -> Option<Taken> {
     let pairs = [
         (
@@ -174,8 +176,9 @@ pub(crate) fn slow_lun(at: &At<'_>) -> Option<Taken> {
     Some(Taken::holds(!is_slow, figure).against(bound))
 }
 
-/// Any one, found by a device or by the layer that keeps another copy: what healed it took its time, in the run and nowhere else. The file
-/// has one sum of all devices, so neither which of them counted nor how many do is known, and the line says no more than that.
+/// Any one, found by a device or by the layer that keeps another copy: what healed it took its time, in the run and
+/// nowhere else. The file has one sum of all devices, so neither which of them counted nor how many do is known, and
+/// the line says no more than that.
 pub(crate) fn device_errors(at: &At<'_>) -> Option<Taken> {
     let errors = at.measured(Measure::DeviceErrors)?;
     let said = match errors.high > 0.0 {

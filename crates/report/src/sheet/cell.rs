@@ -1,7 +1,8 @@
 //! What is checked of one stack in one phase.
 //!
-//! Takes the runs of the stack that count and the cell made of them, gives what was found. Each threshold stands in its rule, or is a constant with its
-//! reason. Prevents: a rate that is the generator's, the cache's or a neighbour's, taken for the stack's.
+//! Takes the runs of the stack that count and the cell made of them, gives what was found. Each threshold stands in its
+//! rule, or is a constant with its reason. Prevents: a rate that is the generator's, the cache's or a neighbour's,
+//! taken for the stack's.
 
 use super::foreign::Between;
 use super::rate::{Timing, has_own_rate};
@@ -16,14 +17,15 @@ use crate::provenance::{BUDGET_SLACK, Origin};
 use crate::stalls::stalls;
 use ledger::{FactName, FactValue, Measure, PhaseKind, Slice, ZfsWay};
 
-/// Above it, a worker had no time for more: of this time some is the kernel's, on the stack's behalf, so it may be longer than the generator's.
+/// Above it, a worker had no time for more: of this time some is the kernel's, on the stack's behalf, so it may be
+/// longer than the generator's.
 const BUSY_SHARE_MAX: f64 = 0.90;
 /// Above it, the generator itself may be what was measured: queues grow steeply from about there.
 const CEILING_SHARE_MAX: f64 = 0.70;
 /// Fewer, and a phase shows a part of the engine's write cycle, not its average.
 const CHECKPOINTS_MIN: f64 = 3.0;
-/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or this where the
-/// study has none.
+/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or
+/// this where the study has none.
 const STALLED_OPEN_MAX: f64 = 0.01;
 const STALLED_MAX: f64 = 0.05;
 /// Rounds of the steady-state rule: at least this long, so that a round is more than noise; at most so many.
@@ -112,17 +114,21 @@ impl<'a> At<'a> {
         );
         let advice = match doubt {
             None if counts => {
-                "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not the storage"
+                "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not \
+                 the storage"
             }
             Some((Status::Invalid, _)) if provenance.is_idle() => {
-                "it is not ranked: the engine's own cache did the work; raise `database.scale` or lower `database.cache`"
+                "it is not ranked: the engine's own cache did the work; raise `database.scale` or lower \
+                 `database.cache`"
             }
             Some(_) if provenance.is_idle() => {
-                "it is not ranked: what served it cannot be told; run the study again, with a version that records what the engine asks"
+                "it is not ranked: what served it cannot be told; run the study again, with a version that \
+                 records what the engine asks"
             }
             Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
             None if provenance.is_partly_untold() => {
-                "nothing to do where the engine cannot say it: look at what the devices moved, in the table of this phase"
+                "nothing to do where the engine cannot say it: look at what the devices moved, in the table of this \
+                 phase"
             }
             None => "nothing to do: what was asked for met a device",
         };
@@ -250,8 +256,8 @@ impl<'a> At<'a> {
     }
 
     pub(crate) fn observer(&self) -> Option<Taken> {
-        // Of one processor, and of a second at least, so that a short or idle phase does not make a little watching look like
-        // much: the looks before and after it cost the same however short it is.
+        // Of one processor, and of a second at least, so that a short or idle phase does not make a little watching
+        // look like much: the looks before and after it cost the same however short it is.
         let share = self.figure(|run| {
             run.get(Measure::ObserverCpuNs)
                 .map(|ns| ns / 1e9 / run.total_s().max(1.0))
@@ -335,9 +341,9 @@ pub(crate) fn rounds(slices: &[Slice]) -> Option<Vec<f64>> {
 /// Pages of an operation with which the ceilings of pages were measured: that share of an operation is in them.
 const CEILING_WORK_UNIT: f64 = 16.0;
 
-/// Time the generator needs for a phase's pages and operations alone, by its ceilings, over the time the phase took: pages that were
-/// read, written or scanned at the rate of verified reads, those found in the cache at theirs, and operations of fewer pages than the
-/// ceilings were measured with at what an operation takes beside its pages.
+/// Time the generator needs for a phase's pages and operations alone, by its ceilings, over the time the phase took:
+/// pages that were read, written or scanned at the rate of verified reads, those found in the cache at theirs, and
+/// operations of fewer pages than the ceilings were measured with at what an operation takes beside its pages.
 fn generator_share(run: &Seen) -> Option<f64> {
     let requests = run.sum(&[
         Measure::EnginePhysicalReads,

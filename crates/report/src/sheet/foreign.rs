@@ -1,8 +1,8 @@
 //! Whether someone else used the stack's devices: what the lowest of them moved, held against the nearest.
 //!
 //! Takes the runs of one stack in one phase and what is known of the devices between, gives what was found. Prevents: a
-//! neighbour's backup read as the stack's own work, and a mirror's second copy, a cache, or a device that counts nothing read as a
-//! neighbour.
+//! neighbour's backup read as the stack's own work, and a mirror's second copy, a cache, or a device that counts
+//! nothing read as a neighbour.
 
 use super::cell::At;
 use super::rule::Taken;
@@ -118,7 +118,8 @@ impl Moved {
         })
     }
 
-    /// The nearest devices say that they did nothing while the engine asked for much: they do not count, or a cache above them served it all.
+    /// The nearest devices say that they did nothing while the engine asked for much: they do not count, or a cache
+    /// above them served it all.
     fn is_uncounted(&self) -> bool {
         self.near <= 0.0 && self.low > FOREIGN_BYTES && self.asked >= ASKED_BYTES_MIN
     }
@@ -162,7 +163,8 @@ pub(crate) fn foreign(at: &At<'_>) -> Option<Taken> {
                 "the lowest devices read {} more than the stack's nearest moved, which a mirror does not",
                 percent(reads.min(SHARE_SAID_MAX))
             ),
-            "someone else used the device, or a mirror was made whole again: use a device of its own, and let a resync end first",
+            "someone else used the device, or a mirror was made whole again: use a device of its own, and let a \
+             resync end first",
         ),
         Some(layer) => (
             Status::Note,
@@ -170,7 +172,8 @@ pub(crate) fn foreign(at: &At<'_>) -> Option<Taken> {
                 "{more}; between them lies {}, which moves other bytes than it is given",
                 layer.words
             ),
-            "whose they were cannot be told: see that nobody else uses the devices below (`iostat -x` while the stack rests)",
+            "whose they were cannot be told: see that nobody else uses the devices below (`iostat -x` while the \
+             stack rests)",
         ),
         None => (Status::Suspect, more, ADVICE),
     };

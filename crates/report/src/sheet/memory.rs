@@ -1,7 +1,7 @@
 //! What is checked of the memory of all stacks of a phase together.
 //!
-//! Takes the gathered file and the cells of a phase, gives what was found. Prevents: a cache four times the size taken for a better stack, also
-//! where both kept below one generous budget.
+//! Takes the gathered file and the cells of a phase, gives what was found. Prevents: a cache four times the size taken
+//! for a better stack, also where both kept below one generous budget.
 
 use super::rule::Taken;
 use crate::analysis::PhaseReport;

@@ -1,7 +1,7 @@
 //! What must hold before a number is believed, with the figure found, the threshold, and what to do.
 //!
-//! Takes the gathered file and the analysis of it, gives [`Check`]s: a rule after the other, the study first, then by phase and
-//! stack. Prevents: the objections that every published comparison has met in its comments.
+//! Takes the gathered file and the analysis of it, gives [`Check`]s: a rule after the other, the study first, then by
+//! phase and stack. Prevents: the objections that every published comparison has met in its comments.
 
 mod beside;
 mod cell;

@@ -1,7 +1,7 @@
 //! The rules of a phase: of each stack in it, of all stacks together, of all runs.
 //!
-//! One row a rule, in the order of the lines. The words of the document stand with the bound that they explain. Prevents:
-//! a threshold that nobody can find, or that the document gives otherwise.
+//! One row a rule, in the order of the lines. The words of the document stand with the bound that they explain.
+//! Prevents: a threshold that nobody can find, or that the document gives otherwise.
 
 use super::rule::{Bound, Document, Rule, Take};
 use super::{beside, foreign, memory, order, rate, runs};
@@ -234,9 +234,9 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "stop what else runs on the host, or measure when it rests (`top` says who)",
         take: Take::Cell(beside::others_cpu),
         document: Some(Document {
-            figure: "share of the processors that the run may use that went to neither Assay, its children, a database server, kernel \
-                threads (where the run is kept to some processors, wherever they ran) nor interrupts; no line where \
-                no kernel thread is in sight, as in a container",
+            figure: "share of the processors that the run may use that went to neither Assay, its children, a database \
+                server, kernel threads (where the run is kept to some processors, wherever they ran) nor interrupts; \
+                no line where no kernel thread is in sight, as in a container",
             threshold: "",
             beyond: "",
             why: "a CPU-bound part can be off by as much; the kernel's account of a short phase is exact to a few \

@@ -1,7 +1,7 @@
 //! The rules of the study: the file, its blocks, and what its stacks stand on.
 //!
-//! One row a rule, in the order of the lines. The words of the document stand with the bound that they explain. Prevents:
-//! a threshold that nobody can find, or that the document gives otherwise.
+//! One row a rule, in the order of the lines. The words of the document stand with the bound that they explain.
+//! Prevents: a threshold that nobody can find, or that the document gives otherwise.
 
 use super::rule::{Bound, Document, Rule, Take};
 use super::{place, whole};

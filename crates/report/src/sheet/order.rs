@@ -1,7 +1,7 @@
 //! What is checked of order entry: conditions, limits of response, the size of the company, the storage's part.
 //!
-//! Takes the figures of one stack in one phase, gives what was found. Prevents: a rate of a database that is no longer sound,
-//! and one whose users waited longer than anybody would.
+//! Takes the figures of one stack in one phase, gives what was found. Prevents: a rate of a database that is no longer
+//! sound, and one whose users waited longer than anybody would.
 
 use super::cell::At;
 use super::rule::Taken;

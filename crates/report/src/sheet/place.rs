@@ -1,7 +1,8 @@
-//! What is checked of what the stacks stand on: LUNs, devices, partitions, mount options, access, data, seeds, and the file itself.
+//! What is checked of what the stacks stand on: LUNs, devices, partitions, mount options, access, data, seeds, and the
+//! file itself.
 //!
-//! Takes the facts of the gathered file, gives what was found of the study as a whole. Prevents: a comparison of two mount options, two LUNs or
-//! two read-aheads that is read as one of two stacks.
+//! Takes the facts of the gathered file, gives what was found of the study as a whole. Prevents: a comparison of two
+//! mount options, two LUNs or two read-aheads that is read as one of two stacks.
 
 use super::rule::Taken;
 use crate::analysis::Analysis;
@@ -135,10 +136,11 @@ pub(crate) fn mount_options(book: &Book, _: &Analysis) -> Option<Taken> {
 const NO_FLUSHES: [&str; 2] = ["nobarrier", "barrier=0"];
 /// Options that name the place.
 const OF_THE_PLACE: [&str; 3] = ["device=", "subvol=", "subvolid="];
-/// Options that come of the device's geometry when a file system is made: where the study makes them they are its question, of a directory that
-/// is there nobody chose them.
+/// Options that come of the device's geometry when a file system is made: where the study makes them they are its
+/// question, of a directory that is there nobody chose them.
 const OF_THE_DEVICE: [&str; 3] = ["sunit=", "swidth=", "stripe="];
-/// Options whose value names the place, and that are a difference by being there: a log or data on a device of their own.
+/// Options whose value names the place, and that are a difference by being there: a log or data on a device of their
+/// own.
 const ON_ANOTHER_DEVICE: [&str; 2] = ["logdev", "rtdev"];
 
 /// The option, less the name of the device that it is about.

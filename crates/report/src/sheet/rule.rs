@@ -1,8 +1,8 @@
 //! A rule of the validity sheet: its subject, what it is held against, what to do, why, and the traps that show it.
 //!
-//! Takes what a function found, gives a line. A rule is a row of one of two tables: of a phase ([`super::of_phase`]) and of the
-//! study ([`super::of_study`]); the document has its tables from them. Prevents: a line without a bound, a reason or a
-//! trap, and a document that says another threshold than the program has.
+//! Takes what a function found, gives a line. A rule is a row of one of two tables: of a phase ([`super::of_phase`])
+//! and of the study ([`super::of_study`]); the document has its tables from them. Prevents: a line without a bound, a
+//! reason or a trap, and a document that says another threshold than the program has.
 
 use super::cell::At;
 use crate::analysis::{Analysis, PhaseReport};

@@ -1,6 +1,7 @@
 //! What is said of all runs of a stack in a phase, also of those that failed and are in no figure.
 //!
-//! Takes the gathered file, gives what was found. Prevents: lost data that nobody mentions because the run that lost them failed.
+//! Takes the gathered file, gives what was found. Prevents: lost data that nobody mentions because the run that lost
+//! them failed.
 
 use super::rule::Taken;
 use crate::cuts::{Cuts, cuts};

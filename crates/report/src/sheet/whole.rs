@@ -1,7 +1,8 @@
-//! What is said of the study and of its stacks before any phase: models, old software, servers, planted disadvantages, dropped blocks.
+//! What is said of the study and of its stacks before any phase: models, old software, servers, planted disadvantages,
+//! dropped blocks.
 //!
-//! Takes the gathered file and the analysis, gives what was found. Prevents: a model taken for hardware, and a verdict that
-//! hangs on blocks that were left out.
+//! Takes the gathered file and the analysis, gives what was found. Prevents: a model taken for hardware, and a verdict
+//! that hangs on blocks that were left out.
 
 use super::rule::Taken;
 use crate::analysis::{Analysis, same_look};
