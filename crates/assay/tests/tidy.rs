@@ -374,6 +374,52 @@ fn no_report_takes_a_sentence_apart() {
     assert!(idle.is_empty(), "exempt without need: {idle:?}");
 }
 
+/// Rooms that do not know the ledger name their facts by texts: (file, what stands before a name).
+const FACT_WRITERS: [(&str, &[&str]); 6] = [
+    ("crates/observers/src/host_facts.rs", &["facts.add(\""]),
+    ("crates/observers/src/device_facts.rs", &["facts.add(\""]),
+    (
+        "crates/stacks/src/build.rs",
+        &["facts:vec![(\"", "facts.push((\"", "),(\""],
+    ),
+    ("crates/stacks/src/filesystem.rs", &["facts.push((\""]),
+    ("crates/stacks/src/pool.rs", &["facts:vec![(\""]),
+    ("crates/stacks/src/zfs/mod.rs", &["fact(\""]),
+];
+
+/// A run whose room names a fact that the list does not have ends with an error.
+#[test]
+fn facts_of_other_rooms_are_in_the_list() {
+    let mut found = 0;
+    for (file, marks) in FACT_WRITERS {
+        let text = std::fs::read_to_string(root().join(file)).expect(file);
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        // As it would stand in one line.
+        let joined: String = code.lines().map(str::trim).collect();
+        let joined = joined.replace("facts: vec", "facts:vec");
+        for mark in marks {
+            for rest in joined.split(mark).skip(1) {
+                let name = rest.split('"').next().unwrap_or_default();
+                assert!(
+                    ledger::FactName::from_word(name).is_some(),
+                    "{file}: no fact is called {name:?}"
+                );
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 60, "only {found} found");
+    // Names that stand in tables of those files, and values of the types that the list gives them.
+    let devices = std::fs::read_dir("/sys/block")
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
+    let devices = devices.flat_map(|device| observers::device_facts(&device.file_name().to_string_lossy()));
+    for (name, value) in observers::host_facts().into_iter().chain(devices) {
+        ledger::disclosed(&name, &value).expect("a fact of the list");
+    }
+}
+
 #[test]
 fn names_say_what_things_are() {
     let wrong: Vec<String> = sources()
