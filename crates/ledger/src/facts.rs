@@ -84,6 +84,7 @@ facts! {
     DirtyWriteback, "vm.dirty_writeback_centisecs", "10 ms", Text, "time between looks for old dirty memory";
     Swappiness, "vm.swappiness", "", Text, "how readily the kernel swaps";
     VfsCachePressure, "vm.vfs_cache_pressure", "", Text, "how readily the kernel forgets names and inodes";
+    ZoneReclaimMode, "vm.zone_reclaim_mode", "", Text, "whether a node of memory gives up its page cache before another is used";
     IoUringDisabled, "io_uring disabled", "", Text, "who may not use io_uring";
     Mitigations, "mitigations", "", Text, "the kernel's argument on faults of processors";
 
