@@ -4,7 +4,7 @@
 
 mod fixture;
 
-use fixture::{actor, fact, scene};
+use fixture::{actor, scene};
 use ledger::{Layer, Layers};
 use report::{Status, sheet};
 use std::path::Path;
@@ -80,19 +80,4 @@ fn a_stack_on_an_old_zfs_says_so() {
         found[0].figure.starts_with("is zfs-fuse (pool version 23): "),
         "{found:?}"
     );
-}
-
-#[test]
-fn a_slow_clock_is_said() {
-    let status = |source: &str| {
-        let mut two = scene(vec![actor("ext4", 1.0), actor("xfs", 1.1)]);
-        two.facts = vec![fact("host", "clock source", source)];
-        let checks = two.film().analysis().checks;
-        checks
-            .iter()
-            .find(|check| check.subject == "clock source")
-            .map(|check| check.status)
-    };
-    assert_eq!(status("hpet"), Some(Status::Note));
-    assert_eq!(status("tsc"), Some(Status::Valid));
 }

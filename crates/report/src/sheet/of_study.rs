@@ -165,20 +165,6 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &[],
     },
     Rule {
-        subject: "clock source",
-        bound: Bound::Words("one that is read without a system call"),
-        beyond: Status::Note,
-        advice: "look in the kernel's log why it left the processor's own counter (`dmesg | grep -i tsc`)",
-        take: Take::Study(whole::clock_source),
-        document: Some(Document {
-            figure: "where the kernel of the host reads the time",
-            threshold: "a counter of the processor or a page of the hypervisor's",
-            beyond: "",
-            why: "every operation is stamped twice, and such a stamp takes a microsecond or more",
-        }),
-        traps: &["a_slow_clock_is_said"],
-    },
-    Rule {
         subject: "mount options",
         bound: Bound::Words("alike on one kind of file system, flushes passed on"),
         beyond: Status::Suspect,

@@ -8,7 +8,7 @@ use super::rule::Taken;
 use crate::analysis::{Analysis, same_look};
 use crate::check::Status;
 use crate::history::Book;
-use ledger::{FactName, Scope, Stack};
+use ledger::Stack;
 
 pub(crate) fn modelled(book: &Book, _: &Analysis) -> Option<Taken> {
     let said = "a device of this study is simulated in virtual time";
@@ -50,13 +50,6 @@ pub(crate) fn dropped(_: &Book, analysis: &Analysis) -> Option<Taken> {
         _ => Status::Suspect,
     };
     (dropped > 0).then(|| Taken::judged(status, format!("{dropped} of {begun} blocks were dropped")))
-}
-
-/// A clock that the kernel reads from a device; a model has no clock to read.
-pub(crate) fn clock_source(book: &Book, _: &Analysis) -> Option<Taken> {
-    let source = book.fact(&Scope::Host, FactName::ClockSource)?.text()?;
-    let is_slow = ["acpi_pm", "hpet", "jiffies"].contains(&source);
-    (!book.study.modelled).then(|| Taken::holds(!is_slow, source))
 }
 
 pub(crate) fn looks(book: &Book, analysis: &Analysis) -> Option<Taken> {
