@@ -4,7 +4,7 @@
 //! Takes a path, gives plain rows. Prevents: a comparison of files of which one was read by other rules than its
 //! report.
 
-use ledger::{Fact, Ledger, Setting};
+use ledger::{Fact, FactName, FactValue, Ledger, Scope, Setting};
 use report::{Analysis, Basis, ReportError};
 use std::path::Path;
 
@@ -28,6 +28,15 @@ impl ResultFile {
             facts: ledger.facts()?,
             ledger,
         })
+    }
+
+    /// The value of a fact, where it was recorded.
+    pub(crate) fn fact(&self, scope: &Scope, name: FactName) -> Option<&FactValue> {
+        let found = self
+            .facts
+            .iter()
+            .find(|fact| fact.scope == *scope && fact.key == name.into())?;
+        Some(&found.value)
     }
 
     /// Name of its study.

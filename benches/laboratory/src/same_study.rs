@@ -6,11 +6,12 @@
 
 use crate::protocols::{ProtocolsError, Unlike};
 use crate::result_file::ResultFile;
+use ledger::{FactName, Scope};
 use report::StackHead;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts of a host that make it another one.
-const OF_THE_HOST: [&str; 4] = ["machine", "kernel", "cpu", "cpus"];
+const OF_THE_HOST: [FactName; 4] = [FactName::Machine, FactName::Kernel, FactName::Cpu, FactName::Cpus];
 
 const PLANTED: &str = "the planted disadvantage";
 
@@ -81,10 +82,11 @@ fn host_facts(file: &ResultFile) -> Recorded {
         return Recorded::new();
     }
     let hosts: BTreeSet<&str> = file.basis.trials.iter().map(|trial| trial.host.as_str()).collect();
-    let facts = file.facts.iter().filter(|fact| fact.scope == "host");
-    let facts = facts.filter(|fact| OF_THE_HOST.contains(&fact.key.as_str()));
+    let facts = OF_THE_HOST
+        .into_iter()
+        .filter_map(|name| Some((name, file.fact(&Scope::Host, name)?)));
     let mut recorded: Recorded = facts
-        .map(|fact| (format!("the host's {}", fact.key), fact.value.clone()))
+        .map(|(name, value)| (format!("the host's {}", name.as_str()), value.to_string()))
         .collect();
     recorded.insert("the host".into(), hosts.into_iter().collect::<Vec<_>>().join(", "));
     recorded
@@ -105,13 +107,11 @@ fn stack_facts(file: &ResultFile) -> Recorded {
         let name = &stack.name;
         let mut add = |what: &str, value: &str| recorded.insert(format!("{what} of {name}"), value.to_string());
         add("the kind", &stack.kind);
-        add("the layers", &stack.layers);
-        add("the access", &stack.access);
+        add("the layers", &stack.layers.to_string());
+        add("the access", stack.access.as_str());
         add(PLANTED, stack.injected.as_deref().unwrap_or("none"));
-        let scope = format!("stack:{name}");
-        let lowest = |fact: &&ledger::Fact| fact.scope == scope && fact.key == "lowest visible devices";
-        if let Some(fact) = file.facts.iter().find(lowest) {
-            add("the lowest visible devices", &fact.value);
+        if let Some(lowest) = file.fact(&Scope::Stack(name.clone()), FactName::LowestDevices) {
+            add("the lowest visible devices", &lowest.to_string());
         }
     }
     recorded

@@ -11,6 +11,7 @@ use diskgroup::{
     DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupInfo, GroupPort, GroupSpec, MountOptions, Redundancy, Step,
     Stripe, Uuid, Verify,
 };
+use ledger::{Disclosed, FactName, Role};
 use pages::Files;
 use plan::{Inject, Rebalance, Stack, StackKind};
 use stacks::Built;
@@ -273,8 +274,8 @@ impl<P: Port> Grouped<P> {
     }
 
     /// What the study does not say: its keys are disclosed without our help.
-    pub(crate) fn facts(&self) -> Vec<(String, String)> {
-        let mut facts = vec![("redo stripe".to_string(), "fine".to_string())];
+    pub(crate) fn facts(&self) -> Vec<Disclosed> {
+        let mut facts = vec![FactName::Stripe.on(Role::Redo).is("fine")];
         let members: Vec<String> = self.members().into_iter().map(|disk| disk.name).collect();
         for (disk, file) in self.disks.iter().chain(&self.redo_disks).zip(&self.files) {
             let group = disk.failure_group.as_deref().unwrap_or(&disk.name);
@@ -284,7 +285,7 @@ impl<P: Port> Grouped<P> {
                 ", in reserve"
             };
             let value = format!("{}, failure group {group}{reserve}", file.path.display());
-            facts.push((disk.name.clone(), value));
+            facts.push(FactName::GroupDisk.of(&disk.name).is(value));
         }
         facts
     }

@@ -10,7 +10,7 @@ use crate::result_file::{self, Opening};
 use crate::site::{self, Site, Turn};
 use crate::sizes::{self, Sizes};
 use anyhow::{Context, anyhow, ensure};
-use ledger::{Fact, Ledger, Skipped};
+use ledger::{FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
 use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Stints, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
@@ -21,7 +21,6 @@ use std::sync::atomic::AtomicBool;
 /// Memory the tool itself needs beside cache and maps of the engine. It counts against the budget, on every stack alike.
 const TOOL_BYTES: u64 = 40 << 20;
 /// The study's fact of how large the table of random work in SQL is.
-const RANDOM_BYTES: &str = "bytes of random work";
 /// Rate assumed where nothing was written before the first block.
 const NOMINAL_FILL_RATE: u64 = 500 << 20;
 
@@ -78,7 +77,7 @@ impl<'a> HostSite<'a> {
         let mut site = HostSite {
             host: observers::host_facts()
                 .into_iter()
-                .find_map(|(key, value)| (key == "host").then_some(value))
+                .find_map(|(key, value)| (key == FactName::Host.as_str()).then_some(value))
                 .unwrap_or_default(),
             described: vec![false; study.stacks.len()],
             turns: study.turns(),
@@ -191,12 +190,9 @@ impl<'a> HostSite<'a> {
                 let choice = targets::choose(&spec, self.study.seed)?;
                 undone(&self.journal.undo_to(mark))?;
                 let rate = |iops: f64| format!("{iops:.0} reads/s of 8 KiB");
-                facts.push((
-                    "io ring".to_string(),
-                    choice.ring_iops.map_or_else(|| "none".to_string(), rate),
-                ));
-                facts.push(("io pread".to_string(), rate(choice.pread_iops)));
-                facts.extend(choice.ring_refused.map(|why| ("io ring refused".to_string(), why)));
+                facts.push(FactName::IoRing.is(choice.ring_iops.map_or_else(|| "none".to_string(), rate)));
+                facts.push(FactName::IoPread.is(rate(choice.pread_iops)));
+                facts.extend(choice.ring_refused.map(|why| FactName::IoRingRefused.is(why)));
                 match choice.chosen {
                     targets::Method::Ring => Method::Ring,
                     targets::Method::Pread => Method::Pread,
@@ -249,8 +245,8 @@ impl<'a> HostSite<'a> {
                 Ok(())
             }
             (None, turns) => result_file::schedule(ledger, turns),
-            (Some(began), Turns::Stints(stints)) if began == stints.words() => Ok(()),
-            (Some(began), _) if began == result_file::WHOLE => {
+            (Some(TakingTurns::Stints(began)), Turns::Stints(stints)) if began == stints.words() => Ok(()),
+            (Some(TakingTurns::Whole), _) => {
                 self.turns = Turns::Whole {
                     why: "the run began so".to_string(),
                 };
@@ -270,7 +266,7 @@ impl<'a> HostSite<'a> {
         let Some(budget) = self.study.memory_budget else {
             self.prepared
                 .facts
-                .push(("memory budget".to_string(), "none: measured, not bounded".to_string()));
+                .push(FactName::MemoryBudget.is("none: measured, not bounded"));
             return Ok(());
         };
         let limit = stacks::memory_limit(budget.0, std::process::id(), &mut self.journal)?;
@@ -279,7 +275,7 @@ impl<'a> HostSite<'a> {
             Enforcement::V2 => format!("{budget}, enforced by cgroup v2"),
             Enforcement::NotEnforced(why) => format!("{budget}, not enforced: {why}"),
         };
-        self.prepared.facts.push(("memory budget".to_string(), words));
+        self.prepared.facts.push(FactName::MemoryBudget.is(words));
         let how = match limit.version {
             Enforcement::V1 => 1,
             Enforcement::V2 => 2,
@@ -316,20 +312,19 @@ impl<'a> HostSite<'a> {
         let Some(sizes) = self.prepared.sizes else {
             return self.describe_sql(ledger);
         };
-        let stored = ledger.facts()?;
-        let scope = |fact: &&Fact| fact.scope == "study" && fact.key == "pages per schema";
-        if let Some(fact) = stored.iter().find(scope) {
+        if let Some(pages) = result_file::of_study(ledger, FactName::PagesPerSchema)? {
             // A resumed study keeps the size it began with, whatever room there is now.
             let mut sizes = sizes;
-            sizes.shape.pages_per_schema = fact.value.parse().context("pages per schema in the result file")?;
+            let pages = pages.whole().and_then(|pages| u32::try_from(pages).ok());
+            sizes.shape.pages_per_schema = pages.context("pages per schema in the result file")?;
             self.prepared.sizes = Some(sizes);
             self.prepared.data_bytes = Some(sizes.shape.data_bytes());
             let method = ledger.study()?.io_method;
             self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
         } else {
-            let pages = ("pages per schema".to_string(), sizes.shape.pages_per_schema.to_string());
-            result_file::facts(ledger, "study", vec![pages])?;
-            result_file::facts(ledger, "study", std::mem::take(&mut self.prepared.facts))?;
+            let pages = FactName::PagesPerSchema.is(sizes.shape.pages_per_schema);
+            result_file::facts(ledger, &Scope::Study, vec![pages])?;
+            result_file::facts(ledger, &Scope::Study, std::mem::take(&mut self.prepared.facts))?;
             for (scope, facts) in std::mem::take(&mut self.luns.facts) {
                 result_file::facts(ledger, &scope, facts)?;
             }
@@ -340,16 +335,14 @@ impl<'a> HostSite<'a> {
     /// What is known of a study without the page engine.
     fn describe_sql(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         let stored = ledger.facts()?;
-        let of_study = |fact: &&Fact| fact.scope == "study";
-        if let Some(fact) = stored.iter().filter(of_study).find(|fact| fact.key == RANDOM_BYTES) {
+        if let Some(bytes) = result_file::of_study(ledger, FactName::RandomBytes)? {
             // A resumed study keeps the size it began with, whatever room there is now.
-            self.prepared.data_bytes = Some(fact.value.parse().context("bytes of random work in the result file")?);
+            self.prepared.data_bytes = Some(bytes.whole().context("bytes of random work in the result file")?);
         }
-        if !stored.iter().any(|fact| fact.scope == "study") {
-            let size = self.prepared.data_bytes.map(|bytes| bytes.to_string());
-            let size = size.map(|bytes| (RANDOM_BYTES.to_string(), bytes));
-            result_file::facts(ledger, "study", size.into_iter().collect())?;
-            result_file::facts(ledger, "study", std::mem::take(&mut self.prepared.facts))?;
+        if !stored.iter().any(|fact| fact.scope == Scope::Study) {
+            let size = self.prepared.data_bytes.map(|bytes| FactName::RandomBytes.is(bytes));
+            result_file::facts(ledger, &Scope::Study, size.into_iter().collect())?;
+            result_file::facts(ledger, &Scope::Study, std::mem::take(&mut self.prepared.facts))?;
             for (scope, facts) in std::mem::take(&mut self.luns.facts) {
                 result_file::facts(ledger, &scope, facts)?;
             }
@@ -360,7 +353,7 @@ impl<'a> HostSite<'a> {
     fn describe_skipped(&self, ledger: &mut Ledger) -> anyhow::Result<()> {
         for (ordinal, (stack, skipped)) in self.study.stacks.iter().zip(&self.skipped).enumerate() {
             if skipped.is_some() {
-                ledger.stack(&site::row(ordinal, stack, "", skipped.clone()))?;
+                ledger.stack(&site::row(ordinal, stack, Layers::default(), skipped.clone()))?;
             }
         }
         Ok(())

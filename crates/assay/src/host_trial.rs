@@ -53,12 +53,12 @@ pub(crate) struct Prepared {
     /// What the generator itself can do.
     pub(crate) ceiling: Ceiling,
     /// Facts of the study as a whole.
-    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) facts: Vec<ledger::Disclosed>,
 }
 
 /// What goes with ports: facts to disclose, what tells of losses, what can be rebalanced, what runs the pool.
 pub(crate) struct Beside<'a> {
-    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) facts: Vec<ledger::Disclosed>,
     pub(crate) health: &'a Health<'a>,
     pub(crate) regroup: Option<&'a dyn Regroup>,
     pub(crate) pool: Option<&'a Pooled>,
@@ -158,11 +158,10 @@ pub(crate) fn described(
     let first = !std::mem::replace(&mut site.described[turn.stack], true);
     if first {
         let stack = &site.study.stacks[turn.stack];
-        let layers = stands[0].built.layers.join("/");
-        let layers = site.luns.layers(stack, &layers);
-        ledger.stack(&site::row(turn.stack, stack, &layers, None))?;
+        let layers = site.luns.layers(stack, &stands[0].built.layers);
+        ledger.stack(&site::row(turn.stack, stack, layers, None))?;
         for stand in stands {
-            result_file::facts(ledger, &stand.scope(), stand.built.facts.clone())?;
+            result_file::facts(ledger, &stand.scope(), result_file::listed(stand.built.facts.clone())?)?;
         }
     }
     Ok(first)

@@ -87,7 +87,7 @@ impl DataFiles {
             let extents = port.extents(*file).context("where the data lies")?;
             let layout = laid_out(&extents, pages, format!("data {number}"), self.grouped);
             found.extend(layout.map(|layout| FileLayout {
-                on: self.on.clone(),
+                on_stack: self.on.clone(),
                 ..layout
             }));
         }
@@ -143,7 +143,7 @@ pub(crate) fn laid_out(extents: &[Extent], pages: &Pages, file: String, grouped:
     };
     let mapped: u64 = runs.iter().map(|run| run.to - run.from).sum();
     Some(FileLayout {
-        on: None,
+        on_stack: None,
         file,
         bytes: mapped,
         extents: extents.len() as u64,

@@ -9,6 +9,7 @@ use crate::device_service::{self, Service};
 use crate::progress::Progress;
 use crate::writes::Writes;
 use anyhow::{Context, anyhow, ensure};
+use ledger::{Disclosed, FactName, Layer, Layers, Modelled, Scope};
 use luns::{DeviceFacts, LunError, LunFile};
 use plan::{Device, DeviceModel, LunSource, Stack, Study};
 use sandbox::Directory;
@@ -18,6 +19,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+
+/// What is said of the file under a loop device before anything is written.
+const OF_A_LOOP_FILE: [FactName; 3] = [
+    FactName::LoopBackingFile,
+    FactName::LoopBackingBytes,
+    FactName::LoopBackingAllocated,
+];
 
 /// One LUN.
 #[derive(Clone, Debug)]
@@ -35,7 +43,7 @@ pub(crate) struct LunSets {
     /// Rate at which the files were written, bytes a second; `None` without files.
     pub(crate) fill_rate: Option<u64>,
     /// (scope, facts) for the result file.
-    pub(crate) facts: Vec<(String, Vec<(String, String)>)>,
+    pub(crate) facts: Vec<(Scope, Vec<Disclosed>)>,
     /// Files written since they were last used: they need no rewrite.
     fresh: bool,
     /// Devices by calculation, by LUN set.
@@ -113,8 +121,8 @@ impl LunSets {
             if let Some(device) = &set.device {
                 sets.model(study, &set.name, device)?;
                 if let Some(why) = device_service::not_warmed(set) {
-                    let fact = ("read into memory before the phases".to_string(), why);
-                    sets.facts.push((format!("lun:{}", set.name), vec![fact]));
+                    let fact = FactName::ReadIntoMemory.is(why);
+                    sets.facts.push((Scope::Lun(set.name.clone(), None), vec![fact]));
                 }
             }
             let made = match &set.source {
@@ -131,11 +139,11 @@ impl LunSets {
                         let file = luns::create_file(&own, &name, size.0, seed, &mut |_| (), cancel)?;
                         journal.made(step, file.identity)?;
                         let facts = vec![
-                            ("file".to_string(), file.path.display().to_string()),
-                            ("bytes".to_string(), file.bytes.to_string()),
-                            ("extents".to_string(), file.extents.len().to_string()),
+                            FactName::File.is(file.path.display().to_string()),
+                            FactName::Bytes.is(file.bytes),
+                            FactName::Extents.is(file.extents.len() as u64),
                         ];
-                        sets.facts.push((format!("lun:{}:{number}", set.name), facts));
+                        sets.facts.push((Scope::Lun(set.name.clone(), Some(number)), facts));
                         written += size.0;
                         files.push(Lun::File(file));
                     }
@@ -143,7 +151,7 @@ impl LunSets {
                     files
                 }
                 LunSource::Devices { paths, .. } => {
-                    sets.describe_devices(&set.name, paths, devices);
+                    sets.describe_devices(&set.name, paths, devices)?;
                     let mut found = Vec::new();
                     let told = Writes::of(study, Path::new(""));
                     for written in paths {
@@ -169,9 +177,14 @@ impl LunSets {
         Ok(sets)
     }
 
-    fn describe_devices(&mut self, set: &str, paths: &[PathBuf], devices: &BTreeMap<PathBuf, DeviceFacts>) {
+    fn describe_devices(
+        &mut self,
+        set: &str,
+        paths: &[PathBuf],
+        devices: &BTreeMap<PathBuf, DeviceFacts>,
+    ) -> anyhow::Result<()> {
         let known: Vec<DeviceFacts> = paths.iter().filter_map(|p| devices.get(p).cloned()).collect();
-        for (number, facts) in known.iter().enumerate() {
+        for (number, facts) in (0..).zip(&known) {
             // Before anything is written: how much of a file under a loop device is really there.
             let name = facts
                 .path
@@ -179,26 +192,24 @@ impl LunSets {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            let backing = observers::device_facts(&name).into_iter();
-            let backing: Vec<(String, String)> = backing.filter(|(key, _)| key.starts_with("loop backing")).collect();
-            self.facts.push((format!("lun:{set}:{number}"), backing));
-            self.facts.push((
-                format!("lun:{set}:{number}"),
-                vec![
-                    ("device".to_string(), facts.path.display().to_string()),
-                    ("bytes".to_string(), facts.bytes.to_string()),
-                    ("model".to_string(), facts.model.clone()),
-                    ("scheduler".to_string(), facts.scheduler.clone()),
-                    ("write cache".to_string(), facts.write_cache.clone()),
-                    ("logical block".to_string(), facts.logical_block.to_string()),
-                    ("physical block".to_string(), facts.physical_block.to_string()),
-                ],
-            ));
+            let mut said = crate::result_file::listed(observers::device_facts(&name))?;
+            said.retain(|(key, _)| OF_A_LOOP_FILE.contains(&key.name));
+            said.extend([
+                FactName::Device.is(facts.path.display().to_string()),
+                FactName::Bytes.is(facts.bytes),
+                FactName::Model.is(facts.model.clone()),
+                FactName::Scheduler.is(facts.scheduler.clone()),
+                FactName::WriteCache.is(facts.write_cache.clone()),
+                FactName::LogicalBlock.is(facts.logical_block),
+                FactName::PhysicalBlock.is(facts.physical_block),
+            ]);
+            self.facts.push((Scope::Lun(set.to_string(), Some(number)), said));
         }
         for (number, difference) in luns::differences(&known).into_iter().enumerate() {
-            self.facts
-                .push((format!("lun:{set}"), vec![(format!("unlike {number}"), difference)]));
+            let unlike = FactName::Unlike.of(number).is(difference);
+            self.facts.push((Scope::Lun(set.to_string(), None), vec![unlike]));
         }
+        Ok(())
     }
 
     /// Block devices of a set for one trial: files are written in full again and attached.
@@ -283,25 +294,23 @@ impl LunSets {
         let mut device = device.clone();
         let beside = study.file.parent().unwrap_or(Path::new(""));
         device.histogram = device.histogram.map(|file| beside.join(file));
-        let mut facts = vec![("modelled device".to_string(), device.words())];
+        let mut facts = vec![FactName::ModelledDevice.is(device.words())];
         if let Some(class) = device.class() {
-            facts.push(("class".to_string(), class.what.to_string()));
-            facts.push(("source of the class".to_string(), class.source.to_string()));
+            facts.push(FactName::Class.is(class.what));
+            facts.push(FactName::ClassSource.is(class.source));
         }
         for parameter in &device.parameters {
             let from = if parameter.written { "the study" } else { "the class" };
             let value = format!("{}, from {from}", parameter.to_string().trim_matches('"'));
-            facts.push((parameter.spec.name.to_string(), value));
+            facts.push(FactName::Parameter.of(parameter.spec.name).is(value));
         }
         if let Some(file) = &device.histogram {
-            facts.push(("histogram".to_string(), device_service::read_histogram(file)?));
+            facts.push(FactName::Histogram.is(device_service::read_histogram(file)?));
         }
-        facts.push((
-            "lost by a power cut until flushed".to_string(),
-            device_service::nothing_volatile(study, &device)
-                .map_or_else(|| device.volatile.to_string(), |nothing| format!("0B: {nothing}")),
-        ));
-        self.facts.push((format!("lun:{set}"), facts));
+        let volatile = device_service::nothing_volatile(study, &device);
+        let volatile = volatile.map_or_else(|| device.volatile.to_string(), |nothing| format!("0B: {nothing}"));
+        facts.push(FactName::VolatileBytes.is(volatile));
+        self.facts.push((Scope::Lun(set.to_string(), None), facts));
         self.models.insert(set.to_string(), device);
         Ok(())
     }
@@ -387,7 +396,8 @@ impl LunSets {
     }
 
     /// The layers of a stack, the models among them named.
-    pub(crate) fn layers(&self, stack: &Stack, layers: &str) -> String {
+    pub(crate) fn layers(&self, stack: &Stack, built: &[String]) -> Layers {
+        let layers = built.iter().map(|layer| Layer::said(layer)).collect();
         // A slash sets layers apart.
         let words = |set: &Option<String>| Some(self.models.get(set.as_ref()?)?.words().replace('/', " a "));
         layers_on(layers, words(&stack.data), words(&stack.redo), stack.redo.is_some())
@@ -435,21 +445,25 @@ fn sets_of<'s>(stacks: &[&'s Stack]) -> Vec<&'s String> {
 
 /// The layers of a stack with the models of its data and of its log, as a layer of its own also where the data lie on something real:
 /// by that it is known, and never ranked with what stands on none.
-fn layers_on(layers: &str, data: Option<String>, log: Option<String>, log_apart: bool) -> String {
-    let model = match (data, log) {
-        (None, None) => return layers.to_string(),
-        (Some(data), Some(log)) if data == log => data,
+fn layers_on(mut layers: Vec<Layer>, data: Option<String>, log: Option<String>, log_apart: bool) -> Layers {
+    let (what, device) = match (data, log) {
+        (None, None) => return Layers(layers),
+        (Some(data), Some(log)) if data == log => (Modelled::All, data),
         // The log may lie on another device than the data.
-        (Some(data), Some(log)) => format!("{data} and {log}"),
-        (Some(data), None) if log_apart => format!("{data} for the data"),
-        (Some(data), None) => data,
-        (None, Some(log)) => format!("{log} for the log"),
+        (Some(data), Some(log)) => (Modelled::All, format!("{data} and {log}")),
+        (Some(data), None) if log_apart => (Modelled::Data, data),
+        (Some(data), None) => (Modelled::All, data),
+        (None, Some(log)) => (Modelled::Log, log),
     };
-    if layers.contains("loop/file") {
-        layers.replace("loop/file", &format!("loop/modelled {model}/file"))
-    } else {
-        format!("{layers}/modelled {model}")
-    }
+    let model = match device == plan::DeviceModel::Plain.word() {
+        true => Layer::Served { what },
+        false => Layer::Model { what, device },
+    };
+    // Between a loop device and its file.
+    let looped = [Layer::said("loop"), Layer::said("file")];
+    let loop_at = layers.windows(2).position(|two| *two == looped);
+    layers.insert(loop_at.map_or(layers.len(), |at| at + 1), model);
+    Layers(layers)
 }
 
 /// Which file a device service shows at a path.
@@ -483,17 +497,22 @@ fn check_room(study: &Study) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::layers_on;
+    use ledger::Layer;
 
     #[test]
     fn a_stack_is_known_by_its_model_wherever_that_is() {
         let hdd = || Some("a disk".to_string());
-        let all = |data, log, apart| layers_on("ext4/loop/file", data, log, apart);
+        let on = |names: &[&str], data, log, apart| {
+            let layers = names.iter().map(|name| Layer::said(name)).collect();
+            layers_on(layers, data, log, apart).to_string()
+        };
+        let all = |data, log, apart| on(&["ext4", "loop", "file"], data, log, apart);
         assert_eq!(all(None, None, true), "ext4/loop/file");
         assert_eq!(all(hdd(), None, false), "ext4/loop/modelled a disk/file");
         assert_eq!(all(hdd(), hdd(), true), "ext4/loop/modelled a disk/file");
         assert_eq!(all(None, hdd(), true), "ext4/loop/modelled a disk for the log/file");
         assert_eq!(
-            layers_on("ext4/device", None, hdd(), true),
+            on(&["ext4", "device"], None, hdd(), true),
             "ext4/device/modelled a disk for the log"
         );
     }

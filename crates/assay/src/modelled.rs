@@ -9,7 +9,7 @@ use crate::stints::{Side, Standing};
 use crate::surroundings::{Seen, Surroundings};
 use crate::trial::{self, After, Around, Leg};
 use anyhow::Context;
-use ledger::{Ledger, Measure, TrialId};
+use ledger::{Ledger, Measure, Scope, TrialId};
 use pages::{Files, Instance};
 use plan::{CopyTarget, Inject, Model as Written, PhaseKind};
 use targets::{FaultPort, FileId, Model, ModelPort, Moved};
@@ -82,7 +82,7 @@ pub(crate) fn side_by_side(
         let mut instance = Instance::create(vec![port], &files(), sizes.shape, sizes.settings, &mut |_, _| ())?;
         if turn.block.number == 0 {
             let facts = crate::sampled::facts(&mut instance, turn.block.seed)?;
-            crate::result_file::facts(ledger, &format!("stack:{}", stack.name), facts)?;
+            crate::result_file::facts(ledger, &Scope::Stack(stack.name.clone()), facts)?;
         }
         let around = Around {
             study,
@@ -138,7 +138,7 @@ impl ModelTrial<'_> {
             };
             if first == 0 && self.around.turn.block.number == 0 {
                 let facts = crate::sampled::facts(&mut instance, self.around.turn.block.seed)?;
-                crate::result_file::facts(ledger, &format!("stack:{}", self.around.stack), facts)?;
+                crate::result_file::facts(ledger, &Scope::Stack(self.around.stack.to_string()), facts)?;
             }
             let mut seen = ModelSurroundings::default();
             let leg = trial::phases(&mut instance, &mut seen, self.around, ledger, first, None)?;

@@ -5,7 +5,7 @@
 
 use crate::sizes::Sizes;
 use anyhow::Context;
-use ledger::Measure;
+use ledger::{Disclosed, FactName, Measure, Role};
 use plan::{RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use sandbox::Directory;
 use stacks::{Built, Journal, Undo};
@@ -114,29 +114,25 @@ impl Pooled {
     }
 
     /// What the study does not say.
-    pub(crate) fn facts(&self) -> anyhow::Result<Vec<(String, String)>> {
+    pub(crate) fn facts(&self) -> anyhow::Result<Vec<Disclosed>> {
         let mut facts = vec![
-            ("OpenZFS".to_string(), self.zpool.version()),
-            (
-                "redo recordsize".to_string(),
-                plan::Bytes(u64::from(REDO_RECORD)).to_string(),
-            ),
-            ("redo logbias".to_string(), "latency".to_string()),
-            (
-                "data and redo go".to_string(),
-                "through the ARC; devices are opened with O_DIRECT".to_string(),
-            ),
+            FactName::OpenZfs.is(self.zpool.version()),
+            FactName::Recordsize
+                .on(Role::Redo)
+                .is(plan::Bytes(u64::from(REDO_RECORD)).to_string()),
+            FactName::Logbias.on(Role::Redo).is("latency"),
+            FactName::DataAndRedoGo.is("through the ARC; devices are opened with O_DIRECT"),
         ];
         if self.preset == ZfsPreset::Tuned {
-            let whose = "OpenZFS documentation, Workload Tuning, databases with a cache of their own".to_string();
-            facts.push(("tuned as advised by".to_string(), whose));
+            let whose = "OpenZFS documentation, Workload Tuning, databases with a cache of their own";
+            facts.push(FactName::TunedAsAdvised.is(whose));
         }
         if let Some(bytes) = self.tuned.dirty_max_bytes {
-            facts.push(("dirty data at most".to_string(), plan::Bytes(bytes).to_string()));
+            facts.push(FactName::DirtyDataMax.is(plan::Bytes(bytes).to_string()));
         }
         if let Some(arc) = self.zpool.count()?.arc {
-            facts.push(("ARC minimum".to_string(), plan::Bytes(arc.min_bytes).to_string()));
-            facts.push(("ARC maximum".to_string(), plan::Bytes(arc.max_bytes).to_string()));
+            facts.push(FactName::ArcMinimum.is(plan::Bytes(arc.min_bytes).to_string()));
+            facts.push(FactName::ArcMaximum.is(plan::Bytes(arc.max_bytes).to_string()));
         }
         Ok(facts)
     }

@@ -2,14 +2,10 @@
 
 use crate::record::unix_ns;
 use anyhow::{Context, ensure};
-use ledger::{Fact, Ledger, Setting, TrialStatus};
+use ledger::{Disclosed, Fact, FactName, FactValue, Ledger, Scope, Setting, TakingTurns, TrialStatus};
 use plan::{Study, Turns};
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// The fact that says how stacks take turns, and what it says where they do not.
-const SCHEDULE: &str = "schedule";
-pub(crate) const WHOLE: &str = "whole runs";
 
 /// What the ledger must know of a study before the first block.
 pub(crate) struct Opening<'a> {
@@ -54,16 +50,16 @@ pub(crate) fn create(path: &Path, opening: &Opening<'_>) -> anyhow::Result<Ledge
         })
         .collect();
     ledger.settings_all(&settings)?;
-    facts(&mut ledger, "host", observers::host_facts())?;
+    facts(&mut ledger, &Scope::Host, listed(observers::host_facts())?)?;
     Ok(ledger)
 }
 
 /// Facts of one scope.
-pub(crate) fn facts(ledger: &mut Ledger, scope: &str, facts: Vec<(String, String)>) -> anyhow::Result<()> {
+pub(crate) fn facts(ledger: &mut Ledger, scope: &Scope, facts: Vec<Disclosed>) -> anyhow::Result<()> {
     let rows: Vec<Fact> = facts
         .into_iter()
         .map(|(key, value)| Fact {
-            scope: scope.to_string(),
+            scope: scope.clone(),
             key,
             value,
         })
@@ -71,26 +67,34 @@ pub(crate) fn facts(ledger: &mut Ledger, scope: &str, facts: Vec<(String, String
     Ok(ledger.facts_all(&rows)?)
 }
 
-/// How the stacks of a block take turns.
-pub(crate) fn schedule(ledger: &mut Ledger, turns: &Turns) -> anyhow::Result<()> {
-    let (words, why) = match turns {
-        Turns::Whole { why } => (WHOLE.to_string(), why),
-        Turns::Stints(stints) => (stints.words(), &stints.why),
-    };
-    let rows = [(SCHEDULE, words), ("why this schedule", why.clone())];
-    facts(
-        ledger,
-        "study",
-        rows.map(|(key, value)| (key.to_string(), value)).to_vec(),
-    )
+/// Facts of a room that does not know the ledger: each must be in its list.
+pub(crate) fn listed(said: Vec<(String, String)>) -> anyhow::Result<Vec<Disclosed>> {
+    let facts = said.iter().map(|(name, text)| ledger::disclosed(name, text));
+    Ok(facts.collect::<Result<_, _>>()?)
 }
 
-/// The schedule that a run began with, in words; `None` in a file that does not say.
-pub(crate) fn scheduled(ledger: &Ledger) -> anyhow::Result<Option<String>> {
-    let facts = ledger.facts()?;
-    let found = facts
-        .into_iter()
-        .find(|fact| fact.scope == "study" && fact.key == SCHEDULE);
+/// How the stacks of a block take turns.
+pub(crate) fn schedule(ledger: &mut Ledger, turns: &Turns) -> anyhow::Result<()> {
+    let (taking, why) = match turns {
+        Turns::Whole { why } => (TakingTurns::Whole, why),
+        Turns::Stints(stints) => (TakingTurns::Stints(stints.words()), &stints.why),
+    };
+    let said = vec![FactName::Schedule.is(taking), FactName::WhySchedule.is(why.clone())];
+    facts(ledger, &Scope::Study, said)
+}
+
+/// The schedule that a run began with; `None` in a file that does not say.
+pub(crate) fn scheduled(ledger: &Ledger) -> anyhow::Result<Option<TakingTurns>> {
+    Ok(match of_study(ledger, FactName::Schedule)? {
+        Some(FactValue::Turns(turns)) => Some(turns),
+        _ => None,
+    })
+}
+
+/// The value of a fact of the study.
+pub(crate) fn of_study(ledger: &Ledger, name: FactName) -> anyhow::Result<Option<FactValue>> {
+    let mut facts = ledger.facts()?.into_iter();
+    let found = facts.find(|fact| fact.scope == Scope::Study && fact.key.name == name);
     Ok(found.map(|fact| fact.value))
 }
 

@@ -5,6 +5,7 @@
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use ledger::{Disclosed, FactName, FactValue};
 use pages::Instance;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -18,7 +19,7 @@ const PAGES: u64 = 64;
 const BLOCK: usize = 4096;
 
 /// Facts of the data of an instance that was just loaded; the seed picks the pages.
-pub(crate) fn facts<P: Port>(instance: &mut Instance<P>, seed: u64) -> anyhow::Result<Vec<(String, String)>> {
+pub(crate) fn facts<P: Port>(instance: &mut Instance<P>, seed: u64) -> anyhow::Result<Vec<Disclosed>> {
     let shape = *instance.shape();
     let all = u64::from(shape.schemas) * u64::from(shape.pages_per_schema);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -35,14 +36,8 @@ pub(crate) fn facts<P: Port>(instance: &mut Instance<P>, seed: u64) -> anyhow::R
         sample.extend_from_slice(&page);
     }
     Ok(vec![
-        (
-            "data compressibility found".to_string(),
-            format!("{:.2}", compressibility(&sample, shape.page_bytes as usize)?),
-        ),
-        (
-            "data duplication found".to_string(),
-            format!("{:.3}", duplication(&sample)),
-        ),
+        FactName::CompressibilityFound.is(FactValue::Ratio(compressibility(&sample, shape.page_bytes as usize)?)),
+        FactName::DuplicationFound.is(FactValue::Share(duplication(&sample))),
     ])
 }
 

@@ -6,7 +6,7 @@ use crate::signals;
 use crate::sizes::Sizes;
 use crate::trial::Around;
 use crate::{inject, modelled, record};
-use ledger::{Ledger, NewTrial, TrialId, TrialStatus};
+use ledger::{Access, FactName, Layers, Ledger, NewTrial, Scope, TrialId, TrialStatus};
 use plan::{Block, CopyTarget, PhaseKind, Stack, StackKind, Stints, Study, Turns};
 use std::path::Path;
 use std::sync::Arc;
@@ -88,19 +88,19 @@ impl Site for ModelSite<'_> {
 
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         for (ordinal, stack) in self.study.stacks.iter().enumerate() {
-            ledger.stack(&row(ordinal, stack, "model", None))?;
+            ledger.stack(&row(ordinal, stack, Layers::plain(["model"]), None))?;
             if let StackKind::Model(model) = &stack.kind {
                 let facts = vec![
-                    ("device".to_string(), "modelled, in virtual time".to_string()),
-                    ("service".to_string(), model.service.to_string()),
-                    ("spread".to_string(), model.spread.to_string()),
-                    ("parallel".to_string(), model.parallel.to_string()),
-                    ("flush".to_string(), model.flush.to_string()),
-                    ("cached".to_string(), model.cached.to_string()),
+                    FactName::Device.is("modelled, in virtual time"),
+                    FactName::Service.is(model.service.to_string()),
+                    FactName::Spread.is(model.spread.to_string()),
+                    FactName::Parallel.is(model.parallel.to_string()),
+                    FactName::Flush.is(model.flush.to_string()),
+                    FactName::Cached.is(model.cached.to_string()),
                 ];
-                let drift = (model.drift.0 > 0.0).then(|| ("drift".to_string(), format!("{} a minute", model.drift)));
+                let drift = (model.drift.0 > 0.0).then(|| FactName::Drift.is(format!("{} a minute", model.drift)));
                 let facts = facts.into_iter().chain(drift).collect();
-                result_file::facts(ledger, &format!("stack:{}", stack.name), facts)?;
+                result_file::facts(ledger, &Scope::Stack(stack.name.clone()), facts)?;
             }
         }
         result_file::schedule(ledger, &self.turns)
@@ -196,34 +196,22 @@ pub(crate) fn fixed(sizes: &Sizes) -> Vec<(ledger::Measure, f64)> {
     ]
 }
 
-/// Stacks of one group are ranked against each other: as many layers under them, the same database on them.
-fn group(stack: &Stack, layers: &str) -> String {
-    // What a model answers is never ranked with what a device did, nor with what was only served by way of one.
-    let modelled = match layers.split('/').find_map(|layer| layer.strip_prefix("modelled ")) {
-        Some("plain" | "plain for the data" | "plain for the log") => "modelled as plain files, ",
-        Some(_) => "modelled devices, ",
-        None => "",
-    };
-    let count = layers.split('/').count();
-    match &stack.engine {
-        plan::Engine::Pages => format!("{modelled}{count} layers"),
-        engine => format!("{modelled}{count} layers, {}", engine.word()),
-    }
-}
-
-/// The ledger's row of a stack. Stacks with as many layers under them as each other are of one group.
-pub(crate) fn row(ordinal: usize, stack: &Stack, layers: &str, skipped: Option<ledger::Skipped>) -> ledger::Stack {
+/// The ledger's row of a stack, by which the ledger knows its group.
+pub(crate) fn row(ordinal: usize, stack: &Stack, layers: Layers, skipped: Option<ledger::Skipped>) -> ledger::Stack {
     ledger::Stack {
         ordinal: ordinal as u32,
         name: stack.name.clone(),
         kind: kind_word(&stack.kind).to_string(),
-        layers: layers.to_string(),
-        group: group(stack, layers),
+        layers,
+        database: match &stack.engine {
+            plan::Engine::Pages => None,
+            engine => Some(engine.word().to_string()),
+        },
         data_lun_set: stack.data.clone(),
         redo_lun_set: stack.redo.clone(),
         access: match stack.access {
-            plan::Access::Direct => "direct".to_string(),
-            plan::Access::Buffered => "buffered".to_string(),
+            plan::Access::Direct => Access::Direct,
+            plan::Access::Buffered => Access::Buffered,
         },
         injected: inject::words(&stack.inject),
         skipped,

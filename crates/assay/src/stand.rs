@@ -14,7 +14,7 @@ use crate::site::Turn;
 use crate::sizes::Sizes;
 use anyhow::Context;
 use diskgroup::GroupPort;
-use ledger::Ledger;
+use ledger::{ArcWay, Disclosed, FactName, Ledger, Role, Scope};
 use pages::Files;
 use plan::{CopyTarget, PhaseKind, Stack, Study};
 use sandbox::Directory;
@@ -264,7 +264,7 @@ impl Stand {
     }
 
     /// What the kernel really gives a database in SQL: asked by a file that is made for it.
-    pub(crate) fn granted_to_sql(&self) -> anyhow::Result<Vec<(String, String)>> {
+    pub(crate) fn granted_to_sql(&self) -> anyhow::Result<Vec<Disclosed>> {
         if self.is_grouped() || matches!(self.stack.kind, plan::StackKind::Server { .. }) {
             return Ok(Vec::new());
         }
@@ -279,16 +279,16 @@ impl Stand {
         sandbox::remove(&probe, sandbox::Removal::File, Some(&identity))?;
         let (granted, arc) = granted?;
         let mut facts = vec![
-            ("data reads go".to_string(), way_word(granted.reads).to_string()),
-            ("data writes go".to_string(), way_word(granted.writes).to_string()),
+            FactName::ReadsGo.on(Role::Data).is(way(granted.reads)),
+            FactName::WritesGo.on(Role::Data).is(way(granted.writes)),
         ];
-        facts.extend(arc.map(|way| ("data reads and the ARC".to_string(), way.to_string())));
+        facts.extend(arc.map(|way| FactName::ReadsAndArc.on(Role::Data).is(way)));
         Ok(facts)
     }
 
     /// What the kernel really gives on a place; and of a file on a pool whether the ARC counted its reads. Every ZFS accepts `O_DIRECT`,
     /// and OpenZFS goes around its ARC for it from 2.3 on.
-    fn observed(&self, place: &Path) -> anyhow::Result<(Granted, Option<&'static str>)> {
+    fn observed(&self, place: &Path) -> anyhow::Result<(Granted, Option<ArcWay>)> {
         let Some(pool) = &self.built.pool else {
             return Ok((targets::observe(place, self.access())?, None));
         };
@@ -299,9 +299,9 @@ impl Stand {
         let granted = targets::observe(place, self.access())?;
         let way = before.zip(accesses()).map(|(before, after)| match after > before {
             // A buffered read that the page cache has does not come so far.
-            _ if self.stack.access == plan::Access::Buffered => "files are read through the page cache and it",
-            true => "through it: O_DIRECT is taken and ignored (seen by its counters)",
-            false => "around it: O_DIRECT is kept (seen by its counters)",
+            _ if self.stack.access == plan::Access::Buffered => ArcWay::Buffered,
+            true => ArcWay::Through,
+            false => ArcWay::Around,
         });
         Ok((granted, way))
     }
@@ -336,7 +336,7 @@ impl Stand {
     }
 
     /// What the kernel really gave on the data and the redo log.
-    pub(crate) fn granted(&self) -> anyhow::Result<Vec<(String, String)>> {
+    pub(crate) fn granted(&self) -> anyhow::Result<Vec<Disclosed>> {
         if Pooled::is(&self.stack) {
             // The probe writes what it read, and nobody may write under a pool. The pool's own facts say how it goes.
             return Ok(Vec::new());
@@ -352,23 +352,23 @@ impl Stand {
         };
         let data = of(&self.built.data[0], 0);
         let redo = of(&self.built.redo, self.built.devices.len() - redo_disks);
-        for (role, place) in [("data", data), ("redo", redo)] {
+        for (role, place) in [(Role::Data, data), (Role::Redo, redo)] {
             let (granted, arc) = self.observed(&place)?;
-            facts.extend(arc.map(|way| (format!("{role} reads and the ARC"), way.to_string())));
-            facts.push((format!("{role} reads go"), way_word(granted.reads).to_string()));
-            facts.push((format!("{role} writes go"), way_word(granted.writes).to_string()));
+            facts.extend(arc.map(|way| FactName::ReadsAndArc.on(role).is(way)));
+            facts.push(FactName::ReadsGo.on(role).is(way(granted.reads)));
+            facts.push(FactName::WritesGo.on(role).is(way(granted.writes)));
             if let Some(bytes) = granted.alignment {
-                facts.push((format!("{role} direct I/O alignment"), bytes.to_string()));
+                facts.push(FactName::DirectAlignment.on(role).is(bytes));
             }
         }
         Ok(facts)
     }
 
     /// Where the facts about it stand in the result file.
-    pub(crate) fn scope(&self) -> String {
+    pub(crate) fn scope(&self) -> Scope {
         match self.key {
-            None => format!("stack:{}", self.name),
-            Some(_) => format!("copy:{}", self.stack.name),
+            None => Scope::Stack(self.name.to_string()),
+            Some(_) => Scope::Copy(self.stack.name.clone()),
         }
     }
 
@@ -383,27 +383,28 @@ impl Stand {
     /// Tells the result file about its devices.
     pub(crate) fn describe(&self, ledger: &mut Ledger, devices: &Devices) -> anyhow::Result<()> {
         let mut facts = vec![
-            ("nearest devices".to_string(), devices.near.join(", ")),
-            ("lowest visible devices".to_string(), devices.low.join(", ")),
+            FactName::NearestDevices.is(devices.near.clone()),
+            FactName::LowestDevices.is(devices.low.clone()),
         ];
         let said = |name: &String| {
             let facts = observers::device_facts(name).into_iter();
             facts
-                .filter(|(key, _)| key == "read ahead KiB")
+                .filter(|(name, _)| name == FactName::DeviceReadAhead.as_str())
                 .map(|(_, value)| value)
                 .next()
         };
         let ahead: BTreeSet<String> = devices.near.iter().filter_map(said).collect();
         if !ahead.is_empty() {
-            facts.push(("read-ahead KiB".to_string(), Vec::from_iter(ahead).join(", ")));
+            facts.push(FactName::ReadAhead.is(Vec::from_iter(ahead)));
         }
         let whole = chain(&devices.near);
-        facts.push(("devices".to_string(), whole.join(", ")));
+        facts.push(FactName::Devices.is(whole.clone()));
         let notes = devices.notes.iter().enumerate();
-        facts.extend(notes.map(|(i, note)| (format!("note {}", i + 1), note.clone())));
+        facts.extend(notes.map(|(i, note)| FactName::Note.of(i + 1).is(note.clone())));
         result_file::facts(ledger, &self.scope(), facts)?;
         for device in devices.low.iter().chain(&whole).collect::<BTreeSet<_>>() {
-            result_file::facts(ledger, &format!("device:{device}"), observers::device_facts(device))?;
+            let facts = result_file::listed(observers::device_facts(device))?;
+            result_file::facts(ledger, &Scope::Device(device.clone()), facts)?;
         }
         Ok(())
     }
@@ -450,11 +451,11 @@ fn chain(near: &[String]) -> Vec<String> {
     all
 }
 
-fn way_word(way: Way) -> &'static str {
-    match way {
-        Way::Direct => "around the page cache",
-        Way::Cached => "through the page cache",
-        Way::Unknown => "unknown",
+fn way(seen: Way) -> ledger::Way {
+    match seen {
+        Way::Direct => ledger::Way::Around,
+        Way::Cached => ledger::Way::Through,
+        Way::Unknown => ledger::Way::Unknown,
     }
 }
 

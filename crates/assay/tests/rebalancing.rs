@@ -137,8 +137,8 @@ fn luns_join_and_leave_while_work_runs() {
     let fact = |key: &str| {
         facts
             .iter()
-            .find(|f| f.scope == "stack:mirrored" && f.key == key)
-            .map(|f| f.value.clone())
+            .find(|f| f.scope.to_string() == "stack:mirrored" && f.key.to_string() == key)
+            .map(|f| f.value.to_string())
     };
     assert!(
         fact("disk4").is_some_and(|said| said.contains("in reserve")),

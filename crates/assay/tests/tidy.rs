@@ -288,6 +288,141 @@ fn child_processes_begin_in_one_place() {
     );
 }
 
+/// Files of the rooms right of the wall that take texts apart, and whose texts these are.
+const TEXT_READERS: [(&str, &str); 6] = [
+    (
+        "crates/report/src/html/differences.rs",
+        "line breaks, as a study writes them in its values",
+    ),
+    (
+        "crates/report/src/contrast.rs",
+        "keys of the study, and names of facts as they are printed",
+    ),
+    (
+        "crates/report/src/differences.rs",
+        "keys of the study, and paths of devices in what tools say",
+    ),
+    (
+        "crates/report/src/sheet/foreign.rs",
+        "names that the kernel gives to devices",
+    ),
+    ("crates/report/src/one_thing.rs", "keys of the study"),
+    (
+        "crates/report/src/terminal_imported.rs",
+        "units at the end of a quantity's name",
+    ),
+];
+
+/// Calls that compare a part of a text, or split it, by words of the program.
+struct TakenApart {
+    found: Vec<usize>,
+}
+
+impl<'ast> Visit<'ast> for TakenApart {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_test_only(&item.attrs) {
+            syn::visit::visit_item_mod(self, item);
+        }
+    }
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        const PARTS: [&str; 9] = [
+            "contains",
+            "ends_with",
+            "find",
+            "split",
+            "split_once",
+            "starts_with",
+            "strip_prefix",
+            "strip_suffix",
+            "trim_end_matches",
+        ];
+        let word = call.args.first().is_some_and(|argument| match argument {
+            syn::Expr::Lit(literal) => match &literal.lit {
+                syn::Lit::Str(word) => word.value().contains(char::is_alphanumeric) || word.value().ends_with(", "),
+                _ => false,
+            },
+            _ => false,
+        });
+        if word && PARTS.iter().any(|part| call.method == part) {
+            self.found.push(call.method.span().start().line);
+        }
+        syn::visit::visit_expr_method_call(self, call);
+    }
+}
+
+/// A sentence that another room words is no protocol: what a program asks for is a type of the ledger.
+#[test]
+fn no_report_takes_a_sentence_apart() {
+    let (mut wrong, mut idle) = (Vec::new(), TEXT_READERS.to_vec());
+    for (name, text) in sources() {
+        if !["crates/ledger/src/", "crates/report/src/"]
+            .iter()
+            .any(|room| name.starts_with(room))
+        {
+            continue;
+        }
+        let mut taken = TakenApart { found: Vec::new() };
+        taken.visit_file(&syn::parse_file(&text).unwrap_or_else(|e| panic!("{name}: {e}")));
+        match idle.iter().position(|(file, _)| *file == name) {
+            Some(_) if taken.found.is_empty() => {}
+            Some(nth) => drop(idle.remove(nth)),
+            None => wrong.extend(taken.found.iter().map(|line| format!("{name}:{line}"))),
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "ask for a fact or a type of the ledger instead:\n{}",
+        wrong.join("\n")
+    );
+    assert!(idle.is_empty(), "exempt without need: {idle:?}");
+}
+
+/// Rooms that do not know the ledger name their facts by texts: (file, what stands before a name).
+const FACT_WRITERS: [(&str, &[&str]); 6] = [
+    ("crates/observers/src/host_facts.rs", &["facts.add(\""]),
+    ("crates/observers/src/device_facts.rs", &["facts.add(\""]),
+    (
+        "crates/stacks/src/build.rs",
+        &["facts:vec![(\"", "facts.push((\"", "),(\""],
+    ),
+    ("crates/stacks/src/filesystem.rs", &["facts.push((\""]),
+    ("crates/stacks/src/pool.rs", &["facts:vec![(\""]),
+    ("crates/stacks/src/zfs/mod.rs", &["fact(\""]),
+];
+
+/// A run whose room names a fact that the list does not have ends with an error.
+#[test]
+fn facts_of_other_rooms_are_in_the_list() {
+    let mut found = 0;
+    for (file, marks) in FACT_WRITERS {
+        let text = std::fs::read_to_string(root().join(file)).expect(file);
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        // As it would stand in one line.
+        let joined: String = code.lines().map(str::trim).collect();
+        let joined = joined.replace("facts: vec", "facts:vec");
+        for mark in marks {
+            for rest in joined.split(mark).skip(1) {
+                let name = rest.split('"').next().unwrap_or_default();
+                assert!(
+                    ledger::FactName::from_word(name).is_some(),
+                    "{file}: no fact is called {name:?}"
+                );
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 60, "only {found} found");
+    // Names that stand in tables of those files, and values of the types that the list gives them.
+    let devices = std::fs::read_dir("/sys/block")
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
+    let devices = devices.flat_map(|device| observers::device_facts(&device.file_name().to_string_lossy()));
+    for (name, value) in observers::host_facts().into_iter().chain(devices) {
+        ledger::disclosed(&name, &value).expect("a fact of the list");
+    }
+}
+
 #[test]
 fn names_say_what_things_are() {
     let wrong: Vec<String> = sources()

@@ -159,8 +159,10 @@ fn the_page_engine_works_on_files_of_an_old_pool_which_is_called_one() {
     assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
     let facts = ledger.facts().expect("facts");
     let fact = |key: &str| -> String {
-        let found = facts.iter().find(|fact| fact.scope == "stack:pool" && fact.key == key);
-        found.map(|fact| fact.value.clone()).unwrap_or_default()
+        let found = facts
+            .iter()
+            .find(|fact| fact.scope.to_string() == "stack:pool" && fact.key.to_string() == key);
+        found.map(|fact| fact.value.to_string()).unwrap_or_default()
     };
     let said = [
         "pool version",

@@ -117,8 +117,8 @@ impl Told {
         let of_ours = measures.filter(|row| ours.iter().any(|phase| phase.id == row.phase));
         Told {
             facts: facts
-                .filter(|fact| fact.scope == scope)
-                .map(|fact| (fact.key, fact.value))
+                .filter(|fact| fact.scope.to_string() == scope)
+                .map(|fact| (fact.key.to_string(), fact.value.to_string()))
                 .collect(),
             measures: of_ours.map(|row| row.row).collect(),
         }

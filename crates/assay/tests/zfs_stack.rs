@@ -128,8 +128,8 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
         let facts = ledger.facts().unwrap();
         facts
             .into_iter()
-            .find(|fact| fact.scope == "stack:zfs" && fact.key == key)
-            .map(|fact| fact.value)
+            .find(|fact| fact.scope.to_string() == "stack:zfs" && fact.key.to_string() == key)
+            .map(|fact| fact.value.to_string())
     };
     assert!(fact("way to ZFS").is_some_and(|way| way.starts_with("userspace")));
     assert!(fact("OpenZFS").is_some_and(|version| version.starts_with("2.1.")));

@@ -21,7 +21,8 @@ pub fn encode_histogram(histogram: &Histogram<u64>) -> Result<Vec<u8>, LedgerErr
     Ok(blob)
 }
 
-/// Unpacks what [`encode_histogram`] packed (plain V2 is read too). A blob can take no more memory than a distribution of ours.
+/// Unpacks what [`encode_histogram`] packed (plain V2 is read too). A blob can take no more memory than a distribution
+/// of ours.
 pub fn decode_histogram(blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
     let wrong = |detail: String| LedgerError::Distribution { act: "decoded", detail };
     let plain = plain(blob).map_err(|source| wrong(source.to_string()))?;

@@ -1,7 +1,9 @@
 //! What can go wrong with a result file. Each error names the file, and its last line is what to do.
 //!
-//! Takes SQLite's errors and gives the ledger's; prevents a raw database message that leaves the user without a next step.
+//! Takes SQLite's errors and gives the ledger's; prevents a raw database message that leaves the user without a next
+//! step.
 
+use crate::schema::SCHEMA_VERSION;
 use crate::stranger::FILE_BYTES_MAX;
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
@@ -49,14 +51,30 @@ pub enum LedgerError {
         why: &'static str,
     },
     /// Written by a newer tool.
-    #[error("{}: written in schema version {found}, and this tool knows versions up to {known}\n  use the version of assay that wrote it, or a newer one", path.display())]
+    #[error("{}: written in schema version {found}, and this tool knows versions up to {SCHEMA_VERSION}\n  use the version of assay that wrote it, or a newer one", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: i64,
-        /// The highest this tool knows.
-        known: i64,
+    },
+    /// Written before the first release.
+    #[error("{}: written in schema version {found}, and this tool reads version {SCHEMA_VERSION} only\n  run the study again, or use the version of assay that wrote it", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+    },
+    /// A room said a fact that the committed list does not know: our own mistake.
+    #[error(
+        "the fact {name:?} with the value {value:?} is not in the list of facts\n  this is a mistake in assay: please report it"
+    )]
+    UnknownFact {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
     },
     /// Broken content.
     #[error("{}: the result file is damaged: {detail}\n  take a copy of it and try `sqlite3 FILE .recover`; a run into it cannot go on", path.display())]

@@ -1,16 +1,19 @@
 //! Opening, creating and going on with a result file.
 //!
-//! Takes a path, gives a [`Ledger`]. The rollback journal (not WAL) keeps everything in one file but during a write; after
-//! a kill the next opening rolls the half-written phase back. Prevents: an overwritten result, a file of another program
-//! or of a newer version taken for ours, a run that goes on in a damaged file.
+//! Takes a path, gives a [`Ledger`]. The rollback journal (not WAL) keeps everything in one file but during a write;
+//! after a kill the next opening rolls the half-written phase back. Prevents: an overwritten result, a file of another
+//! program or of a newer version taken for ours, a run that goes on in a damaged file.
 
+use crate::columns::{Alone, insert};
 use crate::error::{LedgerError, one_line, sorted};
+use crate::facts::FactName;
 use crate::lock::WriterLock;
 use crate::measure::Measure;
 use crate::rows::Study;
-use crate::schema::{APPLICATION_ID, LATER, SCHEMA, SCHEMA_VERSION};
+use crate::schema::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
 use crate::stranger::{bind, look, must_be_our_tables};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::cmp::Ordering;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -65,9 +68,12 @@ impl Ledger {
         ledger.tune()?;
         let act = ledger.connection.transaction().and_then(|transaction| {
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.execute_batch(SCHEMA)?;
-            add_later(&transaction)?;
-            crate::write::insert_study(&transaction, study)?;
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            for tables in SCHEMA {
+                transaction.execute_batch(tables)?;
+            }
+            add_meanings(&transaction)?;
+            insert(&transaction, "study", &Alone, study)?;
             transaction.commit()
         });
         act.map_err(|source| sorted(path, "make the result file", source))?;
@@ -105,11 +111,12 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Opens a result file to go on with it: trials that were under way when the last run ended are now interrupted. Its seal is looked at
-    /// first, for the next end puts a new one.
+    /// Opens a result file to go on with it: trials that were under way when the last run ended are now interrupted.
+    /// Its seal is looked at first, for the next end puts a new one.
     ///
     /// # Errors
-    /// [`LedgerError::Edited`] for a file that is not as its run left it; as [`open`](Ledger::open); [`LedgerError::InUse`].
+    /// [`LedgerError::Edited`] for a file that is not as its run left it; as [`open`](Ledger::open);
+    /// [`LedgerError::InUse`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
         let place = look(path)?;
@@ -124,7 +131,7 @@ impl Ledger {
         ledger.must_be_whole()?;
         ledger.tune()?;
         let act = ledger.connection.transaction().and_then(|transaction| {
-            add_later(&transaction)?;
+            add_meanings(&transaction)?;
             transaction.execute_batch(
                 "UPDATE trial SET status = 'interrupted' WHERE status = 'running';
                  UPDATE study SET ended_unix_ns = NULL, ended_reason = NULL;
@@ -136,8 +143,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Opens a finished result file to add what was measured elsewhere; its study and its end stay as they are. A file of
-    /// an older schema gets the tables that it lacks, and the version that has them.
+    /// Opens a finished result file to add what was measured elsewhere; its study and its end stay as they are.
     ///
     /// # Errors
     /// As [`resume`](Ledger::resume).
@@ -146,22 +152,13 @@ impl Ledger {
         let place = look(path)?;
         let lock = WriterLock::take(&place, path)?;
         let connection = connect(path, &place, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        let mut ledger = Ledger {
+        let ledger = Ledger {
             connection,
             path: path.into(),
             _lock: Some(lock),
         };
         ledger.check()?;
         ledger.tune()?;
-        let act = ledger.connection.transaction().and_then(|transaction| {
-            let unsealed = read_version(&transaction)?.1 < 5;
-            add_later(&transaction)?;
-            if unsealed {
-                crate::seal::none(&transaction)?;
-            }
-            transaction.commit()
-        });
-        act.map_err(|source| sorted(path, "add the tables of what is imported", source))?;
         Ok(ledger)
     }
 
@@ -193,13 +190,13 @@ impl Ledger {
                 why: why.into(),
             });
         }
-        if version > SCHEMA_VERSION {
-            return Err(LedgerError::Newer {
-                path: path.clone(),
-                found: version,
-                known: SCHEMA_VERSION,
-            });
+        let (path, found) = (path.clone(), version);
+        match version.cmp(&SCHEMA_VERSION) {
+            Ordering::Greater => return Err(LedgerError::Newer { path, found }),
+            Ordering::Less => return Err(LedgerError::Older { path, found }),
+            Ordering::Equal => {}
         }
+        let path = &self.path;
         must_be_our_tables(&self.connection, path)?;
         let found: String = self
             .connection
@@ -215,18 +212,17 @@ impl Ledger {
     }
 }
 
-/// What this version has and an older one had not: tables, and meanings of measures.
-fn add_later(connection: &Connection) -> rusqlite::Result<()> {
-    for tables in LATER {
-        connection.execute_batch(tables)?;
-    }
+/// What the names of facts and measures mean; a later tool of the same schema may know more of them.
+fn add_meanings(connection: &Connection) -> rusqlite::Result<()> {
+    let mut measures = connection.prepare("INSERT OR IGNORE INTO measure_meaning VALUES (?1, ?2, ?3)")?;
     for measure in Measure::ALL {
-        connection.execute(
-            "INSERT OR IGNORE INTO measure_meaning VALUES (?1, ?2, ?3)",
-            (measure.name(), measure.unit(), measure.meaning()),
-        )?;
+        measures.execute((measure.name(), measure.unit(), measure.meaning()))?;
     }
-    connection.pragma_update(None, "user_version", SCHEMA_VERSION)
+    let mut facts = connection.prepare("INSERT OR IGNORE INTO fact_meaning VALUES (?1, ?2, ?3, ?4)")?;
+    for name in FactName::ALL {
+        facts.execute((name, name.unit(), name.value_type(), name.meaning()))?;
+    }
+    Ok(())
 }
 
 /// `place` is the file without any link on the way: one that appears there later is not followed.

@@ -1,21 +1,23 @@
 //! How the data files lie on what is below them at one moment: counts, and a small picture of each file.
 //!
-//! Takes and gives [`FileLayout`]. A list of extents may have a hundred thousand rows; this is what a report needs of it, in
-//! two kilobytes. Prevents: fragmentation that is claimed and cannot be looked at, and a result file that is mostly extents.
+//! Takes and gives [`FileLayout`]. A list of extents may have a hundred thousand rows; this is what a report needs of
+//! it, in two kilobytes. Prevents: fragmentation that is claimed and cannot be looked at, and a result file that is
+//! mostly extents.
 //!
 //! ## The picture
 //!
 //! `places` holds [`PLACES`] times 16 bits, little-endian: the physical place of as many points, evenly spread over the file
-//! ((n + 1/2) / [`PLACES`] of its length). All devices stand end to end, each `span_bytes` long, and a place is its share of the
-//! whole times 65,534; 65,535 is a point without a place. `adjacent` holds [`BUCKETS`] bytes: of the neighbouring pages that
-//! begin in each of as many equal parts of the file the share that are neighbours below too, times 255; a pair that lies on two
-//! devices by striping counts as neighbours here.
+//! ((n + 1/2) / [`PLACES`] of its length). All devices stand end to end, each `span_bytes` long, and a place is its
+//! share of the whole times 65,534; 65,535 is a point without a place. `adjacent` holds [`BUCKETS`] bytes: of the
+//! neighbouring pages that begin in each of as many equal parts of the file the share that are neighbours below too,
+//! times 255; a pair that lies on two devices by striping counts as neighbours here.
 
+use crate::columns::{InTrial, columns, insert_all};
 use crate::error::LedgerError;
 use crate::file::Ledger;
 use crate::rows::{PhaseId, TrialId};
-use rusqlite::types::Type;
-use rusqlite::{Connection, Error, params};
+use rusqlite::types::{ToSqlOutput, Type};
+use rusqlite::{Error, Row};
 
 /// Points of the picture.
 pub const PLACES: usize = 512;
@@ -30,7 +32,7 @@ pub const NOWHERE: u16 = u16::MAX;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLayout {
     /// The stack on which it lies, when a copy took it to another than the trial's own.
-    pub on: Option<String>,
+    pub on_stack: Option<String>,
     /// The file by its role: "data 0".
     pub file: String,
     /// Bytes of pages in it.
@@ -53,7 +55,8 @@ pub struct FileLayout {
     pub reads: u64,
     /// Runs that these reads meet, all together: `reads` when no read is broken.
     pub pieces: u64,
-    /// What is below does not tell where its compressed extents end: a neighbour is one that begins within the uncompressed length.
+    /// What is below does not tell where its compressed extents end: a neighbour is one that begins within the
+    /// uncompressed length.
     pub estimated: bool,
     /// Devices that `places` speaks of; 1 where what is below has one address space, however many devices it has.
     pub devices: u32,
@@ -76,9 +79,9 @@ pub struct FileLayoutRow {
     pub layout: FileLayout,
 }
 
-/// The table that version 3 added.
+/// The table.
 pub(crate) const TABLE: &str = "
-CREATE TABLE IF NOT EXISTS file_layout (
+CREATE TABLE file_layout (
     trial INTEGER NOT NULL REFERENCES trial(id), phase INTEGER REFERENCES phase(id), on_stack TEXT, file TEXT NOT NULL,
     bytes INTEGER NOT NULL, extents INTEGER NOT NULL, runs INTEGER NOT NULL, page_bytes INTEGER NOT NULL,
     pairs INTEGER NOT NULL, pairs_apart INTEGER NOT NULL, pairs_striped INTEGER NOT NULL, read_bytes INTEGER NOT NULL,
@@ -92,100 +95,89 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`], as every act of writing.
     pub fn layouts_of(&mut self, trial: TrialId, layouts: &[FileLayout]) -> Result<(), LedgerError> {
+        let of = InTrial { trial, phase: None };
         self.act("record how files lie", |connection| {
-            insert(connection, trial, None, layouts)
+            insert_all(connection, "file_layout", &of, layouts)
         })
     }
 
-    /// How files lay, in the order recorded; nothing in a file of a version that knew no such table.
+    /// How files lay, in the order recorded.
     ///
     /// # Errors
     /// [`LedgerError`], as every act of reading.
     pub fn layouts(&self) -> Result<Vec<FileLayoutRow>, LedgerError> {
-        let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'file_layout'";
-        if self.rows(there, (), |row| row.get::<_, i64>(0))?.first() != Some(&1) {
-            return Ok(Vec::new());
+        let rows = self.table::<InTrial, FileLayout>("file_layout", "rowid")?;
+        let row = |(InTrial { trial, phase }, layout)| FileLayoutRow { trial, phase, layout };
+        Ok(rows.into_iter().map(row).collect())
+    }
+}
+
+columns!(FileLayout: on_stack, file, bytes, extents, runs, page_bytes, pairs, pairs_apart, pairs_striped, read_bytes, reads,
+    pieces, estimated, devices as some_devices, span_bytes, places as points, adjacent as parts);
+
+/// Devices that a picture has bands for.
+mod some_devices {
+    use super::{DEVICES_MAX, Row, ToSqlOutput, none_of_ours};
+
+    pub(crate) fn put(devices: &u32) -> ToSqlOutput<'_> {
+        (*devices).into()
+    }
+
+    pub(crate) fn get(row: &Row<'_>, nth: usize) -> rusqlite::Result<u32> {
+        let devices = row.get(nth)?;
+        match devices > DEVICES_MAX {
+            true => Err(none_of_ours(nth, &format!("{devices} devices"))),
+            false => Ok(devices),
         }
-        let sql = "SELECT trial, phase, on_stack, file, bytes, extents, runs, page_bytes, pairs, pairs_apart, pairs_striped,
-            read_bytes, reads, pieces, estimated, devices, span_bytes, places, adjacent FROM file_layout ORDER BY rowid";
-        self.rows(sql, (), |row| {
-            let drawn: [usize; 2] = [17, 18].map(|nth| {
-                row.get_ref(nth)
-                    .map_or(0, |value| value.as_blob().map_or(0, <[u8]>::len))
-            });
-            let devices: u32 = row.get(15)?;
-            if devices > DEVICES_MAX || drawn[0] > 4 * PLACES || drawn[1] > 2 * BUCKETS {
-                let why = format!(
-                    "a picture of {devices} devices, {} and {} bytes is none of ours",
-                    drawn[0], drawn[1]
-                );
-                return Err(Error::FromSqlConversionFailure(15, Type::Integer, why.into()));
-            }
-            Ok(FileLayoutRow {
-                trial: TrialId(row.get(0)?),
-                phase: row.get::<_, Option<i64>>(1)?.map(PhaseId),
-                layout: FileLayout {
-                    on: row.get(2)?,
-                    file: row.get(3)?,
-                    bytes: row.get(4)?,
-                    extents: row.get(5)?,
-                    runs: row.get(6)?,
-                    page_bytes: row.get(7)?,
-                    pairs: row.get(8)?,
-                    pairs_apart: row.get(9)?,
-                    pairs_striped: row.get(10)?,
-                    read_bytes: row.get(11)?,
-                    reads: row.get(12)?,
-                    pieces: row.get(13)?,
-                    estimated: row.get(14)?,
-                    devices,
-                    span_bytes: row.get(16)?,
-                    places: places(&row.get::<_, Vec<u8>>(17)?),
-                    adjacent: row.get(18)?,
-                },
-            })
-        })
     }
 }
 
-fn places(blob: &[u8]) -> Vec<u16> {
-    blob.chunks_exact(2)
-        .map(|two| u16::from_le_bytes([two[0], two[1]]))
-        .collect()
+/// Places, 16 bits each.
+mod points {
+    use super::{PLACES, Row, ToSqlOutput, blob};
+
+    pub(crate) fn put(places: &[u16]) -> ToSqlOutput<'_> {
+        places
+            .iter()
+            .flat_map(|place| place.to_le_bytes())
+            .collect::<Vec<u8>>()
+            .into()
+    }
+
+    pub(crate) fn get(row: &Row<'_>, nth: usize) -> rusqlite::Result<Vec<u16>> {
+        let pairs = blob(row, nth, 4 * PLACES)?;
+        Ok(pairs
+            .chunks_exact(2)
+            .map(|two| u16::from_le_bytes([two[0], two[1]]))
+            .collect())
+    }
 }
 
-pub(crate) fn insert(
-    connection: &Connection,
-    trial: TrialId,
-    phase: Option<PhaseId>,
-    layouts: &[FileLayout],
-) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO file_layout VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
-    )?;
-    for one in layouts {
-        let places: Vec<u8> = one.places.iter().flat_map(|place| place.to_le_bytes()).collect();
-        insert.execute(params![
-            trial.0,
-            phase.map(|id| id.0),
-            one.on,
-            one.file,
-            one.bytes,
-            one.extents,
-            one.runs,
-            one.page_bytes,
-            one.pairs,
-            one.pairs_apart,
-            one.pairs_striped,
-            one.read_bytes,
-            one.reads,
-            one.pieces,
-            one.estimated,
-            one.devices,
-            one.span_bytes,
-            places,
-            one.adjacent,
-        ])?;
+/// Shares of neighbours, 8 bits each.
+mod parts {
+    use super::{BUCKETS, Row, ToSqlOutput, blob};
+
+    pub(crate) fn put(shares: &[u8]) -> ToSqlOutput<'_> {
+        shares.to_vec().into()
     }
-    Ok(())
+
+    pub(crate) fn get(row: &Row<'_>, nth: usize) -> rusqlite::Result<Vec<u8>> {
+        Ok(blob(row, nth, 2 * BUCKETS)?.to_vec())
+    }
+}
+
+fn blob<'a>(row: &'a Row<'_>, nth: usize, most: usize) -> rusqlite::Result<&'a [u8]> {
+    let bytes = row.get_ref(nth)?.as_blob()?;
+    match bytes.len() > most {
+        true => Err(none_of_ours(nth, &format!("{} bytes", bytes.len()))),
+        false => Ok(bytes),
+    }
+}
+
+fn none_of_ours(nth: usize, what: &str) -> Error {
+    Error::FromSqlConversionFailure(
+        nth,
+        Type::Integer,
+        format!("a picture of {what} is none of ours").into(),
+    )
 }

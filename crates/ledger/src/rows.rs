@@ -1,12 +1,16 @@
 //! Row types of the result file: what a study asked, on what it ran, what it did and what was seen.
 //!
 //! Plain data of the ledger's own, shared by writers and readers. Times with `unix_ns` are nanoseconds since 1970-01-01
-//! UTC; times of a phase (`at_ns`, `began_ns`) are nanoseconds since the phase began. Prevents: a reader that has to know
-//! the study language of the day the file was written.
+//! UTC; times of a phase (`at_ns`, `began_ns`) are nanoseconds since the phase began. Prevents: a reader that has to
+//! know the study language of the day the file was written.
 
+use crate::columns::{Columns, columns, decimal, no_meaning_at, optional};
+use crate::committed::committed_words;
 use crate::file_layout::FileLayout;
 use crate::measure::Measure;
 use crate::sql_rows::{BulkLoadRow, Database, OrderEntry};
+use rusqlite::Row;
+use rusqlite::types::ToSqlOutput;
 
 /// Identity of a trial in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,51 +64,6 @@ pub struct Setting {
     pub value: String,
     /// True when the study said it, false for a default.
     pub written: bool,
-}
-
-/// One fact about what the study ran on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact {
-    /// "host", "stack:NAME", "copy:NAME copy 1" (the target of a copy), "lun:SET:0", "device:loop0".
-    pub scope: String,
-    /// Name of the fact inside its scope.
-    pub key: String,
-    /// As text, with its unit.
-    pub value: String,
-}
-
-/// One stack of the study, built or skipped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stack {
-    /// Order in the study; the lowest of a group is the group's base.
-    pub ordinal: u32,
-    /// Unique.
-    pub name: String,
-    /// "ext4", "raw", "directory" ...
-    pub kind: String,
-    /// From the top down: "btrfs/loop/file".
-    pub layers: String,
-    /// Stacks of different groups have different numbers of layers under them and are not ranked against each other.
-    pub group: String,
-    /// LUN set of the data files.
-    pub data_lun_set: Option<String>,
-    /// LUN set of the redo log; `None`: beside the data.
-    pub redo_lun_set: Option<String>,
-    /// "direct" or "buffered".
-    pub access: String,
-    /// A planted disadvantage, in words.
-    pub injected: Option<String>,
-    /// Why it could not be built, and the cure.
-    pub skipped: Option<Skipped>,
-}
-
-/// Why a stack did not take part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// "mkfs.btrfs not found".
-    pub reason: String,
-    /// "install btrfs-progs".
-    pub cure: String,
 }
 
 /// How a trial ended, or that it has not.
@@ -168,68 +127,34 @@ pub struct Trial {
     pub status: TrialStatus,
 }
 
-/// Kind of a phase; it decides which metric is the primary one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PhaseKind {
-    /// First write of the data.
-    Load,
-    /// Random work, closed: the next operation when the last is done. Primary metric: rate.
-    Random,
-    /// Random work on a schedule. Primary metric: p99 of response.
-    Open,
-    /// Full table scans. Primary metric: bytes per second.
-    Scan,
-    /// Overwrite of every block once. Primary metric: elapsed time.
-    Age,
-    /// Bulk load on a database; `elapsed_ns` is the sum of its loads'. Primary metric: elapsed time.
-    Bulk,
-    /// Copy between stacks. Primary metric: elapsed time.
-    Copy,
-    /// Disks join and leave a disk group beside random work. Never ranked.
-    Rebalance,
-    /// Order entry on a database, closed. Primary metric: new orders committed per minute.
-    Tpcc,
-    /// Order entry on a schedule. Primary metric: p99 of response of all transactions.
-    TpccOpen,
-    /// Random work whose LUNs lose their power, again and again: what was acknowledged is looked up afterwards.
-    PowerCut,
-    /// The same on devices that keep their power: the engine is killed, and file systems that the study made are forced down.
-    Kill,
-}
-
-impl PhaseKind {
-    /// All kinds.
-    pub const ALL: [PhaseKind; 12] = [
-        PhaseKind::Load,
-        PhaseKind::Random,
-        PhaseKind::Open,
-        PhaseKind::Scan,
-        PhaseKind::Age,
-        PhaseKind::Bulk,
-        PhaseKind::Copy,
-        PhaseKind::Rebalance,
-        PhaseKind::Tpcc,
-        PhaseKind::TpccOpen,
-        PhaseKind::PowerCut,
-        PhaseKind::Kill,
-    ];
-
-    /// The word in the file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PhaseKind::Load => "load",
-            PhaseKind::Random => "random",
-            PhaseKind::Open => "open",
-            PhaseKind::Scan => "scan",
-            PhaseKind::Age => "age",
-            PhaseKind::Bulk => "bulk",
-            PhaseKind::Copy => "copy",
-            PhaseKind::Rebalance => "rebalance",
-            PhaseKind::Tpcc => "tpcc",
-            PhaseKind::TpccOpen => "tpcc open",
-            PhaseKind::PowerCut => "power_cut",
-            PhaseKind::Kill => "kill",
-        }
+committed_words! {
+    /// Kind of a phase; it decides which metric is the primary one.
+    PhaseKind {
+        /// First write of the data.
+        Load = "load",
+        /// Random work, closed: the next operation when the last is done. Primary metric: rate.
+        Random = "random",
+        /// Random work on a schedule. Primary metric: p99 of response.
+        Open = "open",
+        /// Full table scans. Primary metric: bytes per second.
+        Scan = "scan",
+        /// Overwrite of every block once. Primary metric: elapsed time.
+        Age = "age",
+        /// Bulk load on a database; `elapsed_ns` is the sum of its loads'. Primary metric: elapsed time.
+        Bulk = "bulk",
+        /// Copy between stacks. Primary metric: elapsed time.
+        Copy = "copy",
+        /// Disks join and leave a disk group beside random work. Never ranked.
+        Rebalance = "rebalance",
+        /// Order entry on a database, closed. Primary metric: new orders committed per minute.
+        Tpcc = "tpcc",
+        /// Order entry on a schedule. Primary metric: p99 of response of all transactions.
+        TpccOpen = "tpcc open",
+        /// Random work whose LUNs lose their power, again and again: what was acknowledged is looked up afterwards.
+        PowerCut = "power_cut",
+        /// The same on devices that keep their power: the engine is killed, and file systems that the study made are
+        /// forced down.
+        Kill = "kill",
     }
 }
 
@@ -276,13 +201,14 @@ pub struct Phase {
     pub run: PhaseRun,
 }
 
-/// Which two stamps a latency lies between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Stamp {
-    /// Start to done.
-    Service,
-    /// Due to done; equals service in a closed phase.
-    Response,
+committed_words! {
+    /// Which two stamps a latency lies between.
+    Stamp {
+        /// Start to done.
+        Service = "service",
+        /// Due to done; equals service in a closed phase.
+        Response = "response",
+    }
 }
 
 /// A whole distribution of latencies of one class of operation in one phase.
@@ -322,15 +248,16 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// How grave an event is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// To know.
-    Info,
-    /// To look at.
-    Warning,
-    /// Something failed.
-    Error,
+committed_words! {
+    /// How grave an event is.
+    Severity {
+        /// To know.
+        Info = "info",
+        /// To look at.
+        Warning = "warning",
+        /// Something failed.
+        Error = "error",
+    }
 }
 
 /// Something that happened.
@@ -429,7 +356,8 @@ pub struct PhaseRecord {
     pub layouts: Vec<FileLayout>,
     /// What happened in it.
     pub events: Vec<Event>,
-    /// The database of this phase alone; that of a whole trial is recorded with the trial ([`crate::Ledger::database_of`]).
+    /// The database of this phase alone; that of a whole trial is recorded with the trial
+    /// ([`crate::Ledger::database_of`]).
     pub database: Option<Database>,
     /// Order entry, in a phase of it.
     pub order_entry: Option<OrderEntry>,
@@ -474,3 +402,51 @@ pub struct Ending {
     /// "all blocks", "decided", "time limit", "interrupted", or an error in words.
     pub reason: String,
 }
+
+columns!(Study: name, question, text, seed as decimal, margin, time_limit_ns, blocks_planned, comparisons, alpha, io_method,
+    published, tool_version, run_id, created_unix_ns, modelled);
+columns!(Setting: key, value, written);
+columns!(NewTrial: block, position, stack, seed as decimal, host, instance, lun_set, began_unix_ns);
+columns!(Trial: id, block, position, stack, seed as decimal, host, instance, lun_set, began_unix_ns, ended_unix_ns
+    + status: TrialStatus);
+columns!(PhaseRun: trial, ordinal, name, kind, ranked, began_unix_ns, elapsed_ns, drain_ns + status: PhaseStatus);
+columns!(HistogramRow: class, stamp, blob, count, units);
+columns!(Slice: at_ns, count, units);
+columns!(Sample: at_ns, name, value);
+columns!(Event: at_unix_ns, trial, phase, severity, text);
+columns!(Look: after_block, stack, base, phase, n, ratio, low, high, verdict, alpha);
+columns!(UserScan: schema, bytes, began_ns, ended_ns);
+columns!(ExtentSummary: file, extents, bytes);
+
+/// A status, and why where it is no good one.
+macro_rules! status_columns {
+    ($status:ident { $($plain:ident = $plain_word:literal,)* } because { $($bad:ident = $bad_word:literal,)* }) => {
+        impl Columns for $status {
+            fn names() -> Vec<&'static str> {
+                vec!["status", "reason"]
+            }
+
+            fn values(&self) -> rusqlite::Result<Vec<ToSqlOutput<'_>>> {
+                let (word, reason) = match self {
+                    $($status::$plain => ($plain_word, None),)*
+                    $($status::$bad(reason) => ($bad_word, Some(reason)),)*
+                };
+                Ok(vec![word.into(), optional(reason)])
+            }
+
+            fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+                let reason = || Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(first + 1)?.unwrap_or_default());
+                Ok(match row.get::<_, String>(first)?.as_str() {
+                    $($plain_word => $status::$plain,)*
+                    $($bad_word => $status::$bad(reason()?),)*
+                    other => return Err(no_meaning_at(first, other)),
+                })
+            }
+        }
+    };
+}
+
+status_columns!(TrialStatus { Running = "running", Done = "done", Interrupted = "interrupted", } because {
+    Failed = "failed",
+});
+status_columns!(PhaseStatus { Valid = "valid", } because { Invalid = "invalid", Failed = "failed", });

@@ -1,27 +1,27 @@
 //! The schema of the result file, as SQL, with its version.
 //!
 //! `PRAGMA application_id` says that a file is Assay's, `PRAGMA user_version` in which schema. A change that an older
-//! reader would misread raises [`SCHEMA_VERSION`]. Prevents: guessing what an old file means.
+//! reader would misread raises [`SCHEMA_VERSION`]. Prevents: a file of another schema that is read as one of ours.
 //!
 //! Names of columns end with their unit. Seeds are decimal text, for SQLite's integers have one bit too few.
 
 /// "ASSY" in the SQLite header.
 pub const APPLICATION_ID: i64 = 0x4153_5359;
 
-/// Version of the schema: version 2 added the tables of what was imported ([`crate::imported`]), version 3 that of how files lie
-/// ([`crate::file_layout`]), version 4 those of real databases ([`crate::sql_rows`]), version 5 the seal ([`crate::Seal`]).
-pub const SCHEMA_VERSION: i64 = 5;
+/// Version of the schema. Versions 1 to 5 were of the time before the first release: no file of them is read.
+pub const SCHEMA_VERSION: i64 = 6;
 
-/// What later versions added; each statement does nothing where it is there already.
-pub(crate) const LATER: [&str; 4] = [
+/// All tables and views.
+pub(crate) const SCHEMA: [&str; 5] = [
+    OF_THE_STUDY,
     crate::imported::TABLES,
     crate::file_layout::TABLE,
     crate::sql_tables::TABLES,
     crate::seal::TABLE,
 ];
 
-/// Tables and views of version 1; those of later versions come on top ([`LATER`]).
-pub(crate) const SCHEMA: &str = "
+/// What every study has.
+const OF_THE_STUDY: &str = "
 CREATE TABLE study (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     name TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL, seed TEXT NOT NULL, margin REAL NOT NULL,
@@ -30,10 +30,13 @@ CREATE TABLE study (
     created_unix_ns INTEGER NOT NULL, modelled INTEGER NOT NULL,
     ended_unix_ns INTEGER, ended_reason TEXT);
 CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL, written INTEGER NOT NULL);
-CREATE TABLE fact (scope TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (scope, key));
+CREATE TABLE fact_meaning (name TEXT PRIMARY KEY, unit TEXT NOT NULL, type TEXT NOT NULL, meaning TEXT NOT NULL);
+CREATE TABLE fact (
+    scope TEXT NOT NULL, subject TEXT NOT NULL, number INTEGER, name TEXT NOT NULL REFERENCES fact_meaning(name),
+    role TEXT, which TEXT, value TEXT NOT NULL);
 CREATE TABLE stack (
     ordinal INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, layers TEXT NOT NULL,
-    layers_group TEXT NOT NULL, data_lun_set TEXT, redo_lun_set TEXT, access TEXT NOT NULL,
+    database TEXT, data_lun_set TEXT, redo_lun_set TEXT, access TEXT NOT NULL,
     injected TEXT, skipped_reason TEXT, skipped_cure TEXT);
 CREATE TABLE trial (
     id INTEGER PRIMARY KEY, block INTEGER NOT NULL, position INTEGER NOT NULL,
@@ -80,7 +83,7 @@ CREATE TABLE extent_summary (
 CREATE VIEW phase_full AS
     SELECT phase.id AS id, trial.id AS trial, trial.block AS block, trial.position AS position,
         trial.host AS host, trial.instance AS instance, trial.lun_set AS lun_set,
-        stack.name AS stack, stack.kind AS stack_kind, stack.layers AS layers, stack.layers_group AS layers_group,
+        stack.name AS stack, stack.kind AS stack_kind, stack.layers AS layers, stack.database AS database,
         trial.status AS trial_status, phase.ordinal AS ordinal, phase.name AS phase, phase.kind AS phase_kind,
         phase.ranked AS ranked, phase.began_unix_ns AS began_unix_ns, phase.elapsed_ns AS elapsed_ns,
         phase.drain_ns AS drain_ns, phase.elapsed_ns + phase.drain_ns AS total_ns,

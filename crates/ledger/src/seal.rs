@@ -1,22 +1,25 @@
 //! The seal of a finished result file: a checksum of every table, taken when the study ended.
 //!
-//! Takes the tables as they are, gives one SHA-256 each, and later what no longer agrees. It proves no origin: who edits a file and
-//! seals it anew cannot be found out, for there is no secret in it. Prevents: a figure edited by hand, by mistake or not, in a
-//! file that is believed because a tool wrote it.
+//! Takes the tables as they are, gives one SHA-256 each, and later what no longer agrees. It proves no origin: who
+//! edits a file and seals it anew cannot be found out, for there is no secret in it. Prevents: a figure edited by hand,
+//! by mistake or not, in a file that is believed because a tool wrote it.
 
 use crate::error::{LedgerError, sorted};
 use crate::file::Ledger;
+use crate::stranger::our_tables;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
 
-/// The table that version 5 added.
+/// The table.
 pub(crate) const TABLE: &str = "
-CREATE TABLE IF NOT EXISTS seal (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE seal (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
 ";
 
-/// Filled after the study has ended too: what is imported, and meanings of measures that a later version added.
-const NOT_SEALED: [&str; 6] = [
+/// Filled after the study has ended too: what is imported, and meanings of facts and measures that a later version
+/// added.
+const NOT_SEALED: [&str; 7] = [
+    "fact_meaning",
     "import",
     "import_note",
     "imported_fact",
@@ -25,52 +28,20 @@ const NOT_SEALED: [&str; 6] = [
     "seal",
 ];
 
-/// The version of the schema that brought the seal.
-const SINCE: i64 = 5;
-
-/// Tables that every seal speaks of: those of [`SINCE`]. One of a later version is missing in an older seal, and that is no edit.
-const SEALED: [&str; 26] = [
-    "bulk_growth",
-    "bulk_load",
-    "bulk_space",
-    "database_setting",
-    "database_used",
-    "event",
-    "extent_summary",
-    "fact",
-    "file_layout",
-    "histogram",
-    "load_step",
-    "look",
-    "measure",
-    "order_condition",
-    "order_entry",
-    "order_transaction",
-    "order_wait",
-    "phase",
-    "sample",
-    "setting",
-    "slice",
-    "stack",
-    "step_histogram",
-    "study",
-    "trial",
-    "user_scan",
-];
-
 /// Whether a file is as its run left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seal {
-    /// The study has not ended, or it ended in a version without seals; such a file has no rows of a seal.
+    /// The study has not ended.
     None,
     /// Every table is as it was sealed; the first 16 digits of the checksum of all checksums, to be kept elsewhere.
     Whole(String),
-    /// These tables are not, or their seal is gone; "user_version": the file claims to be of a version without seals and has one.
+    /// These tables are not, or their seal is gone.
     Broken(Vec<String>),
 }
 
 impl Ledger {
-    /// Compares the file with its seal; reads all of it, at one moment, also while another process goes on with the study.
+    /// Compares the file with its seal; reads all of it, at one moment, also while another process goes on with the
+    /// study.
     ///
     /// # Errors
     /// [`LedgerError`], as every act of reading.
@@ -99,14 +70,10 @@ impl Ledger {
 
 /// Within one transaction: a study that is resumed loses its end and its seal at once.
 fn compared(connection: &Connection) -> rusqlite::Result<Seal> {
-    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let ended: bool = connection.query_row("SELECT count(ended_unix_ns) > 0 FROM study", [], |row| row.get(0))?;
     let sealed = rows(connection)?;
-    if sealed == [(String::new(), String::new())] {
-        return Ok(Seal::None);
-    }
     if sealed.is_empty() {
-        return Ok(match ended && version >= SINCE {
+        return Ok(match ended {
             true => Seal::Broken(vec!["seal".into()]),
             false => Seal::None,
         });
@@ -116,7 +83,7 @@ fn compared(connection: &Connection) -> rusqlite::Result<Seal> {
     let mut all = Sha256::new();
     for (table, was) in &sealed {
         if table.is_empty() {
-            // The mark of a file without a seal stands alone.
+            // No seal has such a row.
             broken.push("seal".into());
             continue;
         }
@@ -129,16 +96,13 @@ fn compared(connection: &Connection) -> rusqlite::Result<Seal> {
             broken.push(table.clone());
         }
     }
-    let gone = SEALED
-        .iter()
-        .filter(|table| !sealed.iter().any(|(name, _)| name == *table));
-    broken.extend(gone.map(|table| format!("seal of {table}")));
-    // A seal is put when a study ends, and by no version without seals.
+    let ours = our_tables()?;
+    let to_seal = ours.keys().filter(|(kind, table)| kind == "table" && is_sealed(table));
+    let gone = to_seal.filter(|(_, table)| !sealed.iter().any(|(name, _)| name == table));
+    broken.extend(gone.map(|(_, table)| format!("seal of {table}")));
+    // A seal is put when a study ends.
     if !ended && broken.is_empty() {
         broken.push("study".into());
-    }
-    if version < SINCE {
-        broken.push("user_version".into());
     }
     Ok(match broken.is_empty() {
         true => Seal::Whole(hex(&all.finalize())[..16].to_string()),
@@ -170,10 +134,8 @@ pub(crate) fn put(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Says that a file ended before there were seals.
-pub(crate) fn none(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute("INSERT OR REPLACE INTO seal VALUES ('', 0, '')", [])?;
-    Ok(())
+fn is_sealed(table: &str) -> bool {
+    !NOT_SEALED.contains(&table)
 }
 
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
@@ -182,13 +144,11 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let names: Vec<String> = names
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    Ok(names
-        .into_iter()
-        .filter(|name| !NOT_SEALED.contains(&name.as_str()))
-        .collect())
+    Ok(names.into_iter().filter(|name| is_sealed(name)).collect())
 }
 
-/// Rows of a table and the checksum of their values, in the order of the values: where SQLite keeps a row does not matter.
+/// Rows of a table and the checksum of their values, in the order of the values: where SQLite keeps a row does not
+/// matter.
 fn digest(connection: &Connection, table: &str) -> rusqlite::Result<(i64, String)> {
     let quoted = table.replace('"', "\"\"");
     let columns = connection
@@ -226,23 +186,4 @@ fn put_bytes(sum: &mut Sha256, sort: u8, bytes: &[u8]) {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::schema::{LATER, SCHEMA, SCHEMA_VERSION};
-
-    #[test]
-    fn every_seal_speaks_of_all_tables() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(SCHEMA).unwrap();
-        for tables in LATER {
-            connection.execute_batch(tables).unwrap();
-        }
-        let all = tables(&connection).unwrap();
-        assert!(SEALED.iter().all(|table| all.iter().any(|one| one == table)), "{all:?}");
-        // A table of a later version is sealed too, and has no place in this list.
-        assert!(SCHEMA_VERSION > SINCE || all == SEALED, "{all:?}");
-    }
 }

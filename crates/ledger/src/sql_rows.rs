@@ -1,9 +1,10 @@
 //! Row types of what a real database did: which one it was and how it was set, order entry, load curves, bulk load.
 //!
-//! Plain data, shared by writers and readers; they stand beside the rows of [`crate::rows`], which a phase of a database has too:
-//! its latencies are in [`HistogramRow`](crate::HistogramRow) (a class per kind of transaction, its `units` those committed), its
-//! scalars in measures. Prevents: a figure of a database without the settings it was taken under, a rate in which orders that were
-//! rolled back count, and conditions that were never asked passing for conditions that hold.
+//! Plain data, shared by writers and readers; they stand beside the rows of [`crate::rows`], which a phase of a
+//! database has too: its latencies are in [`HistogramRow`](crate::HistogramRow) (a class per kind of transaction, its
+//! `units` those committed), its scalars in measures. Prevents: a figure of a database without the settings it was
+//! taken under, a rate in which orders that were rolled back count, and conditions that were never asked passing for
+//! conditions that hold.
 
 use crate::rows::{PhaseId, Stamp, TrialId};
 
@@ -44,7 +45,8 @@ pub struct DatabaseRow {
     pub database: Database,
 }
 
-/// Refusals and limit of one kind of transaction; its counts and latencies are in the histograms of the class of that name.
+/// Refusals and limit of one kind of transaction; its counts and latencies are in the histograms of the class of that
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionRow {
     /// "new order", "payment", "order status", "delivery", "stock level".
@@ -153,8 +155,8 @@ pub struct SpaceRow {
     pub bytes: u64,
 }
 
-/// A look at the files of a database found them of this size, and not of the size that the look before had found. They are looked at
-/// after every commit, but no more than a thousand times a load.
+/// A look at the files of a database found them of this size, and not of the size that the look before had found. They
+/// are looked at after every commit, but no more than a thousand times a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrowthRow {
     /// Rows committed.

@@ -1,14 +1,14 @@
 //! A result file of a stranger: what is looked at before SQLite opens it, and what SQLite may do with it.
 //!
-//! Takes a path, gives the file's own place; holds a connection to what a report needs; says whether the tables are ours. Prevents:
-//! a wait on a pipe, a journal beside the file that changes it or deletes another, SQL of the file's own (views, triggers,
-//! generated columns, checks) that runs here, and values that take all memory.
+//! Takes a path, gives the file's own place; holds a connection to what a report needs; says whether the tables are
+//! ours. Prevents: a wait on a pipe, a journal beside the file that changes it or deletes another, SQL of the file's
+//! own (views, triggers, generated columns, checks) that runs here, and values that take all memory.
 //!
-//! Against somebody who may rename in the file's directory while it is being opened nothing here helps: a directory that others
-//! can change is refused elsewhere.
+//! Against somebody who may rename in the file's directory while it is being opened nothing here helps: a directory
+//! that others can change is refused elsewhere.
 
 use crate::error::{LedgerError, sorted};
-use crate::schema::{LATER, SCHEMA};
+use crate::schema::SCHEMA;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -151,8 +151,8 @@ pub(crate) fn bind(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;")
 }
 
-/// Refuses a file one of whose tables or indexes is not as we make them: its own SQL would run when it is read. Views are never
-/// looked into.
+/// Refuses a file one of whose tables or indexes is not as we make them: its own SQL would run when it is read. Views
+/// are never looked into.
 pub(crate) fn must_be_our_tables(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
     let failed = |source| sorted(path, "read the names of the tables", source);
     let ours = our_tables().map_err(failed)?;
@@ -184,10 +184,10 @@ fn entries(connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
         .collect()
 }
 
-/// (kind, name) of all tables and indexes of every version, with their SQL.
-fn our_tables() -> rusqlite::Result<BTreeMap<(String, String), String>> {
+/// (kind, name) of all tables and indexes, with their SQL.
+pub(crate) fn our_tables() -> rusqlite::Result<BTreeMap<(String, String), String>> {
     let fresh = Connection::open_in_memory()?;
-    for tables in [SCHEMA].iter().chain(&LATER) {
+    for tables in SCHEMA {
         fresh.execute_batch(tables)?;
     }
     let all = entries(&fresh)?.into_iter();
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn our_own_tables_are_ours() {
         let fresh = Connection::open_in_memory().unwrap();
-        for tables in [SCHEMA].iter().chain(&LATER) {
+        for tables in SCHEMA {
             fresh.execute_batch(tables).unwrap();
         }
         bind(&fresh).unwrap();

@@ -1,4 +1,4 @@
-//! Rows of real databases: given back as given, recorded with their phase or not at all, and absent in an older file.
+//! Rows of real databases: given back as given and recorded with their phase or not at all.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -186,29 +186,4 @@ fn a_phase_is_recorded_whole_or_not_at_all() {
     record.bulk_loads = vec![load(10_000), twice];
     assert!(ledger.record_phase(&record).is_err());
     assert!(ledger.phases().unwrap().is_empty() && ledger.bulk_loads().unwrap().is_empty());
-}
-
-#[test]
-fn a_file_of_version_3_has_no_databases_until_it_goes_on() {
-    let dir = tempfile::tempdir().unwrap();
-    let (path, ledger, trial) = fresh(dir.path());
-    drop(ledger);
-    let edit = rusqlite::Connection::open(&path).unwrap();
-    let old = "DROP TABLE database_setting; DROP TABLE database_used; DROP TABLE order_transaction; DROP TABLE order_condition;
-        DROP TABLE order_wait; DROP TABLE load_step; DROP TABLE order_entry; DROP TABLE bulk_space; DROP TABLE bulk_growth;
-        DROP TABLE bulk_load; DROP TABLE step_histogram;
-        DELETE FROM measure_meaning WHERE name LIKE 'database.%' OR name LIKE 'cpu.client%'; PRAGMA user_version = 3;";
-    edit.execute_batch(old).unwrap();
-    drop(edit);
-    let ledger = Ledger::open(&path).unwrap();
-    assert!(ledger.databases().unwrap().is_empty());
-    assert!(ledger.order_entries().unwrap().is_empty() && ledger.bulk_loads().unwrap().is_empty());
-    drop(ledger);
-    let mut ledger = Ledger::resume(&path).unwrap();
-    let mut record = PhaseRecord::new(run(trial, 0, PhaseKind::Tpcc));
-    record.order_entry = Some(orders());
-    record.measures = vec![(Measure::DatabaseStorageNs, 5.0), (Measure::CpuClientUserNs, 7.0)];
-    ledger.record_phase(&record).unwrap();
-    assert_eq!(ledger.order_entries().unwrap()[0].row, orders());
-    assert_eq!(ledger.measures().unwrap().len(), 2);
 }

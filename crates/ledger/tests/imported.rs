@@ -1,4 +1,4 @@
-//! Imports in the result file: given back as they were given, added to a finished file, absent from an older one.
+//! Imports in the result file: given back as they were given, added to a finished file.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -79,27 +79,6 @@ fn given_back_as_given_and_the_end_stays() {
     assert_eq!(ledger.imported().unwrap(), [text("oracle"), text("oracle 2")]);
     assert_eq!(ledger.ending().unwrap(), Some(ending));
     assert_eq!(ledger.study().unwrap(), study());
-}
-
-#[test]
-fn a_file_of_version_1_has_no_imports_until_it_is_amended() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("old.assay");
-    drop(Ledger::create(&path, &study()).unwrap());
-    let edit = rusqlite::Connection::open(&path).unwrap();
-    edit.execute_batch(
-        "DROP TABLE imported_figure; DROP TABLE imported_fact; DROP TABLE import_note; DROP TABLE import;
-         PRAGMA user_version = 1;",
-    )
-    .unwrap();
-    drop(edit);
-    assert_eq!(Ledger::open(&path).unwrap().imported().unwrap(), []);
-    let mut ledger = Ledger::amend(&path).unwrap();
-    ledger.import(&[text("oracle")]).unwrap();
-    assert_eq!(ledger.imported().unwrap().len(), 1);
-    let edit = rusqlite::Connection::open(&path).unwrap();
-    let version: i64 = edit.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-    assert_eq!(version, SCHEMA_VERSION);
 }
 
 #[test]

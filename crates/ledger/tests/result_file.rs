@@ -61,7 +61,7 @@ fn record(trial: TrialId, ordinal: u32, name: &str) -> PhaseRecord {
 
 fn lying(extents: u64) -> FileLayout {
     FileLayout {
-        on: None,
+        on_stack: None,
         file: "data 0".into(),
         bytes: 1 << 20,
         extents,
@@ -113,15 +113,15 @@ fn the_study_and_its_stacks_are_read_back() {
         .unwrap();
     ledger
         .fact(&Fact {
-            scope: "host".into(),
-            key: "kernel".into(),
+            scope: Scope::Host,
+            key: FactName::Kernel.into(),
             value: "6.1".into(),
         })
         .unwrap();
     ledger
         .fact(&Fact {
-            scope: "host".into(),
-            key: "kernel".into(),
+            scope: Scope::Host,
+            key: FactName::Kernel.into(),
             value: "6.18".into(),
         })
         .unwrap();
@@ -141,7 +141,7 @@ fn the_study_and_its_stacks_are_read_back() {
     assert_eq!(stacks[2].skipped.as_ref().unwrap().cure, "install xfsprogs");
     assert_eq!(stacks[2].injected.as_deref(), Some("late 20 %"));
     assert_eq!(ledger.facts().unwrap().len(), 1);
-    assert_eq!(ledger.facts().unwrap()[0].value, "6.18");
+    assert_eq!(ledger.facts().unwrap()[0].value, "6.18".into());
     assert_eq!(ledger.settings().unwrap()[0].value, "8KiB");
 }
 
@@ -379,20 +379,72 @@ fn other_files_are_refused_with_a_cure() {
 }
 
 #[test]
-fn a_newer_schema_is_refused() {
+fn another_schema_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (path, ledger) = fresh(dir.path());
     drop(ledger);
     let edit = rusqlite::Connection::open(&path).unwrap();
-    edit.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
-    drop(edit);
-    let error = Ledger::open(&path).unwrap_err();
-    assert!(matches!(error, LedgerError::Newer { .. }));
-    assert!(
-        error.to_string().contains(&format!("version {}", SCHEMA_VERSION + 1))
-            && error.to_string().contains("newer one"),
-        "{error}"
-    );
+    for (version, cure) in [
+        (SCHEMA_VERSION + 1, "a newer one"),
+        (SCHEMA_VERSION - 1, "run the study again"),
+        (1, "run the study again"),
+    ] {
+        edit.pragma_update(None, "user_version", version).unwrap();
+        for opened in [Ledger::open(&path), Ledger::resume(&path), Ledger::amend(&path)] {
+            let error = opened.unwrap_err();
+            assert_eq!(
+                matches!(error, LedgerError::Newer { .. }),
+                version > SCHEMA_VERSION,
+                "{error}"
+            );
+            let said = error.to_string();
+            assert!(
+                said.contains(&format!("version {version},")) && said.contains(cure),
+                "{said}"
+            );
+        }
+    }
+}
+
+/// A name of a later version is left out; a value that its type does not have is damage, and neither is a panic.
+#[test]
+fn facts_of_another_hand_are_left_out_or_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mut ledger) = fresh(dir.path());
+    let known = Fact {
+        scope: Scope::Stack("ext4".into()),
+        key: FactName::ReadsGo.on(Role::Data),
+        value: Way::Around.into(),
+    };
+    ledger.fact(&known).unwrap();
+    drop(ledger);
+    let edit = rusqlite::Connection::open(&path).unwrap();
+    let later = "INSERT INTO fact_meaning VALUES ('later', '', 'text', 'of a later version');
+        INSERT INTO fact VALUES ('host', '', NULL, 'later', NULL, NULL, 'x')";
+    edit.execute_batch(later).unwrap();
+    assert_eq!(Ledger::open(&path).unwrap().facts().unwrap(), [known]);
+    for wrong in [
+        "UPDATE fact SET value = 'sideways' WHERE name = 'reads go'",
+        "UPDATE fact SET value = 'around', scope = 'moon' WHERE name = 'reads go'",
+        "UPDATE fact SET scope = 'stack', role = 'index' WHERE name = 'reads go'",
+        "UPDATE fact SET role = 'data', number = -1 WHERE name = 'reads go'",
+    ] {
+        edit.execute_batch(wrong).unwrap();
+        let error = Ledger::open(&path).unwrap().facts().unwrap_err();
+        assert!(matches!(error, LedgerError::Damaged { .. }), "{wrong}: {error}");
+    }
+    for wrong in [
+        "layers = 'model all'",
+        "layers = 'x', access = 'direct'",
+        "access = 'by hand'",
+    ] {
+        let (path, ledger) = fresh(&tempfile::tempdir_in(dir.path()).unwrap().keep());
+        drop(ledger);
+        let edit = rusqlite::Connection::open(&path).unwrap();
+        edit.execute_batch(&format!("UPDATE stack SET {wrong}")).unwrap();
+        let error = Ledger::open(&path).unwrap().stacks().unwrap_err();
+        assert!(matches!(error, LedgerError::Damaged { .. }), "{wrong}: {error}");
+    }
 }
 
 #[test]
@@ -454,14 +506,14 @@ fn an_unknown_measure_of_a_later_version_is_left_out() {
 }
 
 #[test]
-fn layouts_come_back_and_an_older_file_gets_their_table_when_it_goes_on() {
+fn layouts_come_back() {
     let dir = tempfile::tempdir().unwrap();
-    let (path, mut ledger) = fresh(dir.path());
+    let (_, mut ledger) = fresh(dir.path());
     let trial = ledger.begin_trial(&new_trial(0, "ext4")).unwrap();
     ledger.layouts_of(trial, &[lying(4)]).unwrap();
     let mut after = record(trial, 0, "ageing");
     after.layouts = vec![FileLayout {
-        on: Some("xfs".into()),
+        on_stack: Some("xfs".into()),
         ..lying(77)
     }];
     let phase = ledger.record_phase(&after).unwrap();
@@ -475,17 +527,4 @@ fn layouts_come_back_and_an_older_file_gets_their_table_when_it_goes_on() {
         }
     );
     assert_eq!((back[1].phase, &back[1].layout), (Some(phase), &after.layouts[0]));
-    drop(ledger);
-    let edit = rusqlite::Connection::open(&path).unwrap();
-    let old =
-        "DROP TABLE file_layout; DELETE FROM measure_meaning WHERE name LIKE 'device.data.%'; PRAGMA user_version = 2;";
-    edit.execute_batch(old).unwrap();
-    drop(edit);
-    assert_eq!(Ledger::open(&path).unwrap().layouts().unwrap(), []);
-    let mut ledger = Ledger::resume(&path).unwrap();
-    let mut again = record(trial, 1, "later");
-    again.measures = vec![(Measure::DataDeviceReads, 7.0)];
-    again.layouts = vec![lying(5)];
-    ledger.record_phase(&again).unwrap();
-    assert_eq!(ledger.layouts().unwrap().len(), 1);
 }

@@ -93,7 +93,7 @@ fn values_without_end_are_refused() {
     assert!(large.unwrap_err().to_string().contains("larger than any"));
     let place = Place::new();
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) \
-        INSERT INTO fact SELECT i, i, CAST(zeroblob(60000) AS TEXT) FROM n";
+        INSERT INTO fact SELECT 'device', i, NULL, 'model', NULL, NULL, CAST(zeroblob(60000) AS TEXT) FROM n";
     let error = place
         .edited(many)
         .and_then(|ledger| ledger.facts())

@@ -1,29 +1,24 @@
 //! The analysis of a result file: everything a report says, before it is put into a form.
 //!
-//! Takes an open ledger, gives an [`Analysis`]; the same file gives the same analysis on any machine at any time. Its types
-//! are what `--json` prints. Prevents: a run and a report that judge differently, and forms that compute on their own.
+//! Its types are what `--json` prints; [`crate::derived`] makes them of a file. Prevents: a run and a report that judge
+//! differently, and forms that compute on their own.
 
-use crate::bulk::{BulkRatio, ratios};
-use crate::cells::{Cell, Metric, cell};
-use crate::changes::{Change, changes, of_stacks};
-use crate::checks::{Check, checks};
-use crate::databases::{DatabaseOfStack, databases};
-use crate::differences::differences;
-use crate::history::{Book, PhaseHead};
-use crate::imported::{ImportedPhase, imported};
-use crate::inflation::not_told;
-use crate::layouts::{Layout, layouts};
-use crate::memory::{MemoryOfStack, memory};
-use crate::modelled::{ModelledDevices, modelled};
-use crate::others::{NotTested, not_tested};
-use crate::published::{Published, published};
-use crate::ran_out::{RanOut, in_phase};
-use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
-use crate::sentence::sentence;
-use ledger::{Ledger, LedgerError};
+use crate::bulk::BulkRatio;
+use crate::cells::{Cell, Metric};
+use crate::changes::Change;
+use crate::check::Check;
+use crate::databases::DatabaseOfStack;
+use crate::imported::ImportedPhase;
+use crate::layouts::Layout;
+use crate::memory::MemoryOfStack;
+use crate::modelled::ModelledDevices;
+use crate::others::NotTested;
+use crate::published::Published;
+use crate::ran_out::RanOut;
+use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Estimate, Judged};
+use stats::Estimate;
 
 /// Why a report can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -49,13 +44,15 @@ pub struct Analysis {
     pub phases: Vec<PhaseReport>,
     /// Stacks against their base, with verdicts.
     pub comparisons: Vec<Comparison>,
-    /// Phases against earlier ones on the same stack (aged against fresh), with verdicts of the same kind and of the same error.
+    /// Phases against earlier ones on the same stack (aged against fresh), with verdicts of the same kind and of the
+    /// same error.
     pub changes: Vec<Change>,
     /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
     pub not_tested: Vec<NotTested>,
     /// Real databases, by stack.
     pub databases: Vec<DatabaseOfStack>,
-    /// Bulk loads against the base's, by row count, with plain 95 % intervals: not tested; the phase's verdict is on its whole time.
+    /// Bulk loads against the base's, by row count, with plain 95 % intervals: not tested; the phase's verdict is on
+    /// its whole time.
     pub bulk_ratios: Vec<BulkRatio>,
     /// How the data files lay after the load and after each phase that wrote.
     pub layouts: Vec<Layout>,
@@ -108,6 +105,8 @@ pub struct StudyHead {
     pub io_method: String,
     /// How the stacks of a block took turns: "whole runs", or "abba, in stints of 1s"; `null` in files that do not say.
     pub schedule: Option<String>,
+    #[serde(skip)]
+    pub(crate) in_stints: bool,
     /// Why so, in words.
     pub schedule_why: Option<String>,
     /// Identity of published figures.
@@ -137,6 +136,8 @@ pub struct StackHead {
     pub kind: String,
     /// Layers from the top down.
     pub layers: String,
+    #[serde(skip)]
+    pub(crate) on_model: bool,
     /// Stacks are ranked inside a group only.
     pub group: String,
     /// "direct" or "buffered".
@@ -341,7 +342,7 @@ impl From<stats::GoOn> for GoOn {
 impl StudyHead {
     /// How stacks that stood side by side took turns, in a sentence or two; `None` of whole runs.
     pub(crate) fn turns(&self) -> Option<String> {
-        let schedule = self.schedule.as_ref().filter(|schedule| schedule.contains("stints"))?;
+        let schedule = self.schedule.as_ref().filter(|_| self.in_stints)?;
         Some(format!(
             "The stacks of a block stood side by side and took turns: {schedule}. A block is one repeat all the same. What recovers at \
              rest, as a device's cache does, did so while the others worked."
@@ -350,48 +351,6 @@ impl StudyHead {
 }
 
 impl Analysis {
-    /// Derives everything from the file.
-    pub fn of(ledger: &Ledger) -> Result<Analysis, ReportError> {
-        let book = Book::read(ledger)?;
-        let ranking = rank(&book)?;
-        let mut phases = Vec::new();
-        for head in &book.phases {
-            phases.push(phase_report(&book, head)?);
-        }
-        let (differences, equal) = differences(&book);
-        let comparisons = comparisons(&book, &ranking);
-        let changes = changes(&book, &ranking);
-        let mut analysis = Analysis {
-            imported: imported(&book, &phases),
-            published: published(&book, (&comparisons, &changes), &ranking.dropped)?,
-            study: study_head(&book, &ranking),
-            stacks: stack_heads(&book),
-            differences,
-            equal,
-            phases,
-            comparisons,
-            looks: looks(&ranking),
-            go_on: ranking.decision.go_on.into(),
-            not_tested: not_tested(&book, &of_stacks(&ranking.pairs), &ranking.dropped)?,
-            changes,
-            databases: databases(&book),
-            bulk_ratios: ratios(&book, &ranking.dropped),
-            layouts: layouts(&book),
-            not_told_apart: Vec::new(),
-            modelled: modelled(&book),
-            memory: memory(&book),
-            unranked: ranking.unranked,
-            dropped: ranking.dropped,
-            checks: Vec::new(),
-            sentence: String::new(),
-            recorded_looks: book.looks.clone(),
-        };
-        analysis.not_told_apart = not_told(&book, &analysis);
-        analysis.checks = checks(&book, &analysis);
-        analysis.sentence = sentence(&analysis);
-        Ok(analysis)
-    }
-
     /// Whether another block would be run.
     pub fn go_on(&self) -> GoOn {
         self.go_on
@@ -435,131 +394,7 @@ pub(crate) fn same_look(a: &ledger::Look, b: &ledger::Look) -> bool {
     (a.n, &a.stack, &a.base, &a.phase) == (b.n, &b.stack, &b.base, &b.phase)
 }
 
-fn study_head(book: &Book, ranking: &Ranking) -> StudyHead {
-    let study = &book.study;
-    let fact = |key: &str| {
-        let found = book.facts.iter().find(|fact| fact.scope == "study" && fact.key == key);
-        found.map(|fact| fact.value.clone())
-    };
-    StudyHead {
-        schedule: fact("schedule"),
-        schedule_why: fact("why this schedule"),
-        name: study.name.clone(),
-        question: study.question.clone(),
-        run_id: study.run_id.clone(),
-        tool_version: study.tool_version.clone(),
-        seed: study.seed.to_string(),
-        margin: study.margin,
-        alpha: study.alpha,
-        comparisons: study.comparisons,
-        io_method: study.io_method.clone(),
-        published: study.published.clone(),
-        modelled: study.modelled,
-        blocks_planned: study.blocks_planned,
-        blocks_begun: book.blocks(),
-        blocks_valid: ranking.decision.blocks_valid,
-        created_unix_ns: study.created_unix_ns,
-        ended: book.ended.clone(),
-        phases_uncounted: book.uncounted,
-    }
-}
-
-fn stack_heads(book: &Book) -> Vec<StackHead> {
-    let head = |stack: &ledger::Stack| StackHead {
-        name: stack.name.clone(),
-        kind: stack.kind.clone(),
-        layers: stack.layers.clone(),
-        group: stack.group.clone(),
-        access: stack.access.clone(),
-        base: takes_part(book, stack)
-            .ok()
-            .and_then(|()| base_of(book, stack))
-            .map(str::to_string),
-        injected: stack.injected.clone(),
-        skipped_reason: stack.skipped.as_ref().map(|skipped| skipped.reason.clone()),
-        skipped_cure: stack.skipped.as_ref().map(|skipped| skipped.cure.clone()),
-    };
-    book.stacks.iter().map(head).collect()
-}
-
-fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport, LedgerError> {
-    let mut cells = Vec::new();
-    for stack in &book.stacks {
-        cells.extend(cell(book, &stack.name, head)?);
-    }
-    Ok(PhaseReport {
-        name: head.name.clone(),
-        kind: head.kind.as_str().into(),
-        ranked: head.ranked,
-        metric: Metric::of(head.kind),
-        cells,
-        ran_out_of_space: book
-            .stacks
-            .iter()
-            .filter_map(|stack| in_phase(book, &stack.name, &head.name))
-            .collect(),
-    })
-}
-
-fn comparisons(book: &Book, ranking: &Ranking) -> Vec<Comparison> {
-    let one = |(pair, judged): (&Pair, &Judged)| {
-        let verdict = Verdict::from(judged.verdict);
-        Comparison {
-            stack: pair.stack.clone(),
-            base: pair.base.clone(),
-            phase: pair.phase.name.clone(),
-            metric: Metric::of(pair.phase.kind),
-            verdict,
-            ratio: finite(judged.estimate.map(|e| e.ratio)),
-            low: finite(judged.estimate.map(|e| e.low)),
-            high: finite(judged.estimate.map(|e| e.high)),
-            n: judged.estimate.map(|e| e.n),
-            look: judged.look,
-            alpha: judged.alpha,
-            words: words(judged, &pair.base, ranking, book.study.blocks_planned),
-        }
-    };
-    ranking
-        .pairs
-        .iter()
-        .zip(&ranking.decision.comparisons)
-        .filter(|(pair, _)| pair.before.is_none())
-        .map(one)
-        .collect()
-}
-
-/// What may be said of a ratio to `of`.
-pub(crate) fn words(judged: &Judged, of: &str, ranking: &Ranking, planned: u32) -> String {
-    match judged.estimate {
-        Some(e) => format!(
-            "{}: {} ({} to {}) of {of}, after {} blocks",
-            Verdict::from(judged.verdict).words(),
-            crate::format::ratio(e.ratio),
-            crate::format::ratio(e.low),
-            crate::format::ratio(e.high),
-            e.n
-        ),
-        None if ranking.decision.looks.is_empty() => format!(
-            "not enough data: no look is due yet, {} of {planned} blocks count so far",
-            ranking.decision.blocks_valid
-        ),
-        None => "not enough data".into(),
-    }
-}
-
 /// An interval of two blocks at a tiny alpha can end beyond what a number holds; JSON has no word for that.
 pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite())
-}
-
-fn looks(ranking: &Ranking) -> Vec<LookTaken> {
-    let one = |look: &stats::Look| LookTaken {
-        number: look.rule.number,
-        n: look.rule.n,
-        blocks_run: look.blocks_run,
-        alpha: look.rule.alpha,
-        verdicts: look.results.iter().map(|(verdict, _)| (*verdict).into()).collect(),
-        estimates: look.results.iter().map(|(_, estimate)| *estimate).collect(),
-    };
-    ranking.decision.looks.iter().map(one).collect()
 }

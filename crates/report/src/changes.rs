@@ -1,9 +1,10 @@
 //! One phase against another on the same stack: what ageing, say, changed.
 //!
-//! Takes the ranking, in which these pairs are judged together with those of two stacks and share the study's error; gives
-//! [`Change`]s. Prevents: two figures of one stack set beside each other and called a difference without an interval.
+//! Takes the ranking, in which these pairs are judged together with those of two stacks and share the study's error;
+//! gives [`Change`]s. Prevents: two figures of one stack set beside each other and called a difference without an
+//! interval.
 
-use crate::analysis::{Verdict, finite, words};
+use crate::analysis::{Verdict, finite};
 use crate::cells::Metric;
 use crate::format::ratio;
 use crate::history::Book;
@@ -76,7 +77,8 @@ pub(crate) fn base(stack: &str, against: &str) -> String {
     format!("{stack} in {against}")
 }
 
-/// Where each stack of a phase stands, for the last sentence: "btrfs 0.42 of fresh scan (0.40 to 0.44), disk group as before".
+/// Where each stack of a phase stands, for the last sentence: "btrfs 0.42 of fresh scan (0.40 to 0.44), disk group as
+/// before".
 pub(crate) fn clause(changes: &[Change]) -> Option<String> {
     // Of several phases the one that changed the most stacks' figure the furthest.
     let far = |one: &&Change| match one.verdict {
@@ -108,4 +110,23 @@ pub(crate) fn clause(changes: &[Change]) -> Option<String> {
 /// The pairs of two stacks among all.
 pub(crate) fn of_stacks(pairs: &[Pair]) -> Vec<Pair> {
     pairs.iter().filter(|pair| pair.before.is_none()).cloned().collect()
+}
+
+/// What may be said of a ratio to `of`.
+pub(crate) fn words(judged: &stats::Judged, of: &str, ranking: &Ranking, planned: u32) -> String {
+    match judged.estimate {
+        Some(e) => format!(
+            "{}: {} ({} to {}) of {of}, after {} blocks",
+            Verdict::from(judged.verdict).words(),
+            crate::format::ratio(e.ratio),
+            crate::format::ratio(e.low),
+            crate::format::ratio(e.high),
+            e.n
+        ),
+        None if ranking.decision.looks.is_empty() => format!(
+            "not enough data: no look is due yet, {} of {planned} blocks count so far",
+            ranking.decision.blocks_valid
+        ),
+        None => "not enough data".into(),
+    }
 }

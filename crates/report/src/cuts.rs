@@ -1,21 +1,23 @@
 //! What power cuts and kills found, in a sentence: what was acknowledged is there, or how much of it is not.
 //!
-//! Takes the runs of a stack in a phase, gives a [`Check`]; and those of all stacks, for the study as a whole. Prevents: a loss that stands in a
-//! table nobody reads (it stands in the report's last sentence, as any loss of data does), and a kill that passes for a power cut.
+//! Takes the runs of a stack in a phase, gives [`Cuts`]; and those of all stacks, for the study as a whole. Prevents: a
+//! loss that stands in a table nobody reads (it stands in the report's last sentence, as any loss of data does), and a
+//! kill that passes for a power cut.
 
-use crate::checks::{Check, Status};
+use crate::check::Status;
 use crate::history::{Book, Seen};
 use crate::layouts::whole;
 use ledger::{Measure, PhaseKind, Stack};
 
-/// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which [`kill_words`] says.
+/// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which
+/// [`kill_words`] says.
 pub const KILL_IS_WEAKER: &str = "weaker than a power cut: what devices hold in their caches stays";
 
 /// The same of kills that took the engine alone.
 const ENGINE_ONLY_IS_WEAKER: &str = "weaker still: what the page cache and devices hold stays";
 
-/// How often the engine was killed and what went with it, in words; `forced` kills of all took what lay unwritten in memory too, and in `pools` of
-/// them that was in the process of a pool.
+/// How often the engine was killed and what went with it, in words; `forced` kills of all took what lay unwritten in
+/// memory too, and in `pools` of them that was in the process of a pool.
 pub fn kill_words(kills: f64, forced: f64, pools: f64) -> String {
     let times = match kills {
         1.0 => "once".to_string(),
@@ -34,8 +36,16 @@ pub fn kill_words(kills: f64, forced: f64, pools: f64) -> String {
     format!("killed {times} ({how})")
 }
 
+/// What a phase that cuts the power, or kills, showed of a stack.
+pub(crate) struct Cuts {
+    /// Something acknowledged was lost.
+    pub lost: bool,
+    /// How many, and what became of what was acknowledged.
+    pub figure: String,
+}
+
 /// `None` where no power was cut and nothing killed.
-pub(crate) fn check(stack: &str, phase: &str, kind: PhaseKind, runs: &[&Seen]) -> Option<Check> {
+pub(crate) fn cuts(kind: PhaseKind, runs: &[&Seen]) -> Option<Cuts> {
     let sum = |measure| runs.iter().filter_map(|run| run.get(measure)).sum::<f64>();
     let cuts = sum(Measure::CutsMade);
     if cuts == 0.0 {
@@ -68,23 +78,7 @@ pub(crate) fn check(stack: &str, phase: &str, kind: PhaseKind, runs: &[&Seen]) -
             whole(acknowledged)
         ),
     };
-    let advice = match (lost, killed) {
-        (true, _) => "this stack does not keep what it acknowledges: do not use it so; the events name what was lost",
-        (false, false) => "holds for these cuts on these devices; more cuts say more",
-        (false, true) => {
-            "a phase of kind `power_cut` on LUNs that have a model says more of the stack, and nothing of these devices"
-        }
-    };
-    let kept = if killed { "kills" } else { "power cuts" };
-    Some(Check {
-        subject: if lost { "data loss" } else { kept }.into(),
-        stack: Some(stack.into()),
-        phase: Some(phase.into()),
-        status: if lost { Status::Invalid } else { Status::Note },
-        figure,
-        threshold: "everything acknowledged is there".into(),
-        advice: advice.into(),
-    })
+    Some(Cuts { lost, figure })
 }
 
 /// How well it was looked whether a stack keeps what it acknowledges.
@@ -114,7 +108,8 @@ impl Looked {
         let some = |kind, measure| sum(kind, measure) > 0.0;
         let (cut, kill) = (PhaseKind::PowerCut, PhaseKind::Kill);
         let acknowledged = |kind| some(kind, Measure::CutsAcknowledged);
-        // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the unflushed writes.
+        // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the
+        // unflushed writes.
         let has = |run: &Seen, measure| run.get(measure).is_some_and(|count| count > 0.0);
         let at_risk = |run: &Seen| has(run, Measure::CutsAcknowledged) && has(run, Measure::CutsUnflushed);
         if some(cut, Measure::CutsLosing) || some(kill, Measure::CutsLosing) {

@@ -7,7 +7,7 @@ use crate::analysis::{Difference, FactOfStack};
 use crate::databases::of_stack;
 use crate::history::Book;
 use crate::rank::takes_part;
-use ledger::Stack;
+use ledger::{Fact, FactName, Scope, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// (what differs, what is the same), over the stacks that took part.
@@ -136,8 +136,8 @@ fn importance(fact: &str) -> usize {
 fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
     let mut facts = vec![
         ("kind".to_string(), stack.kind.clone()),
-        ("layers".to_string(), stack.layers.clone()),
-        ("access".to_string(), stack.access.clone()),
+        ("layers".to_string(), stack.layers.to_string()),
+        ("access".to_string(), stack.access.as_str().into()),
         (
             "data LUNs".to_string(),
             stack.data_lun_set.clone().unwrap_or_else(|| "none".into()),
@@ -162,15 +162,13 @@ fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
             Some(key) => facts.push((key.to_string(), setting.value.clone())),
         }
     }
-    let scope = format!("stack:{}", stack.name);
+    let scope = Scope::Stack(stack.name.clone());
     // All devices differ where the nearest or the lowest do.
-    let told = |fact: &&ledger::Fact| fact.scope == scope && fact.key != "devices";
-    for fact in book.facts.iter().filter(told) {
-        if !facts
-            .iter()
-            .any(|(key, value)| *key == fact.key && *value == fact.value)
-        {
-            facts.push((fact.key.clone(), fact.value.clone()));
+    let counts = |fact: &&Fact| fact.scope == scope && fact.key.name != FactName::Devices;
+    for fact in book.facts.iter().filter(counts) {
+        let printed = (fact.key.to_string(), fact.value.to_string());
+        if !facts.contains(&printed) {
+            facts.push(printed);
         }
     }
     facts

@@ -2,8 +2,8 @@
 //!
 //! Takes the analysis, gives lines, the gravest first. Prevents: a list so long that nobody reads it.
 
-use crate::analysis::Analysis;
-use crate::checks::{Check, Status};
+use crate::analysis::{Analysis, Verdict};
+use crate::check::{Check, Status};
 
 /// Places told apart in one doubt; the others are counted.
 const PLACES_MAX: usize = 4;
@@ -14,6 +14,31 @@ pub(crate) struct Doubt {
     pub status: Status,
     /// Subject, places with figures, what was wanted, what to do.
     pub words: String,
+}
+
+impl Analysis {
+    /// Checks that are not VALID, worst first.
+    pub fn doubts(&self) -> Vec<&Check> {
+        let mut doubts: Vec<&Check> = self
+            .checks
+            .iter()
+            .filter(|check| check.status != Status::Valid)
+            .collect();
+        doubts.sort_by_key(|check| std::cmp::Reverse(check.status));
+        doubts
+    }
+
+    /// True when a comparison says *worse*, for `--fail-on worse`.
+    pub fn is_worse(&self) -> bool {
+        self.comparisons
+            .iter()
+            .any(|comparison| comparison.verdict == Verdict::Worse)
+    }
+
+    /// True when a check says INVALID, for `--fail-on invalid`.
+    pub fn is_invalid(&self) -> bool {
+        self.checks.iter().any(|check| check.status == Status::Invalid)
+    }
 }
 
 /// All doubts, equal kinds together, the gravest first.

@@ -1,12 +1,13 @@
 //! The result file gathered in memory: which phase was run on which stack in which block, with all that was seen in it.
 //!
-//! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under way
-//! or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
+//! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under
+//! way or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
 
 use crate::ran_out::RanOut;
 use ledger::{
-    BulkLoadRow, DatabaseRow, HistogramRow, Ledger, LedgerError, Look, Measure, OrderEntry, PhaseId, PhaseKind,
-    PhaseRun, PhaseStatus, Slice, Stack, Study, Trial, TrialId, TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look, Measure,
+    OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, Trial, TrialId, TrialStatus,
+    UserScan,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -187,6 +188,31 @@ impl Book {
             databases: ledger.databases()?,
             seal: ledger.seal()?,
         })
+    }
+
+    /// The value of a fact.
+    pub(crate) fn fact(&self, scope: &Scope, key: impl Into<FactKey>) -> Option<&FactValue> {
+        let key = key.into();
+        let found = self.facts.iter().find(|fact| fact.scope == *scope && fact.key == key)?;
+        Some(&found.value)
+    }
+
+    /// The value of a fact of a stack.
+    pub(crate) fn of_stack(&self, stack: &str, key: impl Into<FactKey>) -> Option<&FactValue> {
+        self.fact(&Scope::Stack(stack.into()), key)
+    }
+
+    /// The devices under a stack, from the nearest down to the lowest.
+    pub(crate) fn devices(&self, stack: &str) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for level in [FactName::NearestDevices, FactName::Devices, FactName::LowestDevices] {
+            for device in self.of_stack(stack, level).map_or(&[][..], FactValue::names) {
+                if !all.contains(&device.as_str()) {
+                    all.push(device);
+                }
+            }
+        }
+        all
     }
 
     /// Blocks begun, as a count from 0.

@@ -1,8 +1,9 @@
-//! I/O inflation: what the devices did for each request and byte of the engine, reads, data writes and log writes apart.
+//! I/O inflation: what the devices did for each request and byte of the engine, reads, data writes and log writes
+//! apart.
 //!
-//! Takes the runs of one stack in one phase, gives [`Inflation`]; and words on what could not be told apart. Counted at the
-//! devices nearest to the stack. Prevents: a rate whose price in device I/O nobody sees, mirror copies taken for waste, and
-//! a share of metadata that nobody measured.
+//! Takes the runs of one stack in one phase, gives [`Inflation`]; and words on what could not be told apart. Counted at
+//! the devices nearest to the stack. Prevents: a rate whose price in device I/O nobody sees, mirror copies taken for
+//! waste, and a share of metadata that nobody measured.
 
 use crate::analysis::Analysis;
 use crate::figures::{Figure, over};
@@ -38,8 +39,8 @@ pub struct Inflation {
     pub log_apart: bool,
     /// Reads; with the log apart those of the data's devices.
     pub reads: Option<Inflated>,
-    /// Writes of data pages, at the data's devices: metadata and copies of the stack are among them. `null` where the log is
-    /// not apart.
+    /// Writes of data pages, at the data's devices: metadata and copies of the stack are among them. `null` where the
+    /// log is not apart.
     pub data_writes: Option<Inflated>,
     /// Writes of the redo log, at its devices. `null` where the log is not apart.
     pub log_writes: Option<Inflated>,
@@ -49,10 +50,11 @@ pub struct Inflation {
     pub flushes_per_log_flush: Option<Figure>,
     /// Copies that the stack keeps of the data: so many bytes for each are redundancy, not inflation.
     pub data_copies: Option<f64>,
-    /// Bytes written to the data's devices beyond the engine's times the copies, per byte of the engine's: metadata, parity, and
-    /// whatever else the stack writes; below zero where it compresses. `null` where the log is not apart.
+    /// Bytes written to the data's devices beyond the engine's times the copies, per byte of the engine's: metadata,
+    /// parity, and whatever else the stack writes; below zero where it compresses. `null` where the log is not apart.
     pub beyond_per_byte: Option<Figure>,
-    /// Share of the engine's own written bytes that are copies against torn pages (doublewrite, page images in the log).
+    /// Share of the engine's own written bytes that are copies against torn pages (doublewrite, page images in the
+    /// log).
     pub torn_page_share: Option<Figure>,
 }
 
@@ -166,8 +168,7 @@ pub(crate) fn not_told(book: &Book, analysis: &Analysis) -> Vec<String> {
 fn parity(book: &Book, stack: &str) -> Option<&'static str> {
     let key = format!("stack.{stack}.vdevs");
     let said = book.settings.iter().find(|setting| setting.key == key)?;
-    said.value
-        .contains("raidz")
+    (said.value.trim_matches('"') == "raidz1")
         .then_some("parity is among what was written beyond the data, and is redundancy, not inflation")
 }
 

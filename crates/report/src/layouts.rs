@@ -169,7 +169,7 @@ fn moments(book: &Book, stack: &str) -> BTreeMap<Place, Vec<LayoutMoment>> {
                 None => continue,
             },
         };
-        let place = (layout.on.clone(), layout.file.clone());
+        let place = (layout.on_stack.clone(), layout.file.clone());
         rows.entry(place)
             .or_default()
             .entry(when)

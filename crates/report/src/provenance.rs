@@ -1,14 +1,16 @@
 //! Where the bytes came from and went to: what the engine asked of storage against what the devices moved.
 //!
-//! Takes the phases of one stack over all blocks, gives a [`Provenance`] per direction. Judged on totals, before any ratio
-//! is computed, so that it cannot be bent by one. Prevents: the page cache ranked as a storage stack.
+//! Takes the phases of one stack over all blocks, gives a [`Provenance`] per direction. Judged on totals, before any
+//! ratio is computed, so that it cannot be bent by one. Prevents: the page cache ranked as a storage stack.
 
-use crate::checks::Status;
+use crate::check::Status;
 use crate::history::{Book, Seen};
-use crate::memory_checks::BUDGET_SLACK;
 use ledger::Measure;
 use schemars::JsonSchema;
 use serde::Serialize;
+
+/// What is compared with a budget is counted in batches.
+pub(crate) const BUDGET_SLACK: f64 = 1.02;
 
 /// From this share on, the devices moved what was asked. Not 1: engines and devices are read one after the other, and a
 /// few requests fall between.
@@ -77,8 +79,8 @@ pub struct Provenance {
     pub reads: Direction,
     /// Writes, redo included, after the drain.
     pub writes: Direction,
-    /// Share of the accesses to data that the adaptive replacement cache of a ZFS served without its devices: hits less what read-ahead
-    /// had to fetch; `None` where that was not counted.
+    /// Share of the accesses to data that the adaptive replacement cache of a ZFS served without its devices: hits less
+    /// what read-ahead had to fetch; `None` where that was not counted.
     pub arc_share: Option<f64>,
 }
 
@@ -131,7 +133,8 @@ impl Provenance {
         self.doubt(cached_counts).map(|(_, reason)| reason)
     }
 
-    /// The same with the status of the line in the sheet, so that the two cannot disagree: the graver of both directions.
+    /// The same with the status of the line in the sheet, so that the two cannot disagree: the graver of both
+    /// directions.
     pub(crate) fn doubt(&self, cached_counts: bool) -> Option<(Status, String)> {
         let of = |(name, direction): (&str, Direction)| match direction.origin {
             Origin::Device | Origin::None | Origin::Untold => None,
@@ -171,7 +174,8 @@ impl Provenance {
             .any(|direction| direction.origin == Origin::Untold)
     }
 
-    /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be anything.
+    /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be
+    /// anything.
     fn idle(&self) -> Option<(Status, String)> {
         self.is_idle().then(|| match self.is_partly_untold() {
             true => (
@@ -191,8 +195,8 @@ impl Provenance {
     }
 }
 
-/// Whether what a cache served counts: the study asks for it, and in each of these runs the memory budget was enforced and kept, so that
-/// the cache was the stack's own and no larger than another's.
+/// Whether what a cache served counts: the study asks for it, and in each of these runs the memory budget was enforced
+/// and kept, so that the cache was the stack's own and no larger than another's.
 pub(crate) fn cached_counts(book: &Book, seen: &[&Seen]) -> bool {
     let is_kept = |run: &&Seen| {
         let budget = run.get(Measure::MemoryBudgetBytes);

@@ -1,8 +1,8 @@
 //! Who is compared with whom, and what the verdict's procedure says.
 //!
-//! Takes the gathered file, gives comparisons, what is not ranked and why, and the blocks dropped. Everything that shuts
-//! out a stack or a block is judged on provenance, layers and status alone, before any ratio is computed. Prevents: a
-//! stack or a block left out because its number was unwelcome.
+//! Takes the gathered file, gives comparisons, what is not ranked and why, and the blocks dropped. Everything that
+//! shuts out a stack or a block is judged on provenance, layers and status alone, before any ratio is computed.
+//! Prevents: a stack or a block left out because its number was unwelcome.
 
 use crate::analysis::{DroppedBlock, Unranked};
 use crate::cells::Metric;
@@ -10,7 +10,7 @@ use crate::history::{Book, PhaseHead, Ran};
 use crate::provenance::{Provenance, cached_counts};
 use crate::ran_out;
 use crate::refusals;
-use ledger::{LedgerError, PhaseStatus, Stack, TrialStatus};
+use ledger::{Group, LedgerError, PhaseStatus, Stack, TrialStatus};
 use stats::{Decision, Design, History};
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub(crate) fn base_of<'a>(book: &'a Book, stack: &Stack) -> Option<&'a str> {
     let base = book
         .stacks
         .iter()
-        .find(|other| other.group == stack.group && takes_part(book, other).is_ok())?;
+        .find(|other| other.group() == stack.group() && takes_part(book, other).is_ok())?;
     (base.name != stack.name).then_some(base.name.as_str())
 }
 
@@ -142,7 +142,7 @@ fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
             }
             continue;
         }
-        if let Some(first) = first.filter(|first| first.group != stack.group) {
+        if let Some(first) = first.filter(|first| first.group() != stack.group()) {
             let reason = apart(stack, first);
             unranked.push(Unranked {
                 stack: stack.name.clone(),
@@ -174,32 +174,29 @@ fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
 
 /// What tells the groups of two stacks apart: the database, modelled devices, the number of layers.
 fn apart(stack: &Stack, first: &Stack) -> String {
-    let is_model = |part: &&str| part.starts_with("modelled");
-    let is_count = |part: &&str| part.ends_with("layers") || part.parse::<u32>().is_ok();
-    let part = |of: &'_ Stack, is: &dyn Fn(&&str) -> bool| of.group.split(", ").find(is).map(str::to_string);
-    let engine = |of: &Stack| {
-        let of = part(of, &|part| !is_model(part) && !is_count(part));
-        of.unwrap_or_else(|| "the page engine".into())
-    };
+    let (own, its) = (stack.group(), first.group());
+    let engine = |of: &Group| of.database.clone().unwrap_or_else(|| "the page engine".into());
     let mut said = Vec::new();
-    if engine(stack) != engine(first) {
+    if own.database != its.database {
         said.push(format!(
             "another database ({}) than {} ({})",
-            engine(stack),
+            engine(&own),
             first.name,
-            engine(first)
+            engine(&its)
         ));
     }
-    match (part(stack, &is_model), part(first, &is_model)) {
+    match (own.models, its.models) {
         (Some(_), None) => said.push(format!("on a modelled device, and {} on a real one", first.name)),
         (None, Some(_)) => said.push(format!("on a real device, and {} on a modelled one", first.name)),
         (Some(one), Some(other)) if one != other => said.push(format!(
-            "on LUNs {one}, and {} on LUNs {other}: only one of them has times of its own",
-            first.name
+            "on LUNs {}, and {} on LUNs {}: only one of them has times of its own",
+            one.as_str(),
+            first.name,
+            other.as_str()
         )),
         _ => {}
     }
-    if said.is_empty() || part(stack, &is_count) != part(first, &is_count) {
+    if said.is_empty() || own.layers != its.layers {
         said.push(format!(
             "another number of layers than {} ({})",
             first.name, first.layers
@@ -221,8 +218,8 @@ fn base_objection(book: &Book, base: &str, phase: &PhaseHead) -> Option<String> 
     Some(format!("its base {base} cannot be ranked: {objection}"))
 }
 
-/// Why a stack cannot be ranked in a phase: it had no space left by then, its database broke a condition or was busy with other things
-/// than storage, or a cache answered.
+/// Why a stack cannot be ranked in a phase: it had no space left by then, its database broke a condition or was busy
+/// with other things than storage, or a cache answered.
 fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
     if let Some((place, ran_out)) = ran_out::first(book, stack) {
         let at = &book.phases[place].name;
@@ -272,7 +269,8 @@ fn changes(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
     pairs
 }
 
-/// What is known of where a phase's bytes came from, and whether those of a cache count. A phase not yet seen has no objection: `provenance` of nothing would say that nothing was asked.
+/// What is known of where a phase's bytes came from, and whether those of a cache count. A phase not yet seen has no
+/// objection: `provenance` of nothing would say that nothing was asked.
 enum Judged {
     Unseen,
     Seen(Provenance, bool),

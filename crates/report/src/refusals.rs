@@ -1,14 +1,22 @@
 //! What shuts figures out of the ranking because the sheet calls them INVALID: the file, a phase on a stack, a run.
 //!
-//! Takes the gathered file, gives the reason in words, or nothing. Judged on the file's seal, its seeds, what was lost and what the clocks did,
-//! never on a rate. Prevents: a line that says INVALID beside a verdict that was given all the same.
+//! Takes the gathered file, gives the reason in words, or nothing. Judged on the file's seal, its seeds, what was lost
+//! and what the clocks did, never on a rate. Prevents: a line that says INVALID beside a verdict that was given all the
+//! same.
 
-use crate::beside_checks::{CLOCK_STEP_NS_MAX, mostly_stolen};
 use crate::format::{nanoseconds, percent};
 use crate::history::{Book, Seen};
 use crate::layouts::whole;
 use ledger::{Measure, PhaseKind, Seal};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Of all processor time, wanted or not: so a rate is more the neighbours' than the stack's. (Where a hypervisor does a
+/// guest's I/O on the guest's processors, a stack that wants little of them and moves much loses as much as it wants by
+/// itself: that is a doubt, and no neighbour.) In phases too short for a second of it, such a burst is scatter.
+const STEAL_REFUSED: f64 = 0.5;
+const STEAL_NS_REFUSED: f64 = 1e9;
+/// Reading three clocks takes microseconds; a step that anybody would make is larger.
+pub(crate) const CLOCK_STEP_NS_MAX: f64 = 10e6;
 
 /// Seeds that are not as they must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,4 +88,12 @@ pub(crate) fn of_run(seen: &Seen) -> Option<String> {
         let share = percent(mostly_stolen(seen)?);
         Some(format!("the hypervisor gave {share} of all processor time to others"))
     })
+}
+
+/// The share of all processor time, where it was most of a ranked run's; what is not ranked took longer for it and left
+/// what it would have left.
+pub(crate) fn mostly_stolen(run: &Seen) -> Option<f64> {
+    let much = run.get(Measure::CpuStealNs)? >= STEAL_NS_REFUSED && run.run.ranked;
+    let share = run.get(Measure::CpuStealShare)?;
+    Some(share).filter(|share| much && *share > STEAL_REFUSED)
 }

@@ -5,7 +5,7 @@
 
 use crate::analysis::{Analysis, Comparison, GoOn, StopReason, Verdict};
 use crate::changes;
-use crate::checks::Status;
+use crate::check::Status;
 use crate::format::{percent, ratio};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
@@ -28,7 +28,7 @@ pub(crate) fn sentence(analysis: &Analysis) -> String {
     if analysis.study.modelled {
         said = format!("On a modelled device, not a real one: {said}");
     }
-    let on_models = |stack: &crate::StackHead| stack.layers.contains("/modelled ");
+    let on_models = |stack: &crate::StackHead| stack.on_model;
     if !analysis.stacks.is_empty() && analysis.stacks.iter().all(on_models) {
         said = format!("On modelled devices, not real ones: {said}");
     }

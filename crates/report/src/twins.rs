@@ -129,7 +129,7 @@ fn blocks(book: &Book, [first, second]: [&Stack; 2]) -> Result<Twins, TwinsError
     Ok(Twins {
         study: book.study.name.clone(),
         stacks: [first.name.clone(), second.name.clone()],
-        layers: first.layers.clone(),
+        layers: first.layers.to_string(),
         phase_ns: phases.iter().map(|phase| phase_ns(book, phase)).collect(),
         phases,
         blocks: TwinBlocks::new(blocks).ok_or(TwinsError::Nothing)?,

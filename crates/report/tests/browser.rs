@@ -29,7 +29,7 @@ fn written(filmed: &Filmed, dir: &Path) -> PathBuf {
 fn whole() -> Scene {
     let mut cached = actor("buffered", 5.0);
     cached.device = Some(0.02);
-    cached.stack.access = "buffered".into();
+    cached.stack.access = ledger::Access::Buffered;
     let mut skipped = actor("xfs", 1.0);
     skipped.stack.skipped = Some(Skipped {
         reason: "mkfs.xfs not found".into(),

@@ -116,18 +116,16 @@ fn devices_that_were_busy_with_more_than_the_users_asked_are_all_of_the_service(
 
 #[test]
 fn what_tells_two_groups_apart_is_said() {
-    let groups = [
-        "3 layers, postgres",
-        "3 layers, sqlite",
-        "modelled devices, 4 layers, postgres",
-        "3 layers",
-    ];
+    let databases = ["postgres", "sqlite", "postgres", "page engine"];
     let mut scene = served();
-    scene.actors = groups.map(|group| actor(group.split(", ").last().unwrap(), 1.0)).into();
-    for (nth, (one, group)) in scene.actors.iter_mut().zip(groups).enumerate() {
-        one.stack.group = group.into();
+    scene.actors = databases.map(|database| actor(database, 1.0)).into();
+    for (nth, one) in scene.actors.iter_mut().enumerate() {
+        one.stack.database = (nth < 3).then(|| databases[nth].into());
         one.stack.name = format!("s{nth}");
     }
+    let (what, device) = (ledger::Modelled::All, "disk".into());
+    let model = ledger::Layer::Model { what, device };
+    scene.actors[2].stack.layers.0.insert(2, model);
     let analysis = scene.film().analysis();
     let reason = |stack: &str| {
         let of = analysis

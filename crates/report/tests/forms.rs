@@ -12,7 +12,7 @@ use std::path::Path;
 fn whole() -> Scene {
     let mut cached = actor("buffered", 5.0);
     cached.device = Some(0.02);
-    cached.stack.access = "buffered".into();
+    cached.stack.access = ledger::Access::Buffered;
     let mut skipped = actor("xfs", 1.0);
     skipped.stack.skipped = Some(Skipped {
         reason: "mkfs.xfs not found".into(),
@@ -55,7 +55,7 @@ fn markdown_is_short() {
 #[test]
 fn no_line_is_wider_than_asked() {
     let mut wild = actor("a-stack-with-a-name-that-nobody-would-ever-type-by-hand", 0.8);
-    wild.stack.layers = "x".repeat(300);
+    wild.stack.layers = ledger::Layers::plain([&*"x".repeat(300)]);
     let analysis = scene(vec![actor("ext4", 1.0), wild, actor("漢字の積み重ね", 0.9)])
         .film()
         .analysis();

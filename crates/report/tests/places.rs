@@ -4,17 +4,9 @@
 
 mod fixture;
 
-use fixture::{Scene, actor, scene};
+use fixture::{Scene, actor, fact, scene};
 use ledger::{Fact, Measure, PhaseKind, Setting};
 use report::{Check, Status};
-
-fn fact(scope: &str, key: &str, value: &str) -> Fact {
-    Fact {
-        scope: scope.into(),
-        key: key.into(),
-        value: value.into(),
-    }
-}
 
 fn two(facts: Vec<Fact>) -> Scene {
     let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 1.1)]);

@@ -73,7 +73,7 @@ fn groups_are_advised_apart() {
     let mut bare = actor("direct", 1.4);
     let mut other = actor("other", 1.4 * 0.5);
     for one in [&mut bare, &mut other] {
-        one.stack.group = "1".into();
+        one.stack.layers = ledger::Layers::plain(["raw"]);
     }
     let sentence = said(&scene(vec![bare, other, actor("ext4", 1.0), actor("btrfs", 0.8)]));
     assert!(

@@ -64,10 +64,7 @@ pub(crate) fn pool(zfs: &Zfs, places: &Places, mark: Mark, journal: &mut Journal
         data_devices: places.data.len(),
         mounts: Vec::new(),
         layers: layers("zfs", &places.data),
-        facts: vec![(
-            "way to ZFS".to_owned(),
-            "userspace: OpenZFS's library in a process of its own".to_owned(),
-        )],
+        facts: vec![("way to ZFS".to_owned(), "userspace".to_owned())],
         uuid: luns.uuid,
         redo_group: luns.redo,
         usable_bytes,

@@ -229,7 +229,7 @@ fn replicated(file: &Connection, dice: &mut Dice) -> rusqlite::Result<usize> {
     match dice.below(4) {
         0 => file.execute(
             &format!(
-                "{count} INSERT OR IGNORE INTO stack SELECT ordinal + 100 * i, name || i, kind, layers, layers_group, data_lun_set,
+                "{count} INSERT OR IGNORE INTO stack SELECT ordinal + 100 * i, name || i, kind, layers, database, data_lun_set,
                  redo_lun_set, access, injected, skipped_reason, skipped_cure FROM stack, n"
             ),
             [],

@@ -61,8 +61,8 @@ pub(crate) fn make() -> anyhow::Result<Box<dyn Trial>> {
     .map(|(kind, name)| (kind, name.to_string()))
     .to_vec();
     served.facts = vec![Fact {
-        scope: "host".into(),
-        key: "kernel".into(),
+        scope: ledger::Scope::Host,
+        key: ledger::FactName::Kernel.into(),
         value: "6.1".into(),
     }];
     let mut good = Vec::new();

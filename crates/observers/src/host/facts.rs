@@ -68,6 +68,7 @@ pub fn host_facts_in(root: &Root) -> Vec<(String, String)> {
         "dirty_writeback_centisecs",
         "swappiness",
         "vfs_cache_pressure",
+        "zone_reclaim_mode",
     ] {
         facts.add(&format!("vm.{name}"), value(&root.proc.join("sys/vm").join(name)));
     }

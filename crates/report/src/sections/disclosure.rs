@@ -63,10 +63,10 @@ fn settings(all: &[Setting]) -> Block {
 
 fn facts(all: &[Fact]) -> Block {
     let columns = [
-        words("what", |one: &Fact| one.key.clone()),
-        words("value", |one: &Fact| one.value.clone()),
+        words("what", |one: &Fact| one.key.to_string()),
+        words("value", |one: &Fact| one.value.to_string()),
     ];
-    table("Facts", "of", all, |one| one.scope.clone(), columns)
+    table("Facts", "of", all, |one| one.scope.to_string(), columns)
 }
 
 fn stacks(source: &Source<'_>) -> Block {

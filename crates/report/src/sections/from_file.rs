@@ -11,7 +11,7 @@ use crate::document::{Distribution, Section};
 use crate::format::nanoseconds;
 use crate::history::{Book, Seen};
 use crate::latency::{Latency, of_stamp, whole};
-use ledger::{Event, Ledger, Stamp, Trial};
+use ledger::{Event, FactName, FactValue, Ledger, Scope, Stamp, Trial};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -82,13 +82,9 @@ impl FromFile {
 
     /// Name, distribution and kernel of the host.
     pub(super) fn host(&self) -> Vec<String> {
-        let fact = |key: &str| {
-            let mut all = self.book.facts.iter();
-            all.find(|fact| fact.scope == "host" && fact.key == key)
-                .map(|fact| fact.value.clone())
-        };
-        let kernel = fact("kernel").map(|kernel| format!("Linux {kernel}"));
-        [fact("host"), fact("distribution"), kernel]
+        let fact = |name: FactName| self.book.fact(&Scope::Host, name).map(FactValue::to_string);
+        let kernel = fact(FactName::Kernel).map(|kernel| format!("Linux {kernel}"));
+        [fact(FactName::Host), fact(FactName::Distribution), kernel]
             .into_iter()
             .flatten()
             .collect()

@@ -125,12 +125,12 @@ fn list(lines: impl IntoIterator<Item = String>) -> Block {
     Block::List(lines.into_iter().map(Item::from).collect())
 }
 
-fn status_tone(status: crate::checks::Status) -> Tone {
+fn status_tone(status: crate::check::Status) -> Tone {
     match status {
-        crate::checks::Status::Valid => Tone::Valid,
-        crate::checks::Status::Note => Tone::Note,
-        crate::checks::Status::Suspect => Tone::Suspect,
-        crate::checks::Status::Invalid => Tone::Invalid,
+        crate::check::Status::Valid => Tone::Valid,
+        crate::check::Status::Note => Tone::Note,
+        crate::check::Status::Suspect => Tone::Suspect,
+        crate::check::Status::Invalid => Tone::Invalid,
     }
 }
 

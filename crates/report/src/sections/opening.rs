@@ -4,7 +4,7 @@
 
 use super::{Source, status_tone};
 use crate::analysis::GoOn;
-use crate::checks::Status;
+use crate::check::Status;
 use crate::document::{Block, Forms, Placed};
 use crate::format::{date, percent};
 

@@ -6,10 +6,10 @@
 
 use super::section;
 use crate::analysis::{Analysis, ReportError};
-use crate::cell_checks::rounds;
 use crate::document::{Block, Chart, Forms, Name, OverTime, Section};
 use crate::history::{Book, Seen};
 use crate::over_time::{held, is_in_bytes, rates, resampled};
+use crate::sheet::rounds;
 use ledger::{Ledger, PhaseKind, Sample};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

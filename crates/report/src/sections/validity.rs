@@ -3,7 +3,7 @@
 //! Takes the checks and the cells, gives the section. Prevents: a number believed because nothing was said against it.
 
 use super::{Source, status_tone};
-use crate::checks::{Check, Status};
+use crate::check::{Check, Status};
 use crate::document::{Block, Cell, Fold, Forms, Item, Name, Part, Section, Table, column};
 use crate::doubts::merged;
 use crate::format::{bytes, percent};

@@ -80,7 +80,7 @@ pub(crate) fn build(
         .map_err(|e| StackError::path("look at", &pool.datasets[0].place, e, "check the kernel log (dmesg)"))?;
     let file = |number: usize, name: &str| Place::File(pool.datasets[number].place.join(name));
     let top = match way {
-        ZfsWay::Fuse => "zfs-fuse (pool version 23)",
+        ZfsWay::Fuse => "zfs-fuse 23",
         _ => "zfs",
     };
     Ok(Built {
@@ -325,11 +325,11 @@ impl MountedPool {
             .unwrap_or_else(|| "feature flags".to_owned());
         let (way, arc) = match self.way {
             ZfsWay::Fuse => (
-                format!("fuse: zfs-fuse, pool version {version}, not today's OpenZFS"),
+                format!("fuse {version}"),
                 format!("{} (the daemon's option)", self.zfs.arc_max),
             ),
             _ => (
-                format!("kernel: its module, version {}", module::version()),
+                format!("kernel {}", module::version()),
                 format!("{} (the machine's, set for the run)", self.zfs.arc_max),
             ),
         };

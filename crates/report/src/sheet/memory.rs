@@ -1,22 +1,21 @@
 //! What is checked of the memory of all stacks of a phase together.
 //!
-//! Takes the gathered file and the cells of a phase, gives a [`Check`]. Prevents: a cache four times the size taken for a better stack, also
-//! where both kept below one generous budget.
+//! Takes the gathered file and the cells of a phase, gives what was found. Prevents: a cache four times the size taken
+//! for a better stack, also where both kept below one generous budget.
 
+use super::rule::Taken;
 use crate::analysis::PhaseReport;
-use crate::checks::{Check, Status};
+use crate::check::Status;
 use crate::format::bytes;
 use crate::history::Book;
+use crate::provenance::BUDGET_SLACK;
 use ledger::Measure;
 
 /// More memory than this many times another stack's, and by this much, may be what made the difference.
 const RATIO_MAX: f64 = 2.0;
 const BYTES_MIN: f64 = 64.0 * 1024.0 * 1024.0;
-/// What is compared with a budget is counted in batches.
-pub(crate) const BUDGET_SLACK: f64 = 1.02;
-
 /// Whether the stacks had as much memory as each other.
-pub(crate) fn alike(book: &Book, report: &PhaseReport) -> Option<Check> {
+pub(crate) fn alike(book: &Book, report: &PhaseReport) -> Option<Taken> {
     let peaks: Vec<(&str, f64)> = report
         .cells
         .iter()
@@ -34,15 +33,8 @@ pub(crate) fn alike(book: &Book, report: &PhaseReport) -> Option<Check> {
         (true, true) => Status::Note,
         (true, false) => Status::Suspect,
     };
-    Some(Check {
-        subject: "memory alike".into(),
-        stack: None,
-        phase: Some(report.name.clone()),
-        status,
-        figure: format!("{} used {}, {} used {}", most.0, bytes(most.1), least.0, bytes(least.1)),
-        threshold: format!("at most {RATIO_MAX:.0} times as much"),
-        advice: "set `memory.budget` where it can be enforced, and give every stack's caches the same size".into(),
-    })
+    let figure = format!("{} used {}, {} used {}", most.0, bytes(most.1), least.0, bytes(least.1));
+    Some(Taken::judged(status, figure).against(format!("at most {RATIO_MAX:.0} times as much")))
 }
 
 /// All kept within one budget that was enforced, with caches of one size in the engine.

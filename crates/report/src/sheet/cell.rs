@@ -1,35 +1,31 @@
 //! What is checked of one stack in one phase.
 //!
-//! Takes the runs of the stack that count and the cell made of them, gives [`Check`]s. Each threshold is a constant with its
-//! reason. Prevents: a rate that is the generator's, the cache's or a neighbour's, taken for the stack's.
+//! Takes the runs of the stack that count and the cell made of them, gives what was found. Each threshold stands in its
+//! rule, or is a constant with its reason. Prevents: a rate that is the generator's, the cache's or a neighbour's,
+//! taken for the stack's.
 
+use super::foreign::Between;
+use super::rate::{Timing, has_own_rate};
+use super::rule::Taken;
 use crate::analysis::PhaseReport;
 use crate::cells::{Cell, memory_peak};
-use crate::checks::{Check, Status};
+use crate::check::Status;
 use crate::figures::Figure;
-use crate::foreign_checks::Between;
 use crate::format::{bytes, nanoseconds, number, percent};
-use crate::history::Seen;
-use crate::memory_checks::BUDGET_SLACK;
-use crate::provenance::Origin;
-use crate::rate_checks::{Timing, has_own_rate};
+use crate::history::{Book, PhaseHead, Seen};
+use crate::provenance::{BUDGET_SLACK, Origin};
 use crate::stalls::stalls;
-use ledger::{Measure, PhaseKind, Slice};
+use ledger::{FactName, FactValue, Measure, PhaseKind, Slice, ZfsWay};
 
-/// Below it, the processors and not the storage may be what was measured.
-const IDLE_SHARE_MIN: f64 = 0.04;
+/// Above it, a worker had no time for more: of this time some is the kernel's, on the stack's behalf, so it may be
+/// longer than the generator's.
+const BUSY_SHARE_MAX: f64 = 0.90;
 /// Above it, the generator itself may be what was measured: queues grow steeply from about there.
 const CEILING_SHARE_MAX: f64 = 0.70;
-/// Above it, a worker had no time for more: of this time some is the kernel's, on the stack's behalf, so it may be longer than the generator's.
-const BUSY_SHARE_MAX: f64 = 0.90;
 /// Fewer, and a phase shows a part of the engine's write cycle, not its average.
 const CHECKPOINTS_MIN: f64 = 3.0;
-/// More than this share of what fell due and was never sent: the rate asked for is not the rate measured.
-const UNSENT_SHARE_MAX: f64 = 0.01;
-/// More of one processor's time than this, and watching changes what is watched.
-const OBSERVER_SHARE_MAX: f64 = 0.02;
-/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or this where the
-/// study has none.
+/// Stalls of more than this share of the time decide a p99 of response by themselves; of a rate, the study's margin, or
+/// this where the study has none.
 const STALLED_OPEN_MAX: f64 = 0.01;
 const STALLED_MAX: f64 = 0.05;
 /// Rounds of the steady-state rule: at least this long, so that a round is more than noise; at most so many.
@@ -44,6 +40,7 @@ pub(crate) struct At<'a> {
     pub cell: &'a Cell,
     pub kind: PhaseKind,
     pub timing: Timing,
+    pub margin: f64,
     /// Whether the stack's ZFS runs in a process of its own.
     pub in_process: bool,
     /// What lies between the nearest devices and the lowest, where it moves other bytes than it is given.
@@ -51,56 +48,36 @@ pub(crate) struct At<'a> {
     pub runs: Vec<&'a Seen>,
 }
 
-impl At<'_> {
-    pub(crate) fn all(&self, margin: f64) -> Vec<Check> {
-        let found = [
-            self.provenance(),
-            self.steady(),
-            self.idle(),
-            self.ceiling(),
-            self.memory(),
-            self.working_set(),
-            self.checkpoints(),
-            self.unsent(),
-            self.observer(),
-            self.populations(),
-            self.stalled(margin),
-        ];
-        let mut found: Vec<Check> = found.into_iter().flatten().collect();
-        let more = self.cell.orders.iter().flat_map(crate::order_checks::found);
-        let more = more.chain(crate::beside_checks::found(&self.runs));
-        let more = more.chain(crate::foreign_checks::found(self.between.as_ref(), &self.runs));
-        let idle = self.cell.cpu_idle_share.filter(|_| self.in_process);
-        let more = more.chain(idle.map(|idle| crate::way_checks::found(idle.median)));
-        let curve = self.cell.load_curve.is_some();
-        let more = more.chain(
-            crate::rate_checks::found(self.timing, &self.runs)
-                .into_iter()
-                .filter(|_| !curve),
-        );
-        for (subject, status, figure, threshold, advice) in more {
-            found.extend(self.check(subject, status, figure, threshold, advice));
+impl<'a> At<'a> {
+    pub(crate) fn new(book: &'a Book, report: &'a PhaseReport, cell: &'a Cell, head: &PhaseHead) -> At<'a> {
+        let runs = book.valid(&cell.stack, &report.name).into_iter().map(|(_, run)| run);
+        let way = book.of_stack(&cell.stack, FactName::WayToZfs);
+        At {
+            report,
+            cell,
+            kind: head.kind,
+            timing: Timing {
+                kind: head.kind,
+                by_count: book.goes_home_by_count(&head.name),
+            },
+            margin: book.study.margin,
+            in_process: matches!(way, Some(FactValue::ZfsWay(ZfsWay::Userspace | ZfsWay::Fuse(_)))),
+            between: Between::of(book, &cell.stack),
+            runs: runs.collect(),
         }
-        found
     }
 
-    fn check(&self, subject: &str, status: Status, figure: String, threshold: String, advice: &str) -> Option<Check> {
-        Some(Check {
-            subject: subject.into(),
-            stack: Some(self.cell.stack.clone()),
-            phase: Some(self.report.name.clone()),
-            status,
-            figure,
-            threshold,
-            advice: advice.into(),
-        })
-    }
-
-    fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure> {
+    /// The figure of the runs.
+    pub(crate) fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure> {
         Figure::of(self.runs.iter().map(|run| value(run)))
     }
 
-    fn provenance(&self) -> Option<Check> {
+    /// The figure of a measure.
+    pub(crate) fn measured(&self, measure: Measure) -> Option<Figure> {
+        self.figure(|run| run.get(measure))
+    }
+
+    pub(crate) fn provenance(&self) -> Option<Taken> {
         // Only a ranked phase claims to be a storage result.
         if !self.report.ranked {
             return None;
@@ -137,30 +114,28 @@ impl At<'_> {
         );
         let advice = match doubt {
             None if counts => {
-                "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not the storage"
+                "ranked with its page cache, as the study asks (`rank_cached`): it says what the memory does, not \
+                 the storage"
             }
             Some((Status::Invalid, _)) if provenance.is_idle() => {
-                "it is not ranked: the engine's own cache did the work; raise `database.scale` or lower `database.cache`"
+                "it is not ranked: the engine's own cache did the work; raise `database.scale` or lower \
+                 `database.cache`"
             }
             Some(_) if provenance.is_idle() => {
-                "it is not ranked: what served it cannot be told; run the study again, with a version that records what the engine asks"
+                "it is not ranked: what served it cannot be told; run the study again, with a version that \
+                 records what the engine asks"
             }
             Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
             None if provenance.is_partly_untold() => {
-                "nothing to do where the engine cannot say it: look at what the devices moved, in the table of this phase"
+                "nothing to do where the engine cannot say it: look at what the devices moved, in the table of this \
+                 phase"
             }
             None => "nothing to do: what was asked for met a device",
         };
-        self.check(
-            "provenance",
-            status,
-            figure,
-            "at least 90 % met a device".into(),
-            advice,
-        )
+        Some(Taken::judged(status, figure).advising(advice))
     }
 
-    fn steady(&self) -> Option<Check> {
+    pub(crate) fn steady(&self) -> Option<Taken> {
         // A load curve goes in steps on purpose.
         if !has_own_rate(self.kind) || self.cell.load_curve.is_some() {
             return None;
@@ -178,11 +153,7 @@ impl At<'_> {
         // The rate that is reported is of the whole phase, whatever level it reached.
         let off = |found: &&stats::Steady| found.from.is_some() && found.whole_share.abs() > WHOLE_MAX;
         let off: Vec<f64> = found.iter().filter(off).map(|found| found.whole_share).collect();
-        let status = if (steady - off.len()) * 2 > found.len() {
-            Status::Valid
-        } else {
-            Status::Suspect
-        };
+        let is_usual = (steady - off.len()) * 2 > found.len();
         let mut figure = format!("{steady} of {} blocks reached a steady rate", found.len());
         if !off.is_empty() {
             let usual = stats::median(&off);
@@ -197,84 +168,60 @@ impl At<'_> {
             "5 rounds within 20 % of their mean, slope within 10 %, level kept; the whole phase within {} of it",
             percent(WHOLE_MAX)
         );
-        let advice = "give the phase more time, or let what goes on beside it (a resync, a warm-up) end first";
-        self.check("steady state", status, figure, threshold, advice)
+        Some(Taken::holds(is_usual, figure).against(threshold))
     }
 
-    fn idle(&self) -> Option<Check> {
+    pub(crate) fn idle(&self) -> Option<Taken> {
         let idle = self.cell.cpu_idle_share?;
-        let status = if idle.median < IDLE_SHARE_MIN {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
-        let whose = match self.figure(|run| run.get(Measure::CpuAllowed)) {
+        let whose = match self.measured(Measure::CpuAllowed) {
             None => String::new(),
             Some(some) => format!(", of the {:.0} processors that the run may use", some.median),
         };
-        let figure = format!("{} idle{whose}", percent(idle.median));
-        let advice = "the processors may be the limit: use fewer sessions, or a host with more of them";
-        self.check(
-            "host CPU",
-            status,
-            figure,
-            format!("at least {}", percent(IDLE_SHARE_MIN)),
-            advice,
-        )
+        Some(Taken::share(
+            idle.median,
+            format!("{} idle{whose}", percent(idle.median)),
+        ))
     }
 
-    fn ceiling(&self) -> Option<Check> {
+    pub(crate) fn way(&self) -> Option<Taken> {
+        let idle = self.cell.cpu_idle_share.filter(|_| self.in_process)?.median;
+        let figure = format!("in a process, with {} of the processors idle", percent(idle));
+        Some(Taken::share(idle, figure))
+    }
+
+    pub(crate) fn ceiling(&self) -> Option<Taken> {
         let share = self.figure(generator_share)?;
         // What a ceiling is worth while something else has the memory or the processor's other half, nobody knows.
-        let busy = self.figure(|run| run.get(Measure::GeneratorBusyShare));
+        let busy = self.measured(Measure::GeneratorBusyShare);
         let is_busy = busy.is_some_and(|busy| busy.median > BUSY_SHARE_MAX);
-        let status = if share.median > CEILING_SHARE_MAX || is_busy {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
+        let has_time = share.median <= CEILING_SHARE_MAX && !is_busy;
         let mut figure = format!("{} of what the generator can do", percent(share.median));
         let mut threshold = format!("at most {}", percent(CEILING_SHARE_MAX));
         if let Some(busy) = busy {
             figure += &format!(", its workers busy {} of the time", percent(busy.median));
             threshold += &format!(", busy at most {}", percent(BUSY_SHARE_MAX));
         }
-        let advice = "the generator may be the limit: give it more `workers`, up to the processors, then more processors (`assay calibrate` says what one can do)";
-        self.check("generator", status, figure, threshold, advice)
+        Some(Taken::holds(has_time, figure).against(threshold))
     }
 
-    fn memory(&self) -> Option<Check> {
+    pub(crate) fn memory(&self) -> Option<Taken> {
         let budget = self.cell.memory_budget_bytes?;
         let peak = self.figure(memory_peak)?;
-        let enforced = match self
-            .figure(|run| run.get(Measure::MemoryBudgetEnforced))
-            .map(|code| code.low as u32)
-        {
+        let enforced = match self.measured(Measure::MemoryBudgetEnforced).map(|code| code.low as u32) {
             Some(1) => "enforced by cgroup v1",
             Some(2) => "enforced by cgroup v2",
             _ => "not enforced",
         };
-        let status = if peak.high > budget * BUDGET_SLACK {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
         let figure = format!("{} at the highest, {enforced}", bytes(peak.high));
-        let advice = "run where a cgroup limit can be set, or raise the budget for all stacks";
-        self.check(
-            "memory budget",
-            status,
-            figure,
-            format!("at most {}", bytes(budget)),
-            advice,
-        )
+        let taken = Taken::holds(peak.high <= budget * BUDGET_SLACK, figure);
+        Some(taken.against(format!("at most {}", bytes(budget))))
     }
 
-    fn working_set(&self) -> Option<Check> {
+    pub(crate) fn working_set(&self) -> Option<Taken> {
         if self.kind == PhaseKind::Load {
             return None;
         }
-        let touched = self.figure(|run| run.get(Measure::WorkingSetTouchedBytes))?;
+        let touched = self.measured(Measure::WorkingSetTouchedBytes)?;
         let caches = self.figure(|run| {
             let own = run.get(Measure::EngineCacheBytes)?;
             // The page cache of the whole host says nothing about this phase; that of its memory group does.
@@ -287,80 +234,39 @@ impl At<'_> {
                 },
             )
         })?;
-        let status = if touched.median <= caches.median {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
         let figure = format!("{} touched, {} of caches", bytes(touched.median), bytes(caches.median));
-        let advice = "raise `database.scale` or the time, or lower `database.cache`";
-        self.check(
-            "working set",
-            status,
-            figure,
-            "more than the caches hold".into(),
-            advice,
-        )
+        Some(Taken::holds(touched.median > caches.median, figure))
     }
 
-    fn checkpoints(&self) -> Option<Check> {
+    pub(crate) fn checkpoints(&self) -> Option<Taken> {
         if !matches!(self.kind, PhaseKind::Random | PhaseKind::Open | PhaseKind::Age) {
             return None;
         }
-        self.figure(|run| run.get(Measure::EngineCommits))
+        self.measured(Measure::EngineCommits)
             .filter(|commits| commits.median > 0.0)?;
-        let found = self.figure(|run| run.get(Measure::EngineCheckpoints))?;
-        let status = if found.low < CHECKPOINTS_MIN {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
+        let found = self.measured(Measure::EngineCheckpoints)?;
         let figure = format!("{} checkpoints in the shortest block", number(found.low));
-        let advice = "give the phase more time, or shorten `database.checkpoint`";
-        self.check("checkpoints", status, figure, "at least 3".into(), advice)
+        Some(Taken::holds(found.low >= CHECKPOINTS_MIN, figure))
     }
 
-    fn unsent(&self) -> Option<Check> {
+    pub(crate) fn unsent(&self) -> Option<Taken> {
         let share = self.cell.unsent_share?;
-        let status = if share.median > UNSENT_SHARE_MAX {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
         let figure = format!("{} of what fell due was never sent", percent(share.median));
-        let advice = "lower `rate`: this stack cannot do it, and its latency is that of an endless queue";
-        self.check(
-            "open arrival",
-            status,
-            figure,
-            format!("at most {}", percent(UNSENT_SHARE_MAX)),
-            advice,
-        )
+        Some(Taken::share(share.median, figure))
     }
 
-    fn observer(&self) -> Option<Check> {
-        // Of one processor, and of a second at least, so that a short or idle phase does not make a little watching look like
-        // much: the looks before and after it cost the same however short it is.
+    pub(crate) fn observer(&self) -> Option<Taken> {
+        // Of one processor, and of a second at least, so that a short or idle phase does not make a little watching
+        // look like much: the looks before and after it cost the same however short it is.
         let share = self.figure(|run| {
             run.get(Measure::ObserverCpuNs)
                 .map(|ns| ns / 1e9 / run.total_s().max(1.0))
         })?;
-        let status = if share.median > OBSERVER_SHARE_MAX {
-            Status::Suspect
-        } else {
-            Status::Valid
-        };
         let figure = format!("{} of one processor went into observing", percent(share.median));
-        self.check(
-            "observer",
-            status,
-            figure,
-            format!("at most {}", percent(OBSERVER_SHARE_MAX)),
-            "each process of the host is looked at before and after a phase: stop those that are not needed, or give the phase more time",
-        )
+        Some(Taken::share(share.median, figure))
     }
 
-    fn stalled(&self, margin: f64) -> Option<Check> {
+    pub(crate) fn stalled(&self) -> Option<Taken> {
         // Three windows with a pause between them, the middle one slower on purpose.
         if self.kind == PhaseKind::Rebalance || self.cell.load_curve.is_some() {
             return None;
@@ -372,7 +278,7 @@ impl At<'_> {
         let longest_ns = found.iter().map(|stalls| stalls.longest_ns).max().unwrap_or(0);
         let most = match self.kind {
             PhaseKind::Open | PhaseKind::TpccOpen => STALLED_OPEN_MAX,
-            _ if margin > 0.0 => margin,
+            _ if self.margin > 0.0 => self.margin,
             _ => STALLED_MAX,
         };
         let (status, figure) = if slices == 0 {
@@ -393,12 +299,10 @@ impl At<'_> {
             let share = slices as f64 * first.slice_ns as f64 / all_ns.max(1.0);
             (if share > most { Status::Suspect } else { Status::Note }, text)
         };
-        let advice = "the rate is a mean over them: look at the slowest latencies too";
-        let threshold = format!("less than {} of the time", percent(most));
-        self.check("stalls", status, figure, threshold, advice)
+        Some(Taken::judged(status, figure).against(format!("less than {} of the time", percent(most))))
     }
 
-    fn populations(&self) -> Option<Check> {
+    pub(crate) fn populations(&self) -> Option<Taken> {
         let split = self.runs.iter().find_map(|run| {
             let seconds: Vec<f64> = run
                 .scans
@@ -407,21 +311,13 @@ impl At<'_> {
                 .collect();
             stats::two_populations(&seconds)
         })?;
-        let figure = format!(
+        Some(Taken::broken(format!(
             "{} scans took about {} and {} about {}",
             split.low.count,
             nanoseconds(split.low.mean * 1e9),
             split.high.count,
             nanoseconds(split.high.mean * 1e9)
-        );
-        let advice = "do not average them: find what half of the scans met";
-        self.check(
-            "two populations",
-            Status::Suspect,
-            figure,
-            "one population".into(),
-            advice,
-        )
+        )))
     }
 }
 
@@ -445,9 +341,9 @@ pub(crate) fn rounds(slices: &[Slice]) -> Option<Vec<f64>> {
 /// Pages of an operation with which the ceilings of pages were measured: that share of an operation is in them.
 const CEILING_WORK_UNIT: f64 = 16.0;
 
-/// Time the generator needs for a phase's pages and operations alone, by its ceilings, over the time the phase took: pages that were
-/// read, written or scanned at the rate of verified reads, those found in the cache at theirs, and operations of fewer pages than the
-/// ceilings were measured with at what an operation takes beside its pages.
+/// Time the generator needs for a phase's pages and operations alone, by its ceilings, over the time the phase took:
+/// pages that were read, written or scanned at the rate of verified reads, those found in the cache at theirs, and
+/// operations of fewer pages than the ceilings were measured with at what an operation takes beside its pages.
 fn generator_share(run: &Seen) -> Option<f64> {
     let requests = run.sum(&[
         Measure::EnginePhysicalReads,

@@ -1,15 +1,15 @@
 //! What is checked of a rate over time: that it has one level, and that blocks do not drift.
 //!
-//! Takes the runs of one stack in one phase in the order of their blocks, gives checks without their place. Prevents: the mean of a
-//! device's burst and of what came after it, that of a resync and of the device without it, and a machine that got slower all day
-//! taken for noise.
+//! Takes the runs of one stack in one phase in the order of their blocks, gives what was found. Prevents: the mean of a
+//! device's burst and of what came after it, that of a resync and of the device without it, and a machine that got
+//! slower all day taken for noise.
 
+use super::cell::At;
+use super::rule::Taken;
 use crate::cells::Metric;
-use crate::checks::Status;
 use crate::figures::total;
 use crate::format::{number, percent};
 use crate::history::Seen;
-use crate::order_checks::Found;
 use crate::over_time::{rates, resampled};
 use ledger::PhaseKind;
 use std::ops::RangeInclusive;
@@ -23,14 +23,17 @@ const WORK_MIN: f64 = 50.0;
 const LEVEL_MIN: usize = 2;
 /// How much the lower level lies below the other at least.
 const STEP_MIN: f64 = 0.20;
-/// A rise counts from where the rate of the whole phase lies so far below the level after it: a warm-up is over, and matters as far as it
-/// is in the mean. What comes after a fall stays, however late it came. As much as the rule of steady state allows a slope.
+/// A rise counts from where the rate of the whole phase lies so far below the level after it: a warm-up is over, and
+/// matters as far as it is in the mean. What comes after a fall stays, however late it came. As much as the rule of
+/// steady state allows a slope.
 const WARM_UP_MAX: f64 = 0.10;
-/// Share of the sum of squares that lies between the two levels. A straight line has 0.75, so that this is a step and no slope.
+/// Share of the sum of squares that lies between the two levels. A straight line has 0.75, so that this is a step and
+/// no slope.
 const BETWEEN_MIN: f64 = 0.85;
 /// A step between blocks is believed at this risk, in each direction.
 const STEP_RISK: f64 = 0.005;
-/// A drift is believed at this risk, and matters from this much on over the whole study: the slope that the rule of steady state allows.
+/// A drift is believed at this risk, and matters from this much on over the whole study: the slope that the rule of
+/// steady state allows.
 const DRIFT_RISK: f64 = 0.01;
 const DRIFT_MIN: f64 = 0.10;
 
@@ -68,25 +71,24 @@ pub(crate) struct Timing {
     pub by_count: bool,
 }
 
-pub(crate) fn found(timing: Timing, runs: &[&Seen]) -> Vec<Found> {
-    [level(timing, runs), drift(timing.kind, runs)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-/// Phases that have a rate of their own, which a device, and no schedule, decides: where work falls due on a schedule, as much of it ends as
-/// fell due, however the device is, until it cannot keep up; then *open arrival* says so.
+/// Phases that have a rate of their own, which a device, and no schedule, decides: where work falls due on a schedule,
+/// as much of it ends as fell due, however the device is, until it cannot keep up; then *open arrival* says so.
 pub(crate) fn has_own_rate(kind: PhaseKind) -> bool {
     matches!(kind, PhaseKind::Random | PhaseKind::Tpcc)
 }
 
-const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure longer than it lasts, and read the level after the step";
+/// What to do about a rate that fell.
+pub(crate) const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure longer \
+     than it lasts, and read the level after the step";
 const ADVICE_RISE: &str =
     "a resync, a rebuild or a neighbour that ended, or a long warm-up: let it end first, and run the study again";
 
-fn level(timing: Timing, runs: &[&Seen]) -> Option<Found> {
-    let Timing { kind, by_count } = timing;
+pub(crate) fn level(at: &At<'_>) -> Option<Taken> {
+    let (Timing { kind, by_count }, runs) = (at.timing, &at.runs);
+    // A load curve goes in steps on purpose.
+    if at.cell.load_curve.is_some() {
+        return None;
+    }
     let levels: Vec<Level> = match has_own_rate(kind) && !by_count {
         true => runs.iter().filter_map(|run| Level::of(kind, run)).collect(),
         false => Vec::new(),
@@ -125,19 +127,16 @@ fn level(timing: Timing, runs: &[&Seen]) -> Option<Found> {
         ),
         _ => (None, "no step".to_string()),
     };
-    Some((
-        "rate level",
-        if step.is_some() { Status::Suspect } else { Status::Valid },
-        figure,
-        format!("no step of {} in most blocks, and none for good", percent(STEP_MIN)),
-        match step {
-            Some(step) if step.is_rise() => ADVICE_RISE,
-            _ => ADVICE_FALL,
-        },
-    ))
+    let bound = format!("no step of {} in most blocks, and none for good", percent(STEP_MIN));
+    let advice = match step {
+        Some(step) if step.is_rise() => ADVICE_RISE,
+        _ => ADVICE_FALL,
+    };
+    Some(Taken::holds(step.is_none(), figure).against(bound).advising(advice))
 }
 
-/// The usual step and the words on it, where most blocks have one: its mean is that of two levels, whichever comes first.
+/// The usual step and the words on it, where most blocks have one: its mean is that of two levels, whichever comes
+/// first.
 fn usual(levels: &[Level]) -> Option<(Step, String)> {
     let steps: Vec<Step> = levels.iter().filter_map(|level| level.step).collect();
     if steps.len() * 2 <= levels.len() {
@@ -181,9 +180,9 @@ impl Level {
     }
 }
 
-/// The one block in which a credit, or a resync, ended: those before it are at the level before its step, and there are some after it, all at
-/// the level after it. Of a rise there are some before it too: a first block that begins slowly may be chance. Its number among the
-/// blocks, from 1.
+/// The one block in which a credit, or a resync, ended: those before it are at the level before its step, and there are
+/// some after it, all at the level after it. Of a rise there are some before it too: a first block that begins slowly
+/// may be chance. Its number among the blocks, from 1.
 fn lasts_from_one(levels: &[Level]) -> Option<(usize, Step)> {
     let nth = levels.iter().position(|level| level.step.is_some())?;
     let step = levels[nth].step?;
@@ -208,9 +207,9 @@ fn series(kind: PhaseKind, runs: &[&Seen]) -> Option<Vec<f64>> {
     (rates.len() == runs.len()).then_some(rates)
 }
 
-/// A step between two blocks, for good: the cut with the largest t of the two sides' means, at a risk shared among the cuts (Bonferroni), for
-/// falls and for rises. The slower side has two blocks at least: one slow block may be chance, one fast block is not. Also how many
-/// blocks lie before it.
+/// A step between two blocks, for good: the cut with the largest t of the two sides' means, at a risk shared among the
+/// cuts (Bonferroni), for falls and for rises. The slower side has two blocks at least: one slow block may be chance,
+/// one fast block is not. Also how many blocks lie before it.
 fn lasting_step(rates: &[f64]) -> Option<(usize, Step)> {
     let last = rates.len().checked_sub(1)?;
     let fall = || lasting(rates, 1..=(last + 1).saturating_sub(LEVEL_MIN), 1.0);
@@ -252,8 +251,8 @@ fn parts(kind: PhaseKind, run: &Seen) -> Option<Vec<f64>> {
     Some(parts.into_iter().map(|part| part.unwrap_or(0.0)).collect())
 }
 
-/// The cut into two levels between which the largest share of the sum of squares lies (the split of Otsu's method, kept in the order
-/// of time), if it is a step that is large and sharp enough, and a rise one that is in the mean.
+/// The cut into two levels between which the largest share of the sum of squares lies (the split of Otsu's method, kept
+/// in the order of time), if it is a step that is large and sharp enough, and a rise one that is in the mean.
 fn step(parts: &[f64]) -> Option<Step> {
     let whole = stats::mean(parts);
     let total: f64 = parts.iter().map(|x| (x - whole) * (x - whole)).sum();
@@ -274,7 +273,11 @@ fn step(parts: &[f64]) -> Option<Step> {
 }
 
 /// The line of least squares through the primary metric over the blocks, and the t test of its slope.
-fn drift(kind: PhaseKind, runs: &[&Seen]) -> Option<Found> {
+pub(crate) fn drift(at: &At<'_>) -> Option<Taken> {
+    let (kind, runs) = (at.timing.kind, &at.runs);
+    if at.cell.load_curve.is_some() {
+        return None;
+    }
     let metric = Metric::of(kind);
     let values: Vec<f64> = runs.iter().filter_map(|run| metric.value(run).ok().flatten()).collect();
     if values.len() < 4 || values.len() < runs.len() {
@@ -282,22 +285,18 @@ fn drift(kind: PhaseKind, runs: &[&Seen]) -> Option<Found> {
     }
     let (change, risk) = trend(&values)?;
     let drifts = change.abs() >= DRIFT_MIN && risk <= DRIFT_RISK;
-    Some((
-        "drift between blocks",
-        if drifts { Status::Suspect } else { Status::Valid },
-        format!(
-            "{}{} from the first block to the last{}",
-            if change < 0.0 { "-" } else { "+" },
-            percent(change.abs()),
-            if risk <= DRIFT_RISK {
-                ""
-            } else {
-                ", which may be chance"
-            }
-        ),
-        format!("at most {} where the trend is beyond doubt", percent(DRIFT_MIN)),
-        "the mirrored order takes a steady drift out of ratios, but not out of this stack's own figures: find what changed over the study",
-    ))
+    let figure = format!(
+        "{}{} from the first block to the last{}",
+        if change < 0.0 { "-" } else { "+" },
+        percent(change.abs()),
+        if risk <= DRIFT_RISK {
+            ""
+        } else {
+            ", which may be chance"
+        }
+    );
+    let bound = format!("at most {} where the trend is beyond doubt", percent(DRIFT_MIN));
+    Some(Taken::holds(!drifts, figure).against(bound))
 }
 
 /// Change along the line over the mean, and the chance of such a slope without a trend.
@@ -451,8 +450,9 @@ mod tests {
         assert_eq!(lasting_step(&[1.0]), None);
     }
 
-    /// Of honest series of 4 to 12 blocks, whose blocks and parts scatter by 3 to 15 %: how many have a step in most blocks, in one, and
-    /// between blocks. `shape`: the rate at a moment of the phase (0 to 1), with two random numbers of the series (0 to 1).
+    /// Of honest series of 4 to 12 blocks, whose blocks and parts scatter by 3 to 15 %: how many have a step in most
+    /// blocks, in one, and between blocks. `shape`: the rate at a moment of the phase (0 to 1), with two random numbers
+    /// of the series (0 to 1).
     fn flagged(series: usize, shape: impl Fn(f64, f64, f64) -> f64) -> [usize; 3] {
         let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(20);
         let mut unit = move || ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
@@ -491,8 +491,8 @@ mod tests {
         assert!(found.iter().sum::<usize>() <= 100, "1 %: {found:?}");
     }
 
-    /// A cache that fills in every block: at first the rate is down to half of what it becomes, and comes nearer by a constant of up to a
-    /// tenth of the phase, so that the mean lies up to 5 % low.
+    /// A cache that fills in every block: at first the rate is down to half of what it becomes, and comes nearer by a
+    /// constant of up to a tenth of the phase, so that the mean lies up to 5 % low.
     #[test]
     fn an_honest_warm_up_is_hardly_ever_flagged() {
         let found = flagged(10_000, |at, depth, time| {

@@ -1,17 +1,17 @@
 //! Whether someone else used the stack's devices: what the lowest of them moved, held against the nearest.
 //!
-//! Takes the runs of one stack in one phase and what is known of the devices between, gives a check without its place. Prevents: a
-//! neighbour's backup read as the stack's own work, and a mirror's second copy, a cache, or a device that counts nothing read as a
-//! neighbour.
+//! Takes the runs of one stack in one phase and what is known of the devices between, gives what was found. Prevents: a
+//! neighbour's backup read as the stack's own work, and a mirror's second copy, a cache, or a device that counts
+//! nothing read as a neighbour.
 
-use crate::checks::Status;
+use super::cell::At;
+use super::rule::Taken;
+use crate::check::Status;
 use crate::figures::Figure;
 use crate::format::{bytes, percent};
 use crate::history::{Book, Seen};
-use crate::order_checks::Found;
-use crate::place_checks::{fact, of_stack};
 use crate::provenance::{ASKED_BYTES_MIN, READS_ASKED, WRITES_ASKED};
-use ledger::{Measure, Stack};
+use ledger::{FactName, FactValue, Measure, Scope};
 
 /// What the lowest devices moved more than the nearest: from this share and size on someone else used them.
 const FOREIGN_SHARE: f64 = 0.10;
@@ -53,8 +53,8 @@ pub(crate) struct Between {
 impl Between {
     /// Of the devices of a stack; `None` where all pass on what they are given, as far as is known.
     pub(crate) fn of(book: &Book, stack: &str) -> Option<Between> {
-        let stack = book.stacks.iter().find(|known| known.name == stack)?;
-        let found: Vec<(String, bool)> = devices(book, stack)
+        let found: Vec<(String, bool)> = book
+            .devices(stack)
             .into_iter()
             .filter_map(|device| layer(book, device))
             .collect();
@@ -68,26 +68,14 @@ impl Between {
     }
 }
 
-/// From the nearest down to the lowest. Files of earlier versions do not name those between.
-fn devices<'a>(book: &'a Book, stack: &Stack) -> Vec<&'a str> {
-    let mut all = Vec::new();
-    for level in ["nearest devices", "devices", "lowest visible devices"] {
-        for device in of_stack(book, stack, level).unwrap_or_default().split(", ") {
-            if !all.contains(&device) {
-                all.push(device);
-            }
-        }
-    }
-    all
-}
-
 /// What a device is, and whether reads pass it as they are; `None` where writes do, too.
 fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
-    let of = |key: &str| fact(book, &format!("device:{device}"), key);
-    if let Some(level) = of("array level").filter(|level| !ARRAYS_PLAIN.contains(level)) {
+    let scope = Scope::Device(device.into());
+    let of = |name: FactName| book.fact(&scope, name).and_then(FactValue::text);
+    if let Some(level) = of(FactName::ArrayLevel).filter(|level| !ARRAYS_PLAIN.contains(level)) {
         return Some((format!("{device} ({level})"), ARRAYS_MIRRORED.contains(&level)));
     }
-    if let Some(kind) = of("mapping kind").filter(|kind| MAPPINGS.contains(kind)) {
+    if let Some(kind) = of(FactName::MappingKind).filter(|kind| MAPPINGS.contains(kind)) {
         return Some((format!("{device} ({kind})"), false));
     }
     let part = |name: &str| match name.ends_with(LVM_SNAPSHOT) {
@@ -97,7 +85,7 @@ fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
             .find(|(part, _)| name.contains(part))
             .map(|(_, kind)| *kind),
     };
-    let of_lvm = of("mapping").filter(|_| of("mapping kind") == Some("lvm"));
+    let of_lvm = of(FactName::Mapping).filter(|_| of(FactName::MappingKind) == Some("lvm"));
     if let Some(kind) = of_lvm.and_then(part) {
         return Some((format!("{device} (part of a {kind} of LVM)"), false));
     }
@@ -130,7 +118,8 @@ impl Moved {
         })
     }
 
-    /// The nearest devices say that they did nothing while the engine asked for much: they do not count, or a cache above them served it all.
+    /// The nearest devices say that they did nothing while the engine asked for much: they do not count, or a cache
+    /// above them served it all.
     fn is_uncounted(&self) -> bool {
         self.near <= 0.0 && self.low > FOREIGN_BYTES && self.asked >= ASKED_BYTES_MIN
     }
@@ -144,8 +133,8 @@ impl Moved {
     }
 }
 
-pub(crate) fn found(between: Option<&Between>, runs: &[&Seen]) -> Option<Found> {
-    let moved: Vec<Moved> = runs.iter().filter_map(|run| Moved::of(run)).collect();
+pub(crate) fn foreign(at: &At<'_>) -> Option<Taken> {
+    let moved: Vec<Moved> = at.runs.iter().filter_map(|run| Moved::of(run)).collect();
     let median = |value: &dyn Fn(&Moved) -> f64| {
         let found = Figure::of(moved.iter().map(|run| Some(value(run))))?;
         Some(found.median)
@@ -161,7 +150,7 @@ pub(crate) fn found(between: Option<&Between>, runs: &[&Seen]) -> Option<Found> 
         ),
         false => format!("the lowest devices moved {}, the stack's nearest nothing", bytes(low)),
     };
-    let (status, figure, advice) = match between {
+    let (status, figure, advice) = match &at.between {
         _ if uncounted => (
             Status::Note,
             format!("{more}: they do not count, or a cache above them served all"),
@@ -174,7 +163,8 @@ pub(crate) fn found(between: Option<&Between>, runs: &[&Seen]) -> Option<Found> 
                 "the lowest devices read {} more than the stack's nearest moved, which a mirror does not",
                 percent(reads.min(SHARE_SAID_MAX))
             ),
-            "someone else used the device, or a mirror was made whole again: use a device of its own, and let a resync end first",
+            "someone else used the device, or a mirror was made whole again: use a device of its own, and let a \
+             resync end first",
         ),
         Some(layer) => (
             Status::Note,
@@ -182,12 +172,19 @@ pub(crate) fn found(between: Option<&Between>, runs: &[&Seen]) -> Option<Found> 
                 "{more}; between them lies {}, which moves other bytes than it is given",
                 layer.words
             ),
-            "whose they were cannot be told: see that nobody else uses the devices below (`iostat -x` while the stack rests)",
+            "whose they were cannot be told: see that nobody else uses the devices below (`iostat -x` while the \
+             stack rests)",
         ),
         None => (Status::Suspect, more, ADVICE),
     };
-    let threshold = format!("at most {} and {}", percent(FOREIGN_SHARE), bytes(FOREIGN_BYTES));
-    Some(("foreign traffic", status, figure, threshold, advice))
+    let taken = Taken::judged(status, figure).advising(advice);
+    Some(taken.against(format!(
+        "at most {} and {}",
+        percent(FOREIGN_SHARE),
+        bytes(FOREIGN_BYTES)
+    )))
 }
 
-const ADVICE: &str = "someone else used the device, or a layer below multiplied the I/O: use a device of its own";
+/// What to do about somebody else.
+pub(crate) const ADVICE: &str =
+    "someone else used the device, or a layer below multiplied the I/O: use a device of its own";

@@ -1,0 +1,174 @@
+//! How an analysis is derived from a result file.
+//!
+//! Takes an open ledger, gives an [`Analysis`]; the same file gives the same one on any machine at any time. Prevents:
+//! figures of one report that were derived in two ways.
+
+use crate::analysis::*;
+use crate::bulk::ratios;
+use crate::cells::{Metric, cell};
+use crate::changes::{changes, of_stacks, words};
+use crate::databases::databases;
+use crate::differences::differences;
+use crate::history::{Book, PhaseHead};
+use crate::imported::imported;
+use crate::inflation::not_told;
+use crate::layouts::layouts;
+use crate::memory::memory;
+use crate::modelled::modelled;
+use crate::others::not_tested;
+use crate::published::published;
+use crate::ran_out::in_phase;
+use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
+use crate::sentence::sentence;
+use crate::sheet::checks;
+use ledger::{FactName, FactValue, Ledger, LedgerError, Scope, TakingTurns};
+use stats::Judged;
+
+impl Analysis {
+    /// Derives everything from the file.
+    pub fn of(ledger: &Ledger) -> Result<Analysis, ReportError> {
+        let book = Book::read(ledger)?;
+        let ranking = rank(&book)?;
+        let mut phases = Vec::new();
+        for head in &book.phases {
+            phases.push(phase_report(&book, head)?);
+        }
+        let (differences, equal) = differences(&book);
+        let comparisons = comparisons(&book, &ranking);
+        let changes = changes(&book, &ranking);
+        let mut analysis = Analysis {
+            imported: imported(&book, &phases),
+            published: published(&book, (&comparisons, &changes), &ranking.dropped)?,
+            study: study_head(&book, &ranking),
+            stacks: stack_heads(&book),
+            differences,
+            equal,
+            phases,
+            comparisons,
+            looks: looks(&ranking),
+            go_on: ranking.decision.go_on.into(),
+            not_tested: not_tested(&book, &of_stacks(&ranking.pairs), &ranking.dropped)?,
+            changes,
+            databases: databases(&book),
+            bulk_ratios: ratios(&book, &ranking.dropped),
+            layouts: layouts(&book),
+            not_told_apart: Vec::new(),
+            modelled: modelled(&book),
+            memory: memory(&book),
+            unranked: ranking.unranked,
+            dropped: ranking.dropped,
+            checks: Vec::new(),
+            sentence: String::new(),
+            recorded_looks: book.looks.clone(),
+        };
+        analysis.not_told_apart = not_told(&book, &analysis);
+        analysis.checks = checks(&book, &analysis);
+        analysis.sentence = sentence(&analysis);
+        Ok(analysis)
+    }
+}
+
+fn study_head(book: &Book, ranking: &Ranking) -> StudyHead {
+    let study = &book.study;
+    let fact = |name: FactName| book.fact(&Scope::Study, name);
+    let schedule = fact(FactName::Schedule);
+    StudyHead {
+        schedule: schedule.map(FactValue::to_string),
+        in_stints: matches!(schedule, Some(FactValue::Turns(TakingTurns::Stints(_)))),
+        schedule_why: fact(FactName::WhySchedule).map(FactValue::to_string),
+        name: study.name.clone(),
+        question: study.question.clone(),
+        run_id: study.run_id.clone(),
+        tool_version: study.tool_version.clone(),
+        seed: study.seed.to_string(),
+        margin: study.margin,
+        alpha: study.alpha,
+        comparisons: study.comparisons,
+        io_method: study.io_method.clone(),
+        published: study.published.clone(),
+        modelled: study.modelled,
+        blocks_planned: study.blocks_planned,
+        blocks_begun: book.blocks(),
+        blocks_valid: ranking.decision.blocks_valid,
+        created_unix_ns: study.created_unix_ns,
+        ended: book.ended.clone(),
+        phases_uncounted: book.uncounted,
+    }
+}
+
+fn stack_heads(book: &Book) -> Vec<StackHead> {
+    let head = |stack: &ledger::Stack| StackHead {
+        name: stack.name.clone(),
+        kind: stack.kind.clone(),
+        layers: stack.layers.to_string(),
+        on_model: stack.layers.model().is_some(),
+        group: stack.group().to_string(),
+        access: stack.access.as_str().into(),
+        base: takes_part(book, stack)
+            .ok()
+            .and_then(|()| base_of(book, stack))
+            .map(str::to_string),
+        injected: stack.injected.clone(),
+        skipped_reason: stack.skipped.as_ref().map(|skipped| skipped.reason.clone()),
+        skipped_cure: stack.skipped.as_ref().map(|skipped| skipped.cure.clone()),
+    };
+    book.stacks.iter().map(head).collect()
+}
+
+fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport, LedgerError> {
+    let mut cells = Vec::new();
+    for stack in &book.stacks {
+        cells.extend(cell(book, &stack.name, head)?);
+    }
+    Ok(PhaseReport {
+        name: head.name.clone(),
+        kind: head.kind.as_str().into(),
+        ranked: head.ranked,
+        metric: Metric::of(head.kind),
+        cells,
+        ran_out_of_space: book
+            .stacks
+            .iter()
+            .filter_map(|stack| in_phase(book, &stack.name, &head.name))
+            .collect(),
+    })
+}
+
+fn comparisons(book: &Book, ranking: &Ranking) -> Vec<Comparison> {
+    let one = |(pair, judged): (&Pair, &Judged)| {
+        let verdict = Verdict::from(judged.verdict);
+        Comparison {
+            stack: pair.stack.clone(),
+            base: pair.base.clone(),
+            phase: pair.phase.name.clone(),
+            metric: Metric::of(pair.phase.kind),
+            verdict,
+            ratio: finite(judged.estimate.map(|e| e.ratio)),
+            low: finite(judged.estimate.map(|e| e.low)),
+            high: finite(judged.estimate.map(|e| e.high)),
+            n: judged.estimate.map(|e| e.n),
+            look: judged.look,
+            alpha: judged.alpha,
+            words: words(judged, &pair.base, ranking, book.study.blocks_planned),
+        }
+    };
+    ranking
+        .pairs
+        .iter()
+        .zip(&ranking.decision.comparisons)
+        .filter(|(pair, _)| pair.before.is_none())
+        .map(one)
+        .collect()
+}
+
+fn looks(ranking: &Ranking) -> Vec<LookTaken> {
+    let one = |look: &stats::Look| LookTaken {
+        number: look.rule.number,
+        n: look.rule.n,
+        blocks_run: look.blocks_run,
+        alpha: look.rule.alpha,
+        verdicts: look.results.iter().map(|(verdict, _)| (*verdict).into()).collect(),
+        estimates: look.results.iter().map(|(_, estimate)| *estimate).collect(),
+    };
+    ranking.decision.looks.iter().map(one).collect()
+}

@@ -1,0 +1,192 @@
+//! What is checked of what went on beside a phase: processors taken away, I/O of others, the clock, a LUN slower than
+//! its fellows.
+//!
+//! Takes the runs of one stack in one phase, gives what was found. Prevents: a neighbour, a limit or one bad LUN that
+//! is read as a property of the stack.
+
+use super::cell::At;
+use super::rule::Taken;
+use crate::check::Status;
+use crate::format::{bytes, nanoseconds, number, percent};
+use crate::history::Seen;
+use crate::refusals::{CLOCK_STEP_NS_MAX, mostly_stolen};
+use ledger::Measure;
+
+/// Stolen by the hypervisor, of the time that was wanted.
+const STEAL_MAX: f64 = 0.05;
+/// Less is ten ticks of the kernel's account, and so its rounding.
+const STEAL_NS_MIN: f64 = 100e6;
+/// Of the periods of a limit, that it held the run back in.
+const THROTTLED_MAX: f64 = 0.01;
+/// What other processes moved on the stack's devices at most, as a share and in bytes.
+const OTHERS_IO_MAX: f64 = 0.10;
+const OTHERS_IO_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
+/// A stripe is as fast as its slowest LUN. Random requests on equal LUNs differ by far less than this.
+const LUN_RATIO_MAX: f64 = 2.0;
+/// Below it a LUN is a memory copy or a cache hit, and the kernel's counters are no clock.
+const LUN_SERVICE_NS_MIN: f64 = 20_000.0;
+
+/// Which processors a share is of: a run that is kept to some of them has no room on the others.
+fn whose_processors(at: &At<'_>) -> String {
+    match at.measured(Measure::CpuAllowed) {
+        None => "the processors".to_string(),
+        Some(some) if some.median < 2.0 => "the one processor that the run may use".to_string(),
+        Some(some) => format!("the {:.0} processors that the run may use", some.median),
+    }
+}
+
+pub(crate) fn others_cpu(at: &At<'_>) -> Option<Taken> {
+    let share = at.measured(Measure::CpuOthersShare)?;
+    let whose = whose_processors(at);
+    let figure = format!("other programs took {} of {whose}", percent(share.median));
+    Some(Taken::share(share.median, figure))
+}
+
+/// Of the time that was wanted where the run may be: idle processors, of which a large host has many, make no theft
+/// smaller.
+fn stolen_share(run: &Seen) -> Option<f64> {
+    let busy = run.get(Measure::CpuAllowedBusyNs).or(run.get(Measure::CpuBusyNs));
+    let (Some(stolen), Some(busy)) = (run.get(Measure::CpuStealNs), busy) else {
+        // Files of earlier versions.
+        return run.get(Measure::CpuStealShare);
+    };
+    Some(match stolen < STEAL_NS_MIN {
+        true => 0.0,
+        false => stolen / (stolen + busy),
+    })
+}
+
+pub(crate) fn stolen(at: &At<'_>) -> Option<Taken> {
+    let share = at.figure(stolen_share)?;
+    let refused = at.runs.iter().filter(|run| mostly_stolen(run).is_some()).count();
+    let mut said = format!(
+        "the hypervisor gave {} of the wanted processor time to others",
+        percent(share.median)
+    );
+    if refused > 0 {
+        said += &format!(
+            ", and most of all in {refused} of {} blocks, which do not count",
+            at.runs.len()
+        );
+    }
+    let bound = format!("at most {}, or under {}", percent(STEAL_MAX), nanoseconds(STEAL_NS_MIN));
+    Some(Taken::holds(share.median <= STEAL_MAX && refused == 0, said).against(bound))
+}
+
+/// Share of the limit's periods; in files of earlier versions of the time, there summed over processors.
+fn held_share(run: &Seen) -> Option<f64> {
+    let of_time = || {
+        let cores = run.get(Measure::CpuCores).unwrap_or(1.0).max(1.0);
+        Some((run.get(Measure::CpuThrottledShare)? / cores).min(1.0))
+    };
+    run.get(Measure::CpuThrottledPeriodsShare).or_else(of_time)
+}
+
+pub(crate) fn throttled(at: &At<'_>) -> Option<Taken> {
+    let share = at.figure(held_share);
+    let thermal = at.measured(Measure::CpuThermalThrottles);
+    share.or(thermal)?;
+    let (held, hot) = (share.map_or(0.0, |s| s.median), thermal.map_or(0.0, |t| t.median));
+    // What was not read is not said to be none: a host without limits has no periods, a virtual one no thermometer.
+    let held_back = share.map(|_| format!("held back by a limit in {} of its periods", percent(held)));
+    let heated = thermal.map(|_| format!("slowed down for heat {} times", number(hot)));
+    let limit = share.map(|_| format!("at most {} of the periods", percent(THROTTLED_MAX)));
+    let heat = thermal.map(|_| "never for heat".to_string());
+    let both = |one: Option<String>, other: Option<String>| one.into_iter().chain(other).collect::<Vec<_>>().join(", ");
+    let is_free = held <= THROTTLED_MAX && hot <= 0.0;
+    Some(Taken::holds(is_free, both(held_back, heated)).against(both(limit, heat)))
+}
+
+/// Both are needed: devices that moved more than the engine asked for, and other processes that moved something. The
+/// first alone is the stack's own inflation, the second alone may be on another disk.
+pub(crate) fn others_io(at: &At<'_>) -> Option<Taken> {
+    let pairs = [
+        (
+            Measure::NearReadBytes,
+            &[Measure::EngineReadBytes][..],
+            Measure::OthersReadBytes,
+            None,
+        ),
+        (
+            Measure::NearWriteBytes,
+            &[Measure::EngineWriteBytes, Measure::EngineRedoBytes][..],
+            Measure::OthersWriteBytes,
+            Some(Measure::StackDataCopies),
+        ),
+    ];
+    let share = at.figure(|run| {
+        let near = run.sum(&[Measure::NearReadBytes, Measure::NearWriteBytes])?;
+        let mut theirs = 0.0;
+        let mut is_asked = false;
+        for (moved, asked, others, copies) in pairs {
+            let asked = run.sum(asked).unwrap_or(0.0);
+            is_asked |= asked > 0.0;
+            // A mirror writes each byte as often as it keeps it.
+            let excess = (run.get(moved)? - asked * copies.map_or(1.0, |of| run.get(of).unwrap_or(1.0))).max(0.0);
+            theirs += excess.min(run.get(others)?);
+        }
+        // A copy or a load asks nothing of the engine: what its devices move is nobody's excess.
+        is_asked.then_some(if theirs > OTHERS_IO_BYTES {
+            theirs / near.max(1.0)
+        } else {
+            0.0
+        })
+    })?;
+    let unseen = at.measured(Measure::OthersUnseen).map_or(0.0, |unseen| unseen.median);
+    let whose = match unseen > 0.0 {
+        true => "of other processes, of those that may be seen",
+        false => "of other processes",
+    };
+    let part = percent(share.median);
+    let figure = format!("up to {part} of what the stack's devices moved was {whose}");
+    let bound = format!("at most {} and {}", percent(OTHERS_IO_MAX), bytes(OTHERS_IO_BYTES));
+    Some(Taken::holds(share.median <= OTHERS_IO_MAX, figure).against(bound))
+}
+
+pub(crate) fn clock(at: &At<'_>) -> Option<Taken> {
+    let worst = |measure: Measure| at.measured(measure).map(|found| found.high);
+    let stepped = worst(Measure::ClockStepNs)?;
+    let slept = worst(Measure::ClockSleptNs).unwrap_or(0.0);
+    let (status, said) = match (slept > CLOCK_STEP_NS_MAX, stepped > CLOCK_STEP_NS_MAX) {
+        (true, _) => (Status::Invalid, format!("the host slept for {}", nanoseconds(slept))),
+        (false, true) => (
+            Status::Suspect,
+            format!("the wall clock was set by {}", nanoseconds(stepped)),
+        ),
+        _ => (Status::Valid, "not set".to_string()),
+    };
+    Some(Taken::judged(status, said).against(format!("at most {}", nanoseconds(CLOCK_STEP_NS_MAX))))
+}
+
+pub(crate) fn slow_lun(at: &At<'_>) -> Option<Taken> {
+    let of = |measure: Measure| at.measured(measure).map(|found| found.median);
+    let (slowest, fellows) = (of(Measure::LunServiceNsSlowest)?, of(Measure::LunServiceNsFellows)?);
+    let ratio = slowest / fellows.max(1.0);
+    // One of them is always the slowest; a LUN that is slow is so in every block.
+    let place = at.measured(Measure::LunSlowest)?;
+    let is_same = place.low == place.high;
+    let figure = format!(
+        "the slowest data LUN took {} a request, the others {}",
+        nanoseconds(slowest),
+        nanoseconds(fellows)
+    );
+    let most = number(LUN_RATIO_MAX);
+    let bound = format!("at most {most} times the median of the others, or another in each block");
+    let is_slow = ratio > LUN_RATIO_MAX && slowest > LUN_SERVICE_NS_MIN && is_same;
+    Some(Taken::holds(!is_slow, figure).against(bound))
+}
+
+/// Any one, found by a device or by the layer that keeps another copy: what healed it took its time, in the run and
+/// nowhere else. The file has one sum of all devices, so neither which of them counted nor how many do is known, and
+/// the line says no more than that.
+pub(crate) fn device_errors(at: &At<'_>) -> Option<Taken> {
+    let errors = at.measured(Measure::DeviceErrors)?;
+    let said = match errors.high > 0.0 {
+        true => format!(
+            "{} counted by those of the stack's devices that count, or mended from another copy, in the worst block",
+            crate::layouts::whole(errors.high)
+        ),
+        false => "none counted by those of the stack's devices that count, none mended from another copy".to_string(),
+    };
+    Some(Taken::holds(errors.high <= 0.0, said))
+}

@@ -1,0 +1,512 @@
+//! The rules of a phase: of each stack in it, of all stacks together, of all runs.
+//!
+//! One row a rule, in the order of the lines. The words of the document stand with the bound that they explain.
+//! Prevents: a threshold that nobody can find, or that the document gives otherwise.
+
+use super::rule::{Bound, Document, Rule, Take};
+use super::{beside, foreign, memory, order, rate, runs};
+use crate::check::Status;
+use crate::orders::STORAGE_SHARE_MIN;
+
+pub(crate) const RULES: &[Rule] = &[
+    Rule {
+        subject: "provenance",
+        bound: Bound::Words("at least 90 % met a device"),
+        beyond: Status::Suspect,
+        advice: "it is not ranked; for a storage result use direct access, or more data than memory",
+        take: Take::Cell(|at| at.provenance()),
+        document: Some(Document {
+            figure: "bytes that the lowest devices moved, over bytes that the engine asked for, by direction, all \
+                blocks together",
+            threshold: "90 % device, 10 % cache",
+            beyond: "INVALID cache, SUSPECT between, unknown or where nobody told what was asked; INVALID too where \
+                next to nothing was asked (under 1 MiB): the engine's own cache did the work; NOTE where one \
+                direction was not told (SQLite's writes through the page cache) and the other met a device, and where \
+                `rank_cached` asks for what memory does, and the budget was enforced and kept. In doubt wherever the \
+                ranking refuses the phase for it, and nowhere else",
+            why: "not 100 %: engine and devices are read one after the other",
+        }),
+        traps: &[
+            "work that the engine's own cache does alone",
+            "a cache serves what is called direct",
+            "the page cache below a loop device serves a direct run",
+        ],
+    },
+    Rule {
+        subject: "steady state",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "give the phase more time, or let what goes on beside it (a resync, a warm-up) end first",
+        take: Take::Cell(|at| at.steady()),
+        document: Some(Document {
+            figure: "blocks that found five rounds of a second or more within 20 %, slope within 10 %, whose level the \
+                rest keeps, and whose rate as a whole lies within 10 % of it; no line where work is due on a schedule",
+            threshold: "most",
+            beyond: "",
+            why: "the rule of the SNIA specification [8], for a figure of the whole phase: see [above](#steady-state)",
+        }),
+        traps: &[
+            "a warm-up that never ends",
+            "a phase of two levels, each of them steady",
+        ],
+    },
+    Rule {
+        subject: "host CPU",
+        bound: Bound::Least(0.04),
+        beyond: Status::Suspect,
+        advice: "the processors may be the limit: use fewer sessions, or a host with more of them",
+        take: Take::Cell(|at| at.idle()),
+        document: Some(Document {
+            figure: "idle share of the processors that the run may use: all that are online, or the fewer to which an \
+                affinity, a service or a container's set of processors keeps it (the host's fact *cpus allowed* names \
+                them); no line on a server that was there before the study, whose host is out of sight",
+            threshold: "",
+            beyond: "",
+            why: "with less left, what waits for a processor waits long; what idles elsewhere is no room",
+        }),
+        traps: &[
+            "the processors have nothing left",
+            "a run kept to one processor, which something else fills",
+        ],
+    },
+    Rule {
+        subject: "generator",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "the generator may be the limit: give it more `workers`, up to the processors, then more processors \
+            (`assay calibrate` says what one can do)",
+        take: Take::Cell(|at| at.ceiling()),
+        document: Some(Document {
+            figure: "time that the phase's pages and operations need at the generator's ceilings, over its time; \
+                processor time of the workers' threads over their time",
+            threshold: "70 %; 90 %",
+            beyond: "",
+            why: "queues grow steeply from about there; a busy worker has no time for more, whatever its ceiling was",
+        }),
+        traps: &["a run that measures the generator"],
+    },
+    Rule {
+        subject: "memory budget",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "run where a cgroup limit can be set, or raise the budget for all stacks",
+        take: Take::Cell(|at| at.memory()),
+        document: Some(Document {
+            figure: "memory at its highest",
+            threshold: "102 % of the budget",
+            beyond: "",
+            why: "memory is counted in batches",
+        }),
+        traps: &["a memory budget that nobody holds to"],
+    },
+    Rule {
+        subject: "working set",
+        bound: Bound::Words("more than the caches hold"),
+        beyond: Status::Suspect,
+        advice: "raise `database.scale` or the time, or lower `database.cache`",
+        take: Take::Cell(|at| at.working_set()),
+        document: Some(Document {
+            figure: "bytes of distinct pages touched, against the engine's cache and the page cache of its memory \
+                group",
+            threshold: "more",
+            beyond: "",
+            why: "less could have been served from memory",
+        }),
+        traps: &[
+            "a data set smaller than memory",
+            "a large working set that is never touched",
+        ],
+    },
+    Rule {
+        subject: "checkpoints",
+        bound: Bound::Words("at least 3"),
+        beyond: Status::Suspect,
+        advice: "give the phase more time, or shorten `database.checkpoint`",
+        take: Take::Cell(|at| at.checkpoints()),
+        document: Some(Document {
+            figure: "checkpoints in the shortest block of an updating phase",
+            threshold: "3",
+            beyond: "",
+            why: "fewer show a part of the engine's cycle",
+        }),
+        traps: &["updates that end before the first checkpoint"],
+    },
+    Rule {
+        subject: "open arrival",
+        bound: Bound::Most(0.01),
+        beyond: Status::Suspect,
+        advice: "lower `rate`: this stack cannot do it, and its latency is that of an endless queue",
+        take: Take::Cell(|at| at.unsent()),
+        document: Some(Document {
+            figure: "share of what fell due that was never sent",
+            threshold: "",
+            beyond: "",
+            why: "the latency of those that got through is that of an endless queue",
+        }),
+        traps: &["more is due than the device can do"],
+    },
+    Rule {
+        subject: "observer",
+        bound: Bound::Most(0.02),
+        beyond: Status::Suspect,
+        advice: "each process of the host is looked at before and after a phase: stop those that are not needed, or \
+            give the phase more time",
+        take: Take::Cell(|at| at.observer()),
+        document: Some(Document {
+            figure: "processor time of observing, of one processor",
+            threshold: "",
+            beyond: "",
+            why: "watching must not change what is watched",
+        }),
+        traps: &["a host on which watching is work itself"],
+    },
+    Rule {
+        subject: "two populations",
+        bound: Bound::Words("one population"),
+        beyond: Status::Suspect,
+        advice: "do not average them: find what half of the scans met",
+        take: Take::Cell(|at| at.populations()),
+        document: Some(Document {
+            figure: "two groups of scan times",
+            threshold: "one",
+            beyond: "",
+            why: "[below](#two-populations)",
+        }),
+        traps: &["half of the scans meet something that the others do not"],
+    },
+    Rule {
+        subject: "stalls",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "the rate is a mean over them: look at the slowest latencies too",
+        take: Take::Cell(|at| at.stalled()),
+        document: Some(Document {
+            figure: "slices with under a tenth of the usual work",
+            threshold: "none; the study's margin of the time, 5 % where it has none (1 % where work is due on a \
+                schedule)",
+            beyond: "NOTE, SUSPECT",
+            why: "from the margin on, stalls alone can make the difference that a verdict speaks of; 1 % of the \
+                operations are what a p99 is about",
+        }),
+        traps: &["a standstill of one second under an open schedule"],
+    },
+    Rule {
+        subject: "consistency",
+        bound: Bound::Words("all twelve hold, before and after"),
+        beyond: Status::Invalid,
+        advice: "do not use it: the database or the storage lost something; look into the server's log and the \
+            kernel's",
+        take: Take::Cell(order::conditions),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "response limits",
+        bound: Bound::Words("90th percentile of response at most 5 s, stock level 20 s"),
+        beyond: Status::Suspect,
+        advice: "ask for fewer users, or look at the load curve",
+        take: Take::Cell(order::limits),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "company",
+        bound: Bound::Words("100,000 items, 3,000 customers a district"),
+        beyond: Status::Suspect,
+        advice: "leave the size as described; reduced ones are for tests of the tool",
+        take: Take::Cell(order::company),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "storage's part",
+        bound: Bound::Least(STORAGE_SHARE_MIN),
+        beyond: Status::Suspect,
+        advice: "more warehouses or less cache make storage matter; what is measured here is processors and locks",
+        take: Take::Cell(order::storage),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "background CPU",
+        bound: Bound::Most(0.10),
+        beyond: Status::Suspect,
+        advice: "stop what else runs on the host, or measure when it rests (`top` says who)",
+        take: Take::Cell(beside::others_cpu),
+        document: Some(Document {
+            figure: "share of the processors that the run may use that went to neither Assay, its children, a database \
+                server, kernel threads (where the run is kept to some processors, wherever they ran) nor interrupts; \
+                no line where no kernel thread is in sight, as in a container",
+            threshold: "",
+            beyond: "",
+            why: "a CPU-bound part can be off by as much; the kernel's account of a short phase is exact to a few \
+                percent",
+        }),
+        traps: &["programs that compute beside the run"],
+    },
+    Rule {
+        subject: "stolen CPU",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "use a host of its own, or an instance with dedicated processors",
+        take: Take::Cell(beside::stolen),
+        document: Some(Document {
+            figure: "share of the time wanted of the same processors that the hypervisor gave to others",
+            threshold: "5 %, and ten ticks",
+            beyond: "",
+            why: "of the time wanted, for idle processors make no theft smaller; ten ticks are the kernel's rounding. \
+                A ranked run in which it was more than half of all their time, wanted or not, and a second at least, \
+                does not count, nor does its block",
+        }),
+        traps: &["the hypervisor gives the processors to others"],
+    },
+    Rule {
+        subject: "throttling",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool the \
+            host",
+        take: Take::Cell(beside::throttled),
+        document: Some(Document {
+            figure: "periods in which a limit on processor time held the run's control group (or one above it) back; \
+                slow-downs of a core or package for heat; only of what could be read",
+            threshold: "1 % of the periods; none",
+            beyond: "",
+            why: "a limit that is ever reached shapes the tail first",
+        }),
+        traps: &[
+            "a limit on processor time that nobody remembers",
+            "a processor is slowed down for heat",
+        ],
+    },
+    Rule {
+        subject: "other processes' I/O",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "stop what else uses the device (`iotop` says who), or use one of its own",
+        take: Take::Cell(beside::others_io),
+        document: Some(Document {
+            figure: "what the nearest devices moved beyond what the engine asked for (a mirror's copies counted), as \
+                far as other processes that may be seen read or wrote as much; no line where the engine asked \
+                nothing, nor where the host's processes are out of sight (a container with process numbers of its \
+                own, a `/proc` with `hidepid`: no kernel thread is seen), for then nobody could be counted",
+            threshold: "10 % and 16 MiB",
+            beyond: "",
+            why: "either alone proves nothing: the first may be the stack's own inflation, the second another disk",
+        }),
+        traps: &["another process writes to the stack's own disk"],
+    },
+    Rule {
+        subject: "clock",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "durations here are of a clock that is never set, but servers' and kernels' stamps moved: let the time \
+            daemon slew, not step, and keep the host awake",
+        take: Take::Cell(beside::clock),
+        document: Some(Document {
+            figure: "how far the wall clock was set; how long the host slept",
+            threshold: "10 ms",
+            beyond: "SUSPECT; INVALID",
+            why: "durations are of a clock that is never set (CLOCK_MONOTONIC), but stamps of servers and logs are \
+                not; that clock stands still while the host sleeps, devices and their caches do not",
+        }),
+        traps: &[
+            "the wall clock is set back by an hour",
+            "the host sleeps in the middle of a phase",
+        ],
+    },
+    Rule {
+        subject: "slow LUN",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "look at that LUN (the events of the phase name it): path, RAID group, neighbours; a stripe is as fast \
+            as its slowest",
+        take: Take::Cell(beside::slow_lun),
+        document: Some(Document {
+            figure: "mean time of a request, of the direction with more of them, on the slowest data LUN over the \
+                median of the others; no line where a LUN had under a tenth of the median's requests, the slowest \
+                over one and a half times as many, or one of a size more than a quarter off",
+            threshold: "2 (and 20 us), the same LUN in all blocks",
+            beyond: "",
+            why: "a stripe is as fast as its slowest LUN; random requests on equal LUNs differ by far less",
+        }),
+        traps: &["a LUN slower than its fellows"],
+    },
+    Rule {
+        subject: "device errors",
+        bound: Bound::Words("none"),
+        beyond: Status::Suspect,
+        advice: "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): \
+            retries are slow, and what is below may be failing; a SCSI or SATA disk also counts what is no error (a \
+            poll by `smartd`, a full queue, a reset): then the log says nothing of it",
+        take: Take::Cell(beside::device_errors),
+        document: Some(Document {
+            figure: "errors that the stack's devices counted themselves (SCSI and SATA disks, members of the kernel's \
+                arrays, btrfs), and reads of a mirrored disk group that another copy had to serve; one sum of those \
+                that count, which need not be all, and a SCSI or SATA disk counts some answers that are no error",
+            threshold: "none",
+            beyond: "SUSPECT; one NOTE for the study where nobody counts them",
+            why: "a retry that heals takes its time",
+        }),
+        traps: &[
+            "a mirror that hides a disk whose pages come back wrong",
+            "a mirror that hides a disk that reports errors",
+        ],
+    },
+    Rule {
+        subject: "foreign traffic",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: foreign::ADVICE,
+        take: Take::Cell(foreign::foreign),
+        document: Some(Document {
+            figure: "what the lowest devices moved beyond the nearest",
+            threshold: "10 % and 16 MiB",
+            beyond: "SUSPECT; NOTE where the nearest counted nothing though the engine asked for 1 MiB or more, and \
+                where a layer that moves other bytes than it is given lies between (an array with redundancy, a \
+                cache, a snapshot, a part of one of LVM): it is named. A mirror's reads are held to the threshold all \
+                the same",
+            why: "less is metadata; with native multipath of NVMe a partition counts nothing, a mirror writes twice \
+                and reads once",
+        }),
+        traps: &["the disk below is somebody else's too"],
+    },
+    Rule {
+        subject: "way to ZFS",
+        bound: Bound::Least(0.30),
+        beyond: Status::Suspect,
+        advice: "the rate is bound by what this way costs, which a kernel's ZFS does not: take bytes, extents and the \
+            ARC from it, and rates from slower LUNs (an array, a disk, a model of one) or from `via = \"kernel\"`",
+        take: Take::Cell(|at| at.way()),
+        document: Some(Document {
+            figure: "idle share of these processors, of a pool that runs in a process (`userspace`, `fuse`)",
+            threshold: "",
+            beyond: "",
+            why: "with less left the rate is that of the way, which costs several times what a kernel's ZFS does",
+        }),
+        traps: &["a_pool_in_a_process_is_doubted_where_processors_are_short"],
+    },
+    Rule {
+        subject: "rate level",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: rate::ADVICE_FALL,
+        take: Take::Cell(rate::level),
+        document: Some(Document {
+            figure: "the rate before and after the sharpest cut of the phase, and of the series of blocks, into two \
+                levels; no line where work is due on a schedule",
+            threshold: "no step of 20 % in most blocks, and none for good",
+            beyond: "",
+            why: "see below",
+        }),
+        traps: &[
+            "a device slows down by half half-way",
+            "a device with burst credit",
+            "a resync that ends half-way",
+        ],
+    },
+    Rule {
+        subject: "drift between blocks",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "the mirrored order takes a steady drift out of ratios, but not out of this stack's own figures: find \
+            what changed over the study",
+        take: Take::Cell(rate::drift),
+        document: Some(Document {
+            figure: "change of the primary metric along the line of least squares from the first block to the last",
+            threshold: "10 %, at a risk of 1 % by the t test of the slope",
+            beyond: "",
+            why: "the slope that the rule of steady state allows a phase",
+        }),
+        traps: &["a machine that gets slower from block to block"],
+    },
+    Rule {
+        subject: "memory alike",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "set `memory.budget` where it can be enforced, and give every stack's caches the same size",
+        take: Take::Phase(memory::alike),
+        document: Some(Document {
+            figure: "the stack with the most memory against the one with the least",
+            threshold: "2 times and 64 MiB",
+            beyond: "SUSPECT; NOTE where all kept one budget that was enforced, with engine caches of one size",
+            why: "a cache of twice the size may be the whole difference; 64 MiB is what a page cache gains by chance",
+        }),
+        traps: &["one stack with four times the memory"],
+    },
+    Rule {
+        subject: "data loss",
+        bound: Bound::Words("everything acknowledged is there"),
+        beyond: Status::Invalid,
+        advice: "this stack does not keep what it acknowledges: do not use it so; the events name what was lost",
+        take: Take::Runs(runs::lost),
+        document: Some(Document {
+            figure: "pages that came back wrong, also in a run that ended with it; acknowledged work that a power cut \
+                or a kill lost",
+            threshold: "0",
+            beyond: "",
+            why: "one is enough",
+        }),
+        traps: &[
+            "pages that come back wrong",
+            "a stack that acknowledges flushes it has not done",
+            "a file system mounted so that it passes no flushes on",
+        ],
+    },
+    Rule {
+        subject: "power cuts",
+        bound: Bound::Words("everything acknowledged is there"),
+        beyond: Status::Note,
+        advice: "holds for these cuts on these devices; more cuts say more",
+        take: Take::Runs(runs::cut),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "kills",
+        bound: Bound::Words("everything acknowledged is there"),
+        beyond: Status::Note,
+        advice: "a phase of kind `power_cut` on LUNs that have a model says more of the stack, and nothing of these \
+            devices",
+        take: Take::Runs(runs::killed),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "data loss",
+        bound: Bound::Words("0"),
+        beyond: Status::Invalid,
+        advice: "this stack lost data: do not use it; look into the kernel's log",
+        take: Take::Runs(runs::bad_pages),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "phase status",
+        bound: Bound::Words("every run valid"),
+        beyond: Status::Invalid,
+        advice: "remove the cause and run the study again; this run is in no figure",
+        take: Take::Runs(runs::invalid),
+        document: Some(Document {
+            figure: "runs that failed or were found invalid, with the reason",
+            threshold: "none",
+            beyond: "",
+            why: "an I/O error, a short transfer, a device that went away, a model that was late",
+        }),
+        traps: &["a read that brings a part of a page", "a device that reports an error"],
+    },
+    Rule {
+        subject: "space",
+        bound: Bound::Words("enough"),
+        beyond: Status::Note,
+        advice: "a result of this stack at this size: it is ranked only in what came before",
+        take: Take::Runs(runs::full),
+        document: Some(Document {
+            figure: "a stack that had no room left",
+            threshold: "enough",
+            beyond: "",
+            why: "a result, and ranked only up to there",
+        }),
+        traps: &["a file system that fills up"],
+    },
+];

@@ -1,0 +1,276 @@
+//! The rules of the study: the file, its blocks, and what its stacks stand on.
+//!
+//! One row a rule, in the order of the lines. The words of the document stand with the bound that they explain.
+//! Prevents: a threshold that nobody can find, or that the document gives otherwise.
+
+use super::rule::{Bound, Document, Rule, Take};
+use super::{place, whole};
+use crate::check::Status;
+
+pub(crate) const RULES: &[Rule] = &[
+    Rule {
+        subject: "modelled device",
+        bound: Bound::Words("none"),
+        beyond: Status::Suspect,
+        advice: "take it as a statement about the model, not about any hardware",
+        take: Take::Study(whole::modelled),
+        document: Some(Document {
+            figure: "that a device of the study is simulated in virtual time",
+            threshold: "none",
+            beyond: "SUSPECT; NOTE for a stack on LUNs that behave as another device",
+            why: "never to be taken for hardware",
+        }),
+        traps: &["a modelled disk that is taken for a real one"],
+    },
+    Rule {
+        subject: "modelled device",
+        bound: Bound::Words("none"),
+        beyond: Status::Note,
+        advice: "take it as a statement about that model; it is never ranked with a stack on real devices",
+        take: Take::Stack(whole::on_a_model),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "old ZFS",
+        bound: Bound::Words("none"),
+        beyond: Status::Note,
+        advice: "take it for what it is; today's is via = \"kernel\", or without files via = \"userspace\"",
+        take: Take::Stack(whole::on_an_old_zfs),
+        document: Some(Document {
+            figure: "that a stack is on zfs-fuse",
+            threshold: "none",
+            beyond: "",
+            why: "its pools and its caches are those of about 2010",
+        }),
+        traps: &["a_stack_on_an_old_zfs_says_so"],
+    },
+    Rule {
+        subject: "server's host",
+        bound: Bound::Words("none"),
+        beyond: Status::Note,
+        advice: "watch that host by other means meanwhile (`vmstat 1`, `iostat -x 1`), or let Assay start a server on \
+            a stack of its own",
+        take: Take::Stack(whole::on_a_server),
+        document: Some(Document {
+            figure: "whether a stack is a server that was there before the study",
+            threshold: "none",
+            beyond: "",
+            why: "processors, throttling, memory, other processes and devices have no line there: those seen are the \
+                users' host's",
+        }),
+        traps: &["a server on a host that nobody looks at"],
+    },
+    Rule {
+        subject: "planted disadvantage",
+        bound: Bound::Words("none"),
+        beyond: Status::Suspect,
+        advice: "take `inject` out of the study for a real comparison",
+        take: Take::Stack(whole::planted),
+        document: Some(Document {
+            figure: "that there is one",
+            threshold: "none",
+            beyond: "",
+            why: "never to be taken for hardware",
+        }),
+        traps: &["one stack is slowed down on purpose"],
+    },
+    Rule {
+        subject: "dropped blocks",
+        bound: Bound::Words("none"),
+        beyond: Status::Suspect,
+        advice: "see the reasons at the dropped blocks",
+        take: Take::Study(whole::dropped),
+        document: Some(Document {
+            figure: "blocks that do not count",
+            threshold: "none",
+            beyond: "SUSPECT, INVALID when no block is left",
+            why: "",
+        }),
+        traps: &["a block that was left out"],
+    },
+    Rule {
+        subject: "recorded looks",
+        bound: Bound::Words("none"),
+        beyond: Status::Suspect,
+        advice: "a stack that left the ranking since brought blocks back that it had dropped, another version of assay \
+            ran the study, or the file was edited: see what is not ranked, and compare the tool versions",
+        take: Take::Study(whole::looks),
+        document: Some(Document {
+            figure: "verdicts that the file's numbers give otherwise than the run recorded them",
+            threshold: "none",
+            beyond: "",
+            why: "an edit, or another version",
+        }),
+        traps: &["a verdict written into a file that is sealed anew"],
+    },
+    Rule {
+        subject: "seeds",
+        bound: Bound::Words("one in a block, another in each"),
+        beyond: Status::Invalid,
+        advice: "blocks of one seed are one measurement, not repeats: run the study again",
+        take: Take::Study(place::seeds),
+        document: Some(Document {
+            figure: "blocks with the seed of another; blocks whose stacks had unlike seeds",
+            threshold: "none",
+            beyond: "",
+            why: "blocks of one seed are one measurement",
+        }),
+        traps: &["a seed used again in every block"],
+    },
+    Rule {
+        subject: "result file",
+        bound: Bound::Words("every table as it was sealed"),
+        beyond: Status::Invalid,
+        advice: "do not believe it: get the file as its run left it, or run the study again",
+        take: Take::Study(place::sealed),
+        document: Some(Document {
+            figure: "tables that are not as they were when the study ended (SHA-256 of each), or that lack their \
+                checksum",
+            threshold: "none",
+            beyond: "",
+            why: "an edit, and `--resume` refuses it; see [the result file](result-file.md) for what a seal without a \
+                secret can and cannot prove",
+        }),
+        traps: &[
+            "a result file edited by hand",
+            "an edited file without the seal of what was edited",
+        ],
+    },
+    Rule {
+        subject: "durability",
+        bound: Bound::Words("what is acknowledged is kept through a power cut"),
+        beyond: Status::Note,
+        advice: "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps; on others, one \
+            of kind `kill` shows a part of it",
+        take: Take::Study(place::durability),
+        document: Some(Document {
+            figure: "whether the power was cut under every stack that takes part, with something acknowledged and \
+                writes unflushed",
+            threshold: "under all",
+            beyond: "",
+            why: "a speed says nothing of what is kept; a kill is weaker than a power cut, one of the engine alone \
+                weaker still, and a cut that finds nothing unflushed shows nothing (judged by run, not by single \
+                cut); a loss in a cut or a kill is said first",
+        }),
+        traps: &["a speed of which nobody asked what is kept"],
+    },
+    Rule {
+        subject: "device errors",
+        bound: Bound::Words("none"),
+        beyond: Status::Note,
+        advice: "look into the kernel's log after the run",
+        take: Take::Study(place::errors_counted),
+        document: None,
+        traps: &[],
+    },
+    Rule {
+        subject: "mount options",
+        bound: Bound::Words("alike on one kind of file system, flushes passed on"),
+        beyond: Status::Suspect,
+        advice: "mount both alike, or say in the study that the option is what is compared",
+        take: Take::Study(place::mount_options),
+        document: Some(Document {
+            figure: "options that differ between stacks on one kind of file system, without those of the device's \
+                geometry where a directory is taken as it is, and without the name of a device that has the log or \
+                data of real time (that there is one counts); options that pass no flushes on",
+            threshold: "none",
+            beyond: "SUSPECT; NOTE where the study's own keys say so",
+            why: "another option is another stack",
+        }),
+        traps: &["two stacks with unlike mount options"],
+    },
+    Rule {
+        subject: "read-ahead",
+        bound: Bound::Words("alike on all stacks"),
+        beyond: Status::Suspect,
+        advice: "set it alike (`blockdev --setra`): it decides how fast the page cache scans",
+        take: Take::Study(place::read_ahead),
+        document: Some(Document {
+            figure: "read-ahead of the nearest devices, stack by stack",
+            threshold: "alike",
+            beyond: "SUSPECT where a stack reads through the page cache, else NOTE",
+            why: "direct reads take no part in it",
+        }),
+        traps: &["another read-ahead on one side"],
+    },
+    Rule {
+        subject: "LUNs alike",
+        bound: Bound::Words("no difference"),
+        beyond: Status::Suspect,
+        advice: "use LUNs of one kind, size and setting: a stripe is as fast as its slowest",
+        take: Take::Each(place::luns_alike),
+        document: Some(Document {
+            figure: "size, blocks, scheduler, write cache, rotation, model of the LUNs of a set",
+            threshold: "no difference",
+            beyond: "",
+            why: "a stripe is as fast as its slowest",
+        }),
+        traps: &["LUNs that are not alike"],
+    },
+    Rule {
+        subject: "LUN whole",
+        bound: Bound::Least(0.99),
+        beyond: Status::Suspect,
+        advice: "write the file in full first, with data that does not compress: what was never written is read from \
+            nowhere",
+        take: Take::Each(place::luns_whole),
+        document: Some(Document {
+            figure: "allocated share of the file under a loop device that the user named, before the study",
+            threshold: "",
+            beyond: "",
+            why: "what was never written is read from nowhere; 1 % is metadata",
+        }),
+        traps: &["a sparse file that was never written"],
+    },
+    Rule {
+        subject: "direct access",
+        bound: Bound::Words("around the page cache"),
+        beyond: Status::Suspect,
+        advice: "say `access = \"buffered\"` for all stacks, or use a file system that keeps O_DIRECT here",
+        take: Take::TakingPart(place::direct),
+        document: Some(Document {
+            figure: "which way reads and writes really went on a stack that asked for O_DIRECT, by looking into the \
+                page cache",
+            threshold: "around it",
+            beyond: "SUSPECT for reads and where another stack kept it, else NOTE; NOTE where a way could not be seen, \
+                SUSPECT where no device lies below",
+            why: "a flag is a wish",
+        }),
+        traps: &[
+            "a target that takes O_DIRECT and ignores it",
+            "a file system on a disk that takes O_DIRECT and ignores it",
+        ],
+    },
+    Rule {
+        subject: "alignment",
+        bound: Bound::Words("a multiple of the physical block"),
+        beyond: Status::Suspect,
+        advice: "make the partition anew on a boundary of 1 MiB: every request now touches one block too many",
+        take: Take::TakingPart(place::alignment),
+        document: Some(Document {
+            figure: "first byte of a partition, or of a loop device in its file, of every device from the nearest down \
+                to the lowest",
+            threshold: "a multiple of the physical block, at least 4 KiB",
+            beyond: "",
+            why: "every request touches one block too many",
+        }),
+        traps: &["a partition that begins in the middle of a block"],
+    },
+    Rule {
+        subject: "data",
+        bound: Bound::WithFigure,
+        beyond: Status::Suspect,
+        advice: "a stack or array that compresses or deduplicates stores and moves next to none of it: lower \
+            `database.compressibility` and `database.duplication`",
+        take: Take::TakingPart(place::data),
+        document: Some(Document {
+            figure: "compressibility and copies found in 64 random pages of the loaded database, read back (deflate, \
+                page by page; equal blocks of 4 KiB)",
+            threshold: "15 % above the declared; 4 to 1; 20 % copies",
+            beyond: "SUSPECT; NOTE where declared and below",
+            why: "headers and rounding explain some percent; what databases hold compresses two to four times",
+        }),
+        traps: &["data that is nearly all zeros", "deduplicated data"],
+    },
+];

@@ -1,0 +1,68 @@
+//! What is said of all runs of a stack in a phase, also of those that failed and are in no figure.
+//!
+//! Takes the gathered file, gives what was found. Prevents: lost data that nobody mentions because the run that lost
+//! them failed.
+
+use super::rule::Taken;
+use crate::cuts::{Cuts, cuts};
+use crate::figures::Figure;
+use crate::history::{Book, PhaseHead, Seen};
+use crate::layouts::whole;
+use crate::ran_out::{in_phase, is_full};
+use crate::refusals;
+use ledger::{Measure, PhaseKind, PhaseStatus};
+
+fn of_cuts(book: &Book, stack: &str, head: &PhaseHead, wanted: impl Fn(&Cuts) -> bool) -> Vec<Taken> {
+    let runs: Vec<&Seen> = book.seen(stack, &head.name).map(|(_, run)| run).collect();
+    let found = cuts(head.kind, &runs).filter(wanted);
+    found.map(|cuts| Taken::broken(cuts.figure)).into_iter().collect()
+}
+
+/// Power cuts and kills that lost something.
+pub(crate) fn lost(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
+    of_cuts(book, stack, head, |cuts| cuts.lost)
+}
+
+/// Power cuts after which everything was there.
+pub(crate) fn cut(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
+    of_cuts(book, stack, head, |cuts| !cuts.lost && head.kind != PhaseKind::Kill)
+}
+
+/// Kills after which everything was there.
+pub(crate) fn killed(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
+    of_cuts(book, stack, head, |cuts| !cuts.lost && head.kind == PhaseKind::Kill)
+}
+
+/// Of every run: one that met a bad page did not come through, and is in no figure.
+pub(crate) fn bad_pages(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
+    let runs = || book.seen(stack, &head.name).map(|(_, seen)| seen);
+    let bad = Figure::of(runs().map(refusals::bad_pages));
+    // Where the engine's own cache served all, nothing was read back.
+    let nothing_read = || runs().all(|seen| seen.get(Measure::EnginePagesVerified) == Some(0.0));
+    let bad = bad.filter(|bad| bad.high > 0.0 || !nothing_read());
+    let taken = |bad: Figure| Taken::holds(bad.high <= 0.0, format!("{} pages read back wrong", whole(bad.high)));
+    bad.map(taken).into_iter().collect()
+}
+
+/// Runs that failed or were found invalid.
+pub(crate) fn invalid(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
+    let taken = |(block, seen): (u32, &Seen)| {
+        let (word, reason) = match &seen.run.status {
+            PhaseStatus::Valid => return None,
+            PhaseStatus::Invalid(reason) => ("invalid", reason),
+            PhaseStatus::Failed(reason) => ("failed", reason),
+        };
+        Some(Taken::broken(format!("block {block} {word}: {reason}")))
+    };
+    let runs = book.seen(stack, &head.name).filter(|(_, seen)| !is_full(seen));
+    runs.filter_map(taken).collect()
+}
+
+/// A stack that had no room left.
+pub(crate) fn full(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
+    let ran_out = in_phase(book, stack, &head.name);
+    ran_out
+        .map(|ran_out| Taken::broken(ran_out.words))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! What is said of the study and of its stacks before any phase: models, old software, servers, planted disadvantages,
+//! dropped blocks.
+//!
+//! Takes the gathered file and the analysis, gives what was found. Prevents: a model taken for hardware, and a verdict
+//! that hangs on blocks that were left out.
+
+use super::rule::Taken;
+use crate::analysis::{Analysis, same_look};
+use crate::check::Status;
+use crate::history::Book;
+use ledger::Stack;
+
+pub(crate) fn modelled(book: &Book, _: &Analysis) -> Option<Taken> {
+    let said = "a device of this study is simulated in virtual time";
+    book.study.modelled.then(|| Taken::broken(said))
+}
+
+/// A stack on LUNs that behave as another device.
+pub(crate) fn on_a_model(_: &Book, stack: &Stack) -> Option<Taken> {
+    let device = stack.layers.model()?;
+    Some(Taken::broken(format!(
+        "stands on LUNs that behave as {device} by calculation"
+    )))
+}
+
+/// A stack on a ZFS that is not today's.
+pub(crate) fn on_an_old_zfs(_: &Book, stack: &Stack) -> Option<Taken> {
+    let layer = stack.layers.old_zfs()?;
+    Some(Taken::broken(format!(
+        "is {layer}: the ZFS of about 2010, not today's OpenZFS"
+    )))
+}
+
+/// A server that was there before the study: of what it runs on nothing is known, wherever that is.
+pub(crate) fn on_a_server(_: &Book, stack: &Stack) -> Option<Taken> {
+    let took_part = stack.kind == "server" && stack.skipped.is_none();
+    let said =
+        "is a server that was there before the study: processors, memory and devices of its host were not observed";
+    took_part.then(|| Taken::broken(said))
+}
+
+pub(crate) fn planted(_: &Book, stack: &Stack) -> Option<Taken> {
+    stack.injected.as_ref().map(Taken::broken)
+}
+
+pub(crate) fn dropped(_: &Book, analysis: &Analysis) -> Option<Taken> {
+    let (dropped, begun) = (analysis.dropped.len(), analysis.study.blocks_begun);
+    let status = match analysis.study.blocks_valid {
+        0 => Status::Invalid,
+        _ => Status::Suspect,
+    };
+    (dropped > 0).then(|| Taken::judged(status, format!("{dropped} of {begun} blocks were dropped")))
+}
+
+pub(crate) fn looks(book: &Book, analysis: &Analysis) -> Option<Taken> {
+    let changed = changed_looks(book, analysis);
+    let said = format!("{changed} verdicts recorded by the run are not what the file says now");
+    (changed > 0).then(|| Taken::broken(said))
+}
+
+/// Verdicts that the run recorded and that the same look gives otherwise now.
+fn changed_looks(book: &Book, analysis: &Analysis) -> usize {
+    let everything = Analysis {
+        recorded_looks: Vec::new(),
+        ..analysis.clone()
+    }
+    .unrecorded_looks();
+    let differs = |old: &&ledger::Look| {
+        everything
+            .iter()
+            .any(|now| same_look(old, now) && old.verdict != now.verdict)
+    };
+    book.looks.iter().filter(differs).count()
+}

@@ -1,0 +1,83 @@
+//! The rules of the validity sheet against the document that tells them, and against the traps that show them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod fixture;
+
+use fixture::{actor, scene};
+use ledger::{Layer, Layers};
+use report::{Status, sheet};
+use std::path::Path;
+
+/// `UPDATE_DOCS=1` writes them.
+#[test]
+fn the_documents_tables_are_the_rules() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/method.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut made = text.clone();
+    for (name, table) in [("phase", sheet::rules_of_phases()), ("study", sheet::rules_of_study())] {
+        let (begin, end) = (
+            format!("<!-- rules of a {name}: begin -->\n"),
+            format!("<!-- rules of a {name}: end -->"),
+        );
+        let from = made.find(&begin).unwrap() + begin.len();
+        let until = made.find(&end).unwrap();
+        made.replace_range(from..until, &table);
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, made).unwrap();
+        return;
+    }
+    assert!(
+        text == made,
+        "docs/method.md is old: run `UPDATE_DOCS=1 cargo test -p report --test sheet`"
+    );
+}
+
+/// All text of the tests that set traps.
+fn tests() -> String {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut text = String::new();
+    for folder in ["assay/tests/traps", "report/tests"] {
+        for entry in std::fs::read_dir(crates.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "rs") {
+                text += &std::fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn every_rule_of_the_document_has_its_traps() {
+    let tests = tests();
+    let mut rules = 0;
+    for (subject, traps) in sheet::traps() {
+        rules += 1;
+        assert!(!traps.is_empty(), "no trap shows {subject}");
+        for trap in traps {
+            let set = tests.contains(&format!("\"{trap}\"")) || tests.contains(&format!("fn {trap}()"));
+            assert!(set, "{subject}: nobody sets the trap {trap}");
+        }
+        assert!(tests.contains(&format!("\"{subject}\"")), "no test looks for {subject}");
+    }
+    assert!(rules > 40, "{rules}");
+}
+
+#[test]
+fn a_stack_on_an_old_zfs_says_so() {
+    let mut old = actor("zfs", 0.9);
+    old.stack.layers = Layers(vec![Layer::ZfsFuse("23".into()), Layer::said("device")]);
+    let checks = scene(vec![actor("ext4", 1.0), old]).film().analysis().checks;
+    let found: Vec<_> = checks.iter().filter(|check| check.subject == "old ZFS").collect();
+    assert_eq!(found.len(), 1, "and the other does not");
+    assert_eq!(
+        (found[0].status, found[0].stack.as_deref()),
+        (Status::Note, Some("zfs"))
+    );
+    assert!(
+        found[0].figure.starts_with("is zfs-fuse (pool version 23): "),
+        "{found:?}"
+    );
+}
