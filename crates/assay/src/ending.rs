@@ -61,7 +61,7 @@ impl<'a> Ending<'a> {
             End::Kill => Ending::Kill(Kill {
                 stand,
                 process: process.cloned(),
-                mounted: stand.built.pool.as_ref().filter(|pool| !pool.shares_its_cache()),
+                mounted: stand.built.ground.mounted_pool().filter(|pool| !pool.shares_its_cache()),
                 forced: AtomicBool::new(false),
             }),
         }

@@ -13,7 +13,7 @@ use diskgroup::{
 };
 use pages::Files;
 use plan::{Inject, Rebalance, Stack, StackKind};
-use stacks::Built;
+use stacks::{Built, Owners};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +27,8 @@ const UPKEEP_IO_BYTES: u64 = 1 << 20;
 const UPKEEP_MEMORY_MAX: u64 = 64 << 20;
 const GROUP: &str = "assay";
 const REDO_GROUP: &str = "assay-redo";
-const DATA: &str = "data";
-const REDO: &str = "redo";
+pub(crate) const DATA: &str = "data";
+pub(crate) const REDO: &str = "redo";
 
 /// Tells the group which copy of a page is good, when copies differ or one can't be read.
 struct Pages {
@@ -138,6 +138,11 @@ pub(crate) fn files_of_two() -> Files {
     }
 }
 
+/// By whose UUIDs the LUNs are journalled.
+fn owners(built: &Built) -> anyhow::Result<&Owners> {
+    built.ground.owners().context("the LUNs of a disk group")
+}
+
 fn seed_of(uuid: &[u8; 16]) -> u64 {
     let (half, _) = uuid.split_at(8);
     half.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
@@ -150,13 +155,13 @@ impl<P: Port> Grouped<P> {
         let asked = Asked::of(stack)?;
         let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
         let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
-        let redo_count = built.redo_group.map_or(0, |(_, disks)| disks);
-        let (data_devices, redo_devices) = built.devices.split_at(built.devices.len() - redo_count);
-        let seed = seed_of(&built.uuid);
+        let (data_devices, redo_devices) = built.luns();
+        let owners = owners(built)?;
+        let seed = seed_of(&owners.data);
         let owner = open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
         let disks = asked.disks("disk", data_devices, 0)?;
         let members = disks.len().saturating_sub(asked.reserve as usize);
-        let group = Group::create(owner, &asked.spec(GROUP, built.uuid), &disks[..members], seed)?;
+        let group = Group::create(owner, &asked.spec(GROUP, owners.data), &disks[..members], seed)?;
         let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
         make_file(&group, DATA, data, asked.stripe)?;
         group.set_verify(Arc::new(Pages {
@@ -174,9 +179,9 @@ impl<P: Port> Grouped<P> {
             seed,
         };
         let redo_bytes = pages::redo_file_bytes(&sizes.settings);
-        match built.redo_group {
+        match owners.redo {
             None => make_file(&grouped.group, REDO, redo_bytes, Stripe::Fine)?,
-            Some((uuid, _)) => {
+            Some(uuid) => {
                 let owner = grouped.first_of_two(open, OWNER_MEMORY, OWNER_DEPTH)?;
                 let spec = asked.spec(REDO_GROUP, uuid);
                 let group = Group::create(owner, &spec, &grouped.redo_disks, seed_of(&uuid))?;
@@ -197,8 +202,8 @@ impl<P: Port> Grouped<P> {
         let asked = Asked::of(stack)?;
         let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
         let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
-        let redo_count = built.redo_group.map_or(0, |(_, disks)| disks);
-        let (data_devices, redo_devices) = built.devices.split_at(built.devices.len() - redo_count);
+        let (data_devices, redo_devices) = built.luns();
+        let owners = owners(built)?;
         let owner = open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
         let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
         let names = |devices: &[PathBuf]| {
@@ -229,9 +234,9 @@ impl<P: Port> Grouped<P> {
             redo_disks: asked.disks("redo", redo_devices, 1)?,
             files,
             inject: stack.inject,
-            seed: seed_of(&built.uuid),
+            seed: seed_of(&owners.data),
         };
-        if built.redo_group.is_some() {
+        if owners.redo.is_some() {
             let owner = grouped.first_of_two(open, OWNER_MEMORY, OWNER_DEPTH)?;
             // Over a port of the first group the disks of the second follow its one file.
             let all = [vec![DATA.to_string()], names(redo_devices)].concat();
@@ -330,8 +335,9 @@ pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<Psy
     let disks = asked.disks("disk", &built.devices, 0)?;
     let members = disks.len().saturating_sub(asked.reserve as usize);
     let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
-    let spec = asked.spec(GROUP, built.uuid);
-    let group = Group::create(owner, &spec, &disks[..members], seed_of(&built.uuid))?;
+    let uuid = owners(built)?.data;
+    let spec = asked.spec(GROUP, uuid);
+    let group = Group::create(owner, &spec, &disks[..members], seed_of(&uuid))?;
     Ok((group, files))
 }
 

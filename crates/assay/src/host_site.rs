@@ -124,8 +124,8 @@ impl<'a> HostSite<'a> {
                 } else {
                     0
                 };
-                let room = built.usable_bytes.saturating_sub(taken);
-                usable = Some(usable.map_or(room, |u| u.min(room)));
+                let room = built.usable_bytes.map(|bytes| bytes.saturating_sub(taken));
+                usable = usable.into_iter().chain(room).min();
                 let left = stacks::teardown(built, &mut self.journal);
                 let mut left_after = self.journal.undo_to(mark);
                 self.luns.unserved();

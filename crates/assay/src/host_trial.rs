@@ -218,7 +218,7 @@ impl Trial<'_> {
         let (stand, sizes, workers) = (&self.stands[at], self.sizes, self.site.study.workers);
         opened.prepare(stand, sizes, open)?;
         opened.used = true;
-        let depth = sizes.depth(stand.built.data.len());
+        let depth = sizes.depth(stand.data_file_count());
         let memory = sizes.memory_bytes();
         let pool = opened.pool.as_ref();
         let driven = match (&opened.group, pool) {
@@ -353,7 +353,7 @@ impl Trial<'_> {
             self.site.luns.faults_of(&[&stand.stack]),
         );
         let host = host.with_pools(beside.pool.map(Pooled::zpool));
-        let host = host.with_mounted(&stand.built.pool);
+        let host = host.with_mounted(stand.built.ground.mounted_pool());
         let host = host.with_files(stand.data_files(sizes), stand.data_copies());
         Ok((instance, host))
     }
@@ -436,7 +436,7 @@ impl Trial<'_> {
         let host = host.with_mounted(
             [source, target]
                 .into_iter()
-                .filter_map(|stand| stand.built.pool.as_ref()),
+                .filter_map(|stand| stand.built.ground.mounted_pool()),
         );
         let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
         let around = self.around();

@@ -159,7 +159,7 @@ fn one_side<'a, P: Port + Send + 'a>(
     others: usize,
 ) -> anyhow::Result<Box<dyn Side + 'a>> {
     let (stand, sizes) = (&trial.stands[0], trial.sizes);
-    let (memory, depth) = (sizes.memory_bytes(), sizes.depth(stand.built.data.len()));
+    let (memory, depth) = (sizes.memory_bytes(), sizes.depth(stand.data_file_count()));
     let beside = Beside {
         facts: opened.group.as_ref().map(|group| group.facts()).unwrap_or_default(),
         health,

@@ -28,7 +28,7 @@ impl<'a> Power<'a> {
             services: luns.services_of(&stand.stack),
             loops: luns.loops_of(&stand.stack),
             process: process.cloned(),
-            mounted: stand.built.pool.as_ref(),
+            mounted: stand.built.ground.mounted_pool(),
         }
     }
 

@@ -8,7 +8,7 @@ use anyhow::Context;
 use ledger::Measure;
 use plan::{RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use sandbox::Directory;
-use stacks::{Built, Journal, Undo};
+use stacks::{Built, Ground, Journal, Undo};
 use std::path::PathBuf;
 use zpool::{Counted, FileName, FileSpec, Launch, PoolSpec, Redundancy, Tuning, Zpool, ZpoolPort};
 
@@ -38,15 +38,14 @@ impl Pooled {
     /// Makes the directory that the process of a pool's stack will work in, by which it is found when its run was killed; both are
     /// journalled. `None` for other stacks.
     pub(crate) fn workplace(
-        stack: &Stack,
         built: &Built,
         work_dir: &Directory,
         journal: &mut Journal,
     ) -> anyhow::Result<Option<Directory>> {
-        if !Pooled::is(stack) {
+        let Ground::ProcessPool(owners) = &built.ground else {
             return Ok(None);
-        }
-        let name = format!("{}.openzfs", stacks::pool_name(&built.uuid));
+        };
+        let name = format!("{}.openzfs", stacks::pool_name(&owners.data));
         let dir = journal.make_directory(work_dir, &name, 0o700, false)?;
         journal.before(Undo::StopService {
             dir: dir.path().to_owned(),
@@ -153,15 +152,15 @@ struct PoolLuns {
 
 impl PoolLuns {
     fn of(stack: &Stack, built: &Built) -> anyhow::Result<PoolLuns> {
-        let redo_luns = built.redo_group.map_or(0, |(_, luns)| luns);
-        let (data, redo_luns) = built.devices.split_at(built.devices.len() - redo_luns);
-        let name = stacks::pool_name(&built.uuid);
+        let owners = built.ground.owners().context("the LUNs of a pool")?;
+        let (data, redo_luns) = built.luns();
+        let name = stacks::pool_name(&owners.data);
         let (log, own) = match Pooled::asked(stack)?.redo_as {
             RedoAs::Log => (redo_luns.to_vec(), &[][..]),
             RedoAs::Pool => (Vec::new(), redo_luns),
         };
-        let redo = built.redo_group.filter(|_| !own.is_empty());
-        let redo = redo.map(|(uuid, _)| (stacks::pool_name(&uuid), own.to_vec()));
+        let redo = owners.redo.filter(|_| !own.is_empty());
+        let redo = redo.map(|uuid| (stacks::pool_name(&uuid), own.to_vec()));
         let data = data.to_vec();
         Ok(PoolLuns { name, data, log, redo })
     }

@@ -187,7 +187,7 @@ impl Trial<'_> {
         with: &mut dyn FnMut(Ports<'_>) -> anyhow::Result<Worked>,
     ) -> anyhow::Result<Worked> {
         let (sizes, workers) = (self.sizes, self.site.study.workers);
-        let (memory, depth) = (sizes.memory_bytes(), sizes.depth(stand.built.data.len()));
+        let (memory, depth) = (sizes.memory_bytes(), sizes.depth(stand.data_file_count()));
         if let Some(pool) = &opened.pool {
             let (inject, seed) = (stand.stack.inject, self.turn.block.seed);
             let ports = (0..workers).map(|_| Ok(inject::planted(pool.port(memory, depth)?, inject, seed)));

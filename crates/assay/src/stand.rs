@@ -18,7 +18,7 @@ use ledger::Ledger;
 use pages::Files;
 use plan::{CopyTarget, PhaseKind, Stack, Study};
 use sandbox::Directory;
-use stacks::{Built, MountedPool, Place};
+use stacks::{Built, Ground, MountedPool, Owners};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ pub(crate) fn build(site: &mut HostSite<'_>, turn: &Turn<'_>) -> anyhow::Result<
     for (nth, (stack, name, key)) in wanted(site.study, turn)?.into_iter().enumerate() {
         let places = site.places(&stack, turn.block.seed ^ ((nth as u64) << 40), turn.cancel)?;
         let built = stacks::build(&stack, &places, &site.work_dir, &mut site.journal)?;
-        let workplace = Pooled::workplace(&stack, &built, &site.work_dir, &mut site.journal)?;
+        let workplace = Pooled::workplace(&built, &site.work_dir, &mut site.journal)?;
         stands.push(Stand {
             stack,
             name,
@@ -139,10 +139,6 @@ pub(crate) fn target(stands: &[Stand], copy: &plan::Copy) -> Option<usize> {
 }
 
 impl Stand {
-    pub(crate) fn is_grouped(&self) -> bool {
-        matches!(self.built.redo, Place::Grouped(_))
-    }
-
     /// Stack and LUN set, in words.
     pub(crate) fn words(&self) -> String {
         match &self.stack.data {
@@ -160,30 +156,36 @@ impl Stand {
 
     /// The engine's files, by their number in a port on this stand.
     pub(crate) fn files(&self) -> Files {
-        if self.built.redo_group.is_some() && !Pooled::is(&self.stack) {
+        if let Ground::Group(Owners { redo: Some(_), .. }) = self.built.ground {
             return grouped::files_of_two();
         }
-        let data = self.built.data.len() as u16;
+        let data = self.data_file_count() as u16;
         Files {
             data: (0..data).map(FileId).collect(),
             redo: FileId(data),
         }
     }
 
+    /// Data files of the engine: one, or each of its devices.
+    pub(crate) fn data_file_count(&self) -> usize {
+        self.built.ground.paths().map_or(1, |(data, _)| data.len())
+    }
+
     /// Data files, then the redo log; files are made if they are missing.
     fn specs(&self, sizes: &Sizes) -> anyhow::Result<Vec<OpenSpec>> {
-        let spec = |place: &Place, size: u64| match place {
-            Place::File(path) => {
+        let ground = &self.built.ground;
+        let (data, redo) = ground.paths().expect("a group or a pool opens its files itself");
+        let spec = |(path, size): (&Path, u64)| match ground.files() {
+            Some(_) => {
                 let home = self.built.home_of(path)?;
                 Ok(OpenSpec::creating(path, self.access(), size).inside(home)?)
             }
-            Place::Device(path) => Ok(OpenSpec::writing(path, self.access())),
-            Place::Grouped(name) => unreachable!("file {name} of a group is opened by the group"),
+            None => Ok(OpenSpec::writing(path, self.access())),
         };
-        let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, self.built.data.len());
-        let redo = (&self.built.redo, pages::redo_file_bytes(&sizes.settings));
-        let all = self.built.data.iter().zip(data).chain([redo]);
-        all.map(|(place, size)| spec(place, size)).collect()
+        let bytes = pages::data_file_bytes(&sizes.shape, &sizes.settings, data.len());
+        let redo = (redo, pages::redo_file_bytes(&sizes.settings));
+        let data = data.iter().map(PathBuf::as_path).zip(bytes);
+        data.chain([redo]).map(spec).collect()
     }
 
     /// A port on the files of a stand without a group.
@@ -199,12 +201,22 @@ impl Stand {
 
     /// Every place of the stack: files (which exist by now) and devices.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
-        // Below a file of a pool no kernel shows a device, and the pool is on all of them.
-        if self.is_grouped() || self.built.pool.is_some() {
-            return self.built.devices.clone();
+        let (mut data, redo) = self.own_places();
+        data.extend(redo);
+        data
+    }
+
+    /// Places of the data and of the redo log: files or devices, or where each file lies on all LUNs of its role, those.
+    fn own_places(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        match &self.built.ground {
+            Ground::Files(files) => (vec![files.data.clone()], vec![files.redo.clone()]),
+            Ground::Devices { data, redo } => (data.clone(), vec![redo.clone()]),
+            // Below a file of a pool no kernel shows a device.
+            Ground::Group(_) | Ground::MountedPool { .. } | Ground::ProcessPool(_) | Ground::Server => {
+                let (data, redo) = self.built.luns();
+                (data.to_vec(), redo.to_vec())
+            }
         }
-        let places = self.built.data.iter().chain([&self.built.redo]);
-        places.map(|place| path_of(place).to_path_buf()).collect()
     }
 
     /// Whether the LUNs of the redo log are a log device of the data's pool.
@@ -218,25 +230,21 @@ impl Stand {
         if self.log_is_of_pool() {
             return (self.built.devices.clone(), self.built.devices.clone());
         }
-        if self.is_grouped() || self.built.pool.is_some() {
-            let (data, log) = self.built.devices.split_at(self.built.data_devices);
-            return (data.to_vec(), log.to_vec());
-        }
-        let path = |place: &Place| path_of(place).to_path_buf();
-        (self.built.data.iter().map(path).collect(), vec![path(&self.built.redo)])
+        self.own_places()
     }
 
     /// The directory that is the stack's own, for a database that makes files by itself.
     pub(crate) fn directory(&self) -> anyhow::Result<PathBuf> {
         self.built.check()?;
-        let place = self.built.data.first().map(path_of).and_then(Path::parent);
-        Ok(place.context("a stack with a directory of its own")?.to_path_buf())
+        let files = self.built.ground.files();
+        let directory = files.and_then(|files| files.data.parent());
+        Ok(directory.context("a stack with a directory of its own")?.to_path_buf())
     }
 
     /// The same on the LUN set of the redo log, where it has one.
     pub(crate) fn log_directory(&self) -> Option<PathBuf> {
         self.stack.redo.as_ref()?;
-        path_of(&self.built.redo).parent().map(Path::to_path_buf)
+        self.built.ground.files()?.redo.parent().map(Path::to_path_buf)
     }
 
     /// Takes everything out of the directory that the stack made for itself among the user's, for a database that is made anew.
@@ -250,10 +258,10 @@ impl Stand {
 
     /// Devices of the data of a database that makes files by itself: all of the stack where the log has no LUNs of its own.
     pub(crate) fn data_luns(&self, all: &Devices) -> Devices {
-        let log = match self.is_grouped() || self.built.pool.is_some() {
-            true if self.log_is_of_pool() => Vec::new(),
-            true => self.places_apart().1,
-            false => self.log_directory().into_iter().collect(),
+        let log = match &self.built.ground {
+            Ground::Files(_) | Ground::Devices { .. } => self.log_directory().into_iter().collect(),
+            _ if self.log_is_of_pool() => Vec::new(),
+            _ => self.own_places().1,
         };
         let apart = Devices::under(&log).ok();
         let is_log = |name: &String| apart.as_ref().is_some_and(|log| log.near.contains(name));
@@ -265,7 +273,7 @@ impl Stand {
 
     /// What the kernel really gives a database in SQL: asked by a file that is made for it.
     pub(crate) fn granted_to_sql(&self) -> anyhow::Result<Vec<(String, String)>> {
-        if self.is_grouped() || matches!(self.stack.kind, plan::StackKind::Server { .. }) {
+        if self.built.ground.files().is_none() {
             return Ok(Vec::new());
         }
         let (dir, name) = (Directory::open(&self.directory()?)?, "assay.probe");
@@ -289,7 +297,7 @@ impl Stand {
     /// What the kernel really gives on a place; and of a file on a pool whether the ARC counted its reads. Every ZFS accepts `O_DIRECT`,
     /// and OpenZFS goes around its ARC for it from 2.3 on.
     fn observed(&self, place: &Path) -> anyhow::Result<(Granted, Option<&'static str>)> {
-        let Some(pool) = &self.built.pool else {
+        let Some(pool) = self.built.ground.mounted_pool() else {
             return Ok((targets::observe(place, self.access())?, None));
         };
         // What is dirty is read where it waits.
@@ -332,28 +340,24 @@ impl Stand {
     /// The data files, to see how they lie.
     pub(crate) fn data_files(&self, sizes: &Sizes) -> DataFiles {
         let on = self.key.as_ref().map(|_| self.words());
-        DataFiles::new(&self.files(), sizes, self.is_grouped(), on)
+        DataFiles::new(&self.files(), sizes, self.built.ground.paths().is_none(), on)
     }
 
     /// What the kernel really gave on the data and the redo log.
     pub(crate) fn granted(&self) -> anyhow::Result<Vec<(String, String)>> {
-        if Pooled::is(&self.stack) {
+        let (data, redo) = match &self.built.ground {
             // The probe writes what it read, and nobody may write under a pool. The pool's own facts say how it goes.
-            return Ok(Vec::new());
-        }
-        let mut facts = Vec::new();
-        let redo_disks = self
-            .built
-            .redo_group
-            .map_or(self.built.devices.len(), |(_, disks)| disks);
-        let of = |place: &Place, first: usize| match place {
-            Place::Grouped(_) => self.built.devices[first].clone(),
-            place => path_of(place).to_path_buf(),
+            Ground::ProcessPool(_) | Ground::Server => return Ok(Vec::new()),
+            Ground::Files(files) | Ground::MountedPool { files, .. } => (&files.data, &files.redo),
+            Ground::Devices { data, redo } => (&data[0], redo),
+            Ground::Group(_) => {
+                let (data, redo) = self.built.luns();
+                (&data[0], redo.first().unwrap_or(&data[0]))
+            }
         };
-        let data = of(&self.built.data[0], 0);
-        let redo = of(&self.built.redo, self.built.devices.len() - redo_disks);
+        let mut facts = Vec::new();
         for (role, place) in [("data", data), ("redo", redo)] {
-            let (granted, arc) = self.observed(&place)?;
+            let (granted, arc) = self.observed(place)?;
             facts.extend(arc.map(|way| (format!("{role} reads and the ARC"), way.to_string())));
             facts.push((format!("{role} reads go"), way_word(granted.reads).to_string()));
             facts.push((format!("{role} writes go"), way_word(granted.writes).to_string()));
@@ -377,7 +381,7 @@ impl Stand {
         for mount in &self.built.mounts {
             observers::syncfs(mount)?;
         }
-        self.built.pool.as_ref().map_or(Ok(()), |pool| Ok(pool.sync()?))
+        self.built.ground.mounted_pool().map_or(Ok(()), |pool| Ok(pool.sync()?))
     }
 
     /// Tells the result file about its devices.
@@ -410,7 +414,7 @@ impl Stand {
 
     /// What the stack itself has lost.
     pub(crate) fn lost(&self) -> Option<String> {
-        self.built.pool.as_ref().and_then(MountedPool::lost)
+        self.built.ground.mounted_pool().and_then(MountedPool::lost)
     }
 
     /// How the stack itself is.
@@ -423,13 +427,13 @@ impl Stand {
 
     /// The engine names files by number; the user knows them by path.
     pub(crate) fn file_names(&self) -> String {
-        let names: Vec<String> = self
-            .built
-            .data
-            .iter()
-            .chain([&self.built.redo])
-            .enumerate()
-            .map(|(number, place)| format!("file {number} is {}", path_of(place).display()))
+        let paths = match self.built.ground.paths() {
+            Some((data, redo)) => data.iter().map(PathBuf::as_path).chain([redo]).collect(),
+            None => vec![Path::new(grouped::DATA), Path::new(grouped::REDO)],
+        };
+        let named = paths.iter().enumerate();
+        let names: Vec<String> = named
+            .map(|(number, path)| format!("file {number} is {}", path.display()))
             .collect();
         names.join(", ")
     }
@@ -458,13 +462,6 @@ fn way_word(way: Way) -> &'static str {
     }
 }
 
-pub(crate) fn path_of(place: &Place) -> &Path {
-    match place {
-        Place::File(path) | Place::Device(path) => path,
-        Place::Grouped(name) => Path::new(name),
-    }
-}
-
 /// What the engine has open on a stand: its group, if it is one, and whether a database is or was there.
 pub(crate) struct Opened<P: Port> {
     pub(crate) group: Option<Grouped<P>>,
@@ -479,7 +476,7 @@ impl<P: Port> Opened<P> {
             if self.pool.is_none() {
                 self.pool = Some(Pooled::make(&stand.stack, &stand.built, workplace, sizes)?);
             }
-        } else if stand.is_grouped() && self.group.is_none() {
+        } else if let (Ground::Group(_), None) = (&stand.built.ground, &self.group) {
             self.group = Some(Grouped::make(&stand.stack, &stand.built, sizes, open)?);
         }
         Ok(())
@@ -489,7 +486,7 @@ impl<P: Port> Opened<P> {
     pub(crate) fn reopen(&mut self, stand: &Stand, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<()> {
         if let Some(workplace) = &stand.workplace {
             self.pool = Some(Pooled::import(&stand.stack, &stand.built, workplace)?);
-        } else if stand.is_grouped() {
+        } else if let Ground::Group(_) = stand.built.ground {
             self.group = Some(Grouped::reopen(&stand.stack, &stand.built, sizes, open)?);
         }
         Ok(())

@@ -17,6 +17,7 @@ use plan::{Access, Journal, Sqlite, Synchronous};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use stacks::Ground;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, ExitStatus, Stdio};
@@ -49,7 +50,7 @@ impl<'a> CutLite<'a> {
             "autocheckpoint": settings.wal_autocheckpoint,
             "number": trial.turn.block.seed,
         });
-        if stand.is_grouped() {
+        if let Ground::Group(_) = stand.built.ground {
             order["group"] = json!(stand.built.devices);
         } else {
             order["path"] = json!(stand.directory()?.join(NAME));
@@ -135,10 +136,10 @@ impl Cuttable for CutLite<'_> {
         let shown = facts
             .iter()
             .filter(|(key, _)| *key != "sqlite version" && *key != "sqlite files by");
-        let access = match (self.trial.stand.is_grouped(), self.trial.stand.stack.access) {
-            (true, _) => "disk group",
-            (false, Access::Direct) => "direct file",
-            (false, Access::Buffered) => "page cache",
+        let access = match (&self.trial.stand.built.ground, self.trial.stand.stack.access) {
+            (Ground::Group(_), _) => "disk group",
+            (_, Access::Direct) => "direct file",
+            (_, Access::Buffered) => "page cache",
         };
         Ok(ledger::Database {
             engine: "sqlite".to_string(),
@@ -233,7 +234,7 @@ impl Cuttable for CutLite<'_> {
 
     fn make_anew(&mut self) -> anyhow::Result<()> {
         let stand = self.trial.stand;
-        if stand.is_grouped() {
+        if let Ground::Group(_) = stand.built.ground {
             let (group, _) = grouped::for_sql(&stand.stack, &stand.built)?;
             for role in Role::ALL {
                 group.create_file(&FileSpec {

@@ -18,6 +18,7 @@ use ledger::Ledger;
 use plan::{Engine, Phase, PhaseKind, PowerCut};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use stacks::Ground;
 use std::time::{Duration, Instant};
 
 /// Takes the power away, or what a kill takes beside the database.
@@ -89,10 +90,9 @@ fn phases(
     let stand = trial.stand;
     ledger.database_of(trial.id, &database.describe()?)?;
     if trial.first {
-        let places = if stand.is_grouped() || stand.built.pool.is_some() {
-            stand.built.devices.clone()
-        } else {
-            vec![stand.directory()?]
+        let places = match &stand.built.ground {
+            Ground::Files(_) => vec![stand.directory()?],
+            _ => stand.built.devices.clone(),
         };
         result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
         stand.describe(ledger, &Devices::under(&places)?)?;

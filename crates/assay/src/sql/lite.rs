@@ -74,7 +74,7 @@ pub(super) struct Lite {
 impl Lite {
     pub(super) fn make(settings: &Sqlite, trial: &Trial<'_>) -> anyhow::Result<Lite> {
         let stand = trial.stand;
-        let ground = if stand.is_grouped() {
+        let ground = if let stacks::Ground::Group(_) = stand.built.ground {
             let (group, disks) = grouped::for_sql(&stand.stack, &stand.built)?;
             Ground::Group {
                 group: Box::new(group),

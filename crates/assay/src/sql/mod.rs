@@ -204,7 +204,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         loaded?;
     }
     sql.settle()?;
-    let places = match &stand.built.pool {
+    let places = match stand.built.ground.mounted_pool() {
         Some(_) => stand.places(),
         None => sql.places(),
     };
@@ -265,7 +265,7 @@ fn host<'a>(
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
     let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default);
-    let host = host.with_mounted(&stand.built.pool);
+    let host = host.with_mounted(stand.built.ground.mounted_pool());
     // LUNs of the data are held against each other; data and log of a database are not counted apart.
     let data = stand.data_luns(devices);
     let host = host.with_log(&data, &data);
