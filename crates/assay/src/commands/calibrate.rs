@@ -3,10 +3,10 @@
 //! The ceilings are measured where storage does nothing, or nothing but a copy: above them a study measures the tool.
 
 use super::{print, print_json};
-use crate::ceiling::{self, Reached};
 use crate::cli;
 use crate::exit::Failure;
 use anyhow::anyhow;
+use lab::ceiling::{self, Reached};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;

@@ -4,7 +4,6 @@ mod belief;
 mod calibrate;
 mod check;
 mod clean;
-mod device_service;
 mod dg;
 mod engines;
 mod fixed;
@@ -20,7 +19,6 @@ mod run;
 mod schedules;
 mod schedules_told;
 mod slowed;
-mod sqlite_sessions;
 mod stacks;
 mod twins;
 
@@ -41,8 +39,8 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Calibrate(flags) => calibrate::calibrate(flags),
         Command::Clean(flags) => clean::clean(flags),
         Command::Dg(command) => dg::dispatch(command),
-        Command::DeviceService => device_service::serve(),
-        Command::SqliteSessions => sqlite_sessions::serve(),
+        Command::DeviceService => Ok(lab::serve_devices()?),
+        Command::SqliteSessions => Ok(lab::serve_sqlite_sessions()?),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut cli::definition(), "assay", &mut script);

@@ -9,11 +9,11 @@
 use super::schedules_told::{self as told, Found};
 use crate::cli;
 use crate::exit::Failure;
-use crate::lun_sets::LunSets;
 use crate::progress::Progress;
-use crate::signals;
 use anyhow::{Context, anyhow};
+use lab::{Progress as _, signals};
 use pages::{Files, Instance, RandomWork, Settings, Shape, TornPages};
+use sandbox::Directory;
 use stacks::Journal;
 use stats::Piece;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub(super) fn schedules(dir: &Path, flags: &cli::Calibrate) -> Result<(), Failur
     let recorded = prepared(dir, &mut journal).and_then(|own| on(&own, flags, &progress, &cancel));
     progress.finish();
     // A host that is not as it was matters more than what was found.
-    crate::host_site::undone(&journal.undo_all()).map_err(Failure::Dirty)?;
+    lab::undone(&journal.undo_all()).map_err(Failure::Dirty)?;
     let record = recorded.map_err(Failure::Run)?;
     let found = Found::of(&record, flags.seed);
     told::show(&record, &found, flags.json)
@@ -94,7 +94,9 @@ pub(super) fn schedules(dir: &Path, flags: &cli::Calibrate) -> Result<(), Failur
 
 /// A directory of our own with room for two places.
 fn prepared(dir: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
-    let own = LunSets::default().own_directory(dir, journal)?.path().to_owned();
+    let name = format!("assay-{}", journal.run_id());
+    let own = journal.make_directory(&Directory::open(dir)?, &name, 0o711, false)?;
+    let own = own.path().to_owned();
     luns::check_space(&own, 2 * (DATA_BYTES + (64 << 20)))?;
     for name in ["a.data", "a.redo", "b.data", "b.redo"] {
         journal.before(stacks::Undo::RemoveFile { path: own.join(name) })?;

@@ -1,0 +1,3 @@
+//! The disk group of a stack.
+
+pub(crate) mod grouped;

@@ -1,0 +1,11 @@
+//! A study on this host: what is prepared once, the stacks of a trial, what is observed around a phase.
+
+pub(crate) mod beside;
+pub(crate) mod clients;
+pub(crate) mod observed;
+pub(crate) mod sides;
+pub(crate) mod site;
+pub(crate) mod slow_lun;
+pub(crate) mod stand;
+pub(crate) mod trial;
+pub(crate) mod turns;

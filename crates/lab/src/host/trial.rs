@@ -1,0 +1,516 @@
+//! One stack, once, on this host: attached, built, loaded, driven, copied elsewhere and driven there, taken down.
+//!
+//! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
+
+use crate::ceiling::Ceiling;
+use crate::group::grouped::{Changing, Condition, Health, Open};
+use crate::host::observed::{Devices, Host};
+use crate::host::site::{HostSite, undone};
+use crate::host::stand::{self, Opened, Stand};
+use crate::inject;
+use crate::moves::copying::{AroundCopy, Way};
+use crate::moves::rebalance::Regroup;
+use crate::pool::pooled::Pooled;
+use crate::result_file;
+use crate::site::{self, Turn};
+use crate::sizes::Sizes;
+use crate::sql;
+use crate::surroundings::Seen;
+use crate::trial::phases::{self, After, Around, Leg};
+use crate::trial::sampled;
+use anyhow::Context;
+use ledger::{ExtentSummary, Ledger, TrialId};
+use pages::{Files, Instance};
+use plan::Phase;
+use targets::{Port, PsyncPort, UringPort};
+
+/// How I/O is issued, once for all stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Method {
+    #[default]
+    Ring,
+    Pread,
+}
+
+impl Method {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Method::Ring => "ring",
+            Method::Pread => "pread",
+        }
+    }
+}
+
+/// What was found before the first trial.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    pub(crate) sizes: Option<Sizes>,
+    /// Bytes of the data of random work, the same on every stack.
+    pub(crate) data_bytes: Option<u64>,
+    pub(crate) method: Method,
+    /// Budget in bytes, and 0 not enforced, 1 cgroup v1, 2 cgroup v2.
+    pub(crate) budget: Option<(u64, u8)>,
+    /// What the generator itself can do.
+    pub(crate) ceiling: Ceiling,
+    /// Facts of the study as a whole.
+    pub(crate) facts: Vec<(String, String)>,
+}
+
+/// What goes with ports: facts to disclose, what tells of losses, what can be rebalanced, what runs the pool.
+pub(crate) struct Beside<'a> {
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) health: &'a Health<'a>,
+    pub(crate) regroup: Option<&'a dyn Regroup>,
+    pub(crate) pool: Option<&'a Pooled>,
+}
+
+impl Beside<'_> {
+    fn nothing() -> Beside<'static> {
+        Beside {
+            facts: Vec::new(),
+            health: &Condition::default,
+            regroup: None,
+            pool: None,
+        }
+    }
+}
+
+/// A trial under way.
+pub(crate) struct Trial<'a> {
+    pub(crate) site: &'a HostSite<'a>,
+    pub(crate) sizes: &'a Sizes,
+    pub(crate) turn: &'a Turn<'a>,
+    pub(crate) stands: &'a [Stand],
+    pub(crate) id: TrialId,
+    pub(crate) first: bool,
+}
+
+/// Runs one trial.
+pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
+    let study = site.study;
+    let stack = &study.stacks[turn.stack];
+    // What the stack before had in memory is not this one's.
+    targets::give_back_freed_memory();
+    let mark = site.journal.mark();
+    turn.progress
+        .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
+    let sets: Vec<&String> = stack.lun_sets().collect();
+    let stands = stand::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
+    let first = described(site, ledger, turn, &stands)?;
+    let host = site.host.clone();
+    let result = site::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
+        if stands[0].stack.engine.is_sql() {
+            let trial = sql::Trial {
+                study,
+                turn,
+                stand: &stands[0],
+                id,
+                first,
+                scattered_rows: site.scattered_rows(&stands[0].stack.engine)?,
+            };
+            return sql::run(site, ledger, &trial);
+        }
+        let sizes = site.sizes()?;
+        let trial = Trial {
+            site,
+            sizes: &sizes,
+            turn,
+            stands: &stands,
+            id,
+            first,
+        };
+        let seed = turn.block.seed;
+        let planted = stands.iter().any(|stand| inject::is_planted(&stand.stack.inject));
+        let driven = match (site.prepared.method, planted) {
+            (Method::Ring, false) => {
+                trial.drive(ledger, &|_, specs, memory, depth| UringPort::open(specs, memory, depth))
+            }
+            (Method::Pread, false) => {
+                trial.drive(ledger, &|_, specs, memory, depth| PsyncPort::open(specs, memory, depth))
+            }
+            (Method::Ring, true) => trial.drive(ledger, &|inject, specs, memory, depth| {
+                Ok(inject::planted(UringPort::open(specs, memory, depth)?, inject, seed))
+            }),
+            (Method::Pread, true) => trial.drive(ledger, &|inject, specs, memory, depth| {
+                Ok(inject::planted(PsyncPort::open(specs, memory, depth)?, inject, seed))
+            }),
+        };
+        let sets: Vec<&String> = stands
+            .iter()
+            .flat_map(|stand| stand.stack.data.iter().chain(&stand.stack.redo))
+            .collect();
+        driven.map_err(|error| site.luns.blame(error, &sets))
+    });
+    drop(stands);
+    // What the trial says comes first; what could not be undone is found again, and reported, at the end of the run.
+    let left = site.journal.undo_to(mark);
+    site.luns.unserved();
+    result.and_then(|()| undone(&left))
+}
+
+/// Tells the result file about a stack that stands for the first time; whether it is that.
+pub(crate) fn described(
+    site: &mut HostSite<'_>,
+    ledger: &mut Ledger,
+    turn: &Turn<'_>,
+    stands: &[Stand],
+) -> anyhow::Result<bool> {
+    let first = !std::mem::replace(&mut site.described[turn.stack], true);
+    if first {
+        let stack = &site.study.stacks[turn.stack];
+        let layers = stands[0].built.layers.join("/");
+        let layers = site.luns.layers(stack, &layers);
+        ledger.stack(&site::row(turn.stack, stack, &layers, None))?;
+        for stand in stands {
+            result_file::facts(ledger, &stand.scope(), stand.built.facts.clone())?;
+        }
+    }
+    Ok(first)
+}
+
+impl Trial<'_> {
+    /// Drives all phases: on home, and after each copy where it went.
+    fn drive<P: Port + Send>(&self, ledger: &mut Ledger, open: &Open<'_, P>) -> anyhow::Result<()> {
+        let mut opened: Vec<Opened<P>> = Vec::new();
+        opened.resize_with(self.stands.len(), || Opened {
+            group: None,
+            pool: None,
+            used: false,
+        });
+        let (mut at, mut first) = (0, 0);
+        loop {
+            let leg = self.leg(ledger, open, &mut opened[at], at, first)?;
+            if let Leg::Cut(ordinal) = leg {
+                self.stands[at].sync()?;
+                if let Some(pool) = &opened[at].pool {
+                    pool.zpool().sync()?;
+                }
+                first = ordinal + 1;
+                if self.cut(ledger, open, &mut opened[at], at, ordinal)? == After::Full {
+                    let left = self.site.study.phases.len() - first;
+                    self.turn.progress.advance(left as u64);
+                    break;
+                }
+                continue;
+            }
+            let Leg::Copy(ordinal) = leg else { break };
+            let Some(to) = self.copy(ledger, open, &mut opened, at, ordinal)? else {
+                break;
+            };
+            at = to;
+            first = ordinal + 1;
+        }
+        for group in opened.into_iter().filter_map(|opened| opened.group) {
+            group.close()?;
+        }
+        Ok(())
+    }
+
+    /// Phases from number `first` on, up to the next copy, where the database is now.
+    fn leg<P: Port + Send>(
+        &self,
+        ledger: &mut Ledger,
+        open: &Open<'_, P>,
+        opened: &mut Opened<P>,
+        at: usize,
+        first: usize,
+    ) -> anyhow::Result<Leg> {
+        let (stand, sizes, workers) = (&self.stands[at], self.sizes, self.site.study.workers);
+        opened.prepare(stand, sizes, open)?;
+        opened.used = true;
+        let depth = sizes.depth(stand.data_file_count());
+        let memory = sizes.memory_bytes();
+        let pool = opened.pool.as_ref();
+        let driven = match (&opened.group, pool) {
+            (_, Some(pool)) => self.drive_pooled(ledger, stand, pool, (memory, depth), first),
+            (Some(group), None) => {
+                let regroup = Changing { grouped: group, open };
+                let health = || group.condition();
+                let with = Beside {
+                    facts: group.facts(),
+                    health: &health,
+                    regroup: Some(&regroup),
+                    pool: None,
+                };
+                if group.has_two() {
+                    let ports = (0..workers).map(|_| group.port_of_two(open, memory, depth));
+                    self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, with)
+                } else {
+                    let ports = (0..workers).map(|_| group.port(open, memory, depth));
+                    self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, with)
+                }
+            }
+            (None, None) => {
+                let ports = (0..workers)
+                    .map(|_| stand.plain_port(open, sizes, memory, depth))
+                    .collect::<anyhow::Result<Vec<_>>>()?;
+                let health = || stand.condition();
+                let with = Beside {
+                    health: &health,
+                    ..Beside::nothing()
+                };
+                self.drive_ports(ledger, stand, ports, first, with)
+            }
+        };
+        driven.map_err(|error| name_files(error, &[stand]))
+    }
+
+    /// The same on a pool.
+    fn drive_pooled(
+        &self,
+        ledger: &mut Ledger,
+        stand: &Stand,
+        pool: &Pooled,
+        (memory, depth): (u64, usize),
+        first: usize,
+    ) -> anyhow::Result<Leg> {
+        let beside = Beside {
+            facts: pool.facts()?,
+            pool: Some(pool),
+            ..Beside::nothing()
+        };
+        let inject = stand.stack.inject;
+        let seed = self.turn.block.seed;
+        let ports = (0..self.site.study.workers).map(|_| pool.port(memory, depth));
+        if inject::is_planted(&inject) {
+            let ports = ports.map(|port| Ok(inject::planted(port?, inject, seed)));
+            return self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, beside);
+        }
+        self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, beside)
+    }
+
+    /// Loads the database, or opens what was copied here, and runs phases.
+    fn drive_ports<P: Port + Send>(
+        &self,
+        ledger: &mut Ledger,
+        stand: &Stand,
+        ports: Vec<P>,
+        first: usize,
+        beside: Beside<'_>,
+    ) -> anyhow::Result<Leg> {
+        let regroup = beside.regroup;
+        let (mut instance, mut host) = self.ready(ledger, stand, ports, first, beside)?;
+        let around = self.around();
+        let leg = phases::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;
+        if let Leg::Done | Leg::Full = leg {
+            let asked = record_extents(&mut instance, &stand.files(), self.id, ledger, "at the end");
+            // A full file system may refuse even to say where its files lie.
+            if leg == Leg::Done {
+                asked?;
+            }
+        }
+        Ok(leg)
+    }
+
+    /// Loads the database, or opens what was copied here, and has everything ready for the first phase.
+    pub(crate) fn ready<'b, P: Port + Send>(
+        &'b self,
+        ledger: &mut Ledger,
+        stand: &'b Stand,
+        ports: Vec<P>,
+        first: usize,
+        beside: Beside<'b>,
+    ) -> anyhow::Result<(Instance<P>, Host<'b>)> {
+        let (sizes, turn, files) = (self.sizes, self.turn, stand.files());
+        let loads = first == 0;
+        let mut instance = if loads {
+            let (block, name) = (turn.block.number + 1, &stand.name);
+            turn.progress.doing(&format!("block {block} · {name} · loading"));
+            Instance::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?
+        } else {
+            Instance::open(ports, &files, sizes.settings)?.0
+        };
+        if self.first && loads {
+            result_file::facts(ledger, &stand.scope(), stand.granted()?)?;
+            result_file::facts(ledger, &stand.scope(), beside.facts)?;
+        }
+        if self.first && loads {
+            result_file::facts(ledger, &stand.scope(), sampled::facts(&mut instance, turn.block.seed)?)?;
+        }
+        if loads {
+            record_extents(&mut instance, &files, self.id, ledger, "loaded")?;
+            if let Some(port) = instance.ports_mut().next() {
+                ledger.layouts_of(self.id, &stand.data_files(sizes).look(port)?)?;
+            }
+        } else {
+            let copy = &self.site.study.phases[first - 1].name;
+            record_extents(&mut instance, &files, self.id, ledger, &format!("after {copy}"))?;
+        }
+        stand.built.check()?;
+        let places = stand.places();
+        let devices = Devices::under(&places)?;
+        if self.first && loads {
+            stand.describe(ledger, &devices)?;
+        }
+        self.site.drop_caches()?;
+        self.site.luns.warm(&stand.stack)?;
+        let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
+        let apart = stand.places_apart();
+        let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
+        let host = Host::new(devices, places, mounts, budget, beside.health).with_log(&apart[0], &apart[1]);
+        let host = host.with_models(
+            self.site.luns.models_of(&[&stand.stack]),
+            self.site.luns.faults_of(&[&stand.stack]),
+        );
+        let host = host.with_pools(beside.pool.map(Pooled::zpool));
+        let host = host.with_mounted(stand.built.ground.mounted_pool());
+        let host = host.with_files(stand.data_files(sizes), stand.data_copies());
+        Ok((instance, host))
+    }
+
+    pub(crate) fn around(&self) -> Around<'_> {
+        let mut fixed = site::fixed(self.sizes);
+        let ceiling = self.site.prepared.ceiling;
+        fixed.push((ledger::Measure::GeneratorCeilingIops, ceiling.read));
+        fixed.push((ledger::Measure::GeneratorCeilingCached, ceiling.cached));
+        if ceiling.operations.is_finite() {
+            fixed.push((ledger::Measure::GeneratorCeilingOperations, ceiling.operations));
+        }
+        Around {
+            study: self.site.study,
+            sizes: Some(self.sizes),
+            trial: self.id,
+            stack: &self.stands[0].name,
+            turn: self.turn,
+            fixed,
+        }
+    }
+
+    /// Runs a copy phase; gives the stand where the database is now, `None` when it had no space there.
+    fn copy<P: Port + Send>(
+        &self,
+        ledger: &mut Ledger,
+        open: &Open<'_, P>,
+        opened: &mut [Opened<P>],
+        from: usize,
+        ordinal: usize,
+    ) -> anyhow::Result<Option<usize>> {
+        let phase: &Phase = &self.site.study.phases[ordinal];
+        let plan::PhaseKind::Copy(copy) = &phase.kind else {
+            anyhow::bail!("{} is no copy", phase.name)
+        };
+        let to = stand::target(self.stands, copy).context("a copy goes to what was built for it")?;
+        let (source, target) = (&self.stands[from], &self.stands[to]);
+        opened[to].prepare(target, self.sizes, open)?;
+        let (memory, depth) = Way::needs(copy);
+        let mut source_port = opened[from].port(source, self.sizes, open, memory, depth)?;
+        let mut target_port = opened[to].port(target, self.sizes, open, memory, depth)?;
+        let devices = [Devices::under(&source.places())?, Devices::under(&target.places())?];
+        if self.first && !opened[to].used {
+            result_file::facts(ledger, &target.scope(), target.granted()?)?;
+            target.describe(ledger, &devices[1])?;
+            let mut facts = opened[to].group.as_ref().map(|group| group.facts()).unwrap_or_default();
+            if let Some(pool) = &opened[to].pool {
+                facts.extend(pool.facts()?);
+            }
+            result_file::facts(ledger, &target.scope(), facts)?;
+        }
+        let way = Way {
+            phase,
+            copy,
+            from: source.words(),
+            to: target.words(),
+            from_files: source.files(),
+            to_files: target.files(),
+            over_existing: opened[to].used,
+        };
+        self.site.drop_caches()?;
+        let sides = [&source.stack, &target.stack];
+        for side in sides {
+            self.site.luns.warm(side)?;
+        }
+        let of_group = |nth: usize| opened[nth].group.as_ref().map(|group| group.condition());
+        let of = |nth: usize| of_group(nth).unwrap_or_default().with(self.stands[nth].condition());
+        let health = || of(from).with(of(to));
+        let both = Devices::under(&[source.places(), target.places()].concat())?;
+        let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
+        let budget = self.site.prepared.budget;
+        let host = Host::new(both, target.places(), mounts, budget, &health);
+        let host = host.with_sides(&devices[0], &devices[1]);
+        let host = host.with_models(self.site.luns.models_of(&sides), self.site.luns.faults_of(&sides));
+        let host = host.with_pools(
+            [from, to]
+                .into_iter()
+                .filter_map(|nth| opened[nth].pool.as_ref().map(Pooled::zpool)),
+        );
+        let host = host.with_mounted(
+            [source, target]
+                .into_iter()
+                .filter_map(|stand| stand.built.ground.mounted_pool()),
+        );
+        let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
+        let around = self.around();
+        let done = around.recorded(ledger, phase, ordinal, || {
+            way.go(source_port.port(), target_port.port(), &mut host, &around)
+        });
+        let after = done.map_err(|error| name_files(error, &[source, target]))?;
+        opened[to].used = true;
+        Ok((after == After::Next).then_some(to))
+    }
+}
+
+impl<'s, 't> AroundCopy<dyn Port + 's, dyn Port + 't> for Host<'_> {
+    fn begin(&mut self, _: &mut (dyn Port + 's), _: &mut (dyn Port + 't)) -> anyhow::Result<()> {
+        self.start()
+    }
+
+    fn settle(&mut self) -> anyhow::Result<u64> {
+        self.rest()
+    }
+
+    fn end(&mut self, _: &mut (dyn Port + 's), target: &mut (dyn Port + 't)) -> anyhow::Result<Seen> {
+        let mut seen = self.stop()?;
+        seen.layouts = self.layouts(target)?;
+        Ok(seen)
+    }
+}
+
+/// How the data files lie on what is below them.
+pub(crate) fn record_extents<P: Port>(
+    instance: &mut Instance<P>,
+    files: &Files,
+    trial: TrialId,
+    ledger: &mut Ledger,
+    when: &str,
+) -> anyhow::Result<()> {
+    let Some(port) = instance.ports_mut().next() else {
+        return Ok(());
+    };
+    for (number, file) in files.data.iter().enumerate() {
+        let extents = port.extents(*file).context("where the data lies")?;
+        if extents.is_empty() {
+            continue;
+        }
+        let bytes = extents.iter().map(|e| e.length).sum();
+        let summary = ExtentSummary {
+            file: format!("data {number} {when}"),
+            extents: extents.len() as u64,
+            bytes,
+        };
+        ledger.extents_of(trial, &summary)?;
+    }
+    Ok(())
+}
+
+/// The engine names files by number; the user knows them by path.
+pub(crate) fn name_files(error: anyhow::Error, stands: &[&Stand]) -> anyhow::Error {
+    // What failed with it is but its echo.
+    if let Some(lost) = stands.iter().find_map(|stand| stand.lost()) {
+        let cure = "raise the memory budget if that was too small (dmesg), or lower `arc_max`; go on with `assay run --resume`";
+        return error.context(format!("{lost}\n  {cure}"));
+    }
+    if error
+        .chain()
+        .any(|cause| matches!(cause.downcast_ref(), Some(pages::PagesError::Settings { .. })))
+    {
+        return error;
+    }
+    let names: Vec<String> = match stands {
+        [only] => vec![only.file_names()],
+        several => several
+            .iter()
+            .map(|stand| format!("{}: {}", stand.words(), stand.file_names()))
+            .collect(),
+    };
+    error.context(names.join("; "))
+}

@@ -1,0 +1,3 @@
+//! A study on modelled devices, in virtual time.
+
+pub(crate) mod modelled;

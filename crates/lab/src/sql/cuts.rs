@@ -1,0 +1,204 @@
+//! Power cuts and kills under a database in SQL: sessions that write rows, their end, the database's own recovery, every acknowledged row looked
+//! up.
+//!
+//! Takes a stack that stands; gives the same counts as under the page engine. What differs between databases is behind
+//! [`Cuttable`]. Prevents: an acknowledgement that is asked of the database that gave it (they are kept by us).
+
+use super::Trial;
+use super::kept::{Acknowledged, Kept};
+use super::{cut_lite, cut_server};
+use crate::cuts::ending::Ending;
+use crate::cuts::sums::{Cut, Sum};
+use crate::host::observed::Devices;
+use crate::host::site::HostSite;
+use crate::not_kept;
+use crate::result_file;
+use crate::signals;
+use crate::trial::phases::{After, Around};
+use anyhow::Context;
+use ledger::Ledger;
+use plan::{Engine, Phase, PhaseKind, PowerCut};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use stacks::Ground;
+use std::time::{Duration, Instant};
+
+/// Takes the power away, or what a kill takes beside the database.
+pub(super) type Stop<'a> = dyn Fn() -> anyhow::Result<()> + 'a;
+
+/// A database that survives a power cut or a kill, or does not.
+pub(super) trait Cuttable {
+    /// Which it is and how it is set.
+    fn describe(&mut self) -> anyhow::Result<ledger::Database>;
+    /// Sessions write, each from a number of its own on, until the power fails after this time; then everything of the database is
+    /// ended without a word. Gives the last number that each session had an acknowledgement for by then.
+    fn work(&mut self, first: &[u64], after: Duration, stop: &Stop<'_>) -> anyhow::Result<Vec<u64>>;
+    /// Recovers it on what survived.
+    fn rise(&mut self) -> anyhow::Result<()>;
+    /// Every row that is there.
+    fn kept(&mut self) -> anyhow::Result<Kept>;
+    /// Ends it without a word.
+    fn fall(&mut self);
+    /// Makes it again, empty, on a stack that was made anew.
+    fn make_anew(&mut self) -> anyhow::Result<()>;
+    /// Ends it in good order.
+    fn close(self: Box<Self>) -> anyhow::Result<()>;
+}
+
+/// Whether the study cuts the power or kills; then it does nothing else with a database in SQL.
+pub(super) fn asked(trial: &Trial<'_>) -> bool {
+    trial
+        .study
+        .phases
+        .iter()
+        .any(|phase| matches!(phase.kind, PhaseKind::PowerCut(_)))
+}
+
+/// The most sessions of any phase.
+pub(super) fn sessions(trial: &Trial<'_>) -> u32 {
+    let of = |phase: &Phase| match &phase.kind {
+        PhaseKind::PowerCut(cut) => cut.work.sessions,
+        _ => 0,
+    };
+    trial.study.phases.iter().map(of).max().unwrap_or(1)
+}
+
+/// Runs one trial.
+pub(super) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>) -> anyhow::Result<()> {
+    let (block, name) = (trial.turn.block.number + 1, &trial.stand.name);
+    let said = format!("block {block} · {name} · making the database");
+    trial.turn.progress.doing(&said);
+    let mut database: Box<dyn Cuttable> = match &trial.stand.stack.engine {
+        Engine::Sqlite(settings) => Box::new(cut_lite::CutLite::make(settings, trial)?),
+        Engine::Postgres(settings) => Box::new(cut_server::CutServer::make(site, settings, trial)?),
+        Engine::Pages => anyhow::bail!("the page engine takes no SQL"),
+    };
+    match phases(site, ledger, trial, database.as_mut())? {
+        After::Next => database.close(),
+        // What has no space left can't end in good order: that it is full is the result.
+        After::Full => {
+            database.fall();
+            Ok(())
+        }
+    }
+}
+
+fn phases(
+    site: &HostSite<'_>,
+    ledger: &mut Ledger,
+    trial: &Trial<'_>,
+    database: &mut dyn Cuttable,
+) -> anyhow::Result<After> {
+    let stand = trial.stand;
+    ledger.database_of(trial.id, &database.describe()?)?;
+    if trial.first {
+        let places = match &stand.built.ground {
+            Ground::Files(_) => vec![stand.directory()?],
+            _ => stand.built.devices.clone(),
+        };
+        result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
+        stand.describe(ledger, &Devices::under(&places)?)?;
+    }
+    stand.sync()?;
+    let around = Around {
+        study: trial.study,
+        sizes: None,
+        trial: trial.id,
+        stack: &stand.name,
+        turn: trial.turn,
+        fixed: Vec::new(),
+    };
+    for (ordinal, phase) in trial.study.phases.iter().enumerate() {
+        let PhaseKind::PowerCut(cut) = &phase.kind else {
+            anyhow::bail!(
+                "the plan lets nothing but power cuts and kills stand beside them: {}",
+                phase.name
+            )
+        };
+        let began = Instant::now();
+        let after = around.recorded(ledger, phase, ordinal, || {
+            let mut sum = Sum::of(cut.end);
+            let worked = all(&mut sum, site, trial, &around, (phase, cut, ordinal), database);
+            sum.ended(worked, began.elapsed())
+        })?;
+        if after == After::Full {
+            let left = trial.study.phases.len() - ordinal - 1;
+            trial.turn.progress.advance(left as u64);
+            return Ok(After::Full);
+        }
+    }
+    Ok(After::Next)
+}
+
+/// All cuts or kills of a phase; what was found by then stays where one of them fails.
+fn all(
+    sum: &mut Sum,
+    site: &HostSite<'_>,
+    trial: &Trial<'_>,
+    around: &Around<'_>,
+    (phase, cut, ordinal): (&Phase, &PowerCut, usize),
+    database: &mut dyn Cuttable,
+) -> anyhow::Result<()> {
+    let (turn, stand) = (trial.turn, trial.stand);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(turn.block.seed ^ (ordinal as u64 + 1) << 40);
+    let mut before = database.kept()?;
+    let mut last: Acknowledged = Vec::new();
+    for nth in 0..cut.cuts {
+        signals::check(turn.cancel)?;
+        around.doing(phase, &format!(" · {} {} of {}", cut.end.noun(), nth + 1, cut.cuts));
+        let window = cut.latest.0 - cut.earliest.0;
+        let after = Duration::from_nanos(cut.earliest.0 + rng.next_u64() % (window + 1));
+        let ending = Ending::of(cut.end, &site.luns, stand, None);
+        let first: Vec<u64> = before
+            .next(&last)
+            .into_iter()
+            .take(cut.work.sessions as usize)
+            .collect();
+        let worked = database.work(&first, after, &|| ending.strike())?;
+        last = first.into_iter().zip(worked).collect();
+        let down = Instant::now();
+        let gone = ending.take_down(stand, rng.next_u64())?;
+        let up = ending.bring_up(stand).map_err(anyhow::Error::from);
+        let found = up.and_then(|()| database.rise()).and_then(|()| database.kept());
+        let up_ns = down.elapsed().as_nanos() as u64;
+        let found = match found {
+            Ok(now) => {
+                let found = now.against(&last, &before);
+                before = now;
+                Ok(found)
+            }
+            Err(error) => {
+                database.fall();
+                if !not_kept::is_loss(&error) {
+                    return Err(error.context(format!("come back after a {}", cut.end.noun())));
+                }
+                Err(crate::causes::chain(&error))
+            }
+        };
+        let is_down = found.is_err();
+        let acknowledged = last.iter().map(|(first, last)| last + 1 - first).sum();
+        sum.cuts.push(Cut {
+            after,
+            gone,
+            acknowledged,
+            up_ns,
+            found,
+        });
+        if is_down {
+            let lost = sum.last_words();
+            make_anew(site, trial, database).context(lost)?;
+            before = database.kept()?;
+        }
+    }
+    Ok(())
+}
+
+/// The stack and the database again from the beginning, after an end that nothing survived.
+fn make_anew(site: &HostSite<'_>, trial: &Trial<'_>, database: &mut dyn Cuttable) -> anyhow::Result<()> {
+    let stand = trial.stand;
+    stacks::power_off(&stand.built)?;
+    stacks::make_anew(&stand.stack, &stand.built, luns::MARKER, &site.journal)?;
+    stand.empty_directory()?;
+    database.make_anew()?;
+    stand.sync()
+}
