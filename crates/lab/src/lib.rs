@@ -6,6 +6,7 @@
 
 mod causes;
 pub mod ceiling;
+mod condition;
 mod cuts;
 mod full;
 mod group;
@@ -27,19 +28,23 @@ mod sizes;
 mod sql;
 mod surroundings;
 mod trial;
+mod turn;
 mod writes;
 
 pub use causes::chain;
 pub use host::site::{HostSite, undone};
 pub use luns::service as device_service;
 pub use luns::serving::serve as serve_devices;
+pub use model::site::ModelSite;
 pub use ordered::OrderedError;
 pub use pool::zfs_ways;
 pub use progress::Progress;
 pub use record::unix_ns;
 pub use result_file::must_match;
 pub use run::run;
-pub use site::{ModelSite, Site, Turn, comparisons, kind_word};
+pub use site::Site;
+pub use sql::able::unable as database_unable;
 pub use sql::sessions::serve as serve_sqlite_sessions;
-pub use sql::unable as database_unable;
+pub use trial::book::{comparisons, kind_word};
+pub use turn::Turn;
 pub use writes::{Writes, Written};

@@ -56,7 +56,7 @@ impl Writes {
             let why = "the journal of what is to be undone";
             add(&mut writes.directories, state, why);
         }
-        let work = crate::host::site::work_place(study);
+        let work = work_place(study);
         add(
             &mut writes.directories,
             work,
@@ -221,6 +221,19 @@ fn real(path: &Path) -> PathBuf {
         missing.extend(place.file_name().map(|name| name.to_owned()));
     }
     absolute
+}
+
+/// Where mount points go: beside the first LUN files, else in the first directory measured, else the temporary directory.
+pub(crate) fn work_place(study: &Study) -> PathBuf {
+    let files = study.luns.iter().find_map(|set| match &set.source {
+        plan::LunSource::Files { dir, .. } => Some(dir.clone()),
+        plan::LunSource::Devices { .. } => None,
+    });
+    let directory = study.stacks.iter().find_map(|stack| match &stack.kind {
+        StackKind::Directory { path } => Some(path.clone()),
+        _ => None,
+    });
+    files.or(directory).unwrap_or_else(std::env::temp_dir)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::cuts::acknowledged::Found;
 use crate::cuts::ending::{Gone, With};
 use crate::full;
 use crate::surroundings::Seen;
-use crate::trial::phases::Done;
+use crate::trial::around::Done;
 use ledger::Measure;
 use plan::End;
 use std::time::Duration;

@@ -4,12 +4,13 @@
 //! same LUNs in the same order, those in reserve included, so that one may join later. Prevents: a group whose
 //! disks the undo journal does not know, because it carries the UUID under which they were journalled.
 
+use crate::condition::Condition;
 use crate::moves::rebalance::{Change, HowFar, Moved, Regroup};
 use crate::sizes::Sizes;
 use anyhow::{Context, anyhow};
 use diskgroup::{
-    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupInfo, GroupPort, GroupSpec, MountOptions, Redundancy, Step,
-    Stripe, Uuid, Verify,
+    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Step, Stripe, Uuid,
+    Verify,
 };
 use pages::Files;
 use plan::{Inject, Rebalance, Stack, StackKind};
@@ -316,16 +317,6 @@ impl<P: Port> Grouped<P> {
     }
 }
 
-/// Disks that a group has lost, in words.
-fn lost_of(disks: Vec<DiskInfo>) -> Option<String> {
-    let away: Vec<String> = disks
-        .into_iter()
-        .filter(|disk| !disk.online || disk.failing)
-        .map(|disk| disk.name)
-        .collect();
-    (!away.is_empty()).then(|| format!("the disk group lost {}", away.join(", ")))
-}
-
 /// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL, which makes and
 /// removes files as it goes.
 pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
@@ -364,38 +355,6 @@ fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -
         stripe,
     })?;
     Ok(())
-}
-
-/// How what a stack stands on is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Condition {
-    /// What it has lost so far, in words: it goes on without that as long as its copies allow.
-    pub(crate) lost: Option<String>,
-    /// Reads that another copy had to serve since it was opened; `None` where nothing is kept twice.
-    pub(crate) mended: Option<u64>,
-}
-
-/// Asks for it.
-pub(crate) type Health<'a> = dyn Fn() -> Condition + 'a;
-
-impl Condition {
-    pub(crate) fn of(disks: Vec<DiskInfo>, groups: impl IntoIterator<Item = GroupInfo>) -> Condition {
-        let mirrored = |group: &GroupInfo| group.redundancy > Redundancy::External;
-        let mended = groups.into_iter().filter(mirrored).map(|group| group.rescued_reads);
-        Condition {
-            lost: lost_of(disks),
-            mended: mended.reduce(|one, other| one + other),
-        }
-    }
-
-    /// Of two stacks together.
-    pub(crate) fn with(self, other: Condition) -> Condition {
-        let mended = [self.mended, other.mended].into_iter().flatten();
-        Condition {
-            lost: self.lost.or(other.lost),
-            mended: mended.reduce(|one, other| one + other),
-        }
-    }
 }
 
 /// How often a rebalance tells how far it is.

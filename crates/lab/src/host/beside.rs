@@ -3,7 +3,7 @@
 //! Takes what the observers give around the phase, gives the ledger's measures. Prevents: a neighbour's load or a set clock that
 //! end up as the stack's own figures.
 
-use crate::group::grouped::Health;
+use crate::condition::Health;
 use ledger::Measure;
 use observers::{Delta, DeviceErrors, Neighbours};
 

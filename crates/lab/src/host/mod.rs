@@ -2,10 +2,13 @@
 
 pub(crate) mod beside;
 pub(crate) mod clients;
+pub(crate) mod devices;
 pub(crate) mod observed;
+pub(crate) mod prepared;
 pub(crate) mod sides;
 pub(crate) mod site;
 pub(crate) mod slow_lun;
 pub(crate) mod stand;
 pub(crate) mod trial;
+pub(crate) mod trials;
 pub(crate) mod turns;

@@ -2,9 +2,10 @@
 //!
 //! Takes the places of a stack, gives the ledger's measures. What the kernel does not tell is left out, never zero.
 
-use crate::group::grouped::Health;
+use crate::condition::Health;
 use crate::host::beside::{self, Beside};
 use crate::host::clients::Clients;
+use crate::host::devices::Devices;
 use crate::host::sides::Side;
 use crate::luns::faults::DeviceFaults;
 use crate::luns::models::{DeviceModels, ModelledSet};
@@ -13,7 +14,7 @@ use crate::surroundings::{Seen, Surroundings};
 use crate::trial::laid_out::DataFiles;
 use anyhow::Context;
 use ledger::{FileLayout, Measure, Sample};
-use observers::{Backing, Delta, Lineage, Snapshot, Watch, Watched};
+use observers::{Delta, Snapshot, Watch, Watched};
 use pages::Instance;
 use stacks::{MountedPool, PoolCounted};
 use std::os::unix::fs::FileTypeExt;
@@ -30,62 +31,6 @@ const REST_TIMEOUT_SHARED: Duration = Duration::from_secs(1);
 
 /// From so many bytes written to its devices a stack may have moved data, whoever asked for it.
 const MOVED_BYTES: f64 = 1024.0 * 1024.0;
-
-/// Which devices belong to a stack.
-#[derive(Clone, Debug)]
-pub(crate) struct Devices {
-    /// The nearest devices: loop devices, or the disk itself.
-    pub(crate) near: Vec<String>,
-    /// The lowest that can be seen.
-    pub(crate) low: Vec<String>,
-    /// Said once in the report.
-    pub(crate) notes: Vec<String>,
-    /// No device at all: memory, a network, something that hides it.
-    pub(crate) hidden: bool,
-}
-
-impl Devices {
-    /// Of all places of a stack together.
-    pub(crate) fn under(places: &[PathBuf]) -> anyhow::Result<Devices> {
-        let mut devices = Devices {
-            near: Vec::new(),
-            low: Vec::new(),
-            notes: Vec::new(),
-            hidden: false,
-        };
-        for place in places {
-            let lineage: Lineage = observers::lineage(place)?;
-            devices.hidden |= lineage.backing != Backing::Devices;
-            if let Some(level) = lineage.levels.first() {
-                devices.near.extend(level.devices.iter().cloned());
-            }
-            devices.low.extend(lineage.lowest.iter().cloned());
-            devices.notes.extend(lineage.notes);
-        }
-        for list in [&mut devices.near, &mut devices.low, &mut devices.notes] {
-            list.sort();
-            list.dedup();
-        }
-        Ok(devices)
-    }
-
-    /// Bytes that the nearest devices hold; `None` where one does not tell.
-    fn bytes(&self) -> Option<u64> {
-        let sectors = self.near.iter().map(|name| {
-            let told = std::fs::read_to_string(format!("/sys/class/block/{name}/size")).ok()?;
-            told.trim().parse::<u64>().ok()
-        });
-        let sectors: Vec<u64> = sectors.collect::<Option<Vec<u64>>>()?;
-        (!self.hidden && !sectors.is_empty()).then(|| sectors.iter().sum::<u64>() * 512)
-    }
-
-    fn all(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.near.iter().chain(&self.low).cloned().collect();
-        all.sort();
-        all.dedup();
-        all
-    }
-}
 
 /// Observes one stack on this host.
 pub(crate) struct Host<'a> {

@@ -3,7 +3,7 @@
 //! Takes what the devices did, gives the ledger's measures. Prevents: a device on both sides counted on both (then neither is
 //! there), and a side without one of its devices taken for the whole.
 
-use crate::host::observed::Devices;
+use crate::host::devices::Devices;
 use ledger::Measure as M;
 use observers::{Delta, DeviceDelta};
 

@@ -1,19 +1,21 @@
 //! Studies on this host: what is prepared once, how one trial is built, and how everything is undone.
 
 use crate::ceiling::Ceiling;
-use crate::host::trial::{Method, Prepared};
+use crate::host::prepared::{Method, Prepared};
 use crate::luns::service;
 use crate::luns::sets::{self, LunSets};
 use crate::progress::Progress;
-use crate::result_file::{self, Opening};
-use crate::site::{self, Site, Turn};
+use crate::result_file;
 use crate::sizes::{self, Sizes};
+use crate::sql::able;
+use crate::trial::book;
+use crate::writes;
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Fact, Ledger, Skipped};
-use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Stints, Study, Turns};
+use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -21,8 +23,6 @@ use std::sync::atomic::AtomicBool;
 const TOOL_BYTES: u64 = 40 << 20;
 /// The study's fact of how large the table of random work in SQL is.
 const RANDOM_BYTES: &str = "bytes of random work";
-/// Rate assumed where nothing was written before the first block.
-const NOMINAL_FILL_RATE: u64 = 500 << 20;
 
 /// A host with everything a study needs, and the journal that takes it away again.
 pub struct HostSite<'a> {
@@ -73,7 +73,7 @@ impl<'a> HostSite<'a> {
         } else {
             LunSets::default()
         };
-        let work_dir = luns.own_directory(&work_place(study), &mut journal)?;
+        let work_dir = luns.own_directory(&writes::work_place(study), &mut journal)?;
         let mut site = HostSite {
             host: observers::host_facts()
                 .into_iter()
@@ -109,7 +109,7 @@ impl<'a> HostSite<'a> {
             && (paged || random)
         {
             for index in 0..self.study.stacks.len() {
-                if self.skips(index) {
+                if self.skipped[index].is_some() {
                     continue;
                 }
                 crate::signals::check(cancel)?;
@@ -237,7 +237,7 @@ impl<'a> HostSite<'a> {
     }
 
     /// A new file is told how stacks take turns; one that is taken up goes on as it began.
-    fn describe_turns(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+    pub(crate) fn describe_turns(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         let began = result_file::scheduled(ledger)?;
         let begun = !ledger.trials()?.is_empty();
         match (began, &self.turns) {
@@ -311,7 +311,7 @@ impl<'a> HostSite<'a> {
     }
 
     /// What is known of a study as a whole.
-    fn describe_study(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+    pub(crate) fn describe_study(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         let Some(sizes) = self.prepared.sizes else {
             return self.describe_sql(ledger);
         };
@@ -359,7 +359,7 @@ impl<'a> HostSite<'a> {
     fn describe_skipped(&self, ledger: &mut Ledger) -> anyhow::Result<()> {
         for (ordinal, (stack, skipped)) in self.study.stacks.iter().zip(&self.skipped).enumerate() {
             if skipped.is_some() {
-                ledger.stack(&site::row(ordinal, stack, "", skipped.clone()))?;
+                ledger.stack(&book::row(ordinal, stack, "", skipped.clone()))?;
             }
         }
         Ok(())
@@ -424,29 +424,9 @@ pub fn undone(left: &[NotUndone]) -> anyhow::Result<()> {
     Err(anyhow!("could not undo: {}", lines.join("; ")))
 }
 
-/// Where mount points go: beside the first LUN files, else in the first directory measured, else the temporary directory.
-pub(crate) fn work_place(study: &Study) -> PathBuf {
-    let files = study.luns.iter().find_map(|set| match &set.source {
-        plan::LunSource::Files { dir, .. } => Some(dir.clone()),
-        plan::LunSource::Devices { .. } => None,
-    });
-    let directory = study.stacks.iter().find_map(|stack| match &stack.kind {
-        StackKind::Directory { path } => Some(path.clone()),
-        _ => None,
-    });
-    files.or(directory).unwrap_or_else(std::env::temp_dir)
-}
-
 /// Whether the page engine takes part.
 fn has_pages(study: &Study) -> bool {
     study.stacks.iter().any(|stack| !stack.engine.is_sql())
-}
-
-/// Whether a stack stands on modelled LUNs.
-pub(crate) fn on_models(study: &Study, stack: &Stack) -> bool {
-    let of = |name: &String| study.luns.iter().find(|set| set.name == *name);
-    let mut sets = stack.lun_sets().filter_map(of);
-    sets.any(|set| set.device.is_some())
 }
 
 /// For each stack, why it can't be built here.
@@ -456,10 +436,10 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
         .stacks
         .iter()
         .map(|stack| {
-            if let Some((reason, cure)) = on_models(study, stack).then(service::unable).flatten() {
+            if let Some((reason, cure)) = book::on_models(study, stack).then(service::unable).flatten() {
                 return Some(Skipped { reason, cure });
             }
-            let kind = site::kind_word(&stack.kind);
+            let kind = book::kind_word(&stack.kind);
             let found = probed.iter().find(|p| p.kind == kind)?;
             if !found.able {
                 return Some(Skipped {
@@ -467,54 +447,7 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
                     cure: found.cure.clone(),
                 });
             }
-            crate::pool::zfs_ways::unable(study, stack).or_else(|| crate::sql::unable(stack))
+            crate::pool::zfs_ways::unable(study, stack).or_else(|| able::unable(stack))
         })
         .collect()
-}
-
-impl Site for HostSite<'_> {
-    fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger> {
-        let taking_part = self
-            .study
-            .stacks
-            .iter()
-            .zip(&self.skipped)
-            .filter(|(_, skipped)| skipped.is_none())
-            .map(|(stack, _)| stack);
-        let estimate = plan::estimate(self.study, self.luns.fill_rate.unwrap_or(NOMINAL_FILL_RATE));
-        let opening = Opening {
-            study: self.study,
-            blocks: estimate.blocks(self.study),
-            comparisons: site::comparisons(self.study, taking_part),
-            method: self.prepared.method.word(),
-            run_id: self.journal.run_id(),
-            modelled: false,
-        };
-        result_file::create(path, &opening)
-    }
-
-    fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        self.describe_study(ledger)?;
-        self.describe_turns(ledger)
-    }
-
-    fn turns(&self) -> &Turns {
-        &self.turns
-    }
-
-    fn side_by_side(&mut self, ledger: &mut Ledger, turns: &[Turn<'_>], stints: &Stints) -> anyhow::Result<()> {
-        crate::host::turns::run(self, ledger, turns, stints)
-    }
-
-    fn skips(&self, stack: usize) -> bool {
-        self.skipped[stack].is_some()
-    }
-
-    fn keeps_real_time(&self) -> bool {
-        true
-    }
-
-    fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
-        crate::host::trial::run(self, ledger, turn)
-    }
 }

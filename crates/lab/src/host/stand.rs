@@ -4,14 +4,15 @@
 //! and the block, gives what stands. Prevents: a copy that is favoured by better LUNs (home and copy change sides in every
 //! other block), and a copy onto what another stack left there.
 
-use crate::group::grouped::{self, Condition, Grouped, Open};
-use crate::host::observed::Devices;
+use crate::condition::Condition;
+use crate::group::grouped::{self, Grouped, Open};
+use crate::host::devices::Devices;
 use crate::host::site::HostSite;
 use crate::pool::pooled::Pooled;
 use crate::result_file;
-use crate::site::Turn;
 use crate::sizes::Sizes;
 use crate::trial::laid_out::DataFiles;
+use crate::turn::Turn;
 use anyhow::Context;
 use diskgroup::GroupPort;
 use ledger::Ledger;

@@ -2,9 +2,11 @@
 //!
 //! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
 
-use crate::ceiling::Ceiling;
-use crate::group::grouped::{Changing, Condition, Health, Open};
-use crate::host::observed::{Devices, Host};
+use crate::condition::{Condition, Health};
+use crate::group::grouped::{Changing, Open};
+use crate::host::devices::Devices;
+use crate::host::observed::Host;
+use crate::host::prepared::Method;
 use crate::host::site::{HostSite, undone};
 use crate::host::stand::{self, Opened, Stand};
 use crate::inject;
@@ -12,49 +14,20 @@ use crate::moves::copying::{AroundCopy, Way};
 use crate::moves::rebalance::Regroup;
 use crate::pool::pooled::Pooled;
 use crate::result_file;
-use crate::site::{self, Turn};
 use crate::sizes::Sizes;
 use crate::sql;
 use crate::surroundings::Seen;
-use crate::trial::phases::{self, After, Around, Leg};
+use crate::trial::around::{After, Around};
+use crate::trial::book;
+use crate::trial::extents::record_extents;
+use crate::trial::phases::{self, Leg};
 use crate::trial::sampled;
+use crate::turn::Turn;
 use anyhow::Context;
-use ledger::{ExtentSummary, Ledger, TrialId};
-use pages::{Files, Instance};
+use ledger::{Ledger, TrialId};
+use pages::Instance;
 use plan::Phase;
 use targets::{Port, PsyncPort, UringPort};
-
-/// How I/O is issued, once for all stacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Method {
-    #[default]
-    Ring,
-    Pread,
-}
-
-impl Method {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Method::Ring => "ring",
-            Method::Pread => "pread",
-        }
-    }
-}
-
-/// What was found before the first trial.
-#[derive(Debug, Default)]
-pub(crate) struct Prepared {
-    pub(crate) sizes: Option<Sizes>,
-    /// Bytes of the data of random work, the same on every stack.
-    pub(crate) data_bytes: Option<u64>,
-    pub(crate) method: Method,
-    /// Budget in bytes, and 0 not enforced, 1 cgroup v1, 2 cgroup v2.
-    pub(crate) budget: Option<(u64, u8)>,
-    /// What the generator itself can do.
-    pub(crate) ceiling: Ceiling,
-    /// Facts of the study as a whole.
-    pub(crate) facts: Vec<(String, String)>,
-}
 
 /// What goes with ports: facts to disclose, what tells of losses, what can be rebalanced, what runs the pool.
 pub(crate) struct Beside<'a> {
@@ -98,9 +71,9 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let stands = stand::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
     let first = described(site, ledger, turn, &stands)?;
     let host = site.host.clone();
-    let result = site::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
+    let result = book::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
         if stands[0].stack.engine.is_sql() {
-            let trial = sql::Trial {
+            let trial = sql::contract::Trial {
                 study,
                 turn,
                 stand: &stands[0],
@@ -108,7 +81,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
                 first,
                 scattered_rows: site.scattered_rows(&stands[0].stack.engine)?,
             };
-            return sql::run(site, ledger, &trial);
+            return sql::trial::run(site, ledger, &trial);
         }
         let sizes = site.sizes()?;
         let trial = Trial {
@@ -160,7 +133,7 @@ pub(crate) fn described(
         let stack = &site.study.stacks[turn.stack];
         let layers = stands[0].built.layers.join("/");
         let layers = site.luns.layers(stack, &layers);
-        ledger.stack(&site::row(turn.stack, stack, &layers, None))?;
+        ledger.stack(&book::row(turn.stack, stack, &layers, None))?;
         for stand in stands {
             result_file::facts(ledger, &stand.scope(), stand.built.facts.clone())?;
         }
@@ -359,7 +332,7 @@ impl Trial<'_> {
     }
 
     pub(crate) fn around(&self) -> Around<'_> {
-        let mut fixed = site::fixed(self.sizes);
+        let mut fixed = book::fixed(self.sizes);
         let ceiling = self.site.prepared.ceiling;
         fixed.push((ledger::Measure::GeneratorCeilingIops, ceiling.read));
         fixed.push((ledger::Measure::GeneratorCeilingCached, ceiling.cached));
@@ -463,33 +436,6 @@ impl<'s, 't> AroundCopy<dyn Port + 's, dyn Port + 't> for Host<'_> {
         seen.layouts = self.layouts(target)?;
         Ok(seen)
     }
-}
-
-/// How the data files lie on what is below them.
-pub(crate) fn record_extents<P: Port>(
-    instance: &mut Instance<P>,
-    files: &Files,
-    trial: TrialId,
-    ledger: &mut Ledger,
-    when: &str,
-) -> anyhow::Result<()> {
-    let Some(port) = instance.ports_mut().next() else {
-        return Ok(());
-    };
-    for (number, file) in files.data.iter().enumerate() {
-        let extents = port.extents(*file).context("where the data lies")?;
-        if extents.is_empty() {
-            continue;
-        }
-        let bytes = extents.iter().map(|e| e.length).sum();
-        let summary = ExtentSummary {
-            file: format!("data {number} {when}"),
-            extents: extents.len() as u64,
-            bytes,
-        };
-        ledger.extents_of(trial, &summary)?;
-    }
-    Ok(())
 }
 
 /// The engine names files by number; the user knows them by path.

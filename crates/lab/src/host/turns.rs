@@ -3,13 +3,16 @@
 //! Takes the turns of a block, gives their trials to the ledger. Prevents: anything left standing when a step fails (the journal is
 //! undone to where the block began, whatever happens), and a block of which one stack counts and another does not.
 
-use crate::group::grouped::{Health, Open};
+use crate::condition::Health;
+use crate::group::grouped::Open;
+use crate::host::prepared::Method;
 use crate::host::site::{HostSite, undone};
 use crate::host::stand::{self, Opened, Stand};
-use crate::host::trial::{self, Beside, Method, Trial};
+use crate::host::trial::{self, Beside, Trial};
 use crate::inject;
-use crate::site::{self, Turn};
+use crate::trial::book;
 use crate::trial::stints::{self, Side, Standing};
+use crate::turn::Turn;
 use ledger::{Ledger, TrialId};
 use plan::Stints;
 use targets::{Port, PsyncPort, UringPort};
@@ -31,13 +34,13 @@ pub(crate) fn run(
     targets::give_back_freed_memory();
     let mark = site.journal.mark();
     let result = built(site, ledger, turns).and_then(|stood| {
-        let trials = site::begun(ledger, site.study, turns, &site.host)?;
+        let trials = book::begun(ledger, site.study, turns, &site.host)?;
         let driven = driven(site, ledger, (turns, &stood, &trials), stints);
         let sets: Vec<&String> = (stood.iter().flat_map(|stood| &stood.stands))
             .flat_map(|stand| stand.stack.lun_sets())
             .collect();
         let driven = driven.map_err(|error| site.luns.blame(error, &sets));
-        site::all_ended(ledger, turns, &trials, driven)
+        book::all_ended(ledger, turns, &trials, driven)
     });
     // What the trials say comes first; what could not be undone is found again, and reported, at the end of the run.
     let left = site.journal.undo_to(mark);

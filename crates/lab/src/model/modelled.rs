@@ -3,11 +3,13 @@
 //! The model's own counters stand where `/proc/diskstats` stands on a host, so provenance is judged there too.
 
 use crate::moves::copying::{AroundCopy, Way};
-use crate::site::Turn;
 use crate::sizes::Sizes;
 use crate::surroundings::{Seen, Surroundings};
-use crate::trial::phases::{self, After, Around, Leg};
+use crate::trial::around::{After, Around};
+use crate::trial::book;
+use crate::trial::phases::{self, Leg};
 use crate::trial::stints::{Side, Standing};
+use crate::turn::Turn;
 use anyhow::Context;
 use ledger::{Ledger, Measure, TrialId};
 use pages::{Files, Instance};
@@ -90,7 +92,7 @@ pub(crate) fn side_by_side(
             trial: *trial,
             stack: &stack.name,
             turn,
-            fixed: crate::site::fixed(sizes),
+            fixed: book::fixed(sizes),
         };
         let rest = |port: &mut Modelled, moment| port.inner_mut().rest_until(moment);
         let seen = ModelSurroundings::default();

@@ -6,7 +6,7 @@
 
 use crate::signals;
 use crate::surroundings::Seen;
-use crate::trial::phases::{Around, Done};
+use crate::trial::around::{Around, Done};
 use anyhow::Context;
 use ledger::Measure;
 use pages::{Copied, Counters, Files, Transfer};

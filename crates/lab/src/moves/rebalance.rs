@@ -5,8 +5,8 @@
 //! latencies of three different situations in one distribution.
 
 use crate::signals;
+use crate::trial::around::Around;
 use crate::trial::drive::{self, Driven};
-use crate::trial::phases::Around;
 use anyhow::Context;
 use ledger::{Measure, Sample};
 use pages::Instance;

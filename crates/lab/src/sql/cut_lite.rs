@@ -3,8 +3,8 @@
 //! Takes a place on the stack; gives acknowledgements as that process tells them. Prevents: a page cache, a mapped file or a lock of
 //! this process that outlives the cut (SQLite maps its log's index, and whoever touches a page that can't be had any more is killed).
 
-use super::Trial;
-use super::cuts::{self, Cuttable, Stop};
+use super::contract::Trial;
+use super::cuttable::{self, Cuttable, Stop};
 use super::kept::Kept;
 use crate::cuts::moment::{Came, Moment};
 use crate::group::grouped;
@@ -59,7 +59,7 @@ impl<'a> CutLite<'a> {
         let mut made = CutLite {
             trial,
             order,
-            sessions: cuts::sessions(trial),
+            sessions: cuttable::sessions(trial),
             child: None,
         };
         made.make_anew()?;

@@ -2,10 +2,11 @@
 //!
 //! Prevents: a commit that came after the power was gone counted as acknowledged, and a server that holds a mount that must go.
 
-use super::Trial;
-use super::cuts::{self, Cuttable, Stop};
+use super::able::choose;
+use super::contract::Trial;
+use super::cuttable::{self, Cuttable, Stop};
 use super::kept::{self, Kept, TABLES};
-use super::server::{choose, private_dir, settings};
+use super::server::{private_dir, settings};
 use crate::cuts::moment::{Came, Moment};
 use crate::host::site::HostSite;
 use crate::not_kept::NotKept;
@@ -50,7 +51,7 @@ impl CutServer {
         let mut options: Vec<String> = checksums.into_iter().map(str::to_string).collect();
         options.extend(wal.as_ref().map(|wal| format!("--waldir={}", wal.display())));
         let mut settings = settings(asked, trial.study, stack.access);
-        settings.sessions = cuts::sessions(trial);
+        settings.sessions = cuttable::sessions(trial);
         let mut made = CutServer {
             server: None,
             run_as: RunAs::choose(asked.run_as.as_deref())?,
@@ -59,7 +60,7 @@ impl CutServer {
             options,
             settings,
             private: private_dir()?,
-            sessions: cuts::sessions(trial),
+            sessions: cuttable::sessions(trial),
             direct: stack.access == Access::Direct,
             cancel: Arc::clone(trial.turn.cancel),
             install,

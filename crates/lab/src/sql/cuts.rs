@@ -4,17 +4,18 @@
 //! Takes a stack that stands; gives the same counts as under the page engine. What differs between databases is behind
 //! [`Cuttable`]. Prevents: an acknowledgement that is asked of the database that gave it (they are kept by us).
 
-use super::Trial;
-use super::kept::{Acknowledged, Kept};
+use super::contract::Trial;
+use super::cuttable::Cuttable;
+use super::kept::Acknowledged;
 use super::{cut_lite, cut_server};
 use crate::cuts::ending::Ending;
 use crate::cuts::sums::{Cut, Sum};
-use crate::host::observed::Devices;
+use crate::host::devices::Devices;
 use crate::host::site::HostSite;
 use crate::not_kept;
 use crate::result_file;
 use crate::signals;
-use crate::trial::phases::{After, Around};
+use crate::trial::around::{After, Around};
 use anyhow::Context;
 use ledger::Ledger;
 use plan::{Engine, Phase, PhaseKind, PowerCut};
@@ -23,28 +24,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use stacks::Ground;
 use std::time::{Duration, Instant};
 
-/// Takes the power away, or what a kill takes beside the database.
-pub(super) type Stop<'a> = dyn Fn() -> anyhow::Result<()> + 'a;
-
-/// A database that survives a power cut or a kill, or does not.
-pub(super) trait Cuttable {
-    /// Which it is and how it is set.
-    fn describe(&mut self) -> anyhow::Result<ledger::Database>;
-    /// Sessions write, each from a number of its own on, until the power fails after this time; then everything of the database is
-    /// ended without a word. Gives the last number that each session had an acknowledgement for by then.
-    fn work(&mut self, first: &[u64], after: Duration, stop: &Stop<'_>) -> anyhow::Result<Vec<u64>>;
-    /// Recovers it on what survived.
-    fn rise(&mut self) -> anyhow::Result<()>;
-    /// Every row that is there.
-    fn kept(&mut self) -> anyhow::Result<Kept>;
-    /// Ends it without a word.
-    fn fall(&mut self);
-    /// Makes it again, empty, on a stack that was made anew.
-    fn make_anew(&mut self) -> anyhow::Result<()>;
-    /// Ends it in good order.
-    fn close(self: Box<Self>) -> anyhow::Result<()>;
-}
-
 /// Whether the study cuts the power or kills; then it does nothing else with a database in SQL.
 pub(super) fn asked(trial: &Trial<'_>) -> bool {
     trial
@@ -52,15 +31,6 @@ pub(super) fn asked(trial: &Trial<'_>) -> bool {
         .phases
         .iter()
         .any(|phase| matches!(phase.kind, PhaseKind::PowerCut(_)))
-}
-
-/// The most sessions of any phase.
-pub(super) fn sessions(trial: &Trial<'_>) -> u32 {
-    let of = |phase: &Phase| match &phase.kind {
-        PhaseKind::PowerCut(cut) => cut.work.sessions,
-        _ => 0,
-    };
-    trial.study.phases.iter().map(of).max().unwrap_or(1)
 }
 
 /// Runs one trial.

@@ -3,8 +3,9 @@
 //! Each kind of work has a database of its own (order entry, random work, bulk load), so that a bulk load can begin with an empty
 //! one. Prevents: a figure of a second phase that finds the cache of the first (connections are made anew for each).
 
-use super::{Counted, Orders, Sql, Trial, Worked};
-use crate::group::grouped::{self, Condition};
+use super::contract::{Counted, Orders, Sql, Trial, Worked};
+use crate::condition::Condition;
+use crate::group::grouped;
 use crate::record::unix_ns;
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};

@@ -2,17 +2,17 @@
 //!
 //! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
 
-use super::{Orders, Sql, Trial, Worked, rows, scale_of, steps};
+use super::contract::{Orders, Sql, Trial, Worked, scale_of};
+use super::{rows, steps};
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
+use crate::trial::around::{Around, Done, phase_seed};
 use crate::trial::drive::{self, Driven};
-use crate::trial::phases::{Around, Done, phase_seed};
 use anyhow::Context;
 use databases::order_entry::{CONDITIONS, Scale};
 use ledger::Measure;
 use plan::{Bulk, Phase, PhaseKind, Random, Tpcc};
-use std::time::Duration as Time;
 use workloads::{Arrival, Outcome, Pacing, Schedule, Stop};
 
 /// A phase and what it is run in.
@@ -328,9 +328,6 @@ fn of_users(seen: &Seen) -> Option<String> {
         )
     })
 }
-
-/// How long sessions may take to hand in what they counted.
-pub(super) const COUNTS_ARRIVE: Time = Time::from_millis(300);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 //!
 //! Prevents: conditions that were never asked passing for conditions that hold, and a time that nobody told.
 
-use super::{Counted, Worked};
+use super::contract::{Counted, Worked};
 use databases::bulk::BulkResult;
 use databases::order_entry::{CLASSES, CONDITIONS, LIMITS_90_NS};
 use ledger::{

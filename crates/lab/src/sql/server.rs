@@ -3,16 +3,16 @@
 //! Takes the engine's settings and where its data may be; gives [`Sql`]. Every step that outlives a call is journalled before it is
 //! taken. Prevents: a server left behind, an error of the client where the server had died, and a port or a password in a result.
 
-use super::phase::COUNTS_ARRIVE;
-use super::{Counted, Orders, Sql, Trial, Worked};
+use super::able::choose;
+use super::contract::{Counted, Orders, Sql, Trial, Worked};
 use crate::host::site::HostSite;
 use crate::record::unix_ns;
 use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::Scale;
 use databases::postgres::{
-    self, Address, BulkConnection, Cluster, Connection, Install, Isolation, Phase, PostgresError, RunAs, ScatteredSpec,
-    Server, ServerCounters, Settings,
+    self, Address, BulkConnection, Cluster, Connection, Isolation, Phase, PostgresError, RunAs, ScatteredSpec, Server,
+    ServerCounters, Settings,
 };
 use plan::{Access, PhaseKind, Postgres, Preset, Random, StackKind, Study};
 use stacks::Undo;
@@ -32,6 +32,9 @@ const ENCRYPTION: &str = "encryption of the connections";
 const NOT_ENCRYPTED: &str = "none";
 /// How long a server that is not ours may take to come up again before its databases are left to its owner.
 const GIVE_UP_PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long sessions may take to hand in what they counted.
+const COUNTS_ARRIVE: Duration = Duration::from_millis(300);
 
 /// A server in a trial.
 pub(super) struct Managed {
@@ -223,17 +226,6 @@ fn isolation(asked: &Postgres) -> Isolation {
         plan::Isolation::RepeatableRead => Isolation::RepeatableRead,
         plan::Isolation::Serializable => Isolation::Serializable,
     }
-}
-
-/// The server that a stack asks for.
-pub(crate) fn choose(asked: &Postgres, access: Access) -> anyhow::Result<Install> {
-    let install = postgres::choose(asked.version)?;
-    ensure!(
-        access == Access::Buffered || install.major >= 16,
-        "PostgreSQL {} has no direct I/O\n  install 16 or newer, or write access = \"buffered\" in the stack",
-        install.version
-    );
-    Ok(install)
 }
 
 /// Settings that the study asks for.

@@ -3,8 +3,8 @@
 //! Takes an open instance and what the phase says; gives what the loop saw. Prevents: an ageing of hours of which nobody knows
 //! how far it is.
 
+use crate::trial::around::Around;
 use crate::trial::drive::{self, Driven, Served};
-use crate::trial::phases::Around;
 use pages::{AgeWork, Instance, PagesError};
 use plan::{Age, Phase, RedoStress};
 use std::sync::Arc;

@@ -7,12 +7,13 @@
 //! Prevents: a drift of the machine that is taken for a difference of stacks, and a stint that is taken for a repeat (the block
 //! stays what is counted).
 
-use crate::host::trial::record_extents;
 use crate::record::unix_ns;
 use crate::signals;
 use crate::surroundings::{Seen, Surroundings};
+use crate::trial::around::{After, Around, Done, phase_seed};
 use crate::trial::drive::{self, Driven};
-use crate::trial::phases::{self, After, Around, Done, End, Piece};
+use crate::trial::extents::record_extents;
+use crate::trial::phases::{self, End, Piece};
 use crate::trial::seen_in_stints;
 use anyhow::Context;
 use ledger::{Ledger, Sample};
@@ -107,7 +108,7 @@ fn rounds(
     let mut goes: Vec<bool> = takes_part.to_vec();
     let mut round = 0;
     while rounds.is_none_or(|rounds| round < rounds) && goes.contains(&true) {
-        let order = plan::round(phases::phase_seed(seed, ordinal), sides.len(), stints.mirrored, round);
+        let order = plan::round(phase_seed(seed, ordinal), sides.len(), stints.mirrored, round);
         for nth in order {
             if !goes[nth] {
                 continue;
@@ -187,7 +188,7 @@ impl<P: Port + Send, S: Surroundings<P>> Side for Standing<'_, P, S> {
 
     fn stint(&mut self, phase: &Phase, ordinal: usize, number: u32, time: Duration) -> anyhow::Result<Goes> {
         // The same on all stacks in one round, another in each.
-        let seed = phases::phase_seed(self.around.turn.block.seed, ordinal) ^ (u64::from(number) + 1).rotate_right(24);
+        let seed = phase_seed(self.around.turn.block.seed, ordinal) ^ (u64::from(number) + 1).rotate_right(24);
         let cancel = self.around.turn.cancel;
         let scans = &mut self.scans;
         let mut through = false;

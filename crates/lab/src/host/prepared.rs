@@ -1,0 +1,36 @@
+//! What is found once, before the first trial of a study on this host, and holds for all stacks.
+
+use crate::ceiling::Ceiling;
+use crate::sizes::Sizes;
+
+/// How I/O is issued, once for all stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Method {
+    #[default]
+    Ring,
+    Pread,
+}
+
+impl Method {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Method::Ring => "ring",
+            Method::Pread => "pread",
+        }
+    }
+}
+
+/// What was found before the first trial.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    pub(crate) sizes: Option<Sizes>,
+    /// Bytes of the data of random work, the same on every stack.
+    pub(crate) data_bytes: Option<u64>,
+    pub(crate) method: Method,
+    /// Budget in bytes, and 0 not enforced, 1 cgroup v1, 2 cgroup v2.
+    pub(crate) budget: Option<(u64, u8)>,
+    /// What the generator itself can do.
+    pub(crate) ceiling: Ceiling,
+    /// Facts of the study as a whole.
+    pub(crate) facts: Vec<(String, String)>,
+}
