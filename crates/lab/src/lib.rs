@@ -18,6 +18,7 @@ mod moves;
 mod not_kept;
 mod ordered;
 mod pool;
+mod ports;
 mod progress;
 mod record;
 mod result_file;

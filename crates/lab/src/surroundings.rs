@@ -2,9 +2,8 @@
 //!
 //! Prevents: a phase measured one way on one kind of stack and another way on the next.
 
+use crate::ports::PageEngine;
 use ledger::{FileLayout, Measure, Sample};
-use pages::Instance;
-use targets::Port;
 
 /// What was seen around one phase.
 #[derive(Debug, Default)]
@@ -22,19 +21,19 @@ pub(crate) struct Seen {
 }
 
 /// Begins and ends the observation of a phase.
-pub(crate) trait Surroundings<P: Port> {
+pub(crate) trait Surroundings {
     /// Which phase comes next.
     fn expect(&mut self, phase: &plan::Phase) {
         let _ = phase;
     }
 
     /// Just before the first operation.
-    fn begin(&mut self, instance: &mut Instance<P>) -> anyhow::Result<()>;
+    fn begin(&mut self, instance: &mut PageEngine) -> anyhow::Result<()>;
 
     /// After the last operation and the engine's checkpoint: whatever lies below is brought to rest. Gives the time, in
     /// nanoseconds, that was spent only on proving the rest and is not charged to the phase.
-    fn settle(&mut self, instance: &mut Instance<P>) -> anyhow::Result<u64>;
+    fn settle(&mut self, instance: &mut PageEngine) -> anyhow::Result<u64>;
 
     /// What was seen since the beginning; `full`: the stack has no space left, and may refuse to be looked at.
-    fn end(&mut self, instance: &mut Instance<P>, full: bool) -> anyhow::Result<Seen>;
+    fn end(&mut self, instance: &mut PageEngine, full: bool) -> anyhow::Result<Seen>;
 }

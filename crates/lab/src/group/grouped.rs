@@ -5,27 +5,22 @@
 //! disks the undo journal does not know, because it carries the UUID under which they were journalled.
 
 use crate::condition::Condition;
-use crate::moves::rebalance::{Change, HowFar, Moved, Regroup};
+use crate::ports::{Opener, StackPort};
 use crate::sizes::Sizes;
 use anyhow::{Context, anyhow};
 use diskgroup::{
-    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Step, Stripe, Uuid,
-    Verify,
+    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Stripe, Uuid, Verify,
 };
 use pages::Files;
-use plan::{Inject, Rebalance, Stack, StackKind};
+use plan::{Inject, Stack, StackKind};
 use stacks::{Built, Owners};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use targets::{Access, FileId, OpenSpec, Port, PsyncPort, TargetError};
+use targets::{Access, BasePort, FileId, OpenSpec, Port, PsyncPort};
 
 /// Memory of the port that the owner of the metadata works with.
-const OWNER_MEMORY: u64 = 4 << 20;
-const OWNER_DEPTH: usize = 64;
-/// Memory of the port that moves extents, for each I/O that it may have in flight, and in all.
-const UPKEEP_IO_BYTES: u64 = 1 << 20;
-const UPKEEP_MEMORY_MAX: u64 = 64 << 20;
+pub(super) const OWNER_MEMORY: u64 = 4 << 20;
+pub(super) const OWNER_DEPTH: usize = 64;
 const GROUP: &str = "assay";
 const REDO_GROUP: &str = "assay-redo";
 pub(crate) const DATA: &str = "data";
@@ -114,21 +109,20 @@ fn sector_bytes(path: &Path) -> anyhow::Result<u32> {
     rustix::fs::ioctl_blksszget(file).with_context(|| format!("ask {} for its sector size", path.display()))
 }
 
-/// How a port is opened: with the planted disadvantage of a stack, on these files, with so much memory and depth.
-pub(crate) type Open<'a, P> = dyn Fn(Inject, &[OpenSpec], u64, usize) -> Result<P, TargetError> + 'a;
-
 /// The group of a stack, open, and the one of its redo log where that has its own.
-pub(crate) struct Grouped<P: Port> {
-    group: Group<P>,
+pub(crate) struct Grouped {
+    pub(super) group: Group<BasePort>,
     /// Over ports of the first group, which let its disks through.
-    redo: Option<Group<GroupPort<P>>>,
+    redo: Option<Group<GroupPort<BasePort>>>,
     /// All LUNs of the stack, in the order of their sets, data first; a port's files.
-    files: Vec<OpenSpec>,
+    pub(super) files: Vec<OpenSpec>,
     /// What each LUN of the data is, or would be, in the group.
-    disks: Vec<DiskSpec>,
+    pub(super) disks: Vec<DiskSpec>,
     redo_disks: Vec<DiskSpec>,
-    inject: Inject,
-    seed: u64,
+    pub(super) inject: Inject,
+    /// How ports on its LUNs are opened.
+    pub(super) opener: Opener,
+    pub(super) seed: u64,
 }
 
 /// The engine's files in a port on two groups: the second group's own comes first, then what the first lets through.
@@ -149,17 +143,17 @@ fn seed_of(uuid: &[u8; 16]) -> u64 {
     half.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
-impl<P: Port> Grouped<P> {
+impl Grouped {
     /// Makes the group on all LUNs but those in reserve, and its files in it; where the redo log has LUNs of its own, another
     /// group for it.
-    pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<Grouped<P>> {
+    pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
         let asked = Asked::of(stack)?;
         let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
         let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
         let (data_devices, redo_devices) = built.luns();
         let owners = owners(built)?;
         let seed = seed_of(&owners.data);
-        let owner = open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
+        let owner = opener.open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
         let disks = asked.disks("disk", data_devices, 0)?;
         let members = disks.len().saturating_sub(asked.reserve as usize);
         let group = Group::create(owner, &asked.spec(GROUP, owners.data), &disks[..members], seed)?;
@@ -177,13 +171,14 @@ impl<P: Port> Grouped<P> {
             // Over a port of the first group their numbers follow its one file.
             redo_disks: asked.disks("redo", redo_devices, 1)?,
             inject: stack.inject,
+            opener,
             seed,
         };
         let redo_bytes = pages::redo_file_bytes(&sizes.settings);
         match owners.redo {
             None => make_file(&grouped.group, REDO, redo_bytes, Stripe::Fine)?,
             Some(uuid) => {
-                let owner = grouped.first_of_two(open, OWNER_MEMORY, OWNER_DEPTH)?;
+                let owner = grouped.first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
                 let spec = asked.spec(REDO_GROUP, uuid);
                 let group = Group::create(owner, &spec, &grouped.redo_disks, seed_of(&uuid))?;
                 make_file(&group, REDO, redo_bytes, Stripe::Fine)?;
@@ -194,18 +189,13 @@ impl<P: Port> Grouped<P> {
     }
 
     /// Opens the groups again after their LUNs lost their power, as an administrator would: journal replayed, copies settled.
-    pub(crate) fn reopen(
-        stack: &Stack,
-        built: &Built,
-        sizes: &Sizes,
-        open: &Open<'_, P>,
-    ) -> anyhow::Result<Grouped<P>> {
+    pub(crate) fn reopen(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
         let asked = Asked::of(stack)?;
         let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
         let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
         let (data_devices, redo_devices) = built.luns();
         let owners = owners(built)?;
-        let owner = open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
+        let owner = opener.open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
         let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
         let names = |devices: &[PathBuf]| {
             devices
@@ -235,10 +225,11 @@ impl<P: Port> Grouped<P> {
             redo_disks: asked.disks("redo", redo_devices, 1)?,
             files,
             inject: stack.inject,
+            opener,
             seed: seed_of(&owners.data),
         };
         if owners.redo.is_some() {
-            let owner = grouped.first_of_two(open, OWNER_MEMORY, OWNER_DEPTH)?;
+            let owner = grouped.first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
             // Over a port of the first group the disks of the second follow its one file.
             let all = [vec![DATA.to_string()], names(redo_devices)].concat();
             grouped.redo = Some(Group::mount(owner, &named(REDO_GROUP, all))?.0);
@@ -246,36 +237,23 @@ impl<P: Port> Grouped<P> {
         Ok(grouped)
     }
 
-    /// Whether the redo log has a group of its own; [`Grouped::port_of_two`] opens both.
-    pub(crate) fn has_two(&self) -> bool {
-        self.redo.is_some()
-    }
-
-    /// A port on the group's data (file 0) and redo log (file 1).
-    pub(crate) fn port(&self, open: &Open<'_, P>, memory: u64, depth: usize) -> anyhow::Result<GroupPort<P>> {
-        let below = open(self.inject, &self.files, memory, depth)?;
-        Ok(self.group.open(below, &[DATA, REDO])?)
+    /// A port on the engine's files, numbered as in [`files_of_two`] where the redo log has a group of its own.
+    pub(crate) fn port(&self, memory: u64, depth: usize) -> anyhow::Result<StackPort> {
+        let Some(redo) = &self.redo else {
+            let below = self.opener.open(self.inject, &self.files, memory, depth)?;
+            return Ok(StackPort::Group(self.group.open(below, &[DATA, REDO])?));
+        };
+        let below = self.first_of_two(memory, depth)?;
+        Ok(StackPort::GroupOfTwo(redo.open_over(below, &[REDO], &[FileId(0)])?))
     }
 
     /// A port on the data and, below it, on the disks of the other group.
-    fn first_of_two(&self, open: &Open<'_, P>, memory: u64, depth: usize) -> anyhow::Result<GroupPort<P>> {
-        let below = open(self.inject, &self.files, memory, depth)?;
+    fn first_of_two(&self, memory: u64, depth: usize) -> anyhow::Result<GroupPort<BasePort>> {
+        let below = self.opener.open(self.inject, &self.files, memory, depth)?;
         let beside: Vec<FileId> = (self.disks.len()..self.files.len())
             .map(|nth| FileId(nth as u16))
             .collect();
         Ok(self.group.open_under(below, &[DATA], &beside)?)
-    }
-
-    /// A port on the files of two groups, numbered as in [`files_of_two`].
-    pub(crate) fn port_of_two(
-        &self,
-        open: &Open<'_, P>,
-        memory: u64,
-        depth: usize,
-    ) -> anyhow::Result<GroupPort<GroupPort<P>>> {
-        let redo = self.redo.as_ref().context("a group of its own for the redo log")?;
-        let below = self.first_of_two(open, memory, depth)?;
-        Ok(redo.open_over(below, &[REDO], &[FileId(0)])?)
     }
 
     /// What the study does not say: its keys are disclosed without our help.
@@ -355,97 +333,4 @@ fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -
         stripe,
     })?;
     Ok(())
-}
-
-/// How often a rebalance tells how far it is.
-const TELL_NS: u64 = 250_000_000;
-
-/// A group and the way its ports are opened.
-pub(crate) struct Changing<'a, P: Port> {
-    pub(crate) grouped: &'a Grouped<P>,
-    pub(crate) open: &'a Open<'a, P>,
-}
-
-impl<P: Port + Send> Regroup for Changing<'_, P> {
-    fn change<'a>(&'a self, asked: &'a Rebalance, seed: u64) -> anyhow::Result<Box<Change<'a>>> {
-        let power = asked.power as usize;
-        let memory = (power as u64 * UPKEEP_IO_BYTES).clamp(OWNER_MEMORY, UPKEEP_MEMORY_MAX);
-        let grouped = self.grouped;
-        // Opened here, so that what cannot be opened is said before the work begins.
-        let port = (self.open)(grouped.inject, &grouped.files, memory, power.max(OWNER_DEPTH))?;
-        let mut upkeep = grouped.group.upkeep(port);
-        upkeep.set_power(asked.power);
-        let change = move |stop: &AtomicBool, tell: &dyn Fn(HowFar)| {
-            let before = upkeep.progress().moved_bytes;
-            let began = upkeep.port_mut().now();
-            let ideal_bytes = grouped.ask(asked, seed)?;
-            let mut moved = Moved {
-                ideal_bytes,
-                ..Moved::default()
-            };
-            let mut told = 0;
-            let ended = loop {
-                let step = upkeep.step(true)?;
-                let elapsed = upkeep.port_mut().now().saturating_sub(began);
-                let over = step != Step::Working || stop.load(Ordering::Relaxed);
-                if over || elapsed - told >= TELL_NS {
-                    told = elapsed;
-                    let progress = upkeep.progress();
-                    moved.course.push((elapsed, progress.moved_bytes - before));
-                    tell(HowFar {
-                        moved_bytes: progress.moved_bytes - before,
-                        left_bytes: progress.left_bytes,
-                        time_left_ns: progress.time_left_ns,
-                    });
-                }
-                if over {
-                    moved.elapsed_ns = elapsed;
-                    break step;
-                }
-            };
-            moved.moved_bytes = upkeep.progress().moved_bytes - before;
-            moved.unfinished = match ended {
-                Step::Idle => None,
-                Step::Working => Some("the rebalance was stopped half-way".to_string()),
-                Step::Stuck | Step::Paused => {
-                    Some("the rebalance could not move all it had to: the disks that stay have no room".to_string())
-                }
-            };
-            Ok(moved)
-        };
-        Ok(Box::new(change))
-    }
-}
-
-impl<P: Port> Grouped<P> {
-    /// Adds and drops the disks that were asked for; gives the bytes that must move for it.
-    fn ask(&self, asked: &Rebalance, seed: u64) -> anyhow::Result<u64> {
-        let before = self.group.disks();
-        let new: Vec<DiskSpec> = asked
-            .add
-            .iter()
-            .filter_map(|lun| self.disks.get(*lun as usize).cloned())
-            .collect();
-        if !new.is_empty() {
-            self.group.add_disks(&new, self.seed ^ seed)?;
-        }
-        for lun in &asked.drop {
-            self.group.drop_disk(&format!("disk{lun}"))?;
-        }
-        Ok(ideal_bytes(&before, &self.group.disks()))
-    }
-}
-
-/// Bytes that must come to disks which have less than their share, by size, of what is on all of them.
-fn ideal_bytes(before: &[DiskInfo], after: &[DiskInfo]) -> u64 {
-    let used = |disk: &DiskInfo| disk.total_bytes - disk.free_bytes;
-    let had = |name: &str| before.iter().find(|disk| disk.name == name).map_or(0, used);
-    let all: u64 = before.iter().map(used).sum();
-    let staying: Vec<&DiskInfo> = after.iter().filter(|disk| !disk.dropping).collect();
-    let room: u64 = staying.iter().map(|disk| disk.total_bytes).sum();
-    let share = |disk: &DiskInfo| (u128::from(all) * u128::from(disk.total_bytes) / u128::from(room.max(1))) as u64;
-    staying
-        .iter()
-        .map(|disk| share(disk).saturating_sub(had(&disk.name)))
-        .sum()
 }

@@ -4,6 +4,7 @@ pub(crate) mod beside;
 pub(crate) mod clients;
 pub(crate) mod devices;
 pub(crate) mod observed;
+pub(crate) mod opened;
 pub(crate) mod prepared;
 pub(crate) mod sides;
 pub(crate) mod site;

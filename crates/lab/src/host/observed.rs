@@ -10,17 +10,16 @@ use crate::host::sides::Side;
 use crate::luns::faults::DeviceFaults;
 use crate::luns::models::{DeviceModels, ModelledSet};
 use crate::pool::counted::Pools;
+use crate::ports::{PageEngine, StackPort};
 use crate::surroundings::{Seen, Surroundings};
 use crate::trial::laid_out::DataFiles;
 use anyhow::Context;
 use ledger::{FileLayout, Measure, Sample};
 use observers::{Delta, Snapshot, Watch, Watched};
-use pages::Instance;
 use stacks::{MountedPool, PoolCounted};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use targets::Port;
 use zpool::{Counted, Zpool};
 
 /// Longest wait for devices to come to rest after a phase.
@@ -138,26 +137,26 @@ impl<'a> Host<'a> {
     }
 
     /// How the data files lie after the phase; it is not counted in it.
-    pub(crate) fn layouts<P: Port + ?Sized>(&self, port: &P) -> anyhow::Result<Vec<FileLayout>> {
+    pub(crate) fn layouts(&self, port: &StackPort) -> anyhow::Result<Vec<FileLayout>> {
         self.files.as_ref().map_or(Ok(Vec::new()), |files| files.look(port))
     }
 }
 
-impl<P: Port> Surroundings<P> for Host<'_> {
+impl Surroundings for Host<'_> {
     fn expect(&mut self, phase: &plan::Phase) {
         self.faults.expect(&phase.faults);
     }
 
-    fn begin(&mut self, instance: &mut Instance<P>) -> anyhow::Result<()> {
+    fn begin(&mut self, instance: &mut PageEngine) -> anyhow::Result<()> {
         self.writes = instance.counters().data_writes;
         self.start()
     }
 
-    fn settle(&mut self, _: &mut Instance<P>) -> anyhow::Result<u64> {
+    fn settle(&mut self, _: &mut PageEngine) -> anyhow::Result<u64> {
         self.rest()
     }
 
-    fn end(&mut self, instance: &mut Instance<P>, full: bool) -> anyhow::Result<Seen> {
+    fn end(&mut self, instance: &mut PageEngine, full: bool) -> anyhow::Result<Seen> {
         let mut seen = self.stop()?;
         // The engine writes, or the stack itself does: a rebalance moves what nobody writes.
         let beside = seen

@@ -2,23 +2,7 @@
 
 use crate::ceiling::Ceiling;
 use crate::sizes::Sizes;
-
-/// How I/O is issued, once for all stacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Method {
-    #[default]
-    Ring,
-    Pread,
-}
-
-impl Method {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Method::Ring => "ring",
-            Method::Pread => "pread",
-        }
-    }
-}
+use targets::Method;
 
 /// What was found before the first trial.
 #[derive(Debug, Default)]

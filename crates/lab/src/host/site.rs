@@ -1,7 +1,7 @@
 //! Studies on this host: what is prepared once, how one trial is built, and how everything is undone.
 
 use crate::ceiling::Ceiling;
-use crate::host::prepared::{Method, Prepared};
+use crate::host::prepared::Prepared;
 use crate::luns::service;
 use crate::luns::sets::{self, LunSets};
 use crate::progress::Progress;
@@ -18,6 +18,7 @@ use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use targets::Method;
 
 /// Memory the tool itself needs beside cache and maps of the engine. It counts against the budget, on every stack alike.
 const TOOL_BYTES: u64 = 40 << 20;
@@ -196,10 +197,7 @@ impl<'a> HostSite<'a> {
                 ));
                 facts.push(("io pread".to_string(), rate(choice.pread_iops)));
                 facts.extend(choice.ring_refused.map(|why| ("io ring refused".to_string(), why)));
-                match choice.chosen {
-                    targets::Method::Ring => Method::Ring,
-                    targets::Method::Pread => Method::Pread,
-                }
+                choice.chosen
             }
         };
         self.prepared.facts.extend(facts);

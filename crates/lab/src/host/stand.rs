@@ -5,7 +5,7 @@
 //! other block), and a copy onto what another stack left there.
 
 use crate::condition::Condition;
-use crate::group::grouped::{self, Grouped, Open};
+use crate::group::grouped;
 use crate::host::devices::Devices;
 use crate::host::site::HostSite;
 use crate::pool::pooled::Pooled;
@@ -14,7 +14,6 @@ use crate::sizes::Sizes;
 use crate::trial::laid_out::DataFiles;
 use crate::turn::Turn;
 use anyhow::Context;
-use diskgroup::GroupPort;
 use ledger::Ledger;
 use pages::Files;
 use plan::{CopyTarget, PhaseKind, Stack, Study};
@@ -23,8 +22,7 @@ use stacks::{Built, Ground, MountedPool, Owners};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use targets::{Access, FileId, Granted, OpenSpec, Port, Way};
-use zpool::ZpoolPort;
+use targets::{Access, FileId, Granted, OpenSpec, Way};
 
 /// A stack that stands, before the engine has opened anything on it.
 pub(crate) struct Stand {
@@ -34,7 +32,7 @@ pub(crate) struct Stand {
     pub(crate) name: String,
     pub(crate) built: Built,
     /// Where the process of its pool works, if it is one.
-    workplace: Option<Directory>,
+    pub(crate) workplace: Option<Directory>,
     /// What a phase must say to copy to it; `None` for home.
     key: Option<Key>,
 }
@@ -173,7 +171,7 @@ impl Stand {
     }
 
     /// Data files, then the redo log; files are made if they are missing.
-    fn specs(&self, sizes: &Sizes) -> anyhow::Result<Vec<OpenSpec>> {
+    pub(crate) fn specs(&self, sizes: &Sizes) -> anyhow::Result<Vec<OpenSpec>> {
         let ground = &self.built.ground;
         let (data, redo) = ground.paths().expect("a group or a pool opens its files itself");
         let spec = |(path, size): (&Path, u64)| match ground.files() {
@@ -187,17 +185,6 @@ impl Stand {
         let redo = (redo, pages::redo_file_bytes(&sizes.settings));
         let data = data.iter().map(PathBuf::as_path).zip(bytes);
         data.chain([redo]).map(spec).collect()
-    }
-
-    /// A port on the files of a stand without a group.
-    pub(crate) fn plain_port<P: Port>(
-        &self,
-        open: &Open<'_, P>,
-        sizes: &Sizes,
-        memory: u64,
-        depth: usize,
-    ) -> anyhow::Result<P> {
-        Ok(open(self.stack.inject, &self.specs(sizes)?, memory, depth)?)
     }
 
     /// Every place of the stack: files (which exist by now) and devices.
@@ -460,82 +447,5 @@ fn way_word(way: Way) -> &'static str {
         Way::Direct => "around the page cache",
         Way::Cached => "through the page cache",
         Way::Unknown => "unknown",
-    }
-}
-
-/// What the engine has open on a stand: its group, if it is one, and whether a database is or was there.
-pub(crate) struct Opened<P: Port> {
-    pub(crate) group: Option<Grouped<P>>,
-    pub(crate) pool: Option<Pooled>,
-    pub(crate) used: bool,
-}
-
-impl<P: Port> Opened<P> {
-    /// Makes the group of a stand that is one and has none yet.
-    pub(crate) fn prepare(&mut self, stand: &Stand, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<()> {
-        if let Some(workplace) = &stand.workplace {
-            if self.pool.is_none() {
-                self.pool = Some(Pooled::make(&stand.stack, &stand.built, workplace, sizes)?);
-            }
-        } else if let (Ground::Group(_), None) = (&stand.built.ground, &self.group) {
-            self.group = Some(Grouped::make(&stand.stack, &stand.built, sizes, open)?);
-        }
-        Ok(())
-    }
-
-    /// Opens what was made on the stand before the power failed: its pool or its group.
-    pub(crate) fn reopen(&mut self, stand: &Stand, sizes: &Sizes, open: &Open<'_, P>) -> anyhow::Result<()> {
-        if let Some(workplace) = &stand.workplace {
-            self.pool = Some(Pooled::import(&stand.stack, &stand.built, workplace)?);
-        } else if let Ground::Group(_) = stand.built.ground {
-            self.group = Some(Grouped::reopen(&stand.stack, &stand.built, sizes, open)?);
-        }
-        Ok(())
-    }
-
-    /// Gone without a word, as a process is whose machine has no power.
-    pub(crate) fn lose(&mut self) {
-        self.group = None;
-        if let Some(pool) = self.pool.take() {
-            pool.zpool().kill();
-        }
-    }
-
-    /// One port on the stand's files, of either sort.
-    pub(crate) fn port(
-        &self,
-        stand: &Stand,
-        sizes: &Sizes,
-        open: &Open<'_, P>,
-        memory: u64,
-        depth: usize,
-    ) -> anyhow::Result<Either<P>> {
-        if let Some(pool) = &self.pool {
-            return Ok(Either::Pooled(Box::new(pool.port(memory, depth)?)));
-        }
-        Ok(match &self.group {
-            Some(group) if group.has_two() => Either::OfTwo(Box::new(group.port_of_two(open, memory, depth)?)),
-            Some(group) => Either::Grouped(Box::new(group.port(open, memory, depth)?)),
-            None => Either::Plain(stand.plain_port(open, sizes, memory, depth)?),
-        })
-    }
-}
-
-/// A port on plain files or on those of a group, for what is not worth being compiled twice.
-pub(crate) enum Either<P: Port> {
-    Plain(P),
-    Grouped(Box<GroupPort<P>>),
-    OfTwo(Box<GroupPort<GroupPort<P>>>),
-    Pooled(Box<ZpoolPort>),
-}
-
-impl<P: Port> Either<P> {
-    pub(crate) fn port(&mut self) -> &mut dyn Port {
-        match self {
-            Either::Plain(port) => port,
-            Either::Grouped(port) => port.as_mut(),
-            Either::OfTwo(port) => port.as_mut(),
-            Either::Pooled(port) => port.as_mut(),
-        }
     }
 }

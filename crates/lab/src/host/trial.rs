@@ -2,17 +2,15 @@
 //!
 //! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
 
-use crate::condition::{Condition, Health};
-use crate::group::grouped::{Changing, Open};
+use crate::condition::Health;
 use crate::host::devices::Devices;
 use crate::host::observed::Host;
-use crate::host::prepared::Method;
+use crate::host::opened::Opened;
 use crate::host::site::{HostSite, undone};
-use crate::host::stand::{self, Opened, Stand};
-use crate::inject;
+use crate::host::stand::{self, Stand};
 use crate::moves::copying::{AroundCopy, Way};
-use crate::moves::rebalance::Regroup;
 use crate::pool::pooled::Pooled;
+use crate::ports::{Opener, PageEngine, StackPort};
 use crate::result_file;
 use crate::sizes::Sizes;
 use crate::sql;
@@ -25,28 +23,7 @@ use crate::trial::sampled;
 use crate::turn::Turn;
 use anyhow::Context;
 use ledger::{Ledger, TrialId};
-use pages::Instance;
 use plan::Phase;
-use targets::{Port, PsyncPort, UringPort};
-
-/// What goes with ports: facts to disclose, what tells of losses, what can be rebalanced, what runs the pool.
-pub(crate) struct Beside<'a> {
-    pub(crate) facts: Vec<(String, String)>,
-    pub(crate) health: &'a Health<'a>,
-    pub(crate) regroup: Option<&'a dyn Regroup>,
-    pub(crate) pool: Option<&'a Pooled>,
-}
-
-impl Beside<'_> {
-    fn nothing() -> Beside<'static> {
-        Beside {
-            facts: Vec::new(),
-            health: &Condition::default,
-            regroup: None,
-            pool: None,
-        }
-    }
-}
 
 /// A trial under way.
 pub(crate) struct Trial<'a> {
@@ -92,22 +69,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
             id,
             first,
         };
-        let seed = turn.block.seed;
-        let planted = stands.iter().any(|stand| inject::is_planted(&stand.stack.inject));
-        let driven = match (site.prepared.method, planted) {
-            (Method::Ring, false) => {
-                trial.drive(ledger, &|_, specs, memory, depth| UringPort::open(specs, memory, depth))
-            }
-            (Method::Pread, false) => {
-                trial.drive(ledger, &|_, specs, memory, depth| PsyncPort::open(specs, memory, depth))
-            }
-            (Method::Ring, true) => trial.drive(ledger, &|inject, specs, memory, depth| {
-                Ok(inject::planted(UringPort::open(specs, memory, depth)?, inject, seed))
-            }),
-            (Method::Pread, true) => trial.drive(ledger, &|inject, specs, memory, depth| {
-                Ok(inject::planted(PsyncPort::open(specs, memory, depth)?, inject, seed))
-            }),
-        };
+        let driven = trial.drive(ledger);
         let sets: Vec<&String> = stands
             .iter()
             .flat_map(|stand| stand.stack.data.iter().chain(&stand.stack.redo))
@@ -141,25 +103,24 @@ pub(crate) fn described(
     Ok(first)
 }
 
-impl Trial<'_> {
+impl<'a> Trial<'a> {
     /// Drives all phases: on home, and after each copy where it went.
-    fn drive<P: Port + Send>(&self, ledger: &mut Ledger, open: &Open<'_, P>) -> anyhow::Result<()> {
-        let mut opened: Vec<Opened<P>> = Vec::new();
-        opened.resize_with(self.stands.len(), || Opened {
-            group: None,
-            pool: None,
-            used: false,
-        });
+    fn drive(&self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let mut opened: Vec<Opened<'_>> = self.stands.iter().map(|stand| self.opened(stand)).collect();
         let (mut at, mut first) = (0, 0);
         loop {
-            let leg = self.leg(ledger, open, &mut opened[at], at, first)?;
+            let here = &mut opened[at];
+            here.prepare()?;
+            here.used = true;
+            let leg = self.leg(ledger, here, first);
+            let leg = leg.map_err(|error| name_files(error, &[here.stand]))?;
             if let Leg::Cut(ordinal) = leg {
-                self.stands[at].sync()?;
-                if let Some(pool) = &opened[at].pool {
+                here.stand.sync()?;
+                if let Some(pool) = here.pool() {
                     pool.zpool().sync()?;
                 }
                 first = ordinal + 1;
-                if self.cut(ledger, open, &mut opened[at], at, ordinal)? == After::Full {
+                if self.cut(ledger, here, ordinal)? == After::Full {
                     let left = self.site.study.phases.len() - first;
                     self.turn.progress.advance(left as u64);
                     break;
@@ -167,106 +128,32 @@ impl Trial<'_> {
                 continue;
             }
             let Leg::Copy(ordinal) = leg else { break };
-            let Some(to) = self.copy(ledger, open, &mut opened, at, ordinal)? else {
+            let Some(to) = self.copy(ledger, &mut opened, at, ordinal)? else {
                 break;
             };
             at = to;
             first = ordinal + 1;
         }
-        for group in opened.into_iter().filter_map(|opened| opened.group) {
-            group.close()?;
-        }
-        Ok(())
+        opened.into_iter().try_for_each(Opened::close)
+    }
+
+    /// A stand of this trial, on which nothing is open yet.
+    pub(crate) fn opened(&self, stand: &'a Stand) -> Opened<'a> {
+        let opener = Opener {
+            method: self.site.prepared.method,
+            seed: self.turn.block.seed,
+        };
+        Opened::new(stand, self.sizes, opener, self.site.study.workers)
     }
 
     /// Phases from number `first` on, up to the next copy, where the database is now.
-    fn leg<P: Port + Send>(
-        &self,
-        ledger: &mut Ledger,
-        open: &Open<'_, P>,
-        opened: &mut Opened<P>,
-        at: usize,
-        first: usize,
-    ) -> anyhow::Result<Leg> {
-        let (stand, sizes, workers) = (&self.stands[at], self.sizes, self.site.study.workers);
-        opened.prepare(stand, sizes, open)?;
-        opened.used = true;
-        let depth = sizes.depth(stand.data_file_count());
-        let memory = sizes.memory_bytes();
-        let pool = opened.pool.as_ref();
-        let driven = match (&opened.group, pool) {
-            (_, Some(pool)) => self.drive_pooled(ledger, stand, pool, (memory, depth), first),
-            (Some(group), None) => {
-                let regroup = Changing { grouped: group, open };
-                let health = || group.condition();
-                let with = Beside {
-                    facts: group.facts(),
-                    health: &health,
-                    regroup: Some(&regroup),
-                    pool: None,
-                };
-                if group.has_two() {
-                    let ports = (0..workers).map(|_| group.port_of_two(open, memory, depth));
-                    self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, with)
-                } else {
-                    let ports = (0..workers).map(|_| group.port(open, memory, depth));
-                    self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, with)
-                }
-            }
-            (None, None) => {
-                let ports = (0..workers)
-                    .map(|_| stand.plain_port(open, sizes, memory, depth))
-                    .collect::<anyhow::Result<Vec<_>>>()?;
-                let health = || stand.condition();
-                let with = Beside {
-                    health: &health,
-                    ..Beside::nothing()
-                };
-                self.drive_ports(ledger, stand, ports, first, with)
-            }
-        };
-        driven.map_err(|error| name_files(error, &[stand]))
-    }
-
-    /// The same on a pool.
-    fn drive_pooled(
-        &self,
-        ledger: &mut Ledger,
-        stand: &Stand,
-        pool: &Pooled,
-        (memory, depth): (u64, usize),
-        first: usize,
-    ) -> anyhow::Result<Leg> {
-        let beside = Beside {
-            facts: pool.facts()?,
-            pool: Some(pool),
-            ..Beside::nothing()
-        };
-        let inject = stand.stack.inject;
-        let seed = self.turn.block.seed;
-        let ports = (0..self.site.study.workers).map(|_| pool.port(memory, depth));
-        if inject::is_planted(&inject) {
-            let ports = ports.map(|port| Ok(inject::planted(port?, inject, seed)));
-            return self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, beside);
-        }
-        self.drive_ports(ledger, stand, ports.collect::<anyhow::Result<Vec<_>>>()?, first, beside)
-    }
-
-    /// Loads the database, or opens what was copied here, and runs phases.
-    fn drive_ports<P: Port + Send>(
-        &self,
-        ledger: &mut Ledger,
-        stand: &Stand,
-        ports: Vec<P>,
-        first: usize,
-        beside: Beside<'_>,
-    ) -> anyhow::Result<Leg> {
-        let regroup = beside.regroup;
-        let (mut instance, mut host) = self.ready(ledger, stand, ports, first, beside)?;
+    fn leg(&self, ledger: &mut Ledger, opened: &Opened<'_>, first: usize) -> anyhow::Result<Leg> {
+        let health = || opened.condition();
+        let (mut instance, mut host) = self.ready(ledger, opened, &health, first)?;
         let around = self.around();
-        let leg = phases::phases(&mut instance, &mut host, &around, ledger, first, regroup)?;
+        let leg = phases::phases(&mut instance, &mut host, &around, ledger, first, opened.group())?;
         if let Leg::Done | Leg::Full = leg {
-            let asked = record_extents(&mut instance, &stand.files(), self.id, ledger, "at the end");
+            let asked = record_extents(&mut instance, &opened.stand.files(), self.id, ledger, "at the end");
             // A full file system may refuse even to say where its files lie.
             if leg == Leg::Done {
                 asked?;
@@ -276,26 +163,26 @@ impl Trial<'_> {
     }
 
     /// Loads the database, or opens what was copied here, and has everything ready for the first phase.
-    pub(crate) fn ready<'b, P: Port + Send>(
+    pub(crate) fn ready<'b>(
         &'b self,
         ledger: &mut Ledger,
-        stand: &'b Stand,
-        ports: Vec<P>,
+        opened: &'b Opened<'_>,
+        health: &'b Health<'b>,
         first: usize,
-        beside: Beside<'b>,
-    ) -> anyhow::Result<(Instance<P>, Host<'b>)> {
-        let (sizes, turn, files) = (self.sizes, self.turn, stand.files());
+    ) -> anyhow::Result<(PageEngine, Host<'b>)> {
+        let (sizes, turn, stand) = (self.sizes, self.turn, opened.stand);
+        let (files, facts, ports) = (stand.files(), opened.facts()?, opened.ports()?);
         let loads = first == 0;
         let mut instance = if loads {
             let (block, name) = (turn.block.number + 1, &stand.name);
             turn.progress.doing(&format!("block {block} · {name} · loading"));
-            Instance::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?
+            PageEngine::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?
         } else {
-            Instance::open(ports, &files, sizes.settings)?.0
+            PageEngine::open(ports, &files, sizes.settings)?.0
         };
         if self.first && loads {
             result_file::facts(ledger, &stand.scope(), stand.granted()?)?;
-            result_file::facts(ledger, &stand.scope(), beside.facts)?;
+            result_file::facts(ledger, &stand.scope(), facts)?;
         }
         if self.first && loads {
             result_file::facts(ledger, &stand.scope(), sampled::facts(&mut instance, turn.block.seed)?)?;
@@ -320,12 +207,12 @@ impl Trial<'_> {
         let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
         let apart = stand.places_apart();
         let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
-        let host = Host::new(devices, places, mounts, budget, beside.health).with_log(&apart[0], &apart[1]);
+        let host = Host::new(devices, places, mounts, budget, health).with_log(&apart[0], &apart[1]);
         let host = host.with_models(
             self.site.luns.models_of(&[&stand.stack]),
             self.site.luns.faults_of(&[&stand.stack]),
         );
-        let host = host.with_pools(beside.pool.map(Pooled::zpool));
+        let host = host.with_pools(opened.pool().map(Pooled::zpool));
         let host = host.with_mounted(stand.built.ground.mounted_pool());
         let host = host.with_files(stand.data_files(sizes), stand.data_copies());
         Ok((instance, host))
@@ -350,11 +237,10 @@ impl Trial<'_> {
     }
 
     /// Runs a copy phase; gives the stand where the database is now, `None` when it had no space there.
-    fn copy<P: Port + Send>(
+    fn copy(
         &self,
         ledger: &mut Ledger,
-        open: &Open<'_, P>,
-        opened: &mut [Opened<P>],
+        opened: &mut [Opened<'_>],
         from: usize,
         ordinal: usize,
     ) -> anyhow::Result<Option<usize>> {
@@ -364,19 +250,15 @@ impl Trial<'_> {
         };
         let to = stand::target(self.stands, copy).context("a copy goes to what was built for it")?;
         let (source, target) = (&self.stands[from], &self.stands[to]);
-        opened[to].prepare(target, self.sizes, open)?;
+        opened[to].prepare()?;
         let (memory, depth) = Way::needs(copy);
-        let mut source_port = opened[from].port(source, self.sizes, open, memory, depth)?;
-        let mut target_port = opened[to].port(target, self.sizes, open, memory, depth)?;
+        let mut source_port = opened[from].port(memory, depth)?;
+        let mut target_port = opened[to].port(memory, depth)?;
         let devices = [Devices::under(&source.places())?, Devices::under(&target.places())?];
         if self.first && !opened[to].used {
             result_file::facts(ledger, &target.scope(), target.granted()?)?;
             target.describe(ledger, &devices[1])?;
-            let mut facts = opened[to].group.as_ref().map(|group| group.facts()).unwrap_or_default();
-            if let Some(pool) = &opened[to].pool {
-                facts.extend(pool.facts()?);
-            }
-            result_file::facts(ledger, &target.scope(), facts)?;
+            result_file::facts(ledger, &target.scope(), opened[to].facts()?)?;
         }
         let way = Way {
             phase,
@@ -392,9 +274,7 @@ impl Trial<'_> {
         for side in sides {
             self.site.luns.warm(side)?;
         }
-        let of_group = |nth: usize| opened[nth].group.as_ref().map(|group| group.condition());
-        let of = |nth: usize| of_group(nth).unwrap_or_default().with(self.stands[nth].condition());
-        let health = || of(from).with(of(to));
+        let health = || opened[from].condition().with(opened[to].condition());
         let both = Devices::under(&[source.places(), target.places()].concat())?;
         let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
         let budget = self.site.prepared.budget;
@@ -404,7 +284,7 @@ impl Trial<'_> {
         let host = host.with_pools(
             [from, to]
                 .into_iter()
-                .filter_map(|nth| opened[nth].pool.as_ref().map(Pooled::zpool)),
+                .filter_map(|nth| opened[nth].pool().map(Pooled::zpool)),
         );
         let host = host.with_mounted(
             [source, target]
@@ -414,7 +294,7 @@ impl Trial<'_> {
         let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
         let around = self.around();
         let done = around.recorded(ledger, phase, ordinal, || {
-            way.go(source_port.port(), target_port.port(), &mut host, &around)
+            way.go(&mut source_port, &mut target_port, &mut host, &around)
         });
         let after = done.map_err(|error| name_files(error, &[source, target]))?;
         opened[to].used = true;
@@ -422,8 +302,8 @@ impl Trial<'_> {
     }
 }
 
-impl<'s, 't> AroundCopy<dyn Port + 's, dyn Port + 't> for Host<'_> {
-    fn begin(&mut self, _: &mut (dyn Port + 's), _: &mut (dyn Port + 't)) -> anyhow::Result<()> {
+impl AroundCopy for Host<'_> {
+    fn begin(&mut self, _: &mut StackPort, _: &mut StackPort) -> anyhow::Result<()> {
         self.start()
     }
 
@@ -431,7 +311,7 @@ impl<'s, 't> AroundCopy<dyn Port + 's, dyn Port + 't> for Host<'_> {
         self.rest()
     }
 
-    fn end(&mut self, _: &mut (dyn Port + 's), target: &mut (dyn Port + 't)) -> anyhow::Result<Seen> {
+    fn end(&mut self, _: &mut StackPort, target: &mut StackPort) -> anyhow::Result<Seen> {
         let mut seen = self.stop()?;
         seen.layouts = self.layouts(target)?;
         Ok(seen)

@@ -2,25 +2,24 @@
 //!
 //! The model's own counters stand where `/proc/diskstats` stands on a host, so provenance is judged there too.
 
+use crate::inject;
 use crate::moves::copying::{AroundCopy, Way};
+use crate::ports::{PageEngine, StackPort};
 use crate::sizes::Sizes;
 use crate::surroundings::{Seen, Surroundings};
 use crate::trial::around::{After, Around};
 use crate::trial::book;
 use crate::trial::phases::{self, Leg};
-use crate::trial::stints::{Side, Standing};
+use crate::trial::stints::Standing;
 use crate::turn::Turn;
 use anyhow::Context;
 use ledger::{Ledger, Measure, TrialId};
 use pages::{Files, Instance};
 use plan::{CopyTarget, Inject, Model as Written, PhaseKind};
-use targets::{FaultPort, FileId, Model, ModelPort, Moved};
-
-/// What a modelled trial drives: the simulated device, with the study's planted disadvantage over it.
-pub(crate) type Modelled = FaultPort<ModelPort>;
+use targets::{FileId, Model, ModelPort, Moved};
 
 /// A fresh simulated device with the engine's files on it.
-pub(crate) fn device(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) -> anyhow::Result<Modelled> {
+pub(crate) fn device(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) -> anyhow::Result<StackPort> {
     let mut file_sizes = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1);
     file_sizes.push(pages::redo_file_bytes(&sizes.settings));
     let needed: u64 = file_sizes.iter().sum();
@@ -44,7 +43,11 @@ pub(crate) fn device(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) 
         tick_ns: 20,
         seed,
     };
-    Ok(crate::inject::planted(ModelPort::open(device)?, inject, seed))
+    Ok(StackPort::Model(inject::planted(
+        ModelPort::open(device)?,
+        inject,
+        seed,
+    )))
 }
 
 /// The device of a trial, in a study whose simulated time has come so far.
@@ -54,13 +57,13 @@ pub(crate) fn home(
     sizes: &Sizes,
     turn: &Turn<'_>,
     clock_ns: u64,
-) -> anyhow::Result<Modelled> {
+) -> anyhow::Result<StackPort> {
     // Two identical stacks must not have identical luck: the device's chances depend on its place in the study.
     let seed = turn.block.seed ^ ((turn.stack as u64 + 1) << 32);
     let mut device = device(model, stack.inject, sizes, seed)?;
-    if model.drift.0 > 0.0 {
-        device.inner_mut().drift(model.drift.0);
-        device.inner_mut().rest_until(clock_ns);
+    if let (StackPort::Model(port), true) = (&mut device, model.drift.0 > 0.0) {
+        port.inner_mut().drift(model.drift.0);
+        port.inner_mut().rest_until(clock_ns);
     }
     Ok(device)
 }
@@ -74,7 +77,7 @@ pub(crate) fn side_by_side(
     clock_ns: u64,
     ledger: &mut Ledger,
 ) -> anyhow::Result<u64> {
-    let mut sides: Vec<Box<dyn Side + '_>> = Vec::new();
+    let mut sides: Vec<Standing<'_>> = Vec::new();
     for (turn, trial) in turns.iter().zip(trials) {
         let stack = &study.stacks[turn.stack];
         let plan::StackKind::Model(model) = &stack.kind else {
@@ -94,9 +97,8 @@ pub(crate) fn side_by_side(
             turn,
             fixed: book::fixed(sizes),
         };
-        let rest = |port: &mut Modelled, moment| port.inner_mut().rest_until(moment);
-        let seen = ModelSurroundings::default();
-        sides.push(Box::new(Standing::new(instance, seen, around, turns.len() - 1, rest)));
+        let seen = Box::new(ModelSurroundings::default());
+        sides.push(Standing::new(instance, seen, around, turns.len() - 1));
     }
     let first = turns.first().context("a block has stacks")?;
     crate::trial::stints::block(
@@ -122,7 +124,7 @@ pub(crate) fn files() -> Files {
 pub(crate) struct ModelTrial<'a> {
     pub(crate) around: &'a Around<'a>,
     /// Home, then one device for each stack that phases copy to.
-    pub(crate) devices: Vec<(String, Option<Modelled>, bool)>,
+    pub(crate) devices: Vec<(String, Option<StackPort>, bool)>,
 }
 
 impl ModelTrial<'_> {
@@ -202,9 +204,9 @@ struct Sides {
     began: [Moved; 2],
 }
 
-impl AroundCopy<Modelled, Modelled> for Sides {
-    fn begin(&mut self, source: &mut Modelled, target: &mut Modelled) -> anyhow::Result<()> {
-        self.began = [source.inner().moved(), target.inner().moved()];
+impl AroundCopy for Sides {
+    fn begin(&mut self, source: &mut StackPort, target: &mut StackPort) -> anyhow::Result<()> {
+        self.began = [source.moved(), target.moved()];
         Ok(())
     }
 
@@ -212,9 +214,9 @@ impl AroundCopy<Modelled, Modelled> for Sides {
         Ok(0)
     }
 
-    fn end(&mut self, source: &mut Modelled, target: &mut Modelled) -> anyhow::Result<Seen> {
-        let from = source.inner().moved() - self.began[0];
-        let to = target.inner().moved() - self.began[1];
+    fn end(&mut self, source: &mut StackPort, target: &mut StackPort) -> anyhow::Result<Seen> {
+        let from = source.moved() - self.began[0];
+        let to = target.moved() - self.began[1];
         let both = Moved {
             reads: from.reads + to.reads,
             read_bytes: from.read_bytes + to.read_bytes,
@@ -243,12 +245,8 @@ impl AroundCopy<Modelled, Modelled> for Sides {
     }
 }
 
-fn moved(instance: &mut Instance<Modelled>) -> Moved {
-    instance
-        .ports_mut()
-        .map(|port| port.inner().moved())
-        .next()
-        .unwrap_or_default()
+fn moved(instance: &mut PageEngine) -> Moved {
+    instance.ports_mut().map(|port| port.moved()).next().unwrap_or_default()
 }
 
 /// In the ledger's terms; a model has one level of devices.
@@ -265,17 +263,17 @@ fn devices(moved: Moved) -> Vec<(Measure, f64)> {
         .collect()
 }
 
-impl Surroundings<Modelled> for ModelSurroundings {
-    fn begin(&mut self, instance: &mut Instance<Modelled>) -> anyhow::Result<()> {
+impl Surroundings for ModelSurroundings {
+    fn begin(&mut self, instance: &mut PageEngine) -> anyhow::Result<()> {
         self.began = moved(instance);
         Ok(())
     }
 
-    fn settle(&mut self, _: &mut Instance<Modelled>) -> anyhow::Result<u64> {
+    fn settle(&mut self, _: &mut PageEngine) -> anyhow::Result<u64> {
         Ok(0)
     }
 
-    fn end(&mut self, instance: &mut Instance<Modelled>, _: bool) -> anyhow::Result<Seen> {
+    fn end(&mut self, instance: &mut PageEngine, _: bool) -> anyhow::Result<Seen> {
         let measures = devices(moved(instance) - self.began);
         Ok(Seen {
             measures,

@@ -4,6 +4,7 @@
 //! models. Prevents: a copy that is over before its last byte is durable, and a verification whose reads are counted as the
 //! copy's.
 
+use crate::ports::StackPort;
 use crate::signals;
 use crate::surroundings::Seen;
 use crate::trial::around::{Around, Done};
@@ -15,15 +16,15 @@ use std::cell::Cell;
 use targets::Port;
 
 /// What surrounds a copy: as for other phases, but there is no instance.
-pub(crate) trait AroundCopy<S: ?Sized, D: ?Sized> {
+pub(crate) trait AroundCopy {
     /// Just before the first request.
-    fn begin(&mut self, source: &mut S, target: &mut D) -> anyhow::Result<()>;
+    fn begin(&mut self, source: &mut StackPort, target: &mut StackPort) -> anyhow::Result<()>;
 
     /// Brings everything to rest; gives the nanoseconds spent only on proving it.
     fn settle(&mut self) -> anyhow::Result<u64>;
 
     /// What was seen since the beginning.
-    fn end(&mut self, source: &mut S, target: &mut D) -> anyhow::Result<Seen>;
+    fn end(&mut self, source: &mut StackPort, target: &mut StackPort) -> anyhow::Result<Seen>;
 }
 
 /// One way of the database.
@@ -48,11 +49,11 @@ impl Way<'_> {
     }
 
     /// Copies, waits for rest, and reads back.
-    pub(crate) fn go<S: Port + ?Sized, D: Port + ?Sized>(
+    pub(crate) fn go(
         &self,
-        source: &mut S,
-        target: &mut D,
-        surroundings: &mut dyn AroundCopy<S, D>,
+        source: &mut StackPort,
+        target: &mut StackPort,
+        surroundings: &mut dyn AroundCopy,
         around: &Around<'_>,
     ) -> anyhow::Result<Done> {
         let sizes = around.sizes.context("only the page engine's database is copied")?;

@@ -1,51 +1,21 @@
 //! Disks that join and leave a group while random work runs: three windows of the work, and the moving beside the middle one.
 //!
-//! Takes an instance on the group and the group's own way to change ([`Regroup`]); gives one outcome whose classes say their
+//! Takes an instance on the group and the group's own way to change ([`Grouped::change`]); gives one outcome whose classes say their
 //! window ("select during"), and the figures of the move. Prevents: a rebalance measured on a group that nobody uses, and
 //! latencies of three different situations in one distribution.
 
+use crate::group::changing::{Change, HowFar, Moved};
+use crate::group::grouped::Grouped;
+use crate::ports::PageEngine;
 use crate::signals;
 use crate::trial::around::Around;
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
 use ledger::{Measure, Sample};
-use pages::Instance;
 use plan::{Phase, Rebalance};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use targets::Port;
 use workloads::Outcome;
-
-/// A group that can change under its workers.
-pub(crate) trait Regroup {
-    /// Gets ready for a change; what is given does it, on a thread of its own.
-    fn change<'a>(&'a self, asked: &'a Rebalance, seed: u64) -> anyhow::Result<Box<Change<'a>>>;
-}
-
-/// Changes the disks, moves what must move, and returns when that is done, cannot be done, or `stop` was set. It tells
-/// how far it is from time to time.
-pub(crate) type Change<'a> = dyn FnOnce(&AtomicBool, &dyn Fn(HowFar)) -> anyhow::Result<Moved> + Send + 'a;
-
-/// How far a move is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HowFar {
-    pub(crate) moved_bytes: u64,
-    pub(crate) left_bytes: u64,
-    pub(crate) time_left_ns: Option<u64>,
-}
-
-/// What a change came to.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Moved {
-    pub(crate) moved_bytes: u64,
-    /// What had to move so that each disk holds its share by size.
-    pub(crate) ideal_bytes: u64,
-    pub(crate) elapsed_ns: u64,
-    /// Bytes moved so far, by the time since the beginning of the change in nanoseconds.
-    pub(crate) course: Vec<(u64, u64)>,
-    /// Why not all of it was done.
-    pub(crate) unfinished: Option<String>,
-}
 
 /// What a phase has to tell besides the work it drove.
 #[derive(Debug, Default)]
@@ -56,9 +26,9 @@ pub(crate) struct Told {
 }
 
 /// Work, change, work.
-pub(crate) fn phase<P: Port + Send>(
-    instance: &mut Instance<P>,
-    regroup: &dyn Regroup,
+pub(crate) fn phase(
+    instance: &mut PageEngine,
+    group: &Grouped,
     (phase, asked): (&Phase, &Rebalance),
     around: &Around<'_>,
     seed: u64,
@@ -67,7 +37,7 @@ pub(crate) fn phase<P: Port + Send>(
     let cancel = around.turn.cancel;
     let before = drive::random(instance, &asked.work, Some(asked.before), seed, cancel)?;
     signals::check(cancel)?;
-    let change = regroup.change(asked, seed)?;
+    let change = group.change(asked, seed)?;
     let (during, moved) = beside(instance, change, asked, (phase, around), seed.wrapping_add(1))?;
     signals::check(cancel)?;
     let after = drive::random(instance, &asked.work, Some(asked.after), seed.wrapping_add(2), cancel)?;
@@ -99,8 +69,8 @@ pub(crate) fn phase<P: Port + Send>(
 }
 
 /// The work in this thread until the change, in one of its own, is done.
-fn beside<P: Port + Send>(
-    instance: &mut Instance<P>,
+fn beside(
+    instance: &mut PageEngine,
     change: Box<Change<'_>>,
     asked: &Rebalance,
     (phase, around): (&Phase, &Around<'_>),

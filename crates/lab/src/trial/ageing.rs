@@ -3,22 +3,23 @@
 //! Takes an open instance and what the phase says; gives what the loop saw. Prevents: an ageing of hours of which nobody knows
 //! how far it is.
 
+use crate::ports::PageEngine;
 use crate::trial::around::Around;
 use crate::trial::drive::{self, Driven, Served};
-use pages::{AgeWork, Instance, PagesError};
+use pages::{AgeWork, PagesError};
 use plan::{Age, Phase, RedoStress};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use targets::{Nanos, Port};
+use targets::Nanos;
 use workloads::{Arrival, Done, Operation, Pacing, Started, Stop};
 
 /// Where there is no bar, a line at most so often.
 const SECONDS_BETWEEN_LINES: u64 = 60;
 
 /// Runs it to its end (without the drain).
-pub(crate) fn phase<P: Port + Send>(
-    instance: &mut Instance<P>,
+pub(crate) fn phase(
+    instance: &mut PageEngine,
     (phase, age): (&Phase, &Age),
     around: &Around<'_>,
     seed: u64,

@@ -3,7 +3,8 @@
 //! Takes the resolved phase, gives the loop's [`Outcome`]. Prevents: a plan parameter that reaches one stack and not
 //! another (there is one translation, used by all).
 
-use pages::{Hotspot, Instance, PagesError, RandomOperation, RandomWork, ScanOperation, ScanWork, UserScan};
+use crate::ports::PageEngine;
+use pages::{Hotspot, PagesError, RandomOperation, RandomWork, ScanOperation, ScanWork, UserScan};
 use plan::{Duration, Phase, PhaseKind, Random, RedoStress, Scan};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,8 +25,8 @@ pub(crate) struct Driven {
 }
 
 /// Runs one phase to its end (without the drain).
-pub(crate) fn phase<P: Port + Send>(
-    instance: &mut Instance<P>,
+pub(crate) fn phase(
+    instance: &mut PageEngine,
     phase: &Phase,
     seed: u64,
     cancel: &Arc<AtomicBool>,
@@ -54,8 +55,8 @@ pub(crate) fn phase<P: Port + Send>(
 }
 
 /// Runs random work for `time`, or to its own end, or until `cancel`.
-pub(crate) fn random<P: Port + Send>(
-    instance: &mut Instance<P>,
+pub(crate) fn random(
+    instance: &mut PageEngine,
     work: &Random,
     time: Option<Duration>,
     seed: u64,

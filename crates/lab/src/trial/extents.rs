@@ -1,13 +1,14 @@
 //! In how many extents the data files lie, as a row of the result file.
 
+use crate::ports::PageEngine;
 use anyhow::Context;
 use ledger::{ExtentSummary, Ledger, TrialId};
-use pages::{Files, Instance};
+use pages::Files;
 use targets::Port;
 
 /// How the data files lie on what is below them.
-pub(crate) fn record_extents<P: Port>(
-    instance: &mut Instance<P>,
+pub(crate) fn record_extents(
+    instance: &mut PageEngine,
     files: &Files,
     trial: TrialId,
     ledger: &mut Ledger,

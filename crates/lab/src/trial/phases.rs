@@ -4,7 +4,9 @@
 //! the same lines.
 
 use crate::full;
-use crate::moves::rebalance::{self, Regroup, Told};
+use crate::group::grouped::Grouped;
+use crate::moves::rebalance::{self, Told};
+use crate::ports::PageEngine;
 use crate::signals;
 use crate::surroundings::{Seen, Surroundings};
 use crate::trial::ageing;
@@ -12,7 +14,7 @@ use crate::trial::around::{After, Around, Done, phase_seed};
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
 use ledger::{Ledger, Measure};
-use pages::{Instance, Shape};
+use pages::Shape;
 use plan::Phase;
 use targets::Port;
 
@@ -30,13 +32,13 @@ pub(crate) enum Leg {
 }
 
 /// Runs the phases of the study from number `first` on an instance, up to the next copy.
-pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
-    instance: &mut Instance<P>,
-    surroundings: &mut S,
+pub(crate) fn phases(
+    instance: &mut PageEngine,
+    surroundings: &mut dyn Surroundings,
     around: &Around<'_>,
     ledger: &mut Ledger,
     first: usize,
-    regroup: Option<&dyn Regroup>,
+    group: Option<&Grouped>,
 ) -> anyhow::Result<Leg> {
     for (ordinal, phase) in around.study.phases.iter().enumerate().skip(first) {
         signals::check(around.turn.cancel)?;
@@ -49,7 +51,7 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
             return Ok(Leg::Cut(ordinal));
         }
         let after = around.recorded(ledger, phase, ordinal, || {
-            one(instance, surroundings, around, phase, ordinal, regroup)
+            one(instance, surroundings, around, phase, ordinal, group)
         })?;
         if after == After::Full {
             let left = around.study.phases.len() - ordinal - 1;
@@ -60,19 +62,19 @@ pub(crate) fn phases<P: Port + Send, S: Surroundings<P>>(
     Ok(Leg::Done)
 }
 
-fn one<P: Port + Send, S: Surroundings<P>>(
-    instance: &mut Instance<P>,
-    surroundings: &mut S,
+fn one(
+    instance: &mut PageEngine,
+    surroundings: &mut dyn Surroundings,
     around: &Around<'_>,
     phase: &Phase,
     ordinal: usize,
-    regroup: Option<&dyn Regroup>,
+    group: Option<&Grouped>,
 ) -> anyhow::Result<Done> {
     instance.count_overwritten();
     surroundings.expect(phase);
     let mut told = Told::default();
     let mut piece = observed(instance, surroundings, around, End::Always, |instance| {
-        work(instance, around, (phase, ordinal), regroup, &mut told)
+        work(instance, around, (phase, ordinal), group, &mut told)
     })?;
     piece.seen.samples.extend(told.samples);
     piece.seen.invalid = piece.seen.invalid.or(told.invalid);
@@ -100,12 +102,12 @@ pub(crate) enum End {
 }
 
 /// Does `work` on an instance, and observes it.
-pub(crate) fn observed<P: Port + Send, S: Surroundings<P>>(
-    instance: &mut Instance<P>,
-    surroundings: &mut S,
+pub(crate) fn observed(
+    instance: &mut PageEngine,
+    surroundings: &mut dyn Surroundings,
     around: &Around<'_>,
     end: End,
-    work: impl FnOnce(&mut Instance<P>) -> anyhow::Result<Driven>,
+    work: impl FnOnce(&mut PageEngine) -> anyhow::Result<Driven>,
 ) -> anyhow::Result<Piece> {
     let before = instance.counters();
     surroundings.begin(instance)?;
@@ -142,8 +144,8 @@ pub(crate) fn observed<P: Port + Send, S: Surroundings<P>>(
 }
 
 /// A phase that is over, from all that was seen of it.
-pub(crate) fn done<P: Port>(
-    instance: &Instance<P>,
+pub(crate) fn done(
+    instance: &PageEngine,
     around: &Around<'_>,
     phase: &Phase,
     piece: Piece,
@@ -177,22 +179,22 @@ pub(crate) fn done<P: Port>(
 }
 
 /// The latest of the workers' clocks.
-pub(crate) fn clock<P: Port>(instance: &mut Instance<P>) -> u64 {
+pub(crate) fn clock(instance: &mut PageEngine) -> u64 {
     instance.ports_mut().map(|port| port.now()).max().unwrap_or(0)
 }
 
 /// The work of a phase, without the drain.
-fn work<P: Port + Send>(
-    instance: &mut Instance<P>,
+fn work(
+    instance: &mut PageEngine,
     around: &Around<'_>,
     (phase, ordinal): (&Phase, usize),
-    regroup: Option<&dyn Regroup>,
+    group: Option<&Grouped>,
     told: &mut Told,
 ) -> anyhow::Result<Driven> {
     let seed = phase_seed(around.turn.block.seed, ordinal);
-    match (&phase.kind, regroup) {
-        (plan::PhaseKind::Rebalance(asked), Some(regroup)) => {
-            rebalance::phase(instance, regroup, (phase, asked), around, seed, told)
+    match (&phase.kind, group) {
+        (plan::PhaseKind::Rebalance(asked), Some(group)) => {
+            rebalance::phase(instance, group, (phase, asked), around, seed, told)
         }
         (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group is here to be rebalanced"),
         (plan::PhaseKind::Age(age), _) => Ok(ageing::phase(instance, (phase, age), around, seed)?),

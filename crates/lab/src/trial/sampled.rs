@@ -3,14 +3,13 @@
 //! Takes an open instance, gives facts. The pages come from storage as any other read does, so what is measured is what was stored.
 //! Prevents: zeros, or copies of a few blocks, that a compressing or deduplicating device below takes for next to nothing.
 
+use crate::ports::PageEngine;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use pages::Instance;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 use std::io::Write;
-use targets::Port;
 
 /// Pages looked at: half a megabyte of pages of the usual size.
 const PAGES: u64 = 64;
@@ -18,7 +17,7 @@ const PAGES: u64 = 64;
 const BLOCK: usize = 4096;
 
 /// Facts of the data of an instance that was just loaded; the seed picks the pages.
-pub(crate) fn facts<P: Port>(instance: &mut Instance<P>, seed: u64) -> anyhow::Result<Vec<(String, String)>> {
+pub(crate) fn facts(instance: &mut PageEngine, seed: u64) -> anyhow::Result<Vec<(String, String)>> {
     let shape = *instance.shape();
     let all = u64::from(shape.schemas) * u64::from(shape.pages_per_schema);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);

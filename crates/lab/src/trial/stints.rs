@@ -7,6 +7,7 @@
 //! Prevents: a drift of the machine that is taken for a difference of stacks, and a stint that is taken for a repeat (the block
 //! stays what is counted).
 
+use crate::ports::PageEngine;
 use crate::record::unix_ns;
 use crate::signals;
 use crate::surroundings::{Seen, Surroundings};
@@ -17,39 +18,14 @@ use crate::trial::phases::{self, End, Piece};
 use crate::trial::seen_in_stints;
 use anyhow::Context;
 use ledger::{Ledger, Sample};
-use pages::{Files, Instance, PausedScan, ScanOperation};
+use pages::{Files, PausedScan, ScanOperation};
 use plan::{Duration, Phase, PhaseKind, Stints};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use targets::Port;
 use workloads::{Outcome, in_stints};
 
 /// Share of their time by which stints may last longer.
 const LONGER_MAX: f64 = 0.1;
-
-/// A stack that stands loaded, and works when it is its turn.
-pub(crate) trait Side {
-    /// What its phases are recorded with.
-    fn around(&self) -> &Around<'_>;
-
-    /// A phase begins.
-    fn begin(&mut self, phase: &Phase);
-
-    /// Its turn. Whether it has more to do in this phase.
-    fn stint(&mut self, phase: &Phase, ordinal: usize, number: u32, time: Duration) -> anyhow::Result<Goes>;
-
-    /// The phase is over.
-    fn end(&mut self, phase: &Phase) -> anyhow::Result<Done>;
-
-    /// The time on its clock.
-    fn now(&mut self) -> u64;
-
-    /// All phases are over: how its data files lie now.
-    fn leave(&mut self, ledger: &mut Ledger, files: &Files) -> anyhow::Result<()>;
-
-    /// It has rested until then: a clock of its own is set, another goes by itself.
-    fn rest_until(&mut self, moment: u64);
-}
 
 /// How it goes on after a stint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +39,7 @@ pub(crate) enum Goes {
 
 /// All phases of one block on the sides that take part in it, in the order of `sides`.
 pub(crate) fn block(
-    sides: &mut [Box<dyn Side + '_>],
+    sides: &mut [Standing<'_>],
     stints: &Stints,
     phases: &[Phase],
     seed: u64,
@@ -79,7 +55,7 @@ pub(crate) fn block(
         let failed = rounds(sides, &takes_part, (stints, phase, ordinal), seed, cancel)?;
         if let Some((nth, error)) = failed {
             // The others have not finished theirs.
-            sides[nth].around().record(ledger, phase, ordinal, began, Err(error))?;
+            sides[nth].around.record(ledger, phase, ordinal, began, Err(error))?;
             anyhow::bail!("{}: a stint failed for want of space outside its work", phase.name);
         }
         for (nth, side) in sides.iter_mut().enumerate() {
@@ -87,9 +63,9 @@ pub(crate) fn block(
                 continue;
             }
             let done = side.end(phase);
-            if side.around().record(ledger, phase, ordinal, began, done)? == After::Full {
+            if side.around.record(ledger, phase, ordinal, began, done)? == After::Full {
                 takes_part[nth] = false;
-                side.around().turn.progress.advance((phases.len() - ordinal - 1) as u64);
+                side.around.turn.progress.advance((phases.len() - ordinal - 1) as u64);
             }
         }
     }
@@ -98,7 +74,7 @@ pub(crate) fn block(
 
 /// Round after round until nobody has anything to do, or somebody failed; gives who, and why.
 fn rounds(
-    sides: &mut [Box<dyn Side + '_>],
+    sides: &mut [Standing<'_>],
     takes_part: &[bool],
     (stints, phase, ordinal): (&Stints, &Phase, usize),
     seed: u64,
@@ -117,7 +93,7 @@ fn rounds(
             let moment = sides.iter_mut().map(|side| side.now()).max().unwrap_or(0);
             let side = &mut sides[nth];
             side.rest_until(moment);
-            side.around().doing(phase, &format!(" · round {}", round + 1));
+            side.around.doing(phase, &format!(" · round {}", round + 1));
             match side.stint(phase, ordinal, round, time) {
                 Ok(after) => goes[nth] = after == Goes::On,
                 Err(error) => return Ok(Some((nth, error))),
@@ -129,15 +105,13 @@ fn rounds(
     Ok(None)
 }
 
-/// A side on an instance of the page engine.
-pub(crate) struct Standing<'a, P: Port, S> {
-    pub(crate) instance: Instance<P>,
-    pub(crate) surroundings: S,
-    pub(crate) around: Around<'a>,
+/// A stack that stands loaded, and works when it is its turn.
+pub(crate) struct Standing<'a> {
+    instance: PageEngine,
+    surroundings: Box<dyn Surroundings + 'a>,
+    around: Around<'a>,
     /// Others whose memory is this process's too.
-    pub(crate) others: usize,
-    /// How its clock is moved on while it rests.
-    pub(crate) rest: fn(&mut P, u64),
+    others: usize,
     pieces: Vec<Piece>,
     /// Wall time at which each stint began.
     began: Vec<u64>,
@@ -148,21 +122,19 @@ pub(crate) struct Standing<'a, P: Port, S> {
     asked_ns: u64,
 }
 
-impl<'a, P: Port, S> Standing<'a, P, S> {
+impl<'a> Standing<'a> {
     /// A stack that is loaded and has others beside it.
     pub(crate) fn new(
-        instance: Instance<P>,
-        surroundings: S,
+        instance: PageEngine,
+        surroundings: Box<dyn Surroundings + 'a>,
         around: Around<'a>,
         others: usize,
-        rest: fn(&mut P, u64),
-    ) -> Standing<'a, P, S> {
+    ) -> Standing<'a> {
         Standing {
             instance,
             surroundings,
             around,
             others,
-            rest,
             pieces: Vec::new(),
             began: Vec::new(),
             scans: None,
@@ -172,11 +144,8 @@ impl<'a, P: Port, S> Standing<'a, P, S> {
     }
 }
 
-impl<P: Port + Send, S: Surroundings<P>> Side for Standing<'_, P, S> {
-    fn around(&self) -> &Around<'_> {
-        &self.around
-    }
-
+impl Standing<'_> {
+    /// A phase begins.
     fn begin(&mut self, phase: &Phase) {
         self.pieces.clear();
         self.began.clear();
@@ -186,6 +155,7 @@ impl<P: Port + Send, S: Surroundings<P>> Side for Standing<'_, P, S> {
         self.surroundings.expect(phase);
     }
 
+    /// Its turn. Whether it has more to do in this phase.
     fn stint(&mut self, phase: &Phase, ordinal: usize, number: u32, time: Duration) -> anyhow::Result<Goes> {
         // The same on all stacks in one round, another in each.
         let seed = phase_seed(self.around.turn.block.seed, ordinal) ^ (u64::from(number) + 1).rotate_right(24);
@@ -195,7 +165,7 @@ impl<P: Port + Send, S: Surroundings<P>> Side for Standing<'_, P, S> {
         self.began.push(unix_ns());
         let piece = phases::observed(
             &mut self.instance,
-            &mut self.surroundings,
+            self.surroundings.as_mut(),
             &self.around,
             End::AfterChanges,
             |instance| {
@@ -228,6 +198,7 @@ impl<P: Port + Send, S: Surroundings<P>> Side for Standing<'_, P, S> {
         })
     }
 
+    /// The phase is over.
     fn end(&mut self, phase: &Phase) -> anyhow::Result<Done> {
         let pieces = std::mem::take(&mut self.pieces);
         let mut whole = joined(pieces, &self.began, self.others).context("a phase without a stint")?;
@@ -238,19 +209,22 @@ impl<P: Port + Send, S: Surroundings<P>> Side for Standing<'_, P, S> {
         Ok(phases::done(&self.instance, &self.around, phase, whole, Vec::new()))
     }
 
-    fn now(&mut self) -> u64 {
+    /// The time on its clock.
+    pub(crate) fn now(&mut self) -> u64 {
         phases::clock(&mut self.instance)
     }
 
-    fn leave(&mut self, ledger: &mut Ledger, files: &Files) -> anyhow::Result<()> {
+    /// All phases are over: how its data files lie now.
+    pub(crate) fn leave(&mut self, ledger: &mut Ledger, files: &Files) -> anyhow::Result<()> {
         let asked = record_extents(&mut self.instance, files, self.around.trial, ledger, "at the end");
         // A full file system may refuse even to say where its files lie.
         if self.is_full { Ok(()) } else { asked }
     }
 
+    /// It has rested until then: a clock of its own is set, another goes by itself.
     fn rest_until(&mut self, moment: u64) {
         for port in self.instance.ports_mut() {
-            (self.rest)(port, moment);
+            port.rest_until(moment);
         }
     }
 }
@@ -275,8 +249,8 @@ fn slice_ns(phase: &Phase, time: Duration) -> u64 {
 }
 
 /// Scans for so long from where they were; and whether all have been read to the end.
-fn scan<P: Port + Send>(
-    instance: &mut Instance<P>,
+fn scan(
+    instance: &mut PageEngine,
     phase: &Phase,
     scans: &mut Option<Vec<PausedScan>>,
     time: Duration,
