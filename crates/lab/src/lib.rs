@@ -44,7 +44,7 @@ pub use record::unix_ns;
 pub use result_file::must_match;
 pub use run::run;
 pub use site::Site;
-pub use sql::able::unable as database_unable;
+pub use sql::kinds::unable as database_unable;
 pub use sql::sessions::serve as serve_sqlite_sessions;
 pub use trial::book::{comparisons, kind_word};
 pub use turn::Turn;

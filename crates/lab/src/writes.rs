@@ -3,7 +3,8 @@
 //! Takes the study and the result file; gives paths, each with the reason, and touches nothing. Prevents: a run that writes where
 //! nobody was told.
 
-use plan::{DeviceModel, Engine, LunSource, StackKind, Study, ZfsWay};
+use crate::sql::kinds;
+use plan::{DeviceModel, LunSource, StackKind, Study, ZfsWay};
 use sandbox::{Directory, SandboxError};
 use std::path::{Path, PathBuf};
 
@@ -140,10 +141,8 @@ impl Writes {
             },
             _ => {}
         }
-        if matches!(stack.engine, Engine::Postgres(_)) {
-            let why = "socket and log of PostgreSQL";
-            add(&mut self.directories, std::env::temp_dir(), why);
-            add(&mut self.directories, "/dev/shm".into(), "shared memory of PostgreSQL");
+        for (directory, why) in kinds::of(&stack.engine).map_or(Vec::new(), |database| database.writes_beside()) {
+            add(&mut self.directories, directory, why);
         }
     }
 

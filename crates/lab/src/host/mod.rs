@@ -10,6 +10,7 @@ pub(crate) mod sides;
 pub(crate) mod site;
 pub(crate) mod slow_lun;
 pub(crate) mod stand;
+pub(crate) mod stands;
 pub(crate) mod trial;
 pub(crate) mod trials;
 pub(crate) mod turns;

@@ -7,7 +7,7 @@ use crate::luns::sets::{self, LunSets};
 use crate::progress::Progress;
 use crate::result_file;
 use crate::sizes::{self, Sizes};
-use crate::sql::able;
+use crate::sql::kinds;
 use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
@@ -22,6 +22,8 @@ use targets::Method;
 
 /// Memory the tool itself needs beside cache and maps of the engine. It counts against the budget, on every stack alike.
 const TOOL_BYTES: u64 = 40 << 20;
+/// Bytes of a page of the page engine, unless a study says otherwise.
+const PAGE_BYTES: u64 = 8192;
 /// The study's fact of how large the table of random work in SQL is.
 const RANDOM_BYTES: &str = "bytes of random work";
 
@@ -390,10 +392,7 @@ impl<'a> HostSite<'a> {
 
     /// Rows of the table of random work in SQL: one a page, as many bytes as the page engine would have.
     pub(crate) fn scattered_rows(&self, engine: &Engine) -> anyhow::Result<u64> {
-        let page = match engine {
-            Engine::Sqlite(sqlite) => sqlite.page.0,
-            _ => 8192,
-        };
+        let page = kinds::of(engine).map_or(PAGE_BYTES, |database| database.page_bytes());
         let bytes = match (self.prepared.data_bytes, self.study.database.scale) {
             (Some(bytes), _) => bytes,
             (None, Scale::Bytes(bytes)) => bytes.0,
@@ -445,7 +444,7 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
                     cure: found.cure.clone(),
                 });
             }
-            crate::pool::zfs_ways::unable(study, stack).or_else(|| able::unable(stack))
+            crate::pool::zfs_ways::unable(study, stack).or_else(|| kinds::unable(stack))
         })
         .collect()
 }

@@ -1,22 +1,17 @@
-//! A place where a database can be in a trial: a stack that stands, with the files of the engine on it.
+//! A place where a database can be in a trial: a stack that stands, before the engine has opened anything on it.
 //!
-//! A trial has one where it begins, its *home*, and one for each place that its phases copy the database to. Takes the study
-//! and the block, gives what stands. Prevents: a copy that is favoured by better LUNs (home and copy change sides in every
-//! other block), and a copy onto what another stack left there.
+//! Says where its files and devices are, for each thing that a stack can stand on, and what the kernel really gives there.
 
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::host::devices::Devices;
-use crate::host::site::HostSite;
-use crate::pool::pooled::Pooled;
 use crate::result_file;
 use crate::sizes::Sizes;
 use crate::trial::laid_out::DataFiles;
-use crate::turn::Turn;
 use anyhow::Context;
 use ledger::Ledger;
 use pages::Files;
-use plan::{CopyTarget, PhaseKind, Stack, Study};
+use plan::{CopyTarget, Stack};
 use sandbox::Directory;
 use stacks::{Built, Ground, MountedPool, Owners};
 use std::collections::BTreeSet;
@@ -34,107 +29,20 @@ pub(crate) struct Stand {
     /// Where the process of its pool works, if it is one.
     pub(crate) workplace: Option<Directory>,
     /// What a phase must say to copy to it; `None` for home.
-    key: Option<Key>,
+    pub(super) key: Option<Key>,
 }
 
 /// Stack, LUN set of the data, LUN set of the redo log, as a phase says them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Key(String, Option<String>, Option<String>);
+pub(super) struct Key(String, Option<String>, Option<String>);
 
 impl Key {
-    fn of(copy: &plan::Copy) -> Option<Key> {
+    pub(super) fn of(copy: &plan::Copy) -> Option<Key> {
         match &copy.to {
             CopyTarget::Home => None,
             CopyTarget::Stack(name) => Some(Key(name.clone(), copy.data.clone(), copy.redo.clone())),
         }
     }
-}
-
-fn copies(study: &Study) -> impl Iterator<Item = &plan::Copy> {
-    study.phases.iter().filter_map(|phase| match &phase.kind {
-        PhaseKind::Copy(copy) => Some(copy),
-        _ => None,
-    })
-}
-
-/// The LUN set that stands in for `set` in a block: home and the first copy change sides in every other one.
-fn side(study: &Study, stack: &Stack, block: u32, set: &Option<String>) -> Option<String> {
-    let set = set.clone()?;
-    let first = copies(study).find(|copy| copy.data.is_some());
-    let Some(copy) = first.filter(|_| block % 2 == 1) else {
-        return Some(set);
-    };
-    for (one, other) in [(&stack.data, &copy.data), (&stack.redo, &copy.redo)] {
-        if let (Some(one), Some(other)) = (one, other) {
-            if *one == set {
-                return Some(other.clone());
-            }
-            if *other == set {
-                return Some(one.clone());
-            }
-        }
-    }
-    Some(set)
-}
-
-/// The trial's stack on the LUN sets of its block, then one stack for each place that phases copy to.
-fn wanted(study: &Study, turn: &Turn<'_>) -> anyhow::Result<Vec<(Stack, String, Option<Key>)>> {
-    let home = &study.stacks[turn.stack];
-    let on = |set: &Option<String>| side(study, home, turn.block.number, set);
-    let mut all = vec![(
-        Stack {
-            data: on(&home.data),
-            redo: on(&home.redo),
-            ..home.clone()
-        },
-        home.name.clone(),
-        None,
-    )];
-    for copy in copies(study) {
-        let key = Key::of(copy);
-        if key.is_none() || all.iter().any(|(_, _, known)| *known == key) {
-            continue;
-        }
-        let target = study
-            .stacks
-            .iter()
-            .find(|stack| CopyTarget::Stack(stack.name.clone()) == copy.to);
-        let target = target.ok_or_else(|| anyhow::anyhow!("a copy goes to a stack that is not in the study"))?;
-        // Directories and mount points are named after it, and home may be of the same name.
-        let stack = Stack {
-            name: format!("{} copy {}", target.name, all.len()),
-            data: on(&copy.data),
-            redo: on(&copy.redo),
-            ..target.clone()
-        };
-        all.push((stack, target.name.clone(), key));
-    }
-    Ok(all)
-}
-
-/// Builds everything that the trial needs, home first.
-pub(crate) fn build(site: &mut HostSite<'_>, turn: &Turn<'_>) -> anyhow::Result<Vec<Stand>> {
-    let mut stands = Vec::new();
-    for (nth, (stack, name, key)) in wanted(site.study, turn)?.into_iter().enumerate() {
-        let places = site.places(&stack, turn.block.seed ^ ((nth as u64) << 40), turn.cancel)?;
-        let built = stacks::build(&stack, &places, &site.work_dir, &mut site.journal)?;
-        let workplace = Pooled::workplace(&built, &site.work_dir, &mut site.journal)?;
-        stands.push(Stand {
-            stack,
-            name,
-            built,
-            workplace,
-            key,
-        });
-    }
-    site.luns.used();
-    Ok(stands)
-}
-
-/// Which of the stands a copy goes to.
-pub(crate) fn target(stands: &[Stand], copy: &plan::Copy) -> Option<usize> {
-    let key = Key::of(copy);
-    stands.iter().position(|stand| stand.key == key)
 }
 
 impl Stand {

@@ -7,13 +7,14 @@ use crate::host::devices::Devices;
 use crate::host::observed::Host;
 use crate::host::opened::Opened;
 use crate::host::site::{HostSite, undone};
-use crate::host::stand::{self, Stand};
+use crate::host::stand::Stand;
+use crate::host::stands;
 use crate::moves::copying::{AroundCopy, Way};
 use crate::pool::pooled::Pooled;
 use crate::ports::{Opener, PageEngine, StackPort};
 use crate::result_file;
 use crate::sizes::Sizes;
-use crate::sql;
+use crate::sql::{self, kinds};
 use crate::surroundings::Seen;
 use crate::trial::around::{After, Around};
 use crate::trial::book;
@@ -45,11 +46,11 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     turn.progress
         .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
     let sets: Vec<&String> = stack.lun_sets().collect();
-    let stands = stand::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
+    let stands = stands::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
     let first = described(site, ledger, turn, &stands)?;
     let host = site.host.clone();
     let result = book::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
-        if stands[0].stack.engine.is_sql() {
+        if kinds::of(&stands[0].stack.engine).is_some() {
             let trial = sql::contract::Trial {
                 study,
                 turn,
@@ -248,7 +249,7 @@ impl<'a> Trial<'a> {
         let plan::PhaseKind::Copy(copy) = &phase.kind else {
             anyhow::bail!("{} is no copy", phase.name)
         };
-        let to = stand::target(self.stands, copy).context("a copy goes to what was built for it")?;
+        let to = stands::target(self.stands, copy).context("a copy goes to what was built for it")?;
         let (source, target) = (&self.stands[from], &self.stands[to]);
         opened[to].prepare()?;
         let (memory, depth) = Way::needs(copy);

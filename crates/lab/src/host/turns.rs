@@ -5,7 +5,8 @@
 
 use crate::host::opened::Opened;
 use crate::host::site::{HostSite, undone};
-use crate::host::stand::{self, Stand};
+use crate::host::stand::Stand;
+use crate::host::stands;
 use crate::host::trial::{self, Trial};
 use crate::trial::book;
 use crate::trial::stints::{self, Standing};
@@ -54,7 +55,7 @@ fn built(site: &mut HostSite<'_>, ledger: &mut Ledger, turns: &[Turn<'_>]) -> an
             .doing(&format!("block {} · {name} · building", turn.block.number + 1));
         let stack = &site.study.stacks[turn.stack];
         let sets: Vec<&String> = stack.lun_sets().collect();
-        let stands = stand::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
+        let stands = stands::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
         let first = trial::described(site, ledger, turn, &stands)?;
         all.push(Stood { stands, first });
     }

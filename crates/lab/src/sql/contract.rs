@@ -2,17 +2,20 @@
 //!
 //! Prevents: two databases measured in two ways.
 
+use super::kept::Kept;
 use crate::condition::Condition;
 use crate::host::stand::Stand;
 use crate::turn::Turn;
 use databases::bulk::BulkResult;
 use databases::order_entry::{Home, Scale};
 use databases::sqlite::LockWait;
-use ledger::TrialId;
-use plan::{Company, PhaseKind, Random, Study, Tpcc};
+use ledger::{Skipped, TrialId};
+use plan::{Company, Phase, PhaseKind, Random, Stack, Study, Tpcc};
+use stacks::Journal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use workloads::{Outcome, Pacing};
 
 /// Order entry for some time.
@@ -53,6 +56,38 @@ pub(crate) struct Counted {
     pub(crate) temp_bytes: Option<u64>,
     /// Time in storage calls.
     pub(crate) storage_ns: Option<u64>,
+}
+
+/// A database under test, as a stack asks for it: all that a run has to know of it. Its row stands in `kinds.rs`.
+pub(crate) trait Database {
+    /// What is done while it is made, in words.
+    fn making(&self) -> &'static str {
+        "making the database"
+    }
+    /// Makes it on the stack of a trial, to be driven through phases; what outlives a call is journalled before it is done.
+    fn make(&self, trial: &Trial<'_>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>>;
+    /// Makes it on the stack of a trial, to be ended in the middle of its work again and again.
+    fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, journal: &mut Journal) -> anyhow::Result<Box<dyn Cuttable + 'a>>;
+    /// Why this machine has none, and the cure.
+    fn unable(&self, stack: &Stack) -> Option<Skipped> {
+        let _ = stack;
+        None
+    }
+    /// Bytes of its cache.
+    fn cache_bytes(&self) -> u64;
+    /// Bytes of a page.
+    fn page_bytes(&self) -> u64;
+    /// How strictly it keeps transactions apart, in its own words.
+    fn isolation(&self) -> &'static str;
+    /// Time in storage of all users together, and who told it. `waited_ns_most`: the most that they can have waited for the devices.
+    fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
+        let _ = (counted, waited_ns_most);
+        None
+    }
+    /// What it writes to besides the stack, with the reason.
+    fn writes_beside(&self) -> Vec<(PathBuf, &'static str)> {
+        Vec::new()
+    }
 }
 
 /// A database on a stack.
@@ -103,6 +138,28 @@ pub(crate) trait Sql {
     fn close(self: Box<Self>) -> anyhow::Result<()>;
 }
 
+/// Takes the power away, or what a kill takes beside the database.
+pub(crate) type Stop<'a> = dyn Fn() -> anyhow::Result<()> + 'a;
+
+/// A database that survives a power cut or a kill, or does not.
+pub(crate) trait Cuttable {
+    /// Which it is and how it is set.
+    fn describe(&mut self) -> anyhow::Result<ledger::Database>;
+    /// Sessions write, each from a number of its own on, until the power fails after this time; then everything of the database is
+    /// ended without a word. Gives the last number that each session had an acknowledgement for by then.
+    fn work(&mut self, first: &[u64], after: Duration, stop: &Stop<'_>) -> anyhow::Result<Vec<u64>>;
+    /// Recovers it on what survived.
+    fn rise(&mut self) -> anyhow::Result<()>;
+    /// Every row that is there.
+    fn kept(&mut self) -> anyhow::Result<Kept>;
+    /// Ends it without a word.
+    fn fall(&mut self);
+    /// Makes it again, empty, on a stack that was made anew.
+    fn make_anew(&mut self) -> anyhow::Result<()>;
+    /// Ends it in good order.
+    fn close(self: Box<Self>) -> anyhow::Result<()>;
+}
+
 /// The size of the company that the study asks for.
 pub(super) fn scale_of(tpcc: &Tpcc) -> anyhow::Result<Scale> {
     Ok(match tpcc.company {
@@ -118,6 +175,15 @@ pub(super) fn company(study: &Study) -> anyhow::Result<Option<Scale>> {
         _ => None,
     });
     tpcc.map(scale_of).transpose()
+}
+
+/// The most sessions of any phase.
+pub(super) fn sessions(trial: &Trial<'_>) -> u32 {
+    let of = |phase: &Phase| match &phase.kind {
+        PhaseKind::PowerCut(cut) => cut.work.sessions,
+        _ => 0,
+    };
+    trial.study.phases.iter().map(of).max().unwrap_or(1)
 }
 
 /// A trial under way on a database.

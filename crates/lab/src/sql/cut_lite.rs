@@ -3,8 +3,7 @@
 //! Takes a place on the stack; gives acknowledgements as that process tells them. Prevents: a page cache, a mapped file or a lock of
 //! this process that outlives the cut (SQLite maps its log's index, and whoever touches a page that can't be had any more is killed).
 
-use super::contract::Trial;
-use super::cuttable::{self, Cuttable, Stop};
+use super::contract::{self, Cuttable, Stop, Trial};
 use super::kept::Kept;
 use crate::cuts::moment::{Came, Moment};
 use crate::group::grouped;
@@ -59,7 +58,7 @@ impl<'a> CutLite<'a> {
         let mut made = CutLite {
             trial,
             order,
-            sessions: cuttable::sessions(trial),
+            sessions: contract::sessions(trial),
             child: None,
         };
         made.make_anew()?;

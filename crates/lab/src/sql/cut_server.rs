@@ -2,21 +2,16 @@
 //!
 //! Prevents: a commit that came after the power was gone counted as acknowledged, and a server that holds a mount that must go.
 
-use super::able::choose;
-use super::contract::Trial;
-use super::cuttable::{self, Cuttable, Stop};
+use super::contract::{self, Cuttable, Stop, Trial};
 use super::kept::{self, Kept, TABLES};
-use super::server::{private_dir, settings};
+use super::postgres_setup::{choose, initdb_options, private_dir, recorded, settings};
 use crate::cuts::moment::{Came, Moment};
-use crate::host::site::HostSite;
 use crate::not_kept::NotKept;
 use crate::signals;
 use anyhow::Context;
-use databases::postgres::{
-    Address, Cluster, Connection, Install, PostgresError, RunAs, Server, Settings, recorded_settings,
-};
+use databases::postgres::{Address, Cluster, Connection, Install, PostgresError, RunAs, Server, Settings};
 use plan::{Access, Postgres};
-use stacks::Undo;
+use stacks::{Journal, Undo};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,19 +34,13 @@ pub(super) struct CutServer {
 }
 
 impl CutServer {
-    pub(super) fn make(site: &mut HostSite<'_>, asked: &Postgres, trial: &Trial<'_>) -> anyhow::Result<CutServer> {
+    pub(super) fn make(journal: &mut Journal, asked: &Postgres, trial: &Trial<'_>) -> anyhow::Result<CutServer> {
         let stack = &trial.stand.stack;
         let install = choose(asked, stack.access)?;
         let wal = trial.stand.log_directory().map(|dir| dir.join("pg_wal"));
-        let checksums = match (asked.checksums, install.major) {
-            (true, _) => Some("--data-checksums"),
-            (false, 18..) => Some("--no-data-checksums"),
-            (false, _) => None,
-        };
-        let mut options: Vec<String> = checksums.into_iter().map(str::to_string).collect();
-        options.extend(wal.as_ref().map(|wal| format!("--waldir={}", wal.display())));
+        let options = initdb_options(asked, &install, wal.as_deref());
         let mut settings = settings(asked, trial.study, stack.access);
-        settings.sessions = cuttable::sessions(trial);
+        settings.sessions = contract::sessions(trial);
         let mut made = CutServer {
             server: None,
             run_as: RunAs::choose(asked.run_as.as_deref())?,
@@ -60,17 +49,17 @@ impl CutServer {
             options,
             settings,
             private: private_dir()?,
-            sessions: cuttable::sessions(trial),
+            sessions: contract::sessions(trial),
             direct: stack.access == Access::Direct,
             cancel: Arc::clone(trial.turn.cancel),
             install,
         };
-        site.journal.before(Undo::RemoveDir {
+        journal.before(Undo::RemoveDir {
             path: made.private.clone(),
             contents: true,
         })?;
         let data = made.data.clone();
-        site.journal.before(Undo::StopServer { data })?;
+        journal.before(Undo::StopServer { data })?;
         made.make_anew()?;
         Ok(made)
     }
@@ -86,32 +75,12 @@ impl CutServer {
 
 impl Cuttable for CutServer {
     fn describe(&mut self) -> anyhow::Result<ledger::Database> {
-        // Paths of this run are nobody's business.
-        let public = |name: &str| {
-            ![
-                "unix_socket_directories",
-                "config_file",
-                "hba_file",
-                "ident_file",
-                "data_directory",
-            ]
-            .contains(&name)
-        };
-        let settings = recorded_settings(&self.address()?)?
-            .into_iter()
-            .filter(|one| public(&one.name));
         Ok(ledger::Database {
             engine: "postgres".to_string(),
             version: self.install.version.clone(),
             access: if self.direct { "direct file" } else { "page cache" }.to_string(),
             managed: true,
-            settings: settings
-                .map(|one| ledger::DatabaseSetting {
-                    name: one.name,
-                    value: one.value,
-                    source: one.source,
-                })
-                .collect(),
+            settings: recorded(&self.address()?)?,
         })
     }
 

@@ -4,10 +4,9 @@
 //! Takes a stack that stands; gives the same counts as under the page engine. What differs between databases is behind
 //! [`Cuttable`]. Prevents: an acknowledgement that is asked of the database that gave it (they are kept by us).
 
-use super::contract::Trial;
-use super::cuttable::Cuttable;
+use super::contract::{Cuttable, Trial};
 use super::kept::Acknowledged;
-use super::{cut_lite, cut_server};
+use super::kinds;
 use crate::cuts::ending::Ending;
 use crate::cuts::sums::{Cut, Sum};
 use crate::host::devices::Devices;
@@ -18,7 +17,7 @@ use crate::signals;
 use crate::trial::around::{After, Around};
 use anyhow::Context;
 use ledger::Ledger;
-use plan::{Engine, Phase, PhaseKind, PowerCut};
+use plan::{Phase, PhaseKind, PowerCut};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stacks::Ground;
@@ -38,11 +37,8 @@ pub(super) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
     let (block, name) = (trial.turn.block.number + 1, &trial.stand.name);
     let said = format!("block {block} · {name} · making the database");
     trial.turn.progress.doing(&said);
-    let mut database: Box<dyn Cuttable> = match &trial.stand.stack.engine {
-        Engine::Sqlite(settings) => Box::new(cut_lite::CutLite::make(settings, trial)?),
-        Engine::Postgres(settings) => Box::new(cut_server::CutServer::make(site, settings, trial)?),
-        Engine::Pages => anyhow::bail!("the page engine takes no SQL"),
-    };
+    let asked = kinds::of(&trial.stand.stack.engine).context("the page engine takes no SQL")?;
+    let mut database = asked.make_to_cut(trial, &mut site.journal)?;
     match phases(site, ledger, trial, database.as_mut())? {
         After::Next => database.close(),
         // What has no space left can't end in good order: that it is full is the result.

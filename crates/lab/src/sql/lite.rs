@@ -3,7 +3,8 @@
 //! Each kind of work has a database of its own (order entry, random work, bulk load), so that a bulk load can begin with an empty
 //! one. Prevents: a figure of a second phase that finds the cache of the first (connections are made anew for each).
 
-use super::contract::{Counted, Orders, Sql, Trial, Worked};
+use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
+use super::cut_lite::CutLite;
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::record::unix_ns;
@@ -16,6 +17,7 @@ use databases::sqlite::{
 };
 use diskgroup::{FileSpec, Group, GroupPort, Stripe};
 use plan::{Access, Journal, Random, Sqlite, Synchronous};
+use stacks::Journal as UndoJournal;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,6 +72,41 @@ pub(super) struct Lite {
     seed: u64,
     epoch_us: i64,
     devices: Vec<PathBuf>,
+}
+
+/// SQLite, as a stack asks for it.
+impl Database for Sqlite {
+    fn make(&self, trial: &Trial<'_>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Sql>> {
+        Ok(Box::new(Lite::make(self, trial)?))
+    }
+
+    fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Cuttable + 'a>> {
+        Ok(Box::new(CutLite::make(self, trial)?))
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        self.cache.0
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.page.0
+    }
+
+    fn isolation(&self) -> &'static str {
+        "serializable"
+    }
+
+    /// It works in this process and waits for what it asks: where its VFS is not ours, no longer than the devices had requests.
+    fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
+        let by_vfs = counted.storage_ns.map(|ns| (ns, "the VFS below SQLite"));
+        let by_devices = || {
+            Some((
+                waited_ns_most?,
+                "the nearest devices: the time of their requests, summed",
+            ))
+        };
+        by_vfs.or_else(by_devices).map(|(ns, who)| (ns as f64, who.to_string()))
+    }
 }
 
 impl Lite {

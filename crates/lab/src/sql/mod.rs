@@ -1,14 +1,14 @@
 //! Databases that take SQL: their trials, their phases, and what is left of them after a power cut or a kill.
 
-pub(crate) mod able;
 pub(crate) mod contract;
 mod cut_lite;
 mod cut_server;
 mod cuts;
-mod cuttable;
 pub(crate) mod kept;
+pub(crate) mod kinds;
 mod lite;
 mod phase;
+mod postgres_setup;
 mod rows;
 mod server;
 pub(crate) mod sessions;

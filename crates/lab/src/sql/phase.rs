@@ -2,8 +2,8 @@
 //!
 //! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
 
-use super::contract::{Orders, Sql, Trial, Worked, scale_of};
-use super::{rows, steps};
+use super::contract::{Database, Orders, Sql, Trial, Worked, scale_of};
+use super::{kinds, rows, steps};
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
@@ -67,7 +67,9 @@ impl Work<'_> {
         let elapsed_ns = acted.outcome.elapsed_ns;
         let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
         let storage = match &self.phase.kind {
-            PhaseKind::Tpcc(_) => rows::storage(&counted, &self.trial.stand.stack.engine, waited_ns_most),
+            PhaseKind::Tpcc(_) => self
+                .database()
+                .and_then(|database| database.storage(&counted, waited_ns_most)),
             _ => None,
         };
         let mut measures = rows::counted(&counted);
@@ -95,6 +97,10 @@ impl Work<'_> {
             user_scans: Vec::new(),
         });
         Ok(done)
+    }
+
+    fn database(&self) -> Option<&dyn Database> {
+        kinds::of(&self.trial.stand.stack.engine)
     }
 
     fn act(&self, sql: &mut dyn Sql) -> anyhow::Result<Acted> {
@@ -226,7 +232,7 @@ impl Work<'_> {
             warehouses: tpcc.warehouses,
             items: scale.items,
             customers: scale.customers,
-            isolation: rows::isolation(&self.trial.stand.stack.engine).to_string(),
+            isolation: self.database().map_or("", |database| database.isolation()).to_string(),
             arrival: if tpcc.rate.is_some() { "open" } else { "closed" }.to_string(),
             pauses: tpcc.think_time,
             home: match tpcc.home {

@@ -8,20 +8,7 @@ use databases::order_entry::{CLASSES, CONDITIONS, LIMITS_90_NS};
 use ledger::{
     BulkLoadRow, ConditionRow, GrowthRow, LoadStep, Measure, SpaceRow, Stamp, StepHistogram, TransactionRow, WaitRow,
 };
-use plan::{Engine, Isolation};
 use workloads::Outcome;
-
-/// How strictly the engine keeps transactions apart, in the database's words.
-pub(super) fn isolation(engine: &Engine) -> &'static str {
-    match engine {
-        Engine::Postgres(postgres) => match postgres.isolation {
-            Isolation::ReadCommitted => "read committed",
-            Isolation::RepeatableRead => "repeatable read",
-            Isolation::Serializable => "serializable",
-        },
-        Engine::Sqlite(_) | Engine::Pages => "serializable",
-    }
-}
 
 /// The database's own counts.
 pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
@@ -39,19 +26,6 @@ pub(super) fn counted(counted: &Counted) -> Vec<(Measure, f64)> {
         .into_iter()
         .filter_map(|(measure, value)| Some((measure, value? as f64)))
         .collect()
-}
-
-/// Time in storage of all users together, and who told it: the database, or for one that works in this process, and waits for what it
-/// asks, the devices: no more than that. A server also writes behind its users' backs, so that its devices' time says nothing about them.
-pub(super) fn storage(counted: &Counted, engine: &Engine, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
-    match (counted.storage_ns, engine) {
-        (Some(ns), _) => Some((ns as f64, "the VFS below SQLite".to_string())),
-        (None, Engine::Sqlite(_)) => waited_ns_most.map(|ns| {
-            let who = "the nearest devices: the time of their requests, summed";
-            (ns as f64, who.to_string())
-        }),
-        _ => None,
-    }
 }
 
 /// What was sent to a server.

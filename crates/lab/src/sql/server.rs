@@ -3,20 +3,20 @@
 //! Takes the engine's settings and where its data may be; gives [`Sql`]. Every step that outlives a call is journalled before it is
 //! taken. Prevents: a server left behind, an error of the client where the server had died, and a port or a password in a result.
 
-use super::able::choose;
-use super::contract::{Counted, Orders, Sql, Trial, Worked};
-use crate::host::site::HostSite;
+use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
+use super::cut_server::CutServer;
+use super::postgres_setup::{choose, initdb_options, private_dir, recorded, settings};
 use crate::record::unix_ns;
 use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::Scale;
 use databases::postgres::{
     self, Address, BulkConnection, Cluster, Connection, Isolation, Phase, PostgresError, RunAs, ScatteredSpec, Server,
-    ServerCounters, Settings,
+    ServerCounters,
 };
-use plan::{Access, PhaseKind, Postgres, Preset, Random, StackKind, Study};
-use stacks::Undo;
-use std::collections::BTreeMap;
+use ledger::Skipped;
+use plan::{Access, Postgres, Random, Stack, StackKind};
+use stacks::{Journal, Undo};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,8 +56,58 @@ pub(super) struct Managed {
     direct: bool,
 }
 
+/// PostgreSQL, as a stack asks for it.
+impl Database for Postgres {
+    fn making(&self) -> &'static str {
+        "starting the server"
+    }
+
+    fn make(&self, trial: &Trial<'_>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>> {
+        Ok(Box::new(Managed::make(journal, self, trial)?))
+    }
+
+    fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, journal: &mut Journal) -> anyhow::Result<Box<dyn Cuttable + 'a>> {
+        Ok(Box::new(CutServer::make(journal, self, trial)?))
+    }
+
+    fn unable(&self, stack: &Stack) -> Option<Skipped> {
+        if let StackKind::Server { .. } = stack.kind {
+            return None;
+        }
+        let error = choose(self, stack.access).err()?.to_string();
+        let (reason, cure) = error.rsplit_once('\n').unwrap_or((&error, ""));
+        Some(Skipped {
+            reason: reason.to_string(),
+            cure: cure.trim().to_string(),
+        })
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        self.cache.0
+    }
+
+    fn page_bytes(&self) -> u64 {
+        BLOCK
+    }
+
+    fn isolation(&self) -> &'static str {
+        match self.isolation {
+            plan::Isolation::ReadCommitted => "read committed",
+            plan::Isolation::RepeatableRead => "repeatable read",
+            plan::Isolation::Serializable => "serializable",
+        }
+    }
+
+    fn writes_beside(&self) -> Vec<(PathBuf, &'static str)> {
+        vec![
+            (std::env::temp_dir(), "socket and log of PostgreSQL"),
+            (PathBuf::from("/dev/shm"), "shared memory of PostgreSQL"),
+        ]
+    }
+}
+
 impl Managed {
-    pub(super) fn make(site: &mut HostSite<'_>, asked: &Postgres, trial: &Trial<'_>) -> anyhow::Result<Managed> {
+    fn make(journal: &mut Journal, asked: &Postgres, trial: &Trial<'_>) -> anyhow::Result<Managed> {
         if let StackKind::Server { url } = &trial.stand.stack.kind {
             return Managed::there(url, asked, trial);
         }
@@ -71,22 +121,15 @@ impl Managed {
         if let Some(wal) = &wal {
             run_as.make_directory(wal)?;
         }
-        let checksums = match (asked.checksums, install.major) {
-            (true, _) => &["--data-checksums"][..],
-            // From 18 on they are what initdb does by itself.
-            (false, 18..) => &["--no-data-checksums"][..],
-            (false, _) => &[][..],
-        };
-        let mut options: Vec<String> = checksums.iter().map(|o| (*o).to_string()).collect();
-        options.extend(wal.as_ref().map(|wal| format!("--waldir={}", wal.display())));
+        let options = initdb_options(asked, &install, wal.as_deref());
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         let cluster = Cluster::create(install, &data, run_as, &options)?;
         let private = private_dir()?;
-        site.journal.before(Undo::RemoveDir {
+        journal.before(Undo::RemoveDir {
             path: private.clone(),
             contents: true,
         })?;
-        site.journal.before(Undo::StopServer { data: data.clone() })?;
+        journal.before(Undo::StopServer { data: data.clone() })?;
         let settings = settings(asked, trial.study, stack.access);
         let server = cluster.start_at(&settings, &private)?;
         let mut places = vec![dir];
@@ -214,12 +257,6 @@ impl Managed {
     }
 }
 
-/// Where socket and log lie: beside other temporary files, so that the stack carries nothing but the database.
-pub(super) fn private_dir() -> anyhow::Result<PathBuf> {
-    let name = sandbox::unique_name("assay-pg-").context("name a directory of the server")?;
-    Ok(std::env::temp_dir().join(name))
-}
-
 fn isolation(asked: &Postgres) -> Isolation {
     match asked.isolation {
         plan::Isolation::ReadCommitted => Isolation::ReadCommitted,
@@ -228,46 +265,14 @@ fn isolation(asked: &Postgres) -> Isolation {
     }
 }
 
-/// Settings that the study asks for.
-pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Settings {
-    let sessions = study.phases.iter().map(|phase| match &phase.kind {
-        PhaseKind::Tpcc(tpcc) => tpcc.users_most(),
-        PhaseKind::Random(random) => random.sessions,
-        _ => 1,
-    });
-    let mut explicit: BTreeMap<String, String> = asked.settings.iter().cloned().collect();
-    if access == Access::Direct {
-        explicit.insert("debug_io_direct".to_string(), "data, wal".to_string());
-    }
-    Settings {
-        preset: match asked.preset {
-            Preset::Default => postgres::Preset::Default,
-            Preset::Tuned => postgres::Preset::Tuned,
-        },
-        memory_bytes: study.memory_budget.map(|budget| budget.0),
-        shared_buffers_bytes: Some(asked.cache.0),
-        sessions: sessions.max().unwrap_or(1),
-        explicit,
-    }
-}
-
 impl Sql for Managed {
     fn describe(&mut self) -> anyhow::Result<ledger::Database> {
-        let told = postgres::recorded_settings(&self.address);
-        let settings = self.blame(told)?;
-        // Paths of this run and the address are nobody's business.
-        let private = [
-            "unix_socket_directories",
-            "config_file",
-            "hba_file",
-            "ident_file",
-            "data_directory",
-        ];
-        let setting = |one: postgres::RecordedSetting| ledger::DatabaseSetting {
-            name: one.name,
-            value: one.value,
-            source: one.source,
-        };
+        let mut settings = self.blame(recorded(&self.address))?;
+        settings.push(ledger::DatabaseSetting {
+            name: ENCRYPTION.to_string(),
+            value: self.encryption.clone(),
+            source: "client".to_string(),
+        });
         Ok(ledger::Database {
             engine: "postgres".to_string(),
             version: self.version.clone(),
@@ -278,16 +283,7 @@ impl Sql for Managed {
             }
             .to_string(),
             managed: self.server.is_some(),
-            settings: settings
-                .into_iter()
-                .filter(|one| !private.contains(&one.name.as_str()))
-                .map(setting)
-                .chain(std::iter::once(ledger::DatabaseSetting {
-                    name: ENCRYPTION.to_string(),
-                    value: self.encryption.clone(),
-                    source: "client".to_string(),
-                }))
-                .collect(),
+            settings,
         })
     }
 

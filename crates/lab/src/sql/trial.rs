@@ -4,7 +4,7 @@
 //! Prevents: a figure of a database that breaks its own conditions.
 
 use super::contract::{Sql, Trial, company};
-use super::{cuts, lite, phase, server};
+use super::{cuts, kinds, phase};
 use crate::condition::Condition;
 use crate::host::devices::Devices;
 use crate::host::observed::Host;
@@ -13,8 +13,9 @@ use crate::host::stand::Stand;
 use crate::result_file;
 use crate::signals;
 use crate::trial::around::{After, Around};
+use anyhow::Context;
 use ledger::{Ledger, Measure};
-use plan::{Engine, PhaseKind};
+use plan::PhaseKind;
 use std::path::PathBuf;
 
 /// Runs one trial.
@@ -41,18 +42,10 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
 
 fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dyn Sql>> {
     let (block, name) = (trial.turn.block.number + 1, &trial.stand.name);
-    let progress = trial.turn.progress;
-    Ok(match &trial.stand.stack.engine {
-        Engine::Sqlite(settings) => {
-            progress.doing(&format!("block {block} · {name} · making the database"));
-            Box::new(lite::Lite::make(settings, trial)?)
-        }
-        Engine::Postgres(settings) => {
-            progress.doing(&format!("block {block} · {name} · starting the server"));
-            Box::new(server::Managed::make(site, settings, trial)?)
-        }
-        Engine::Pages => anyhow::bail!("the page engine takes no SQL"),
-    })
+    let database = kinds::of(&trial.stand.stack.engine).context("the page engine takes no SQL")?;
+    let making = database.making();
+    trial.turn.progress.doing(&format!("block {block} · {name} · {making}"));
+    database.make(trial, &mut site.journal)
 }
 
 fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<After> {
@@ -148,11 +141,7 @@ fn host<'a>(
 
 /// Measures that are the same in all phases of the trial.
 fn fixed(stand: &Stand, bytes: u64) -> Vec<(Measure, f64)> {
-    let cache = match &stand.stack.engine {
-        Engine::Sqlite(sqlite) => sqlite.cache.0,
-        Engine::Postgres(postgres) => postgres.cache.0,
-        Engine::Pages => 0,
-    };
+    let cache = kinds::of(&stand.stack.engine).map_or(0, |database| database.cache_bytes());
     vec![
         (Measure::DataBytes, bytes as f64),
         (Measure::EngineCacheBytes, cache as f64),
