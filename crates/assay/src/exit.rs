@@ -1,6 +1,7 @@
 //! Exit codes, and the one place that turns an error into one.
 
 use crate::printed::say;
+use lab::{OrderedError, chain};
 use std::process::ExitCode;
 
 /// Why the program ends with something other than 0.
@@ -40,21 +41,17 @@ impl Failure {
     }
 }
 
+impl From<OrderedError> for Failure {
+    fn from(error: OrderedError) -> Failure {
+        match error {
+            OrderedError::NoOrder(error) => Failure::Usage(error),
+            OrderedError::Failed(error) => Failure::Run(error),
+        }
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Failure {
         Failure::Run(error)
     }
-}
-
-/// An error and its causes. A cause that its parent already quotes is left out, so that nothing is said twice.
-pub(crate) fn chain(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1) {
-        let cause = cause.to_string();
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-    }
-    text
 }

@@ -27,15 +27,22 @@ impl Progress {
         Progress { bar, quiet }
     }
 
-    /// What is being done now.
-    pub(crate) fn doing(&self, text: &str) {
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl lab::Progress for Progress {
+    fn doing(&self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(report::escaped(text));
         }
     }
 
-    /// Something worth a line of its own.
-    pub(crate) fn line(&self, text: &str) {
+    fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say!("{text}")),
             None if !self.quiet => say!("{text}"),
@@ -43,24 +50,15 @@ impl Progress {
         }
     }
 
-    /// A milestone: a line where there is no bar that shows it.
-    pub(crate) fn milestone(&self, text: &str) {
+    fn milestone(&self, text: &str) {
         if self.bar.is_none() {
             self.line(text);
         }
     }
 
-    /// `phases` steps are done.
-    pub(crate) fn advance(&self, phases: u64) {
+    fn advance(&self, phases: u64) {
         if let Some(bar) = &self.bar {
             bar.inc(phases);
-        }
-    }
-
-    /// Takes the bar away.
-    pub(crate) fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
         }
     }
 }

@@ -4,21 +4,23 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 /// The books of acknowledgements are those of a study's power cuts.
-#[path = "../src/acknowledged.rs"]
+#[path = "../../lab/src/cuts/acknowledged.rs"]
 mod acknowledged;
 #[allow(dead_code)] // nobody waits for a moment here
-#[path = "../src/moment.rs"]
+#[path = "../../lab/src/cuts/moment.rs"]
 mod moment;
 
 /// What the books ask of the loop that drives them.
-mod drive {
-    pub(crate) trait Served: workloads::Operation {
-        fn sessions(&self) -> u32;
-        fn finish(&mut self) -> Result<(), Self::Error>;
+mod trial {
+    pub(crate) mod drive {
+        pub(crate) trait Served: workloads::Operation {
+            fn sessions(&self) -> u32;
+            fn finish(&mut self) -> Result<(), Self::Error>;
+        }
     }
 }
 
-use crate::drive::Served;
+use crate::trial::drive::Served;
 use acknowledged::{Found, Log, Logged, survey};
 use pages::{AgeWork, Files, HEADER_BYTES, Instance, RandomWork, ScanWork, Settings, Shape, TornPages, expected_body};
 use std::path::PathBuf;

@@ -8,7 +8,9 @@
 use pages::{Files, Instance, RandomWork, ScanWork, Settings, Shape, TornPages};
 use std::cell::Cell;
 use std::error::Error;
-use targets::{FileId, Nanos, NullPort, Port, StoredPort, Until, measure_reads};
+use targets::{
+    BasePort, FaultPort, FileId, Nanos, NullPort, Port, StoredPort, TargetError, Until, UringPort, measure_reads,
+};
 use workloads::{Pacing, Stop};
 
 const PAGE: u32 = 8192;
@@ -26,15 +28,18 @@ const SEED: u64 = 1;
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().collect();
     let [_, work, amount] = args.as_slice() else {
-        return Err("counted null|cached|read|update|scan AMOUNT".into());
+        return Err("counted null|cached|read|update|scan|one-of-null|one-of-read|one-of-cached AMOUNT".into());
     };
     let amount: u64 = amount.parse()?;
     let done = match work.as_str() {
         "null" => null(amount)?,
-        "cached" => random(CACHE_OF_ALL, 0, amount)?,
-        "read" => random(CACHE_OF_SOME, 0, amount)?,
-        "update" => random(CACHE_OF_ALL, 100, amount)?,
+        "cached" => random(stored, CACHE_OF_ALL, 0, amount)?,
+        "read" => random(stored, CACHE_OF_SOME, 0, amount)?,
+        "update" => random(stored, CACHE_OF_ALL, 100, amount)?,
         "scan" => scan(amount)?,
+        "one-of-null" => one_of_null(amount)?,
+        "one-of-read" => random(one_of, CACHE_OF_SOME, 0, amount)?,
+        "one-of-cached" => random(one_of, CACHE_OF_ALL, 0, amount)?,
         other => return Err(format!("no work named {other}").into()),
     };
     println!("{done}");
@@ -50,24 +55,65 @@ fn looks() -> impl Fn() -> Nanos {
     }
 }
 
-/// The bare loop at depth 64 on a target that moves nothing, until the clock was looked at so many times. Gives reads.
+targets::one_of_ports! {
+    /// As many ports as a study has, one of which is used: what it costs that a run's port is known when it runs.
+    #[allow(clippy::large_enum_variant, reason = "as the ports of studies, which are not boxed")]
+    enum OneOf<C: Fn() -> Nanos> {
+        /// Moves nothing.
+        Null(NullPort<C>),
+        /// Files in memory.
+        Stored(StoredPort<C>),
+        /// By a ring, with faults over it.
+        FaultyRing(FaultPort<UringPort>),
+        /// One of those of this machine.
+        Base(BasePort),
+    }
+}
+
+/// Depth and memory of the bare loop.
+const NULL_DEPTH: usize = SESSIONS as usize;
+const NULL_MEMORY: u64 = NULL_DEPTH as u64 * PAGE as u64;
+
+/// On a target that moves nothing.
 fn null(looks_max: u64) -> Result<u64, Box<dyn Error>> {
-    let depth = SESSIONS as usize;
-    let memory = depth as u64 * u64::from(PAGE);
-    let mut port = NullPort::with_clock(&[1 << 30], memory, depth, looks())?;
+    let mut port = NullPort::with_clock(&[1 << 30], NULL_MEMORY, NULL_DEPTH, looks())?;
+    bare(&mut port, looks_max)
+}
+
+/// The same as one of several ports.
+fn one_of_null(looks_max: u64) -> Result<u64, Box<dyn Error>> {
+    let null = NullPort::with_clock(&[1 << 30], NULL_MEMORY, NULL_DEPTH, looks())?;
+    bare(&mut OneOf::Null(null), looks_max)
+}
+
+/// The bare loop at depth 64, until the clock was looked at so many times. Gives reads.
+fn bare(port: &mut impl Port, looks_max: u64) -> Result<u64, Box<dyn Error>> {
     let found = measure_reads(
-        &mut port,
+        port,
         FileId(0),
         PAGE,
-        depth,
+        NULL_DEPTH,
         Until::Seconds(looks_max as f64 / 1e9),
         SEED,
     )?;
     Ok(found.ios)
 }
 
-/// A database of 16 MiB on files in memory.
-fn database(cache_bytes: u64) -> Result<Instance<impl Port>, Box<dyn Error>> {
+/// Files in memory of these sizes.
+fn stored(sizes: &[u64], memory: u64, depth: usize) -> Result<StoredPort<impl Fn() -> Nanos + use<>>, TargetError> {
+    StoredPort::open(sizes, memory, depth, looks())
+}
+
+/// The same as one of several ports.
+fn one_of(sizes: &[u64], memory: u64, depth: usize) -> Result<OneOf<impl Fn() -> Nanos + use<>>, TargetError> {
+    stored(sizes, memory, depth).map(OneOf::Stored)
+}
+
+/// How a port on files of these sizes is opened, with so much memory and depth.
+type Open<P> = fn(&[u64], u64, usize) -> Result<P, TargetError>;
+
+/// A database of 16 MiB.
+fn database<P: Port>(open: Open<P>, cache_bytes: u64) -> Result<Instance<P>, Box<dyn Error>> {
     let shape = Shape {
         page_bytes: PAGE,
         schemas: SCHEMAS,
@@ -95,13 +141,13 @@ fn database(cache_bytes: u64) -> Result<Instance<impl Port>, Box<dyn Error>> {
         pages::redo_file_bytes(&settings),
     ];
     let depth = pages::depth(&settings, 1, SESSIONS, 1);
-    let port = StoredPort::open(&sizes, pages::memory_bytes(&shape, &settings), depth, looks())?;
+    let port = open(&sizes, pages::memory_bytes(&shape, &settings), depth)?;
     Ok(Instance::create(vec![port], &files, shape, settings, &mut |_, _| ())?)
 }
 
 /// Selects or updates of so many pages. Gives pages touched; for physical reads, those that were read.
-fn random(cache_bytes: u64, update_pct: u32, pages: u64) -> Result<u64, Box<dyn Error>> {
-    let mut instance = database(cache_bytes)?;
+fn random<P: Port>(open: Open<P>, cache_bytes: u64, update_pct: u32, pages: u64) -> Result<u64, Box<dyn Error>> {
+    let mut instance = database(open, cache_bytes)?;
     let all_fit = cache_bytes == CACHE_OF_ALL;
     if all_fit {
         let mut page = Vec::new();
@@ -144,7 +190,7 @@ fn random(cache_bytes: u64, update_pct: u32, pages: u64) -> Result<u64, Box<dyn 
 
 /// Scans of all schemas, so many times. Gives pages.
 fn scan(passes: u64) -> Result<u64, Box<dyn Error>> {
-    let mut instance = database(CACHE_OF_SOME)?;
+    let mut instance = database(stored, CACHE_OF_SOME)?;
     let work = ScanWork {
         users: SCHEMAS,
         degree: 8,

@@ -1,16 +1,17 @@
 //! Building a stack on LUNs and taking it down.
 //!
-//! Takes a stack of a study and its devices, gives a [`Built`]: plain places for the data and the redo log, and the facts.
+//! Takes a stack of a study and its devices, gives a [`Built`]: what data and redo log are stored on ([`Ground`]), and the facts.
 //! Data and redo LUNs get the same kind of file system. Every step is journalled before it is taken; a build that fails
 //! undoes its own steps before it returns the error. Prevents half a stack.
 
 use crate::device;
 use crate::error::StackError;
 use crate::filesystem::{Recipe, recipe};
+use crate::ground::{FilePair, Ground, Owners};
 use crate::journal::{Journal, Mark, NotUndone};
 use crate::revive::Made;
 use crate::undo::{Undo, resolve};
-use crate::zfs::{self, MountedPool};
+use crate::zfs;
 use plan::{BtrfsProfile, Redundancy, Stack, StackKind};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
@@ -26,24 +27,11 @@ pub struct Places {
     pub marker: String,
 }
 
-/// Where something may be stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A file that does not exist yet, in a file system.
-    File(PathBuf),
-    /// A whole block device.
-    Device(PathBuf),
-    /// A file of the disk group, or of the pool in user space, that is to be made on the stack's devices.
-    Grouped(String),
-}
-
 /// A stack that stands.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// Where the data goes: one file, or each device of `raw`.
-    pub data: Vec<Place>,
-    /// Where the redo log goes.
-    pub redo: Place,
+    /// What data and redo log are stored on.
+    pub ground: Ground,
     /// All block devices under it, data first; empty for `directory`.
     pub devices: Vec<PathBuf>,
     /// How many of them are the data's, the first ones.
@@ -54,15 +42,8 @@ pub struct Built {
     pub layers: Vec<String>,
     /// Everything that shapes the result: (what, value), keys of the redo file system opened by "redo ".
     pub facts: Vec<(String, String)>,
-    /// UUID that the stack was journalled under: a disk group must be made with it, and a pool with the name made of it
-    /// ([`pool_name`](crate::pool_name)), or its disks are not wiped.
-    pub uuid: [u8; 16],
-    /// A disk group or pool of its own for the redo log: its UUID, and how many of the devices are its, the last ones.
-    pub redo_group: Option<([u8; 16], usize)>,
-    /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off.
-    pub usable_bytes: u64,
-    /// Pools of ZFS that were made by commands and whose files are on the mounts.
-    pub pool: Option<MountedPool>,
+    /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off. `None`: nobody can see them.
+    pub usable_bytes: Option<u64>,
     /// Its file systems, data first.
     pub(crate) made: Vec<Made>,
     /// Directories that were made for it, held open.
@@ -71,6 +52,27 @@ pub struct Built {
 }
 
 impl Built {
+    /// On these LUNs, with nothing known of it yet.
+    pub(crate) fn on(ground: Ground, places: &Places, layers: Vec<String>, mark: Mark) -> Built {
+        Built {
+            ground,
+            devices: places.data.iter().chain(&places.redo).cloned().collect(),
+            data_devices: places.data.len(),
+            mounts: Vec::new(),
+            layers,
+            facts: Vec::new(),
+            usable_bytes: None,
+            made: Vec::new(),
+            own: Vec::new(),
+            mark,
+        }
+    }
+
+    /// The LUNs of the data, and those of the redo log.
+    pub fn luns(&self) -> (&[PathBuf], &[PathBuf]) {
+        self.devices.split_at(self.data_devices)
+    }
+
     /// An error unless the paths of its directories still lead to what was made. To be asked before each use.
     ///
     /// # Errors
@@ -207,13 +209,12 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
     let mount = crate::mounts::holding(&own).map_err(|e| StackError::path("find the mount of", &own, e, cure))?;
     let (kind, options, mounted) =
         mount.map_or_else(Default::default, |m| (m.kind, m.options, m.place.display().to_string()));
+    let ground = Ground::Files(FilePair {
+        data: own.join("data"),
+        redo: own.join("redo"),
+    });
+    let layers = vec!["directory".to_owned(), kind.clone()];
     Ok(Built {
-        data: vec![Place::File(own.join("data"))],
-        redo: Place::File(own.join("redo")),
-        devices: Vec::new(),
-        data_devices: 0,
-        mounts: Vec::new(),
-        layers: vec!["directory".to_owned(), kind.clone()],
         facts: vec![
             ("directory".to_owned(), above.path().display().to_string()),
             ("file system".to_owned(), kind),
@@ -221,39 +222,21 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
             ("mount options".to_owned(), options),
             ("block size".to_owned(), stat.f_bsize.to_string()),
         ],
-        uuid: [0; 16],
-        redo_group: None,
-        usable_bytes: stat.f_bavail * stat.f_frsize,
-        made: Vec::new(),
+        usable_bytes: Some(stat.f_bavail * stat.f_frsize),
         own: vec![made],
-        pool: None,
-        mark,
+        ..Built::on(ground, &Places::default(), layers, mark)
     })
 }
 
 /// A server that is there already: nothing is built, and nothing of its storage can be seen.
 fn server(url: &str, mark: Mark) -> Built {
+    let seen = "what the server says: not its devices, memory or processor time";
     Built {
-        data: Vec::new(),
-        redo: Place::Grouped(String::new()),
-        devices: Vec::new(),
-        data_devices: 0,
-        mounts: Vec::new(),
-        layers: vec!["server".to_owned()],
         facts: vec![
             ("server".to_owned(), url.to_owned()),
-            (
-                "seen".to_owned(),
-                "what the server says: not its devices, memory or processor time".to_owned(),
-            ),
+            ("seen".to_owned(), seen.to_owned()),
         ],
-        uuid: [0; 16],
-        redo_group: None,
-        usable_bytes: u64::MAX,
-        made: Vec::new(),
-        own: Vec::new(),
-        pool: None,
-        mark,
+        ..Built::on(Ground::Server, &Places::default(), vec!["server".to_owned()], mark)
     }
 }
 
@@ -268,21 +251,14 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
     }
     // The log takes one device; a set of several would need a volume manager.
     let redo = places.redo.first().expect("checked before");
+    let ground = Ground::Devices {
+        data: places.data.clone(),
+        redo: redo.clone(),
+    };
     Ok(Built {
-        data: places.data.iter().cloned().map(Place::Device).collect(),
-        redo: Place::Device(redo.clone()),
-        devices: places.data.iter().chain(&places.redo).cloned().collect(),
-        data_devices: places.data.len(),
-        mounts: Vec::new(),
-        layers: layers("raw", &places.data),
         facts,
-        uuid: [0; 16],
-        redo_group: None,
-        usable_bytes,
-        made: Vec::new(),
-        own: Vec::new(),
-        pool: None,
-        mark,
+        usable_bytes: Some(usable_bytes),
+        ..Built::on(ground, places, layers("raw", &places.data), mark)
     })
 }
 
@@ -300,12 +276,15 @@ fn disk_group(
         Redundancy::Normal => 2,
         Redundancy::High => 3,
     };
-    let uuid = device::uuid(journal.run_id(), journal.mark().0, &places.data[0]);
+    let mut owners = Owners {
+        data: device::uuid(journal.run_id(), journal.mark().0, &places.data[0]),
+        redo: None,
+    };
     let mut usable_bytes = 0;
     let members = places.data.len().saturating_sub(reserve);
     for (nth, path) in places.data.iter().enumerate() {
         if device::is_block(path) {
-            claim(path, "diskgroup", uuid, &places.marker, journal)?;
+            claim(path, "diskgroup", owners.data, &places.marker, journal)?;
         }
         let bytes = device::size(path)
             .map_err(|e| StackError::path("find the size of", path, e, "check that the device is there"))?;
@@ -316,29 +295,16 @@ fn disk_group(
         // Headers, table and journal take whole units, and the metadata files some more; the spread over disks is not exact.
         usable_bytes += (bytes.saturating_sub(16 * au) as f64 * 0.97) as u64;
     }
-    let mut redo_group = None;
     if let Some(first) = places.redo.first() {
         let uuid = device::uuid(journal.run_id(), journal.mark().0, first);
         for path in places.redo.iter().filter(|path| device::is_block(path)) {
             claim(path, "diskgroup", uuid, &places.marker, journal)?;
         }
-        redo_group = Some((uuid, places.redo.len()));
+        owners.redo = Some(uuid);
     }
     Ok(Built {
-        data: vec![Place::Grouped("data".to_owned())],
-        redo: Place::Grouped("redo".to_owned()),
-        devices: places.data.iter().chain(&places.redo).cloned().collect(),
-        data_devices: places.data.len(),
-        mounts: Vec::new(),
-        layers: layers("diskgroup", &places.data),
-        facts: Vec::new(),
-        uuid,
-        redo_group,
-        usable_bytes: usable_bytes / copies,
-        made: Vec::new(),
-        own: Vec::new(),
-        pool: None,
-        mark,
+        usable_bytes: Some(usable_bytes / copies),
+        ..Built::on(Ground::Group(owners), places, layers("diskgroup", &places.data), mark)
     })
 }
 
@@ -387,22 +353,17 @@ fn file_systems(
     }
     let stat = rustix::fs::statvfs(&data_place)
         .map_err(|e| StackError::path("look at", &data_place, e, "check the kernel log (dmesg)"))?;
-    let redo_place = mounts.last().expect("the data is mounted").join("redo");
+    let ground = Ground::Files(FilePair {
+        data: data_place.join("data"),
+        redo: mounts.last().expect("the data is mounted").join("redo"),
+    });
     Ok(Built {
-        data: vec![Place::File(data_place.join("data"))],
-        redo: Place::File(redo_place),
-        devices: places.data.iter().chain(&places.redo).cloned().collect(),
-        data_devices: places.data.len(),
         mounts,
-        layers: layers(data.kind, &places.data),
         facts,
-        uuid: [0; 16],
-        redo_group: None,
-        usable_bytes: stat.f_bavail * stat.f_frsize,
+        usable_bytes: Some(stat.f_bavail * stat.f_frsize),
         made,
         own: vec![work_dir.clone()],
-        pool: None,
-        mark,
+        ..Built::on(ground, places, layers(data.kind, &places.data), mark)
     })
 }
 

@@ -4,9 +4,10 @@
 //! no UUID of ours, so it is known by its name, which is made of the UUID that its devices are journalled under.
 //! Prevents: a wipe of somebody else's pool.
 
-use crate::build::{Built, Place, Places, claim, layers};
+use crate::build::{Built, Places, claim, layers};
 use crate::device;
 use crate::error::StackError;
+use crate::ground::{Ground, Owners};
 use crate::journal::{Journal, Mark};
 use plan::{RedoAs, Zfs};
 
@@ -18,38 +19,37 @@ pub fn pool_name(uuid: &[u8; 16]) -> String {
 
 /// LUNs that are clear for pools.
 pub(crate) struct Luns {
-    /// By which the data's pool is journalled.
-    pub(crate) uuid: [u8; 16],
-    /// The same of the redo LUNs, whose own pool it names unless it is the data's; and how many they are.
-    pub(crate) redo: Option<([u8; 16], usize)>,
+    /// By which they are journalled; of the redo LUNs it names their own pool unless it is the data's.
+    pub(crate) owners: Owners,
     /// Bytes of the data LUNs.
     data_bytes: u64,
 }
 
 /// Clears the devices for a pool, and for a second one where the redo log has a pool of its own.
 pub(crate) fn claimed(zfs: &Zfs, places: &Places, journal: &mut Journal) -> Result<Luns, StackError> {
-    let uuid = device::uuid(journal.run_id(), journal.mark().0, &places.data[0]);
+    let data = device::uuid(journal.run_id(), journal.mark().0, &places.data[0]);
     let mut data_bytes = 0;
     for path in &places.data {
         data_bytes += device::size(path)
             .map_err(|e| StackError::path("find the size of", path, e, "check that the device is there"))?;
         if device::is_block(path) {
-            claim(path, "zfs", uuid, &places.marker, journal)?;
+            claim(path, "zfs", data, &places.marker, journal)?;
         }
     }
     let mut redo = None;
     if let Some(first) = places.redo.first() {
         let own = match zfs.redo_as {
             // A log device belongs to the data's pool.
-            RedoAs::Log => uuid,
+            RedoAs::Log => data,
             RedoAs::Pool => device::uuid(journal.run_id(), journal.mark().0, first),
         };
         for path in places.redo.iter().filter(|path| device::is_block(path)) {
             claim(path, "zfs", own, &places.marker, journal)?;
         }
-        redo = Some((own, places.redo.len()));
+        redo = Some(own);
     }
-    Ok(Luns { uuid, redo, data_bytes })
+    let owners = Owners { data, redo };
+    Ok(Luns { owners, data_bytes })
 }
 
 /// LUNs for pools that a process makes which speaks for itself.
@@ -58,19 +58,13 @@ pub(crate) fn pool(zfs: &Zfs, places: &Places, mark: Mark, journal: &mut Journal
     // Labels, metaslabs that are cut to size, metadata: none of it exact.
     let usable_bytes = plan::zfs_room(zfs, luns.data_bytes, places.data.len() as u64) / 100 * 96;
     Ok(Built {
-        data: vec![Place::Grouped("data".to_owned())],
-        redo: Place::Grouped("redo".to_owned()),
-        devices: places.data.iter().chain(&places.redo).cloned().collect(),
-        data_devices: places.data.len(),
-        mounts: Vec::new(),
-        layers: layers("zfs", &places.data),
         facts: vec![("way to ZFS".to_owned(), "userspace".to_owned())],
-        uuid: luns.uuid,
-        redo_group: luns.redo,
-        usable_bytes,
-        made: Vec::new(),
-        own: Vec::new(),
-        pool: None,
-        mark,
+        usable_bytes: Some(usable_bytes),
+        ..Built::on(
+            Ground::ProcessPool(luns.owners),
+            places,
+            layers("zfs", &places.data),
+            mark,
+        )
     })
 }

@@ -5,10 +5,11 @@
 //! mount points and signatures are the same. Prevents: a power cut that is followed by an orderly unmount, which no
 //! power cut is.
 
-use crate::build::{Built, Place};
+use crate::build::Built;
 use crate::device;
 use crate::error::StackError;
 use crate::filesystem::recipe;
+use crate::ground::Ground;
 use crate::journal::Journal;
 use crate::mounts;
 use plan::Stack;
@@ -31,7 +32,7 @@ pub(crate) struct Made {
 /// # Errors
 /// A mount that stays: something still has a file open on it. A file system that another mount namespace holds.
 pub fn power_off(built: &Built) -> Result<(), StackError> {
-    if let Some(pool) = &built.pool {
+    if let Some(pool) = built.ground.mounted_pool() {
         pool.power_off()?;
     }
     for made in built.made.iter().rev() {
@@ -53,7 +54,7 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
 /// # Errors
 /// A file system that can't be mounted any more.
 pub fn power_on(stack: &Stack, built: &Built) -> Result<(), StackError> {
-    if let Some(pool) = &built.pool {
+    if let Some(pool) = built.ground.mounted_pool() {
         return pool.power_on();
     }
     for made in &built.made {
@@ -81,22 +82,21 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
         made.devices.iter().try_for_each(|path| clear(path))?;
         recipe.make(journal)?;
     }
-    if matches!(built.redo, Place::Grouped(_)) || built.pool.is_some() {
+    if let Some(owners) = built.ground.owners() {
         let devices = built.devices.iter().enumerate();
         for (nth, path) in devices.filter(|(_, path)| device::is_block(path)) {
-            if built.pool.is_some() {
+            if let Ground::MountedPool { .. } = built.ground {
                 // Its labels, and the partitions that the module's tools make of a whole disk, which the kernel would
                 // keep in its list.
-                let own = built.redo_group.filter(|_| nth >= built.data_devices);
-                let uuid = own.map_or(built.uuid, |(uuid, _)| uuid);
+                let uuid = owners.of(nth >= built.data_devices);
                 let cure = "it must be free: export the pool on it";
-                device::release(path, "zfs", &uuid, marker, journal.run_id())
+                device::release(path, "zfs", uuid, marker, journal.run_id())
                     .map_err(|e| StackError::path("wipe the pool on", path, e, cure))?;
             }
             clear(path)?;
         }
     }
-    match &built.pool {
+    match built.ground.mounted_pool() {
         Some(pool) => pool.make_anew(journal),
         None => power_on(stack, built),
     }

@@ -3,7 +3,7 @@
 
 use plan::{Access, BtrfsProfile, Inject, Stack, StackKind};
 use sandbox::{Directory, Identity};
-use stacks::{Enforcement, Journal, Place, Places, Undo};
+use stacks::{Enforcement, Journal, Places, Undo};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -169,10 +169,10 @@ fn there_and_back(bench: &Bench, name: &str, kind: StackKind, data: usize) -> Ve
     let mut journal = bench.journal(name);
     let built = stacks::build(&stack(name, kind), &bench.places(data), &bench.work(), &mut journal).expect("built");
     assert_eq!(built.devices, bench.devices);
-    assert!(built.usable_bytes > 0);
+    assert!(built.usable_bytes.is_some_and(|bytes| bytes > 0));
     assert_eq!(built.layers.len(), 3);
-    for place in built.data.iter().chain([&built.redo]) {
-        if let Place::File(path) = place {
+    if let Some(files) = built.ground.files() {
+        for path in [&files.data, &files.redo] {
             std::fs::write(path, "something").expect("it can be used");
         }
     }
@@ -268,9 +268,7 @@ fn raw_and_directory_leave_nothing() {
     let mut journal = bench.journal("d");
     let kind = StackKind::Directory { path: bench.path(".") };
     let built = stacks::build(&stack("a b", kind), &Places::default(), &bench.work(), &mut journal).expect("built");
-    let [Place::File(data)] = &built.data[..] else {
-        panic!("{built:?}")
-    };
+    let data = &built.ground.files().expect("files").data;
     std::fs::create_dir(data).expect("used");
     std::fs::write(data.join("deep"), "x").expect("used");
     assert_eq!(built.layers[0], "directory");
@@ -494,9 +492,8 @@ fn victim() {
         allow(&mut journal, &devices);
         let dir = Directory::open(dir).expect("held");
         let built = stacks::build(&stack("s", ext4()), &places, &dir, &mut journal).expect("built");
-        if let Place::File(path) = &built.redo {
-            std::fs::write(path, vec![1u8; 1 << 20]).expect("used");
-        }
+        let files = built.ground.files().expect("files");
+        std::fs::write(&files.redo, vec![1u8; 1 << 20]).expect("used");
         assert_eq!(stacks::teardown(built, &mut journal), []);
         assert_eq!(journal.undo_all(), []);
     }

@@ -5,7 +5,7 @@
 
 use plan::{Access, Bytes, Inject, RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use sandbox::Directory;
-use stacks::{Journal, Place, Places};
+use stacks::{Journal, Places};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -175,12 +175,10 @@ fn a_pool_with_a_log_device_is_made_loses_its_power_and_goes() {
         ["16KiB", "gzip-1", "sha256", "metadata", "throughput", "on", "latency"]
     );
     assert_eq!((built.data_devices, built.devices.len(), built.mounts.len()), (1, 2, 2));
-    let Place::File(data) = &built.data[0] else {
-        panic!("{:?}", built.data)
-    };
+    let data = &built.ground.files().expect("files").data;
     std::fs::write(data, vec![7; 1 << 20]).expect("written");
     File::open(data).expect("opened").sync_all().expect("synced");
-    let pool = built.pool.as_ref().expect("a pool");
+    let pool = built.ground.mounted_pool().expect("a pool");
     pool.sync().expect("synced");
     let counted = pool.count().expect("counted");
     assert!(counted.allocated_bytes.is_some_and(|bytes| bytes > 0), "{counted:?}");

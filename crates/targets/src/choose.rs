@@ -18,12 +18,23 @@ const TURN_SECONDS: f64 = 0.1;
 const PREAD_ADVANTAGE: f64 = 1.1;
 
 /// How I/O is issued.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub enum Method {
     /// io_uring.
+    #[default]
     Ring,
     /// `pread` and `pwrite`, one at a time a worker.
     Pread,
+}
+
+impl Method {
+    /// As results name it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Method::Ring => "ring",
+            Method::Pread => "pread",
+        }
+    }
 }
 
 /// What was measured, and what follows.

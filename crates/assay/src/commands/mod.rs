@@ -3,7 +3,6 @@
 mod calibrate;
 mod check;
 mod clean;
-mod device_service;
 mod dg;
 mod import;
 mod modelled_luns;
@@ -12,7 +11,6 @@ mod published;
 mod quick;
 mod report;
 mod run;
-mod sqlite_sessions;
 mod stacks;
 
 use crate::cli::{self, Command};
@@ -32,8 +30,8 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Calibrate(flags) => calibrate::calibrate(flags),
         Command::Clean(flags) => clean::clean(flags),
         Command::Dg(command) => dg::dispatch(command),
-        Command::DeviceService => device_service::serve(),
-        Command::SqliteSessions => sqlite_sessions::serve(),
+        Command::DeviceService => Ok(lab::serve_devices()?),
+        Command::SqliteSessions => Ok(lab::serve_sqlite_sessions()?),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut cli::definition(), "assay", &mut script);

@@ -3,7 +3,7 @@
 //! Takes the plan's table of devices, gives text. Prevents: a parameter that is used and whose source nobody is told.
 
 use super::check::wrapped;
-use crate::device_service;
+use lab::device_service;
 use plan::Study;
 use serde_json::{Value, json};
 

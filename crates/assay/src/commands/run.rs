@@ -4,13 +4,10 @@ use super::check::proportions;
 use super::report as reporting;
 use crate::cli::{self, FailOn, Format};
 use crate::exit::Failure;
-use crate::host_site::HostSite;
 use crate::printed::say;
 use crate::progress::Progress;
-use crate::result_file;
-use crate::signals;
-use crate::site::{ModelSite, Site};
 use anyhow::{Context, anyhow};
+use lab::{HostSite, ModelSite, Progress as _, Site, signals, zfs_ways};
 use ledger::Ledger;
 use plan::{StackKind, Study};
 use report::Analysis;
@@ -55,7 +52,7 @@ pub(crate) fn load(path: &Path, scale: Option<cli::Scale>) -> Result<Study, Fail
         None => plan::load(path),
     };
     let mut study = study.map_err(refused)?;
-    crate::zfs_ways::settle(&mut study);
+    zfs_ways::settle(&mut study);
     if let Some(id) = &study.published {
         let theirs = |pairs: &[(String, String)]| pairs.iter().map(|(_, theirs)| theirs.clone()).collect::<Vec<_>>();
         let (stacks, phases) = (theirs(&study.stands_for.stacks), theirs(&study.stands_for.phases));
@@ -95,7 +92,7 @@ pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<()
     let modelled = plan.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)));
     let ran = if modelled {
         let mut site = ModelSite::new(plan, run_id)?;
-        crate::run::run(plan, &wanted.output, wanted.resume, &mut site, &progress, &cancel).map_err(Failure::Run)
+        lab::run(plan, &wanted.output, wanted.resume, &mut site, &progress, &cancel).map_err(Failure::Run)
     } else {
         on_this_host(plan, wanted, &run_id, &progress, &cancel)
     };
@@ -137,7 +134,7 @@ fn on_this_host(
             Failure::Run(error)
         }
     })?;
-    for (stack, skipped) in plan.stacks.iter().zip(&site.skipped) {
+    for (stack, skipped) in plan.stacks.iter().zip(site.skipped()) {
         if let Some(skipped) = skipped {
             progress.line(&format!(
                 "stack `{}` is skipped: {}: {}",
@@ -146,8 +143,8 @@ fn on_this_host(
         }
     }
     let story: &mut dyn Site = &mut site;
-    let ran = crate::run::run(plan, &wanted.output, wanted.resume, story, progress, cancel);
-    let left = site.leave();
+    let ran = lab::run(plan, &wanted.output, wanted.resume, story, progress, cancel);
+    let left = site.leave().map_err(Failure::Dirty);
     // A host that is not as it was matters more than why.
     match (ran, left) {
         (_, Err(dirty)) => Err(dirty),
@@ -191,7 +188,7 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
         // Before anything is built: a refusal must not cost the writing of all LUNs.
         let ledger = Ledger::open(&wanted.output)?;
         ledger.must_be_whole()?;
-        result_file::must_match(&ledger, &wanted.output, plan)?;
+        lab::must_match(&ledger, &wanted.output, plan)?;
     }
     Ok(())
 }

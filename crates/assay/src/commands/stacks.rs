@@ -3,7 +3,7 @@
 use super::{modelled_luns, print, print_json};
 use crate::cli;
 use crate::exit::Failure;
-use crate::zfs_ways;
+use lab::zfs_ways;
 use serde_json::json;
 use std::fmt::Write;
 

@@ -15,8 +15,9 @@ mod ways;
 pub use counts::{ArcCounted, PoolCounted};
 pub use ways::{WayHere, zfs_ways};
 
-use crate::build::{Built, Place, Places, layers, own_name};
+use crate::build::{Built, Places, layers, own_name};
 use crate::error::StackError;
+use crate::ground::{FilePair, Ground};
 use crate::journal::{Journal, Mark};
 use crate::mounts;
 use crate::pool::{Luns, claimed, pool_name};
@@ -78,26 +79,23 @@ pub(crate) fn build(
     let facts = pool.facts()?;
     let stat = rustix::fs::statvfs(&pool.datasets[0].place)
         .map_err(|e| StackError::path("look at", &pool.datasets[0].place, e, "check the kernel log (dmesg)"))?;
-    let file = |number: usize, name: &str| Place::File(pool.datasets[number].place.join(name));
     let top = match way {
         ZfsWay::Fuse => "zfs-fuse 23",
         _ => "zfs",
     };
+    let [data, redo] = [(0, DATA), (1, REDO)].map(|(number, name): (usize, _)| pool.datasets[number].place.join(name));
+    let mounts = pool.datasets.iter().map(|dataset| dataset.place.clone()).collect();
+    let ground = Ground::MountedPool {
+        files: FilePair { data, redo },
+        pool: Box::new(pool),
+        owners: luns.owners,
+    };
     Ok(Built {
-        data: vec![file(0, DATA)],
-        redo: file(1, REDO),
-        devices: places.data.iter().chain(&places.redo).cloned().collect(),
-        data_devices: places.data.len(),
-        mounts: pool.datasets.iter().map(|dataset| dataset.place.clone()).collect(),
-        layers: layers(top, &places.data),
+        mounts,
         facts,
-        uuid: luns.uuid,
-        redo_group: None,
-        usable_bytes: stat.f_bavail * stat.f_frsize,
-        made: Vec::new(),
+        usable_bytes: Some(stat.f_bavail * stat.f_frsize),
         own: vec![dir],
-        pool: Some(pool),
-        mark,
+        ..Built::on(ground, places, layers(top, &places.data), mark)
     })
 }
 
@@ -110,19 +108,19 @@ impl MountedPool {
         places: &Places,
         luns: &Luns,
     ) -> MountedPool {
-        let own = luns.redo.is_some_and(|(uuid, _)| uuid != luns.uuid);
-        let (log, apart) = if own {
+        let own = luns.owners.redo.filter(|uuid| *uuid != luns.owners.data);
+        let (log, apart) = if own.is_some() {
             (&[][..], &places.redo[..])
         } else {
             (&places.redo[..], &[][..])
         };
         let mut pools = vec![PoolPlan {
-            name: pool_name(&luns.uuid),
+            name: pool_name(&luns.owners.data),
             data: places.data.clone(),
             log: log.to_vec(),
             vdevs: zfs.vdevs,
         }];
-        if let (Some((uuid, _)), true) = (luns.redo, own) {
+        if let Some(uuid) = own {
             pools.push(PoolPlan {
                 name: pool_name(&uuid),
                 data: apart.to_vec(),

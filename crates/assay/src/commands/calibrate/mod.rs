@@ -6,10 +6,10 @@ mod procedure;
 mod twins;
 
 use super::{print, print_json};
-use crate::ceiling::{self, Reached};
 use crate::cli;
 use crate::exit::Failure;
 use anyhow::anyhow;
+use lab::ceiling::{self, Reached};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;

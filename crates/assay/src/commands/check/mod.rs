@@ -6,8 +6,7 @@ pub(super) mod proportions;
 use super::{modelled_luns, print, print_json, run};
 use crate::cli;
 use crate::exit::Failure;
-use crate::writes::Writes;
-use crate::zfs_ways;
+use lab::{Writes, zfs_ways};
 use plan::{LunSource, Scale, StackKind, Study, ZfsWay};
 use sandbox::SandboxError;
 use serde_json::json;
@@ -54,10 +53,10 @@ impl Facts {
         let probed = zfs_ways::probe();
         let mut skipped = Vec::new();
         for stack in &study.stacks {
-            let kind = crate::site::kind_word(&stack.kind);
+            let kind = lab::kind_word(&stack.kind);
             if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
-            } else if let Some(no) = zfs_ways::unable(study, stack).or_else(|| crate::sql::unable(stack)) {
+            } else if let Some(no) = zfs_ways::unable(study, stack).or_else(|| lab::database_unable(stack)) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
             }
         }
@@ -65,7 +64,7 @@ impl Facts {
             .stacks
             .iter()
             .filter(|stack| !skipped.iter().any(|(name, _)| *name == stack.name));
-        let comparisons = crate::site::comparisons(study, taking_part);
+        let comparisons = lab::comparisons(study, taking_part);
         let design = stats::Design::new(blocks, comparisons.max(1), study.margin.0);
         let detectable = SPREADS
             .iter()

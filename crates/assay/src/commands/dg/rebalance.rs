@@ -10,9 +10,9 @@ use super::opened::{self, Opened, find, run_error};
 use super::table::{rate, size, time};
 use crate::cli::dg::{self, Pace};
 use crate::exit::Failure;
-use crate::signals;
 use anyhow::anyhow;
 use diskgroup::{Progress, Step};
+use lab::signals;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,0 +1,228 @@
+//! What the cuts or kills of a phase come to: measures, and in words what was kept or lost.
+//!
+//! Takes one cut after the other, gives what the ledger records. Prevents: a kill that is told in the words of a power cut.
+
+use crate::cuts::acknowledged::Found;
+use crate::cuts::ending::{Gone, With};
+use crate::full;
+use crate::surroundings::Seen;
+use crate::trial::around::Done;
+use ledger::Measure;
+use plan::End;
+use std::time::Duration;
+
+/// One cut or kill and what came of it.
+pub(crate) struct Cut {
+    pub(crate) after: Duration,
+    pub(crate) gone: Gone,
+    pub(crate) acknowledged: u64,
+    pub(crate) up_ns: u64,
+    /// `Err`: it could not be brought up, and why.
+    pub(crate) found: Result<Found, String>,
+}
+
+/// What the cuts or kills of a phase come to.
+pub(crate) struct Sum {
+    pub(crate) end: End,
+    pub(crate) cuts: Vec<Cut>,
+}
+
+impl Sum {
+    pub(crate) fn of(end: End) -> Sum {
+        Sum { end, cuts: Vec::new() }
+    }
+
+    /// The last of them in words, as far as it lost anything.
+    pub(crate) fn last_words(&self) -> String {
+        let last = self.cuts.last().map(|cut| cut.words(self.end, self.cuts.len()));
+        last.unwrap_or_default()
+    }
+
+    /// What a phase hands over that ended so: where something was lost, also what a later failure would take away.
+    pub(crate) fn ended(&self, worked: anyhow::Result<()>, elapsed: Duration) -> anyhow::Result<Done> {
+        let Err(error) = worked else {
+            return Ok(self.done(elapsed));
+        };
+        if !self.cuts.iter().any(Cut::is_loss) {
+            return Err(error);
+        }
+        let mut done = self.done(elapsed);
+        if full::ran_out_of_space(&error) {
+            let lost = done.seen.notes.join("; ");
+            done.full = Some(format!("{}, after data was lost: {lost}", full::words(0, 0)));
+        } else {
+            done.failed = Some(error);
+        }
+        Ok(done)
+    }
+
+    fn done(&self, elapsed: Duration) -> Done {
+        let total = |of: fn(&Cut) -> u64| self.cuts.iter().map(of).sum::<u64>() as f64;
+        let found = |of: fn(&Found) -> u64| move |cut: &Cut| cut.found.as_ref().map_or(0, of);
+        let sum = |of: fn(&Found) -> u64| self.cuts.iter().map(found(of)).sum::<u64>() as f64;
+        // Where nothing came up, everything that was acknowledged since is gone.
+        let down = |cut: &&Cut| cut.found.is_err();
+        let gone: u64 = self.cuts.iter().filter(down).map(|cut| cut.acknowledged).sum();
+        let losing = self.cuts.iter().filter(|cut| cut.is_loss()).count();
+        let mut measures = vec![
+            (Measure::CutsMade, self.cuts.len() as f64),
+            (Measure::CutsLosing, losing as f64),
+            (Measure::CutsNotUp, self.cuts.iter().filter(down).count() as f64),
+            (Measure::CutsAcknowledged, total(|cut| cut.acknowledged)),
+            (Measure::CutsLost, sum(|found| found.lost) + gone as f64),
+            (Measure::CutsHalf, sum(|found| found.half)),
+            (Measure::CutsOlder, sum(|found| found.older)),
+            (Measure::CutsUpNs, total(|cut| cut.up_ns)),
+        ];
+        measures.extend(self.reached());
+        let mut seen = Seen::default();
+        for (nth, cut) in self.cuts.iter().enumerate().filter(|(_, cut)| cut.is_loss()) {
+            seen.notes.push(cut.words(self.end, nth + 1));
+        }
+        if losing == 0 {
+            seen.remarks.push(self.kept());
+        }
+        Done {
+            driven: None,
+            counters: None,
+            elapsed_ns: elapsed.as_nanos() as u64,
+            drain_ns: 0,
+            measures,
+            seen,
+            full: None,
+            failed: None,
+            order_entry: None,
+            bulk_loads: Vec::new(),
+        }
+    }
+
+    /// How far they reached: of a kill nobody knows what lay in the caches of devices.
+    fn reached(&self) -> Vec<(Measure, f64)> {
+        let count = |of: fn(&Gone) -> bool| self.cuts.iter().filter(|cut| of(&cut.gone)).count() as f64;
+        let bytes = |of: fn(&Gone) -> u64| self.cuts.iter().map(|cut| of(&cut.gone)).sum::<u64>() as f64;
+        match self.end {
+            End::PowerCut => vec![
+                (Measure::CutsUnflushed, count(|gone| gone.held_bytes > 0)),
+                (Measure::CutsUnflushedBytes, bytes(|gone| gone.held_bytes)),
+                (Measure::CutsLostBytes, bytes(|gone| gone.lost_bytes)),
+            ],
+            End::Kill => vec![
+                (Measure::CutsForcedDown, count(|gone| gone.with != With::Nothing)),
+                (Measure::CutsPoolEnded, count(|gone| gone.with == With::PoolProcess)),
+            ],
+        }
+    }
+
+    /// That all was kept.
+    fn kept(&self) -> String {
+        let acknowledged: u64 = self.cuts.iter().map(|cut| cut.acknowledged).sum();
+        let made = self.cuts.len();
+        match self.end {
+            End::PowerCut => format!("{made} power cuts: kept all {acknowledged} acknowledged transactions"),
+            End::Kill => {
+                let count = |of: fn(With) -> bool| self.cuts.iter().filter(|cut| of(cut.gone.with)).count() as f64;
+                let (forced, pools) = (
+                    count(|with| with != With::Nothing),
+                    count(|with| with == With::PoolProcess),
+                );
+                let how = report::kill_words(made as f64, forced, pools);
+                format!(
+                    "{how}: kept all {acknowledged} acknowledged transactions; {}",
+                    report::KILL_IS_WEAKER
+                )
+            }
+        }
+    }
+}
+
+impl Cut {
+    fn is_loss(&self) -> bool {
+        self.found.as_ref().map_or(true, Found::is_loss)
+    }
+
+    fn words(&self, end: End, nth: usize) -> String {
+        let seconds = self.after.as_secs_f64();
+        let what = match &self.found {
+            Err(why) => format!("not brought up: {why}"),
+            Ok(found) => {
+                let mut what = format!(
+                    "{} of {} acknowledged transactions lost, {} half there, {} pages older than before",
+                    found.lost, found.acknowledged, found.half, found.older
+                );
+                for example in &found.examples {
+                    what.push_str("; ");
+                    what.push_str(example);
+                }
+                what
+            }
+        };
+        format!("{} {nth}, after {seconds:.3} s of work, DATA LOST: {what}", end.noun())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(lost: u64) -> Sum {
+        let found = Found {
+            acknowledged: 3,
+            lost,
+            ..Found::default()
+        };
+        let mut sum = Sum::of(End::Kill);
+        sum.cuts.push(Cut {
+            after: Duration::from_millis(200),
+            gone: Gone::default(),
+            acknowledged: 3,
+            up_ns: 1,
+            found: Ok(found),
+        });
+        sum
+    }
+
+    #[test]
+    fn what_went_with_the_engine_is_named() {
+        let told = |with| {
+            let mut sum = sum(0);
+            sum.cuts[0].gone.with = with;
+            sum.done(Duration::ZERO).seen.remarks.join(" ")
+        };
+        assert!(told(With::Nothing).contains("(the engine only: what the page cache holds stays)"));
+        assert!(told(With::FileSystems).contains("(file system forced down)"));
+        let pool = told(With::PoolProcess);
+        assert!(
+            pool.contains("(the process of its pool ended too)") && !pool.contains("forced down"),
+            "{pool}"
+        );
+    }
+
+    #[test]
+    fn a_loss_outlives_a_later_failure() {
+        let ended = |lost, error: anyhow::Error| sum(lost).ended(Err(error), Duration::ZERO);
+        let later = || anyhow::anyhow!("a server that took too long");
+        let done = ended(1, later()).expect("what was found");
+        assert!(
+            done.measures.contains(&(Measure::CutsLosing, 1.0)),
+            "{:?}",
+            done.measures
+        );
+        assert!(done.seen.notes[0].contains("DATA LOST"), "{:?}", done.seen.notes);
+        assert!(done.failed.is_some_and(|error| error.to_string().contains("too long")));
+        let no_space = || anyhow::Error::from(std::io::Error::from_raw_os_error(28));
+        let full = ended(1, no_space()).expect("what was found");
+        let words = full.full.expect("it is full");
+        assert!(
+            words.contains("ran out of space") && words.contains("DATA LOST"),
+            "{words}"
+        );
+        assert!(full.failed.is_none());
+        // Nothing was lost: the error is all there is to tell.
+        assert!(ended(0, later()).is_err() && ended(0, no_space()).is_err());
+        assert!(
+            sum(0)
+                .ended(Ok(()), Duration::ZERO)
+                .is_ok_and(|done| done.failed.is_none())
+        );
+    }
+}

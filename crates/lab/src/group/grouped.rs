@@ -1,0 +1,337 @@
+//! The disk group of a stack: made on its LUNs, opened for each worker, changed while they work, closed again.
+//!
+//! Takes the stack's devices and how a port is opened on them; gives ports on the group's two files. All ports are opened on the
+//! same LUNs in the same order, those in reserve included, so that one may join later. Prevents: a group whose
+//! disks the undo journal does not know, because it carries the UUID under which they were journalled.
+
+use crate::condition::Condition;
+use crate::ports::{Opener, StackPort};
+use crate::sizes::Sizes;
+use anyhow::{Context, anyhow};
+use diskgroup::{
+    DiskInfo, DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Stripe, Uuid, Verify,
+};
+use ledger::{Disclosed, FactName, Role};
+use pages::Files;
+use plan::{Inject, Stack, StackKind};
+use stacks::{Built, Owners};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use targets::{Access, BasePort, FileId, OpenSpec, Port, PsyncPort};
+
+/// Memory of the port that the owner of the metadata works with.
+pub(super) const OWNER_MEMORY: u64 = 4 << 20;
+pub(super) const OWNER_DEPTH: usize = 64;
+const GROUP: &str = "assay";
+const REDO_GROUP: &str = "assay-redo";
+pub(crate) const DATA: &str = "data";
+pub(crate) const REDO: &str = "redo";
+
+/// Tells the group which copy of a page is good, when copies differ or one can't be read.
+struct Pages {
+    page_bytes: u32,
+    /// Where the pages of the schemas begin; all of them are written when the database is loaded.
+    from: u64,
+}
+
+impl Verify for Pages {
+    fn page_bytes(&self, file: &str) -> u32 {
+        if file == DATA { self.page_bytes } else { 0 }
+    }
+
+    fn is_good(&self, _file: &str, offset: u64, page: &[u8]) -> bool {
+        // Before the first schema are areas that are no pages. In a schema zeros are what a disk gives that lost its content.
+        offset < self.from || pages::is_whole(page)
+    }
+}
+
+/// What a stack of kind `diskgroup` says.
+struct Asked {
+    redundancy: Redundancy,
+    au_bytes: u32,
+    stripe: Stripe,
+    failure_groups: Option<u32>,
+    reserve: u32,
+}
+
+impl Asked {
+    fn of(stack: &Stack) -> anyhow::Result<Asked> {
+        let StackKind::Diskgroup {
+            redundancy,
+            au,
+            stripe,
+            failure_groups,
+            reserve,
+        } = &stack.kind
+        else {
+            return Err(anyhow!("{} is no disk group", stack.name));
+        };
+        Ok(Asked {
+            redundancy: match redundancy {
+                plan::Redundancy::External => Redundancy::External,
+                plan::Redundancy::Normal => Redundancy::Normal,
+                plan::Redundancy::High => Redundancy::High,
+            },
+            au_bytes: u32::try_from(au.0).context("an allocation unit")?,
+            stripe: match stripe {
+                plan::Stripe::Coarse => Stripe::Coarse,
+                plan::Stripe::Fine => Stripe::Fine,
+            },
+            failure_groups: *failure_groups,
+            reserve: *reserve,
+        })
+    }
+
+    fn spec(&self, name: &str, uuid: [u8; 16]) -> GroupSpec {
+        GroupSpec {
+            geometry: Geometry::new(self.au_bytes),
+            uuid: Some(Uuid(uuid)),
+            ..GroupSpec::new(name, self.redundancy)
+        }
+    }
+
+    /// Devices as disks of a group, named and numbered from 0, that are the files of a port from `first` on.
+    fn disks(&self, name: &str, devices: &[PathBuf], first: u16) -> anyhow::Result<Vec<DiskSpec>> {
+        let disk = |(nth, path): (usize, &PathBuf)| {
+            let mut disk = DiskSpec::new(FileId(first + nth as u16), &format!("{name}{nth}"));
+            disk.failure_group = self.failure_groups.map(|groups| format!("fg{}", nth as u32 % groups));
+            disk.sector_bytes = sector_bytes(path)?;
+            Ok(disk)
+        };
+        devices.iter().enumerate().map(disk).collect()
+    }
+}
+
+fn sector_bytes(path: &Path) -> anyhow::Result<u32> {
+    let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    if path.is_file() {
+        return Ok(512);
+    }
+    rustix::fs::ioctl_blksszget(file).with_context(|| format!("ask {} for its sector size", path.display()))
+}
+
+/// The group of a stack, open, and the one of its redo log where that has its own.
+pub(crate) struct Grouped {
+    pub(super) group: Group<BasePort>,
+    /// Over ports of the first group, which let its disks through.
+    redo: Option<Group<GroupPort<BasePort>>>,
+    /// All LUNs of the stack, in the order of their sets, data first; a port's files.
+    pub(super) files: Vec<OpenSpec>,
+    /// What each LUN of the data is, or would be, in the group.
+    pub(super) disks: Vec<DiskSpec>,
+    redo_disks: Vec<DiskSpec>,
+    pub(super) inject: Inject,
+    /// How ports on its LUNs are opened.
+    pub(super) opener: Opener,
+    pub(super) seed: u64,
+}
+
+/// The engine's files in a port on two groups: the second group's own comes first, then what the first lets through.
+pub(crate) fn files_of_two() -> Files {
+    Files {
+        data: vec![FileId(1)],
+        redo: FileId(0),
+    }
+}
+
+/// By whose UUIDs the LUNs are journalled.
+fn owners(built: &Built) -> anyhow::Result<&Owners> {
+    built.ground.owners().context("the LUNs of a disk group")
+}
+
+fn seed_of(uuid: &[u8; 16]) -> u64 {
+    let (half, _) = uuid.split_at(8);
+    half.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
+impl Grouped {
+    /// Makes the group on all LUNs but those in reserve, and its files in it; where the redo log has LUNs of its own, another
+    /// group for it.
+    pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
+        let asked = Asked::of(stack)?;
+        let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
+        let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
+        let (data_devices, redo_devices) = built.luns();
+        let owners = owners(built)?;
+        let seed = seed_of(&owners.data);
+        let owner = opener.open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
+        let disks = asked.disks("disk", data_devices, 0)?;
+        let members = disks.len().saturating_sub(asked.reserve as usize);
+        let group = Group::create(owner, &asked.spec(GROUP, owners.data), &disks[..members], seed)?;
+        let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
+        make_file(&group, DATA, data, asked.stripe)?;
+        group.set_verify(Arc::new(Pages {
+            page_bytes: sizes.shape.page_bytes,
+            from: data - sizes.shape.data_bytes(),
+        }));
+        let mut grouped = Grouped {
+            group,
+            redo: None,
+            files,
+            disks,
+            // Over a port of the first group their numbers follow its one file.
+            redo_disks: asked.disks("redo", redo_devices, 1)?,
+            inject: stack.inject,
+            opener,
+            seed,
+        };
+        let redo_bytes = pages::redo_file_bytes(&sizes.settings);
+        match owners.redo {
+            None => make_file(&grouped.group, REDO, redo_bytes, Stripe::Fine)?,
+            Some(uuid) => {
+                let owner = grouped.first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
+                let spec = asked.spec(REDO_GROUP, uuid);
+                let group = Group::create(owner, &spec, &grouped.redo_disks, seed_of(&uuid))?;
+                make_file(&group, REDO, redo_bytes, Stripe::Fine)?;
+                grouped.redo = Some(group);
+            }
+        }
+        Ok(grouped)
+    }
+
+    /// Opens the groups again after their LUNs lost their power, as an administrator would: journal replayed, copies settled.
+    pub(crate) fn reopen(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
+        let asked = Asked::of(stack)?;
+        let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
+        let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
+        let (data_devices, redo_devices) = built.luns();
+        let owners = owners(built)?;
+        let owner = opener.open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
+        let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
+        let names = |devices: &[PathBuf]| {
+            devices
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+        };
+        let named = |name: &str, names: Vec<String>| MountOptions {
+            group: Some(name.to_string()),
+            names,
+            ..MountOptions::default()
+        };
+        let (group, _) = Group::mount(
+            owner,
+            &MountOptions {
+                verify: Some(Arc::new(Pages {
+                    page_bytes: sizes.shape.page_bytes,
+                    from: data - sizes.shape.data_bytes(),
+                })),
+                ..named(GROUP, names(&built.devices))
+            },
+        )?;
+        let mut grouped = Grouped {
+            group,
+            redo: None,
+            disks: asked.disks("disk", data_devices, 0)?,
+            redo_disks: asked.disks("redo", redo_devices, 1)?,
+            files,
+            inject: stack.inject,
+            opener,
+            seed: seed_of(&owners.data),
+        };
+        if owners.redo.is_some() {
+            let owner = grouped.first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
+            // Over a port of the first group the disks of the second follow its one file.
+            let all = [vec![DATA.to_string()], names(redo_devices)].concat();
+            grouped.redo = Some(Group::mount(owner, &named(REDO_GROUP, all))?.0);
+        }
+        Ok(grouped)
+    }
+
+    /// A port on the engine's files, numbered as in [`files_of_two`] where the redo log has a group of its own.
+    pub(crate) fn port(&self, memory: u64, depth: usize) -> anyhow::Result<StackPort> {
+        let Some(redo) = &self.redo else {
+            let below = self.opener.open(self.inject, &self.files, memory, depth)?;
+            return Ok(StackPort::Group(self.group.open(below, &[DATA, REDO])?));
+        };
+        let below = self.first_of_two(memory, depth)?;
+        Ok(StackPort::GroupOfTwo(redo.open_over(below, &[REDO], &[FileId(0)])?))
+    }
+
+    /// A port on the data and, below it, on the disks of the other group.
+    fn first_of_two(&self, memory: u64, depth: usize) -> anyhow::Result<GroupPort<BasePort>> {
+        let below = self.opener.open(self.inject, &self.files, memory, depth)?;
+        let beside: Vec<FileId> = (self.disks.len()..self.files.len())
+            .map(|nth| FileId(nth as u16))
+            .collect();
+        Ok(self.group.open_under(below, &[DATA], &beside)?)
+    }
+
+    /// What the study does not say: its keys are disclosed without our help.
+    pub(crate) fn facts(&self) -> Vec<Disclosed> {
+        let mut facts = vec![FactName::Stripe.on(Role::Redo).is("fine")];
+        let members: Vec<String> = self.members().into_iter().map(|disk| disk.name).collect();
+        for (disk, file) in self.disks.iter().chain(&self.redo_disks).zip(&self.files) {
+            let group = disk.failure_group.as_deref().unwrap_or(&disk.name);
+            let reserve = if members.contains(&disk.name) {
+                ""
+            } else {
+                ", in reserve"
+            };
+            let value = format!("{}, failure group {group}{reserve}", file.path.display());
+            facts.push(FactName::GroupDisk.of(&disk.name).is(value));
+        }
+        facts
+    }
+
+    /// The disks of both groups.
+    fn members(&self) -> Vec<DiskInfo> {
+        let redo = self.redo.as_ref().map(|group| group.disks());
+        self.group.disks().into_iter().chain(redo.unwrap_or_default()).collect()
+    }
+
+    /// How the groups are.
+    pub(crate) fn condition(&self) -> Condition {
+        let infos = [Some(self.group.info()), self.redo.as_ref().map(Group::info)];
+        Condition::of(self.members(), infos.into_iter().flatten())
+    }
+
+    /// Closes the group in good order, after the one that lies over it. Their ports must be gone.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        if let Some(redo) = self.redo {
+            drop(redo.close()?);
+        }
+        self.group.close()?;
+        Ok(())
+    }
+}
+
+/// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL, which makes and
+/// removes files as it goes.
+pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
+    let asked = Asked::of(stack)?;
+    let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
+    let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
+    let disks = asked.disks("disk", &built.devices, 0)?;
+    let members = disks.len().saturating_sub(asked.reserve as usize);
+    let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
+    let uuid = owners(built)?.data;
+    let spec = asked.spec(GROUP, uuid);
+    let group = Group::create(owner, &spec, &disks[..members], seed_of(&uuid))?;
+    Ok((group, files))
+}
+
+/// The same group again, from its disks: for another process, when this one has closed it.
+pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
+    let files: Vec<OpenSpec> = devices
+        .iter()
+        .map(|path| OpenSpec::writing(path, Access::Direct))
+        .collect();
+    let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
+    let options = MountOptions {
+        group: Some(GROUP.to_string()),
+        names: devices.iter().map(|path| path.display().to_string()).collect(),
+        ..MountOptions::default()
+    };
+    Ok((Group::mount(owner, &options)?.0, files))
+}
+
+fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -> anyhow::Result<()> {
+    group.create_file(&FileSpec {
+        name: name.to_string(),
+        size,
+        redundancy: None,
+        stripe,
+    })?;
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! The disk group of a stack.
+
+pub(crate) mod changing;
+pub(crate) mod grouped;

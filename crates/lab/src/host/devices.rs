@@ -1,0 +1,60 @@
+//! Which block devices belong to a stack, as the kernel shows them.
+
+use observers::{Backing, Lineage};
+use std::path::PathBuf;
+
+/// Which devices belong to a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Devices {
+    /// The nearest devices: loop devices, or the disk itself.
+    pub(crate) near: Vec<String>,
+    /// The lowest that can be seen.
+    pub(crate) low: Vec<String>,
+    /// Said once in the report.
+    pub(crate) notes: Vec<String>,
+    /// No device at all: memory, a network, something that hides it.
+    pub(crate) hidden: bool,
+}
+
+impl Devices {
+    /// Of all places of a stack together.
+    pub(crate) fn under(places: &[PathBuf]) -> anyhow::Result<Devices> {
+        let mut devices = Devices {
+            near: Vec::new(),
+            low: Vec::new(),
+            notes: Vec::new(),
+            hidden: false,
+        };
+        for place in places {
+            let lineage: Lineage = observers::lineage(place)?;
+            devices.hidden |= lineage.backing != Backing::Devices;
+            if let Some(level) = lineage.levels.first() {
+                devices.near.extend(level.devices.iter().cloned());
+            }
+            devices.low.extend(lineage.lowest.iter().cloned());
+            devices.notes.extend(lineage.notes);
+        }
+        for list in [&mut devices.near, &mut devices.low, &mut devices.notes] {
+            list.sort();
+            list.dedup();
+        }
+        Ok(devices)
+    }
+
+    /// Bytes that the nearest devices hold; `None` where one does not tell.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        let sectors = self.near.iter().map(|name| {
+            let told = std::fs::read_to_string(format!("/sys/class/block/{name}/size")).ok()?;
+            told.trim().parse::<u64>().ok()
+        });
+        let sectors: Vec<u64> = sectors.collect::<Option<Vec<u64>>>()?;
+        (!self.hidden && !sectors.is_empty()).then(|| sectors.iter().sum::<u64>() * 512)
+    }
+
+    pub(crate) fn all(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.near.iter().chain(&self.low).cloned().collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+}

@@ -1,0 +1,443 @@
+//! Studies on this host: what is prepared once, how one trial is built, and how everything is undone.
+
+use crate::ceiling::Ceiling;
+use crate::host::prepared::Prepared;
+use crate::luns::service;
+use crate::luns::sets::{self, LunSets};
+use crate::progress::Progress;
+use crate::result_file;
+use crate::sizes::{self, Sizes};
+use crate::sql::kinds;
+use crate::trial::book;
+use crate::writes;
+use anyhow::{Context, anyhow, ensure};
+use ledger::{FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
+use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Study, Turns};
+use sandbox::Directory;
+use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use targets::Method;
+
+/// Memory the tool itself needs beside cache and maps of the engine. It counts against the budget, on every stack alike.
+const TOOL_BYTES: u64 = 40 << 20;
+/// Bytes of a page of the page engine, unless a study says otherwise.
+const PAGE_BYTES: u64 = 8192;
+/// The study's fact of how large the table of random work in SQL is.
+
+/// A host with everything a study needs, and the journal that takes it away again.
+pub struct HostSite<'a> {
+    pub(crate) study: &'a Study,
+    pub(crate) journal: Journal,
+    pub(crate) luns: LunSets,
+    /// Where mount points and directories of stacks are made.
+    pub(crate) work_dir: Directory,
+    pub(crate) skipped: Vec<Option<Skipped>>,
+    pub(crate) described: Vec<bool>,
+    pub(crate) limit: Option<MemoryLimit>,
+    pub(crate) prepared: Prepared,
+    pub(crate) host: String,
+    pub(crate) turns: Turns,
+}
+
+impl<'a> HostSite<'a> {
+    /// Prepares the host. What fails half-way is undone by the journal when it is dropped.
+    pub fn prepare(
+        study: &'a Study,
+        run_id: &str,
+        yes: bool,
+        progress: &dyn Progress,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<HostSite<'a>> {
+        let skipped = skipped(study);
+        if let Some(first) = skipped
+            .first()
+            .cloned()
+            .flatten()
+            .filter(|_| skipped.iter().all(Option::is_some))
+        {
+            return Err(anyhow!(
+                "no stack of the study can be built here: {}\n  {}",
+                first.reason,
+                first.cure
+            ));
+        }
+        let devices = sets::inspect(study, yes)?;
+        let mut journal = Journal::create(&stacks::state_dir()?, run_id)?;
+        let needs_luns = study
+            .stacks
+            .iter()
+            .zip(&skipped)
+            .any(|(s, skip)| skip.is_none() && s.data.is_some());
+        let mut luns = if needs_luns {
+            LunSets::prepare(study, &devices, &mut journal, progress, cancel)?
+        } else {
+            LunSets::default()
+        };
+        let work_dir = luns.own_directory(&writes::work_place(study), &mut journal)?;
+        let mut site = HostSite {
+            host: observers::host_facts()
+                .into_iter()
+                .find_map(|(key, value)| (key == FactName::Host.as_str()).then_some(value))
+                .unwrap_or_default(),
+            described: vec![false; study.stacks.len()],
+            turns: study.turns(),
+            prepared: Prepared::default(),
+            study,
+            journal,
+            luns,
+            work_dir,
+            skipped,
+            limit: None,
+        };
+        site.find_sizes(progress, cancel)?;
+        site.find_method(progress, cancel)?;
+        site.bound_memory()?;
+        site.find_turns()?;
+        Ok(site)
+    }
+
+    /// Builds every stack once when the data is a share of the smallest one's room.
+    fn find_sizes(&mut self, progress: &dyn Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        let mut usable: Option<u64> = None;
+        let paged = has_pages(self.study);
+        let random = self
+            .study
+            .phases
+            .iter()
+            .any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
+        if let Scale::Share(_) = self.study.database.scale
+            && (paged || random)
+        {
+            for index in 0..self.study.stacks.len() {
+                if self.skipped[index].is_some() {
+                    continue;
+                }
+                crate::signals::check(cancel)?;
+                progress.doing(&format!("how much room has {}?", self.study.stacks[index].name));
+                let mark = self.journal.mark();
+                let places = self.places(&self.study.stacks[index], 0, cancel)?;
+                let built = stacks::build(&self.study.stacks[index], &places, &self.work_dir, &mut self.journal)?;
+                let redo_beside = self.study.stacks[index].redo.is_none() && paged;
+                let taken = if redo_beside {
+                    self.study.database.redo_size.0
+                } else {
+                    0
+                };
+                let room = built.usable_bytes.map(|bytes| bytes.saturating_sub(taken));
+                usable = usable.into_iter().chain(room).min();
+                let left = stacks::teardown(built, &mut self.journal);
+                let mut left_after = self.journal.undo_to(mark);
+                self.luns.unserved();
+                left_after.extend(left);
+                undone(&left_after)?;
+                self.luns.used();
+            }
+        }
+        if !paged {
+            // The page engine has nothing to say here; its sizes might not even fit.
+            self.prepared.data_bytes = match (self.study.database.scale, usable) {
+                (Scale::Share(share), Some(usable)) => Some((usable as f64 * share.0) as u64),
+                (scale, _) => match scale {
+                    Scale::Bytes(bytes) => Some(bytes.0),
+                    Scale::Share(_) => None,
+                },
+            };
+            return Ok(());
+        }
+        let sizes = sizes::sizes(self.study, usable)?;
+        self.prepared.data_bytes = Some(sizes.shape.data_bytes());
+        if let Some(budget) = self.study.memory_budget {
+            let own =
+                sizes.memory_bytes() * u64::from(self.study.workers) + pages::map_bytes(&sizes.shape, &sizes.settings);
+            ensure!(
+                own + TOOL_BYTES < budget.0,
+                "the engine's cache, buffers and maps take {} and the tool itself {}, of a memory budget of {budget}\n  raise `memory.budget`, or lower `database.cache`",
+                plan::Bytes(own),
+                plan::Bytes(TOOL_BYTES)
+            );
+        }
+        self.prepared.sizes = Some(sizes);
+        Ok(())
+    }
+
+    /// Ring or pread, once for all stacks.
+    fn find_method(&mut self, progress: &dyn Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        if !has_pages(self.study) {
+            // SQLite's files go by pread, whatever is faster: several threads share them.
+            self.prepared.method = Method::Pread;
+            return Ok(());
+        }
+        let mut facts = Vec::new();
+        self.prepared.method = match self.study.io {
+            IoMethod::Ring => Method::Ring,
+            IoMethod::Pread => Method::Pread,
+            IoMethod::Auto => {
+                progress.doing("ring or pread?");
+                let mark = self.journal.mark();
+                let place = match self.luns.any() {
+                    Some(lun) => lun.to_path_buf(),
+                    None => {
+                        let name = "method.probe";
+                        let path = self.work_dir.path().join(name);
+                        let step = self.journal.before(stacks::Undo::RemoveFile { path })?;
+                        let probe =
+                            luns::create_file(&self.work_dir, name, 64 << 20, self.study.seed, &mut |_| (), cancel)?;
+                        self.journal.made(step, probe.identity)?;
+                        probe.path
+                    }
+                };
+                let spec = targets::OpenSpec::reading(&place, targets::Access::Direct);
+                let choice = targets::choose(&spec, self.study.seed)?;
+                undone(&self.journal.undo_to(mark))?;
+                let rate = |iops: f64| format!("{iops:.0} reads/s of 8 KiB");
+                facts.push(FactName::IoRing.is(choice.ring_iops.map_or_else(|| "none".to_string(), rate)));
+                facts.push(FactName::IoPread.is(rate(choice.pread_iops)));
+                facts.extend(choice.ring_refused.map(|why| FactName::IoRingRefused.is(why)));
+                choice.chosen
+            }
+        };
+        self.prepared.facts.extend(facts);
+        let page_bytes = u32::try_from(self.study.database.page.0)?;
+        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, self.study.seed)?;
+        Ok(())
+    }
+
+    /// Whether the stacks that take part can stand side by side here.
+    fn find_turns(&mut self) -> anyhow::Result<()> {
+        let asked = self.study.schedule != plan::Schedule::Auto;
+        let (Turns::Stints(_), Some(sizes)) = (&self.turns, &self.prepared.sizes) else {
+            return Ok(());
+        };
+        let stacks = self.skipped.iter().filter(|skipped| skipped.is_none()).count() as u64;
+        let each =
+            sizes.memory_bytes() * u64::from(self.study.workers) + pages::map_bytes(&sizes.shape, &sizes.settings);
+        let memory = observers::Snapshot::take(&[])?.memory;
+        let memory = memory.and_then(|memory| memory.available_bytes);
+        let why = match memory {
+            _ if stacks < 2 => "only one stack can be built here".to_string(),
+            Some(bytes) if each * stacks > bytes / 10 * 9 => format!(
+                "{stacks} engines at once need {} each, and {} are available",
+                plan::Bytes(each),
+                plan::Bytes(bytes)
+            ),
+            _ => return Ok(()),
+        };
+        ensure!(
+            !asked || stacks < 2,
+            "the stacks cannot take turns: {why}\n  lower `database.cache`, or write schedule = \"whole\""
+        );
+        self.turns = Turns::Whole { why };
+        Ok(())
+    }
+
+    /// A new file is told how stacks take turns; one that is taken up goes on as it began.
+    pub(crate) fn describe_turns(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let began = result_file::scheduled(ledger)?;
+        let begun = !ledger.trials()?.is_empty();
+        match (began, &self.turns) {
+            (None, _) if begun => {
+                self.turns = Turns::Whole {
+                    why: "the run began so".to_string(),
+                };
+                Ok(())
+            }
+            (None, turns) => result_file::schedule(ledger, turns),
+            (Some(TakingTurns::Stints(began)), Turns::Stints(stints)) if began == stints.words() => Ok(()),
+            (Some(TakingTurns::Whole), _) => {
+                self.turns = Turns::Whole {
+                    why: "the run began so".to_string(),
+                };
+                Ok(())
+            }
+            (Some(began), turns) => Err(anyhow!(
+                "the run began with the schedule \"{began}\", which cannot be kept now{}\n  free memory, or start anew with another --output",
+                match turns {
+                    Turns::Whole { why } => format!(": {why}"),
+                    Turns::Stints(_) => String::new(),
+                }
+            )),
+        }
+    }
+
+    fn bound_memory(&mut self) -> anyhow::Result<()> {
+        let Some(budget) = self.study.memory_budget else {
+            self.prepared
+                .facts
+                .push(FactName::MemoryBudget.is("none: measured, not bounded"));
+            return Ok(());
+        };
+        let limit = stacks::memory_limit(budget.0, std::process::id(), &mut self.journal)?;
+        let words = match &limit.version {
+            Enforcement::V1 => format!("{budget}, enforced by cgroup v1"),
+            Enforcement::V2 => format!("{budget}, enforced by cgroup v2"),
+            Enforcement::NotEnforced(why) => format!("{budget}, not enforced: {why}"),
+        };
+        self.prepared.facts.push(FactName::MemoryBudget.is(words));
+        let how = match limit.version {
+            Enforcement::V1 => 1,
+            Enforcement::V2 => 2,
+            Enforcement::NotEnforced(_) => 0,
+        };
+        self.prepared.budget = Some((budget.0, how));
+        self.limit = Some(limit);
+        Ok(())
+    }
+
+    /// Block devices for one trial of a stack, which names its LUN sets.
+    pub(crate) fn places(&mut self, stack: &Stack, seed: u64, cancel: &AtomicBool) -> anyhow::Result<Places> {
+        // A disk group does with files what it does with devices, so an ordinary user can have one.
+        let takes_files = matches!(stack.kind, StackKind::Diskgroup { .. }) || crate::pool::pooled::Pooled::is(stack);
+        let looped = stacks::is_root() || !takes_files;
+        let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {
+            let Some(set) = set else { return Ok(Vec::new()) };
+            let devices = self.luns.attach(set, looped, seed ^ salt, &mut self.journal, cancel)?;
+            if let (Some(limit), Some(service)) = (&self.limit, self.luns.service(set)) {
+                // Hardware has memory of its own; where it can't be told apart, it counts.
+                let _ = limit.exempt(service.pid());
+            }
+            Ok(devices)
+        };
+        Ok(Places {
+            data: attach(&stack.data, 0)?,
+            redo: attach(&stack.redo, 1 << 48)?,
+            marker: luns::MARKER.to_string(),
+        })
+    }
+
+    /// What is known of a study as a whole.
+    pub(crate) fn describe_study(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let Some(sizes) = self.prepared.sizes else {
+            return self.describe_sql(ledger);
+        };
+        if let Some(pages) = result_file::of_study(ledger, FactName::PagesPerSchema)? {
+            // A resumed study keeps the size it began with, whatever room there is now.
+            let mut sizes = sizes;
+            let pages = pages.whole().and_then(|pages| u32::try_from(pages).ok());
+            sizes.shape.pages_per_schema = pages.context("pages per schema in the result file")?;
+            self.prepared.sizes = Some(sizes);
+            self.prepared.data_bytes = Some(sizes.shape.data_bytes());
+            let method = ledger.study()?.io_method;
+            self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
+        } else {
+            let pages = FactName::PagesPerSchema.is(sizes.shape.pages_per_schema);
+            result_file::facts(ledger, &Scope::Study, vec![pages])?;
+            result_file::facts(ledger, &Scope::Study, std::mem::take(&mut self.prepared.facts))?;
+            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
+                result_file::facts(ledger, &scope, facts)?;
+            }
+        }
+        self.describe_skipped(ledger)
+    }
+
+    /// What is known of a study without the page engine.
+    fn describe_sql(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let stored = ledger.facts()?;
+        if let Some(bytes) = result_file::of_study(ledger, FactName::RandomBytes)? {
+            // A resumed study keeps the size it began with, whatever room there is now.
+            self.prepared.data_bytes = Some(bytes.whole().context("bytes of random work in the result file")?);
+        }
+        if !stored.iter().any(|fact| fact.scope == Scope::Study) {
+            let size = self.prepared.data_bytes.map(|bytes| FactName::RandomBytes.is(bytes));
+            result_file::facts(ledger, &Scope::Study, size.into_iter().collect())?;
+            result_file::facts(ledger, &Scope::Study, std::mem::take(&mut self.prepared.facts))?;
+            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
+                result_file::facts(ledger, &scope, facts)?;
+            }
+        }
+        self.describe_skipped(ledger)
+    }
+
+    fn describe_skipped(&self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        for (ordinal, (stack, skipped)) in self.study.stacks.iter().zip(&self.skipped).enumerate() {
+            if skipped.is_some() {
+                ledger.stack(&book::row(ordinal, stack, Layers::default(), skipped.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// For each stack of the study, why it takes no part.
+    pub fn skipped(&self) -> &[Option<Skipped>] {
+        &self.skipped
+    }
+
+    /// Undoes everything.
+    ///
+    /// # Errors
+    /// What could not be undone: the host is not as it was.
+    pub fn leave(mut self) -> anyhow::Result<()> {
+        undone(&self.journal.undo_all())
+    }
+
+    /// No phase starts with what loading or copying left in the page cache, or this process's allocator of an earlier database; an
+    /// ordinary user can only ask for the own group's.
+    pub(crate) fn drop_caches(&self) -> anyhow::Result<()> {
+        targets::give_back_freed_memory();
+        if stacks::drop_caches().is_err()
+            && let Some(limit) = &self.limit
+        {
+            limit.reclaim()?;
+        }
+        Ok(())
+    }
+
+    /// Rows of the table of random work in SQL: one a page, as many bytes as the page engine would have.
+    pub(crate) fn scattered_rows(&self, engine: &Engine) -> anyhow::Result<u64> {
+        let page = kinds::of(engine).map_or(PAGE_BYTES, |database| database.page_bytes());
+        let bytes = match (self.prepared.data_bytes, self.study.database.scale) {
+            (Some(bytes), _) => bytes,
+            (None, Scale::Bytes(bytes)) => bytes.0,
+            (None, Scale::Share(_)) => 0,
+        };
+        Ok((bytes / page).max(1))
+    }
+
+    /// The sizes, once prepared.
+    pub(crate) fn sizes(&self) -> anyhow::Result<Sizes> {
+        self.prepared
+            .sizes
+            .context("sizes are found before anything is measured")
+    }
+}
+
+/// An error that lists what was not undone.
+///
+/// # Errors
+/// When there is any.
+pub fn undone(left: &[NotUndone]) -> anyhow::Result<()> {
+    if left.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = left.iter().map(|l| format!("{}: {}", l.step, l.why)).collect();
+    Err(anyhow!("could not undo: {}", lines.join("; ")))
+}
+
+/// Whether the page engine takes part.
+fn has_pages(study: &Study) -> bool {
+    study.stacks.iter().any(|stack| !stack.engine.is_sql())
+}
+
+/// For each stack, why it can't be built here.
+pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
+    let probed = crate::pool::zfs_ways::probe();
+    study
+        .stacks
+        .iter()
+        .map(|stack| {
+            if let Some((reason, cure)) = book::on_models(study, stack).then(service::unable).flatten() {
+                return Some(Skipped { reason, cure });
+            }
+            let kind = book::kind_word(&stack.kind);
+            let found = probed.iter().find(|p| p.kind == kind)?;
+            if !found.able {
+                return Some(Skipped {
+                    reason: found.reason.clone(),
+                    cure: found.cure.clone(),
+                });
+            }
+            crate::pool::zfs_ways::unable(study, stack).or_else(|| kinds::unable(stack))
+        })
+        .collect()
+}

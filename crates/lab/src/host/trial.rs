@@ -1,0 +1,342 @@
+//! One stack, once, on this host: attached, built, loaded, driven, copied elsewhere and driven there, taken down.
+//!
+//! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
+
+use crate::condition::Health;
+use crate::host::devices::Devices;
+use crate::host::observed::Host;
+use crate::host::opened::Opened;
+use crate::host::site::{HostSite, undone};
+use crate::host::stand::Stand;
+use crate::host::stands;
+use crate::moves::copying::{AroundCopy, Way};
+use crate::pool::pooled::Pooled;
+use crate::ports::{Opener, PageEngine, StackPort};
+use crate::result_file;
+use crate::sizes::Sizes;
+use crate::sql::{self, kinds};
+use crate::surroundings::Seen;
+use crate::trial::around::{After, Around};
+use crate::trial::book;
+use crate::trial::extents::record_extents;
+use crate::trial::phases::{self, Leg};
+use crate::trial::sampled;
+use crate::turn::Turn;
+use anyhow::Context;
+use ledger::{Ledger, TrialId};
+use plan::Phase;
+
+/// A trial under way.
+pub(crate) struct Trial<'a> {
+    pub(crate) site: &'a HostSite<'a>,
+    pub(crate) sizes: &'a Sizes,
+    pub(crate) turn: &'a Turn<'a>,
+    pub(crate) stands: &'a [Stand],
+    pub(crate) id: TrialId,
+    pub(crate) first: bool,
+}
+
+/// Runs one trial.
+pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
+    let study = site.study;
+    let stack = &study.stacks[turn.stack];
+    // What the stack before had in memory is not this one's.
+    targets::give_back_freed_memory();
+    let mark = site.journal.mark();
+    turn.progress
+        .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
+    let sets: Vec<&String> = stack.lun_sets().collect();
+    let stands = stands::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
+    let first = described(site, ledger, turn, &stands)?;
+    let host = site.host.clone();
+    let result = book::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
+        if kinds::of(&stands[0].stack.engine).is_some() {
+            let trial = sql::contract::Trial {
+                study,
+                turn,
+                stand: &stands[0],
+                id,
+                first,
+                scattered_rows: site.scattered_rows(&stands[0].stack.engine)?,
+            };
+            return sql::trial::run(site, ledger, &trial);
+        }
+        let sizes = site.sizes()?;
+        let trial = Trial {
+            site,
+            sizes: &sizes,
+            turn,
+            stands: &stands,
+            id,
+            first,
+        };
+        let driven = trial.drive(ledger);
+        let sets: Vec<&String> = stands
+            .iter()
+            .flat_map(|stand| stand.stack.data.iter().chain(&stand.stack.redo))
+            .collect();
+        driven.map_err(|error| site.luns.blame(error, &sets))
+    });
+    drop(stands);
+    // What the trial says comes first; what could not be undone is found again, and reported, at the end of the run.
+    let left = site.journal.undo_to(mark);
+    site.luns.unserved();
+    result.and_then(|()| undone(&left))
+}
+
+/// Tells the result file about a stack that stands for the first time; whether it is that.
+pub(crate) fn described(
+    site: &mut HostSite<'_>,
+    ledger: &mut Ledger,
+    turn: &Turn<'_>,
+    stands: &[Stand],
+) -> anyhow::Result<bool> {
+    let first = !std::mem::replace(&mut site.described[turn.stack], true);
+    if first {
+        let stack = &site.study.stacks[turn.stack];
+        let layers = site.luns.layers(stack, &stands[0].built.layers);
+        ledger.stack(&book::row(turn.stack, stack, layers, None))?;
+        for stand in stands {
+            result_file::facts(ledger, &stand.scope(), result_file::listed(stand.built.facts.clone())?)?;
+        }
+    }
+    Ok(first)
+}
+
+impl<'a> Trial<'a> {
+    /// Drives all phases: on home, and after each copy where it went.
+    fn drive(&self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let mut opened: Vec<Opened<'_>> = self.stands.iter().map(|stand| self.opened(stand)).collect();
+        let (mut at, mut first) = (0, 0);
+        loop {
+            let here = &mut opened[at];
+            here.prepare()?;
+            here.used = true;
+            let leg = self.leg(ledger, here, first);
+            let leg = leg.map_err(|error| name_files(error, &[here.stand]))?;
+            if let Leg::Cut(ordinal) = leg {
+                here.stand.sync()?;
+                if let Some(pool) = here.pool() {
+                    pool.zpool().sync()?;
+                }
+                first = ordinal + 1;
+                if self.cut(ledger, here, ordinal)? == After::Full {
+                    let left = self.site.study.phases.len() - first;
+                    self.turn.progress.advance(left as u64);
+                    break;
+                }
+                continue;
+            }
+            let Leg::Copy(ordinal) = leg else { break };
+            let Some(to) = self.copy(ledger, &mut opened, at, ordinal)? else {
+                break;
+            };
+            at = to;
+            first = ordinal + 1;
+        }
+        opened.into_iter().try_for_each(Opened::close)
+    }
+
+    /// A stand of this trial, on which nothing is open yet.
+    pub(crate) fn opened(&self, stand: &'a Stand) -> Opened<'a> {
+        let opener = Opener {
+            method: self.site.prepared.method,
+            seed: self.turn.block.seed,
+        };
+        Opened::new(stand, self.sizes, opener, self.site.study.workers)
+    }
+
+    /// Phases from number `first` on, up to the next copy, where the database is now.
+    fn leg(&self, ledger: &mut Ledger, opened: &Opened<'_>, first: usize) -> anyhow::Result<Leg> {
+        let health = || opened.condition();
+        let (mut instance, mut host) = self.ready(ledger, opened, &health, first)?;
+        let around = self.around();
+        let leg = phases::phases(&mut instance, &mut host, &around, ledger, first, opened.group())?;
+        if let Leg::Done | Leg::Full = leg {
+            let asked = record_extents(&mut instance, &opened.stand.files(), self.id, ledger, "at the end");
+            // A full file system may refuse even to say where its files lie.
+            if leg == Leg::Done {
+                asked?;
+            }
+        }
+        Ok(leg)
+    }
+
+    /// Loads the database, or opens what was copied here, and has everything ready for the first phase.
+    pub(crate) fn ready<'b>(
+        &'b self,
+        ledger: &mut Ledger,
+        opened: &'b Opened<'_>,
+        health: &'b Health<'b>,
+        first: usize,
+    ) -> anyhow::Result<(PageEngine, Host<'b>)> {
+        let (sizes, turn, stand) = (self.sizes, self.turn, opened.stand);
+        let (files, facts, ports) = (stand.files(), opened.facts()?, opened.ports()?);
+        let loads = first == 0;
+        let mut instance = if loads {
+            let (block, name) = (turn.block.number + 1, &stand.name);
+            turn.progress.doing(&format!("block {block} · {name} · loading"));
+            PageEngine::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?
+        } else {
+            PageEngine::open(ports, &files, sizes.settings)?.0
+        };
+        if self.first && loads {
+            result_file::facts(ledger, &stand.scope(), stand.granted()?)?;
+            result_file::facts(ledger, &stand.scope(), facts)?;
+        }
+        if self.first && loads {
+            result_file::facts(ledger, &stand.scope(), sampled::facts(&mut instance, turn.block.seed)?)?;
+        }
+        if loads {
+            record_extents(&mut instance, &files, self.id, ledger, "loaded")?;
+            if let Some(port) = instance.ports_mut().next() {
+                ledger.layouts_of(self.id, &stand.data_files(sizes).look(port)?)?;
+            }
+        } else {
+            let copy = &self.site.study.phases[first - 1].name;
+            record_extents(&mut instance, &files, self.id, ledger, &format!("after {copy}"))?;
+        }
+        stand.built.check()?;
+        let places = stand.places();
+        let devices = Devices::under(&places)?;
+        if self.first && loads {
+            stand.describe(ledger, &devices)?;
+        }
+        self.site.drop_caches()?;
+        self.site.luns.warm(&stand.stack)?;
+        let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
+        let apart = stand.places_apart();
+        let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
+        let host = Host::new(devices, places, mounts, budget, health).with_log(&apart[0], &apart[1]);
+        let host = host.with_models(
+            self.site.luns.models_of(&[&stand.stack]),
+            self.site.luns.faults_of(&[&stand.stack]),
+        );
+        let host = host.with_pools(opened.pool().map(Pooled::zpool));
+        let host = host.with_mounted(stand.built.ground.mounted_pool());
+        let host = host.with_files(stand.data_files(sizes), stand.data_copies());
+        Ok((instance, host))
+    }
+
+    pub(crate) fn around(&self) -> Around<'_> {
+        let mut fixed = book::fixed(self.sizes);
+        let ceiling = self.site.prepared.ceiling;
+        fixed.push((ledger::Measure::GeneratorCeilingIops, ceiling.read));
+        fixed.push((ledger::Measure::GeneratorCeilingCached, ceiling.cached));
+        if ceiling.operations.is_finite() {
+            fixed.push((ledger::Measure::GeneratorCeilingOperations, ceiling.operations));
+        }
+        Around {
+            study: self.site.study,
+            sizes: Some(self.sizes),
+            trial: self.id,
+            stack: &self.stands[0].name,
+            turn: self.turn,
+            fixed,
+        }
+    }
+
+    /// Runs a copy phase; gives the stand where the database is now, `None` when it had no space there.
+    fn copy(
+        &self,
+        ledger: &mut Ledger,
+        opened: &mut [Opened<'_>],
+        from: usize,
+        ordinal: usize,
+    ) -> anyhow::Result<Option<usize>> {
+        let phase: &Phase = &self.site.study.phases[ordinal];
+        let plan::PhaseKind::Copy(copy) = &phase.kind else {
+            anyhow::bail!("{} is no copy", phase.name)
+        };
+        let to = stands::target(self.stands, copy).context("a copy goes to what was built for it")?;
+        let (source, target) = (&self.stands[from], &self.stands[to]);
+        opened[to].prepare()?;
+        let (memory, depth) = Way::needs(copy);
+        let mut source_port = opened[from].port(memory, depth)?;
+        let mut target_port = opened[to].port(memory, depth)?;
+        let devices = [Devices::under(&source.places())?, Devices::under(&target.places())?];
+        if self.first && !opened[to].used {
+            result_file::facts(ledger, &target.scope(), target.granted()?)?;
+            target.describe(ledger, &devices[1])?;
+            result_file::facts(ledger, &target.scope(), opened[to].facts()?)?;
+        }
+        let way = Way {
+            phase,
+            copy,
+            from: source.words(),
+            to: target.words(),
+            from_files: source.files(),
+            to_files: target.files(),
+            over_existing: opened[to].used,
+        };
+        self.site.drop_caches()?;
+        let sides = [&source.stack, &target.stack];
+        for side in sides {
+            self.site.luns.warm(side)?;
+        }
+        let health = || opened[from].condition().with(opened[to].condition());
+        let both = Devices::under(&[source.places(), target.places()].concat())?;
+        let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
+        let budget = self.site.prepared.budget;
+        let host = Host::new(both, target.places(), mounts, budget, &health);
+        let host = host.with_sides(&devices[0], &devices[1]);
+        let host = host.with_models(self.site.luns.models_of(&sides), self.site.luns.faults_of(&sides));
+        let host = host.with_pools(
+            [from, to]
+                .into_iter()
+                .filter_map(|nth| opened[nth].pool().map(Pooled::zpool)),
+        );
+        let host = host.with_mounted(
+            [source, target]
+                .into_iter()
+                .filter_map(|stand| stand.built.ground.mounted_pool()),
+        );
+        let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
+        let around = self.around();
+        let done = around.recorded(ledger, phase, ordinal, || {
+            way.go(&mut source_port, &mut target_port, &mut host, &around)
+        });
+        let after = done.map_err(|error| name_files(error, &[source, target]))?;
+        opened[to].used = true;
+        Ok((after == After::Next).then_some(to))
+    }
+}
+
+impl AroundCopy for Host<'_> {
+    fn begin(&mut self, _: &mut StackPort, _: &mut StackPort) -> anyhow::Result<()> {
+        self.start()
+    }
+
+    fn settle(&mut self) -> anyhow::Result<u64> {
+        self.rest()
+    }
+
+    fn end(&mut self, _: &mut StackPort, target: &mut StackPort) -> anyhow::Result<Seen> {
+        let mut seen = self.stop()?;
+        seen.layouts = self.layouts(target)?;
+        Ok(seen)
+    }
+}
+
+/// The engine names files by number; the user knows them by path.
+pub(crate) fn name_files(error: anyhow::Error, stands: &[&Stand]) -> anyhow::Error {
+    // What failed with it is but its echo.
+    if let Some(lost) = stands.iter().find_map(|stand| stand.lost()) {
+        let cure = "raise the memory budget if that was too small (dmesg), or lower `arc_max`; go on with `assay run --resume`";
+        return error.context(format!("{lost}\n  {cure}"));
+    }
+    if error
+        .chain()
+        .any(|cause| matches!(cause.downcast_ref(), Some(pages::PagesError::Settings { .. })))
+    {
+        return error;
+    }
+    let names: Vec<String> = match stands {
+        [only] => vec![only.file_names()],
+        several => several
+            .iter()
+            .map(|stand| format!("{}: {}", stand.words(), stand.file_names()))
+            .collect(),
+    };
+    error.context(names.join("; "))
+}

@@ -1,0 +1,61 @@
+//! This host as the place where a study runs: its trials, one after the other or side by side.
+
+use crate::host::site::HostSite;
+use crate::host::{trial, turns};
+use crate::result_file::{self, Opening};
+use crate::site::Site;
+use crate::trial::book;
+use crate::turn::Turn;
+use ledger::Ledger;
+use plan::{Stints, Turns};
+use std::path::Path;
+
+/// Rate assumed where nothing was written before the first block.
+const NOMINAL_FILL_RATE: u64 = 500 << 20;
+
+impl Site for HostSite<'_> {
+    fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger> {
+        let taking_part = self
+            .study
+            .stacks
+            .iter()
+            .zip(&self.skipped)
+            .filter(|(_, skipped)| skipped.is_none())
+            .map(|(stack, _)| stack);
+        let estimate = plan::estimate(self.study, self.luns.fill_rate.unwrap_or(NOMINAL_FILL_RATE));
+        let opening = Opening {
+            study: self.study,
+            blocks: estimate.blocks(self.study),
+            comparisons: book::comparisons(self.study, taking_part),
+            method: self.prepared.method.word(),
+            run_id: self.journal.run_id(),
+            modelled: false,
+        };
+        result_file::create(path, &opening)
+    }
+
+    fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
+        self.describe_study(ledger)?;
+        self.describe_turns(ledger)
+    }
+
+    fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    fn side_by_side(&mut self, ledger: &mut Ledger, turns: &[Turn<'_>], stints: &Stints) -> anyhow::Result<()> {
+        turns::run(self, ledger, turns, stints)
+    }
+
+    fn skips(&self, stack: usize) -> bool {
+        self.skipped[stack].is_some()
+    }
+
+    fn keeps_real_time(&self) -> bool {
+        true
+    }
+
+    fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
+        trial::run(self, ledger, turn)
+    }
+}

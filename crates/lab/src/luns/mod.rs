@@ -1,0 +1,7 @@
+//! LUN sets: files, devices, and devices by calculation with what goes wrong with them.
+
+pub(crate) mod faults;
+pub(crate) mod models;
+pub mod service;
+pub(crate) mod serving;
+pub(crate) mod sets;

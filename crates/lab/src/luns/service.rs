@@ -1,0 +1,349 @@
+//! The other end of `assay device-service`: a process that serves one LUN set under a device model, seen from the run.
+//!
+//! Takes what the study says of the set, gives served files and the model's own counters. Prevents: a run that waits for ever for a
+//! device that is not there any more: each question has an end, and who does not answer is killed, so that the kernel fails what waits
+//! for it.
+
+use anyhow::{Context, anyhow};
+use plan::{Device, DeviceModel, LunSet, LunSource, PhaseKind, Study};
+use sandbox::Directory;
+use serde_json::{Value, json};
+use stacks::{Journal, Undo};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// Longest wait for an answer, or for the word that it takes longer.
+const ANSWER: Duration = Duration::from_secs(15);
+/// Longest wait for an answer that takes longer: as much as is read or written at an order passes on a slow disk.
+const BUSY: Duration = Duration::from_secs(30 * 60);
+/// How often it is asked whether it is there.
+const PULSE: Duration = Duration::from_millis(500);
+
+/// A serving process.
+#[derive(Debug)]
+pub(crate) struct Service {
+    set: String,
+    place: PathBuf,
+    line: Arc<Mutex<Line>>,
+}
+
+#[derive(Debug)]
+struct Line {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: Receiver<String>,
+    /// Longest wait for a word.
+    patience: Duration,
+    /// Why we ended it.
+    why: Option<String>,
+}
+
+/// What a service says every [`BUSY_EVERY`] while an order takes its time.
+pub(crate) const BUSY_LINE: &str = r#"{"busy":true}"#;
+/// How often it says so.
+pub(crate) const BUSY_EVERY: Duration = Duration::from_secs(2);
+
+/// More than this would not stay in memory on an ordinary machine.
+const WARM_BYTES_MAX: u64 = 4 << 30;
+
+/// Of a study that cuts the power of a device that keeps what it has acknowledged; `None`: nothing of the kind.
+pub fn nothing_volatile(study: &Study, device: &Device) -> Option<&'static str> {
+    let cuts = |phase: &plan::Phase| matches!(&phase.kind, PhaseKind::PowerCut(cut) if cut.end == plan::End::PowerCut);
+    (device.volatile.0 == 0 && study.phases.iter().any(cuts))
+        .then_some("nothing of this device is volatile: a cut can only show what the stack above leaves unflushed")
+}
+
+/// The order to read what a model plays from memory.
+pub(crate) fn warm() -> Value {
+    json!({ "do": "warm", "most_bytes": WARM_BYTES_MAX })
+}
+
+/// Why the files of a set are not read into memory before the phases; `None`: they are, or need not be.
+pub fn not_warmed(set: &LunSet) -> Option<String> {
+    let device = set.device.as_ref()?;
+    let LunSource::Files { count, size, .. } = &set.source else {
+        return None;
+    };
+    let bytes = u64::from(*count).saturating_mul(size.0);
+    (device.model != DeviceModel::Plain && bytes > WARM_BYTES_MAX).then(|| {
+        format!(
+            "no: {} are more than {}, and the disk below is seen where it is slower than the model",
+            plan::Bytes(bytes),
+            plan::Bytes(WARM_BYTES_MAX)
+        )
+    })
+}
+
+impl Service {
+    /// Serves `luns` in a directory of its own under `dir`; journalled before it is there.
+    pub(crate) fn start(
+        set: &str,
+        device: &Device,
+        luns: &[PathBuf],
+        dir: &Directory,
+        seed: u64,
+        journal: &mut Journal,
+    ) -> anyhow::Result<Service> {
+        let own = journal.make_directory(dir, &format!("{set}.device"), 0o700, true)?;
+        let place = own.make("luns", 0o700)?.path().to_owned();
+        journal.before(Undo::StopServing {
+            dir: own.path().to_owned(),
+            place: place.clone(),
+        })?;
+        let histogram = device.histogram.as_ref().map(|file| read_histogram(file)).transpose()?;
+        let parameters: serde_json::Map<String, Value> = device
+            .parameters
+            .iter()
+            .map(|p| (p.spec.name.to_string(), json!(p.value)))
+            .collect();
+        let mut child = sandbox::ourselves()
+            .arg("device-service")
+            .current_dir(own.by_descriptor())
+            // A Ctrl-C is for the run, which needs its devices to take everything down.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("start the process that serves LUNs")?;
+        let from = lines(child.stdout.take().context("its answers")?);
+        let service = Service {
+            set: set.to_string(),
+            place,
+            line: Arc::new(Mutex::new(Line {
+                to: child.stdin.take(),
+                child,
+                from,
+                patience: ANSWER,
+                why: None,
+            })),
+        };
+        service.ask(&json!({
+            "place": service.place, "luns": luns, "model": device.model.word(), "parameters": parameters,
+            "histogram": histogram, "volatile": device.volatile.0, "seed": seed,
+        }))?;
+        watch(Arc::downgrade(&service.line));
+        Ok(service)
+    }
+
+    /// Where LUN `nth` is served.
+    pub(crate) fn lun(&self, nth: usize) -> PathBuf {
+        self.place.join(format!("lun{nth}"))
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner).child.id()
+    }
+
+    /// Gives an order and its answer.
+    pub(crate) fn ask(&self, order: &Value) -> anyhow::Result<Value> {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = line.ask(order);
+        let gone = || format!("LUN set `{}` is not served any more", self.set);
+        let Some(text) = answer else {
+            return Err(anyhow!("{}: {}", gone(), line.ended()));
+        };
+        let answer: Value = serde_json::from_str(&text).with_context(gone)?;
+        match answer["error"].as_str() {
+            Some(error) => Err(anyhow!("LUN set `{}`: {error}", self.set)),
+            None => Ok(answer),
+        }
+    }
+
+    /// What ended the process, if something has.
+    pub(crate) fn dead(&self) -> Option<String> {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        match line.child.try_wait() {
+            Ok(None) => None,
+            _ => Some(format!(
+                "the process that served LUN set `{}` is gone: {}",
+                self.set,
+                line.ended()
+            )),
+        }
+    }
+}
+
+impl Line {
+    fn ask(&mut self, order: &Value) -> Option<String> {
+        let to = self.to.as_mut()?;
+        let sent = writeln!(to, "{order}").and_then(|()| to.flush());
+        let answer = sent.ok().and_then(|()| self.answer());
+        if answer.is_none() {
+            let waited = self.patience.as_secs();
+            self.end(format!("it did not answer for {waited} s and was ended"));
+        }
+        answer
+    }
+
+    /// The next word that is an answer.
+    fn answer(&self) -> Option<String> {
+        let began = Instant::now();
+        loop {
+            let said = self.from.recv_timeout(self.patience).ok()?;
+            if said != BUSY_LINE {
+                return Some(said);
+            }
+            if began.elapsed() > BUSY {
+                return None;
+            }
+        }
+    }
+
+    /// Asks whether it is there and all of it works; false: it is ended.
+    fn lives(&mut self) -> bool {
+        if self.to.is_none() {
+            return false;
+        }
+        let Some(answer) = self.ask(&json!({ "do": "live" })) else {
+            return false;
+        };
+        let told: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let wrong = told["error"].as_str();
+        if let Some(wrong) = wrong {
+            self.end(format!("it was ended: {wrong}"));
+        }
+        wrong.is_none()
+    }
+
+    /// Ends it, for a reason if it has not ended by itself: the kernel then fails what waits for it.
+    fn end(&mut self, why: String) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.why = Some(why);
+        }
+        let _ = self.child.kill();
+        self.to = None;
+    }
+
+    fn ended(&mut self) -> String {
+        match self.child.wait() {
+            Ok(_) if self.why.is_some() => format!(
+                "{}\n  see what holds the machine up (`top`, `dmesg`), and run again",
+                self.why.clone().unwrap_or_default()
+            ),
+            Ok(status) => format!("{status}\n  see the kernel log (dmesg) for who ended it, and run again"),
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+impl Drop for Service {
+    /// By now the journal has unmounted what it served, and it has ended by itself; else it is ended here, and the kernel fails what
+    /// still waits for it.
+    fn drop(&mut self) {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        line.to = None;
+        let _ = line.child.kill();
+        let _ = line.child.wait();
+    }
+}
+
+/// Asks again and again, so that a process that hangs is ended although nobody but the kernel waits for it.
+fn watch(line: Weak<Mutex<Line>>) {
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(PULSE);
+            let Some(line) = line.upgrade() else { return };
+            // Whoever has it asks already.
+            let Ok(mut line) = line.try_lock() else { continue };
+            if !line.lives() {
+                return;
+            }
+        }
+    });
+}
+
+fn lines(from: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if tell.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    told
+}
+
+/// Largest file of latencies that is read, in bytes.
+const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
+
+/// The text of a file of latencies, which must be one.
+pub fn read_histogram(file: &Path) -> anyhow::Result<String> {
+    let bytes = plan::read_file(file, HISTOGRAM_BYTES_MAX)
+        .map_err(|e| anyhow!("{}: {e}\n  name a file of latencies beside the study", file.display()))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    luns::model::CustomParameters::parse(&text, 1).map_err(|e| anyhow!("{}: {e}", file.display()))?;
+    Ok(text)
+}
+
+/// Why LUNs can't be modelled here, and the cure.
+pub fn unable() -> Option<(String, String)> {
+    let say = |what: &str, cure: &str| Some((what.to_string(), cure.to_string()));
+    if !stacks::is_root() {
+        return say("modelled LUNs need root", "run as root");
+    }
+    if !Path::new("/dev/fuse").exists() {
+        return say(
+            "/dev/fuse not found: LUNs can't be modelled",
+            "modprobe fuse, or use a kernel with FUSE",
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line to a shell that plays a service.
+    fn line(script: &str, patience: Duration) -> Line {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Line {
+            to: child.stdin.take(),
+            from: lines(child.stdout.take().unwrap()),
+            child,
+            patience,
+            why: None,
+        }
+    }
+
+    #[test]
+    fn who_is_busy_is_waited_for_and_who_says_nothing_is_ended() {
+        let script =
+            format!("read order; for n in 1 2 3; do echo '{BUSY_LINE}'; done; echo '{{\"ok\":true}}'; read order");
+        let mut busy = line(&script, Duration::from_secs(60));
+        assert_eq!(busy.ask(&warm()).as_deref(), Some("{\"ok\":true}"));
+        assert!(matches!(busy.child.try_wait(), Ok(None)));
+        busy.end(String::new());
+        busy.ended();
+        let mut silent = line("exec sleep 100", Duration::from_millis(50));
+        assert_eq!(silent.ask(&warm()), None);
+        assert!(silent.ended().contains("did not answer"), "{:?}", silent.why);
+    }
+
+    #[test]
+    fn who_says_that_it_does_not_work_any_more_is_ended() {
+        let mut whole = line("read order; echo '{\"ok\":true}'; read order", Duration::from_secs(60));
+        assert!(whole.lives());
+        whole.end(String::new());
+        whole.ended();
+        let mut half = line(
+            "read order; echo '{\"error\":\"its clock has stopped\"}'; read order",
+            Duration::from_secs(60),
+        );
+        assert!(!half.lives());
+        assert!(half.ended().contains("its clock has stopped"), "{:?}", half.why);
+    }
+}

@@ -1,0 +1,519 @@
+//! The LUN sets of a study on this host: devices looked at, files made, both handed out as block devices for a trial.
+//!
+//! Every step is journalled before it is taken. Prevents: a device touched that the study did not name, and a LUN file
+//! that one stack leaves warm or sparse for the next.
+
+use crate::luns::faults::{DeviceFaults, Standing};
+use crate::luns::models::ModelledSet;
+use crate::luns::service::{self, Service};
+use crate::progress::Progress;
+use crate::writes::Writes;
+use anyhow::{Context, anyhow, ensure};
+use ledger::{Disclosed, FactName, Layer, Layers, Modelled, Scope};
+use luns::{DeviceFacts, LunError, LunFile};
+use plan::{Device, DeviceModel, LunSource, Stack, Study};
+use sandbox::Directory;
+use stacks::{Journal, Undo};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// What is said of the file under a loop device before anything is written.
+const OF_A_LOOP_FILE: [FactName; 3] = [
+    FactName::LoopBackingFile,
+    FactName::LoopBackingBytes,
+    FactName::LoopBackingAllocated,
+];
+
+/// One LUN.
+#[derive(Clone, Debug)]
+pub(crate) enum Lun {
+    /// A file as it was made, attached for each trial.
+    File(LunFile),
+    /// A device of the user's, by its own path and its number.
+    Device { path: PathBuf, number: String },
+}
+
+/// All LUN sets, in place.
+#[derive(Debug, Default)]
+pub(crate) struct LunSets {
+    sets: BTreeMap<String, Vec<Lun>>,
+    /// Rate at which the files were written, bytes a second; `None` without files.
+    pub(crate) fill_rate: Option<u64>,
+    /// (scope, facts) for the result file.
+    pub(crate) facts: Vec<(Scope, Vec<Disclosed>)>,
+    /// Files written since they were last used: they need no rewrite.
+    fresh: bool,
+    /// Devices by calculation, by LUN set.
+    models: BTreeMap<String, Device>,
+    /// The processes that play them in this trial.
+    services: BTreeMap<String, Arc<Service>>,
+    /// Loop devices on what they serve.
+    attached: BTreeMap<String, Vec<u32>>,
+    /// What is wrong with them in this trial, wherever the database is by now.
+    standing: Standing,
+    /// Directories of the run's own, held open.
+    own: Vec<Directory>,
+    /// That in which the files of a set lie.
+    homes: BTreeMap<String, Directory>,
+}
+
+/// Looks at every device the study names, by the rules of safety; touches nothing.
+pub(crate) fn inspect(study: &Study, yes: bool) -> anyhow::Result<BTreeMap<PathBuf, DeviceFacts>> {
+    let mut named: Vec<PathBuf> = Vec::new();
+    let mut overwritten: Vec<PathBuf> = Vec::new();
+    for set in &study.luns {
+        if let LunSource::Devices { paths, overwrite } = &set.source {
+            named.extend(paths.iter().cloned());
+            overwritten.extend(overwrite.iter().cloned());
+        }
+    }
+    let mut facts = BTreeMap::new();
+    for path in &named {
+        let known = luns::inspect_device(&device_at(path)?, &named, &overwritten)?;
+        facts.insert(
+            path.clone(),
+            DeviceFacts {
+                path: path.clone(),
+                ..known
+            },
+        );
+    }
+    ensure!(
+        named.is_empty() || yes,
+        "the study destroys what is on {}\n  say --yes if that is meant",
+        named
+            .iter()
+            .map(|p| p.display().to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    Ok(facts)
+}
+
+/// The path of a device without links. For root it must be one that no other user can change.
+fn device_at(path: &Path) -> anyhow::Result<PathBuf> {
+    let real = path
+        .canonicalize()
+        .map_err(|e| anyhow!("{}: {e}\n  check the path of the device in the study", path.display()))?;
+    sandbox::Directory::open(real.parent().unwrap_or(Path::new("/")))?;
+    Ok(real)
+}
+
+impl LunSets {
+    /// Makes the LUN files, each in a directory of the run's own.
+    pub(crate) fn prepare(
+        study: &Study,
+        devices: &BTreeMap<PathBuf, DeviceFacts>,
+        journal: &mut Journal,
+        progress: &dyn Progress,
+        cancel: &AtomicBool,
+    ) -> anyhow::Result<LunSets> {
+        let mut sets = LunSets {
+            fresh: true,
+            ..LunSets::default()
+        };
+        let (mut written, began) = (0, Instant::now());
+        check_room(study)?;
+        for set in &study.luns {
+            if let Some(device) = &set.device {
+                sets.model(study, &set.name, device)?;
+                if let Some(why) = service::not_warmed(set) {
+                    let fact = FactName::ReadIntoMemory.is(why);
+                    sets.facts.push((Scope::Lun(set.name.clone(), None), vec![fact]));
+                }
+            }
+            let made = match &set.source {
+                LunSource::Files { count, size, dir } => {
+                    let own = sets.own_directory(dir, journal)?;
+                    let mut files = Vec::new();
+                    for number in 0..*count {
+                        let name = format!("{}-{number}.lun", set.name);
+                        let path = own.path().join(&name);
+                        progress.doing(&format!("writing {} in full", path.display()));
+                        own.check()?;
+                        let step = journal.before(Undo::RemoveFile { path })?;
+                        let seed = study.seed ^ u64::from(number);
+                        let file = luns::create_file(&own, &name, size.0, seed, &mut |_| (), cancel)?;
+                        journal.made(step, file.identity)?;
+                        let facts = vec![
+                            FactName::File.is(file.path.display().to_string()),
+                            FactName::Bytes.is(file.bytes),
+                            FactName::Extents.is(file.extents.len() as u64),
+                        ];
+                        sets.facts.push((Scope::Lun(set.name.clone(), Some(number)), facts));
+                        written += size.0;
+                        files.push(Lun::File(file));
+                    }
+                    sets.homes.insert(set.name.clone(), own);
+                    files
+                }
+                LunSource::Devices { paths, .. } => {
+                    sets.describe_devices(&set.name, paths, devices)?;
+                    let mut found = Vec::new();
+                    let told = Writes::of(study, Path::new(""));
+                    for written in paths {
+                        ensure!(
+                            told.names_device(written),
+                            "{} is not on the list of what this run writes to\n  see `assay check`",
+                            written.display()
+                        );
+                        let known = devices.get(written).context("a device that was looked at")?;
+                        let (path, number) = (device_at(written)?, known.number.clone());
+                        journal.may_write(&path)?;
+                        found.push(Lun::Device { path, number });
+                    }
+                    found
+                }
+            };
+            sets.sets.insert(set.name.clone(), made);
+        }
+        if written > 0 {
+            let seconds = began.elapsed().as_secs_f64().max(0.001);
+            sets.fill_rate = Some((written as f64 / seconds) as u64);
+        }
+        Ok(sets)
+    }
+
+    fn describe_devices(
+        &mut self,
+        set: &str,
+        paths: &[PathBuf],
+        devices: &BTreeMap<PathBuf, DeviceFacts>,
+    ) -> anyhow::Result<()> {
+        let known: Vec<DeviceFacts> = paths.iter().filter_map(|p| devices.get(p).cloned()).collect();
+        for (number, facts) in (0..).zip(&known) {
+            // Before anything is written: how much of a file under a loop device is really there.
+            let name = facts
+                .path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let mut said = crate::result_file::listed(observers::device_facts(&name))?;
+            said.retain(|(key, _)| OF_A_LOOP_FILE.contains(&key.name));
+            said.extend([
+                FactName::Device.is(facts.path.display().to_string()),
+                FactName::Bytes.is(facts.bytes),
+                FactName::Model.is(facts.model.clone()),
+                FactName::Scheduler.is(facts.scheduler.clone()),
+                FactName::WriteCache.is(facts.write_cache.clone()),
+                FactName::LogicalBlock.is(facts.logical_block),
+                FactName::PhysicalBlock.is(facts.physical_block),
+            ]);
+            self.facts.push((Scope::Lun(set.to_string(), Some(number)), said));
+        }
+        for (number, difference) in luns::differences(&known).into_iter().enumerate() {
+            let unlike = FactName::Unlike.of(number).is(difference);
+            self.facts.push((Scope::Lun(set.to_string(), None), vec![unlike]));
+        }
+        Ok(())
+    }
+
+    /// Block devices of a set for one trial: files are written in full again and attached.
+    pub(crate) fn attach(
+        &mut self,
+        set: &str,
+        looped: bool,
+        seed: u64,
+        journal: &mut Journal,
+        cancel: &AtomicBool,
+    ) -> anyhow::Result<Vec<PathBuf>> {
+        let served = self.serve(set, seed, journal, cancel)?;
+        let (mut devices, mut all) = (Vec::new(), Vec::new());
+        for (number, lun) in self
+            .sets
+            .get(set)
+            .context("a LUN set that the plan let through")?
+            .iter()
+            .enumerate()
+        {
+            match lun {
+                Lun::Device { path, number } => {
+                    let now = luns::device_facts(path)?.number;
+                    ensure!(
+                        now == *number,
+                        "{} was device {number} when it was looked at, and is {now} now\n  leave devices alone while a study runs",
+                        path.display()
+                    );
+                    devices.push(path.clone());
+                }
+                Lun::File(made) => {
+                    // One that was cut would be written anew at its new size.
+                    replaced_or_resized(made).map_or(Ok(()), Err)?;
+                    if !self.fresh && !served {
+                        made.refill(seed ^ number as u64, &mut |_| (), cancel)?.check()?;
+                    }
+                    let lun = self.services.get(set).map(|service| service.lun(number));
+                    let path = lun.as_ref().unwrap_or(&made.path);
+                    if looped {
+                        let file = lun.as_ref().map_or(Ok(made.identity), |lun| identity_of(lun))?;
+                        let backing = path.clone();
+                        journal.before(Undo::DetachLoop { backing, file })?;
+                        let device = match &lun {
+                            Some(lun) => luns::attach_served(lun)?,
+                            None => luns::attach(made)?,
+                        };
+                        journal.may_write(&device.path)?;
+                        if self.models.get(set).is_some_and(|m| m.model == DeviceModel::Hdd) {
+                            luns::say_rotational(device.number);
+                        }
+                        all.push(device.number);
+                        devices.push(device.path);
+                    } else {
+                        devices.push(path.clone());
+                    }
+                }
+            }
+        }
+        self.attached.insert(set.to_string(), all);
+        Ok(devices)
+    }
+
+    /// Adds to an error what was done to the LUN files of these sets from outside: the cause of what the layers above then said.
+    pub(crate) fn blame(&self, error: anyhow::Error, sets: &[&String]) -> anyhow::Error {
+        let sets = sets.iter().filter_map(|name| self.sets.get(*name));
+        let dead = self.services.values().find_map(|service| service.dead());
+        if let Some(dead) = dead {
+            return anyhow!("{dead}\n{}", crate::causes::chain(&error));
+        }
+        let broken = sets.flatten().find_map(|lun| match lun {
+            Lun::File(file) => replaced_or_resized(file),
+            Lun::Device { .. } => None,
+        });
+        match broken {
+            Some(broken) => anyhow!("{}\n{broken}", crate::causes::chain(&error)),
+            None => error,
+        }
+    }
+
+    /// Remembers the model of a set, and says all of it in the result.
+    fn model(&mut self, study: &Study, set: &str, device: &Device) -> anyhow::Result<()> {
+        let mut device = device.clone();
+        let beside = study.file.parent().unwrap_or(Path::new(""));
+        device.histogram = device.histogram.map(|file| beside.join(file));
+        let mut facts = vec![FactName::ModelledDevice.is(device.words())];
+        if let Some(class) = device.class() {
+            facts.push(FactName::Class.is(class.what));
+            facts.push(FactName::ClassSource.is(class.source));
+        }
+        for parameter in &device.parameters {
+            let from = if parameter.written { "the study" } else { "the class" };
+            let value = format!("{}, from {from}", parameter.to_string().trim_matches('"'));
+            facts.push(FactName::Parameter.of(parameter.spec.name).is(value));
+        }
+        if let Some(file) = &device.histogram {
+            facts.push(FactName::Histogram.is(service::read_histogram(file)?));
+        }
+        let volatile = service::nothing_volatile(study, &device);
+        let volatile = volatile.map_or_else(|| device.volatile.to_string(), |nothing| format!("0B: {nothing}"));
+        facts.push(FactName::VolatileBytes.is(volatile));
+        self.facts.push((Scope::Lun(set.to_string(), None), facts));
+        self.models.insert(set.to_string(), device);
+        Ok(())
+    }
+
+    /// Starts the service of a modelled set, its files as new; whether there is one.
+    fn serve(&mut self, set: &str, seed: u64, journal: &mut Journal, cancel: &AtomicBool) -> anyhow::Result<bool> {
+        let Some(device) = self.models.get(set) else {
+            return Ok(false);
+        };
+        let luns = self.sets.get(set).context("a LUN set that the plan let through")?;
+        let mut files = Vec::new();
+        for (number, lun) in luns.iter().enumerate() {
+            let Lun::File(made) = lun else {
+                return Err(anyhow!("LUN set `{set}`: a model stands on files"));
+            };
+            replaced_or_resized(made).map_or(Ok(()), Err)?;
+            if !self.fresh {
+                made.refill(seed ^ number as u64, &mut |_| (), cancel)?.check()?;
+            }
+            files.push(made.by_descriptor());
+        }
+        let dir = self.homes.get(set).context("a directory of LUN files")?;
+        let service = Service::start(set, device, &files, dir, seed, journal)?;
+        self.services.insert(set.to_string(), Arc::new(service));
+        Ok(true)
+    }
+
+    /// The process that plays the devices of a set.
+    pub(crate) fn service(&self, set: &str) -> Option<&Service> {
+        self.services.get(set).map(Arc::as_ref)
+    }
+
+    /// By the set they serve: what can go wrong under these stacks.
+    pub(crate) fn faults_of(&self, stacks: &[&Stack]) -> DeviceFaults {
+        let sets = sets_of(stacks).into_iter();
+        let found = sets.filter_map(|set| Some((set.clone(), Arc::clone(self.services.get(set)?))));
+        DeviceFaults::on(found.collect(), Arc::clone(&self.standing))
+    }
+
+    /// The modelled sets under these stacks, each once.
+    pub(crate) fn models_of(&self, stacks: &[&Stack]) -> Vec<ModelledSet<'_>> {
+        let of_set = |set: &String| self.models.get(set).map(|device| device.model);
+        let modelled = |set: &String| {
+            let loops = self.attached.get(set).into_iter().flatten();
+            Some(ModelledSet {
+                set: set.clone(),
+                service: self.service(set)?,
+                devices: loops.map(|number| format!("loop{number}")).collect(),
+                timed: of_set(set).is_some_and(|model| model != DeviceModel::Plain),
+                reads_on: of_set(set) == Some(DeviceModel::Hdd),
+            })
+        };
+        sets_of(stacks).into_iter().filter_map(modelled).collect()
+    }
+
+    /// Those under a stack, data first.
+    pub(crate) fn services_of(&self, stack: &Stack) -> Vec<&Service> {
+        stack.lun_sets().filter_map(|set| self.service(set)).collect()
+    }
+
+    /// Numbers of the loop devices under a stack, data first.
+    pub(crate) fn loops_of(&self, stack: &Stack) -> Vec<u32> {
+        let sets = stack.lun_sets();
+        sets.filter_map(|set| self.attached.get(set))
+            .flatten()
+            .copied()
+            .collect()
+    }
+
+    /// What models play from memory lies there again, after caches were dropped.
+    pub(crate) fn warm(&self, stack: &Stack) -> anyhow::Result<()> {
+        for service in self.services_of(stack) {
+            service.ask(&service::warm())?;
+        }
+        Ok(())
+    }
+
+    /// The services of a trial have been stopped by the journal.
+    pub(crate) fn unserved(&mut self) {
+        self.services.clear();
+        self.attached.clear();
+        self.standing = Standing::default();
+    }
+
+    /// The layers of a stack, the models among them named.
+    pub(crate) fn layers(&self, stack: &Stack, built: &[String]) -> Layers {
+        let layers = built.iter().map(|layer| Layer::said(layer)).collect();
+        // A slash sets layers apart.
+        let words = |set: &Option<String>| Some(self.models.get(set.as_ref()?)?.words().replace('/', " a "));
+        layers_on(layers, words(&stack.data), words(&stack.redo), stack.redo.is_some())
+    }
+
+    /// From now on files are written anew before they are attached.
+    pub(crate) fn used(&mut self) {
+        self.fresh = false;
+    }
+
+    /// Any LUN, to measure the I/O method on: the first of the first set.
+    pub(crate) fn any(&self) -> Option<&Path> {
+        self.sets.values().flatten().next().map(|lun| match lun {
+            Lun::File(file) => file.path.as_path(),
+            Lun::Device { path, .. } => path.as_path(),
+        })
+    }
+
+    /// `DIR/assay-RUN`, made once per directory.
+    pub(crate) fn own_directory(&mut self, dir: &Path, journal: &mut Journal) -> anyhow::Result<Directory> {
+        let above = Directory::open(dir)?;
+        let name = format!("assay-{}", journal.run_id());
+        let path = above.path().join(&name);
+        if let Some(known) = self.own.iter().find(|known| known.path() == path) {
+            known.check()?;
+            return Ok(known.clone());
+        }
+        // Others go through it to what is theirs, as the server's user does, and see nothing else.
+        let own = journal.make_directory(&above, &name, 0o711, false)?;
+        self.own.push(own.clone());
+        Ok(own)
+    }
+}
+
+/// LUN sets of stacks, each once.
+fn sets_of<'s>(stacks: &[&'s Stack]) -> Vec<&'s String> {
+    let mut sets = Vec::new();
+    for set in stacks.iter().flat_map(|stack| stack.lun_sets()) {
+        if !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    sets
+}
+
+/// The layers of a stack with the models of its data and of its log, as a layer of its own also where the data lie on something real:
+/// by that it is known, and never ranked with what stands on none.
+fn layers_on(mut layers: Vec<Layer>, data: Option<String>, log: Option<String>, log_apart: bool) -> Layers {
+    let (what, device) = match (data, log) {
+        (None, None) => return Layers(layers),
+        (Some(data), Some(log)) if data == log => (Modelled::All, data),
+        // The log may lie on another device than the data.
+        (Some(data), Some(log)) => (Modelled::All, format!("{data} and {log}")),
+        (Some(data), None) if log_apart => (Modelled::Data, data),
+        (Some(data), None) => (Modelled::All, data),
+        (None, Some(log)) => (Modelled::Log, log),
+    };
+    let model = match device == plan::DeviceModel::Plain.word() {
+        true => Layer::Served { what },
+        false => Layer::Model { what, device },
+    };
+    // Between a loop device and its file.
+    let looped = [Layer::said("loop"), Layer::said("file")];
+    let loop_at = layers.windows(2).position(|two| *two == looped);
+    layers.insert(loop_at.map_or(layers.len(), |at| at + 1), model);
+    Layers(layers)
+}
+
+/// Which file a device service shows at a path.
+fn identity_of(path: &Path) -> anyhow::Result<sandbox::Identity> {
+    let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    sandbox::Identity::of(&file).with_context(|| format!("look at {}", path.display()))
+}
+
+/// What is wrong with the file or its size, if anything. Not whether all of it is on the disk: file systems may have zeroed
+/// parts of it by now.
+fn replaced_or_resized(file: &LunFile) -> Option<LunError> {
+    file.check()
+        .err()
+        .filter(|error| !matches!(error, LunError::NotWhole { .. }))
+}
+
+/// Room for all files of each directory together, before the first is made.
+fn check_room(study: &Study) -> anyhow::Result<()> {
+    let mut needed: BTreeMap<&Path, u64> = BTreeMap::new();
+    for set in &study.luns {
+        if let LunSource::Files { count, size, dir } = &set.source {
+            *needed.entry(dir).or_default() += size.0 * u64::from(*count);
+        }
+    }
+    for (dir, bytes) in needed {
+        luns::check_space(dir, bytes)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::layers_on;
+    use ledger::Layer;
+
+    #[test]
+    fn a_stack_is_known_by_its_model_wherever_that_is() {
+        let hdd = || Some("a disk".to_string());
+        let on = |names: &[&str], data, log, apart| {
+            let layers = names.iter().map(|name| Layer::said(name)).collect();
+            layers_on(layers, data, log, apart).to_string()
+        };
+        let all = |data, log, apart| on(&["ext4", "loop", "file"], data, log, apart);
+        assert_eq!(all(None, None, true), "ext4/loop/file");
+        assert_eq!(all(hdd(), None, false), "ext4/loop/modelled a disk/file");
+        assert_eq!(all(hdd(), hdd(), true), "ext4/loop/modelled a disk/file");
+        assert_eq!(all(None, hdd(), true), "ext4/loop/modelled a disk for the log/file");
+        assert_eq!(
+            on(&["ext4", "device"], None, hdd(), true),
+            "ext4/device/modelled a disk for the log"
+        );
+    }
+}

@@ -1,0 +1,13 @@
+//! Who hears how far a run is. The room does not print, so whoever runs a study brings one of these.
+
+/// Takes what a run says of itself while it goes on. Counted in phases.
+pub trait Progress: Sync {
+    /// What is being done now.
+    fn doing(&self, text: &str);
+    /// Something worth a line of its own.
+    fn line(&self, text: &str);
+    /// A milestone: a line where nothing else shows it.
+    fn milestone(&self, text: &str);
+    /// So many phases are done.
+    fn advance(&self, phases: u64);
+}

@@ -1,0 +1,183 @@
+//! From what a phase did to rows of the result file.
+
+use crate::not_kept::NotKept;
+use crate::surroundings::Seen;
+use crate::trial::drive::Driven;
+use ledger::{BulkLoadRow, HistogramRow, Measure, OrderEntry, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
+use pages::{Counters, PagesError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use workloads::Outcome;
+
+/// Wall time, for rows that say when.
+pub fn unix_ns() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The whole record of a finished phase.
+pub(crate) fn finished(
+    run: PhaseRun,
+    driven: Option<&Driven>,
+    counters: Option<&Counters>,
+    fixed: &[(Measure, f64)],
+    seen: Seen,
+    (order_entry, bulk_loads): (Option<OrderEntry>, Vec<BulkLoadRow>),
+) -> anyhow::Result<PhaseRecord> {
+    let mut record = PhaseRecord::new(run);
+    record.measures = fixed.to_vec();
+    record.order_entry = order_entry;
+    record.bulk_loads = bulk_loads;
+    record.measures.extend(counters.map(engine).unwrap_or_default());
+    record.measures.extend(seen.measures);
+    record.samples = seen.samples;
+    record.layouts = seen.layouts;
+    if let Some(driven) = driven {
+        record.measures.extend(operations(&driven.outcome));
+        record.histograms = histograms(&driven.outcome)?;
+        record.slices = slices(&driven.outcome);
+        record.user_scans = user_scans(driven);
+    }
+    let notes = seen.notes.into_iter().map(|text| (Severity::Warning, text));
+    let remarks = seen.remarks.into_iter().map(|text| (Severity::Info, text));
+    record.events = notes
+        .chain(remarks)
+        .map(|(severity, text)| ledger::Event {
+            at_unix_ns: unix_ns(),
+            trial: Some(record.run.trial),
+            phase: None,
+            severity,
+            text,
+        })
+        .collect();
+    Ok(record)
+}
+
+/// The record of a phase that ended in an error; a page that came back wrong is counted, and what a database in SQL finds wrong of its own.
+pub(crate) fn failed(run: PhaseRun, error: &anyhow::Error) -> PhaseRecord {
+    let lost = |cause: &(dyn std::error::Error + 'static)| {
+        cause.is::<NotKept>() || matches!(cause.downcast_ref(), Some(PagesError::DataLoss { .. }))
+    };
+    let mut record = PhaseRecord::new(run);
+    if error.chain().any(lost) {
+        record.measures.push((Measure::EnginePagesBad, 1.0));
+    }
+    record
+}
+
+fn user_scans(driven: &Driven) -> Vec<UserScan> {
+    let since = |at: u64| at.saturating_sub(driven.outcome.began);
+    let scan = |scan: &pages::UserScan| UserScan {
+        schema: scan.schema,
+        bytes: scan.bytes,
+        began_ns: since(scan.began),
+        ended_ns: since(scan.ended),
+    };
+    driven.user_scans.iter().map(scan).collect()
+}
+
+fn operations(outcome: &Outcome) -> Vec<(Measure, f64)> {
+    vec![
+        (Measure::EngineOperations, outcome.count() as f64),
+        (Measure::EngineUnsent, outcome.unsent as f64),
+        (Measure::EngineDue, (outcome.unsent + outcome.count()) as f64),
+    ]
+}
+
+/// The engine's own counts.
+fn engine(counters: &Counters) -> Vec<(Measure, f64)> {
+    let reads = counters.physical_reads + counters.multiblock_reads + counters.scan_rereads;
+    let read_bytes = counters.physical_read_bytes + counters.multiblock_read_bytes;
+    [
+        (Measure::EngineLogicalReads, counters.logical_reads),
+        (Measure::EnginePhysicalReads, reads),
+        (Measure::EngineReadBytes, read_bytes),
+        (Measure::EngineMultiblockReads, counters.multiblock_reads),
+        (Measure::EngineMultiblockBytes, counters.multiblock_read_bytes),
+        (Measure::EngineWrites, counters.data_writes),
+        (Measure::EngineWriteBytes, counters.data_write_bytes),
+        (Measure::EngineRedoBytes, counters.redo_write_bytes),
+        (Measure::EngineRedoWrites, counters.redo_writes),
+        (Measure::EngineRedoFlushes, counters.redo_flushes),
+        (Measure::EngineCommits, counters.commits),
+        (Measure::EnginePageImages, counters.page_images),
+        (Measure::EnginePageImageBytes, counters.page_image_bytes),
+        (Measure::EngineDoublewriteBytes, counters.doublewrite_bytes),
+        (Measure::EngineCheckpoints, counters.checkpoints),
+        (Measure::EnginePagesVerified, counters.verified_pages),
+        // The first bad page ends the phase, and that one is recorded as [`failed`].
+        (Measure::EnginePagesBad, 0),
+    ]
+    .into_iter()
+    .map(|(measure, count)| (measure, count as f64))
+    .collect()
+}
+
+fn histograms(outcome: &Outcome) -> anyhow::Result<Vec<HistogramRow>> {
+    let mut rows = Vec::new();
+    for class in outcome.classes.iter().filter(|c| c.count > 0) {
+        for (stamp, histogram) in [(Stamp::Service, &class.service), (Stamp::Response, &class.response)] {
+            rows.push(HistogramRow {
+                class: class.name.clone(),
+                stamp,
+                blob: ledger::encode_histogram(histogram)?,
+                count: class.count,
+                units: class.units,
+            });
+        }
+    }
+    Ok(rows)
+}
+
+fn slices(outcome: &Outcome) -> Vec<Slice> {
+    outcome
+        .slices
+        .iter()
+        .enumerate()
+        .map(|(i, slice)| Slice {
+            // The ledger marks a slice by its end, the loop by its beginning.
+            at_ns: outcome.slices.get(i + 1).map_or(outcome.elapsed_ns, |next| next.at_ns),
+            count: slice.count,
+            units: slice.units,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+    use ledger::{PhaseKind, PhaseStatus, TrialId};
+    use targets::FileId;
+
+    #[test]
+    fn a_page_that_came_back_wrong_is_counted() {
+        let run = PhaseRun {
+            trial: TrialId(1),
+            ordinal: 0,
+            name: "work".into(),
+            kind: PhaseKind::Random,
+            ranked: true,
+            began_unix_ns: 0,
+            elapsed_ns: 0,
+            drain_ns: 0,
+            status: PhaseStatus::Failed("x".into()),
+        };
+        let bad = |error: anyhow::Error| failed(run.clone(), &error).measures;
+        let wrong = PagesError::DataLoss {
+            file: FileId(0),
+            offset: 0,
+            schema: 0,
+            page: 1,
+            expected: "a page".into(),
+            found: "zeros".into(),
+        };
+        let lost = Err::<(), _>(wrong).context("drain").expect_err("it was one");
+        assert_eq!(bad(lost), [(Measure::EnginePagesBad, 1.0)]);
+        let of_sql = anyhow::Error::from(NotKept("malformed".into())).context("SQLite stopped");
+        assert_eq!(bad(of_sql), [(Measure::EnginePagesBad, 1.0)]);
+        assert!(bad(anyhow::anyhow!("a device went away")).is_empty());
+        let fine = engine(&Counters::default());
+        assert!(fine.contains(&(Measure::EnginePagesBad, 0.0)), "and none is said too");
+    }
+}

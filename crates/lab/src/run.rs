@@ -1,0 +1,139 @@
+//! The story of a run: from a study to a result file with a verdict in it.
+
+use crate::progress::Progress;
+use crate::record::unix_ns;
+use crate::result_file;
+use crate::signals;
+use crate::site::Site;
+use crate::turn::Turn;
+use anyhow::anyhow;
+use ledger::{Ending, Ledger};
+use plan::{Study, Turns};
+use report::{Analysis, GoOn, StopReason};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Runs the study into the file at `output`: prepares the site, runs blocks until the verdict, the plan or the clock says
+/// stop, and leaves the host as it was, whatever happens in between.
+pub fn run(
+    study: &Study,
+    output: &Path,
+    resume: bool,
+    site: &mut dyn Site,
+    progress: &dyn Progress,
+    cancel: &Arc<AtomicBool>,
+) -> anyhow::Result<()> {
+    let mut ledger = if resume {
+        result_file::resume(output, study)?
+    } else {
+        site.open_result(output)?
+    };
+    site.describe(&mut ledger)?;
+    let ended = blocks(study, &mut ledger, site, progress, cancel);
+    let reason = match &ended {
+        Ok(reason) => reason.clone(),
+        Err(error) => format!("{error:#}"),
+    };
+    if !signals::is_set(cancel) {
+        ledger.finish(&Ending {
+            at_unix_ns: unix_ns(),
+            reason,
+        })?;
+    }
+    ended.map(|_| ())
+}
+
+/// Blocks, one after another; gives the reason for the end.
+fn blocks(
+    study: &Study,
+    ledger: &mut Ledger,
+    site: &mut dyn Site,
+    progress: &dyn Progress,
+    cancel: &Arc<AtomicBool>,
+) -> anyhow::Result<String> {
+    let began = Instant::now();
+    let planned = ledger.study()?.blocks_planned;
+    let finished = result_file::finished(ledger)?;
+    for number in 0.. {
+        let block_began = Instant::now();
+        let block = plan::block(study.seed, study.stacks.len(), number);
+        let mut due = Vec::new();
+        for (position, &index) in block.order.iter().enumerate() {
+            if site.skips(index) || finished.contains(&(number, study.stacks[index].name.clone())) {
+                progress.advance(study.phases.len() as u64);
+                continue;
+            }
+            due.push(Turn {
+                block: &block,
+                position: position as u32,
+                stack: index,
+                progress,
+                cancel,
+            });
+        }
+        trials(study, &due, ledger, site, planned)?;
+        let analysis = Analysis::of(ledger)?;
+        record_looks(ledger, &analysis)?;
+        // Where nothing may be ranked the figures still deserve their repeats.
+        let may_go_on = |reason| match reason {
+            StopReason::NothingToCompare => true,
+            StopReason::AllDecided => !study.stop_early,
+            StopReason::BlocksUsed | StopReason::TooManyDropped => false,
+        };
+        if let GoOn::Stop(reason) = analysis.go_on
+            && (!may_go_on(reason) || number + 1 >= planned)
+        {
+            return Ok(reason.to_string());
+        }
+        // Invalid blocks are repeated, but not for ever.
+        if number + 1 >= planned.saturating_mul(2) {
+            return Ok("too many blocks were invalid".to_string());
+        }
+        if site.keeps_real_time() && began.elapsed() + block_began.elapsed() > study_limit(study) {
+            return Ok("time limit".to_string());
+        }
+    }
+    Err(anyhow!("a study has no end"))
+}
+
+/// The trials of one block that are due: one after the other, or side by side.
+fn trials(
+    study: &Study,
+    due: &[Turn<'_>],
+    ledger: &mut Ledger,
+    site: &mut dyn Site,
+    planned: u32,
+) -> anyhow::Result<()> {
+    let told = |turn: &Turn<'_>, who: &str, began: Instant| {
+        let (block, seconds) = (turn.block.number + 1, began.elapsed().as_secs_f64());
+        let line = format!("block {block} of {planned}: {who} done in {seconds:.1} s");
+        turn.progress.milestone(&line);
+    };
+    if let (Turns::Stints(stints), Some(first)) = (site.turns().clone(), due.first()) {
+        let began = Instant::now();
+        site.side_by_side(ledger, due, &stints)?;
+        let names: Vec<&str> = due.iter().map(|turn| study.stacks[turn.stack].name.as_str()).collect();
+        told(first, &names.join(", "), began);
+        return Ok(());
+    }
+    for turn in due {
+        let began = Instant::now();
+        site.trial(ledger, turn)?;
+        told(turn, &study.stacks[turn.stack].name, began);
+    }
+    Ok(())
+}
+
+fn study_limit(study: &Study) -> std::time::Duration {
+    std::time::Duration::from_nanos(study.time_limit.0)
+}
+
+/// Looks that the file does not have yet: one row for each comparison.
+fn record_looks(ledger: &mut Ledger, analysis: &Analysis) -> anyhow::Result<()> {
+    for row in analysis.unrecorded_looks() {
+        ledger.look(&row)?;
+    }
+    Ok(())
+}

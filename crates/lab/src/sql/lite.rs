@@ -1,0 +1,551 @@
+//! SQLite on a stack: through the operating system's files, past them by our own VFS, or in files of a disk group.
+//!
+//! Each kind of work has a database of its own (order entry, random work, bulk load), so that a bulk load can begin with an empty
+//! one. Prevents: a figure of a second phase that finds the cache of the first (connections are made anew for each).
+
+use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
+use super::cut_lite::CutLite;
+use crate::condition::Condition;
+use crate::group::grouped;
+use crate::record::unix_ns;
+use anyhow::Context;
+use databases::bulk::{BulkLoad, BulkResult};
+use databases::order_entry::{Scale, Terminal};
+use databases::sqlite::{
+    self, BulkSession, CacheCounts, DirectFiles, IoCounts, LockWait, OrderWorker, Place, READER_MEMORY_MIN, Role,
+    ScatteredShape, Session, SharedWriter, Volume, VolumeSpec, WRITER_MEMORY_MIN,
+};
+use diskgroup::{FileSpec, Group, GroupPort, Stripe};
+use plan::{Access, Journal, Random, Sqlite, Synchronous};
+use stacks::Journal as UndoJournal;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use targets::{OpenSpec, PsyncPort};
+use workloads::{Outcome, Pacing};
+
+const ORDERS: &str = "orders";
+const SCATTERED: &str = "scattered";
+const BULK: &str = "bulk";
+/// Memory and depth of a port that writes; readers have one I/O at a time.
+const WRITER_MEMORY: u64 = 4 << 20;
+const WRITER_DEPTH: usize = 32;
+
+/// A volume in files of a group.
+type Grouped = Arc<Volume<GroupPort<PsyncPort>>>;
+
+/// Where databases can be made.
+enum Ground {
+    Buffered(PathBuf),
+    Direct(PathBuf),
+    Group {
+        group: Box<Group<PsyncPort>>,
+        disks: Vec<OpenSpec>,
+    },
+}
+
+/// One database.
+struct Base {
+    place: Place,
+    volume: Option<Grouped>,
+    _files: Option<DirectFiles>,
+}
+
+/// SQLite in a trial.
+pub(super) struct Lite {
+    settings: Sqlite,
+    workers: u32,
+    ground: Ground,
+    bases: BTreeMap<&'static str, Base>,
+    /// The writer of the phase that has ended: with the last connection SQLite would bring everything home by itself, outside
+    /// the time that is charged for it.
+    open: Option<Arc<SharedWriter>>,
+    /// Counts of connections since the phase began.
+    pages: CacheCounts,
+    /// I/O when it began.
+    io: IoCounts,
+    /// I/O of databases that were taken away.
+    gone: IoCounts,
+    /// Time that the work has spent in our VFS: without the drain, whose service nobody counts.
+    storage_ns: u64,
+    seed: u64,
+    epoch_us: i64,
+    devices: Vec<PathBuf>,
+}
+
+/// SQLite, as a stack asks for it.
+impl Database for Sqlite {
+    fn make(&self, trial: &Trial<'_>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Sql>> {
+        Ok(Box::new(Lite::make(self, trial)?))
+    }
+
+    fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, _: &mut UndoJournal) -> anyhow::Result<Box<dyn Cuttable + 'a>> {
+        Ok(Box::new(CutLite::make(self, trial)?))
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        self.cache.0
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.page.0
+    }
+
+    fn isolation(&self) -> &'static str {
+        "serializable"
+    }
+
+    /// It works in this process and waits for what it asks: where its VFS is not ours, no longer than the devices had requests.
+    fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
+        let by_vfs = counted.storage_ns.map(|ns| (ns, "the VFS below SQLite"));
+        let by_devices = || {
+            Some((
+                waited_ns_most?,
+                "the nearest devices: the time of their requests, summed",
+            ))
+        };
+        by_vfs.or_else(by_devices).map(|(ns, who)| (ns as f64, who.to_string()))
+    }
+}
+
+impl Lite {
+    pub(super) fn make(settings: &Sqlite, trial: &Trial<'_>) -> anyhow::Result<Lite> {
+        let stand = trial.stand;
+        let ground = if let stacks::Ground::Group(_) = stand.built.ground {
+            let (group, disks) = grouped::for_sql(&stand.stack, &stand.built)?;
+            Ground::Group {
+                group: Box::new(group),
+                disks,
+            }
+        } else {
+            let dir = stand.directory()?;
+            match stand.stack.access {
+                Access::Direct => Ground::Direct(dir),
+                Access::Buffered => Ground::Buffered(dir),
+            }
+        };
+        let devices = match &ground {
+            Ground::Group { disks, .. } => disks.iter().map(|disk| disk.path.clone()).collect(),
+            Ground::Buffered(dir) | Ground::Direct(dir) => vec![dir.clone()],
+        };
+        Ok(Lite {
+            settings: settings.clone(),
+            workers: trial.study.workers,
+            ground,
+            bases: BTreeMap::new(),
+            open: None,
+            pages: CacheCounts::default(),
+            io: IoCounts::default(),
+            gone: IoCounts::default(),
+            storage_ns: 0,
+            seed: trial.turn.block.seed,
+            epoch_us: (unix_ns() / 1000) as i64 - (targets::monotonic_ns() / 1000) as i64,
+            devices,
+        })
+    }
+
+    fn page_bytes(&self) -> u32 {
+        u32::try_from(self.settings.page.0).expect("the plan lets pages of at most 64 KiB through")
+    }
+
+    /// Settings of a connection with so much cache.
+    fn with_cache(&self, cache_bytes: u64) -> sqlite::Settings {
+        sqlite::Settings {
+            page_bytes: self.page_bytes(),
+            cache_bytes,
+            journal: match self.settings.journal {
+                Journal::Wal => sqlite::Journal::Wal,
+                Journal::Delete => sqlite::Journal::Delete,
+            },
+            synchronous: match self.settings.synchronous {
+                Synchronous::Normal => sqlite::Synchronous::Normal,
+                Synchronous::Full => sqlite::Synchronous::Full,
+                Synchronous::Extra => sqlite::Synchronous::Extra,
+            },
+            wal_autocheckpoint_pages: self.settings.wal_autocheckpoint,
+            ..sqlite::Settings::default()
+        }
+    }
+
+    fn writing(&self) -> sqlite::Settings {
+        self.with_cache(self.settings.cache.0 / 2)
+    }
+
+    fn reading(&self, workers: usize) -> sqlite::Settings {
+        self.with_cache(self.settings.cache.0 / 2 / workers.max(1) as u64)
+    }
+
+    /// All of the cache, for the only connection that there is.
+    fn alone(&self) -> sqlite::Settings {
+        self.with_cache(self.settings.cache.0)
+    }
+
+    fn readers(&self) -> usize {
+        self.workers as usize
+    }
+
+    /// A database by name, made if it is not there.
+    fn base(&mut self, name: &'static str) -> anyhow::Result<&Base> {
+        if !self.bases.contains_key(name) {
+            let made = self.make_base(name)?;
+            self.bases.insert(name, made);
+        }
+        Ok(&self.bases[name])
+    }
+
+    fn make_base(&self, name: &str) -> anyhow::Result<Base> {
+        let spec = VolumeSpec::default();
+        match &self.ground {
+            Ground::Buffered(dir) => Ok(Base {
+                place: Place::buffered(&dir.join(name)),
+                volume: None,
+                _files: None,
+            }),
+            Ground::Direct(dir) => {
+                let files = DirectFiles::claim(&dir.join(name))?;
+                let volume = files.create(&PsyncPort::open, self.readers(), spec, self.seed)?;
+                Ok(Base {
+                    place: Place::on(Arc::new(volume))?,
+                    volume: None,
+                    _files: Some(files),
+                })
+            }
+            Ground::Group { group, disks } => {
+                let names = names(name);
+                for name in &names {
+                    group.create_file(&FileSpec {
+                        name: name.clone(),
+                        size: 1 << 20,
+                        redundancy: None,
+                        stripe: Stripe::Coarse,
+                    })?;
+                }
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let port = |memory, depth| -> anyhow::Result<_> {
+                    Ok(group.open(PsyncPort::open(disks, memory, depth)?, &names)?)
+                };
+                let readers = (0..self.readers()).map(|_| port(READER_MEMORY_MIN.max(1 << 20), WRITER_DEPTH));
+                let readers = readers.collect::<anyhow::Result<Vec<_>>>()?;
+                let writer = port(WRITER_MEMORY.max(WRITER_MEMORY_MIN), WRITER_DEPTH)?;
+                let volume = Arc::new(Volume::create(writer, readers, spec, self.seed)?);
+                Ok(Base {
+                    place: Place::on(volume.clone())?,
+                    volume: Some(volume),
+                    _files: None,
+                })
+            }
+        }
+    }
+
+    /// Takes a database away, with its files.
+    fn remove(&mut self, name: &'static str) -> anyhow::Result<()> {
+        let Some(base) = self.bases.remove(name) else {
+            return Ok(());
+        };
+        if let Some(counts) = base.place.counts() {
+            add(&mut self.gone, counts);
+        }
+        close(base);
+        match &self.ground {
+            Ground::Buffered(dir) | Ground::Direct(dir) => {
+                for file in names(name) {
+                    let path = dir.join(file);
+                    match std::fs::remove_file(&path) {
+                        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                            return Err(e).with_context(|| format!("remove {}", path.display()));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Ground::Group { group, .. } => {
+                for file in names(name) {
+                    group.delete_file(&file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Connections of a phase: one that writes, and one for each worker that reads.
+    fn connect(&mut self, name: &'static str, workers: usize) -> anyhow::Result<(Arc<SharedWriter>, Vec<Session>)> {
+        let (writing, reading) = (self.writing(), self.reading(workers));
+        let place = self.base(name)?.place.clone();
+        let writer = Arc::new(SharedWriter::new(place.connect(&writing)?));
+        let readers = (0..workers)
+            .map(|_| place.connect(&reading))
+            .collect::<Result<_, _>>()?;
+        self.open = Some(writer.clone());
+        Ok((writer, readers))
+    }
+
+    fn count(&mut self, counts: CacheCounts) {
+        self.pages.hits += counts.hits;
+        self.pages.misses += counts.misses;
+        self.pages.writes += counts.writes;
+    }
+
+    /// I/O of all databases so far.
+    fn io_now(&self) -> IoCounts {
+        let mut sum = self.gone;
+        for counts in self.bases.values().filter_map(|base| base.place.counts()) {
+            add(&mut sum, counts);
+        }
+        sum
+    }
+
+    fn access(&self) -> &'static str {
+        match self.ground {
+            Ground::Buffered(_) => "page cache",
+            Ground::Direct(_) => "direct file",
+            Ground::Group { .. } => "disk group",
+        }
+    }
+}
+
+/// The counts that are used here.
+fn add(sum: &mut IoCounts, counts: IoCounts) {
+    sum.write_bytes += counts.write_bytes;
+    sum.volume_ns += counts.volume_ns;
+}
+
+/// The files of a database.
+fn names(name: &str) -> [String; 3] {
+    Role::ALL.map(|role| format!("{name}{}", role.suffix()))
+}
+
+/// Gives ports of a group back, so that it can be closed.
+fn close(base: Base) {
+    drop(base.place);
+    if let Some(volume) = base.volume.and_then(|volume| Arc::try_unwrap(volume).ok()) {
+        drop(volume.into_ports());
+    }
+}
+
+impl Sql for Lite {
+    fn describe(&mut self) -> anyhow::Result<ledger::Database> {
+        let settings = self.alone();
+        let place = self.base(ORDERS)?.place.clone();
+        let facts = place.connect(&settings)?.facts()?;
+        drop(place);
+        // It was made to be asked.
+        self.remove(ORDERS)?;
+        let value = |name: &str| {
+            facts
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.clone())
+        };
+        let setting = |(key, value): &(String, String)| ledger::DatabaseSetting {
+            name: key.trim_start_matches("sqlite ").to_string(),
+            value: value.clone(),
+            source: "assay".to_string(),
+        };
+        let said = |(key, _): &&(String, String)| key != "sqlite version" && key != "sqlite files by";
+        let mut settings: Vec<ledger::DatabaseSetting> = facts.iter().filter(said).map(setting).collect();
+        for one in &mut settings {
+            // The cache of the whole, which connections share out.
+            if one.name == "cache_size" {
+                one.name = "cache of all connections".to_string();
+                one.value = self.settings.cache.to_string();
+            }
+        }
+        Ok(ledger::Database {
+            engine: "sqlite".to_string(),
+            version: value("sqlite version").unwrap_or_default(),
+            access: self.access().to_string(),
+            managed: true,
+            settings,
+        })
+    }
+
+    fn load_orders(&mut self, scale: &Scale, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        let settings = self.alone();
+        let mut session = self.base(ORDERS)?.place.connect(&settings)?;
+        session.interrupted_by(cancel.clone())?;
+        let now_us = (unix_ns() / 1000) as i64;
+        sqlite::load(&session, scale, seed, now_us).context("load the company")?;
+        Ok(session.checkpoint_if_logged()?)
+    }
+
+    fn load_scattered(&mut self, rows: u64, seed: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        let settings = self.alone();
+        let mut session = self.base(SCATTERED)?.place.connect(&settings)?;
+        session.interrupted_by(cancel.clone())?;
+        sqlite::load_scattered(&session, &shape(rows, settings.page_bytes, None), seed)
+            .context("load the table of random work")?;
+        Ok(session.checkpoint_if_logged()?)
+    }
+
+    fn broken(&mut self, scale: &Scale) -> anyhow::Result<Vec<(u8, u64)>> {
+        let settings = self.alone();
+        let session = self.base(ORDERS)?.place.connect(&settings)?;
+        let broken = sqlite::broken_conditions(&session, scale)?;
+        Ok(broken
+            .into_iter()
+            .map(|(number, _, count)| (number, count.unsigned_abs()))
+            .collect())
+    }
+
+    fn orders(&mut self, work: &Orders) -> anyhow::Result<Worked> {
+        let parts = work.pacing.split(self.workers);
+        let (writer, readers) = self.connect(ORDERS, parts.len())?;
+        let mut first = 0;
+        let mut workers = Vec::new();
+        for (part, reader) in parts.iter().zip(readers) {
+            let numbers = first..first + part.sessions;
+            first += part.sessions;
+            let terminal = |n| Terminal::new(work.scale, work.home, work.load_seed, work.seed, n);
+            let worker = OrderWorker::new(reader, writer.clone(), numbers.map(terminal).collect(), self.epoch_us);
+            workers.push(if work.pauses { worker.with_pauses() } else { worker });
+        }
+        let before = self.io_now().volume_ns;
+        let outcome = drive_all(&mut workers, &parts, work.seed)?;
+        self.storage_ns += self.io_now().volume_ns - before;
+        let mut wait: Option<LockWait> = None;
+        for worker in &mut workers {
+            let one = worker.take_lock_wait();
+            match &mut wait {
+                Some(all) => all.add(&one),
+                None => wait = Some(one),
+            }
+            self.count(CacheCounts::of(worker.session()));
+        }
+        self.count(CacheCounts::of(writer.enter().session()));
+        Ok(Worked {
+            outcome,
+            refused: [[0; 2]; 5],
+            lock_wait: wait,
+            sent: None,
+        })
+    }
+
+    fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked> {
+        let parts = pacing.split(self.workers);
+        let (writer, readers) = self.connect(SCATTERED, parts.len())?;
+        let shape = shape(rows, self.page_bytes(), Some(work));
+        let worker =
+            |(nth, reader)| sqlite::Scattered::new(reader, shape, writer.clone(), seed.wrapping_add(nth as u64));
+        let mut workers: Vec<sqlite::Scattered> = readers.into_iter().enumerate().map(worker).collect();
+        let outcome = drive_all(&mut workers, &parts, seed)?;
+        for worker in &workers {
+            self.count(worker.cache_counts());
+        }
+        self.count(CacheCounts::of(writer.enter().session()));
+        Ok(Worked {
+            outcome,
+            refused: [[0; 2]; 5],
+            lock_wait: None,
+            sent: None,
+        })
+    }
+
+    fn bulk(
+        &mut self,
+        rows: u64,
+        commit_every: u64,
+        slice_ns: u64,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<BulkResult> {
+        self.remove(BULK)?;
+        let settings = self.alone();
+        let session = self.base(BULK)?.place.connect(&settings)?;
+        let database = BulkSession::new(session, (unix_ns() / 1000) as i64);
+        let mut load = BulkLoad::new(database, rows)?
+            .committing_every(commit_every)
+            .cancelled_by(cancel.clone());
+        let result = load.run(slice_ns)?;
+        self.count(CacheCounts::of(load.into_database().session()));
+        Ok(result)
+    }
+
+    fn settle(&mut self) -> anyhow::Result<()> {
+        if let Some(writer) = self.open.take() {
+            writer.enter().session().checkpoint_if_logged()?;
+        }
+        Ok(())
+    }
+
+    fn begin_count(&mut self) -> anyhow::Result<()> {
+        self.pages = CacheCounts::default();
+        self.storage_ns = 0;
+        self.io = self.io_now();
+        Ok(())
+    }
+
+    fn counted(&mut self) -> anyhow::Result<Counted> {
+        let told = !matches!(self.ground, Ground::Buffered(_));
+        let now = self.io_now();
+        Ok(Counted {
+            logical_reads: Some(self.pages.hits + self.pages.misses),
+            reads: Some(self.pages.misses),
+            read_bytes: Some(self.pages.misses * self.settings.page.0),
+            write_bytes: told.then_some(now.write_bytes - self.io.write_bytes),
+            storage_ns: told.then_some(self.storage_ns),
+            ..Counted::default()
+        })
+    }
+
+    fn bytes(&mut self) -> anyhow::Result<u64> {
+        let mut sum = 0;
+        for base in self.bases.values() {
+            sum += base.place.file_bytes()?.iter().sum::<u64>();
+        }
+        Ok(sum)
+    }
+
+    fn places(&self) -> Vec<PathBuf> {
+        self.devices.clone()
+    }
+
+    fn condition(&self) -> Condition {
+        match &self.ground {
+            Ground::Group { group, .. } => Condition::of(group.disks(), [group.info()]),
+            _ => Condition::default(),
+        }
+    }
+
+    fn close(mut self: Box<Self>) -> anyhow::Result<()> {
+        self.open = None;
+        for base in std::mem::take(&mut self.bases).into_values() {
+            close(base);
+        }
+        if let Ground::Group { group, .. } = self.ground {
+            group.close()?;
+        }
+        Ok(())
+    }
+}
+
+fn shape(rows: u64, page_bytes: u32, work: Option<&Random>) -> ScatteredShape {
+    ScatteredShape {
+        rows,
+        page_bytes,
+        work_unit: work.map_or(1, |work| work.work_unit),
+        update_pct: work.map_or(0, |work| work.update_pct),
+    }
+}
+
+/// Each worker on a thread of its own; the first error is told.
+fn drive_all<O>(workers: &mut [O], parts: &[Pacing], seed: u64) -> Result<Outcome, O::Error>
+where
+    O: workloads::Operation + Send,
+    O::Error: Send,
+{
+    let outcomes = std::thread::scope(|scope| {
+        let threads: Vec<_> = workers
+            .iter_mut()
+            .zip(parts)
+            .enumerate()
+            .map(|(nth, (worker, part))| {
+                scope.spawn(move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)))
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok(workloads::merge(outcomes))
+}

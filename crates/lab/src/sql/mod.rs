@@ -1,0 +1,16 @@
+//! Databases that take SQL: their trials, their phases, and what is left of them after a power cut or a kill.
+
+pub(crate) mod contract;
+mod cut_lite;
+mod cut_server;
+mod cuts;
+pub(crate) mod kept;
+pub(crate) mod kinds;
+mod lite;
+mod phase;
+mod postgres_setup;
+mod rows;
+mod server;
+pub(crate) mod sessions;
+mod steps;
+pub(crate) mod trial;

@@ -1,0 +1,395 @@
+//! One phase on a database: driven, brought to rest, and judged by the database's own conditions.
+//!
+//! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
+
+use super::contract::{Database, Orders, Sql, Trial, Worked, scale_of};
+use super::{kinds, rows, steps};
+use crate::host::beside::all_errors;
+use crate::host::observed::Host;
+use crate::surroundings::Seen;
+use crate::trial::around::{Around, Done, phase_seed};
+use crate::trial::drive::{self, Driven};
+use anyhow::Context;
+use databases::order_entry::{CONDITIONS, Scale};
+use ledger::Measure;
+use plan::{Bulk, Phase, PhaseKind, Random, Tpcc};
+use workloads::{Arrival, Outcome, Pacing, Schedule, Stop};
+
+/// A phase and what it is run in.
+pub(super) struct Work<'a> {
+    pub(super) trial: &'a Trial<'a>,
+    pub(super) around: &'a Around<'a>,
+    pub(super) phase: &'a Phase,
+    pub(super) ordinal: usize,
+    pub(super) company: Option<Scale>,
+    /// Conditions broken before it.
+    pub(super) before: Option<Vec<(u8, u64)>>,
+    /// Conditions broken after it.
+    pub(super) after: Option<Vec<(u8, u64)>>,
+}
+
+/// What was done, before the database is brought home.
+struct Acted {
+    outcome: Outcome,
+    worked: Vec<(u32, Worked)>,
+    bulk: Vec<ledger::BulkLoadRow>,
+}
+
+impl Acted {
+    /// The most that worked at once.
+    fn users(&self) -> u32 {
+        self.worked.iter().map(|(users, _)| *users).max().unwrap_or(1)
+    }
+}
+
+impl Work<'_> {
+    pub(super) fn run(&mut self, sql: &mut dyn Sql, host: &mut Host<'_>) -> anyhow::Result<Done> {
+        self.trial.stand.built.check()?;
+        sql.begin_count()?;
+        let mended = sql.condition().mended;
+        host.start()?;
+        let mut acted = self.act(sql)?;
+        let waited_ns_most = host.waited_ns_most(acted.users())?;
+        sql.settle().context("checkpoint")?;
+        let proof_ns = host.rest().context("drain")?;
+        let now = targets::monotonic_ns();
+        let mut seen = host.stop()?;
+        if matches!(self.trial.stand.stack.kind, plan::StackKind::Server { .. }) {
+            seen.notes.extend(of_users(&seen));
+            forget_host(&mut seen);
+        }
+        let counted = sql.counted()?;
+        let condition = sql.condition();
+        if let Some(lost) = condition.lost {
+            seen.invalid = Some(lost);
+        }
+        add_mended(&mut seen, all_errors(None, (mended, condition.mended)));
+        let elapsed_ns = acted.outcome.elapsed_ns;
+        let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
+        let storage = match &self.phase.kind {
+            PhaseKind::Tpcc(_) => self
+                .database()
+                .and_then(|database| database.storage(&counted, waited_ns_most)),
+            _ => None,
+        };
+        let mut measures = rows::counted(&counted);
+        measures.extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
+        let mut done = Done {
+            driven: None,
+            counters: None,
+            elapsed_ns,
+            drain_ns,
+            measures,
+            seen,
+            full: None,
+            failed: None,
+            order_entry: None,
+            bulk_loads: std::mem::take(&mut acted.bulk),
+        };
+        if let PhaseKind::Tpcc(tpcc) = &self.phase.kind {
+            self.judge(sql, &mut done.seen)?;
+            let told_by = storage.map(|(_, who)| who);
+            done.measures.extend(rows::sent(&acted.worked));
+            done.order_entry = Some(self.order_entry(tpcc, &acted, told_by)?);
+        }
+        done.driven = Some(Driven {
+            outcome: acted.outcome,
+            user_scans: Vec::new(),
+        });
+        Ok(done)
+    }
+
+    fn database(&self) -> Option<&dyn Database> {
+        kinds::of(&self.trial.stand.stack.engine)
+    }
+
+    fn act(&self, sql: &mut dyn Sql) -> anyhow::Result<Acted> {
+        let seed = phase_seed(self.trial.turn.block.seed, self.ordinal);
+        match &self.phase.kind {
+            PhaseKind::Tpcc(tpcc) => self.orders(sql, tpcc, seed),
+            PhaseKind::Bulk(bulk) => self.loads(sql, bulk),
+            PhaseKind::Random(random) => self.scattered(sql, random, seed),
+            _ => anyhow::bail!("a database in SQL can't run {}", self.phase.name),
+        }
+    }
+
+    fn orders(&self, sql: &mut dyn Sql, tpcc: &Tpcc, seed: u64) -> anyhow::Result<Acted> {
+        let scale = scale_of(tpcc)?;
+        let mut worked: Vec<(u32, Worked)> = Vec::new();
+        for (nth, users) in tpcc.users.iter().enumerate() {
+            if tpcc.users.len() > 1 {
+                self.around.doing(self.phase, &format!(" · {users} users"));
+            }
+            let work = Orders {
+                scale,
+                home: match tpcc.home {
+                    plan::Home::Fixed => databases::order_entry::Home::Fixed,
+                    plan::Home::Any => databases::order_entry::Home::Any,
+                },
+                load_seed: self.trial.turn.block.seed,
+                seed: seed.wrapping_add(nth as u64),
+                pauses: tpcc.think_time,
+                pacing: self.pacing(tpcc, *users),
+            };
+            worked.push((*users, sql.orders(&work)?));
+            crate::signals::check(self.trial.turn.cancel)?;
+        }
+        let outcomes: Vec<&Outcome> = worked.iter().map(|(_, one)| &one.outcome).collect();
+        Ok(Acted {
+            outcome: steps::one_after_another(&outcomes),
+            worked,
+            bulk: Vec::new(),
+        })
+    }
+
+    fn pacing(&self, tpcc: &Tpcc, users: u32) -> Pacing {
+        Pacing {
+            sessions: users,
+            arrival: match tpcc.rate {
+                Some(rate_per_s) => Arrival::Open {
+                    rate_per_s,
+                    schedule: Schedule::Poisson,
+                },
+                None => Arrival::Closed { think: None },
+            },
+            stop: Stop {
+                time_ns: self.phase.time.map(|time| time.0),
+                operations_per_session: None,
+            },
+            slice_ns: drive::slice_ns(self.phase.time),
+            cancel: Some(self.trial.turn.cancel.clone()),
+        }
+    }
+
+    fn loads(&self, sql: &mut dyn Sql, bulk: &Bulk) -> anyhow::Result<Acted> {
+        let (mut outcomes, mut loads) = (Vec::new(), Vec::new());
+        for rows in &bulk.rows {
+            self.around.doing(self.phase, &format!(" · {rows} rows"));
+            let result = sql.bulk(
+                *rows,
+                bulk.commit_every,
+                drive::SLICE_NS_UNTIMED,
+                self.trial.turn.cancel,
+            )?;
+            crate::signals::check(self.trial.turn.cancel)?;
+            loads.push(rows::bulk_load(&result)?);
+            let mut outcome = result.outcome;
+            // The time of a load ends when all is home.
+            outcome.elapsed_ns = result.elapsed_ns;
+            outcome.ended = outcome.began + result.elapsed_ns;
+            outcomes.push(outcome);
+        }
+        Ok(Acted {
+            outcome: steps::one_after_another(&outcomes.iter().collect::<Vec<_>>()),
+            worked: Vec::new(),
+            bulk: loads,
+        })
+    }
+
+    fn scattered(&self, sql: &mut dyn Sql, random: &Random, seed: u64) -> anyhow::Result<Acted> {
+        let pacing = drive::random_pacing(random, self.phase.time, self.trial.turn.cancel);
+        let worked = sql.scattered(random, self.trial.scattered_rows, &pacing, seed)?;
+        Ok(Acted {
+            outcome: worked.outcome,
+            worked: Vec::new(),
+            bulk: Vec::new(),
+        })
+    }
+
+    /// Asks the conditions; a database that breaks one has no figures.
+    fn judge(&mut self, sql: &mut dyn Sql, seen: &mut Seen) -> anyhow::Result<()> {
+        let Some(scale) = &self.company else { return Ok(()) };
+        self.around.doing(self.phase, " · asking the conditions");
+        let after = sql.broken(scale)?;
+        let before = self.before.as_deref().unwrap_or_default();
+        for (moment, broken) in [("before", before), ("after", after.as_slice())] {
+            if let Some((number, found)) = broken.first() {
+                let says = CONDITIONS.iter().find(|c| c.number == *number).map_or("", |c| c.says);
+                seen.invalid = Some(format!(
+                    "consistency condition {number} is broken {moment} the phase ({found} rows): {says}"
+                ));
+            }
+        }
+        self.after = Some(after);
+        Ok(())
+    }
+
+    fn order_entry(
+        &self,
+        tpcc: &Tpcc,
+        acted: &Acted,
+        storage_told_by: Option<String>,
+    ) -> anyhow::Result<ledger::OrderEntry> {
+        let scale = scale_of(tpcc)?;
+        let asked = [("before", &self.before), ("after", &self.after)];
+        let conditions = asked
+            .into_iter()
+            .filter_map(|(moment, broken)| Some(rows::conditions(moment, broken.as_ref()?)))
+            .flatten()
+            .collect();
+        Ok(ledger::OrderEntry {
+            users: tpcc.users_most(),
+            warehouses: tpcc.warehouses,
+            items: scale.items,
+            customers: scale.customers,
+            isolation: self.database().map_or("", |database| database.isolation()).to_string(),
+            arrival: if tpcc.rate.is_some() { "open" } else { "closed" }.to_string(),
+            pauses: tpcc.think_time,
+            home: match tpcc.home {
+                plan::Home::Fixed => "own warehouse",
+                plan::Home::Any => "any warehouse",
+            }
+            .to_string(),
+            storage_told_by,
+            transactions: rows::transactions(&acted.worked),
+            conditions,
+            waits: rows::waits(&acted.worked)?,
+            steps: rows::load_steps(&acted.worked)?,
+        })
+    }
+}
+
+/// Reads that another copy served, to the errors that devices counted themselves.
+fn add_mended(seen: &mut Seen, mended: Option<u64>) {
+    let Some(mended) = mended else { return };
+    let counted = seen
+        .measures
+        .iter_mut()
+        .find(|(measure, _)| *measure == Measure::DeviceErrors);
+    match counted {
+        Some((_, errors)) => *errors += mended as f64,
+        None => seen.measures.push((Measure::DeviceErrors, mended as f64)),
+    }
+}
+
+/// A server that was there before the study is no child of this process, and may run on this host or on another: processors, memory and
+/// devices that are seen here are the users' and not its own, and what others did beside the phase may be its work. What remains is this
+/// process's own time, and the clock.
+fn forget_host(seen: &mut Seen) {
+    use Measure as M;
+    seen.measures.retain(|(measure, _)| {
+        !matches!(
+            measure,
+            M::CpuBusyNs
+                | M::CpuUserNs
+                | M::CpuSystemNs
+                | M::CpuKernelThreadsNs
+                | M::CpuCores
+                | M::CpuAllowed
+                | M::CpuAllowedBusyNs
+                | M::CpuIdleShare
+                | M::CpuStealNs
+                | M::CpuStealShare
+                | M::CpuOthersShare
+                | M::CpuThrottledShare
+                | M::CpuThrottledPeriodsShare
+                | M::CpuThermalThrottles
+                | M::PsiCpuSomeNs
+                | M::PsiIoSomeNs
+                | M::PsiIoFullNs
+                | M::PsiMemorySomeNs
+                | M::MemoryOwnBytesPeak
+                | M::MemoryCacheBytesPeak
+                | M::MemoryDirtyPeak
+                | M::MemoryTotalBytesPeak
+                | M::MemoryBudgetBytes
+                | M::MemoryBudgetEnforced
+                | M::DeviceErrors
+                | M::OthersReadBytes
+                | M::OthersWriteBytes
+                | M::OthersUnseen
+        )
+    });
+    seen.samples.clear();
+}
+
+/// Less is left, and users wait for a processor of their own: what the validity sheet asks of a host.
+const IDLE_SHARE_MIN: f64 = 0.04;
+/// So much taken from the users' host, and its limits reached so often, is what they waited for.
+const STOLEN_SHARE_MAX: f64 = 0.05;
+const THROTTLED_SHARE_MAX: f64 = 0.01;
+
+/// What speaks against the users' own host, where the server's is out of sight: that it has room says nothing of the server, that it has none
+/// says that the rate may be the users'.
+fn of_users(seen: &Seen) -> Option<String> {
+    let of = |wanted: Measure| {
+        let found = seen.measures.iter().find(|(measure, _)| *measure == wanted);
+        found.map(|(_, share)| *share)
+    };
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let idle = of(Measure::CpuIdleShare).filter(|share| *share < IDLE_SHARE_MIN);
+    let stolen = of(Measure::CpuStealShare).filter(|share| *share > STOLEN_SHARE_MAX);
+    let held = of(Measure::CpuThrottledPeriodsShare).filter(|share| *share > THROTTLED_SHARE_MAX);
+    let said = [
+        idle.map(|share| format!("{} of its processors' time was idle", percent(share))),
+        stolen.map(|share| format!("its hypervisor gave {} of it to others", percent(share))),
+        held.map(|share| format!("a limit held it back in {} of its periods", percent(share))),
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    (!said.is_empty()).then(|| {
+        format!(
+            "the host that plays the users was short of processors ({}), so the rate may be theirs and not the server's: use fewer users, or a \
+             host with more processors for them",
+            said.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_here_is_not_told_of_a_server_that_is_not_ours() {
+        // All that a host can give: what remains is this process's own, and what the server counted.
+        let mut seen = Seen {
+            measures: Measure::ALL.iter().map(|measure| (*measure, 1.0)).collect(),
+            samples: vec![ledger::Sample {
+                at_ns: 1,
+                name: "cpu.busy_cores".into(),
+                value: 0.1,
+            }],
+            ..Seen::default()
+        };
+        forget_host(&mut seen);
+        let left = |start: &str| {
+            let names = seen.measures.iter().map(|(measure, _)| measure.name());
+            names.filter(|name| name.starts_with(start)).collect::<Vec<_>>()
+        };
+        let own = [
+            "cpu.own_ns",
+            "cpu.server.user_ns",
+            "cpu.server.system_ns",
+            "cpu.client.user_ns",
+            "cpu.client.system_ns",
+        ];
+        assert_eq!(left("cpu."), own);
+        assert_eq!(left("memory."), ["memory.server_bytes_peak"]);
+        assert!(left("psi.").is_empty() && left("others.").is_empty() && seen.samples.is_empty());
+        assert_eq!(left("clock.").len(), 2, "durations are of this clock");
+        assert!(!left("engine.").is_empty());
+    }
+
+    #[test]
+    fn users_without_a_processor_are_told_and_users_with_one_prove_nothing() {
+        let with = |measures: &[(Measure, f64)]| {
+            of_users(&Seen {
+                measures: measures.to_vec(),
+                ..Seen::default()
+            })
+        };
+        assert_eq!(with(&[]), None);
+        assert_eq!(
+            with(&[(Measure::CpuIdleShare, 0.97), (Measure::CpuStealShare, 0.01)]),
+            None
+        );
+        let short = with(&[(Measure::CpuIdleShare, 0.01), (Measure::CpuStealShare, 0.2)]).unwrap();
+        assert!(short.contains("1 % of its processors' time was idle"), "{short}");
+        assert!(
+            short.contains("20 % of it to others") && short.contains("use fewer users"),
+            "{short}"
+        );
+        let held = with(&[(Measure::CpuThrottledPeriodsShare, 0.5)]).unwrap();
+        assert!(held.contains("in 50 % of its periods"), "{held}");
+    }
+}

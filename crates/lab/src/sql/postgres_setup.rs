@@ -1,0 +1,82 @@
+//! How a PostgreSQL of ours is set up, whatever is done with it: which one, where, by which settings.
+//!
+//! Prevents: a server that is driven and one whose power is cut, set up in two ways.
+
+use anyhow::{Context, ensure};
+use databases::postgres::{self, Address, Install, PostgresError, Settings};
+use plan::{Access, PhaseKind, Postgres, Preset, Study};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where socket and log lie: beside other temporary files, so that the stack carries nothing but the database.
+pub(super) fn private_dir() -> anyhow::Result<PathBuf> {
+    let name = sandbox::unique_name("assay-pg-").context("name a directory of the server")?;
+    Ok(std::env::temp_dir().join(name))
+}
+
+/// The server that a stack asks for.
+pub(super) fn choose(asked: &Postgres, access: Access) -> anyhow::Result<Install> {
+    let install = postgres::choose(asked.version)?;
+    ensure!(
+        access == Access::Buffered || install.major >= 16,
+        "PostgreSQL {} has no direct I/O\n  install 16 or newer, or write access = \"buffered\" in the stack",
+        install.version
+    );
+    Ok(install)
+}
+
+/// What `initdb` is told.
+pub(super) fn initdb_options(asked: &Postgres, install: &Install, wal: Option<&Path>) -> Vec<String> {
+    let checksums = match (asked.checksums, install.major) {
+        (true, _) => Some("--data-checksums"),
+        // From 18 on they are what initdb does by itself.
+        (false, 18..) => Some("--no-data-checksums"),
+        (false, _) => None,
+    };
+    let mut options: Vec<String> = checksums.into_iter().map(str::to_string).collect();
+    options.extend(wal.map(|wal| format!("--waldir={}", wal.display())));
+    options
+}
+
+/// The server's settings as a result keeps them: paths of this run and the address are nobody's business.
+pub(super) fn recorded(address: &Address) -> Result<Vec<ledger::DatabaseSetting>, PostgresError> {
+    let private = [
+        "unix_socket_directories",
+        "config_file",
+        "hba_file",
+        "ident_file",
+        "data_directory",
+    ];
+    let settings = postgres::recorded_settings(address)?.into_iter();
+    let public = settings.filter(|one| !private.contains(&one.name.as_str()));
+    Ok(public
+        .map(|one| ledger::DatabaseSetting {
+            name: one.name,
+            value: one.value,
+            source: one.source,
+        })
+        .collect())
+}
+
+/// Settings that the study asks for.
+pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Settings {
+    let sessions = study.phases.iter().map(|phase| match &phase.kind {
+        PhaseKind::Tpcc(tpcc) => tpcc.users_most(),
+        PhaseKind::Random(random) => random.sessions,
+        _ => 1,
+    });
+    let mut explicit: BTreeMap<String, String> = asked.settings.iter().cloned().collect();
+    if access == Access::Direct {
+        explicit.insert("debug_io_direct".to_string(), "data, wal".to_string());
+    }
+    Settings {
+        preset: match asked.preset {
+            Preset::Default => postgres::Preset::Default,
+            Preset::Tuned => postgres::Preset::Tuned,
+        },
+        memory_bytes: study.memory_budget.map(|budget| budget.0),
+        shared_buffers_bytes: Some(asked.cache.0),
+        sessions: sessions.max().unwrap_or(1),
+        explicit,
+    }
+}

@@ -1,0 +1,150 @@
+//! A trial of a database that takes SQL: stood up on a stack, loaded, driven through the phases, taken down.
+//!
+//! Takes a stack that stands; gives rows of the ledger. One story for SQLite and PostgreSQL: what differs is behind [`Sql`].
+//! Prevents: a figure of a database that breaks its own conditions.
+
+use super::contract::{Sql, Trial, company};
+use super::{cuts, kinds, phase};
+use crate::condition::Condition;
+use crate::host::devices::Devices;
+use crate::host::observed::Host;
+use crate::host::site::HostSite;
+use crate::host::stand::Stand;
+use crate::result_file;
+use crate::signals;
+use crate::trial::around::{After, Around};
+use anyhow::Context;
+use ledger::{Ledger, Measure};
+use plan::PhaseKind;
+use std::path::PathBuf;
+
+/// Runs one trial.
+pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>) -> anyhow::Result<()> {
+    if cuts::asked(trial) {
+        return cuts::run(site, ledger, trial);
+    }
+    let mut sql = stand_up(site, trial)?;
+    let ran = phases(site, ledger, trial, sql.as_mut());
+    match ran {
+        Ok(After::Next) => sql.close(),
+        // What has no space left may have died of it, or can't end in good order: that it is full is the result.
+        Ok(After::Full) => match sql.give_up() {
+            Some(left) => Err(anyhow::anyhow!(left)),
+            None => Ok(()),
+        },
+        // What failed comes first; the undo journal stops what still runs.
+        Err(error) => Err(match sql.give_up() {
+            Some(left) => error.context(left),
+            None => error,
+        }),
+    }
+}
+
+fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dyn Sql>> {
+    let (block, name) = (trial.turn.block.number + 1, &trial.stand.name);
+    let database = kinds::of(&trial.stand.stack.engine).context("the page engine takes no SQL")?;
+    let making = database.making();
+    trial.turn.progress.doing(&format!("block {block} · {name} · {making}"));
+    database.make(trial, &mut site.journal)
+}
+
+fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<After> {
+    let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
+    ledger.database_of(trial.id, &sql.describe()?)?;
+    let (block, name) = (turn.block.number + 1, &stand.name);
+    turn.progress.doing(&format!("block {block} · {name} · loading"));
+    let load_seed = turn.block.seed;
+    let company = company(study)?;
+    if let Some(scale) = &company {
+        let loaded = sql.load_orders(scale, load_seed, turn.cancel);
+        // The database's error, when a signal ended the load, is but its echo.
+        signals::check(turn.cancel)?;
+        loaded?;
+    }
+    if study.phases.iter().any(|p| matches!(p.kind, PhaseKind::Random(_))) {
+        let loaded = sql.load_scattered(trial.scattered_rows, load_seed, turn.cancel);
+        signals::check(turn.cancel)?;
+        loaded?;
+    }
+    sql.settle()?;
+    let places = match stand.built.ground.mounted_pool() {
+        Some(_) => stand.places(),
+        None => sql.places(),
+    };
+    let devices = Devices::under(&places)?;
+    if trial.first {
+        result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
+        stand.describe(ledger, &devices)?;
+    }
+    let (lost, server) = (sql.condition().lost, sql.server());
+    anyhow::ensure!(
+        lost.is_none(),
+        "{name}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
+        lost.unwrap_or_default()
+    );
+    let around = Around {
+        study,
+        sizes: None,
+        trial: trial.id,
+        stack: name,
+        turn,
+        fixed: fixed(stand, sql.bytes()?),
+    };
+    let mut asked = None;
+    for (ordinal, phase) in study.phases.iter().enumerate() {
+        signals::check(turn.cancel)?;
+        if let (PhaseKind::Tpcc(_), Some(scale), None) = (&phase.kind, &company, &asked) {
+            around.doing(phase, " · asking the conditions");
+            asked = Some(sql.broken(scale)?);
+        }
+        site.drop_caches()?;
+        site.luns.warm(&stand.stack)?;
+        let mut host = host(site, stand, (&devices, &places), server);
+        let mut work = phase::Work {
+            trial,
+            around: &around,
+            phase,
+            ordinal,
+            company,
+            before: asked.take(),
+            after: None,
+        };
+        let after = around.recorded(ledger, phase, ordinal, || work.run(sql, &mut host))?;
+        asked = work.after;
+        if after == After::Full {
+            turn.progress.advance((study.phases.len() - ordinal - 1) as u64);
+            return Ok(After::Full);
+        }
+    }
+    Ok(After::Next)
+}
+
+/// What observes a phase; a database tells by itself what its stack has lost.
+fn host<'a>(
+    site: &'a HostSite<'_>,
+    stand: &Stand,
+    (devices, places): (&Devices, &[PathBuf]),
+    server: Option<u32>,
+) -> Host<'a> {
+    let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
+    let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default);
+    let host = host.with_mounted(stand.built.ground.mounted_pool());
+    // LUNs of the data are held against each other; data and log of a database are not counted apart.
+    let data = stand.data_luns(devices);
+    let host = host.with_log(&data, &data);
+    let host = host.with_models(
+        site.luns.models_of(&[&stand.stack]),
+        site.luns.faults_of(&[&stand.stack]),
+    );
+    host.with_clients(server)
+}
+
+/// Measures that are the same in all phases of the trial.
+fn fixed(stand: &Stand, bytes: u64) -> Vec<(Measure, f64)> {
+    let cache = kinds::of(&stand.stack.engine).map_or(0, |database| database.cache_bytes());
+    vec![
+        (Measure::DataBytes, bytes as f64),
+        (Measure::EngineCacheBytes, cache as f64),
+        (Measure::StackDataCopies, f64::from(stand.data_copies())),
+    ]
+}

@@ -1,0 +1,144 @@
+//! Stacks and trials in the result file: begun before their work, ended after it with what came of it.
+//!
+//! Prevents: a trial that ran and stands nowhere, and two stacks ranked with each other that differ by more than what is compared.
+
+use crate::inject;
+use crate::record;
+use crate::signals;
+use crate::sizes::Sizes;
+use crate::turn::Turn;
+use ledger::{Access, Layers, Ledger, NewTrial, TrialId, TrialStatus};
+use plan::{Stack, StackKind, Study};
+
+/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group, and every
+/// stack with itself in each phase that is held against an earlier one.
+/// Directories and stacks on LUNs have different numbers of layers under them, and so do LUN files and devices.
+pub fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {
+    let ranked = study.phases.iter().filter(|p| p.ranked).count();
+    let on_files = |set: &str| {
+        let set = study.luns.iter().find(|s| s.name == set);
+        set.is_some_and(|s| matches!(s.source, plan::LunSource::Files { .. }))
+    };
+    let mut groups = std::collections::BTreeSet::new();
+    let mut count = 0;
+    for stack in stacks {
+        let modelled = on_models(study, stack);
+        groups.insert((stack.data.as_deref().map(on_files), modelled, stack.engine.word()));
+        count += 1;
+    }
+    let against = study.phases.iter().filter(|p| p.against.is_some()).count();
+    ((count - groups.len()) * ranked + count * against) as u32
+}
+
+/// Measures that are the same in all phases of all stacks.
+pub(crate) fn fixed(sizes: &Sizes) -> Vec<(ledger::Measure, f64)> {
+    vec![
+        (ledger::Measure::DataBytes, sizes.shape.data_bytes() as f64),
+        (ledger::Measure::EngineCacheBytes, sizes.settings.cache_bytes as f64),
+    ]
+}
+
+/// The ledger's row of a stack, by which the ledger knows its group.
+pub(crate) fn row(ordinal: usize, stack: &Stack, layers: Layers, skipped: Option<ledger::Skipped>) -> ledger::Stack {
+    ledger::Stack {
+        ordinal: ordinal as u32,
+        name: stack.name.clone(),
+        kind: kind_word(&stack.kind).to_string(),
+        layers,
+        database: match &stack.engine {
+            plan::Engine::Pages => None,
+            engine => Some(engine.word().to_string()),
+        },
+        data_lun_set: stack.data.clone(),
+        redo_lun_set: stack.redo.clone(),
+        access: match stack.access {
+            plan::Access::Direct => Access::Direct,
+            plan::Access::Buffered => Access::Buffered,
+        },
+        injected: inject::words(&stack.inject),
+        skipped,
+    }
+}
+
+/// The kind as the study writes it.
+pub fn kind_word(kind: &StackKind) -> &'static str {
+    match kind {
+        StackKind::Directory { .. } => "directory",
+        StackKind::Raw => "raw",
+        StackKind::Ext4 { .. } => "ext4",
+        StackKind::Xfs { .. } => "xfs",
+        StackKind::Btrfs { .. } => "btrfs",
+        StackKind::Diskgroup { .. } => "diskgroup",
+        StackKind::Server { .. } => "server",
+        StackKind::Zfs(_) => "zfs",
+        StackKind::Model(_) => "model",
+    }
+}
+
+/// Begins the trials of stacks that stand side by side.
+pub(crate) fn begun(
+    ledger: &mut Ledger,
+    study: &Study,
+    turns: &[Turn<'_>],
+    host: &str,
+) -> anyhow::Result<Vec<TrialId>> {
+    let begin = |turn: &Turn<'_>| Ok(ledger.begin_trial(&new_trial(&study.stacks[turn.stack], turn, host))?);
+    turns.iter().map(begin).collect()
+}
+
+/// Ends them, all in one: as failed are recorded those of which `result` speaks, which is all that is known where one failed.
+pub(crate) fn all_ended(
+    ledger: &mut Ledger,
+    turns: &[Turn<'_>],
+    trials: &[TrialId],
+    result: anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let interrupted = turns.iter().any(|turn| signals::is_set(turn.cancel));
+    let status = match &result {
+        Ok(()) => TrialStatus::Done,
+        Err(_) if interrupted => TrialStatus::Interrupted,
+        Err(error) => TrialStatus::Failed(format!("{error:#}")),
+    };
+    let ended: Vec<_> = trials.iter().map(|trial| (*trial, status.clone())).collect();
+    ledger.end_trials(&ended, record::unix_ns())?;
+    result
+}
+
+fn new_trial(stack: &Stack, turn: &Turn<'_>, host: &str) -> NewTrial {
+    NewTrial {
+        block: turn.block.number,
+        position: turn.position,
+        stack: stack.name.clone(),
+        seed: turn.block.seed,
+        host: host.to_string(),
+        instance: "1".to_string(),
+        lun_set: stack.data.clone().unwrap_or_default(),
+        began_unix_ns: record::unix_ns(),
+    }
+}
+
+/// Runs `work` as a trial of the ledger: begun before, ended after with what came of it.
+pub(crate) fn recorded(
+    ledger: &mut Ledger,
+    stack: &Stack,
+    turn: &Turn<'_>,
+    host: &str,
+    work: impl FnOnce(&mut Ledger, TrialId) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let trial = ledger.begin_trial(&new_trial(stack, turn, host))?;
+    let result = work(ledger, trial);
+    let status = match &result {
+        Ok(()) => TrialStatus::Done,
+        Err(_) if signals::is_set(turn.cancel) => TrialStatus::Interrupted,
+        Err(error) => TrialStatus::Failed(format!("{error:#}")),
+    };
+    ledger.end_trial(trial, record::unix_ns(), &status)?;
+    result
+}
+
+/// Whether a stack stands on modelled LUNs.
+pub(crate) fn on_models(study: &Study, stack: &Stack) -> bool {
+    let of = |name: &String| study.luns.iter().find(|set| set.name == *name);
+    let mut sets = stack.lun_sets().filter_map(of);
+    sets.any(|set| set.device.is_some())
+}

@@ -1,0 +1,242 @@
+//! One stack, once: the phases on an open instance, each recorded as it ends.
+//!
+//! Generic over the port and over what surrounds it, so that a model in virtual time and a host with devices go through
+//! the same lines.
+
+use crate::full;
+use crate::group::grouped::Grouped;
+use crate::moves::rebalance::{self, Told};
+use crate::ports::PageEngine;
+use crate::signals;
+use crate::surroundings::{Seen, Surroundings};
+use crate::trial::ageing;
+use crate::trial::around::{After, Around, Done, phase_seed};
+use crate::trial::drive::{self, Driven};
+use anyhow::Context;
+use ledger::{Ledger, Measure};
+use pages::Shape;
+use plan::Phase;
+use targets::Port;
+
+/// How a leg of a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leg {
+    /// All phases are done.
+    Done,
+    /// The phase of this number is a copy: the instance must be closed and opened elsewhere.
+    Copy(usize),
+    /// The phase of this number cuts the power or kills the engine: the instance must be closed, and is opened again after each cut.
+    Cut(usize),
+    /// The stack has no space left: no phase can follow.
+    Full,
+}
+
+/// Runs the phases of the study from number `first` on an instance, up to the next copy.
+pub(crate) fn phases(
+    instance: &mut PageEngine,
+    surroundings: &mut dyn Surroundings,
+    around: &Around<'_>,
+    ledger: &mut Ledger,
+    first: usize,
+    group: Option<&Grouped>,
+) -> anyhow::Result<Leg> {
+    for (ordinal, phase) in around.study.phases.iter().enumerate().skip(first) {
+        signals::check(around.turn.cancel)?;
+        if let plan::PhaseKind::Copy(_) = &phase.kind {
+            return Ok(Leg::Copy(ordinal));
+        }
+        if let plan::PhaseKind::PowerCut(_) = &phase.kind {
+            // What came before is as it would be on a machine that has run for a while.
+            instance.checkpoint()?;
+            return Ok(Leg::Cut(ordinal));
+        }
+        let after = around.recorded(ledger, phase, ordinal, || {
+            one(instance, surroundings, around, phase, ordinal, group)
+        })?;
+        if after == After::Full {
+            let left = around.study.phases.len() - ordinal - 1;
+            around.turn.progress.advance(left as u64);
+            return Ok(Leg::Full);
+        }
+    }
+    Ok(Leg::Done)
+}
+
+fn one(
+    instance: &mut PageEngine,
+    surroundings: &mut dyn Surroundings,
+    around: &Around<'_>,
+    phase: &Phase,
+    ordinal: usize,
+    group: Option<&Grouped>,
+) -> anyhow::Result<Done> {
+    instance.count_overwritten();
+    surroundings.expect(phase);
+    let mut told = Told::default();
+    let mut piece = observed(instance, surroundings, around, End::Always, |instance| {
+        work(instance, around, (phase, ordinal), group, &mut told)
+    })?;
+    piece.seen.samples.extend(told.samples);
+    piece.seen.invalid = piece.seen.invalid.or(told.invalid);
+    Ok(done(instance, around, phase, piece, told.measures))
+}
+
+/// Work that was observed from its first operation to the last device at rest: a phase, or a stint of one.
+pub(crate) struct Piece {
+    /// `None` where the stack had no space left.
+    pub(crate) driven: Option<Driven>,
+    pub(crate) counters: pages::Counters,
+    pub(crate) elapsed_ns: u64,
+    pub(crate) drain_ns: u64,
+    pub(crate) seen: Seen,
+    /// It ended because the stack had no space left: the result in words.
+    pub(crate) full: Option<String>,
+}
+
+/// When a piece of work ends with a checkpoint, and everything below at rest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Always,
+    /// Where something was changed: what only read leaves nothing behind.
+    AfterChanges,
+}
+
+/// Does `work` on an instance, and observes it.
+pub(crate) fn observed(
+    instance: &mut PageEngine,
+    surroundings: &mut dyn Surroundings,
+    around: &Around<'_>,
+    end: End,
+    work: impl FnOnce(&mut PageEngine) -> anyhow::Result<Driven>,
+) -> anyhow::Result<Piece> {
+    let before = instance.counters();
+    surroundings.begin(instance)?;
+    let began = clock(instance);
+    let worked = work(instance).and_then(|driven| {
+        if end == End::AfterChanges && (instance.counters() - before).commits == 0 {
+            return Ok((driven, 0));
+        }
+        // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
+        instance.checkpoint()?;
+        Ok((driven, surroundings.settle(instance).context("drain")?))
+    });
+    let now = clock(instance);
+    let (driven, proof_ns, full) = match worked {
+        Ok((driven, proof_ns)) => (Some(driven), proof_ns, None),
+        Err(error) if full::ran_out_of_space(&error) => {
+            let all = around.shape().pages();
+            (None, 0, Some(full::words(instance.overwritten_pages(), all)))
+        }
+        Err(error) => return Err(error),
+    };
+    let seen = surroundings.end(instance, full.is_some())?;
+    let drain_ns = |driven: &Driven| now.saturating_sub(driven.outcome.ended).saturating_sub(proof_ns);
+    Ok(Piece {
+        elapsed_ns: driven
+            .as_ref()
+            .map_or(now.saturating_sub(began), |d| d.outcome.elapsed_ns),
+        drain_ns: driven.as_ref().map_or(0, drain_ns),
+        driven,
+        counters: instance.counters() - before,
+        seen,
+        full,
+    })
+}
+
+/// A phase that is over, from all that was seen of it.
+pub(crate) fn done(
+    instance: &PageEngine,
+    around: &Around<'_>,
+    phase: &Phase,
+    piece: Piece,
+    mut measures: Vec<(Measure, f64)>,
+) -> Done {
+    let touched = touched(around.shape(), phase, &piece.counters);
+    // Where time is virtual nobody measured a ceiling, and a thread's own time says nothing.
+    let has_ceiling = (around.fixed.iter()).any(|(measure, _)| *measure == Measure::GeneratorCeilingIops);
+    let busy = piece.driven.as_ref().and_then(|driven| driven.outcome.busy_share);
+    measures.extend(
+        busy.filter(|_| has_ceiling)
+            .map(|share| (Measure::GeneratorBusyShare, share)),
+    );
+    measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
+    if piece.counters.commits > 0 {
+        let overwritten = instance.overwritten_pages() * u64::from(around.shape().page_bytes);
+        measures.push((Measure::EngineOverwrittenBytes, overwritten as f64));
+    }
+    Done {
+        elapsed_ns: piece.elapsed_ns,
+        drain_ns: piece.drain_ns,
+        driven: piece.driven,
+        counters: Some(piece.counters),
+        measures,
+        seen: piece.seen,
+        full: piece.full,
+        failed: None,
+        order_entry: None,
+        bulk_loads: Vec::new(),
+    }
+}
+
+/// The latest of the workers' clocks.
+pub(crate) fn clock(instance: &mut PageEngine) -> u64 {
+    instance.ports_mut().map(|port| port.now()).max().unwrap_or(0)
+}
+
+/// The work of a phase, without the drain.
+fn work(
+    instance: &mut PageEngine,
+    around: &Around<'_>,
+    (phase, ordinal): (&Phase, usize),
+    group: Option<&Grouped>,
+    told: &mut Told,
+) -> anyhow::Result<Driven> {
+    let seed = phase_seed(around.turn.block.seed, ordinal);
+    match (&phase.kind, group) {
+        (plan::PhaseKind::Rebalance(asked), Some(group)) => {
+            rebalance::phase(instance, group, (phase, asked), around, seed, told)
+        }
+        (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group is here to be rebalanced"),
+        (plan::PhaseKind::Age(age), _) => Ok(ageing::phase(instance, (phase, age), around, seed)?),
+        _ => Ok(drive::phase(instance, phase, seed, around.turn.cancel)?),
+    }
+}
+
+/// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number of distinct pages after that
+/// many uniform draws from a range, n (1 - exp(-draws / n)) (the occupancy problem), range by range: hot spot, hot schema, the rest.
+fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
+    let data = shape.data_bytes();
+    let random = match &phase.kind {
+        plan::PhaseKind::Scan(_) => return counters.multiblock_read_bytes.min(data),
+        plan::PhaseKind::Copy(_) | plan::PhaseKind::Age(_) => return data,
+        plan::PhaseKind::Tpcc(_) | plan::PhaseKind::Bulk(_) => return 0,
+        plan::PhaseKind::Random(random) => Some(random),
+        plan::PhaseKind::Rebalance(rebalance) => Some(&rebalance.work),
+        plan::PhaseKind::PowerCut(_) => None,
+    };
+    let (all, draws) = (shape.pages() as f64, counters.logical_reads as f64);
+    let one_in = |frequency: u32| {
+        if frequency == 0 {
+            0.0
+        } else {
+            1.0 / f64::from(frequency)
+        }
+    };
+    let spot = random.and_then(|random| random.hotspot).map_or((0.0, 0.0), |spot| {
+        let pages = spot.size.0.div_ceil(u64::from(shape.page_bytes)) * u64::from(shape.schemas);
+        (one_in(spot.frequency), (pages as f64).min(all))
+    });
+    let schema = random.map_or(0.0, |random| one_in(random.hot_schema_frequency));
+    let rest = (1.0 - spot.0) * (1.0 - schema);
+    let ranges = [
+        spot,
+        ((1.0 - spot.0) * schema, f64::from(shape.pages_per_schema)),
+        (rest, all),
+    ];
+    let distinct = |(share, pages): (f64, f64)| match pages > 0.0 {
+        true => pages * -(-(draws * share) / pages).exp_m1(),
+        false => 0.0,
+    };
+    let pages = ranges.into_iter().map(distinct).sum::<f64>().min(all);
+    (pages * f64::from(shape.page_bytes)) as u64
+}
