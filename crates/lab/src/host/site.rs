@@ -24,8 +24,6 @@ use targets::Method;
 const TOOL_BYTES: u64 = 40 << 20;
 /// Bytes of a page of the page engine, unless a study says otherwise.
 const PAGE_BYTES: u64 = 8192;
-/// The study's fact of how large the table of random work in SQL is.
-
 /// A host with everything a study needs, and the journal that takes it away again.
 pub struct HostSite<'a> {
     pub(crate) study: &'a Study,
