@@ -5,6 +5,7 @@
 
 mod circles;
 mod duplicates;
+mod prose;
 mod shape;
 mod source;
 mod timed;
@@ -36,6 +37,9 @@ struct Flags {
     /// Name each place that a figure counts
     #[arg(long)]
     places: bool,
+    /// How hard the documents are to read instead: length of sentences, passive ones
+    #[arg(long)]
+    words: bool,
     /// Also build from nothing: time, and size of the binary
     #[arg(long)]
     build: bool,
@@ -46,6 +50,9 @@ struct Flags {
 
 fn main() -> anyhow::Result<()> {
     let flags = Flags::parse();
+    if flags.words {
+        return printed(&words(&flags)?);
+    }
     let files = source::read(&flags.root)?;
     anyhow::ensure!(
         !files.is_empty(),
@@ -66,9 +73,38 @@ fn main() -> anyhow::Result<()> {
     if flags.tests {
         text.push_str(&timed::tests(&flags.root)?);
     }
+    printed(&text)
+}
+
+fn printed(text: &str) -> anyhow::Result<()> {
     std::io::stdout()
         .write_all(text.as_bytes())
         .context("print the figures")
+}
+
+/// The pages for people; with `--places` their sentences that are too long.
+fn words(flags: &Flags) -> anyhow::Result<String> {
+    let pages = prose::read(&flags.root)?;
+    let mut text = prose::head();
+    for page in &pages {
+        text.push_str(&page.line());
+    }
+    let count = |chosen: &dyn Fn(&prose::Page) -> bool| pages.iter().filter(|page| chosen(page)).count();
+    text.push_str(&format!(
+        "\npages with a sentence over {} words: {}; with a median over {}: {}\n",
+        prose::WORDS_MAX,
+        count(&|page| !page.too_long().is_empty()),
+        prose::WORDS_MEDIAN,
+        count(&|page| page.median() > prose::WORDS_MEDIAN),
+    ));
+    for long in pages
+        .iter()
+        .flat_map(prose::Page::too_long)
+        .take(if flags.places { usize::MAX } else { 0 })
+    {
+        text.push_str(&format!("    {long}\n"));
+    }
+    Ok(text)
 }
 
 /// Something counted, with the places where it was found.

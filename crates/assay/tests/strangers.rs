@@ -117,8 +117,17 @@ fn words_of_a_result_file_do_not_act_on_the_terminal() {
         ("UPDATE study SET seed = ?1", false),
         ("INSERT INTO event VALUES (1, 1, NULL, NULL, 'warning', ?1)", true),
         (
-            "INSERT INTO stack VALUES (1, ?1, ?1, ?1, ?1, ?1, ?1, ?1, ?1, ?1, ?1)",
+            "INSERT INTO stack VALUES (1, ?1, ?1, 'plain ' || ?1, ?1, ?1, ?1, 'direct', ?1, ?1, ?1)",
             true,
+        ),
+        // Layers and the access are types.
+        (
+            "INSERT INTO stack VALUES (1, ?1, ?1, ?1, ?1, ?1, ?1, 'direct', ?1, ?1, ?1)",
+            false,
+        ),
+        (
+            "INSERT INTO stack VALUES (1, ?1, ?1, 'plain a', ?1, ?1, ?1, ?1, ?1, ?1, ?1)",
+            false,
         ),
     ] {
         std::fs::copy(bench.path("good.assay"), bench.path("edited.assay")).unwrap();

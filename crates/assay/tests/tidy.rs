@@ -291,7 +291,7 @@ fn child_processes_begin_in_one_place() {
 /// Files of the rooms right of the wall that take texts apart, and whose texts these are.
 const TEXT_READERS: [(&str, &str); 6] = [
     (
-        "crates/report/src/html/differences.rs",
+        "crates/report/src/sections/differences.rs",
         "line breaks, as a study writes them in its values",
     ),
     (
@@ -306,9 +306,12 @@ const TEXT_READERS: [(&str, &str); 6] = [
         "crates/report/src/sheet/foreign.rs",
         "names that the kernel gives to devices",
     ),
-    ("crates/report/src/one_thing.rs", "keys of the study"),
     (
-        "crates/report/src/terminal_imported.rs",
+        "crates/report/src/render/walk.rs",
+        "a test: it finds rows in what the renderers printed",
+    ),
+    (
+        "crates/report/src/sections/elsewhere.rs",
         "units at the end of a quantity's name",
     ),
 ];
@@ -379,8 +382,8 @@ fn no_report_takes_a_sentence_apart() {
 
 /// Rooms that do not know the ledger name their facts by texts: (file, what stands before a name).
 const FACT_WRITERS: [(&str, &[&str]); 6] = [
-    ("crates/observers/src/host_facts.rs", &["facts.add(\""]),
-    ("crates/observers/src/device_facts.rs", &["facts.add(\""]),
+    ("crates/observers/src/host/facts.rs", &["facts.add(\""]),
+    ("crates/observers/src/devices/facts.rs", &["facts.add(\""]),
     (
         "crates/stacks/src/build.rs",
         &["facts:vec![(\"", "facts.push((\"", "),(\""],
