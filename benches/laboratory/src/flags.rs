@@ -114,7 +114,7 @@ pub(crate) struct Belief {
     /// Result files of twins, as for `twins`
     #[arg(long, value_name = "FILE")]
     pub(crate) twins: Vec<PathBuf>,
-    /// What the tests wrote when they set their traps: ASSAY_TRAPS=FILE cargo test -p assay --test traps
+    /// What the tests wrote when they set their traps: ASSAY_TRAPS=FILE cargo test -p assay --test integration traps::
     #[arg(long, value_name = "FILE")]
     pub(crate) traps: Option<PathBuf>,
     #[command(flatten)]

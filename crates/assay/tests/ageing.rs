@@ -3,14 +3,10 @@
 //!
 //! Prevents: an ageing that leaves pages out, a full stack that ends the study of the others, and a check that is silent about
 //! what a small study does not keep of the large one.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod bench;
-mod rig;
-
-use bench::Bench;
+use crate::bench::Bench;
+use crate::rig::Rig;
 use ledger::{Ledger, Measure, PhaseStatus, TrialStatus};
-use rig::Rig;
 use std::path::Path;
 
 const STUDIES: [&str; 3] = ["asm-vs-cow", "asm-vs-cow-at-80", "nodatacow"];
@@ -23,7 +19,7 @@ fn shipped(name: &str) -> String {
 #[test]
 fn a_model_is_aged_twice_and_measured_after_each_pass() {
     let bench = Bench::new();
-    let mut text = bench::model_study(1, 4, &[("one", ""), ("other", "")]);
+    let mut text = crate::bench::model_study(1, 4, &[("one", ""), ("other", "")]);
     text.truncate(text.find("[[phase]]").expect("phases"));
     text.push_str(
         "[[phase]]\nname = \"fresh scan\"\nkind = \"scan\"\nusers = 4\n\
@@ -174,7 +170,7 @@ fn a_full_file_system_is_a_result_and_the_other_stack_goes_on() {
         let overwritten = value(&ledger, &phase, Measure::EngineOverwrittenBytes);
         assert_eq!(overwritten, value(&ledger, &phase, Measure::DataBytes), "every page");
     }
-    rig::assert_four_blocks(of("group", "aged scan").len(), 1);
+    crate::rig::assert_four_blocks(of("group", "aged scan").len(), 1);
     let full = of("btrfs", "ageing");
     assert!(!full.is_empty() && of("btrfs", "aged scan").is_empty());
     for phase in full {

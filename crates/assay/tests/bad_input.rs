@@ -2,11 +2,8 @@
 //! must give the designed exit code, a message that names the path and the cure, and leave nothing behind.
 //!
 //! Prevents: an error that surfaces as a panic, as a bare errno, or only after the host was changed.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod bench;
-
-use bench::{Bench, LATE, Ran, Running, model_study};
+use crate::bench::{Bench, LATE, Ran, Running, model_study};
 use ledger::Ledger;
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
@@ -204,8 +201,8 @@ fn fail_on_turns_the_verdict_into_an_exit_code() {
     );
     assert!(worse.stderr.contains("--fail-on worse"), "{worse}");
     assert_eq!(
-        bench::verdicts(&worse.json()).len(),
-        bench::PHASES.len(),
+        crate::bench::verdicts(&worse.json()).len(),
+        crate::bench::PHASES.len(),
         "the report is given all the same"
     );
     bench.expect(0, &["run", "late.toml", "-q", "--fail-on", "invalid", "-o", "2.assay"]);

@@ -1,10 +1,8 @@
 //! Storage and tools that fail at the worst moment: the message names the path and the cure, the exit code is the designed
 //! one, nothing is left behind, and phases that had finished are in the result file. Needs root and loop devices.
 
-mod rig;
-
+use crate::rig::{Ran, Rig, Running, text, tool};
 use ledger::{Ledger, PhaseStatus, TrialStatus};
-use rig::{Ran, Rig, Running, text, tool};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -96,7 +94,7 @@ fn a_missing_tool_skips_its_stack_with_reason_and_cure() {
     let file = rig.study("broken", &study);
     let result = rig.result("broken");
     // In a mount name space of its own, where the tool is hidden; PATH alone does not hide what is in /usr/sbin.
-    let mkfs = rig::which("mkfs.btrfs").expect("there");
+    let mkfs = crate::rig::which("mkfs.btrfs").expect("there");
     let run = rig.run_command(&file, &result, &[]);
     let mut command = Command::new("unshare");
     command.args([
@@ -153,7 +151,7 @@ fn a_study_of_which_no_stack_can_be_built_says_why() {
         + &reads("read", "time = \"100ms\"");
     let file = rig.study("broken", &study);
     let run = rig.run_command(&file, &rig.result("broken"), &[]);
-    let mkfs = rig::which("mkfs.btrfs").expect("there");
+    let mkfs = crate::rig::which("mkfs.btrfs").expect("there");
     let mut command = Command::new("unshare");
     command.args([
         "--mount",
@@ -286,7 +284,11 @@ fn first_phase(result: &Path, running: &mut Running) {
         if recorded.is_some_and(|phases| !phases.is_empty()) {
             return;
         }
-        assert!(start.elapsed() < rig::PATIENCE, "no phase in {:?}", start.elapsed());
+        assert!(
+            start.elapsed() < crate::rig::PATIENCE,
+            "no phase in {:?}",
+            start.elapsed()
+        );
     }
 }
 

@@ -4,9 +4,7 @@
 //! Prevents: a flag changed unawares (the help texts are snapshots), an answer that needs a wide terminal, and a panic
 //! where a pipe was closed.
 
-mod bench;
-
-use bench::{Bench, LATE, model_study};
+use crate::bench::{Bench, LATE, model_study};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -150,7 +148,7 @@ fn check_touches_nothing() {
     let bench = Bench::new();
     let model = bench.write("study.toml", &model_study(7, 4, &[("plain", ""), ("late", LATE)]));
     let mut studies = vec![model];
-    for entry in std::fs::read_dir(bench::root().join("studies")).expect("studies") {
+    for entry in std::fs::read_dir(crate::bench::root().join("studies")).expect("studies") {
         let path = entry.expect("an entry").path();
         if path.extension().is_some_and(|e| e == "toml") {
             studies.push(path);

@@ -3,12 +3,9 @@
 //!
 //! Prevents: a copy that is not what it says, and one that is ranked by the quality of its LUNs.
 
-mod bench;
-mod rig;
-
-use bench::Bench;
+use crate::bench::Bench;
+use crate::rig::{Rig, Running};
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
-use rig::{Rig, Running};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
@@ -66,7 +63,7 @@ fn values(ledger: &Ledger, stack: &str, phase: &str, measure: Measure) -> Vec<f6
 
 fn all_valid(ledger: &Ledger, of_block: usize) {
     let phases = ledger.phases().expect("phases");
-    rig::assert_four_blocks(phases.len(), of_block);
+    crate::rig::assert_four_blocks(phases.len(), of_block);
     for phase in &phases {
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{}", phase.run.name);
     }
@@ -132,8 +129,8 @@ fn simulated_devices_copy_there_and_back_in_virtual_time() {
     };
     let (first, second) = (run("first.assay"), run("second.assay"));
     assert_eq!(
-        bench::without_the_run(&first).to_string(),
-        bench::without_the_run(&second).to_string(),
+        crate::bench::without_the_run(&first).to_string(),
+        crate::bench::without_the_run(&second).to_string(),
         "virtual time repeats itself"
     );
     let ledger = Ledger::open(bench.path("first.assay")).expect("a result");
@@ -338,6 +335,6 @@ fn a_run_stopped_while_it_copies_leaves_nothing_and_is_completed() {
     let ledger = Ledger::open(&result).expect("a result");
     let done = ledger.trials().expect("trials").into_iter();
     let done = done.filter(|t| t.status == ledger::TrialStatus::Done).count();
-    rig::assert_four_blocks(done, 2);
+    crate::rig::assert_four_blocks(done, 2);
     assert_eq!(rig.belongings(&[]), before);
 }

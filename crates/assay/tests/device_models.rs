@@ -1,11 +1,8 @@
 //! Studies on modelled LUNs: what a run says of them, and that nothing is left behind when the process that plays the devices is killed
 //! under load, or the run itself. Needs root, loop devices and /dev/fuse.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::{Rig, Running};
 use ledger::{Ledger, Measure};
-use rig::{Rig, Running};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -117,7 +114,7 @@ fn under_load(rig: &Rig, result: &Path, running: &mut Running) -> i32 {
             return *services(rig).first().expect("its device is served");
         }
         assert!(running.let_run(Duration::from_millis(5)), "it ended before it served");
-        assert!(began.elapsed() < rig::PATIENCE, "nothing was served");
+        assert!(began.elapsed() < crate::rig::PATIENCE, "nothing was served");
     }
 }
 

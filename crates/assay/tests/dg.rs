@@ -2,11 +2,8 @@
 //!
 //! Prevents: a command that destroys what it should have refused (after a refusal all bytes are as before).
 
-mod bench;
-mod disks;
-
-use bench::Running;
-use disks::{DISK_MIB, Dg, MIB, sha256};
+use crate::bench::Running;
+use crate::disks::{DISK_MIB, Dg, MIB, sha256};
 use serde_json::Value;
 
 #[test]

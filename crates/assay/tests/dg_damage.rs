@@ -2,11 +2,8 @@
 //!
 //! Prevents: a repair that copies the damage over the good.
 
-mod bench;
-mod disks;
-
-use bench::Bench;
-use disks::{DISK_MIB, Dg, MIB};
+use crate::bench::Bench;
+use crate::disks::{DISK_MIB, Dg, MIB};
 
 /// CRC32C, bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {

@@ -3,9 +3,7 @@
 //!
 //! Prevents: a group whose redundancy works on files of a test and not on disks.
 
-mod rig;
-
-use rig::{Ran, Rig, Running, text, tool};
+use crate::rig::{Ran, Rig, Running, text, tool};
 use sha2::{Digest, Sha256};
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -2,12 +2,9 @@
 //! twice, and nothing is left. Needs root and loop devices.
 //!
 //! Prevents: a layer under the engine that reads more than it is asked, or keeps fewer copies than it says.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::Rig;
 use ledger::{Ledger, Measure};
-use rig::Rig;
 use std::path::Path;
 
 const PAGE: f64 = 8192.0;

@@ -4,13 +4,8 @@
 //! The table is that of room `plan`, with the path of a real device where a study reaches for one. After `check` and after
 //! `run --yes` of each, the devices hold the same bytes, nothing is left, and the refusal has its line and column. Prevents: a refusal
 //! that comes after the damage.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-#[path = "../../plan/tests/hostile/mod.rs"]
-mod hostile;
-mod rig;
-
-use rig::{Rig, Running, text, tool};
+use crate::rig::{Rig, Running, text, tool};
 use std::path::Path;
 
 const MIB: u64 = 8;
@@ -33,7 +28,7 @@ fn content(rig: &Rig, device: &Path, file: &str) -> Vec<u8> {
     std::fs::read(rig.path(file)).expect("read")
 }
 
-fn start(rig: &Rig, args: &[&str]) -> rig::Ran {
+fn start(rig: &Rig, args: &[&str]) -> crate::rig::Ran {
     Running::start(rig.assay(args)).wait()
 }
 
@@ -49,7 +44,7 @@ fn no_hostile_study_touches_what_it_does_not_name() {
     let before = canaries.each_ref().map(|(device, file)| content(&rig, device, file));
     assert_eq!(before[0], pattern(0), "what is read is what was written");
     let belongings = rig.belongings(&[]);
-    let cases = hostile::cases(text(&canaries[0].0));
+    let cases = crate::hostile::cases(text(&canaries[0].0));
     assert!(cases.len() >= 100, "only {} hostile studies are left", cases.len());
     for case in &cases {
         let study = rig.study("hostile", &case.text);

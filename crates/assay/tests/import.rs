@@ -1,11 +1,7 @@
 //! Importing, publications and `slob.conf` through the whole binary: what is printed, recorded, refused; and the figures
 //! of the other tools in the report beside measured ones.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod bench;
-
-use bench::{Bench, LATE, model_study};
+use crate::bench::{Bench, LATE, model_study};
 use serde_json::Value;
 
 const AWR: &str = include_str!("../../import/tests/data/unity-2017-physical.txt");

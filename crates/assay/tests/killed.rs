@@ -2,14 +2,11 @@
 //! the study can be completed. Needs root, loop devices, mkfs.ext4, mkfs.xfs and mkfs.btrfs.
 //!
 //! The moments come from a seed (`ASSAY_TEST_SEED`, printed with a failure); `ASSAY_TEST_SIZE=full` tries more of them.
-#![allow(clippy::print_stderr)] // the seed, and why a test is skipped
 
-mod rig;
-
+use crate::rig::{Rig, Running, text};
 use ledger::{Ledger, PhaseStatus, TrialStatus};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use rig::{Rig, Running, text};
 use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;

@@ -1,12 +1,9 @@
 //! The engine is killed on real LUNs and in directories: what was acknowledged is there, a file system that the study made is forced down and one of
 //! the user's is not touched, and what was never flushed is found missing. Needs root and loop devices. `ASSAY_TEST_SIZE=full` makes more kills
 //! on more stacks.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::Rig;
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
-use rig::Rig;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -239,7 +236,7 @@ fn what_postgres_acknowledged_survives_a_kill() {
 
 #[test]
 fn a_pool_is_imported_after_its_process_was_killed() {
-    let Some(rig) = Rig::new(&[]).filter(|_| rig::has_openzfs()) else {
+    let Some(rig) = Rig::new(&[]).filter(|_| crate::rig::has_openzfs()) else {
         return;
     };
     let stacks = stack(

@@ -4,12 +4,9 @@
 //! `losetup -d` of a device that is open takes effect when the last user closes it, so nothing is lost by it under a running
 //! engine. What is lost here is the file below: cut to nothing and made immutable, so that the kernel answers each read and
 //! each write of the loop device with EIO, as it does for a disk that was pulled.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::{PATIENCE, Rig, Running};
 use ledger::{Ledger, PhaseStatus, Severity, TrialStatus};
-use rig::{PATIENCE, Rig, Running};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -150,7 +147,10 @@ fn a_lost_lun_does_not_end_the_run_and_its_phases_do_not_count() {
     }
     let told = |e: &&ledger::Event| e.severity == Severity::Warning && e.text.contains("lost disk1");
     assert_eq!(ledger.events().expect("events").iter().filter(told).count(), 2);
-    let said = rig.assay(&["report", rig::text(&result)]).output().expect("reported");
+    let said = rig
+        .assay(&["report", crate::rig::text(&result)])
+        .output()
+        .expect("reported");
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

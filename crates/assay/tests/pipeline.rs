@@ -3,9 +3,7 @@
 //!
 //! Prevents: a report that depends on anything but the result file, and a resumed run that is another run.
 
-mod bench;
-
-use bench::{Bench, LATE, Ran, Running, model_study, verdicts, without_the_run};
+use crate::bench::{Bench, LATE, Ran, Running, model_study, verdicts, without_the_run};
 use ledger::Ledger;
 use rustix::process::Signal;
 use std::path::Path;
@@ -38,7 +36,10 @@ fn run_until(bench: &Bench, output: &str, count: usize) -> Running {
             !running.is_over(),
             "it ended before it could be stopped: make the study longer"
         );
-        assert!(began.elapsed() < bench::PATIENCE, "{count} phases were not reached");
+        assert!(
+            began.elapsed() < crate::bench::PATIENCE,
+            "{count} phases were not reached"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
     running
@@ -134,7 +135,7 @@ fn a_killed_run_keeps_what_had_finished() {
     let mut kept = 0;
     // Killed again and again in one file, each time a little later.
     let mut args = vec!["run", "study.toml", "--quiet", "-o", "killed.assay"];
-    for round in 0..if bench::is_full() { 20 } else { 5 } {
+    for round in 0..if crate::bench::is_full() { 20 } else { 5 } {
         let mut running = Running::start(bench.command(&args));
         while phases(&bench.path("killed.assay")) < kept + 1 + round && !running.is_over() {
             std::thread::sleep(Duration::from_millis(1));

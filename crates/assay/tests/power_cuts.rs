@@ -1,11 +1,8 @@
 //! The power fails under the page engine on every stack: what was acknowledged is there, and the controls are found out.
 //! Needs root, loop devices and /dev/fuse. `ASSAY_TEST_SIZE=full` makes 200 cuts on each stack.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::Rig;
 use ledger::{Ledger, Measure, Severity};
-use rig::Rig;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -276,7 +273,7 @@ fn what_postgres_acknowledged_survives_the_power() {
 
 #[test]
 fn a_pool_keeps_what_is_acknowledged() {
-    let Some(rig) = able().filter(|_| rig::has_openzfs()) else {
+    let Some(rig) = able().filter(|_| crate::rig::has_openzfs()) else {
         return;
     };
     let pool = |name, more| stack(name, "zfs", &format!("arc_max = \"64MiB\"\n{more}"));

@@ -2,14 +2,11 @@
 //! and the size of each. Needs root and loop devices; the second test a tracefs too (mounted for its time).
 //!
 //! Prevents: rates and provenance built on counters of our own that nobody held against the device's.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::Rig;
 use ledger::{Ledger, Measure, PhaseId};
 use observers::{BlockEvent, BlockTrace, ObserveError, Snapshot};
 use pages::{Files, Instance, RandomWork, Settings, Shape, TornPages};
-use rig::Rig;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -86,7 +83,7 @@ fn a_study_on_a_raw_device_reads_what_the_engine_says() {
     rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
     let ledger = Ledger::open(&result).expect("a result");
     let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
-    rig::assert_four_blocks(phases.len(), 3);
+    crate::rig::assert_four_blocks(phases.len(), 3);
     let of = |phase: PhaseId, measure: Measure| {
         let found = measures.iter().find(|m| m.phase == phase && m.row.0 == measure);
         found.unwrap_or_else(|| panic!("{} is missing", measure.name())).row.1

@@ -2,12 +2,9 @@
 //!
 //! The mirrored stack has its redo log in a group of its own. Prevents: an upkeep that stands still under load, pages lost on the way, and a group that is not what the phase left.
 
-mod bench;
-mod rig;
-
-use bench::Bench;
+use crate::bench::Bench;
+use crate::rig::Rig;
 use ledger::{Ledger, Measure, PhaseStatus, Stamp};
-use rig::Rig;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -109,11 +106,11 @@ fn an_ordinary_user_rebalances_a_group_on_plain_files() {
     std::fs::set_permissions(bench.path("."), open).expect("open to any user");
     let study = bench.write("study.toml", &study(&bench.path(".")));
     let args = ["run", study.to_str().expect("text"), "--quiet", "-o", "result.assay"];
-    let ran = bench::Running::start(bench.command_of_nobody(&args)).wait();
+    let ran = crate::bench::Running::start(bench.command_of_nobody(&args)).wait();
     assert_eq!(ran.code(), 0, "{ran}");
     let ledger = Ledger::open(bench.path("result.assay")).expect("a result");
     let phases = ledger.phases().expect("phases");
-    rig::assert_four_blocks(phases.len(), 2 * 4);
+    crate::rig::assert_four_blocks(phases.len(), 2 * 4);
     let measures = ledger.measures().expect("measures");
     for phase in phases.iter().filter(|phase| phase.run.name != "all of it") {
         moved_what_had_to(&ledger, phase, |measure: Measure| {
@@ -149,7 +146,7 @@ fn luns_join_and_leave_while_work_runs() {
         "{facts:?}"
     );
     let (phases, measures) = (ledger.phases().expect("phases"), ledger.measures().expect("measures"));
-    rig::assert_four_blocks(phases.len(), 2 * 4);
+    crate::rig::assert_four_blocks(phases.len(), 2 * 4);
     for phase in &phases {
         let name = &phase.run.name;
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{name}");

@@ -3,11 +3,8 @@
 //!
 //! Prevents the worst that such a tool can do. Each refusal is looked at from three sides: the exit code, what is said
 //! (path and cure), and the device's content before and after.
-#![allow(clippy::print_stderr)] // why a part is skipped
 
-mod rig;
-
-use rig::{Ran, Rig, text, tool};
+use crate::rig::{Ran, Rig, text, tool};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -234,7 +231,7 @@ fn a_partitioned_disk_and_its_partition_are_refused_even_under_overwrite() {
     let table = rig.path("table");
     std::fs::write(&table, "label: gpt\nsize=32MiB\n").expect("written");
     let script = std::fs::File::open(&table).expect("opened");
-    let sfdisk = Command::new(rig::which("sfdisk").expect("there"))
+    let sfdisk = Command::new(crate::rig::which("sfdisk").expect("there"))
         .args(["--no-reread", "--no-tell-kernel", "--quiet", text(&disk)])
         .stdin(script)
         .output()

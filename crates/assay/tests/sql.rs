@@ -5,12 +5,9 @@
 //! that takes as long as they please. Prevents: a phase in SQL whose rows are not in the result file, and a database that is
 //! left behind.
 
-mod bench;
-mod rig;
-
-use bench::Bench;
+use crate::bench::Bench;
+use crate::rig::Rig;
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Stamp};
-use rig::Rig;
 use std::path::{Path, PathBuf};
 
 /// A place for databases that nobody else writes to, where we may make one.
@@ -96,7 +93,7 @@ fn sqlite_runs_all_its_phases_on_every_way_to_storage() {
 
     let ledger = Ledger::open(bench.path("sql.assay")).expect("opens");
     let phases = ledger.phases().expect("phases");
-    rig::assert_four_blocks(phases.len(), 3 * 3);
+    crate::rig::assert_four_blocks(phases.len(), 3 * 3);
     for phase in &phases {
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{:?}", phase.run);
         assert!(phase.run.elapsed_ns > 0);

@@ -4,15 +4,11 @@
 //! Each must end with its code, say what failed and the cure, and leave nothing. The servers are the test's own, behind sockets in a
 //! directory of its own. Skipped, with the reason printed, without PostgreSQL. Prevents: a password in a message or a result, and a
 //! database left on somebody's server.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod bench;
-mod rig;
-
-use bench::{Bench, Running};
+use crate::bench::{Bench, Running};
+use crate::rig::Rig;
 use databases::postgres::{Address, Cluster, Connection, RunAs, Server, Settings, choose};
 use ledger::{Ledger, PhaseStatus};
-use rig::Rig;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -60,7 +56,7 @@ impl Theirs {
         theirs.root("SELECT pg_reload_conf()");
         let begin = Instant::now();
         while Connection::open(&theirs.address("joe", "joe"), &[]).is_ok() {
-            assert!(begin.elapsed() < rig::PATIENCE, "the rules were not read");
+            assert!(begin.elapsed() < crate::rig::PATIENCE, "the rules were not read");
             std::thread::sleep(Duration::from_millis(10));
         }
         Some(theirs)
@@ -214,7 +210,7 @@ fn a_session_cut_off_in_a_phase_fails_it_and_leaves_no_database() {
     };
     let begin = Instant::now();
     while new_orders().unwrap_or(0) == 0 {
-        assert!(begin.elapsed() < rig::PATIENCE, "no phase came");
+        assert!(begin.elapsed() < crate::rig::PATIENCE, "no phase came");
         std::thread::sleep(Duration::from_millis(20));
     }
     let sessions = "SELECT pid FROM pg_stat_activity WHERE datname = 'assay_orders' AND usename = 'joe'";
@@ -304,7 +300,7 @@ fn a_place_for_the_socket_that_cannot_be_is_told_before_anything_is_made() {
     let before = rig.belongings(&[]);
     let mut command = rig.run_command(&path, &rig.result("deep"), &[]);
     command.env("TMPDIR", &deep);
-    rig::Running::start(command)
+    crate::rig::Running::start(command)
         .wait()
         .expect(3, &["the kernel takes 107", "set TMPDIR to a shorter directory"]);
     assert_eq!(rig.belongings(&[]), before);

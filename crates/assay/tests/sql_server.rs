@@ -2,12 +2,9 @@
 //! a run that was killed. `ASSAY_TEST_SIZE=full` also fills one in a phase. Needs root, loop devices, mkfs.ext4 and PostgreSQL 15 or newer.
 //!
 //! Prevents: a server that outlives its run, and a crash in a phase that is recorded as a slow one.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::{Rig, Running};
 use ledger::{Ledger, Measure, PhaseStatus};
-use rig::{Rig, Running};
 use rustix::process::{Pid, Signal};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -96,7 +93,7 @@ fn wait_for_phase(dir: &Path) -> Vec<u32> {
         if found.len() >= 13 {
             return found;
         }
-        assert!(begin.elapsed() < rig::PATIENCE, "no phase came: {found:?}");
+        assert!(begin.elapsed() < crate::rig::PATIENCE, "no phase came: {found:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -3,11 +3,8 @@
 //!
 //! The server is the test's own, on an address of 127.0.0.0/8 of its own. Skipped, with the reason printed, without PostgreSQL. Prevents: a
 //! parameter of the url that one room knows and the other refuses.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod bench;
-
-use bench::Bench;
+use crate::bench::Bench;
 use databases::postgres::{Cluster, Connection, PARAMETERS, RunAs, Server, Settings, choose};
 use ledger::Ledger;
 use rcgen::{CertificateParams, KeyPair};
@@ -101,7 +98,7 @@ fn run(bench: &Bench, url: &str, code: i32, variables: &[(&str, &str)]) -> Strin
         command.env_remove(name);
     }
     command.env("PGPASSWORD", PASSWORD).envs(variables.iter().copied());
-    let ran = bench::Running::start(command).wait();
+    let ran = crate::bench::Running::start(command).wait();
     assert_eq!(ran.code(), code, "{ran}");
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert!(!said.contains(PASSWORD), "{said}");

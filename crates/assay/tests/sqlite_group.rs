@@ -1,18 +1,14 @@
 //! SQLite on a disk group and on XFS: the same answers, byte by byte; and processes that are killed at random moments.
 //!
 //! Prevents: a database that is sound on a model of a disk and not on a disk group.
-#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "a test")]
 
-mod grounds;
-mod rig;
-
+use crate::grounds::{Ground, disk_files};
+use crate::rig::{Rig, text, tool};
 use databases::bulk::BulkLoad;
 use databases::order_entry::{Scale, TABLES};
 use databases::sqlite::{BulkSession, Journal, Session, Settings, Synchronous, broken_conditions, load};
-use grounds::{Ground, disk_files};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use rig::{Rig, text, tool};
 use rusqlite::types::Value;
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, BufReader, Write};
@@ -239,7 +235,7 @@ fn child() {
 fn kill_one(ground: &Ground, journal: Journal, after: Duration, at_work: bool) -> u64 {
     let word = if journal == Journal::Wal { "wal" } else { "delete" };
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--nocapture", "--test-threads", "1"])
+        .args(["--exact", "sqlite_group::child", "--nocapture", "--test-threads", "1"])
         .env(CHILD, format!("{word} {}", words_of(ground)))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -258,7 +254,7 @@ fn kill_one(ground: &Ground, journal: Journal, after: Duration, at_work: bool) -
     });
     if at_work {
         // An end without a word is seen below.
-        let _ = began.recv_timeout(rig::PATIENCE);
+        let _ = began.recv_timeout(crate::rig::PATIENCE);
     }
     std::thread::sleep(after);
     let early = child.try_wait().unwrap();

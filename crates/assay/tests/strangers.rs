@@ -4,11 +4,7 @@
 //! Prevents: a command that waits for ever on a pipe, fills the memory from a device, or lets a file set the terminal's title.
 //! What the readers themselves make of hostile bytes is tried in `benches/hostile`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod bench;
-
-use bench::{Bench, Ran, Running, model_study};
+use crate::bench::{Bench, Ran, Running, model_study};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

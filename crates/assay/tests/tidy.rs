@@ -444,6 +444,27 @@ fn names_say_what_things_are() {
     );
 }
 
+/// Cargo does not look for test files here (`autotests = false`): one that nobody declares would never run.
+#[test]
+fn each_test_file_is_in_the_one_binary_of_its_room() {
+    let root = root();
+    let mut wrong = Vec::new();
+    for entry in std::fs::read_dir(root.join("crates")).expect("the rooms") {
+        let tests = entry.expect("a room").path().join("tests");
+        let Ok(files) = std::fs::read_dir(&tests) else { continue };
+        let main = std::fs::read_to_string(tests.join("main.rs")).expect("tests/main.rs");
+        for file in files {
+            let path = file.expect("a file").path();
+            let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let is_rust = path.extension().is_some_and(|e| e == "rs") && stem != "main" || path.join("mod.rs").exists();
+            if is_rust && !main.contains(&format!("mod {stem};\n")) {
+                wrong.push(format!("{} is not declared in main.rs", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn exemptions_name_files_that_exist() {
     for (file, why) in UNSAFE_FILES.iter().chain(LONG_LISTS.iter()) {

@@ -3,13 +3,10 @@
 //!
 //! What a tool or a kernel is too old for is named and left out ([`NEWER`]); all else must work. Prevents: a study that passes the
 //! check and fails when it is built.
-#![allow(clippy::print_stderr)] // why a part is skipped
 
-mod rig;
-
+use crate::rig::{Rig, text};
 use databases::postgres::{Cluster, Connection, RunAs, Settings, choose};
 use plan::{Given, Rule, Takes, Tool};
-use rig::{Rig, text};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -96,7 +93,7 @@ fn is_newer(name: &str) -> bool {
 }
 
 fn run(program: &str, args: &[String]) -> Output {
-    let program = rig::which(program).unwrap_or_else(|| panic!("{program} is there"));
+    let program = crate::rig::which(program).unwrap_or_else(|| panic!("{program} is there"));
     Command::new(program).args(args).output().expect("started")
 }
 

@@ -3,9 +3,7 @@
 //! On simulated devices that drift, in virtual time, and on directories of this host. Prevents: a drift that is taken for a
 //! difference of stacks, stints that are counted as repeats, and a phase that is another work because it was interrupted.
 
-mod bench;
-
-use bench::{Bench, Running};
+use crate::bench::{Bench, Running};
 use ledger::{Ledger, Measure, TrialStatus};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -127,13 +125,13 @@ fn a_drift_scatters_whole_runs_and_not_stints() {
 #[test]
 fn a_difference_is_found_in_turns_and_is_as_large_as_planted() {
     let bench = Bench::new();
-    let (report, figures) = run(&bench, "abba", bench::LATE);
+    let (report, figures) = run(&bench, "abba", crate::bench::LATE);
     let read = |block, stack: &str| figures[&("read".to_string(), block, stack.to_string())].rate;
     for block in 0..4 {
         let ratio = read(block, "twin") / read(block, "base");
         assert!((ratio * 1.2 - 1.0).abs() < 0.03, "block {block}: {ratio}");
     }
-    let verdicts = bench::verdicts(&report);
+    let verdicts = crate::bench::verdicts(&report);
     let read = verdicts.iter().find(|(phase, ..)| phase == "read").expect("a verdict");
     assert_eq!(read.2, "worse", "{verdicts:?}");
 }

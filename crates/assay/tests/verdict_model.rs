@@ -4,9 +4,7 @@
 //! called different, and a stack that a cache serves must be labelled so and left unranked. Prevents: a verdict procedure
 //! that is right on paper and wrong by the time its answer is printed.
 
-mod bench;
-
-use bench::{Bench, LATE, PHASES, is_full, model_study, verdicts};
+use crate::bench::{Bench, LATE, PHASES, is_full, model_study, verdicts};
 use serde_json::Value;
 
 fn seeds() -> std::ops::Range<u64> {
@@ -14,7 +12,7 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 fn schema() -> jsonschema::Validator {
-    let text = std::fs::read_to_string(bench::root().join("docs/report.schema.json")).expect("the schema");
+    let text = std::fs::read_to_string(crate::bench::root().join("docs/report.schema.json")).expect("the schema");
     let schema: Value = serde_json::from_str(&text).expect("the schema is JSON");
     jsonschema::validator_for(&schema).expect("the schema is a schema")
 }
@@ -224,7 +222,7 @@ fn origin(report: &Value, phase: &str, stack: &str) -> String {
 #[test]
 fn the_study_that_ships_for_this_check_says_what_it_promises() {
     let bench = Bench::new();
-    let study = bench::root().join("studies/model.toml");
+    let study = crate::bench::root().join("studies/model.toml");
     let study = study.to_str().expect("a path in UTF-8");
     let report = bench
         .expect(

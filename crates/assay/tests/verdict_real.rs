@@ -4,11 +4,8 @@
 //! A test of this size must not depend on how calm the machine is: one study of each kind, in which "not enough data" is a
 //! legal answer and a wrong one is not. `ASSAY_TEST_SIZE=full` runs ten of each on a calm machine and wants nine right.
 //! Prevents: a verdict procedure that is right on simulated devices only.
-#![allow(clippy::print_stderr)] // the tally
 
-mod rig;
-
-use rig::Rig;
+use crate::rig::Rig;
 use serde_json::Value;
 use std::path::Path;
 

@@ -3,11 +3,8 @@
 //!
 //! What a study asks that a way does not have is refused where studies are read (room `plan`); versions of the library and names that are
 //! taken, in the rooms `zpool` and `stacks`. Prevents: a foreign pool that is gone, and "not possible here" without a cure.
-#![allow(clippy::print_stderr)] // why a part is skipped
 
-mod rig;
-
-use rig::{Rig, Running, text};
+use crate::rig::{Rig, Running, text};
 use std::path::Path;
 use zpool::{Launch, PoolSpec, Redundancy, Tuning, Zpool};
 
@@ -72,7 +69,7 @@ fn refused(rig: &Rig, study: &str, variables: &[(&str, &str)], words: &[&str]) {
 fn ways() -> Vec<&'static str> {
     let [_, fuse] = stacks::zfs_ways();
     let mut ways = Vec::new();
-    if rig::has_openzfs() {
+    if crate::rig::has_openzfs() {
         ways.push("userspace");
     }
     if fuse.able {
@@ -99,7 +96,7 @@ fn packages_that_are_not_there_are_named_by_each_way() {
     );
     let unpacked = [("ASSAY_ZFS_FUSE", text(&nowhere))];
     refused(&rig, &by("fuse"), &unpacked, &["zfs-fuse is not in it", "dpkg-deb -x"]);
-    if rig::which("zfs-fuse").is_none() {
+    if crate::rig::which("zfs-fuse").is_none() {
         refused(
             &rig,
             &by("fuse"),
@@ -118,7 +115,7 @@ fn packages_that_are_not_there_are_named_by_each_way() {
 
 #[test]
 fn somebody_elses_pool_on_a_lun_is_left_alone_until_the_study_and_the_user_say_otherwise() {
-    let Some(mut rig) = Rig::new(&[]).filter(|_| rig::has_openzfs()) else {
+    let Some(mut rig) = Rig::new(&[]).filter(|_| crate::rig::has_openzfs()) else {
         return;
     };
     for way in ways() {

@@ -3,12 +3,9 @@
 //! Needs root and loop devices; OpenZFS's library, or zfs-fuse.
 //!
 //! Prevents: a copy of which only one side is counted, and two pools whose counters get into each other's way.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::Rig;
 use ledger::{Ledger, Measure, PhaseStatus};
-use rig::Rig;
 use std::path::Path;
 
 const ARC: f64 = (64 << 20) as f64;
@@ -107,7 +104,7 @@ fn copies(rig: &Rig, via: &str, log: bool) {
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");
     let phases = ledger.phases().expect("phases");
-    rig::assert_four_blocks(phases.len(), 2 * 6);
+    crate::rig::assert_four_blocks(phases.len(), 2 * 6);
     for phase in &phases {
         assert_eq!(phase.run.status, PhaseStatus::Valid, "{}", phase.run.name);
     }
@@ -146,7 +143,7 @@ fn copies(rig: &Rig, via: &str, log: bool) {
 
 #[test]
 fn a_database_goes_to_pools_in_user_space_with_redo_logs_in_pools_of_their_own_and_home_again() {
-    let Some(rig) = Rig::new(&[]).filter(|_| rig::has_openzfs()) else {
+    let Some(rig) = Rig::new(&[]).filter(|_| crate::rig::has_openzfs()) else {
         return;
     };
     copies(&rig, "userspace", true);

@@ -1,27 +1,9 @@
 //! The page engine on OpenZFS in user space: its work, and its recovery after the server process was killed.
 //!
 //! Prevents: a file of a pool that keeps its contract in single requests and loses a database.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-/// The books of acknowledgements are those of a study's power cuts.
-#[path = "../../lab/src/cuts/acknowledged.rs"]
-mod acknowledged;
-#[allow(dead_code)] // nobody waits for a moment here
-#[path = "../../lab/src/cuts/moment.rs"]
-mod moment;
-
-/// What the books ask of the loop that drives them.
-mod trial {
-    pub(crate) mod drive {
-        pub(crate) trait Served: workloads::Operation {
-            fn sessions(&self) -> u32;
-            fn finish(&mut self) -> Result<(), Self::Error>;
-        }
-    }
-}
-
+use crate::acknowledged::{Found, Log, Logged, survey};
 use crate::trial::drive::Served;
-use acknowledged::{Found, Log, Logged, survey};
 use pages::{AgeWork, Files, HEADER_BYTES, Instance, RandomWork, ScanWork, Settings, Shape, TornPages, expected_body};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -213,7 +195,7 @@ where
 fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
-    let (killed, unheard) = (AtomicBool::new(false), moment::Moment::default());
+    let (killed, unheard) = (AtomicBool::new(false), crate::moment::Moment::default());
     let mut logged = Logged::new(operation, log, &killed, &unheard);
     let sessions = logged.sessions();
     let failed = drive_for(&mut logged, sessions, time, ACTS_MIN, ended).is_err();

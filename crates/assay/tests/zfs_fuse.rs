@@ -4,12 +4,9 @@
 //!
 //! Prevents: a daemon, a mount or a loop device that outlives its run, an old ZFS that is passed off as a new one, and what its cache served
 //! taken for what its devices did.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-mod rig;
-
+use crate::rig::{Rig, Running};
 use ledger::{Ledger, Measure, PhaseStatus};
-use rig::{Rig, Running};
 use rustix::process::{Pid, Signal};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -106,7 +103,7 @@ fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begin.elapsed() < rig::PATIENCE, "{what} did not come");
+        assert!(begin.elapsed() < crate::rig::PATIENCE, "{what} did not come");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -248,7 +245,7 @@ fn what_a_killed_run_leaves_of_a_server_on_a_pool_is_cleaned_up() {
 
 /// Of the cache, for its reader, however much neighbours moved on the disk below meanwhile.
 fn the_report_tells_shares(rig: &Rig, result: &Path) {
-    let report = Running::start(rig.assay(&["report", rig::text(result), "--json"])).wait();
+    let report = Running::start(rig.assay(&["report", crate::rig::text(result), "--json"])).wait();
     report.expect(0, &[]);
     let report: serde_json::Value = serde_json::from_str(&report.stdout).expect("JSON");
     let cells = report["report"]["phases"].as_array().expect("phases").iter();
@@ -294,7 +291,7 @@ fn a_phase_that_the_arc_served_is_labelled_so_and_one_that_it_did_not_is_not() {
 
     let ledger = Ledger::open(&result).expect("opened");
     let (phases, trials) = (ledger.phases().expect("phases"), ledger.trials().expect("trials"));
-    rig::assert_four_blocks(phases.len(), 4);
+    crate::rig::assert_four_blocks(phases.len(), 4);
     assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
     let measures = ledger.measures().expect("measures");
     let sum = |stack: &str, measure: Measure| -> f64 {

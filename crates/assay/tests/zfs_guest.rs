@@ -2,12 +2,8 @@
 //! also when it is killed, and which devices it does not take. Opt-in (`ASSAY_TEST_GUEST`); see `prepare` in `crates/zpool/tests/guest`.
 //!
 //! Prevents: a way that works as long as no module answers.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
-#[path = "../../zpool/tests/guest/mod.rs"]
-mod guest;
-
-use guest::{Guest, run};
+use crate::guest::{Guest, run};
 use ledger::{Ledger, Measure, PhaseStatus};
 use std::path::PathBuf;
 
@@ -181,7 +177,7 @@ fn studies_go_by_the_module_and_leave_the_machine_as_it_was() {
     let Some(guest) = Guest::here() else { return };
     let mut disks: Vec<PathBuf> = (0..3).map(|nth| guest.disk(&format!("disk{nth}"), DISK_MIB)).collect();
     let (work, back) = (guest.disk("work", 1024), guest.disk("back", 64));
-    run("mke2fs", &["-q", "-F", "-t", "ext4", guest::text(&work)]);
+    run("mke2fs", &["-q", "-F", "-t", "ext4", crate::guest::text(&work)]);
     disks.extend([work, back.clone()]);
     let studies = guest.path("files/studies");
     std::fs::create_dir_all(&studies).expect("made");
@@ -210,11 +206,14 @@ fn studies_go_by_the_module_and_leave_the_machine_as_it_was() {
         "refused imported",
         "refused exported",
     ];
-    guest::expect(&log, &steps);
+    crate::guest::expect(&log, &steps);
 
     let results = guest.path("results");
     std::fs::create_dir(&results).expect("made");
-    run("tar", &["-xf", guest::text(&back), "-C", guest::text(&results)]);
+    run(
+        "tar",
+        &["-xf", crate::guest::text(&back), "-C", crate::guest::text(&results)],
+    );
     let devices = Ledger::open(results.join("devices.assay")).expect("opened");
     let pools = Told::of(&devices, "pools");
     pools.expect_counted(64);

@@ -1,12 +1,8 @@
 //! A study with pools of OpenZFS in user space, through the program: phases, facts, counters; and nothing left after a kill.
 //!
 //! Prevents: a pool or a process of OpenZFS that outlives its run.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod bench;
-mod rig;
-
-use bench::Bench;
+use crate::bench::Bench;
 use ledger::{Ledger, Measure, PhaseStatus};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -69,7 +65,10 @@ fn server_at_work(run: u32) -> String {
             std::thread::sleep(Duration::from_millis(500));
             return pid;
         }
-        assert!(began.elapsed() < rig::PATIENCE, "no process of OpenZFS was started");
+        assert!(
+            began.elapsed() < crate::rig::PATIENCE,
+            "no process of OpenZFS was started"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -83,16 +82,16 @@ fn servers(of: u32) -> Vec<String> {
 
 #[test]
 fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
-    if !rig::has_openzfs() {
+    if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = rig::turn();
+    let _turn = crate::rig::turn();
     let bench = Bench::new();
     bench.write("study.toml", STUDY);
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
     let ledger = Ledger::open(bench.path("out.assay")).unwrap();
     let phases = ledger.phases().unwrap();
-    rig::assert_four_blocks(phases.len(), 2 * 3);
+    crate::rig::assert_four_blocks(phases.len(), 2 * 3);
     assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
     let trials = ledger.trials().unwrap();
     let measures = ledger.measures().unwrap();
@@ -138,10 +137,10 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
 /// From a disk group, from a file system and from another pool into a pool, and on there.
 #[test]
 fn a_database_moves_to_a_pool_from_wherever_it_was() {
-    if !rig::has_openzfs() || !rustix::process::geteuid().is_root() {
+    if !crate::rig::has_openzfs() || !rustix::process::geteuid().is_root() {
         return;
     }
-    let _turn = rig::turn();
+    let _turn = crate::rig::turn();
     let bench = Bench::new();
     let head = STUDY.split("[[phase]]").next().unwrap();
     let other = "[luns.other]\nfiles = { count = 1, size = \"128MiB\", dir = \".\" }\n[[stack]]\nname = \"ext4\"\nkind = \"ext4\"\n\
@@ -152,7 +151,7 @@ fn a_database_moves_to_a_pool_from_wherever_it_was() {
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
     let ledger = Ledger::open(bench.path("out.assay")).unwrap();
     let phases = ledger.phases().unwrap();
-    rig::assert_four_blocks(phases.len(), 3 * 2);
+    crate::rig::assert_four_blocks(phases.len(), 3 * 2);
     assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
     let trials = ledger.trials().unwrap();
     let processes = |stack: &str| -> Vec<f64> {
@@ -174,10 +173,10 @@ fn a_database_moves_to_a_pool_from_wherever_it_was() {
 
 #[test]
 fn what_a_killed_run_leaves_of_openzfs_is_cleaned_up() {
-    if !rig::has_openzfs() {
+    if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = rig::turn();
+    let _turn = crate::rig::turn();
     let bench = Bench::new();
     bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
     let mut run = Command::new(env!("CARGO_BIN_EXE_assay"))
@@ -207,13 +206,13 @@ fn what_a_killed_run_leaves_of_openzfs_is_cleaned_up() {
 
 #[test]
 fn a_process_that_dies_in_a_phase_is_named_and_nothing_is_left_of_it() {
-    if !rig::has_openzfs() {
+    if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = rig::turn();
+    let _turn = crate::rig::turn();
     let bench = Bench::new();
     bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
-    let run = bench::Running::start(bench.command(&["run", "study.toml", "--quiet", "-o", "out.assay"]));
+    let run = crate::bench::Running::start(bench.command(&["run", "study.toml", "--quiet", "-o", "out.assay"]));
     let server = server_at_work(run.pid());
     let killed = Command::new("kill").args(["-KILL", &server]).status().unwrap();
     assert!(killed.success());

@@ -3,11 +3,6 @@
 //!
 //! Prevents: a stall that vanishes from the figures because nobody asked during it, and think time that is said and not
 //! taken.
-#![allow(clippy::unwrap_used)] // fixtures beside the tests
-
-#[path = "postgres/place.rs"]
-#[allow(dead_code, reason = "the other tests of the server use the rest")]
-mod place;
 
 use databases::order_entry::{Home, Scale, Terminal};
 use databases::postgres::{self, Address, Connection, Isolation, Terminals, TerminalsSpec};
@@ -141,7 +136,9 @@ fn wait_for(flag: &AtomicBool) {
 
 #[test]
 fn postgres_keeps_schedules_and_pauses() {
-    let Some(place) = place::Place::new() else { return };
+    let Some(place) = crate::place::Place::new() else {
+        return;
+    };
     let server = place.server(20);
     let address = server.address();
     postgres::load(address, &scale(), SEED, 1, 2, &AtomicBool::new(false)).unwrap();

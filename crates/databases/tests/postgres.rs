@@ -3,17 +3,12 @@
 //!
 //! Skipped, with the reason printed, only where no server is installed; under `CI=true` that is a failure.
 
-#![allow(clippy::unwrap_used)] // fixtures beside the tests
-
-#[path = "postgres/place.rs"]
-mod place;
-
+use crate::place::{Place, is_alive};
 use databases::order_entry::{CONDITIONS, Home, Scale, mix, nopm, within_limits};
 use databases::postgres::{
     Address, Connection, Isolation, Phase, PostgresError, Preset, Scattered, ScatteredSpec, Server, ServerCounters,
     Settings, Terminals, TerminalsSpec, check, create, load, load_scattered, run_phase,
 };
-use place::{Place, is_alive};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -347,7 +342,7 @@ fn work_and_kill(server: Server, scale: Scale, users: u32, kill: u64) -> u64 {
     wait_until("new orders before the kill", || {
         worker.is_finished() || acknowledged.load(Ordering::Relaxed) >= wanted
     });
-    let shared = place::shared_memory_of(server.facts().pid);
+    let shared = crate::place::shared_memory_of(server.facts().pid);
     assert!(!shared.is_empty(), "a server has shared memory");
     server.crash();
     assert!(
@@ -375,7 +370,7 @@ fn what_was_acknowledged_is_there_after_a_kill() {
         let mut connection = Connection::open(address, &[]).unwrap();
         connection.number("SELECT count(*) FROM orders").unwrap() as u64
     };
-    let kills = if place::is_full() { 20 } else { 2 };
+    let kills = if crate::place::is_full() { 20 } else { 2 };
     for kill in 0..kills {
         let before = orders(server.address());
         let acknowledged = work_and_kill(server, scale, users, kill);
@@ -444,12 +439,12 @@ fn a_hundred_users_on_a_file_system_leave_it_consistent_also_after_kills() {
         .append(true)
         .open("/tmp/assay-loop-tests.lock");
     let _turn = lock.map(|file| file.lock().map(|()| file));
-    let (kinds, kills) = match place::is_full() {
+    let (kinds, kills) = match crate::place::is_full() {
         true => (&["ext4", "xfs", "btrfs"][..], 20),
         false => (&["xfs"][..], 1),
     };
     for kind in kinds {
-        let Some(place) = Place::on(kind, if place::is_full() { 1024 } else { 512 }) else {
+        let Some(place) = Place::on(kind, if crate::place::is_full() { 1024 } else { 512 }) else {
             continue;
         };
         let cluster = place.cluster();
@@ -457,7 +452,7 @@ fn a_hundred_users_on_a_file_system_leave_it_consistent_also_after_kills() {
             sessions: 100,
             ..Settings::default()
         };
-        let scale = Scale::reduced(if place::is_full() { 4 } else { 2 }).unwrap();
+        let scale = Scale::reduced(if crate::place::is_full() { 4 } else { 2 }).unwrap();
         let mut server = cluster.start(&settings, place.path()).unwrap();
         load(server.address(), &scale, LOAD_SEED, 1, 2, &AtomicBool::new(false)).unwrap();
         let ran = run_phase(server.address(), &counted(scale, 100, 10)).unwrap();
@@ -506,8 +501,8 @@ fn a_server_that_dies_in_a_phase_is_an_error_with_its_last_words() {
 fn a_server_goes_with_the_process_that_started_it() {
     let Some(place) = Place::new() else { return };
     let _ = place.cluster();
-    let mut child = place::serve_in_child(&place);
-    let pid = place::pid_told_by(&mut child);
+    let mut child = crate::place::serve_in_child(&place);
+    let pid = crate::place::pid_told_by(&mut child);
     assert!(is_alive(pid));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -519,7 +514,7 @@ fn a_server_goes_with_the_process_that_started_it() {
 fn child_that_serves() {
     let Some(place) = Place::of_parent() else { return };
     let server = place.at().start(&Settings::default(), place.path()).unwrap();
-    place::tell(server.facts().pid);
+    crate::place::tell(server.facts().pid);
     std::thread::sleep(Duration::from_secs(120));
 }
 

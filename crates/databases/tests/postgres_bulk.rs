@@ -2,16 +2,10 @@
 //!
 //! Skipped, with the reason printed, only where no server is installed; under `CI=true` that is a failure.
 
-#![allow(clippy::unwrap_used)] // fixtures beside the tests
-
-#[path = "postgres/place.rs"]
-#[allow(dead_code, reason = "the other tests of the server use the rest")]
-mod place;
-
+use crate::place::Place;
 use databases::bulk::{BulkDatabase, BulkLoad, ROWS_PER_COMMIT};
 use databases::order_entry::Scale;
 use databases::postgres::{BulkConnection, Connection, PostgresError, create, load, load_scattered};
-use place::Place;
 use std::sync::atomic::AtomicBool;
 
 const SECOND: u64 = 1_000_000_000;
@@ -20,7 +14,7 @@ const SECOND: u64 = 1_000_000_000;
 fn bulk_loads_fill_table_and_keys_and_the_files_grow_in_steps() {
     let Some(place) = Place::new() else { return };
     let server = place.server(4);
-    let counts: &[u64] = if place::is_full() {
+    let counts: &[u64] = if crate::place::is_full() {
         &[10_000, 100_000]
     } else {
         &[10_000]

@@ -3,16 +3,11 @@
 //!
 //! Each is played by a listener of the test. A client that hung would hang its test.
 
-#![allow(clippy::unwrap_used)] // fixtures beside the tests
-
-#[path = "postgres/played.rs"]
-mod played;
-
+use crate::played::{Client, authentication, error, message, notice, play, ready};
 use databases::order_entry::{Home, Scale};
 use databases::postgres::{
     Address, Connection, Isolation, PostgresError, Scattered, ScatteredSpec, Terminals, TerminalsSpec, load_scattered,
 };
-use played::{Client, authentication, error, message, notice, play, ready};
 use std::io::Read;
 use std::sync::atomic::AtomicBool;
 use workloads::Operation;

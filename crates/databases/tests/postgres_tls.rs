@@ -3,23 +3,14 @@
 //!
 //! Skipped, with the reason printed, only where no server is installed; under `CI=true` that is a failure.
 
-#![allow(clippy::unwrap_used)] // fixtures beside the tests
-
-#[path = "postgres/between.rs"]
-mod between;
 #[allow(dead_code, reason = "the other tests of the server use the rest")]
-#[path = "postgres/place.rs"]
-mod place;
-#[path = "postgres/sealed.rs"]
-mod sealed;
-
-use between::somebody_before;
+use crate::between::somebody_before;
+use crate::place::Place;
+use crate::sealed::{Authority, PASSWORD, Sealed, door_to, self_signed};
 use databases::order_entry::{Home, Scale};
 use databases::postgres::{
     Address, Connection, Isolation, Phase, ScatteredSpec, check, create, load, load_scattered, run_phase, run_scattered,
 };
-use place::Place;
-use sealed::{Authority, PASSWORD, Sealed, door_to, self_signed};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -109,7 +100,7 @@ fn papers_change(sealed: &Sealed) {
     let elsewhere = sealed.open("joe", &format!("127.0.0.1:{}", door_to(&ip)), &full);
     assert_refused(elsewhere, &["not valid for name"]);
     // One that says nothing of what it is for: enough where nothing is asked of it.
-    let bare = sealed::first_version();
+    let bare = crate::sealed::first_version();
     std::fs::write(sealed.files.join("bare.pem"), &bare[0]).unwrap();
     let checked = format!("sslmode=verify-ca&sslrootcert={}", sealed.file("bare.pem"));
     sealed.change(&bare, true);

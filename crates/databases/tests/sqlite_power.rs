@@ -2,17 +2,14 @@
 //!
 //! The model forgets an arbitrary part of what was not flushed, down to sectors of 512 bytes. Prevents: a VFS that is
 //! durable only as long as nothing happens. Two planted bugs show that the machine can fail.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod storm;
-
+use crate::storm::Rows;
 use databases::sqlite::{
     DATA_AT, Journal, Place, Session, Settings, SqliteError, Synchronous, Volume, VolumeSpec, WRITER_MEMORY_MIN,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
-use storm::Rows;
 use targets::{
     Completion, Disks, Extent, FileId, Model, ModelPort, Nanos, Op, Port, PowerFails, Request, TargetError, Waker,
 };
@@ -159,16 +156,16 @@ fn live(life: &mut Life, seed: u64, planted: Planted) -> Result<(), String> {
 
 fn work(life: &mut Life, place: &Place, rng: &mut Xoshiro256PlusPlus, seed: u64) -> Result<(), SqliteError> {
     let session = place.connect(&settings(seed))?;
-    storm::prepare(&session)?;
+    crate::storm::prepare(&session)?;
     for _ in 0..40 {
-        let change = storm::change(rng);
+        let change = crate::storm::change(rng);
         let commit = !rng.next_u64().is_multiple_of(5);
         if commit {
-            storm::apply(&mut life.maybe, &change);
+            crate::storm::apply(&mut life.maybe, &change);
         }
-        storm::run(&session, &change, commit)?;
+        crate::storm::run(&session, &change, commit)?;
         if commit {
-            storm::apply(&mut life.sure, &change);
+            crate::storm::apply(&mut life.sure, &change);
         }
         if rng.next_u64().is_multiple_of(16) {
             session.checkpoint()?;
@@ -183,8 +180,8 @@ fn survey(life: &mut Life, seed: u64) -> Result<(), String> {
     let volume = Arc::new(Volume::open(port, Vec::new(), spec(seed)).map_err(|e| format!("open again: {e}"))?);
     let place = Place::on(volume.clone()).unwrap();
     let look = |session: &Session| -> Result<(String, Rows), SqliteError> {
-        storm::prepare(session)?;
-        Ok((session.integrity()?, storm::rows(session)?))
+        crate::storm::prepare(session)?;
+        Ok((session.integrity()?, crate::storm::rows(session)?))
     };
     let session = place
         .connect(&settings(seed))
@@ -235,7 +232,9 @@ fn what_was_acknowledged_is_there_after_the_power_was_cut() {
     let first: u64 = std::env::var("ASSAY_SEED").ok().map_or(0, |seed| seed.parse().unwrap());
     for seed in first..first + count {
         if let Err(what) = tell(seed, Planted::Nothing) {
-            panic!("seed {seed}: {what}\nagain: ASSAY_SEED={seed} cargo test -p databases --test sqlite_power");
+            panic!(
+                "seed {seed}: {what}\nagain: ASSAY_SEED={seed} cargo test -p databases --test integration sqlite_power::"
+            );
         }
     }
 }

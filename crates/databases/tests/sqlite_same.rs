@@ -2,9 +2,6 @@
 //! once; and the work of the studies on every way to storage.
 //!
 //! Prevents: a VFS that is durable and wrong.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
-
-mod storm;
 
 use databases::bulk::BulkLoad;
 use databases::order_entry::{Home, Scale, Terminal};

@@ -1,10 +1,7 @@
 //! What is refused: with the cause, with the cure, and with nothing written.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod machine;
-
+use crate::machine::{Machine, Window};
 use diskgroup::{DiskSpec, FileSpec, Geometry, Group, GroupError, GroupSpec, MountOptions, Redundancy, Stripe};
-use machine::{Machine, Window};
 use targets::{Disks, FileId};
 
 const AU: u64 = 16 << 10;

@@ -2,17 +2,13 @@
 //!
 //! `ASSAY_CRAFTED` sets the number of groups. None may panic, loop or take memory; what opens can be worked with.
 //! Prevents: a disk from a stranger that stops the program of whoever looks at it.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod machine;
-mod seeds;
-
+use crate::machine::scenario::{AU, below, scenario};
+use crate::machine::{Machine, Window};
+use crate::seeds::{number, run_all, sized};
 use diskgroup::{FileSpec, Group, GroupSpec, MountOptions, Redundancy, Step, inspect, readers};
-use machine::scenario::{AU, below, scenario};
-use machine::{Machine, Window};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use seeds::{number, run_all, sized};
 use std::sync::atomic::{AtomicU64, Ordering};
 use targets::{Disks, FileId};
 

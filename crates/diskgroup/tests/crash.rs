@@ -3,18 +3,14 @@
 //!
 //! `ASSAY_CRASH_SEEDS` sets the number of seeds (more with `ASSAY_TEST_SIZE=full`); a failing seed is printed with the
 //! command that replays it.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod machine;
-mod seeds;
-
-use seeds::{crash_seed, number, run_all};
+use crate::seeds::{crash_seed, number, run_all};
 
 #[test]
 fn whatever_was_acknowledged_is_there_and_the_group_is_sound() {
-    let count = number("ASSAY_CRASH_SEEDS", seeds::sized(700, 3_150));
+    let count = number("ASSAY_CRASH_SEEDS", crate::seeds::sized(700, 3_150));
     run_all("crash", "ASSAY_CRASH_SEED", count, crash_seed);
-    let cuts = seeds::cuts_done();
+    let cuts = crate::seeds::cuts_done();
     eprintln!("{cuts} power cuts in {count} seeds");
     assert!(cuts > 2 * count, "only {cuts} power cuts: too little to be a test");
 }
@@ -24,6 +20,6 @@ fn replay() {
     let Ok(seed) = std::env::var("ASSAY_CRASH_SEED").unwrap_or_default().parse() else {
         return;
     };
-    eprintln!("{:#?}", machine::scenario::scenario(seed, None));
+    eprintln!("{:#?}", crate::machine::scenario::scenario(seed, None));
     crash_seed(seed).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
 }

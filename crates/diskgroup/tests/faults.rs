@@ -4,13 +4,9 @@
 //! `ASSAY_FAULT_SEEDS` sets the number of seeds for each redundancy (more with `ASSAY_TEST_SIZE=full`); a failing seed
 //! is printed with the command that replays it. No more is broken at a time than the redundancy allows; then nothing
 //! may be lost, and after repair a check must be clean.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod machine;
-mod seeds;
-
+use crate::seeds::{fault_seed, faults_done, number, run_all, sized};
 use diskgroup::Redundancy;
-use seeds::{fault_seed, faults_done, number, run_all, sized};
 
 fn run(redundancy: Redundancy, seed_of: fn(u64) -> Result<(), String>) {
     // In full so many that each redundancy sees ten thousand faults.
@@ -53,6 +49,6 @@ fn replay() {
         Ok("High") => Redundancy::High,
         _ => Redundancy::Normal,
     };
-    eprintln!("{:#?}", machine::scenario::scenario(seed, Some(redundancy)));
+    eprintln!("{:#?}", crate::machine::scenario::scenario(seed, Some(redundancy)));
     fault_seed(redundancy, seed).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
 }

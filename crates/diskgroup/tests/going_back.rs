@@ -1,14 +1,11 @@
 //! The cases in which a mirror went back in time, one by one, at both redundancies: what a mount, a check or a flush
 //! could not make durable must be recorded before it counts.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod machine;
-
+use crate::machine::{Machine, Mood, Window};
 use diskgroup::{
     DiskSpec, FileSpec, Geometry, Group, GroupError, GroupPort, GroupSpec, MountOptions, Mounted, Redundancy, Step,
     Stripe,
 };
-use machine::{Machine, Mood, Window};
 use targets::{Disks, FileId, IoFault, Op, Port, Request};
 
 const AU: u64 = 16 << 10;

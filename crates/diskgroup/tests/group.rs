@@ -1,14 +1,11 @@
 //! What a group promises, one promise a test: placement, rebalance, power, preferred read, refusals, real files under
 //! threads.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod machine;
-
+use crate::machine::{Machine, Mood, Window};
 use diskgroup::{
     DiskSpec, FileSpec, Geometry, Group, GroupError, GroupPort, GroupSpec, Inspected, MountOptions, Redundancy, Step,
     Stripe, Upkeep, inspect,
 };
-use machine::{Machine, Mood, Window};
 use std::collections::BTreeMap;
 use targets::{Access, Disks, FileId, Op, OpenSpec, Port, PsyncPort, Request};
 

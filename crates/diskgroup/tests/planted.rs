@@ -1,14 +1,10 @@
 //! Each planted bug is caught by the crash and fault machines, and the group without one passes the same seeds.
 //!
-//! `cargo test -p diskgroup --features planted --test planted`. Prevents: crash and fault tests that can't fail.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
+//! `cargo test -p diskgroup --features planted --test integration planted::`. Prevents: crash and fault tests that can't fail.
 
-mod machine;
-mod seeds;
-
+use crate::seeds::repairs::repair_seed;
+use crate::seeds::{crash_seed, fault_seed};
 use diskgroup::{Planted, Redundancy};
-use seeds::repairs::repair_seed;
-use seeds::{crash_seed, fault_seed};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Seeds a bug may survive; the unplanted group passes all of them in `crash.rs` and `faults.rs`.

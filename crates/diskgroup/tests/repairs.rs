@@ -3,14 +3,10 @@
 //!
 //! `ASSAY_REPAIR_SEEDS` sets the number of seeds for each redundancy (`ASSAY_TEST_SIZE=full`: 10,000); a failing seed
 //! is printed with the command that replays it.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod machine;
-mod seeds;
-
+use crate::seeds::repairs::{events_done, repair_seed};
+use crate::seeds::{number, run_all, sized};
 use diskgroup::Redundancy;
-use seeds::repairs::{events_done, repair_seed};
-use seeds::{number, run_all, sized};
 
 fn run(redundancy: Redundancy, seed_of: fn(u64) -> Result<(), String>) {
     let count = number("ASSAY_REPAIR_SEEDS", sized(300, 10_000));

@@ -1,12 +1,9 @@
 //! Two groups on one port: the second opened over a port of the first, which lets the second's disks through.
 //!
 //! Prevents: a request that ends in the wrong group, and a change of one group's maps that stops or misleads the other.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
-mod machine;
-
+use crate::machine::{Machine, Mood, Window};
 use diskgroup::{DiskSpec, FileSpec, Geometry, Group, GroupPort, GroupSpec, Redundancy, Step, Stripe};
-use machine::{Machine, Mood, Window};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use targets::{Completion, Disks, FileId, IoFault, Op, Port, Request};

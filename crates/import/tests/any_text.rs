@@ -1,7 +1,5 @@
 //! Whatever the text: no panic, no wild allocation, bounded time; and every figure stands on the line it names.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use import::{Format, Options, read};
 use proptest::prelude::*;
 

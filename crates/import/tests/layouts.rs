@@ -1,8 +1,6 @@
 //! Layouts of other versions, written by hand: page breaks, wrapped names, carriage returns, several intervals, and
 //! what is refused with a cure.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use import::{Format, ImportError, Imported, Options, Quantity, detect, read};
 
 fn data(name: &str) -> String {

@@ -1,8 +1,6 @@
 //! The published excerpts, read to the last digit. The figures here are typed from the publications, not from our
 //! output.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use import::{Format, Imported, Options, Quantity, Report, read};
 
 fn data(name: &str) -> String {

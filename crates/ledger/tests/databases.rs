@@ -1,22 +1,18 @@
 //! Rows of real databases: given back as given and recorded with their phase or not at all.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod rows;
-
 use ledger::*;
 use std::path::{Path, PathBuf};
 
 fn fresh(dir: &Path) -> (PathBuf, Ledger, TrialId) {
     let path = dir.join("sql.assay");
-    let mut ledger = Ledger::create(&path, &rows::study()).unwrap();
-    ledger.stack(&rows::stack(0, "ext4")).unwrap();
-    let trial = ledger.begin_trial(&rows::new_trial(0, "ext4")).unwrap();
+    let mut ledger = Ledger::create(&path, &crate::rows::study()).unwrap();
+    ledger.stack(&crate::rows::stack(0, "ext4")).unwrap();
+    let trial = ledger.begin_trial(&crate::rows::new_trial(0, "ext4")).unwrap();
     (path, ledger, trial)
 }
 
 fn run(trial: TrialId, ordinal: u32, kind: PhaseKind) -> PhaseRun {
-    rows::run(trial, ordinal, &format!("phase {ordinal}"), kind)
+    crate::rows::run(trial, ordinal, &format!("phase {ordinal}"), kind)
 }
 
 fn postgres() -> Database {

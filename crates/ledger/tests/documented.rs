@@ -1,7 +1,5 @@
 //! The document of the result file against the file: every query in it runs, every table and measure of it is there.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use ledger::*;
 
 #[test]

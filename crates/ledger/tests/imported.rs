@@ -1,7 +1,5 @@
 //! Imports in the result file: given back as they were given, added to a finished file.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use ledger::*;
 
 fn study() -> Study {

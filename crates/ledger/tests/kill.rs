@@ -3,8 +3,6 @@
 //! The victim is this test program itself, started again with `LEDGER_VICTIM` set; it says on stdout which phases are
 //! recorded, and is killed with SIGKILL at moments that a fixed seed spreads over its writes.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use ledger::*;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -90,7 +88,7 @@ fn victim() {
 
 fn kill_after(path: &Path, phases: usize, extra: Duration) -> usize {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "kill::victim", "--nocapture", "--test-threads=1"])
         .env(VICTIM, path)
         .stdout(Stdio::piped())
         .spawn()

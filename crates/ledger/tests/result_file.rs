@@ -1,12 +1,8 @@
 //! The result file as its users meet it: written as a run goes, killed in the middle, read again, and refused when it is
 //! not what it should be.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod rows;
-
+use crate::rows::{new_trial, run, stack, study};
 use ledger::*;
-use rows::{new_trial, run, stack, study};
 use std::path::{Path, PathBuf};
 
 fn record(trial: TrialId, ordinal: u32, name: &str) -> PhaseRecord {

@@ -1,7 +1,5 @@
 //! A finished file is held against its seal: an edit of any table is found, and what may be added later is not taken for one.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use ledger::*;
 use std::path::{Path, PathBuf};
 

@@ -3,10 +3,6 @@
 //! Prevents: a report that runs a file's own SQL, follows a journal that somebody put beside it, or waits on a pipe. What damage
 //! at random does is tried in `benches/hostile`.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-mod rows;
-
 use ledger::{FILE_BYTES_MAX, Ledger, LedgerError};
 use rusqlite::Connection;
 use std::fs;
@@ -18,7 +14,7 @@ struct Place(tempfile::TempDir);
 impl Place {
     fn new() -> Place {
         let place = Place(tempfile::tempdir().unwrap());
-        Ledger::create(place.at("x.assay"), &rows::study()).unwrap();
+        Ledger::create(place.at("x.assay"), &crate::rows::study()).unwrap();
         place
     }
 

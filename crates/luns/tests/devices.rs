@@ -1,5 +1,4 @@
 //! LUN files, loop devices and the look at devices, on the real kernel. The parts with loop devices need root.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
 use luns::{DeviceRefusal, LunError, LunFile};
 use sandbox::{Directory, Identity};

@@ -1,9 +1,6 @@
 //! The model of a disk against theory and its manual, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
-mod driving;
-
-use driving::*;
+use crate::driving::*;
 use luns::model::{Ask, DeviceModel, Hdd, HddParameters};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

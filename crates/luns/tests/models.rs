@@ -1,9 +1,6 @@
 //! The models of devices against theory and published figures, in virtual time. That of a disk: `disk.rs`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
-mod driving;
-
-use driving::*;
+use crate::driving::*;
 use luns::model::{
     Answer, Array, ArrayParameters, Ask, Custom, CustomParameters, DeviceModel, Each, Hdd, HddParameters, Latency,
     Limit, Ssd, SsdParameters, Volume, VolumeParameters, array_preset, hdd_preset, presets, ssd_preset, volume_preset,

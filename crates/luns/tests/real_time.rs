@@ -1,6 +1,5 @@
 //! Modelled devices in real time, as loop devices: their rates against those of the same models in virtual time, within
 //! 3 %. Needs root, loop devices, /dev/fuse and a quiet machine: `ASSAY_TEST_SIZE=full` runs it.
-#![allow(clippy::print_stderr, clippy::unwrap_used)] // a test; why it is skipped, and the figures
 
 use luns::model::{
     Array, ArrayParameters, Ask, Command, DeviceModel, Hdd, Volume, array_preset, hdd_preset, volume_preset,

@@ -1,5 +1,4 @@
 //! LUN files served through FUSE, with loop devices on them. Needs root and /dev/fuse.
-#![allow(clippy::print_stderr, clippy::unwrap_used)] // a test; why it is skipped
 
 use luns::model::{Latency, Volume, VolumeParameters};
 use luns::serve::{ServeOptions, Served};

@@ -1,7 +1,6 @@
 //! Real loop devices, a real btrfs over two of them, and the block tracepoints. Needs root.
 
 // A skipped test says why.
-#![allow(clippy::print_stderr)]
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

@@ -1,7 +1,6 @@
 //! The room against the running kernel: figures must move when something is done, and by as much as was done.
 
 // A skipped test says why.
-#![allow(clippy::print_stderr)]
 
 use std::fs::File;
 use std::io::Write;

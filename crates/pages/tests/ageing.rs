@@ -1,8 +1,6 @@
 //! Ageing on a modelled device: every page is changed as often as asked, what came home is counted, and a full device
 //! stops it with its count; and the hot schema beside it.
 
-#![allow(clippy::unwrap_used, reason = "what these tests call is a test")]
-
 use pages::{
     AgeWork, Files, Instance, PagesError, RandomWork, Settings, Shape, TornPages, data_file_bytes, depth, memory_bytes,
     redo_file_bytes,

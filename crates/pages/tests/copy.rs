@@ -1,8 +1,6 @@
 //! A database on the move: between sides of unlike numbers of files, over an older copy of itself, cut short, and onto
 //! storage that lies.
 
-#![allow(clippy::unwrap_used, reason = "what these tests call is a test")]
-
 use pages::{
     Files, Instance, PagesError, RandomWork, ScanWork, Settings, Shape, TornPages, Transfer, data_file_bytes, depth,
     memory_bytes, redo_file_bytes,

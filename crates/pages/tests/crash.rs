@@ -2,9 +2,7 @@
 //!
 //! `ASSAY_CRASH_SEEDS` sets the number of seeds; a failing seed is printed with the command that replays it.
 
-mod machine;
-
-use machine::{load, run_once, run_seed, scenario};
+use crate::machine::{load, run_once, run_seed, scenario};
 use std::sync::atomic::{AtomicU64, Ordering};
 use targets::PowerFails;
 
@@ -38,7 +36,7 @@ fn every_acknowledged_commit_survives_and_nothing_is_half_there() {
     let failed = failed.into_inner().unwrap();
     for (seed, what) in &failed {
         eprintln!(
-            "seed {seed}: {what}\n  replay: ASSAY_CRASH_SEED={seed} cargo test -p pages --test crash replay -- \
+            "seed {seed}: {what}\n  replay: ASSAY_CRASH_SEED={seed} cargo test -p pages --test integration crash::replay -- \
              --nocapture"
         );
     }

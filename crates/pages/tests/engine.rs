@@ -1,7 +1,5 @@
 //! The engine against a plain map, against the device's own counts, and on storage that lies.
 
-#![allow(clippy::unwrap_used, reason = "what these tests call is a test")]
-
 use pages::{
     Counters, Files, HEADER_BYTES, Instance, PagesError, RandomOperation, RandomWork, ScanWork, Settings, Shape,
     TornPages, data_file_bytes, depth, expected_body, memory_bytes, redo_file_bytes,

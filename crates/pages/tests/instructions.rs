@@ -4,7 +4,6 @@
 //! The example `counted`, built as a release is, runs under Valgrind twice; the difference of both lengths leaves
 //! set-up out. Instructions, never time: they repeat to a fraction of a per cent on any machine, however busy. Prevents
 //! a hot path that grows by a little with each change until someone measures it.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,7 +16,7 @@ struct Bound {
 }
 
 /// Each bound is 10 % above what was measured on 2026-11-21: rustc 1.95, x86-64, Valgrind 3.19, `cargo test -p pages
-/// --test instructions -- --nocapture` prints what is seen. Valgrind has no AVX-512, so checksums take their SSE 4.2
+/// --test integration instructions:: -- --nocapture` prints what is seen. Valgrind has no AVX-512, so checksums take their SSE 4.2
 /// form; copies of whole pages are made by the vector loop of the C library (see `TUNABLES`). A change that costs less
 /// should take its bound down, one that costs more must say why.
 const BOUNDS: [Bound; 8] = [

@@ -1,10 +1,8 @@
 //! Each planted recovery bug is caught by the crash machine, and the engine without one passes the same seeds.
 //!
-//! `cargo test -p pages --features planted --test planted`. Prevents: a crash test that can't fail.
+//! `cargo test -p pages --features planted --test integration planted::`. Prevents: a crash test that can't fail.
 
-mod machine;
-
-use machine::run_seed;
+use crate::machine::run_seed;
 use pages::Planted;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -3,15 +3,13 @@
 //! Prevents: an option, a setting, a name or a path that reaches a tool because nobody thought of it, and a table of documents that
 //! says something else than the check.
 
-mod hostile;
-
 use plan::{Step, Takes, Tool};
 use proptest::prelude::*;
 use std::path::Path;
 
 #[test]
 fn each_is_refused_where_it_is_hostile() {
-    let cases = hostile::cases("/dev/loop0");
+    let cases = crate::hostile::cases("/dev/loop0");
     assert!(cases.len() >= 100, "only {} hostile studies are left", cases.len());
     let mut wrong = Vec::new();
     for case in &cases {
@@ -48,7 +46,7 @@ fn the_same_study_without_its_hostile_line_is_accepted() {
             "server" => "url = \"postgres://joe@localhost/joe\"\n",
             _ => "",
         };
-        let text = hostile::honest(kind).replacen("name = \"s\"\n", &format!("name = \"s\"\n{more}"), 1);
+        let text = crate::hostile::honest(kind).replacen("name = \"s\"\n", &format!("name = \"s\"\n{more}"), 1);
         let read = plan::parse(&text, Path::new("honest.toml"));
         assert!(read.is_ok(), "{kind}:\n{text}\n{}", read.expect_err("refused"));
     }
@@ -61,7 +59,7 @@ fn with(kind: &str, line: &str) -> Result<plan::Study, plan::PlanError> {
     } else {
         "name = \"s\"\n"
     };
-    let text = hostile::honest(kind).replacen(after, &format!("{after}{line}\n"), 1);
+    let text = crate::hostile::honest(kind).replacen(after, &format!("{after}{line}\n"), 1);
     plan::parse(&text, Path::new("option.toml"))
 }
 

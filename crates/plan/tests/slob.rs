@@ -1,8 +1,6 @@
 //! Studies that read a `slob.conf`: what is taken, what the study says itself, what is refused, and with which words.
 //! The files are written by hand from the names of the parameters.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use plan::{PhaseKind, PlanError, Random, RedoStress, Study, load, parse};
 use std::path::Path;
 

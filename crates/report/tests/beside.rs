@@ -1,10 +1,6 @@
 //! What stands beside the measured figures: imported ones and published ones, in every form, and never in a verdict.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, scene};
 use ledger::{ImportNote, ImportedFigure, ImportedText, PhaseKind, Setting};
 use report::published::Agreement;
 use report::{Style, json, markdown, schema, terminal};

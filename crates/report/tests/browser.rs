@@ -9,11 +9,8 @@
     reason = "a test that cannot go on panics, and says why it skips"
 )]
 
-mod chromium;
-mod fixture;
-
-use chromium::{Browser, browser};
-use fixture::{Filmed, Scene, actor, scene};
+use crate::chromium::{Browser, browser};
+use crate::fixture::{Filmed, Scene, actor, scene};
 use ledger::{ImportNote, ImportedFact, ImportedFigure, ImportedText, PhaseKind, Setting, Skipped};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

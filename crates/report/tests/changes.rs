@@ -1,10 +1,6 @@
 //! Phases held against earlier ones, and stacks that ran out of space: what the analysis and its forms say of them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{Actor, Scene, actor, scene};
+use crate::fixture::{Actor, Scene, actor, scene};
 use ledger::{Measure, PhaseKind, Setting};
 use report::published::Agreement;
 use report::{Status, Style, Verdict};

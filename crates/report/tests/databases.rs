@@ -1,10 +1,6 @@
 //! Real databases in a report: order entry, cost, load curves, bulk loads, in every form.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, scene};
 use ledger::PhaseKind;
 use report::{Analysis, Metric, Status, Style, Verdict, json, markdown, schema, terminal};
 

@@ -1,10 +1,6 @@
 //! The forms of a report: terminal text that fits, JSON that keeps to its schema, Markdown that stays text.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, scene};
 use ledger::Skipped;
 use report::{Style, json, markdown, schema, terminal};
 use std::path::Path;

@@ -1,10 +1,6 @@
 //! What the sheet says of power cuts and kills: whether anybody looked that what is acknowledged is kept, and what was lost.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, scene};
 use ledger::{Measure, PhaseKind};
 use report::{Check, Status};
 

@@ -1,10 +1,6 @@
 //! What the sheet says of what stacks stand on: facts of devices, mounts and memory, each with what must not be said of an honest stack.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{Scene, actor, fact, scene};
+use crate::fixture::{Scene, actor, fact, scene};
 use ledger::{Fact, Measure, PhaseKind, Setting};
 use report::{Check, Status};
 

@@ -1,10 +1,6 @@
 //! The last line of a report: what to take, and what cannot be said.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, scene};
 use ledger::PhaseKind;
 
 fn said(scene: &Scene) -> String {

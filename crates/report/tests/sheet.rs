@@ -1,10 +1,6 @@
 //! The rules of the validity sheet against the document that tells them, and against the traps that show them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{actor, scene};
+use crate::fixture::{actor, scene};
 use ledger::{Layer, Layers};
 use report::{Status, sheet};
 use std::path::Path;
@@ -30,7 +26,7 @@ fn the_documents_tables_are_the_rules() {
     }
     assert!(
         text == made,
-        "docs/method.md is old: run `UPDATE_DOCS=1 cargo test -p report --test sheet`"
+        "docs/method.md is old: run `UPDATE_DOCS=1 cargo test -p report --test integration sheet::`"
     );
 }
 

@@ -1,10 +1,6 @@
 //! How files lie, what devices did for each request, and memory against data: the same in every form.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{Scene, actor, scene};
+use crate::fixture::{Scene, actor, scene};
 use ledger::{Measure, PhaseKind};
 use report::{Analysis, Style, json, markdown, schema, terminal};
 

@@ -1,10 +1,6 @@
 //! What an analysis says of files with known numbers, and what it refuses to say.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod fixture;
-
-use fixture::{actor, scene};
+use crate::fixture::{actor, scene};
 use ledger::{Measure, PhaseKind, Skipped};
 use report::{GoOn, Origin, Status, StopReason, Verdict};
 
@@ -403,7 +399,7 @@ fn a_pool_in_a_process_is_doubted_where_processors_are_short() {
     let status = |way: &str, idle: f64| {
         let mut scene = scene(vec![actor("disk group", 1.0), actor("zfs", 0.4)]);
         scene.extra = vec![(Measure::CpuIdleShare, idle)];
-        scene.facts = vec![fixture::fact("stack:zfs", "way to ZFS", way)];
+        scene.facts = vec![crate::fixture::fact("stack:zfs", "way to ZFS", way)];
         let checks = scene.film().analysis().checks;
         let found: Vec<_> = checks.into_iter().filter(|c| c.subject == "way to ZFS").collect();
         assert!(found.iter().all(|c| c.stack.as_deref() == Some("zfs")));
@@ -500,7 +496,7 @@ fn what_the_sheet_calls_invalid_is_shown_and_not_ranked() {
     let usual = || scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8)]);
     let honest = usual().film().analysis();
     assert!(ranked(&honest) == 2 && !honest.is_invalid());
-    let of = |change: fn(&mut fixture::Scene)| {
+    let of = |change: fn(&mut crate::fixture::Scene)| {
         let mut scene = usual();
         change(&mut scene);
         let analysis = scene.film().analysis();

@@ -1,5 +1,4 @@
 //! Stacks built and taken down on real loop devices, and cleaned up after a kill. Needs root.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
 use plan::{Access, BtrfsProfile, Inject, Stack, StackKind};
 use sandbox::{Directory, Identity};
@@ -522,7 +521,7 @@ fn a_kill_at_any_moment_is_cleaned_up_after() {
             _ => 500 << (number - 11),
         };
         let mut child = Command::new(std::env::current_exe().expect("this"))
-            .args(["--exact", "victim", "--nocapture"])
+            .args(["--exact", "stacks::victim", "--nocapture"])
             .env(VICTIM, bench.path("."))
             .env("ASSAY_TEST_DEVICES", &devices)
             .stdout(std::process::Stdio::null())

@@ -1,7 +1,6 @@
 //! Pools of zfs-fuse made and taken down, and what stands in their way. Needs root, loop devices, FUSE and zfs-fuse.
 //!
 //! The commands are those of the kernel's module too, so far as both have them. Prevents: a pool over somebody else's.
-#![allow(clippy::print_stderr)] // why a test is skipped
 
 use plan::{Access, Bytes, Inject, RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use sandbox::Directory;

@@ -1,5 +1,5 @@
 //! The procedure's error rates by simulation, reduced; the full set is `assay calibrate --procedure` (or, here,
-//! `cargo test --release -p stats --test simulated -- --ignored --nocapture`).
+//! `cargo test --release -p stats --test integration simulated:: -- --ignored --nocapture`).
 
 use stats::{About, Design, Noise, Rate, Rule, Scenario, calibrate_procedure, detectable, simulate, unseen_share};
 

@@ -1,6 +1,5 @@
 //! What every port must do, run over every port by the same functions.
 // Says why it skips. A test that cannot set up its scene has failed.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::time::{Duration, Instant};
 use targets::{

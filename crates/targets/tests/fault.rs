@@ -1,5 +1,4 @@
 //! Each kind of fault does what it says, on the model and on a real file.
-#![allow(clippy::unwrap_used)] // A test that cannot set up its scene has failed.
 
 use targets::{
     Access, Completion, Delay, Fault, FaultPort, FaultRule, FileId, IoFault, Model, ModelPort, NullPort, Op, OpenSpec,
@@ -176,7 +175,7 @@ fn a_fixed_delay_is_kept_on_the_real_clock_and_order_is_by_due_time() {
     assert!(waited >= 5_000_000 && done[1].token == 0, "{waited}");
 }
 
-/// By hand: `cargo test -p targets --test fault -- --ignored`. The same laws are held in virtual time above.
+/// By hand: `cargo test -p targets --test integration fault:: -- --ignored`. The same laws are held in virtual time above.
 #[test]
 #[ignore = "timed: another load on the machine changes the ratio"]
 fn real_ports_are_late_and_slower_too() {

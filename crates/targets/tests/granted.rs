@@ -1,5 +1,4 @@
 //! What the kernel gave is seen from outside, and the choice of method stands on figures.
-#![allow(clippy::unwrap_used)] // A test that cannot set up its scene has failed.
 
 use targets::{Access, Method, OpenSpec, Way, choose, observe};
 

@@ -1,5 +1,4 @@
 //! The simulated machine: the same every time, true to a plain array, and honest about what a cut may lose.
-#![allow(clippy::unwrap_used)] // A test that cannot set up its scene has failed.
 
 use proptest::prelude::*;
 use targets::{Completion, Disks, FileId, Model, ModelPort, Op, Port, PowerFails, Request, TargetError};

@@ -1,12 +1,9 @@
 //! The server process is killed in the middle of updates: what was acknowledged is there after the import, or the loss
 //! is seen.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod rig;
-
+use crate::rig::{Rig, block};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rig::{Rig, block};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -76,7 +73,7 @@ fn judged(zpool: &Zpool, name: &FileName, books: &Books) -> (u64, u64) {
     let mut port = zpool.open(std::slice::from_ref(name), 1 << 20, 16).unwrap();
     let (mut lost, mut foreign) = (0, 0);
     for number in 0..BLOCKS {
-        let found = rig::read(&mut port, number * BLOCK, BLOCK as usize).unwrap();
+        let found = crate::rig::read(&mut port, number * BLOCK, BLOCK as usize).unwrap();
         let (durable, written) = (books.durable[number as usize], books.written[number as usize]);
         let holds = |version: u64| match version {
             0 => found.iter().all(|byte| *byte == 0),
@@ -112,8 +109,8 @@ fn crash(rig: &Rig, case: &Case, seed: u64) -> (u64, u64, u64) {
     let name = rig.file(&zpool, "data", BLOCKS * BLOCK, case.record, case.properties);
     let mut port = zpool.open(std::slice::from_ref(&name), 1 << 20, 16).unwrap();
     // The first flush anchors the log's chain on the devices.
-    rig::write(&mut port, 0, &vec![0; BLOCK as usize]);
-    rig::op(&mut port, Op::Flush, 0, 0).unwrap();
+    crate::rig::write(&mut port, 0, &vec![0; BLOCK as usize]);
+    crate::rig::op(&mut port, Op::Flush, 0, 0).unwrap();
     zpool.sync().unwrap();
     let books = if case.frozen {
         zpool.freeze("assayt").unwrap();
@@ -288,7 +285,7 @@ fn an_abort_in_the_library_is_an_error_here() {
         done: zpool::FaultDone::Error(5),
     };
     zpool.plant(&fault).unwrap();
-    rig::write(&mut port, 0, &block(0, 1));
+    crate::rig::write(&mut port, 0, &block(0, 1));
     assert!(submit(&mut port, Op::Flush, 0, 0));
     let error = port.wait(1, None, &mut Vec::new()).unwrap_err().to_string();
     assert!(error.contains("pool `assayt` has stopped: a device failed"), "{error}");

@@ -1,11 +1,8 @@
 //! How the server process ends when a device fails or does not answer, whoever waits for what.
 //!
 //! Prevents: a lab that waits for ever, and a process that outlives its lab and keeps the devices.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod rig;
-
-use rig::{Rig, block};
+use crate::rig::{Rig, block};
 use serde::Serialize;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -31,7 +28,7 @@ fn held(zpool: &Zpool, rig: &Rig) -> zpool::ZpoolPort {
     let name = rig.file(zpool, "data", 1 << 20, 8192, &[]);
     let mut port = zpool.open(&[name], 1 << 20, 4).unwrap();
     zpool.plant(&fault(DeviceOp::Write, 0, FaultDone::Held)).unwrap();
-    rig::write(&mut port, 0, &block(0, 1));
+    crate::rig::write(&mut port, 0, &block(0, 1));
     port
 }
 
@@ -101,7 +98,7 @@ fn a_lab_that_goes_in_the_middle_of_a_question_takes_the_process_with_it() {
         .unwrap();
     let tuning = Tuning {
         export_s: 1,
-        ..Tuning::new(rig::ARC)
+        ..Tuning::new(crate::rig::ARC)
     };
     let questions = [
         serde_json::json!({ "Start": tuning }),

@@ -3,12 +3,8 @@
 //! OpenZFS's library and tools.
 //!
 //! Prevents: a format that only its own writer reads.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod guest;
-mod rig;
-
-use guest::{Attached, Guest, run, text};
+use crate::guest::{Attached, Guest, run, text};
 use std::path::PathBuf;
 use targets::Op;
 use zpool::{FileName, FileSpec, Launch, PoolSpec, Redundancy, Tuning, Zpool, ZpoolPort};
@@ -25,7 +21,7 @@ const PACKED: u64 = 64;
 
 /// Bytes that tell which record and which version of it they are. Most of a large one can be compressed.
 fn content(number: u64, version: u64, bytes: u64) -> Vec<u8> {
-    let mut all = rig::block(number, version);
+    let mut all = crate::rig::block(number, version);
     all.resize(bytes as usize, number as u8);
     all
 }
@@ -44,15 +40,15 @@ impl Records {
 
     fn write(&mut self, number: u64, version: u64) {
         let bytes = content(number, version, self.bytes);
-        rig::write(&mut self.port, number * self.bytes, &bytes);
+        crate::rig::write(&mut self.port, number * self.bytes, &bytes);
     }
 
     fn flush(&mut self) {
-        rig::op(&mut self.port, Op::Flush, 0, 0).unwrap();
+        crate::rig::op(&mut self.port, Op::Flush, 0, 0).unwrap();
     }
 
     fn expect(&mut self, number: u64, version: u64) {
-        let found = rig::read(&mut self.port, number * self.bytes, self.bytes as usize).unwrap();
+        let found = crate::rig::read(&mut self.port, number * self.bytes, self.bytes as usize).unwrap();
         let same = found == content(number, version, self.bytes);
         assert!(same, "record {number} is not of version {version}");
     }
@@ -152,7 +148,7 @@ fn what_was_written_in_user_space_is_imported_scrubbed_and_left_whole_by_the_ker
     std::fs::create_dir(&files).unwrap();
     let log = guest.boot("import", None, &files, &disks);
     let steps = ["up at", "imported", "scrubbed", "wrote and read", "exported"];
-    guest::expect(&log, &steps);
+    crate::guest::expect(&log, &steps);
 
     let devices = Attached::new(&disks);
     no_leak(&guest, &devices.0);

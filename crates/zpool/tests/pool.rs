@@ -1,9 +1,6 @@
 //! Pools on files, through the whole way: shared memory, the server process, OpenZFS.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod rig;
-
-use rig::{Rig, block, read, write};
+use crate::rig::{Rig, block, read, write};
 use targets::{FileId, IoFault, Op, Port};
 use zpool::{FileName, Redundancy};
 
@@ -34,7 +31,7 @@ fn what_is_written_is_there_after_export_and_import() {
     assert_eq!(read(&mut port, (8 << 20) - 4096, 8192), short);
     port.grow(FileId(0), 9 << 20).unwrap();
     write(&mut port, (9 << 20) - 8192, &block(7, 7));
-    rig::op(&mut port, Op::Flush, 0, 0).unwrap();
+    crate::rig::op(&mut port, Op::Flush, 0, 0).unwrap();
     drop(port);
     zpool.export("assayt").unwrap();
     drop(zpool);
@@ -78,7 +75,7 @@ fn counters_and_extents_tell_what_happened() {
         write(&mut port, nth * 8192, &block(nth, 1));
     }
     zpool.sync().unwrap();
-    rig::op(&mut port, Op::Flush, 0, 0).unwrap();
+    crate::rig::op(&mut port, Op::Flush, 0, 0).unwrap();
     let after = zpool.count().unwrap();
     let file = &after.files[0];
     assert_eq!(
@@ -93,8 +90,11 @@ fn counters_and_extents_tell_what_happened() {
     );
     assert!(pool.synced_txg > before.pools[0].synced_txg);
     let arc = after.arc.expect("this build's cache is known");
-    assert_eq!(arc.max_bytes, rig::ARC);
-    assert!(arc.size_bytes > 1 << 20 && arc.size_bytes < 2 * rig::ARC, "{arc:?}");
+    assert_eq!(arc.max_bytes, crate::rig::ARC);
+    assert!(
+        arc.size_bytes > 1 << 20 && arc.size_bytes < 2 * crate::rig::ARC,
+        "{arc:?}"
+    );
     let written: u64 = after.devices.iter().map(|(_, counts)| counts.write_bytes).sum();
     assert!(written > 16 << 20, "{written} bytes written");
     for nth in 0..2048 {

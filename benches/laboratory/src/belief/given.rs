@@ -34,7 +34,7 @@ fn written(file: &Path, is_whole: impl Fn(&Value) -> bool, why: &str, cure: &str
 
 /// What the tests wrote when they set their traps.
 pub(super) fn traps(file: &Path) -> Result<Value, Failure> {
-    let cure = "give the file that the tests write: ASSAY_TRAPS=FILE cargo test -p assay --test traps";
+    let cure = "give the file that the tests write: ASSAY_TRAPS=FILE cargo test -p assay --test integration traps::";
     let is_whole = |found: &Value| COUNTS.iter().all(|name| found[*name].is_u64());
     written(file, is_whole, "no counts of traps stand in it", cure)
 }

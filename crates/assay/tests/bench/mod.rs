@@ -3,8 +3,6 @@
 //!
 //! Everything is taken away when a [`Bench`] is dropped, also by a failing test. Prevents: a test that reads or litters the
 //! state directory of the user who runs it, and one that passes because the binary hung (calls have a time limit).
-#![allow(dead_code)] // each test binary uses its part
-#![allow(unreachable_pub)] // a module of every test binary
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -15,29 +13,29 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longest wait for one call, generous for a machine that does much else: a hang must fail, not stop the build.
-pub const PATIENCE: Duration = Duration::from_secs(900);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A directory of one test's own, with the binary's state directory in it.
-pub struct Bench {
+pub(crate) struct Bench {
     dir: tempfile::TempDir,
 }
 
 /// How a call of the binary ended.
 #[derive(Debug)]
-pub struct Ran {
-    pub status: ExitStatus,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// A call under way; killed when dropped.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     readers: Vec<std::thread::JoinHandle<String>>,
 }
 
 impl Bench {
-    pub fn new() -> Bench {
+    pub(crate) fn new() -> Bench {
         // Not in /tmp, which may be memory: direct I/O needs a file system on a disk.
         let dir = tempfile::Builder::new()
             .prefix("assay-test-")
@@ -46,11 +44,11 @@ impl Bench {
         Bench { dir }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).expect("written");
         path
@@ -58,12 +56,12 @@ impl Bench {
 
     /// The binary with these arguments, in the test's directory, with nothing of the user's surroundings that changes
     /// what is printed.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.surrounded(Command::new(env!("CARGO_BIN_EXE_assay")), args)
     }
 
     /// As [`Bench::command`], as a user who may do nothing special. The directory must be open to that user.
-    pub fn command_of_nobody(&self, args: &[&str]) -> Command {
+    pub(crate) fn command_of_nobody(&self, args: &[&str]) -> Command {
         if !rustix::process::geteuid().is_root() {
             return self.command(args);
         }
@@ -94,19 +92,19 @@ impl Bench {
     }
 
     /// Calls the binary and waits.
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         Running::start(self.command(args)).wait()
     }
 
     /// As [`Bench::run`]; the call must end with this code.
-    pub fn expect(&self, code: i32, args: &[&str]) -> Ran {
+    pub(crate) fn expect(&self, code: i32, args: &[&str]) -> Ran {
         let ran = self.run(args);
         assert_eq!(ran.code(), code, "assay {args:?}\n{ran}");
         ran
     }
 
     /// Every file and directory under the test's directory, with its size.
-    pub fn listing(&self) -> BTreeSet<(PathBuf, u64)> {
+    pub(crate) fn listing(&self) -> BTreeSet<(PathBuf, u64)> {
         walkdir::WalkDir::new(self.dir.path())
             .min_depth(1)
             .into_iter()
@@ -124,7 +122,7 @@ impl Bench {
 
     /// Names under the test's directory that no test made: LUN files, databases, control files. The state directory may
     /// stand, but must be empty of journals.
-    pub fn left_behind(&self, own: &[&str]) -> Vec<PathBuf> {
+    pub(crate) fn left_behind(&self, own: &[&str]) -> Vec<PathBuf> {
         let top = std::fs::read_dir(self.dir.path())
             .expect("listed")
             .map(|e| e.expect("an entry").path());
@@ -141,16 +139,16 @@ impl Bench {
 }
 
 impl Ran {
-    pub fn code(&self) -> i32 {
+    pub(crate) fn code(&self) -> i32 {
         self.status.code().unwrap_or(-1)
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("no JSON on stdout: {e}\n{self}"))
     }
 
     /// A failure as designed: this code, nothing on stdout, these words on stderr, no panic.
-    pub fn failed_with(&self, code: i32, words: &[&str]) -> &Ran {
+    pub(crate) fn failed_with(&self, code: i32, words: &[&str]) -> &Ran {
         assert_eq!(self.code(), code, "{self}");
         assert_eq!(self.stdout, "", "a failure has no answer\n{self}");
         for word in words {
@@ -172,7 +170,7 @@ impl std::fmt::Display for Ran {
 }
 
 impl Running {
-    pub fn start(mut command: Command) -> Running {
+    pub(crate) fn start(mut command: Command) -> Running {
         let mut child = command.spawn().unwrap_or_else(|e| panic!("start {command:?}: {e}"));
         let out = child.stdout.take().map(drain);
         let err = child.stderr.take().map(drain);
@@ -182,20 +180,20 @@ impl Running {
         }
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         rustix::process::kill_process(Pid::from_child(&self.child), signal).expect("signalled");
     }
 
-    pub fn is_over(&mut self) -> bool {
+    pub(crate) fn is_over(&mut self) -> bool {
         self.child.try_wait().expect("waited").is_some()
     }
 
     /// Waits for the end; a call that takes too long is killed and fails the test.
-    pub fn wait(mut self) -> Ran {
+    pub(crate) fn wait(mut self) -> Ran {
         let began = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("waited") {
@@ -231,7 +229,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<String
 }
 
 /// The root of the workspace.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .canonicalize()
@@ -239,13 +237,13 @@ pub fn root() -> PathBuf {
 }
 
 /// Whether the tests are to run at full size.
-pub fn is_full() -> bool {
+pub(crate) fn is_full() -> bool {
     std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
 }
 
 /// A study of simulated devices, all alike: `stacks` are names and what each says besides. Work is counted, not timed, so
 /// that a stack that serves everything from a cache ends too.
-pub fn model_study(seed: u64, blocks: u32, stacks: &[(&str, &str)]) -> String {
+pub(crate) fn model_study(seed: u64, blocks: u32, stacks: &[(&str, &str)]) -> String {
     let mut text = format!(
         "[study]\nname = \"planted\"\nquestion = \"Is it found?\"\nblocks = {blocks}\nseed = {seed}\ntime_limit = \"2h\"\n\n"
     );
@@ -265,13 +263,13 @@ pub fn model_study(seed: u64, blocks: u32, stacks: &[(&str, &str)]) -> String {
 }
 
 /// Phases that [`model_study`] has.
-pub const PHASES: [&str; 3] = ["read", "half updates", "scan"];
+pub(crate) const PHASES: [&str; 3] = ["read", "half updates", "scan"];
 
 /// The planted disadvantage.
-pub const LATE: &str = "inject = { late = \"20%\" }";
+pub(crate) const LATE: &str = "inject = { late = \"20%\" }";
 
 /// (phase, stack, verdict) of every comparison in a report.
-pub fn verdicts(report: &Value) -> Vec<(String, String, String)> {
+pub(crate) fn verdicts(report: &Value) -> Vec<(String, String, String)> {
     let text = |value: &Value| {
         value
             .as_str()
@@ -287,7 +285,7 @@ pub fn verdicts(report: &Value) -> Vec<(String, String, String)> {
 }
 
 /// A report without what differs between two runs of the same study: when, by which process, on which host.
-pub fn without_the_run(report: &Value) -> Value {
+pub(crate) fn without_the_run(report: &Value) -> Value {
     let mut report = report.clone();
     let study = report["report"]["study"].as_object_mut().expect("a study");
     for key in ["run_id", "created_unix_ns"] {

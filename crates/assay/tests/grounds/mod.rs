@@ -1,7 +1,7 @@
 //! The places that tests put a SQLite database on: a buffered file, a file with direct I/O, a disk group on files or devices.
 //!
 //! Prevents: a test of the disk group that is in truth one of a file.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test binary uses its part")]
+#![allow(dead_code, clippy::unwrap_used, reason = "an example uses a part of it too")]
 
 use databases::sqlite::{DirectFiles, Place, Volume, VolumeSpec};
 use diskgroup::{DiskSpec, FileSpec, Group, GroupPort, GroupSpec, MountOptions, Redundancy, Stripe};

@@ -1,7 +1,7 @@
 //! Journals that somebody else has written, or can write to: `assay clean` follows none of them.
 
+use crate::neighbours::town::{Town, on_lun, stop_at};
 use crate::rig::{Ran, Running};
-use crate::town::{Town, on_lun, stop_at};
 use rustix::process::Signal;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
@@ -182,7 +182,7 @@ fn a_loop_device_is_detached_although_its_file_has_another_name_by_then() {
     stop_at(&mut running, mounted);
     running.signal(Signal::KILL);
     running.wait();
-    let own = crate::town::entry(&dir, "assay-2").expect("the run's folder");
+    let own = crate::neighbours::town::entry(&dir, "assay-2").expect("the run's folder");
     std::fs::rename(own.join("data-0.lun"), own.join("other.lun")).expect("renamed");
     let ran = Running::start(town.rig.assay(&["clean"])).wait();
     // The folder is not empty, and the other name is not the run's: it stays, and that is said.

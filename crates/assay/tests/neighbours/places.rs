@@ -1,7 +1,7 @@
 //! Places that another user can change: root does not work there, says who can change what, and names the cure.
 
+use crate::neighbours::town::{Town, on_directory, on_lun};
 use crate::rig::{Ran, Running, text};
-use crate::town::{Town, on_directory, on_lun};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
@@ -233,7 +233,7 @@ fn what_is_mounted_lends_nobody_roots_rights() {
             .find(|line| line.contains(text(&place)) && line.contains(" - ext4 "));
         line.map(str::to_owned)
     };
-    let line = crate::town::stop_at(&mut running, mounted);
+    let line = crate::neighbours::town::stop_at(&mut running, mounted);
     running.signal(rustix::process::Signal::CONT);
     for option in ["nosuid", "nodev", "noexec"] {
         assert!(line.contains(option), "{line}");

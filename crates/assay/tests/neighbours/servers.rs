@@ -1,7 +1,7 @@
 //! Directories that were handed to the server's user: what lies in them is that user's word, and root goes by none of it.
 
+use crate::neighbours::town::{Town, stop_at};
 use crate::rig::{Running, text};
-use crate::town::{Town, stop_at};
 use rustix::process::Signal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@
 //! Whatever was put there stays as it is. The run says what happened, and what is the run's own can be cleaned up when it
 //! is back in its place.
 
+use crate::neighbours::town::{Town, entry, on_directory, on_lun, stop_at};
 use crate::rig::{Ran, Running, text, tool};
-use crate::town::{Town, entry, on_directory, on_lun, stop_at};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 

@@ -4,8 +4,6 @@
 //! Everything is taken away when a [`Rig`] is dropped, also by a failing test. Only loop devices whose file lies in the
 //! rig's own directory are ever touched. Prevents: tests that run side by side on one machine's loop devices and disturb
 //! each other (the rig holds the lock that all such tests of this workspace take).
-#![allow(dead_code)] // each test binary uses its part
-#![allow(clippy::print_stderr)] // why a test is skipped
 
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;

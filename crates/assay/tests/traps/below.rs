@@ -3,10 +3,10 @@
 //! What a neighbour reads from the disk below counts for the stack, there is no telling whose it was. So a page cache that serves a direct run may
 //! go unseen on a disk that others use. Prevents: a real miss that is taken for a neighbour's work, because somebody used some disk at some time.
 
-use crate::on_devices::BELOW;
-use crate::placed::report;
 use crate::rig::Rig;
-use crate::sheet::{Judged, at};
+use crate::traps::on_devices::BELOW;
+use crate::traps::placed::report;
+use crate::traps::sheet::{Judged, at};
 use ledger::{Ledger, Measure};
 use serde_json::Value;
 use std::path::Path;

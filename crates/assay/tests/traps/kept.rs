@@ -2,10 +2,10 @@
 //!
 //! Needs two processors. Prevents: a line that looks at the whole host, where the run has a part of it.
 
-use crate::on_devices::KEPT;
-use crate::placed::{DATABASE, Hogs, computes, directory, head, report};
 use crate::rig::Rig;
-use crate::sheet::{Judged, at};
+use crate::traps::on_devices::KEPT;
+use crate::traps::placed::{DATABASE, Hogs, computes, directory, head, report};
+use crate::traps::sheet::{Judged, at};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::thread;
 

@@ -1,7 +1,7 @@
 //! Traps on simulated devices, in virtual time: what a neighbour does on this machine cannot touch them.
 
 use crate::bench::Bench;
-use crate::sheet::{Judged, STUDY, Trap, at, must_not_have, on};
+use crate::traps::sheet::{Judged, STUDY, Trap, at, must_not_have, on};
 use ledger::{HistogramRow, Ledger, OfPhase, Stamp};
 use serde_json::Value;
 use std::path::Path;

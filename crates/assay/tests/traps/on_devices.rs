@@ -2,7 +2,7 @@
 //!
 //! Prevents: a machine without root, or without a tool, that looks as if it had set every trap there is.
 
-use crate::sheet::Trap;
+use crate::traps::sheet::Trap;
 
 pub(crate) const BELOW: Trap = Trap {
     name: "the page cache below a loop device serves a direct run",

@@ -2,15 +2,15 @@
 //!
 //! A busy neighbour makes many of these runs SUSPECT in other lines; each trap and each twin is held to its own line only.
 
-use crate::below;
 use crate::bench::is_full;
-use crate::kept::kept;
-use crate::limited::Limited;
-use crate::on_devices::{
+use crate::rig::{Rig, Running, text, tool, which};
+use crate::traps::below;
+use crate::traps::kept::kept;
+use crate::traps::limited::Limited;
+use crate::traps::on_devices::{
     AHEAD, ASKEW, GENERATOR, HELD, HOGS, HORDE, IGNORED, JOURNALLED, OPTIONS, SPARSE, TRAFFIC, UNLIKE,
 };
-use crate::rig::{Rig, Running, text, tool, which};
-use crate::sheet::{Judged, STUDY, at, must_have, on};
+use crate::traps::sheet::{Judged, STUDY, at, must_have, on};
 use ledger::{Ledger, Measure};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;

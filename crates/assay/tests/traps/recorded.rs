@@ -3,7 +3,7 @@
 //! the recording itself is right is held where it is done (`observers`: clocks, neighbours; `placed`: that real runs record it).
 
 use crate::bench::Bench;
-use crate::sheet::{At, Judged, STUDY, Trap, at, on};
+use crate::traps::sheet::{At, Judged, STUDY, Trap, at, on};
 use ledger::{Ledger, Look, Measure, NewTrial, PhaseRecord, PhaseStatus, TrialStatus};
 use serde_json::Value;
 use std::path::Path;

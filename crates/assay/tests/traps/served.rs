@@ -1,9 +1,9 @@
 //! Traps on LUNs that this tool serves itself, through FUSE: they lie, err, lag and lose their power. Need root, loop devices and /dev/fuse.
 
-use crate::on_devices::{DYING, LIES, MODELLED, NEVER_CUT, NO_BARRIERS, ROTTEN, SERVED, SLOW};
-use crate::placed::{DATABASE, InMemory, head, reads, report, told};
 use crate::rig::{Rig, which};
-use crate::sheet::{Judged, STUDY, Trap, at, must_have, on};
+use crate::traps::on_devices::{DYING, LIES, MODELLED, NEVER_CUT, NO_BARRIERS, ROTTEN, SERVED, SLOW};
+use crate::traps::placed::{DATABASE, InMemory, head, reads, report, told};
+use crate::traps::sheet::{Judged, STUDY, Trap, at, must_have, on};
 use std::path::Path;
 
 pub(crate) fn all(rig: &Rig) -> Vec<Judged> {

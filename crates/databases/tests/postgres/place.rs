@@ -1,7 +1,5 @@
 //! A directory for a server of a test, taken away with all that is in it; also a small file system on request.
 
-#![allow(clippy::print_stderr, clippy::print_stdout)] // why a test is skipped, and words between processes
-
 use databases::postgres::{Cluster, Install, PostgresError, RunAs, Server, Settings, choose};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -164,7 +162,7 @@ impl Drop for Place {
 /// This test program again, as a process that does nothing but serve.
 pub(crate) fn serve_in_child(place: &Place) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_serves", "--nocapture"])
+        .args(["--exact", "postgres::child_that_serves", "--nocapture"])
         .env(SERVE_IN, place.path())
         .stdout(Stdio::piped())
         .spawn()

@@ -1,5 +1,4 @@
 //! A small bank in SQL that keeps an oracle of what was acknowledged, for tests that cut power or kill.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test binary uses its part")]
 
 use databases::sqlite::{Session, SqliteError};
 use rand_core::Rng;

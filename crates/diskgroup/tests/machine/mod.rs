@@ -2,8 +2,6 @@
 //!
 //! Windows on one `ModelPort` stand for the ports of workers, of the upkeep and of the owner of the metadata.
 //! Everything is virtual time and seeded. Prevents: tests in which the parts of a group do not get in each other's way.
-#![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(clippy::print_stderr, reason = "a seed that is replayed tells its story")]
 
 pub(crate) mod content;
 pub(crate) mod life;
@@ -147,10 +145,6 @@ impl Machine {
 
     pub(crate) fn set_mood(&self, disk: u16, mood: Mood) {
         self.0.borrow_mut().moods[usize::from(disk)] = mood;
-    }
-
-    pub(crate) fn mood(&self, disk: u16) -> Mood {
-        self.0.borrow().moods[usize::from(disk)]
     }
 
     /// What all completed writes have left.

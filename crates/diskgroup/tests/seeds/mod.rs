@@ -1,7 +1,5 @@
 //! What one seed does, and how many are run: shared by the tests that must pass and the test of planted bugs that must
 //! not.
-#![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test's own machinery")]
 
 pub(crate) mod repairs;
 

@@ -1,7 +1,5 @@
 //! Rows that every test of a result file needs: a study, a stack, a trial, a phase.
 
-#![allow(dead_code, reason = "not every test uses every row")]
-
 use ledger::*;
 
 pub(crate) fn study() -> Study {

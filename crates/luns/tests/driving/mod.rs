@@ -1,6 +1,4 @@
 //! Drives models in virtual time: requests, a loop that keeps so many in flight, what it saw.
-#![allow(dead_code, reason = "each test takes what it needs")]
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use luns::model::{Answer, Ask, Command, DeviceModel, HddParameters, hdd_preset};
 use rand_core::{Rng, SeedableRng};

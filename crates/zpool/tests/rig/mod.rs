@@ -1,5 +1,4 @@
 //! What the tests of this room stand on: files as devices, the server process, single requests.
-#![allow(dead_code, reason = "each test uses its part")]
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

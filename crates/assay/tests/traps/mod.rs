@@ -5,25 +5,20 @@
 //! Simulated devices need nothing. Real ones need root and loop devices. `ASSAY_TEST_SIZE=full` sets the heavier ones too. The counts, and every
 //! trap that was not set with the reason, are printed, and written as data to the file named by `ASSAY_TRAPS`, else to `traps.json` in the build's
 //! own directory for tests. Where `CI` is set, and where root could attach loop devices, a trap that lacks a tool is a failure.
-#![allow(clippy::print_stderr)] // the counts, and why a trap is not set
 
 mod below;
-#[path = "../bench/mod.rs"]
-mod bench;
 mod kept;
 mod limited;
 mod modelled;
 mod on_devices;
 mod placed;
 mod recorded;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod served;
 mod sheet;
 
-use bench::Bench;
+use crate::bench::Bench;
+use crate::rig::Rig;
 use on_devices::{PLACED, SERVED};
-use rig::Rig;
 use sheet::{Judged, summed};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -53,7 +48,7 @@ fn on_this_machine() -> Vec<Judged> {
         all.extend(served::all(&rig));
         return all;
     }
-    let why = match rig::can_attach() {
+    let why = match crate::rig::can_attach() {
         false => "needs root and /dev/loop-control",
         true => "needs mkfs.ext4; ./test installs it",
     };
@@ -63,7 +58,7 @@ fn on_this_machine() -> Vec<Judged> {
 
 /// Traps that lack what this machine, or this kind of run, should have.
 fn lacking(all: &[Judged]) -> Vec<String> {
-    let must_not = std::env::var_os("CI").is_some() || rig::can_attach();
+    let must_not = std::env::var_os("CI").is_some() || crate::rig::can_attach();
     let lacking = all.iter().filter(|one| one.lacks && must_not);
     lacking
         .map(|one| format!("{}: {}", one.trap.name, one.not_looked.as_deref().unwrap_or_default()))

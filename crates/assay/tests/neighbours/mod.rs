@@ -3,12 +3,9 @@
 //!
 //! Prevents what a user can never forgive: root that changes, reads out or deletes what is not the run's own. A tree of
 //! canary files (content, mode, owner, times) and a canary device are compared before and after every attack.
-#![allow(clippy::print_stderr)] // the counts, and why a test is skipped
 
 mod journals;
 mod places;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod servers;
 mod swaps;
 mod town;

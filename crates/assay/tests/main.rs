@@ -1,0 +1,73 @@
+//! The tests of this room, one binary: each file says what it prevents.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test says why it skips, and panics where it cannot go on"
+)]
+
+mod ageing;
+mod bad_input;
+mod bench;
+mod broken_storage;
+mod cli;
+mod copying;
+mod device_models;
+mod dg;
+mod dg_damage;
+mod dg_luns;
+mod disk_group_stack;
+mod disks;
+mod grounds;
+#[path = "../../zpool/tests/guest/mod.rs"]
+mod guest;
+#[path = "../../plan/tests/hostile/mod.rs"]
+mod hostile;
+mod hostile_studies;
+mod house;
+mod import;
+mod killed;
+mod kills;
+mod lun_lost;
+mod neighbours;
+mod pipeline;
+mod power_cuts;
+mod raw_truth;
+mod rebalancing;
+mod rig;
+mod safety;
+mod sql;
+mod sql_bad_input;
+mod sql_server;
+mod sql_tls;
+mod sqlite_group;
+mod strangers;
+mod tidy;
+mod tool_options;
+mod traps;
+mod turns;
+mod verdict_model;
+mod verdict_real;
+mod zfs_bad_input;
+mod zfs_copies;
+mod zfs_engine;
+mod zfs_fuse;
+mod zfs_guest;
+mod zfs_stack;
+
+/// The books of acknowledgements are those of a study's power cuts.
+#[path = "../../lab/src/cuts/acknowledged.rs"]
+mod acknowledged;
+#[allow(dead_code)] // nobody waits for a moment here
+#[path = "../../lab/src/cuts/moment.rs"]
+mod moment;
+
+/// What the books ask of the loop that drives them.
+mod trial {
+    pub(crate) mod drive {
+        pub(crate) trait Served: workloads::Operation {
+            fn sessions(&self) -> u32;
+            fn finish(&mut self) -> Result<(), Self::Error>;
+        }
+    }
+}

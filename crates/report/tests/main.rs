@@ -1,0 +1,21 @@
+//! The tests of this room, one binary: each file says what it prevents.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test says why it skips, and panics where it cannot go on"
+)]
+
+mod beside;
+mod browser;
+mod changes;
+mod chromium;
+mod databases;
+mod fixture;
+mod forms;
+mod kept;
+mod places;
+mod sentences;
+mod sheet;
+mod storage;
+mod verdicts;
