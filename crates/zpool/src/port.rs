@@ -190,22 +190,14 @@ impl Port for ZpoolPort {
         let Some(slot) = self.free.pop() else {
             return Err(TargetError::TooDeep { depth: self.depth });
         };
-        let Request {
-            op,
-            file,
-            offset,
-            at,
-            len,
-            token,
-        } = request;
-        self.tokens[usize::from(slot)] = (token, len);
+        self.tokens[usize::from(slot)] = (request.token, request.len);
         self.rings.submit(&Entry {
-            op,
-            file,
+            op: request.op,
+            file: request.file,
             slot,
-            len,
-            offset,
-            at,
+            len: request.len,
+            offset: request.offset,
+            at: request.at,
         });
         self.fresh += 1;
         Ok(())

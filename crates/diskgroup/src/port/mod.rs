@@ -27,7 +27,7 @@ use crate::verify::Verify;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
-use targets::{Completion, Extent, FileId, IoFault, Nanos, Op, Port, Request, TargetError, Waker};
+use targets::{Completion, Extent, FileId, IoFault, Nanos, Op, Port, Request, TargetError, left_to};
 
 pub(crate) const SLOT: u64 = 1 << 63;
 pub(crate) const SIDE: u64 = 1 << 62;
@@ -379,28 +379,7 @@ pub(crate) const EBADF: i32 = 9;
 pub(crate) const EIO: i32 = 5;
 
 impl<P: Port> Port for GroupPort<P> {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.inner.now()
-    }
-
-    fn memory(&self) -> u64 {
-        self.inner.memory()
-    }
-
-    #[inline]
-    fn bytes(&self, at: u64, len: usize) -> &[u8] {
-        self.inner.bytes(at, len)
-    }
-
-    #[inline]
-    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
-        self.inner.bytes_mut(at, len)
-    }
-
-    fn alignment(&self) -> u32 {
-        self.inner.alignment()
-    }
+    left_to!(inner: now, memory, bytes, bytes_mut, alignment, waker);
 
     fn depth(&self) -> usize {
         self.depth
@@ -414,14 +393,8 @@ impl<P: Port> Port for GroupPort<P> {
     /// Inlined as the port below is: a call that passes a request through memory costs more than all of this.
     #[inline(always)]
     fn submit(&mut self, mut request: Request) -> Result<(), TargetError> {
-        let Request {
-            op,
-            file,
-            offset,
-            at,
-            len,
-            token,
-        } = request;
+        let (op, file, at, token) = (request.op, request.file, request.at, request.token);
+        let (offset, len) = (request.offset, request.len);
         if self.credit > 0
             && op == Op::Read
             && let Some(open) = self.files.get(usize::from(file.0))
@@ -531,10 +504,6 @@ impl<P: Port> Port for GroupPort<P> {
             logical += length;
         }
         Ok(found)
-    }
-
-    fn waker(&self) -> Waker {
-        self.inner.waker()
     }
 }
 

@@ -3,7 +3,8 @@
 //! Takes any port, gives it back unchanged and [`Counts`]. Prevents provenance that rests on the engine's own word.
 
 use crate::error::TargetError;
-use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
+use crate::left_to;
+use crate::port::{Completion, Nanos, Op, Port, Request};
 
 /// What passed through a [`CountedPort`], from its making.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -94,37 +95,7 @@ impl<P: Port> CountedPort<P> {
 }
 
 impl<P: Port> Port for CountedPort<P> {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.inner.now()
-    }
-
-    fn memory(&self) -> u64 {
-        self.inner.memory()
-    }
-
-    #[inline]
-    fn bytes(&self, at: u64, len: usize) -> &[u8] {
-        self.inner.bytes(at, len)
-    }
-
-    #[inline]
-    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
-        self.inner.bytes_mut(at, len)
-    }
-
-    fn alignment(&self) -> u32 {
-        self.inner.alignment()
-    }
-
-    fn depth(&self) -> usize {
-        self.inner.depth()
-    }
-
-    #[inline]
-    fn in_flight(&self) -> usize {
-        self.inner.in_flight()
-    }
+    left_to!(inner: now, memory, bytes, bytes_mut, alignment, depth, in_flight, size, grow, extents, waker);
 
     #[inline]
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
@@ -150,21 +121,5 @@ impl<P: Port> Port for CountedPort<P> {
         let waited = self.inner.wait(min, until, done);
         self.counts.errors += done[before..].iter().filter(|c| c.result.is_err()).count() as u64;
         waited
-    }
-
-    fn size(&self, file: FileId) -> Result<u64, TargetError> {
-        self.inner.size(file)
-    }
-
-    fn grow(&mut self, file: FileId, size: u64) -> Result<(), TargetError> {
-        self.inner.grow(file, size)
-    }
-
-    fn extents(&self, file: FileId) -> Result<Vec<Extent>, TargetError> {
-        self.inner.extents(file)
-    }
-
-    fn waker(&self) -> Waker {
-        self.inner.waker()
     }
 }
