@@ -4,6 +4,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Pages by SQLite's own count.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CacheCounts {
+    /// Pages that were in SQLite's cache.
+    pub hits: u64,
+    /// Pages that had to be read from below: physical reads, as far as SQLite can tell.
+    pub misses: u64,
+    /// Pages that were written.
+    pub writes: u64,
+}
+
 /// I/O since the volume was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct IoCounts {

@@ -20,17 +20,14 @@ use crate::layout::geometry::Geometry;
 use crate::metadata::core::Core;
 use crate::port::board::Board;
 use crate::port::map::Entry;
-use crate::port::open::{Open, Ticket, layer, locked};
-use crate::port::passed_through::Beside;
-use crate::port::slot::{Child, Slot};
+use crate::port::open::{Beside, Open, Ticket, layer, locked};
+use crate::port::slot::{Child, SIDE, SLOT, Slot};
 use crate::verify::Verify;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use targets::{Completion, Extent, FileId, IoFault, Nanos, Op, Port, Request, TargetError, left_to};
 
-pub(crate) const SLOT: u64 = 1 << 63;
-pub(crate) const SIDE: u64 = 1 << 62;
 /// How long a port with nothing in flight waits for an extent that is being copied before it looks again.
 const LOOK_AGAIN_NS: u64 = 200_000;
 
@@ -374,9 +371,6 @@ impl<P: Port> GroupPort<P> {
         self.inner.submit(below)
     }
 }
-
-pub(crate) const EBADF: i32 = 9;
-pub(crate) const EIO: i32 = 5;
 
 impl<P: Port> Port for GroupPort<P> {
     left_to!(inner: now, memory, bytes, bytes_mut, alignment, waker);

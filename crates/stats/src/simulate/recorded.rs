@@ -7,7 +7,8 @@
 //! asked of the blocks in their order ([`TwinBlocks::neighbours`]). Prevents: an error rate that holds on a computer's random
 //! numbers and not on this machine.
 
-use super::{Random, SimulationResult, Tally};
+use super::scenario::Random;
+use super::{SimulationResult, Tally};
 use crate::decide::History;
 use crate::design::Design;
 use crate::normal::normal_quantile;
