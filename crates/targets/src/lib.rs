@@ -16,6 +16,7 @@ mod memory;
 mod model;
 mod one_of;
 mod open;
+mod planted;
 mod port;
 mod ports;
 

@@ -110,11 +110,6 @@ impl<P: Port> GroupPort<P> {
         &mut self.inner
     }
 
-    /// Gives the port below back. Nothing may be in flight.
-    pub fn into_inner(self) -> P {
-        self.inner
-    }
-
     pub(crate) fn board(&self) -> &Board {
         &self.ticket.board
     }

@@ -87,11 +87,6 @@ impl<P: Port> CountedPort<P> {
     pub fn inner_mut(&mut self) -> &mut P {
         &mut self.inner
     }
-
-    /// Gives the port inside back.
-    pub fn into_inner(self) -> P {
-        self.inner
-    }
 }
 
 impl<P: Port> Port for CountedPort<P> {

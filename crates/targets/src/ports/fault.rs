@@ -185,11 +185,6 @@ impl<P: Port> FaultPort<P> {
         &mut self.inner
     }
 
-    /// Gives the port inside back.
-    pub fn into_inner(self) -> P {
-        self.inner
-    }
-
     /// The faults that take this request: at most one of the transfer, at most one delay.
     fn decide(&mut self, op: Op) -> (Option<Fault>, Option<Delay>) {
         let (mut broken, mut late) = (None, None);
