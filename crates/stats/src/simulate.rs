@@ -1,8 +1,9 @@
-//! How often the procedure is wrong: whole studies drawn from a scenario and judged by [`decide`](crate::decide)'s own code.
+//! How often the procedure is wrong: whole studies drawn from a scenario and judged by [`decide`](crate::decide)'s
+//! own code.
 //!
 //! Takes a scenario, a design, a number of studies and a seed; gives rates with their intervals. Each study draws the
-//! logarithm of every stack's figure in every block, the base included, so that comparisons share their base as they do in
-//! a real study.
+//! logarithm of every stack's figure in every block, the base included, so that comparisons share their base as they
+//! do in a real study.
 //!
 //! Prevents: an error rate that is believed because a formula says so.
 
@@ -24,8 +25,8 @@ pub use scenario::{About, Noise, Rule, Scenario};
 /// With which a rate is called higher than what was promised.
 const BROKEN_CONFIDENCE: f64 = 0.999;
 
-/// Of something that was seen in none of `runs` runs: the largest share of all runs in which it can happen, with 95 % confidence
-/// (Clopper and Pearson 1934; 3 / n for many). 1 of no runs.
+/// Of something that was seen in none of `runs` runs: the largest share of all runs in which it can happen, with 95 %
+/// confidence (Clopper and Pearson 1934; 3 / n for many). 1 of no runs.
 pub fn unseen_share(runs: u32) -> f64 {
     match runs {
         0 => 1.0,
@@ -49,8 +50,8 @@ pub struct Rate {
 /// What a simulation found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimulationResult {
-    /// Studies with at least one false verdict: *better* for a ratio that is not above 1, *worse* for one that is not below
-    /// 1, *equivalent* for one that is not inside the margin.
+    /// Studies with at least one false verdict: *better* for a ratio that is not above 1, *worse* for one that is not
+    /// below 1, *equivalent* for one that is not inside the margin.
     pub false_verdicts: Rate,
     /// Studies in which an interval of some look that was taken did not hold the true ratio.
     pub missed: Rate,
@@ -99,8 +100,8 @@ impl Rate {
         self.count as f64 / self.of as f64
     }
 
-    /// The largest true share at which so few are still seen with a probability of 1 - `confidence`: a bound on one side (Clopper and
-    /// Pearson 1934). 1 where all were so, and of no studies.
+    /// The largest true share at which so few are still seen with a probability of 1 - `confidence`: a bound on one
+    /// side (Clopper and Pearson 1934). 1 where all were so, and of no studies.
     pub fn upper(&self, confidence: f64) -> f64 {
         if self.count >= self.of {
             return 1.0;

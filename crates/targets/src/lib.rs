@@ -8,6 +8,7 @@
 mod checksum;
 mod choose;
 mod clock;
+mod counts;
 mod error;
 mod granted;
 mod kernel;

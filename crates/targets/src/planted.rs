@@ -1,8 +1,8 @@
 //! A table of bugs that can be planted in an engine, so that its crash tests can show that they would catch them.
 //!
-//! Takes names, gives an enum and its switch. With the feature `planted` of the engine's own crate a bug is planted for a
-//! thread; without it `on` is constant `false` and the branches vanish. Prevents: a crash test that passes because it
-//! can't fail, and a bug that no test plants because a list lacks it.
+//! Takes names, gives an enum and its switch. With the feature `planted` of the engine's own crate a bug is planted
+//! for a thread; without it `on` is constant `false` and the branches vanish. Prevents: a crash test that passes
+//! because it can't fail, and a bug that no test plants because a list lacks it.
 
 /// Defines `Planted`, the bugs of one engine.
 #[macro_export]

@@ -1,7 +1,7 @@
 //! The process that runs OpenZFS, seen from the lab: started, asked, ended, and known to be gone when it is.
 //!
-//! Takes which program to start (it must call [`crate::serve_standard_input`]), gives the process, which many ports share.
-//! Prevents: an abort in the library that takes the lab with it, and one that is noticed as a hang.
+//! Takes which program to start (it must call [`crate::serve_standard_input`]), gives the process, which many ports
+//! share. Prevents: an abort in the library that takes the lab with it, and one that is noticed as a hang.
 
 use crate::LIBRARY_VARIABLE;
 use crate::error::ZpoolError;

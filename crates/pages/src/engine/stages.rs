@@ -1,6 +1,7 @@
 //! Where the writers and the checkpoint of a worker stand.
 //!
-//! How they move on is in `writers` and in `checkpoint`. Prevents: a worker that cannot be read without what moves it on.
+//! How they move on is in `writers` and in `checkpoint`. Prevents: a worker that cannot be read without what moves it
+//! on.
 
 use crate::engine::cache::NONE;
 use crate::format::shape::{Settings, TornPages};

@@ -85,7 +85,8 @@ pub(crate) fn batch_crc(bytes: &[u8]) -> u32 {
     targets::crc32c_append(crc, &bytes[32..])
 }
 
-/// Completes a batch: header with checksum. `bytes` is header and records. Returns the checksum; that of `header` does not count.
+/// Completes a batch: header with checksum. `bytes` is header and records. Returns the checksum; that of `header`
+/// does not count.
 pub(crate) fn seal_batch(bytes: &mut [u8], database: u64, worker: u32, header: &BatchHeader) -> u32 {
     bytes[..BATCH_HEADER].fill(0);
     put_u64(bytes, 0, BATCH_MAGIC);

@@ -26,7 +26,8 @@ pub struct Scenario {
 pub enum About {
     /// The mean of all runs, those that stall among them.
     AllRuns,
-    /// Runs as they usually are. What happens in a few of them is told apart, by what share of them may have hidden ([`unseen_share`]).
+    /// Runs as they usually are. What happens in a few of them is told apart, by what share of them may have hidden
+    /// ([`unseen_share`]).
     UsualRuns,
 }
 
@@ -88,8 +89,8 @@ pub enum Noise {
         /// Correlation of one block's ratio with the next's.
         rho: f64,
     },
-    /// Breaks the procedure: a `share` of the runs of every stack but the base stalls, so that most studies never see what
-    /// moves the mean.
+    /// Breaks the procedure: a `share` of the runs of every stack but the base stalls, so that most studies never see
+    /// what moves the mean.
     RareStalls {
         /// Share of the runs.
         share: f64,

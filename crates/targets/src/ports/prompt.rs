@@ -1,9 +1,10 @@
 //! Ports that need no device: every request is done when it is submitted, and handed out as soon as it is waited for.
 //!
-//! Takes a clock and what stands for the files: nothing but their sizes ([`NullPort`]), or memory ([`StoredPort`]). What a
-//! generator reaches on the first is its own ceiling; an engine that verifies what it reads needs bytes that are right, so its
-//! ceiling is measured on the second. With a clock that only counts its calls, a run does the same work each time. Prevents a
-//! slow generator from passing for slow storage, and a ceiling that leaves verification out.
+//! Takes a clock and what stands for the files: nothing but their sizes ([`NullPort`]), or memory ([`StoredPort`]).
+//! What a generator reaches on the first is its own ceiling; an engine that verifies what it reads needs bytes that
+//! are right, so its ceiling is measured on the second. With a clock that only counts its calls, a run does the same
+//! work each time. Prevents a slow generator from passing for slow storage, and a ceiling that leaves verification
+//! out.
 
 use crate::clock::monotonic_ns;
 use crate::error::{IoFault, TargetError};
