@@ -1,6 +1,7 @@
 //! `cargo run -p hostile --release -- --seconds 60 [--reader NAME]`: hostile inputs for minutes, by hand.
 //!
-//! Prints a table: reader, inputs tried, accepted, the slowest, the largest. Ends with 1 where one failed; such inputs are kept.
+//! Prints a table: reader, inputs tried, accepted, the slowest, the largest. Ends with 1 where one failed; such
+//! inputs are kept.
 
 #![allow(clippy::print_stdout, reason = "the table is its answer")]
 

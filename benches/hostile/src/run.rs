@@ -1,8 +1,9 @@
-//! Many inputs of one reader, in this process, counted: time of the thread's processor, memory that was asked for, panics.
+//! Many inputs of one reader, in this process, counted: time of the thread's processor, memory that was asked for,
+//! panics.
 //!
-//! Takes a [`Run`], writes a line for each failure and one for the whole. Prevents: a limit that a busy machine breaks (time is
-//! the processor's, not the clock's), and a failure that cannot be replayed (the number of the input is in a file before it is
-//! read).
+//! Takes a [`Run`], writes a line for each failure and one for the whole. Prevents: a limit that a busy machine
+//! breaks (time is the processor's, not the clock's), and a failure that cannot be replayed (the number of the input
+//! is in a file before it is read).
 
 #![allow(clippy::print_stdout, reason = "what the process that watches reads")]
 
@@ -66,7 +67,8 @@ fn reader(name: &str) -> anyhow::Result<&'static Reader> {
     found.ok_or_else(|| anyhow!("no reader is called {name:?}\n  --list names them"))
 }
 
-/// Tries the inputs; prints `failed NUMBER WHY` for each that failed and `tried N accepted N slowest_us N largest_bytes N`.
+/// Tries the inputs; prints `failed NUMBER WHY` for each that failed and `tried N accepted N slowest_us N
+/// largest_bytes N`.
 ///
 /// # Errors
 /// No such reader; no place for its files.

@@ -1,7 +1,7 @@
 //! A reader's run in a process of its own, watched.
 //!
-//! Takes a [`Run`], gives a [`Report`]. Prevents: an abort, a stack that overflows or a loop without end that ends the whole
-//! search and names no input.
+//! Takes a [`Run`], gives a [`Report`]. Prevents: an abort, a stack that overflows or a loop without end that ends
+//! the whole search and names no input.
 
 use crate::replay;
 use crate::run::Run;

@@ -1,7 +1,8 @@
 //! Files that use each other in a circle.
 //!
-//! Takes the files of all rooms, gives those that reach themselves through `use` and paths of their own crate. A name that a
-//! module hands on (`pub use`) leads to the file that declares it. Prevents: a folder in which no file can be read alone.
+//! Takes the files of all rooms, gives those that reach themselves through `use` and paths of their own crate. A name
+//! that a module hands on (`pub use`) leads to the file that declares it. Prevents: a folder in which no file can be
+//! read alone.
 
 use crate::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Runs of equal lines that stand in two places.
 //!
-//! Takes files, gives pairs of places. Lines that say nothing alone (blank, comments, imports, lone brackets) do not count.
-//! Prevents: code that was copied and then mended in one place.
+//! Takes files, gives pairs of places. Lines that say nothing alone (blank, comments, imports, lone brackets) do not
+//! count. Prevents: code that was copied and then mended in one place.
 
 use crate::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

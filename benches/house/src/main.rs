@@ -1,7 +1,7 @@
 //! The shape of the source as figures, to compare before and after a change.
 //!
-//! Takes the root of a work tree and prints one table. Prevents: a house that is called simpler because somebody feels so.
-//! It reads source text alone; `--build` and `--tests` also run Cargo and take minutes.
+//! Takes the root of a work tree and prints one table. Prevents: a house that is called simpler because somebody
+//! feels so. It reads source text alone; `--build` and `--tests` also run Cargo and take minutes.
 
 mod circles;
 mod duplicates;

@@ -108,7 +108,7 @@ pub(crate) fn read(root: &Path) -> anyhow::Result<Vec<Page>> {
     for folder in ["", "docs", "docs/how-to"] {
         paths.extend(markdown_in(&root.join(folder))?);
     }
-    for bench in folders_in(&root.join("benches"))? {
+    for bench in paths_in(&root.join("benches"))? {
         paths.extend(markdown_in(&bench)?);
     }
     paths.sort();
@@ -122,26 +122,18 @@ pub(crate) fn read(root: &Path) -> anyhow::Result<Vec<Page>> {
     Ok(pages)
 }
 
-fn folders_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn paths_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let all = std::fs::read_dir(folder).with_context(|| format!("{}: list", folder.display()))?;
-    let paths = all
-        .map(|entry| Ok(entry?.path()))
-        .collect::<std::io::Result<Vec<_>>>()?;
-    Ok(paths.into_iter().filter(|path| path.is_dir()).collect())
+    Ok(all.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?)
 }
 
 fn markdown_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let all = std::fs::read_dir(folder).with_context(|| format!("{}: list", folder.display()))?;
-    let paths = all
-        .map(|entry| Ok(entry?.path()))
-        .collect::<std::io::Result<Vec<_>>>()?;
-    Ok(paths
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|end| end == "md"))
-        .collect())
+    let mut paths = paths_in(folder)?;
+    paths.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    Ok(paths)
 }
 
 /// Sentences of paragraphs and list items.
@@ -194,7 +186,8 @@ mod tests {
 
     #[test]
     fn code_and_tables_are_no_sentences() {
-        let text = "# A head of a page\n\nOne two three. Four five: six seven!\n\n```\nlet a = 1;\n```\n\n| a | b |\n| --- | --- |\n| a long cell | another cell |\n\n* An item `with code`\n* Another item\n";
+        let text = "# A head of a page\n\nOne two three. Four five: six seven!\n\n```\nlet a = 1;\n```\n\n\
+             | a | b |\n| --- | --- |\n| a long cell | another cell |\n\n* An item `with code`\n* Another item\n";
         let all = sentences(text);
         let words: Vec<usize> = all.iter().map(Sentence::words).collect();
         assert_eq!(words, [3, 4, 4, 2]);

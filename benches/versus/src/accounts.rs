@@ -1,8 +1,9 @@
-//! What a running tool costs, seen from outside: the CPU time of all its threads, and of the whole machine, over one window
-//! of its run.
+//! What a running tool costs, seen from outside: the CPU time of all its threads, and of the whole machine, over one
+//! window of its run.
 //!
-//! Takes a process id twice, gives nanoseconds. The same for our side and for theirs. Prevents: CPU per I/O that leaves out
-//! kernel threads (loop workers, completions in interrupts), start-up counted as cost, and each side measured its own way.
+//! Takes a process id twice, gives nanoseconds. The same for our side and for theirs. Prevents: CPU per I/O that
+//! leaves out kernel threads (loop workers, completions in interrupts), start-up counted as cost, and each side
+//! measured its own way.
 
 use anyhow::Context;
 use observers::SystemCpu;
@@ -51,8 +52,8 @@ impl Account {
         })
     }
 
-    /// From an earlier account to this one. A thread that began in between counts from zero; one that ended has taken its
-    /// time with it, and then there is no account: the loop ended inside the window.
+    /// From an earlier account to this one. A thread that began in between counts from zero; one that ended has taken
+    /// its time with it, and then there is no account: the loop ended inside the window.
     pub(crate) fn since(&self, earlier: &Account) -> Option<Spent> {
         let gone = |id: &(u32, u32)| !self.threads.contains_key(id);
         if earlier.threads.iter().any(|(id, ns)| gone(id) && *ns > STARTER_NS) || self.threads.is_empty() {

@@ -1,8 +1,8 @@
-//! Who takes part: our own side as a child of this binary, fio, and fio's bare peak tool. Each is a command line and a way
-//! to read what it printed.
+//! Who takes part: our own side as a child of this binary, fio, and fio's bare peak tool. Each is a command line and
+//! a way to read what it printed.
 //!
-//! Prevents: contenders that differ in more than their tool (block size, depth, file and O_DIRECT come from one place), and
-//! a figure read from the wrong field of another tool's output.
+//! Prevents: contenders that differ in more than their tool (block size, depth, file and O_DIRECT come from one
+//! place), and a figure read from the wrong field of another tool's output.
 
 use crate::flags::{Method, Side, Work};
 use anyhow::{Context, bail};
@@ -62,7 +62,8 @@ pub(crate) struct Fio {
 
 /// fio's registered files and buffers: what a user who cares switches on.
 pub(crate) const REGISTERED: &[&str] = &["--fixedbufs=1", "--registerfiles=1"];
-/// And all that takes its own cost down further. Rings with deferred completions are fio's own default where it knows them.
+/// And all that takes its own cost down further. Rings with deferred completions are fio's own default where it knows
+/// them.
 pub(crate) const TUNED: &[&str] = &[
     "--fixedbufs=1",
     "--registerfiles=1",

@@ -1,7 +1,7 @@
 //! The database that stands in for a user's: one data file or device, one redo log, loaded once and opened by each run.
 //!
-//! Every contender reads the very bytes of its data file, which are incompressible and written in full. Prevents: one side
-//! that reads a sparse file or another part of the disk.
+//! Every contender reads the very bytes of its data file, which are incompressible and written in full. Prevents: one
+//! side that reads a sparse file or another part of the disk.
 
 use crate::flags::Side;
 use anyhow::Context;

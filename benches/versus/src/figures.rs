@@ -1,7 +1,7 @@
 //! Tables of figures by contender and round, and ratios between two contenders of the same round.
 //!
-//! Prevents: a ratio of two medians that were taken minutes apart on a machine that drifts (each ratio is one round's), and
-//! a median without its lowest and highest.
+//! Prevents: a ratio of two medians that were taken minutes apart on a machine that drifts (each ratio is one
+//! round's), and a median without its lowest and highest.
 
 use crate::contender::Row;
 use std::fmt::Write;

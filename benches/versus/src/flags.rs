@@ -1,15 +1,15 @@
 //! The flags of `versus`, and of the child that it starts of itself for our own side.
 //!
-//! Prevents: a measurement whose parameters stand nowhere (the child gets all of them as flags, so that the command that
-//! is printed is the command that ran).
+//! Prevents: a measurement whose parameters stand nowhere (the child gets all of them as flags, so that the command
+//! that is printed is the command that ran).
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Assay beside the tools it replaces: both sides in one run, interleaved, as ratios with their spread.
 ///
-/// Takes some minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and zram;
-/// what it makes it takes away again, also when it is interrupted.
+/// Takes some minutes and wants a machine that does nothing else. As root it also measures XFS on a loop device and
+/// zram; what it makes it takes away again, also when it is interrupted.
 #[derive(Parser, Debug)]
 #[command(version)]
 pub(crate) struct Flags {
@@ -30,7 +30,8 @@ pub(crate) struct Flags {
     /// Small sizes, one short round: to see that it works, not to measure
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Write the tables there as Markdown (default: benches/runs/<date>-<machine kind>-versus; not with --quick or --only)
+    /// Write the tables there as Markdown (default: benches/runs/<date>-<machine kind>-versus; not with --quick or
+    /// --only)
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// fio's bare peak tool `t/io_uring` (default: the one named `io_uring` or `t_io_uring` on the PATH)

@@ -3,9 +3,9 @@
 //!
 //! Prevents: a count that holds set-up (the difference leaves it out), and a missing counter shown as a zero.
 //!
-//! Under Valgrind time runs some thirty times slower while the device does not, so more requests are found finished at
-//! each look than in a true run: what a tool pays per look is spread over more of them, for both sides alike. Valgrind has
-//! no AVX-512: our checksum then takes its SSE 4.2 form.
+//! Under Valgrind time runs some thirty times slower while the device does not, so more requests are found finished
+//! at each look than in a true run: what a tool pays per look is spread over more of them, for both sides alike.
+//! Valgrind has no AVX-512: our checksum then takes its SSE 4.2 form.
 
 use crate::child::Started;
 use crate::contender::{Contender, Limit, Tool};
@@ -15,7 +15,8 @@ use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// The counted run of fio: requests; and of the others, which say how many they did: seconds. The longer one has twice that.
+/// The counted run of fio: requests; and of the others, which say how many they did: seconds. The longer one has
+/// twice that.
 const REQUESTS: u64 = 20_000;
 const SECONDS: f64 = 1.5;
 const EVENTS: &str = "instructions:u,instructions:k";
@@ -56,8 +57,11 @@ impl Counters {
                 "user and kernel instructions by the processor's counters (perf stat), over the same window"
             }
             Counters::Valgrind => {
-                "user instructions by Valgrind (cachegrind), the difference of a run and one of half its length, once; there the checksum takes its SSE 4.2 form, and requests are found finished in larger batches than \
-                 in a true run. The column \"executed, stepped\": counted one by one under ptrace, as the processor executes them; it is held against the bound where it stands. Kernel instructions are not counted here: the processor's counters cannot be used"
+                "user instructions by Valgrind (cachegrind), the difference of a run and one of half its length, \
+                 once; there the checksum takes its SSE 4.2 form, and requests are found finished in larger batches \
+                 than in a true run. The column \"executed, stepped\": counted one by one under ptrace, as the \
+                 processor executes them; it is held against the bound where it stands. Kernel instructions are not \
+                 counted here: the processor's counters cannot be used"
             }
             Counters::None => {
                 "instructions are not counted here: neither the processor's counters nor Valgrind can be used"
@@ -128,8 +132,8 @@ pub(crate) fn by_difference(
 /// Reads that are counted one by one. The longer run has twice as many: what the drain and the end cost is in both.
 const STEPPED_REQUESTS: u64 = 640;
 
-/// User instructions per request as the processor executes them, by [`stepped`]: for our own sides alone, which say when
-/// their loop begins.
+/// User instructions per request as the processor executes them, by [`stepped`]: for our own sides alone, which say
+/// when their loop begins.
 pub(crate) fn by_steps(contender: &Contender, scratch: &Path, interrupt: &Interrupt) -> anyhow::Result<f64> {
     let count = |requests: u64| {
         let (program, args) = contender.command(Limit::Requests(requests), scratch)?;

@@ -1,7 +1,7 @@
 //! `versus`: Assay beside the tools it replaces, both sides in one run, interleaved, as ratios with their spread.
 //!
-//! Run by hand on a machine that does nothing else: `cargo run --release -p versus`. It is no test; what may not grow is
-//! held by a count of instructions in the tests. Prevents: a claim of speed that nobody can repeat.
+//! Run by hand on a machine that does nothing else: `cargo run --release -p versus`. It is no test; what may not grow
+//! is held by a count of instructions in the tests. Prevents: a claim of speed that nobody can repeat.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -1,7 +1,8 @@
 //! The places that are compared on: a file on the disk, a file on XFS on a loop device with direct I/O, zram.
 //!
-//! Each holds a database loaded in full, whose data file every contender reads. What is made goes when the place goes out
-//! of scope. Prevents: a LUN that is sparse or cached below, and a zram device full of zeros, which reads nothing.
+//! Each holds a database loaded in full, whose data file every contender reads. What is made goes when the place goes
+//! out of scope. Prevents: a LUN that is sparse or cached below, and a zram device full of zeros, which reads
+//! nothing.
 
 use crate::database::Database;
 use crate::undo::{Interrupt, Undo, tool};
@@ -198,7 +199,8 @@ pub(crate) fn group(
     let au_mib = group.info().au_bytes / MIB as u32;
     group.close()?;
     let words = format!(
-        "five files of {} MiB on the disk, written in full, O_DIRECT; in the group a file of {} MiB, {copies} copies, allocation units of {au_mib} MiB",
+        "five files of {} MiB on the disk, written in full, O_DIRECT; in the group a file of {} MiB, {copies} \
+         copies, allocation units of {au_mib} MiB",
         each / MIB,
         bytes / MIB
     );

@@ -1,4 +1,5 @@
-//! What is kept of a run: tables as Markdown with the command, the machine and the versions; and the table of what was owed.
+//! What is kept of a run: tables as Markdown with the command, the machine and the versions; and the table of what
+//! was owed.
 //!
 //! Prevents: figures whose machine, command or tool versions nobody remembers.
 
@@ -153,9 +154,9 @@ fn head(flags: &Flags, bench: &Bench) -> String {
     }
     let _ = writeln!(
         text,
-        "\nCPU is sampled from outside, in the same way for both sides, from 0.5 s after a loop began to 0.3 s before its end: \
-         process = all threads of the tool, system = all processors that were not idle, kernel threads included (whatever \
-         else the machine did is in it too). Instructions: {}.\n",
+        "\nCPU is sampled from outside, in the same way for both sides, from 0.5 s after a loop began to 0.3 s \
+         before its end: process = all threads of the tool, system = all processors that were not idle, kernel \
+         threads included (whatever else the machine did is in it too). Instructions: {}.\n",
         bench.counters.words()
     );
     text

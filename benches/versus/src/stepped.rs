@@ -1,9 +1,9 @@
 //! User instructions counted one by one: the tool runs under `ptrace`, stopped after each instruction.
 //!
-//! Takes a command line, gives how many instructions its threads executed and what it printed. Counts what the processor
-//! really executes, wide vectors included, where its own counters can't be used; a run takes some microseconds an
-//! instruction, so that every look finds all requests finished. Prevents: a count from a simulator that lacks the
-//! instructions which matter.
+//! Takes a command line, gives how many instructions its threads executed and what it printed. Counts what the
+//! processor really executes, wide vectors included, where its own counters can't be used; a run takes some
+//! microseconds an instruction, so that every look finds all requests finished. Prevents: a count from a simulator
+//! that lacks the instructions which matter.
 
 use crate::undo::Interrupt;
 use anyhow::{Context, bail};
@@ -36,7 +36,8 @@ pub(crate) struct Stepped {
     pub(crate) printed: String,
 }
 
-/// This thread and the children it makes stay on one processor: a stop is then a switch, not a call to another processor.
+/// This thread and the children it makes stay on one processor: a stop is then a switch, not a call to another
+/// processor.
 struct Pinned(CpuSet);
 
 impl Pinned {
@@ -72,8 +73,8 @@ impl Drop for Traced {
     }
 }
 
-/// Runs the command. Each instruction is counted from the moment it stops itself, as a side of ours does when its loop begins
-/// and [`MARK`] stands in its environment; what it does before runs at full speed.
+/// Runs the command. Each instruction is counted from the moment it stops itself, as a side of ours does when its
+/// loop begins and [`MARK`] stands in its environment; what it does before runs at full speed.
 pub(crate) fn run(
     program: &Path,
     args: &[String],

@@ -5,18 +5,14 @@
 //! tablespace with the most I/O (or the one named). Prevents: blocks taken for requests, the latency of the undo
 //! tablespace taken for that of the data, and a report of a cluster read as if it were of one instance.
 
-use crate::Format;
-use crate::Options;
 use crate::awr_statistics::Statistics;
 use crate::awr_tablespace::Tablespaces;
 use crate::columns::{Columns, is_dashes, is_end};
 use crate::error::ImportError;
 use crate::figure::{Fact, Figure, Imported, Notes, Quantity, Report};
+use crate::format::{Format, Options};
 use crate::lines::{Line, lines, tokens};
-use crate::number::{Commas, Printed, Trouble, number};
-
-pub(crate) const COMMA_CURE: &str =
-    "make the report in a session with NLS_NUMERIC_CHARACTERS='.,' (alter session set nls_numeric_characters='.,')";
+use crate::number::printed;
 
 /// Lines of titles above dashes, at most.
 const TITLES_MAX: usize = 4;
@@ -202,18 +198,5 @@ impl<'t> Reader<'t> {
             });
         }
         Ok(())
-    }
-}
-
-/// A number of Oracle's; `None` for what is none; an error for a decimal comma.
-pub(crate) fn printed(token: &str, line: u32) -> Result<Option<Printed<'_>>, ImportError> {
-    match number(token, Commas::Thousands) {
-        Ok(printed) => Ok(Some(printed)),
-        Err(Trouble::DecimalComma) => Err(ImportError::DecimalComma {
-            line,
-            token: token.into(),
-            cure: COMMA_CURE,
-        }),
-        Err(Trouble::NoNumber | Trouble::Overflow) => Ok(None),
     }
 }

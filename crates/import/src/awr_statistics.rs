@@ -4,11 +4,10 @@
 //! (blocks) compared as if it were `physical read IO requests`, and a row lost because its name was broken over two
 //! lines.
 
-use crate::awr::printed;
 use crate::error::ImportError;
 use crate::figure::{Figure, Notes, Quantity, excerpt};
 use crate::lines::Line;
-use crate::number::{Commas, Printed, Trouble, number};
+use crate::number::{Commas, Printed, Trouble, number, printed};
 use std::collections::BTreeMap;
 
 /// Statistics taken besides those of physical I/O.

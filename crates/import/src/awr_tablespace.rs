@@ -5,12 +5,11 @@
 //! milliseconds by the title, or with a unit behind each (19c). Prevents: columns taken by count where a page break or
 //! a blank cell has moved them.
 
-use crate::awr::printed;
 use crate::columns::{Columns, is_dashes};
 use crate::error::ImportError;
 use crate::figure::{Fact, Figure, Notes, Quantity, excerpt};
 use crate::lines::Line;
-use crate::number::Printed;
+use crate::number::{Printed, printed};
 
 pub(crate) const HEADING: &str = "Tablespace IO Stats";
 

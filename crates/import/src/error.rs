@@ -3,7 +3,7 @@
 //!
 //! Prevents: an import that fails without saying what would have been read.
 
-use crate::detect::Format;
+use crate::format::Format;
 
 /// Why a text cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 //! Plain data. Prevents: a converted number that cannot be found again in the report it came from: text, unit and line
 //! stay with it.
 
-use crate::detect::Format;
+use crate::format::Format;
 
 /// A text as figures.
 #[derive(Clone, Debug, PartialEq)]

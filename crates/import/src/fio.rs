@@ -4,10 +4,10 @@
 //! (`lat_ns`), microseconds before (`lat`). Prevents: the KiB of old versions read as bytes, and the mean of jobs taken
 //! without regard to how much each did.
 
-use crate::Format;
 use crate::error::ImportError;
 use crate::figure::{Fact, Figure, Imported, Note, Quantity, Report};
 use crate::fio_lines::Places;
+use crate::format::Format;
 use crate::number::VALUE_MAX;
 use serde_json::Value;
 

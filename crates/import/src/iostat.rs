@@ -4,13 +4,12 @@
 //! asked for. The first of several reports is the average since boot and is left out, and said to be. Prevents: that
 //! average taken for a measurement, and the same bytes counted on a disk and again on what lies on it.
 
-use crate::Options;
 use crate::detect::is_iostat;
 use crate::error::ImportError;
 use crate::figure::{Comparable, Fact, Figure, Imported, Notes, Quantity, Report, excerpt};
+use crate::format::{Format, Options};
 use crate::lines::{Line, lines, tokens};
 use crate::number::{Commas, Trouble, decimals, number, rounded};
-use crate::{Format, Options as Wanted};
 use std::collections::BTreeMap;
 
 const COMMA_CURE: &str = "run it as `LC_ALL=C iostat -x ...`, which prints points";
@@ -99,7 +98,7 @@ struct Reader<'t> {
     rows: usize,
 }
 
-pub(crate) fn read(text: &str, options: &Wanted) -> Result<Imported, ImportError> {
+pub(crate) fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
     let mut reader = Reader::default();
     let mut notes = Notes::default();
     for line in lines(text) {
@@ -249,7 +248,7 @@ impl<'t> Reader<'t> {
             values.insert(0, None);
         }
         self.rows += 1;
-        if self.rows > crate::FIGURES_MAX * 4 {
+        if self.rows > crate::format::FIGURES_MAX * 4 {
             return Err(ImportError::TooLarge { bytes: self.rows });
         }
         interval.rows.push((name, values));

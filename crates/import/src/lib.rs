@@ -17,35 +17,20 @@ mod error;
 mod figure;
 mod fio;
 mod fio_lines;
+mod format;
 mod iostat;
 mod lines;
 mod number;
 mod slob;
 mod slob_tables;
 
-pub use detect::{Format, detect};
+pub use detect::detect;
 pub use error::ImportError;
 pub use figure::{Comparable, Fact, Figure, Imported, Note, Quantity, Report};
+pub use format::{FIGURES_MAX, Format, Options};
 
 /// Largest text that is read, in bytes: an AWR report has a few hundred KiB, an iostat log of a day some tens of MiB.
 pub const TEXT_BYTES_MAX: usize = 64 << 20;
-/// Most figures that one text may give.
-pub const FIGURES_MAX: usize = 200_000;
-
-/// What the reader of a text must know beside the text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// The format; `None`: found by what the text looks like.
-    pub format: Option<Format>,
-    /// AWR: the tablespace whose latency counts; `None`: the one with the most I/O.
-    pub tablespace: Option<String>,
-    /// iostat: the devices that count; empty: all, figures by device only.
-    pub devices: Vec<String>,
-    /// iostat: the first report is an interval too (it was started with `-y`), not the average since boot.
-    pub keep_first: bool,
-    /// Tables of runs: only rows whose column (by its title) holds this value.
-    pub rows: Vec<(String, String)>,
-}
 
 /// Reads a text.
 ///

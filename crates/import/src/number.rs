@@ -3,6 +3,8 @@
 //! Takes a token; gives its value and the token, or what is wrong with it. Prevents: `1,6` read as sixteen, and a
 //! column of `#######` read as nothing.
 
+use crate::error::ImportError;
+
 /// A number with the text it was printed as.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Printed<'t> {
@@ -32,6 +34,9 @@ pub(crate) enum Commas {
 
 /// Largest figure of any report: sums and products of some such are numbers still.
 pub(crate) const VALUE_MAX: f64 = 1e30;
+
+const COMMA_CURE: &str =
+    "make the report in a session with NLS_NUMERIC_CHARACTERS='.,' (alter session set nls_numeric_characters='.,')";
 
 /// Longest token that can be a number.
 const LENGTH_MAX: usize = 40;
@@ -106,6 +111,29 @@ pub(crate) fn decimals(text: &str) -> usize {
 pub(crate) fn rounded(value: f64, decimals: usize) -> (f64, String) {
     let text = format!("{value:.decimals$}");
     (text.parse().unwrap_or(value), text)
+}
+
+/// A number of Oracle's; `None` for what is none; an error for a decimal comma.
+pub(crate) fn printed(token: &str, line: u32) -> Result<Option<Printed<'_>>, ImportError> {
+    match number(token, Commas::Thousands) {
+        Ok(printed) => Ok(Some(printed)),
+        Err(Trouble::DecimalComma) => Err(ImportError::DecimalComma {
+            line,
+            token: token.into(),
+            cure: COMMA_CURE,
+        }),
+        Err(Trouble::NoNumber | Trouble::Overflow) => Ok(None),
+    }
+}
+
+/// The first word as a number; a comma of a sentence behind it is taken off.
+pub(crate) fn first_number(text: &str, line: u32) -> Result<Option<Printed<'_>>, ImportError> {
+    let word = text
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches([',', ';']);
+    printed(word, line)
 }
 
 #[cfg(test)]

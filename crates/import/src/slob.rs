@@ -4,13 +4,12 @@
 //! Takes text; gives one report, or one a row of a table. Prevents: two runs in one file taken for one, and "MB"
 //! compared where nobody knows whether it is 10^6 or 2^20 bytes.
 
-use crate::awr::COMMA_CURE;
 use crate::error::ImportError;
 use crate::figure::{Fact, Figure, Imported, Notes, Quantity, Report, excerpt};
+use crate::format::{Format, Options};
 use crate::lines::{Line, lines, tokens};
-use crate::number::{Commas, Printed, Trouble, number};
+use crate::number::first_number;
 use crate::slob_tables::Tables;
-use crate::{Format, Options};
 use std::collections::{BTreeMap, BTreeSet};
 
 const MIB: f64 = 1_048_576.0;
@@ -120,7 +119,7 @@ impl Reader {
     }
 
     fn full(&self) -> Result<(), ImportError> {
-        if self.figures.len() < crate::FIGURES_MAX {
+        if self.figures.len() < crate::format::FIGURES_MAX {
             return Ok(());
         }
         Err(ImportError::TooLarge {
@@ -272,23 +271,5 @@ impl Reader {
                 line,
             });
         }
-    }
-}
-
-/// The first word as a number; a comma of a sentence behind it is taken off.
-pub(crate) fn first_number(text: &str, line: u32) -> Result<Option<Printed<'_>>, ImportError> {
-    let word = text
-        .split_whitespace()
-        .next()
-        .unwrap_or_default()
-        .trim_end_matches([',', ';']);
-    match number(word, Commas::Thousands) {
-        Ok(printed) => Ok(Some(printed)),
-        Err(Trouble::DecimalComma) => Err(ImportError::DecimalComma {
-            line,
-            token: word.into(),
-            cure: COMMA_CURE,
-        }),
-        Err(_) => Ok(None),
     }
 }

@@ -4,12 +4,11 @@
 //! Takes lines; gives a report a row, only of those rows that were asked for. Prevents: eighteen runs of six kinds put
 //! into one mean, and the rate of one instance taken for that of the cluster.
 
-use crate::Options;
 use crate::error::ImportError;
 use crate::figure::{Figure, Notes, Quantity, Report, excerpt};
+use crate::format::Options;
 use crate::lines::{Line, tokens};
-use crate::number::rounded;
-use crate::slob::first_number;
+use crate::number::{first_number, rounded};
 
 /// Most rows of a table.
 const ROWS_MAX: usize = 10_000;

@@ -68,12 +68,19 @@ impl LunFile {
     /// As [`create_file`]; [`LunError::Replaced`].
     pub fn refill(&self, seed: u64, progress: &mut dyn FnMut(u64), cancel: &AtomicBool) -> Result<LunFile, LunError> {
         let file = self.reopened(DIRECT)?;
-        let extents = refill(&file, &self.path, self.bytes, seed, progress, cancel)?;
-        Ok(LunFile {
-            seed,
-            extents,
-            ..self.clone()
-        })
+        LunFile { seed, ..self.clone() }.filled(&file, progress, cancel)
+    }
+
+    /// The same once all of it is written by its seed, through this descriptor.
+    fn filled(self, file: &OwnedFd, progress: &mut dyn FnMut(u64), cancel: &AtomicBool) -> Result<LunFile, LunError> {
+        let path = &self.path;
+        fill(file, self.bytes, self.seed, progress, cancel).map_err(|stopped| match stopped {
+            Stopped::Cancelled => LunError::Cancelled { path: path.clone() },
+            Stopped::Failed(e) => LunError::path("write", path, e, "check the disk below it"),
+        })?;
+        rustix::fs::fsync(file).map_err(|e| LunError::path("flush", path, e, "check the disk below it"))?;
+        let extents = whole_extents(file, path)?;
+        Ok(LunFile { extents, ..self })
     }
 
     /// A path by which another process of this user opens this very file, while this process lives.
@@ -131,21 +138,21 @@ pub fn create_file(
         }
         LunError::path("make", &path, e, cure_of_open(e))
     })?;
+    let file = Arc::new(file);
     let made = reserve(&file, &path, bytes).and_then(|()| {
-        let extents = refill(&file, &path, bytes, seed, progress, cancel)?;
         let identity = Identity::of(&file).map_err(|e| LunError::path("look at", &path, e, "check the file system"))?;
-        Ok((extents, identity))
+        let lun = LunFile {
+            path,
+            bytes,
+            seed,
+            extents: Vec::new(),
+            identity,
+            held: Arc::clone(&file),
+        };
+        lun.filled(&file, progress, cancel)
     });
-    let (extents, identity) = made.inspect_err(|_| {
+    made.inspect_err(|_| {
         let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
-    })?;
-    Ok(LunFile {
-        path,
-        bytes,
-        seed,
-        extents,
-        identity,
-        held: Arc::new(file),
     })
 }
 
@@ -179,22 +186,6 @@ fn reserve(file: &OwnedFd, path: &Path, bytes: u64) -> Result<(), LunError> {
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
         Err(e) => Err(LunError::path("reserve the space of", path, e, "check the file system")),
     }
-}
-
-fn refill(
-    file: &OwnedFd,
-    path: &Path,
-    bytes: u64,
-    seed: u64,
-    progress: &mut dyn FnMut(u64),
-    cancel: &AtomicBool,
-) -> Result<Vec<Extent>, LunError> {
-    fill(file, bytes, seed, progress, cancel).map_err(|stopped| match stopped {
-        Stopped::Cancelled => LunError::Cancelled { path: path.to_owned() },
-        Stopped::Failed(e) => LunError::path("write", path, e, "check the disk below it"),
-    })?;
-    rustix::fs::fsync(file).map_err(|e| LunError::path("flush", path, e, "check the disk below it"))?;
-    whole_extents(file, path)
 }
 
 fn whole_extents(file: impl AsFd, path: &Path) -> Result<Vec<Extent>, LunError> {

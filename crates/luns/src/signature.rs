@@ -120,64 +120,51 @@ const TABLES_AT_END: &[Rule] = &[
 const MD_MAGIC: [u8; 4] = *b"\xfc\x4e\x2b\xa9";
 const KIB: u64 = 1024;
 
+/// Name of what marks a disk as ours.
+const OWN: &str = "Assay's own marker";
+
 /// Everything known that marks the device of `size` bytes, in the order of the tables. Reads a few hundred KiB.
 pub fn signatures(device: &File, size: u64) -> io::Result<Vec<Signature>> {
     let mut found = Vec::new();
     let look = Look { device, size };
-    let mut add = |name: &str, offset, partition_table, own| {
-        let name = name.to_owned();
+    let add = |found: &mut Vec<Signature>, name: &str, offset, partition_table| {
         found.push(Signature {
-            name,
+            name: name.to_owned(),
             offset,
             partition_table,
-            own,
+            own: name == OWN,
         });
     };
     if look.has(0, MARKER.as_bytes())? {
-        add("Assay's own marker", 0, false, true);
+        add(&mut found, OWN, 0, false);
     }
     for (rules, partition_table) in [(FROM_START, false), (TABLES, true)] {
         for (name, offset, bytes) in rules {
             if look.has(*offset, bytes)? {
-                add(name, *offset, partition_table, false);
+                add(&mut found, name, *offset, partition_table);
             }
         }
     }
     for (rules, partition_table) in [(FROM_END, false), (TABLES_AT_END, true)] {
         for (name, distance, bytes) in rules {
             if *distance <= size && look.has(size - distance, bytes)? {
-                add(name, size - distance, partition_table, false);
+                add(&mut found, name, size - distance, partition_table);
             }
         }
     }
     // md 0.90 lies in the last whole 64 KiB before the last 64 KiB boundary, in the byte order of its host.
     let old_md = (size & !(64 * KIB - 1)).saturating_sub(64 * KIB);
     if look.has(old_md, &MD_MAGIC)? || look.has(old_md, b"\xa9\x2b\x4e\xfc")? {
-        add("md RAID member (0.90)", old_md, false, false);
+        add(&mut found, "md RAID member (0.90)", old_md, false);
     }
     if let Some(offset) = look.zfs_label()? {
-        add("ZFS member", offset, false, false);
+        add(&mut found, "ZFS member", offset, false);
     }
-    let boot = look.boot_sector()?;
     let known = !found.is_empty();
-    match boot {
-        Some("MBR partition table") => {
-            found.push(Signature {
-                name: "MBR partition table".into(),
-                offset: 0x1be,
-                partition_table: true,
-                own: false,
-            });
-        }
+    match look.boot_sector()? {
+        Some(name @ "MBR partition table") => add(&mut found, name, 0x1be, true),
         // The boot sector of a FAT or NTFS volume is named by its own rule.
-        Some(name) if !known => {
-            found.push(Signature {
-                name: name.into(),
-                offset: 0x1fe,
-                partition_table: false,
-                own: false,
-            });
-        }
+        Some(name) if !known => add(&mut found, name, 0x1fe, false),
         _ => {}
     }
     Ok(found)

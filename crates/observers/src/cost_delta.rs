@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::delta::opt;
 use crate::{CpuTimes, KernelThread, OwnCounters, Snapshot};
 
 /// CPU time spent by the machine.
@@ -75,35 +74,32 @@ fn allowed(ends: [&Snapshot; 2], each: &BTreeMap<u32, CpuTimes>) -> Option<Allow
     let mut found = AllowedCpu::default();
     for (_, times) in each.iter().filter(|(cpu, _)| early.allows(**cpu) || late.allows(**cpu)) {
         found.processors += 1;
-        found.times = sum(&found.times, times);
+        found.times = each_time(&found.times, times, u64::saturating_add);
     }
     (found.processors > 0).then_some(found)
 }
 
-fn sum(a: &CpuTimes, b: &CpuTimes) -> CpuTimes {
+/// Each kind of time of both, by the same arithmetic.
+fn each_time(a: &CpuTimes, b: &CpuTimes, with: fn(u64, u64) -> u64) -> CpuTimes {
     CpuTimes {
-        user_ns: a.user_ns.saturating_add(b.user_ns),
-        nice_ns: a.nice_ns.saturating_add(b.nice_ns),
-        system_ns: a.system_ns.saturating_add(b.system_ns),
-        idle_ns: a.idle_ns.saturating_add(b.idle_ns),
-        iowait_ns: a.iowait_ns.saturating_add(b.iowait_ns),
-        irq_ns: a.irq_ns.saturating_add(b.irq_ns),
-        softirq_ns: a.softirq_ns.saturating_add(b.softirq_ns),
-        steal_ns: a.steal_ns.saturating_add(b.steal_ns),
+        user_ns: with(a.user_ns, b.user_ns),
+        nice_ns: with(a.nice_ns, b.nice_ns),
+        system_ns: with(a.system_ns, b.system_ns),
+        idle_ns: with(a.idle_ns, b.idle_ns),
+        iowait_ns: with(a.iowait_ns, b.iowait_ns),
+        irq_ns: with(a.irq_ns, b.irq_ns),
+        softirq_ns: with(a.softirq_ns, b.softirq_ns),
+        steal_ns: with(a.steal_ns, b.steal_ns),
     }
 }
 
 pub(crate) fn times(a: &CpuTimes, b: &CpuTimes) -> CpuTimes {
-    CpuTimes {
-        user_ns: b.user_ns.saturating_sub(a.user_ns),
-        nice_ns: b.nice_ns.saturating_sub(a.nice_ns),
-        system_ns: b.system_ns.saturating_sub(a.system_ns),
-        idle_ns: b.idle_ns.saturating_sub(a.idle_ns),
-        iowait_ns: b.iowait_ns.saturating_sub(a.iowait_ns),
-        irq_ns: b.irq_ns.saturating_sub(a.irq_ns),
-        softirq_ns: b.softirq_ns.saturating_sub(a.softirq_ns),
-        steal_ns: b.steal_ns.saturating_sub(a.steal_ns),
-    }
+    each_time(b, a, u64::saturating_sub)
+}
+
+/// A difference of counters that not every kernel has, and that may have been made anew.
+pub(crate) fn opt(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    b?.checked_sub(a?)
 }
 
 /// CPU time spent by kernel threads.

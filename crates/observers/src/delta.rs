@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::cost_delta::opt;
 use crate::{
     Cgroup, CpuDelta, DeviceDelta, KernelThreadsDelta, Memory, OwnDelta, OwnIo, Pressure, Snapshot, Stall, VmCounters,
 };
@@ -74,11 +75,14 @@ impl Snapshot {
             lost,
             unaccounted,
             cpu: CpuDelta::between(earlier, self),
-            kernel_threads: both(earlier.kernel_threads.as_ref(), self.kernel_threads.as_ref())
+            kernel_threads: earlier
+                .kernel_threads
+                .as_ref()
+                .zip(self.kernel_threads.as_ref())
                 .map(|(a, b)| KernelThreadsDelta::between(a, b)),
-            own: both(earlier.own, self.own).and_then(|(a, b)| OwnDelta::between(&a, &b)),
-            own_io: both(earlier.own_io, self.own_io).and_then(|(a, b)| io_between(&a, &b)),
-            vm: both(earlier.vm, self.vm).map(|(a, b)| vm_between(&a, &b)),
+            own: earlier.own.zip(self.own).and_then(|(a, b)| OwnDelta::between(&a, &b)),
+            own_io: earlier.own_io.zip(self.own_io).and_then(|(a, b)| io_between(&a, &b)),
+            vm: earlier.vm.zip(self.vm).map(|(a, b)| vm_between(&a, &b)),
             pressure: Pressure {
                 cpu: stall_between(earlier.pressure.cpu, self.pressure.cpu),
                 io: stall_between(earlier.pressure.io, self.pressure.io),
@@ -86,21 +90,16 @@ impl Snapshot {
             },
             rss_bytes: (rss(earlier), rss(self)),
             memory: (earlier.memory, self.memory),
-            cgroup_limit_hits: both(earlier.cgroup.as_ref(), self.cgroup.as_ref())
+            cgroup_limit_hits: earlier
+                .cgroup
+                .as_ref()
+                .zip(self.cgroup.as_ref())
                 .filter(|(a, b)| a.path == b.path)
                 .and_then(|(a, b)| opt(a.limit_hits, b.limit_hits)),
             cgroup: (earlier.cgroup.clone(), self.cgroup.clone()),
             cost_cpu_ns: earlier.cost_cpu_ns.saturating_add(self.cost_cpu_ns),
         }
     }
-}
-
-fn both<T>(a: Option<T>, b: Option<T>) -> Option<(T, T)> {
-    a.zip(b)
-}
-
-pub(crate) fn opt(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    b?.checked_sub(a?)
 }
 
 fn io_between(a: &OwnIo, b: &OwnIo) -> Option<OwnIo> {

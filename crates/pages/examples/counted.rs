@@ -88,14 +88,7 @@ fn one_of_null(looks_max: u64) -> Result<u64, Box<dyn Error>> {
 
 /// The bare loop at depth 64, until the clock was looked at so many times. Gives reads.
 fn bare(port: &mut impl Port, looks_max: u64) -> Result<u64, Box<dyn Error>> {
-    let found = measure_reads(
-        port,
-        FileId(0),
-        PAGE,
-        NULL_DEPTH,
-        Until::Seconds(looks_max as f64 / 1e9),
-        SEED,
-    )?;
+    let found = measure_reads(port, PAGE, NULL_DEPTH, Until::Seconds(looks_max as f64 / 1e9), SEED)?;
     Ok(found.ios)
 }
 

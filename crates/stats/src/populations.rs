@@ -1,16 +1,17 @@
-//! Two populations in one sample: takes values of one phase (times of scans, say), says whether they fall into two groups.
+//! Two populations in one sample: takes values of one phase (times of scans, say), says whether they fall into two
+//! groups.
 //!
-//! The statistic is the share of the sum of squares that lies between two groups, at the cut that makes it largest: Otsu's
-//! criterion (IEEE Trans. SMC 9, 1979, 62-66), whose distribution in normal samples was first tabled by Engelman and
-//! Hartigan (J. Am. Stat. Assoc. 64, 1969, 1647-1648) as the likelihood ratio for two clusters. The thresholds here were
-//! simulated for our smallest group size.
+//! The statistic is the share of the sum of squares that lies between two groups, at the cut that makes it largest:
+//! Otsu's criterion (IEEE Trans. SMC 9, 1979, 62-66), whose distribution in normal samples was first tabled by
+//! Engelman and Hartigan (J. Am. Stat. Assoc. 64, 1969, 1647-1648) as the likelihood ratio for two clusters. The
+//! thresholds here were simulated for our smallest group size.
 //!
 //! Prevents: an average of half the scans at 50 s and half at 77 s, which no scan ever took.
 
 use crate::summary::mean;
 
-/// (size of the sample, share exceeded by 0.5 % of normal samples), each from 400,000 simulated samples (100,000 from 70
-/// on). Between sizes the line between the neighbours is used.
+/// (size of the sample, share exceeded by 0.5 % of normal samples), each from 400,000 simulated samples (100,000 from
+/// 70 on). Between sizes the line between the neighbours is used.
 const THRESHOLDS: [(f64, f64); 12] = [
     (6.0, 0.9771),
     (7.0, 0.9636),
@@ -59,8 +60,9 @@ pub struct Split {
     pub threshold: f64,
 }
 
-/// Two populations, or `None`. At most 1 % of normal samples are flagged. A group must hold at least two values and a fifth
-/// of the sample (one slow value is an outlier, not a population); fewer than six values, or one that is not finite, are never flagged.
+/// Two populations, or `None`. At most 1 % of normal samples are flagged. A group must hold at least two values and a
+/// fifth of the sample (one slow value is an outlier, not a population); fewer than six values, or one that is not
+/// finite, are never flagged.
 pub fn two_populations(xs: &[f64]) -> Option<Split> {
     if xs.len() < SAMPLE_MIN || xs.iter().any(|x| !x.is_finite()) {
         return None;
@@ -89,7 +91,8 @@ pub fn two_populations(xs: &[f64]) -> Option<Split> {
     })
 }
 
-/// Size of the lower group at the best cut of a sorted sample, with its share between; `None` when all values are equal.
+/// Size of the lower group at the best cut of a sorted sample, with its share between; `None` when all values are
+/// equal.
 fn best_cut(sorted: &[f64]) -> Option<(usize, f64)> {
     let n = sorted.len();
     let least = n.div_ceil(5).max(2);

@@ -1,69 +1,37 @@
-//! How often the procedure is wrong: whole studies drawn from a scenario and judged by [`decide`](crate::decide)'s own code.
+//! How often the procedure is wrong: whole studies drawn from a scenario and judged by [`decide`](crate::decide)'s
+//! own code.
 //!
 //! Takes a scenario, a design, a number of studies and a seed; gives rates with their intervals. Each study draws the
-//! logarithm of every stack's figure in every block, the base included, so that comparisons share their base as they do in
-//! a real study.
+//! logarithm of every stack's figure in every block, the base included, so that comparisons share their base as they
+//! do in a real study.
 //!
 //! Prevents: an error rate that is believed because a formula says so.
 
 use crate::decide::{Estimate, History, Verdict, decide_by};
 use crate::design::{Design, LookRule};
 use crate::normal::normal_quantile;
-use crate::student::t_upper_quantile;
 use noise::Draw;
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 mod calibrate;
 mod noise;
 mod recorded;
+mod scenario;
 
 pub use calibrate::{Calibration, calibrate_procedure};
-pub use noise::{Noise, normals};
+pub use noise::normals;
 pub use recorded::{Neighbours, TwinBlocks};
+pub use scenario::{About, Noise, Rule, Scenario};
 
 /// With which a rate is called higher than what was promised.
 const BROKEN_CONFIDENCE: f64 = 0.999;
 
-/// A world to draw studies from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scenario {
-    /// How block figures scatter.
-    pub noise: Noise,
-    /// Standard deviation of the block ratios' logarithms (each stack's figure has this over the root of two).
-    pub sd: f64,
-    /// True ratio of every stack to the base, before what the noise does to the mean.
-    pub true_ratio: f64,
-    /// How the figures are judged.
-    pub rule: Rule,
-    /// What a verdict is held against.
-    pub about: About,
-}
-
-/// What a verdict is taken to speak of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
-    /// The mean of all runs, those that stall among them.
-    AllRuns,
-    /// Runs as they usually are. What happens in a few of them is told apart, by what share of them may have hidden ([`unseen_share`]).
-    UsualRuns,
-}
-
-/// Of something that was seen in none of `runs` runs: the largest share of all runs in which it can happen, with 95 % confidence
-/// (Clopper and Pearson 1934; 3 / n for many). 1 of no runs.
+/// Of something that was seen in none of `runs` runs: the largest share of all runs in which it can happen, with 95 %
+/// confidence (Clopper and Pearson 1934; 3 / n for many). 1 of no runs.
 pub fn unseen_share(runs: u32) -> f64 {
     match runs {
         0 => 1.0,
         runs => 1.0 - 0.05f64.powf(1.0 / f64::from(runs)),
     }
-}
-
-/// How simulated figures are judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// As the product does.
-    Procedure,
-    /// As hands do it: a plain 95 % interval after every block from the third, stopping when it excludes 1.
-    EveryBlock,
 }
 
 /// A share of the studies.
@@ -82,8 +50,8 @@ pub struct Rate {
 /// What a simulation found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimulationResult {
-    /// Studies with at least one false verdict: *better* for a ratio that is not above 1, *worse* for one that is not below
-    /// 1, *equivalent* for one that is not inside the margin.
+    /// Studies with at least one false verdict: *better* for a ratio that is not above 1, *worse* for one that is not
+    /// below 1, *equivalent* for one that is not inside the margin.
     pub false_verdicts: Rate,
     /// Studies in which an interval of some look that was taken did not hold the true ratio.
     pub missed: Rate,
@@ -132,8 +100,8 @@ impl Rate {
         self.count as f64 / self.of as f64
     }
 
-    /// The largest true share at which so few are still seen with a probability of 1 - `confidence`: a bound on one side (Clopper and
-    /// Pearson 1934). 1 where all were so, and of no studies.
+    /// The largest true share at which so few are still seen with a probability of 1 - `confidence`: a bound on one
+    /// side (Clopper and Pearson 1934). 1 where all were so, and of no studies.
     pub fn upper(&self, confidence: f64) -> f64 {
         if self.count >= self.of {
             return 1.0;
@@ -161,24 +129,6 @@ fn at_most(count: u64, of: u64, share: f64) -> f64 {
         sum += ln_term.exp();
     }
     sum
-}
-
-impl Rule {
-    fn looks(self, design: &Design) -> Vec<LookRule> {
-        match self {
-            Rule::Procedure => design.looks(),
-            Rule::EveryBlock => (3..=design.blocks)
-                .enumerate()
-                .map(|(index, n)| LookRule {
-                    number: index as u32 + 1,
-                    n,
-                    alpha: design.alpha,
-                    alpha_total: design.alpha,
-                    t: t_upper_quantile(design.alpha / 2.0, f64::from(n - 1)),
-                })
-                .collect(),
-        }
-    }
 }
 
 /// Draws `studies` studies and judges them. One seed gives one result, everywhere.
@@ -280,6 +230,3 @@ impl<'a> Tally<'a> {
         }
     }
 }
-
-/// The generator of every simulation.
-pub(crate) type Random = Xoshiro256PlusPlus;

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
-use targets::{Access, FileId, OpenSpec, PsyncPort, Until, UringPort, choose, measure_reads, observe};
+use targets::{Access, OpenSpec, PsyncPort, Until, UringPort, choose, measure_reads, observe};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().collect();
@@ -31,7 +31,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let found = match kind {
         "pread" => measure_reads(
             &mut PsyncPort::open(&specs, memory, depth)?,
-            FileId(0),
             8192,
             depth,
             Until::Seconds(seconds),
@@ -39,7 +38,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?,
         _ => measure_reads(
             &mut UringPort::open(&specs, memory, depth)?,
-            FileId(0),
             8192,
             depth,
             Until::Seconds(seconds),

@@ -6,7 +6,6 @@
 use crate::error::TargetError;
 use crate::measure::{Measured, Until, measure_reads};
 use crate::open::OpenSpec;
-use crate::port::FileId;
 use crate::ports::psync::PsyncPort;
 use crate::ports::uring::UringPort;
 
@@ -94,9 +93,9 @@ pub fn choose(spec: &OpenSpec, seed: u64) -> Result<Choice, TargetError> {
         );
         let ring_turn = ring
             .as_mut()
-            .map(|ring| measure_reads(ring, FileId(0), BLOCK, DEPTH, Until::Seconds(seconds), seed))
+            .map(|ring| measure_reads(ring, BLOCK, DEPTH, Until::Seconds(seconds), seed))
             .transpose()?;
-        let pread_turn = measure_reads(&mut pread, FileId(0), BLOCK, 1, Until::Seconds(seconds), seed)?;
+        let pread_turn = measure_reads(&mut pread, BLOCK, 1, Until::Seconds(seconds), seed)?;
         if turn > 0 {
             ring_turn.iter().for_each(|turn| ring_sum.add(turn));
             pread_sum.add(&pread_turn);

@@ -8,6 +8,7 @@
 mod checksum;
 mod choose;
 mod clock;
+mod counts;
 mod error;
 mod granted;
 mod kernel;
@@ -16,6 +17,7 @@ mod memory;
 mod model;
 mod one_of;
 mod open;
+mod planted;
 mod port;
 mod ports;
 
@@ -33,8 +35,7 @@ pub use open::{Access, Inside, OpenSpec};
 pub use port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
 pub use ports::counted::{CountedPort, Counts};
 pub use ports::fault::{Delay, Fault, FaultPort, FaultRule, When};
-pub use ports::null::NullPort;
+pub use ports::prompt::{NullPort, PromptPort, StoredPort};
 pub use ports::psync::PsyncPort;
 pub use ports::ring::RingGrant;
-pub use ports::stored::StoredPort;
 pub use ports::uring::UringPort;

@@ -95,16 +95,16 @@ pub enum Until {
     Reads(u64),
 }
 
-/// Random reads of `block` bytes over the whole of `file`, `depth` in flight, until told; then drains.
+/// Random reads of `block` bytes over the whole of the port's first file, `depth` in flight, until told; then drains.
 /// The port needs `depth * block` bytes of memory and nothing else in flight.
 pub fn measure_reads<P: Port>(
     port: &mut P,
-    file: FileId,
     block: u32,
     depth: usize,
     until: Until,
     seed: u64,
 ) -> Result<Measured, TargetError> {
+    let file = FileId(0);
     let blocks = port.size(file)? / u64::from(block);
     if blocks == 0 {
         return Ok(Measured::empty());
@@ -206,7 +206,7 @@ mod tests {
             ..Model::new(&[64 << 20], 1 << 20, 32, 1)
         };
         let mut port = ModelPort::open(model).unwrap();
-        let found = measure_reads(&mut port, FileId(0), 8192, 32, Until::Seconds(1.0), 1).unwrap();
+        let found = measure_reads(&mut port, 8192, 32, Until::Seconds(1.0), 1).unwrap();
         // 8 at a time in 80 us: 100,000 a second; 32 in flight wait for four services.
         assert!(
             (found.rate_per_second() / 100_000.0 - 1.0).abs() < 0.001,
@@ -223,7 +223,7 @@ mod tests {
         assert!((80_000..85_000).contains(&fastest), "{fastest}");
         assert!((320_000..341_000).contains(&slowest), "{slowest}");
         assert_eq!(found.errors, 0);
-        let found = measure_reads(&mut port, FileId(0), 8192, 32, Until::Reads(1000), 1).unwrap();
+        let found = measure_reads(&mut port, 8192, 32, Until::Reads(1000), 1).unwrap();
         assert_eq!(found.ios, 1000);
     }
 }

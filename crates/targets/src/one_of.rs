@@ -1,8 +1,9 @@
 //! One of several ports as a port: an enum whose every call goes to the port inside, without a box.
 //!
-//! Takes the enum's variants, gives its [`Port`](crate::Port). An engine over it is compiled once, and which port a run has is chosen
-//! when it is opened; what that costs is held by `crates/pages/tests/instructions.rs`. [`BasePort`] is the one of this room. Prevents:
-//! an engine compiled again for every way to storage, and the choice among them written down wherever one is opened.
+//! Takes the enum's variants, gives its [`Port`](crate::Port). An engine over it is compiled once, and which port a
+//! run has is chosen when it is opened; what that costs is held by `crates/pages/tests/instructions.rs`. [`BasePort`]
+//! is the one of this room. Prevents: an engine compiled again for every way to storage, and the choice among them
+//! written down wherever one is opened.
 
 use crate::choose::Method;
 use crate::error::TargetError;
@@ -14,7 +15,12 @@ use crate::ports::uring::UringPort;
 /// Defines an enum of ports and makes it a [`Port`](crate::Port).
 #[macro_export]
 macro_rules! one_of_ports {
-    ($(#[$meta:meta])* $visible:vis enum $name:ident $(<$inner:ident: $bound:path>)? { $($(#[$doc:meta])* $variant:ident($port:ty)),+ $(,)? }) => {
+    (
+        $(#[$meta:meta])*
+        $visible:vis enum $name:ident $(<$inner:ident: $bound:path>)? {
+            $($(#[$doc:meta])* $variant:ident($port:ty)),+ $(,)?
+        }
+    ) => {
         $(#[$meta])*
         $visible enum $name $(<$inner: $bound>)? {
             $($(#[$doc])* $variant($port)),+

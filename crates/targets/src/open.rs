@@ -61,22 +61,16 @@ impl OpenSpec {
     /// A file or device that exists, for reading and writing.
     pub fn writing(path: impl Into<PathBuf>, access: Access) -> OpenSpec {
         OpenSpec {
-            path: path.into(),
-            access,
             writable: true,
-            create: None,
-            inside: None,
+            ..OpenSpec::reading(path, access)
         }
     }
 
     /// A file to be made if missing and grown to at least `size` bytes.
     pub fn creating(path: impl Into<PathBuf>, access: Access, size: u64) -> OpenSpec {
         OpenSpec {
-            path: path.into(),
-            access,
-            writable: true,
             create: Some(size),
-            inside: None,
+            ..OpenSpec::writing(path, access)
         }
     }
 

@@ -115,6 +115,72 @@ pub trait Port {
     fn waker(&self) -> Waker;
 }
 
+/// Methods of [`Port`] that a port leaves to one of its fields: written inside `impl Port`, named one by one, so that
+/// one that is forgotten does not compile.
+#[macro_export]
+macro_rules! left_to {
+    ($field:ident: $($method:ident),+) => { $($crate::left_to!(@ $field $method);)+ };
+    (@ $field:ident now) => {
+        #[inline]
+        fn now(&self) -> $crate::Nanos {
+            self.$field.now()
+        }
+    };
+    (@ $field:ident memory) => {
+        fn memory(&self) -> u64 {
+            self.$field.memory()
+        }
+    };
+    (@ $field:ident bytes) => {
+        #[inline]
+        fn bytes(&self, at: u64, len: usize) -> &[u8] {
+            self.$field.bytes(at, len)
+        }
+    };
+    (@ $field:ident bytes_mut) => {
+        #[inline]
+        fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
+            self.$field.bytes_mut(at, len)
+        }
+    };
+    (@ $field:ident alignment) => {
+        fn alignment(&self) -> u32 {
+            self.$field.alignment()
+        }
+    };
+    (@ $field:ident depth) => {
+        fn depth(&self) -> usize {
+            self.$field.depth()
+        }
+    };
+    (@ $field:ident in_flight) => {
+        #[inline]
+        fn in_flight(&self) -> usize {
+            self.$field.in_flight()
+        }
+    };
+    (@ $field:ident size) => {
+        fn size(&self, file: $crate::FileId) -> Result<u64, $crate::TargetError> {
+            self.$field.size(file)
+        }
+    };
+    (@ $field:ident grow) => {
+        fn grow(&mut self, file: $crate::FileId, size: u64) -> Result<(), $crate::TargetError> {
+            self.$field.grow(file, size)
+        }
+    };
+    (@ $field:ident extents) => {
+        fn extents(&self, file: $crate::FileId) -> Result<Vec<$crate::Extent>, $crate::TargetError> {
+            self.$field.extents(file)
+        }
+    };
+    (@ $field:ident waker) => {
+        fn waker(&self) -> $crate::Waker {
+            self.$field.waker()
+        }
+    };
+}
+
 /// Ends another thread's [`Port::wait`]. Cheap to clone; a wake before the wait is not lost.
 #[derive(Clone, Default)]
 pub struct Waker(pub(crate) Option<std::sync::Arc<rustix::fd::OwnedFd>>);

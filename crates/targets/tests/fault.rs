@@ -127,7 +127,7 @@ fn random_faults_come_as_often_as_asked_and_the_same_again() {
 }
 
 fn rate(mut port: impl Port, depth: usize, seconds: f64) -> f64 {
-    measure_reads(&mut port, A, 8192, depth, Until::Seconds(seconds), 1)
+    measure_reads(&mut port, 8192, depth, Until::Seconds(seconds), 1)
         .unwrap()
         .rate_per_second()
 }

@@ -10,6 +10,7 @@
 //! again.
 
 mod error;
+mod handle;
 mod heard;
 mod message;
 mod openzfs;
@@ -24,6 +25,7 @@ mod wire;
 pub(crate) const LIBRARY_VARIABLE: &str = "ASSAY_LIBZPOOL";
 
 pub use error::{Refused, ZpoolError};
+pub use handle::{Zpool, probe};
 #[doc(hidden)]
 pub use heard::{Spoken, heard, spoken};
 pub use message::{
@@ -31,5 +33,5 @@ pub use message::{
     PoolCounts, PoolSpec, Redundancy, Tuning,
 };
 pub use port::ZpoolPort;
-pub use process::{Launch, Zpool, probe};
+pub use process::Launch;
 pub use serve::serve_standard_input;

@@ -7,7 +7,7 @@
 
 use crate::error::ZpoolError;
 use crate::message::{Answer, Ask, FileName, PortShape};
-use crate::process::Inner;
+use crate::process::Process;
 use crate::rings::{self, Entry, Rings};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -22,7 +22,7 @@ const ALIGNMENT: u32 = 512;
 /// A port on files in pools. Made by [`crate::Zpool::open`].
 pub struct ZpoolPort {
     rings: Rings,
-    process: Arc<Inner>,
+    process: Arc<Process>,
     id: u64,
     files: Vec<FileName>,
     sizes: Vec<u64>,
@@ -47,7 +47,7 @@ fn layer(error: ZpoolError) -> TargetError {
 
 impl ZpoolPort {
     pub(crate) fn open(
-        process: Arc<Inner>,
+        process: Arc<Process>,
         files: &[FileName],
         memory: u64,
         depth: usize,
@@ -190,22 +190,14 @@ impl Port for ZpoolPort {
         let Some(slot) = self.free.pop() else {
             return Err(TargetError::TooDeep { depth: self.depth });
         };
-        let Request {
-            op,
-            file,
-            offset,
-            at,
-            len,
-            token,
-        } = request;
-        self.tokens[usize::from(slot)] = (token, len);
+        self.tokens[usize::from(slot)] = (request.token, request.len);
         self.rings.submit(&Entry {
-            op,
-            file,
+            op: request.op,
+            file: request.file,
             slot,
-            len,
-            offset,
-            at,
+            len: request.len,
+            offset: request.offset,
+            at: request.at,
         });
         self.fresh += 1;
         Ok(())

@@ -1,12 +1,11 @@
 //! The process that runs OpenZFS, seen from the lab: started, asked, ended, and known to be gone when it is.
 //!
-//! Takes which program to start (it must call [`crate::serve_standard_input`]), gives a handle that many ports share.
-//! Prevents: an abort in the library that takes the lab with it, and one that is noticed as a hang.
+//! Takes which program to start (it must call [`crate::serve_standard_input`]), gives the process, which many ports
+//! share. Prevents: an abort in the library that takes the lab with it, and one that is noticed as a hang.
 
 use crate::LIBRARY_VARIABLE;
 use crate::error::ZpoolError;
-use crate::message::{Answer, Ask, Counted, DeviceFault, FileName, FileSpec, Imported, PoolSpec, Tuning};
-use crate::port::ZpoolPort;
+use crate::message::{Answer, Ask, FileName};
 use crate::wire;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::MemfdFlags;
@@ -18,7 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use targets::Extent;
 
@@ -49,17 +48,13 @@ pub struct Launch {
     pub answer_time: Duration,
 }
 
-/// The process, and its pools. Dropped when the last port and handle are: then pools are exported and the process ends.
-#[derive(Clone)]
-pub struct Zpool(Arc<Inner>);
-
-pub(crate) struct Inner {
+/// The process. Dropped when the last port and handle are: then it exports its pools and ends.
+pub(crate) struct Process {
     control: Mutex<Option<UnixStream>>,
     child: Mutex<Child>,
     pidfd: OwnedFd,
     pid: u32,
     said: OwnedFd,
-    version: Mutex<String>,
     answer_time: Mutex<Duration>,
 }
 
@@ -67,12 +62,9 @@ fn call(what: &'static str) -> impl Fn(rustix::io::Errno) -> ZpoolError {
     move |e| ZpoolError::Call { what, source: e.into() }
 }
 
-impl Zpool {
-    /// Starts the process and the library in it.
-    ///
-    /// # Errors
-    /// [`ZpoolError::Refused`] where OpenZFS is not installed, or not in a version that is known, with what to install.
-    pub fn start(launch: &Launch, tuning: &Tuning) -> Result<Zpool, ZpoolError> {
+impl Process {
+    /// Starts the program; the library in it is not asked for yet.
+    pub(crate) fn start(launch: &Launch) -> Result<Process, ZpoolError> {
         let (ours, theirs) = UnixStream::pair().map_err(|source| ZpoolError::Call {
             what: "make a socket pair",
             source,
@@ -109,132 +101,31 @@ impl Zpool {
         let process = Pid::from_child(&child);
         let pidfd = pidfd_open(process, PidfdFlags::empty()).map_err(call("watch the process"))?;
         let (control, child) = (Mutex::new(Some(ours)), Mutex::new(child));
-        let zpool = Zpool(Arc::new(Inner {
+        Ok(Process {
             control,
             child,
             pidfd,
             pid,
             said,
-            version: Mutex::default(),
             answer_time: Mutex::new(launch.answer_time),
-        }));
-        if let Answer::Started { version } = zpool.0.ask(&Ask::Start(tuning.clone()), &[])? {
-            *zpool.0.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
-        }
-        Ok(zpool)
+        })
     }
 
-    /// The library's own version.
-    pub fn version(&self) -> String {
-        self.0.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The process.
-    pub fn pid(&self) -> u32 {
-        self.0.pid
-    }
-
-    /// How long it may take for an answer from now on; what [`Launch::answer_time`] says until then.
-    pub fn answer_within(&self, limit: Duration) {
-        *self.0.answer_time.lock().unwrap_or_else(PoisonError::into_inner) = limit;
-    }
-
-    /// Makes a pool.
-    pub fn create(&self, spec: &PoolSpec) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::Create(spec.clone()))
-    }
-
-    /// Opens a pool that lies on these devices, log devices included; what its logs hold is done again first.
-    pub fn import(&self, pool: &str, devices: &[PathBuf]) -> Result<Imported, ZpoolError> {
-        match self.0.ask(
-            &Ask::Import {
-                pool: pool.to_string(),
-                devices: devices.to_vec(),
-            },
-            &[],
-        )? {
-            Answer::Imported(imported) => Ok(imported),
-            _ => Ok(Imported { replayed_records: 0 }),
-        }
-    }
-
-    /// Closes a pool in good order. Its ports must be gone.
-    pub fn export(&self, pool: &str) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::Export(pool.to_string()))
-    }
-
-    /// Closes a pool and marks its devices as free. Its ports must be gone.
-    pub fn destroy(&self, pool: &str) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::Destroy(pool.to_string()))
-    }
-
-    /// Makes a file in a pool.
-    pub fn create_file(&self, spec: &FileSpec) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::CreateFile(spec.clone()))
-    }
-
-    /// Takes a file out of its pool. Its ports must be gone.
-    pub fn remove_file(&self, name: &FileName) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::RemoveFile(name.clone()))
-    }
-
-    /// Cuts a file to this length in bytes, durably.
-    pub fn truncate(&self, name: &FileName, bytes: u64) -> Result<(), ZpoolError> {
-        self.0.size(&Ask::Truncate(name.clone(), bytes)).map(drop)
-    }
-
-    /// A port on these files: file n of the port is the nth of the list. `memory` in bytes.
-    pub fn open(&self, files: &[FileName], memory: u64, depth: usize) -> Result<ZpoolPort, ZpoolError> {
-        ZpoolPort::open(Arc::clone(&self.0), files, memory, depth)
-    }
-
-    /// Waits until everything written so far is on the devices, in all pools.
-    pub fn sync(&self) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::Sync)
-    }
-
-    /// Everything the library and the device layer count.
-    pub fn count(&self) -> Result<Counted, ZpoolError> {
-        match self.0.ask(&Ask::Count, &[])? {
-            Answer::Counted(counted) => Ok(*counted),
-            _ => Ok(Counted::default()),
-        }
-    }
-
-    /// Where a file lies. Nobody may write to it meanwhile. The highest 16 bits of a physical offset are the device's
-    /// number.
-    pub fn extents(&self, name: &FileName) -> Result<Vec<Extent>, ZpoolError> {
-        self.0.extents(name)
-    }
-
-    /// Plants a fault in the device layer.
-    pub fn plant(&self, fault: &DeviceFault) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::Fault(Some(fault.clone())))
-    }
-
-    /// Ends all planted faults.
-    pub fn mend(&self) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::Fault(None))
-    }
-
-    /// From now on no transaction group of this pool is written: only its intent log is. For tests of recovery.
-    pub fn freeze(&self, pool: &str) -> Result<(), ZpoolError> {
-        self.0.done(&Ask::Freeze(pool.to_string()))
-    }
-
-    /// Kills the process (SIGKILL) and waits for its end: the power cut of its pools.
-    pub fn kill(&self) {
-        self.0.kill();
-    }
-}
-
-impl Inner {
     fn lock_child(&self) -> MutexGuard<'_, Child> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How long it may take for an answer from now on.
+    pub(crate) fn answer_within(&self, limit: Duration) {
+        *self.answer_time.lock().unwrap_or_else(PoisonError::into_inner) = limit;
+    }
+
     /// Kills the process; its exit status in words, when it comes in time.
-    fn kill(&self) -> Option<String> {
+    pub(crate) fn kill(&self) -> Option<String> {
         let _ = self.lock_child().kill();
         self.waited(KILL_TIME)
     }
@@ -285,7 +176,7 @@ impl Inner {
         }
     }
 
-    fn done(&self, ask: &Ask) -> Result<(), ZpoolError> {
+    pub(crate) fn done(&self, ask: &Ask) -> Result<(), ZpoolError> {
         self.ask(ask, &[]).map(drop)
     }
 
@@ -347,7 +238,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for Process {
     fn drop(&mut self) {
         // The process exports its pools and ends when its socket closes.
         self.control.get_mut().unwrap_or_else(PoisonError::into_inner).take();
@@ -355,14 +246,6 @@ impl Drop for Inner {
             self.kill();
         }
     }
-}
-
-/// What this machine has of OpenZFS in user space: the library's version, or why not and what to do.
-///
-/// # Errors
-/// As [`Zpool::start`].
-pub fn probe(launch: &Launch) -> Result<String, ZpoolError> {
-    Ok(Zpool::start(launch, &Tuning::new(Tuning::ARC_LEAST))?.version())
 }
 
 impl Launch {

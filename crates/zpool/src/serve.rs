@@ -11,7 +11,7 @@ use crate::message::{Answer, Ask, Counted, FileName, Imported, PortShape, Tuning
 use crate::openzfs::file::File;
 use crate::openzfs::library::{Library, Opaque};
 use crate::openzfs::pool::Pool;
-use crate::openzfs::{counters, device, handover, heap, layout, patch};
+use crate::openzfs::{counters, device, extents, handover, heap, layout, patch};
 use crate::serving::Serving;
 use crate::{rings, wire};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -286,7 +286,7 @@ impl Server {
                 .map(Answer::Size),
             Ask::Extents(name) => self
                 .file(&name)
-                .and_then(|(file, groups)| file.extents(groups))
+                .and_then(|(file, groups)| extents::of(&file, groups))
                 .map(Answer::Extents),
             Ask::Sync => {
                 self.pools.values().for_each(Pool::sync);

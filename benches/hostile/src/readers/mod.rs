@@ -1,7 +1,7 @@
 //! The list of all readers.
 //!
-//! A new reader of what others wrote is added here, with a corpus that our own writers make. Prevents: a reader that nothing
-//! attacks.
+//! A new reader of what others wrote is added here, with a corpus that our own writers make. Prevents: a reader that
+//! nothing attacks.
 
 mod disk_group;
 mod imports;

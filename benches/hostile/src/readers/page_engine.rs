@@ -1,4 +1,5 @@
-//! Files of the page engine after a power cut: control blocks, redo batches and pages changed, checksums and links made right.
+//! Files of the page engine after a power cut: control blocks, redo batches and pages changed, checksums and links
+//! made right.
 
 use super::patches::{Patch, applied, content, encode};
 use super::{Trial, Verdict};

@@ -1,7 +1,7 @@
 //! Images of disks: what a good one holds, and what is changed in it.
 //!
-//! An input is a list of patches, for an image has megabytes and a patch a few bytes. Prevents: a search that spends its time
-//! on copying.
+//! An input is a list of patches, for an image has megabytes and a patch a few bytes. Prevents: a search that spends
+//! its time on copying.
 
 use targets::{Disks, FileId};
 

@@ -1,6 +1,7 @@
 //! What listens where a PostgreSQL server should: it sends what it likes, in answer to nothing.
 //!
-//! An input is what it sends (the first byte says which reader gets it). All of it is sent at once, but for what has to hold the client's own nonce, which waits for it.
+//! An input is what it sends (the first byte says which reader gets it). All of it is sent at once, but for what has
+//! to hold the client's own nonce, which waits for it.
 
 use super::{Trial, Verdict};
 use crate::{Dice, damage};

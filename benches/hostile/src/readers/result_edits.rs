@@ -66,7 +66,8 @@ const SCHEMES: [&str; 14] = [
     "CREATE INDEX i ON sample (abs(value))",
     "CREATE VIRTUAL TABLE v USING fts5(x)",
     "CREATE VIRTUAL TABLE v USING rtree(id, a, b)",
-    "DROP TABLE seal; CREATE VIEW seal AS WITH RECURSIVE r(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM r) SELECT a, a, a FROM r",
+    "DROP TABLE seal; CREATE VIEW seal AS WITH RECURSIVE r(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM r) \
+     SELECT a, a, a FROM r",
     "DROP VIEW measure_full; CREATE VIEW measure_full AS SELECT randomblob(100000000)",
     "CREATE TABLE \"\x1b]0;taken\x07\" (x)",
     "CREATE VIEW \"\x1b]0;taken\x07\" AS SELECT 1",
@@ -77,7 +78,8 @@ fn open(path: &Path, good: &[u8]) -> Option<Connection> {
     let _ = fs::remove_file(PathBuf::from(format!("{}-journal", path.display())));
     let mut file = Connection::open(path).ok()?;
     file.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).ok()?;
-    let calm = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = ON; PRAGMA max_page_count = 4000;";
+    let calm = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = ON; \
+         PRAGMA max_page_count = 4000;";
     file.execute_batch(calm).ok()?;
     // What we plant may have no end when we look at it ourselves.
     file.progress_handler(STEPS_MAX, Some(|| true)).ok()?;
@@ -229,35 +231,42 @@ fn replicated(file: &Connection, dice: &mut Dice) -> rusqlite::Result<usize> {
     match dice.below(4) {
         0 => file.execute(
             &format!(
-                "{count} INSERT OR IGNORE INTO stack SELECT ordinal + 100 * i, name || i, kind, layers, database, data_lun_set,
-                 redo_lun_set, access, injected, skipped_reason, skipped_cure FROM stack, n"
+                "{count} INSERT OR IGNORE INTO stack SELECT ordinal + 100 * i, name || i, kind, layers, database, \
+                 data_lun_set, redo_lun_set, access, injected, skipped_reason, skipped_cure FROM stack, n"
             ),
             [],
         ),
         1 => file.execute(
             &format!(
-                "{count} INSERT OR IGNORE INTO phase SELECT id + {phase} * i, trial, ordinal + i, name || i, kind, ranked, began_unix_ns,
-                 elapsed_ns, drain_ns, status, reason FROM phase, n LIMIT 2000"
+                "{count} INSERT OR IGNORE INTO phase SELECT id + {phase} * i, trial, ordinal + i, name || i, kind, \
+                 ranked, began_unix_ns, elapsed_ns, drain_ns, status, reason FROM phase, n LIMIT 2000"
             ),
             [],
         ),
         2 => file.execute(
-            &format!("{count} INSERT OR IGNORE INTO event SELECT id + {phase} * i, at_unix_ns, trial, phase, severity, text FROM event, n LIMIT 5000"),
+            &format!(
+                "{count} INSERT OR IGNORE INTO event SELECT id + {phase} * i, at_unix_ns, trial, phase, \
+                 severity, text FROM event, n LIMIT 5000"
+            ),
             [],
         ),
         _ => {
             for sql in [
                 format!(
-                    "INSERT OR IGNORE INTO trial SELECT id + {trial} * i, block + 10 * i, position, stack, seed, host, instance, lun_set,
-                     began_unix_ns, ended_unix_ns, status, reason FROM trial, n LIMIT 400"
+                    "INSERT OR IGNORE INTO trial SELECT id + {trial} * i, block + 10 * i, position, stack, seed, \
+                     host, instance, lun_set, began_unix_ns, ended_unix_ns, status, reason FROM trial, n LIMIT 400"
                 ),
                 format!(
-                    "INSERT OR IGNORE INTO phase SELECT id + {phase} * i, trial + {trial} * i, ordinal, name, kind, ranked, began_unix_ns,
-                     elapsed_ns, drain_ns, status, reason FROM phase, n LIMIT 1000"
+                    "INSERT OR IGNORE INTO phase SELECT id + {phase} * i, trial + {trial} * i, ordinal, name, kind, \
+                     ranked, began_unix_ns, elapsed_ns, drain_ns, status, reason FROM phase, n LIMIT 1000"
                 ),
-                format!("INSERT OR IGNORE INTO measure SELECT phase + {phase} * i, name, value FROM measure, n LIMIT 40000"),
                 format!(
-                    "INSERT OR IGNORE INTO histogram SELECT phase + {phase} * i, class, stamp, blob, count, units FROM histogram, n LIMIT 1000"
+                    "INSERT OR IGNORE INTO measure SELECT phase + {phase} * i, name, value FROM measure, n \
+                     LIMIT 40000"
+                ),
+                format!(
+                    "INSERT OR IGNORE INTO histogram SELECT phase + {phase} * i, class, stamp, blob, count, units \
+                     FROM histogram, n LIMIT 1000"
                 ),
             ] {
                 file.execute(&format!("{count} {sql}"), [])?;
@@ -290,8 +299,8 @@ fn schema_text(file: &Connection, dice: &mut Dice) -> rusqlite::Result<usize> {
 pub(crate) fn journalled(path: &Path, good: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let file = open(path, good)?;
     file.execute_batch(
-        "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN; UPDATE trial SET seed = '7';
-         UPDATE phase SET elapsed_ns = elapsed_ns + 1; UPDATE slice SET count = count + 1;",
+        "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN; UPDATE trial SET seed \
+         = '7'; UPDATE phase SET elapsed_ns = elapsed_ns + 1; UPDATE slice SET count = count + 1;",
     )
     .ok()?;
     let journal = fs::read(PathBuf::from(format!("{}-journal", path.display()))).ok()?;

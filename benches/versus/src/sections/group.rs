@@ -1,4 +1,5 @@
-//! A disk group of five beside the same five disks driven directly: random reads and reads in order, with one copy and two.
+//! A disk group of five beside the same five disks driven directly: random reads and reads in order, with one copy
+//! and two.
 
 use super::{Bench, Found, interleaved, say};
 use crate::contender::{Contender, side};
@@ -96,8 +97,8 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
         table.notes.insert(
             0,
             format!(
-                "Target: {}. Both sides are one loop of ours through io_uring, verification none; directly, each read goes to \
-                 one of the five at random (in order: to the five in turn).",
+                "Target: {}. Both sides are one loop of ours through io_uring, verification none; directly, each \
+                 read goes to one of the five at random (in order: to the five in turn).",
                 place.words
             ),
         );

@@ -117,7 +117,9 @@ fn owed(table: Table, reports: [&str; 2], bytes: u64) -> Found {
     found.owed.push(Owed {
         what: "lab: ledger writes off the hot threads".into(),
         owed: "yes".into(),
-        seen: "a phase is written after its loop, its drain and its observers have ended; nothing is written while one runs".into(),
+        seen: "a phase is written after its loop, its drain and its observers have ended; nothing is written \
+             while one runs"
+            .into(),
         met: Some(true),
     });
     found.tables.push(table);

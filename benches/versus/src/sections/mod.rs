@@ -1,4 +1,5 @@
-//! The parts of the comparison: each sets its place up, runs its contenders interleaved, and gives tables and what was owed.
+//! The parts of the comparison: each sets its place up, runs its contenders interleaved, and gives tables and what
+//! was owed.
 
 pub(crate) mod group;
 pub(crate) mod lab;

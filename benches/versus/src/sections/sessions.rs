@@ -96,8 +96,8 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
     );
     let loop_bytes = table.figure(&name(MANY), "loop_bytes").map_or(0.0, |s| s.median);
     table.notes.push(format!(
-        "Closed sessions of one read each on {}. Memory of a session: the address space of the run \
-         with {MANY} less that of the run with {FEW}, of the same database and cache, by the number of sessions: all that is \
+        "Closed sessions of one read each on {}. Memory of a session: the address space of the run with {MANY} less \
+         that of the run with {FEW}, of the same database and cache, by the number of sessions: all that is \
          allotted, the ports' rings and slots included; the hot loop's part of it is {loop_bytes:.0} bytes.",
         place.words
     ));

@@ -108,9 +108,9 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Found> {
         &contenders(&place, &plain),
     )?;
     table.notes.push(format!(
-        "Engine: {}, every operation updates two columns of one page and commits; cache {CACHE_MIB} MiB, torn pages survived \
-         by images in the redo log of {} MiB. fio: jobs that each overwrite 8 KiB at a random place and call fdatasync. A \
-         commit of fio's is a write; at one job both sides flush once for each.",
+        "Engine: {}, every operation updates two columns of one page and commits; cache {CACHE_MIB} MiB, torn pages \
+         survived by images in the redo log of {} MiB. fio: jobs that each overwrite 8 KiB at a random place and \
+         call fdatasync. A commit of fio's is a write; at one job both sides flush once for each.",
         place.words,
         REDO_BYTES >> 20
     ));

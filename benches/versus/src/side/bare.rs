@@ -19,7 +19,7 @@ pub(crate) fn reads(side: &Side) -> anyhow::Result<Figures> {
 
 fn reads_of<P: Port>(port: &mut P, side: &Side) -> anyhow::Result<Figures> {
     go()?;
-    let found = measure_reads(port, FileId(0), BLOCK, side.sessions as usize, until(side), side.seed)?;
+    let found = measure_reads(port, BLOCK, side.sessions as usize, until(side), side.seed)?;
     read(&found)
 }
 

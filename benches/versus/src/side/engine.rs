@@ -1,7 +1,7 @@
 //! The page engine on a database that the parent has loaded: random reads, updates, scans.
 //!
-//! Each opens the database, says `go`, drives one operation on one worker, and gives counts of the engine's own over the
-//! time of the loop.
+//! Each opens the database, says `go`, drives one operation on one worker, and gives counts of the engine's own over
+//! the time of the loop.
 
 use super::{Figures, go};
 use crate::database::{self, Database};

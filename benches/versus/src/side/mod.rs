@@ -1,4 +1,5 @@
-//! Our own side, run as a child: one piece of work, a line `go` when its loop begins, one line of figures when it is done.
+//! Our own side, run as a child: one piece of work, a line `go` when its loop begins, one line of figures when it is
+//! done.
 //!
 //! Prevents: our side measured from inside while the others are measured from outside.
 

@@ -1,7 +1,8 @@
-//! Very many sessions on two workers, each worker on a thread: what a session takes of memory, how long they take to start,
-//! and whether any of them starves.
+//! Very many sessions on two workers, each worker on a thread: what a session takes of memory, how long they take to
+//! start, and whether any of them starves.
 //!
-//! Memory is all the address space that the process was allotted, so that the same run with few sessions can be taken from it.
+//! Memory is all the address space that the process was allotted, so that the same run with few sessions can be taken
+//! from it.
 
 use super::engine::{drive, per_second, random_work};
 use super::{Figures, go};
@@ -82,8 +83,8 @@ fn service_us(outcome: &Outcome, share: f64) -> f64 {
     outcome.classes[0].service.value_at_quantile(share) as f64 / 1000.0
 }
 
-/// Most address space at once, bytes: all that was allotted, rings included, whether it was touched or not. Resident memory
-/// says less than the truth where the kernel had backed a heap by huge pages before.
+/// Most address space at once, bytes: all that was allotted, rings included, whether it was touched or not. Resident
+/// memory says less than the truth where the kernel had backed a heap by huge pages before.
 fn allotted_bytes() -> anyhow::Result<f64> {
     let text = std::fs::read_to_string("/proc/self/status").context("read /proc/self/status")?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmPeak:"));

@@ -8,8 +8,8 @@ use super::batch::{Batch, End};
 use super::random::uniform;
 use super::scale::DISTRICTS;
 use super::statements::Query;
+use super::step::{Ending, OrderEntryError, Step};
 use super::terminal::Terminal;
-use super::transaction::{Ending, OrderEntryError, Step};
 
 const EACH: usize = DISTRICTS as usize;
 /// Calls per order of the second trip, and the places of the customer and of the amount among them.

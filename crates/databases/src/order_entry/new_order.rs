@@ -8,8 +8,8 @@ use super::answer::Answer;
 use super::batch::{Batch, End};
 use super::random::{percent, uniform};
 use super::statements::Query;
+use super::step::{Ending, OrderEntryError, Step};
 use super::terminal::Terminal;
-use super::transaction::{Ending, OrderEntryError, Step};
 
 const LINES_MAX: usize = 15;
 /// Reads before those of the lines.

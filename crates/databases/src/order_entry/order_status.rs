@@ -6,8 +6,8 @@ use super::answer::Answer;
 use super::batch::{Batch, End};
 use super::random::last_name;
 use super::statements::Query;
+use super::step::{Ending, OrderEntryError, Step};
 use super::terminal::{Customer, Terminal};
-use super::transaction::{Ending, OrderEntryError, Step};
 
 #[derive(Clone, Debug)]
 pub(super) struct OrderStatus {

@@ -7,8 +7,8 @@ use super::answer::Answer;
 use super::batch::{Batch, End};
 use super::random::{last_name, percent, uniform};
 use super::statements::Query;
+use super::step::{Ending, OrderEntryError, Step};
 use super::terminal::{Customer, Terminal};
-use super::transaction::{Ending, OrderEntryError, Step};
 
 /// Width of a customer's remarks.
 const DATA_BYTES: usize = 500;

@@ -57,11 +57,6 @@ impl Scale {
         })
     }
 
-    /// Less than the specification asks for: the result is marked.
-    pub fn is_reduced(&self) -> bool {
-        self.items < ITEMS || self.customers < CUSTOMERS
-    }
-
     /// Orders of each district that are not delivered at the beginning.
     pub fn undelivered(&self) -> u32 {
         self.customers * 3 / 10
@@ -88,11 +83,9 @@ mod tests {
     #[test]
     fn the_full_company_has_the_specified_rows() {
         let scale = Scale::full(1).unwrap();
-        assert!(!scale.is_reduced());
         assert_eq!(scale.undelivered(), 900);
         // 100k items, 100k stock, 30k customers, history, orders, 300k lines, 9k new orders, 10 districts, 1 warehouse.
         assert_eq!(scale.rows(), 100_000 + 100_000 + 90_000 + 300_000 + 9_000 + 10 + 1);
-        assert!(Scale::reduced(2).unwrap().is_reduced());
         assert!(Scale::full(0).unwrap_err().to_string().contains("ask for 1 to"));
     }
 }

@@ -4,8 +4,8 @@ use super::answer::Answer;
 use super::batch::{Batch, End};
 use super::random::uniform;
 use super::statements::Query;
+use super::step::{Ending, OrderEntryError, Step};
 use super::terminal::Terminal;
-use super::transaction::{Ending, OrderEntryError, Step};
 
 /// Orders that are looked at.
 const ORDERS: i64 = 20;

@@ -1,7 +1,7 @@
 //! A transaction of any class: chosen, stepped, and begun anew after a failure that asks for it.
 //!
 //! Takes a [`Terminal`] for its inputs and answers for its steps, gives batches. Prevents: a retry with other inputs
-//! than the first try (they are kept), and rows that are missing passing for an ordinary end.
+//! than the first try (they are kept).
 
 use super::answer::Answer;
 use super::batch::Batch;
@@ -9,46 +9,12 @@ use super::delivery::Delivery;
 use super::new_order::NewOrder;
 use super::order_status::OrderStatus;
 use super::payment::Payment;
+use super::step::{OrderEntryError, Step};
 use super::stock_level::StockLevel;
 use super::terminal::Terminal;
 
 /// Names of the classes, by their number.
 pub const CLASSES: [&str; 5] = ["new order", "payment", "order status", "delivery", "stock level"];
-
-/// What a step came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// The batch is to be run, and its answer brought to the next step.
-    Run,
-    /// The transaction has ended with the batch before.
-    Ended(Ending),
-}
-
-/// How a transaction ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// It was committed.
-    Committed,
-    /// It was rolled back as its user's mistake asks: 1 % of new orders.
-    RolledBack,
-}
-
-/// The database does not hold what it must.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{class}: {what} is missing (warehouse {warehouse}, district {district})\n  the database is not what was loaded: \
-     check the size that the run was told, or load it again"
-)]
-pub struct OrderEntryError {
-    /// Name of the class.
-    pub class: &'static str,
-    /// What was asked for.
-    pub what: &'static str,
-    /// Where.
-    pub warehouse: u32,
-    /// Where.
-    pub district: u32,
-}
 
 #[derive(Clone, Debug)]
 enum Work {

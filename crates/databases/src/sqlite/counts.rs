@@ -4,54 +4,45 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// I/O since the volume was opened.
+/// Pages by SQLite's own count.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct IoCounts {
-    /// Reads that SQLite asked for: misses of its page cache.
-    pub asked_reads: u64,
-    /// Bytes of them.
-    pub asked_read_bytes: u64,
-    /// Writes that SQLite asked for.
-    pub asked_writes: u64,
-    /// Bytes of them.
-    pub asked_write_bytes: u64,
-    /// Syncs that SQLite asked for.
-    pub asked_syncs: u64,
-    /// Reads of the port: those asked for, and blocks of which a part is rewritten.
-    pub reads: u64,
-    /// Bytes of them.
-    pub read_bytes: u64,
-    /// Writes of the port, those of heads among them.
+pub struct CacheCounts {
+    /// Pages that were in SQLite's cache.
+    pub hits: u64,
+    /// Pages that had to be read from below: physical reads, as far as SQLite can tell.
+    pub misses: u64,
+    /// Pages that were written.
     pub writes: u64,
-    /// Bytes of them.
-    pub write_bytes: u64,
-    /// Flushes of the port.
-    pub flushes: u64,
-    /// Heads written because a file came, went or changed its size.
-    pub heads: u64,
-    /// Time that SQLite's calls spent in the volume, ns, summed over connections: the device, copies, and waits for
-    /// each other. Over the service time of all operations it is an upper bound of the storage's share of them.
-    pub volume_ns: u64,
 }
 
-impl std::ops::Sub for IoCounts {
-    type Output = IoCounts;
-
-    fn sub(self, earlier: IoCounts) -> IoCounts {
-        IoCounts {
-            asked_reads: self.asked_reads - earlier.asked_reads,
-            asked_read_bytes: self.asked_read_bytes - earlier.asked_read_bytes,
-            asked_writes: self.asked_writes - earlier.asked_writes,
-            asked_write_bytes: self.asked_write_bytes - earlier.asked_write_bytes,
-            asked_syncs: self.asked_syncs - earlier.asked_syncs,
-            reads: self.reads - earlier.reads,
-            read_bytes: self.read_bytes - earlier.read_bytes,
-            writes: self.writes - earlier.writes,
-            write_bytes: self.write_bytes - earlier.write_bytes,
-            flushes: self.flushes - earlier.flushes,
-            heads: self.heads - earlier.heads,
-            volume_ns: self.volume_ns - earlier.volume_ns,
-        }
+targets::counts! {
+    /// I/O since the volume was opened.
+    pub struct IoCounts {
+        /// Reads that SQLite asked for: misses of its page cache.
+        asked_reads,
+        /// Bytes of them.
+        asked_read_bytes,
+        /// Writes that SQLite asked for.
+        asked_writes,
+        /// Bytes of them.
+        asked_write_bytes,
+        /// Syncs that SQLite asked for.
+        asked_syncs,
+        /// Reads of the port: those asked for, and blocks of which a part is rewritten.
+        reads,
+        /// Bytes of them.
+        read_bytes,
+        /// Writes of the port, those of heads among them.
+        writes,
+        /// Bytes of them.
+        write_bytes,
+        /// Flushes of the port.
+        flushes,
+        /// Heads written because a file came, went or changed its size.
+        heads,
+        /// Time that SQLite's calls spent in the volume, ns, summed over connections: the device, copies, and waits for
+        /// each other. Over the service time of all operations it is an upper bound of the storage's share of them.
+        volume_ns,
     }
 }
 

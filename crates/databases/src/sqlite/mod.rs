@@ -22,12 +22,12 @@ mod volume;
 mod writer;
 
 pub use bulk::BulkSession;
-pub use counts::IoCounts;
+pub use counts::{CacheCounts, IoCounts};
 pub use direct::{DirectFiles, Open};
 pub use error::SqliteError;
 pub use layout::{DATA_AT, Role, VolumeFiles};
 pub use orders::{LockWait, OrderWorker, OrdersError, broken_conditions, load};
 pub use place::{Journal, Place, Session, Settings, Synchronous};
-pub use scattered::{CacheCounts, Scattered, ScatteredShape, load_scattered};
+pub use scattered::{Scattered, ScatteredShape, load_scattered};
 pub use turnstile::{SharedWriter, Turn, Turnstile, WriterTurn};
 pub use volume::{GROW_STEP, READER_MEMORY_MIN, Volume, VolumeSpec, WRITER_MEMORY_MIN};

@@ -235,11 +235,6 @@ impl Session {
         &self.connection
     }
 
-    /// The same, to begin a transaction by.
-    pub fn sql_mut(&mut self) -> &mut Connection {
-        &mut self.connection
-    }
-
     /// Where it is connected to.
     pub fn place(&self) -> &Place {
         &self.place

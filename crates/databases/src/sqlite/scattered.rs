@@ -5,6 +5,7 @@
 //! gives an [`Operation`]. SQLite itself counts which pages it had and which it had to read. Prevents: a rate of reads
 //! that were none.
 
+use super::counts::CacheCounts;
 use super::error::SqliteError;
 use super::place::Session;
 use super::turnstile::SharedWriter;
@@ -30,17 +31,6 @@ pub struct ScatteredShape {
     pub work_unit: u32,
     /// Operations in a hundred that change what they touch.
     pub update_pct: u32,
-}
-
-/// Pages by SQLite's own count.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct CacheCounts {
-    /// Pages that were in SQLite's cache.
-    pub hits: u64,
-    /// Pages that had to be read from below: physical reads, as far as SQLite can tell.
-    pub misses: u64,
-    /// Pages that were written.
-    pub writes: u64,
 }
 
 impl CacheCounts {

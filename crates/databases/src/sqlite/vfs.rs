@@ -5,6 +5,7 @@
 //! `sqlite3_io_methods`, and that is all that is relied on.
 #![allow(unsafe_code, reason = "SQLite calls a VFS through C pointers")]
 
+use super::counts::CacheCounts;
 use super::handle::{Answer, Handle, Site};
 use super::locks::Level;
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_vfs};
@@ -364,14 +365,14 @@ unsafe extern "C" fn shm_unmap(file: *mut sqlite3_file, _delete: c_int) -> c_int
 }
 
 /// SQLite's own count of the pages of a connection.
-pub(crate) fn cache_counts(connection: &rusqlite::Connection) -> super::CacheCounts {
+pub(crate) fn cache_counts(connection: &rusqlite::Connection) -> CacheCounts {
     let count = |op: c_int| {
         let (mut now, mut highest) = (0, 0);
         // SAFETY: the handle of an open connection, used while it is borrowed, and two places for the answer.
         unsafe { ffi::sqlite3_db_status(connection.handle(), op, &mut now, &mut highest, 0) };
         u64::try_from(now).unwrap_or_default()
     };
-    super::CacheCounts {
+    CacheCounts {
         hits: count(ffi::SQLITE_DBSTATUS_CACHE_HIT),
         misses: count(ffi::SQLITE_DBSTATUS_CACHE_MISS),
         writes: count(ffi::SQLITE_DBSTATUS_CACHE_WRITE),

@@ -96,7 +96,7 @@ impl<P: Port> Core<P> {
                 self.publish(number, extent);
             }
         }
-        self.record_dirty(leaves)?;
+        self.record_dirty(leaves, true)?;
         self.settle_trouble()
     }
 

@@ -6,9 +6,9 @@
 //! flush made good by trying again.
 
 use crate::planted::Planted;
+use crate::port::GroupPort;
 use crate::port::open::layer;
-use crate::port::slot::Child;
-use crate::port::{EIO, GroupPort};
+use crate::port::slot::{Child, EIO};
 use std::sync::atomic::Ordering;
 use targets::{FileId, IoFault, Op, Port, Request, TargetError};
 

@@ -20,17 +20,14 @@ use crate::layout::geometry::Geometry;
 use crate::metadata::core::Core;
 use crate::port::board::Board;
 use crate::port::map::Entry;
-use crate::port::open::{Open, Ticket, layer, locked};
-use crate::port::passed_through::Beside;
-use crate::port::slot::{Child, Slot};
+use crate::port::open::{Beside, Open, Ticket, layer, locked};
+use crate::port::slot::{Child, SIDE, SLOT, Slot};
 use crate::verify::Verify;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
-use targets::{Completion, Extent, FileId, IoFault, Nanos, Op, Port, Request, TargetError, Waker};
+use targets::{Completion, Extent, FileId, IoFault, Nanos, Op, Port, Request, TargetError, left_to};
 
-pub(crate) const SLOT: u64 = 1 << 63;
-pub(crate) const SIDE: u64 = 1 << 62;
 /// How long a port with nothing in flight waits for an extent that is being copied before it looks again.
 const LOOK_AGAIN_NS: u64 = 200_000;
 
@@ -111,11 +108,6 @@ impl<P: Port> GroupPort<P> {
     /// The port below; to look at, never to submit with.
     pub fn inner_mut(&mut self) -> &mut P {
         &mut self.inner
-    }
-
-    /// Gives the port below back. Nothing may be in flight.
-    pub fn into_inner(self) -> P {
-        self.inner
     }
 
     pub(crate) fn board(&self) -> &Board {
@@ -375,32 +367,8 @@ impl<P: Port> GroupPort<P> {
     }
 }
 
-pub(crate) const EBADF: i32 = 9;
-pub(crate) const EIO: i32 = 5;
-
 impl<P: Port> Port for GroupPort<P> {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.inner.now()
-    }
-
-    fn memory(&self) -> u64 {
-        self.inner.memory()
-    }
-
-    #[inline]
-    fn bytes(&self, at: u64, len: usize) -> &[u8] {
-        self.inner.bytes(at, len)
-    }
-
-    #[inline]
-    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
-        self.inner.bytes_mut(at, len)
-    }
-
-    fn alignment(&self) -> u32 {
-        self.inner.alignment()
-    }
+    left_to!(inner: now, memory, bytes, bytes_mut, alignment, waker);
 
     fn depth(&self) -> usize {
         self.depth
@@ -414,14 +382,8 @@ impl<P: Port> Port for GroupPort<P> {
     /// Inlined as the port below is: a call that passes a request through memory costs more than all of this.
     #[inline(always)]
     fn submit(&mut self, mut request: Request) -> Result<(), TargetError> {
-        let Request {
-            op,
-            file,
-            offset,
-            at,
-            len,
-            token,
-        } = request;
+        let (op, file, at, token) = (request.op, request.file, request.at, request.token);
+        let (offset, len) = (request.offset, request.len);
         if self.credit > 0
             && op == Op::Read
             && let Some(open) = self.files.get(usize::from(file.0))
@@ -531,10 +493,6 @@ impl<P: Port> Port for GroupPort<P> {
             logical += length;
         }
         Ok(found)
-    }
-
-    fn waker(&self) -> Waker {
-        self.inner.waker()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::port::board::{Board, Seat};
 use crate::port::map::FileMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use targets::{Port, TargetError};
+use targets::{FileId, Port, TargetError};
 
 /// A file as the port has it open.
 pub(crate) struct Open {
@@ -33,6 +33,32 @@ impl Open {
             single_to: up_to(map.copies > 1 && !map.fine),
             size,
             map,
+        }
+    }
+}
+
+/// Files of the port below that follow the group's own.
+#[derive(Default)]
+pub(crate) struct Beside {
+    pub(crate) files: Vec<FileId>,
+    /// Their requests pass with their own tokens.
+    pub(crate) through: bool,
+    /// Such requests that are in flight, or wait for room below. They act on no map, so no epoch waits for them.
+    pub(crate) passing: usize,
+}
+
+impl Beside {
+    pub(crate) fn slotted(files: &[FileId]) -> Beside {
+        Beside {
+            files: files.to_vec(),
+            ..Beside::default()
+        }
+    }
+
+    pub(crate) fn through(files: &[FileId]) -> Beside {
+        Beside {
+            through: true,
+            ..Beside::slotted(files)
         }
     }
 }

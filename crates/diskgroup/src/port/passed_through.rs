@@ -8,35 +8,9 @@
 //! what passes (the group's own requests all have slots). Prevents: two ports for one worker, of which it can wait for
 //! only one.
 
-use crate::port::slot::Child;
-use crate::port::{EBADF, GroupPort, SIDE, SLOT};
+use crate::port::GroupPort;
+use crate::port::slot::{Child, EBADF, SIDE, SLOT};
 use targets::{Completion, FileId, IoFault, Port, Request, TargetError};
-
-/// Files of the port below that follow the group's own.
-#[derive(Default)]
-pub(crate) struct Beside {
-    files: Vec<FileId>,
-    /// Their requests pass with their own tokens.
-    pub(crate) through: bool,
-    /// Such requests that are in flight, or wait for room below. They act on no map, so no epoch waits for them.
-    pub(crate) passing: usize,
-}
-
-impl Beside {
-    pub(crate) fn slotted(files: &[FileId]) -> Beside {
-        Beside {
-            files: files.to_vec(),
-            ..Beside::default()
-        }
-    }
-
-    pub(crate) fn through(files: &[FileId]) -> Beside {
-        Beside {
-            through: true,
-            ..Beside::slotted(files)
-        }
-    }
-}
 
 impl<P: Port> GroupPort<P> {
     /// The file below that a file of this port stands for, if it is not one of the group's.

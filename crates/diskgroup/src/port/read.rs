@@ -3,10 +3,10 @@
 //!
 //! Prevents: an error handed up while a good copy exists.
 
+use crate::port::GroupPort;
 use crate::port::map::{Entry, FileMap};
 use crate::port::open::layer;
-use crate::port::slot::{Child, Retry};
-use crate::port::{EIO, GroupPort};
+use crate::port::slot::{Child, EIO, Retry};
 use std::sync::atomic::Ordering;
 use targets::{FileId, IoFault, Op, Port, Request, TargetError};
 

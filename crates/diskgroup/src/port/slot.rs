@@ -4,6 +4,14 @@
 
 use targets::{FileId, IoFault, Op, Request};
 
+/// The bit of a token that says that a slot stands behind it.
+pub(crate) const SLOT: u64 = 1 << 63;
+/// The bit of a token that says from which side of an epoch it is.
+pub(crate) const SIDE: u64 = 1 << 62;
+
+pub(crate) const EBADF: i32 = 9;
+pub(crate) const EIO: i32 = 5;
+
 /// A range of a read that is tried again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retry {
@@ -99,8 +107,7 @@ pub(crate) const PIECES_MAX: u64 = 1 << 20;
 
 impl Child {
     pub(crate) fn token(self) -> u64 {
-        crate::port::SLOT
-            | u64::from(self.retry) << 61
+        SLOT | u64::from(self.retry) << 61
             | u64::from(self.piece) << 40
             | u64::from(self.disk) << 32
             | u64::from(self.slot)
@@ -129,6 +136,6 @@ mod tests {
             retry: true,
         };
         assert_eq!(Child::of(child.token()), child);
-        assert_eq!(Child::of(child.token() | crate::port::SIDE), child);
+        assert_eq!(Child::of(child.token() | SIDE), child);
     }
 }

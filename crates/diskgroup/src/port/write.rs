@@ -3,10 +3,10 @@
 //! Prevents: a write acknowledged with a copy missing that nothing says is missing.
 
 use crate::planted::Planted;
+use crate::port::GroupPort;
 use crate::port::map::{Entry, FileMap};
 use crate::port::open::layer;
-use crate::port::slot::{Child, PIECES_MAX};
-use crate::port::{EIO, GroupPort};
+use crate::port::slot::{Child, EIO, PIECES_MAX};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use targets::{Completion, FileId, IoFault, Op, Port, Request, TargetError};

@@ -118,17 +118,21 @@ impl<P: Port> Core<P> {
             let file = self.files.get(number);
             file.is_some_and(|f| f.leaves.get(*leaf as usize).is_some_and(|l| !l.dirty))
         });
-        self.record_dirty(leaves)
+        self.record_dirty(leaves, true)
     }
 
-    /// Records regions as being written.
-    pub(crate) fn record_dirty(&mut self, leaves: BTreeSet<(u32, u32)>) -> Result<(), GroupError> {
+    /// Records regions as being written, or as equal on all copies.
+    pub(crate) fn record_dirty(
+        &mut self,
+        leaves: impl IntoIterator<Item = (u32, u32)>,
+        dirty: bool,
+    ) -> Result<(), GroupError> {
         let all: Vec<(u32, u32)> = leaves.into_iter().collect();
         for part in all.chunks(self.change_limit()) {
             let mut change = self.begin()?;
             for &(number, leaf) in part {
                 let file = self.files.get_mut(&number).expect("the caller has looked");
-                file.leaves[leaf as usize].dirty = true;
+                file.leaves[leaf as usize].dirty = dirty;
                 change.touch(Address::Meta(file.leaves[leaf as usize].block));
             }
             self.commit(change)?;

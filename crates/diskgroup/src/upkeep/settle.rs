@@ -5,7 +5,6 @@
 //! back when a disk fails.
 
 use crate::error::GroupError;
-use crate::layout::block::Address;
 use crate::layout::file::{LEAF_EXTENTS, Pointer};
 use crate::metadata::core::{Core, bits};
 use crate::metadata::mount::Mounted;
@@ -176,18 +175,6 @@ impl<P: Port> Core<P> {
         let but = self.suspect_leaves();
         let mut dirty = self.dirty_leaves();
         dirty.retain(|leaf| !but.contains(leaf));
-        for part in dirty.chunks(self.change_limit()) {
-            let mut change = self.begin()?;
-            for &(number, leaf) in part {
-                let file = self.files.get_mut(&number).expect("just seen");
-                file.leaves[leaf as usize].dirty = false;
-                change.touch(Address::Meta(file.leaves[leaf as usize].block));
-            }
-            self.commit(change)?;
-            for &(number, leaf) in part {
-                self.publish_leaf(number, leaf);
-            }
-        }
-        Ok(())
+        self.record_dirty(dirty, false)
     }
 }

@@ -9,7 +9,7 @@ use super::bucket::Bucket;
 use super::latency::Latency;
 use super::lru::Lru;
 use super::volume::Limit;
-use super::waiting::{Waiting, count, count_held};
+use super::waiting::{Waiting, left_to_waiting};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -54,8 +54,6 @@ pub struct Array {
     written_by: Nanos,
     rng: Xoshiro256PlusPlus,
     waiting: Waiting,
-    counters: Counters,
-    now: Nanos,
 }
 
 impl Array {
@@ -73,8 +71,6 @@ impl Array {
             written_by: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             waiting: Waiting::default(),
-            counters: Counters::default(),
-            now: 0,
         }
     }
 
@@ -88,7 +84,7 @@ impl Array {
         for bucket in [bytes, &mut self.port].into_iter().flatten() {
             at = at.max(bucket.take(now, u64::from(ask.len)));
         }
-        count_held(&mut self.counters, ask, at - now);
+        self.waiting.held(ask, at - now);
         at
     }
 
@@ -106,10 +102,10 @@ impl Array {
 
     fn read(&mut self, at: Nanos, ask: &Ask) -> Nanos {
         if self.touch(ask) {
-            self.counters.cache_hits += 1;
+            self.waiting.counters.cache_hits += 1;
             return at + self.parameters.hit.draw(&mut self.rng);
         }
-        self.counters.cache_misses += 1;
+        self.waiting.counters.cache_misses += 1;
         self.on_a_disk(at)
     }
 
@@ -147,9 +143,7 @@ impl Array {
 
 impl DeviceModel for Array {
     fn submit(&mut self, now: Nanos, ask: Ask) {
-        self.now = now;
-        self.waiting.came(now);
-        count(&mut self.counters, &ask);
+        self.waiting.came(now, &ask);
         let ends = match ask.command {
             // What was acknowledged is kept: a flush waits for the writes under way.
             Command::Flush => now.max(self.written_by) + self.parameters.hit.draw(&mut self.rng),
@@ -165,27 +159,20 @@ impl DeviceModel for Array {
         self.waiting.ends(ask.id, ends);
     }
 
-    fn next(&self) -> Option<Nanos> {
-        self.waiting.next()
-    }
-
-    fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) {
-        self.now = now;
-        self.waiting.advance(now, &mut self.counters, done);
-    }
+    left_to_waiting!(next, advance);
 
     fn counters(&self) -> Counters {
-        let left = self.clean_at.saturating_sub(self.now) as f64 / 1e9 * self.parameters.destage_rate;
-        let left = (left.round() as u64).min(self.counters.write_bytes);
+        let left = self.clean_at.saturating_sub(self.waiting.now) as f64 / 1e9 * self.parameters.destage_rate;
+        let left = (left.round() as u64).min(self.waiting.counters.write_bytes);
         Counters {
-            destaged_bytes: self.counters.write_bytes - left,
-            ..self.counters
+            destaged_bytes: self.waiting.counters.write_bytes - left,
+            ..self.waiting.counters
         }
     }
 
     /// Its write cache is kept; its read cache is not.
     fn power_cycle(&mut self, now: Nanos) {
-        self.now = now;
+        self.waiting.now = now;
         let p = &self.parameters;
         self.cache = Lru::new((p.read_cache_bytes / u64::from(p.block_bytes)) as usize);
         self.disks = (0..p.parallel.max(1)).map(|_| Reverse(0)).collect();

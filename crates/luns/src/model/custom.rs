@@ -5,7 +5,7 @@
 //! Inside a class times are spread evenly. Prevents: a measured tail replaced by a formula.
 
 use super::latency::uniform;
-use super::waiting::{Waiting, count};
+use super::waiting::{Waiting, left_to_waiting};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -152,7 +152,6 @@ pub struct Custom {
     written_by: Nanos,
     rng: Xoshiro256PlusPlus,
     waiting: Waiting,
-    counters: Counters,
 }
 
 impl Custom {
@@ -164,15 +163,13 @@ impl Custom {
             written_by: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             waiting: Waiting::default(),
-            counters: Counters::default(),
         }
     }
 }
 
 impl DeviceModel for Custom {
     fn submit(&mut self, now: Nanos, ask: Ask) {
-        self.waiting.came(now);
-        count(&mut self.counters, &ask);
+        self.waiting.came(now, &ask);
         let shape = match ask.command {
             Command::Read => &self.parameters.read,
             Command::Write { .. } => &self.parameters.write,
@@ -193,17 +190,7 @@ impl DeviceModel for Custom {
         self.waiting.ends(ask.id, ends);
     }
 
-    fn next(&self) -> Option<Nanos> {
-        self.waiting.next()
-    }
-
-    fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) {
-        self.waiting.advance(now, &mut self.counters, done);
-    }
-
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    left_to_waiting!(next, advance, counters);
 
     fn rate_max(&self, _len: u32) -> Option<f64> {
         Some(f64::from(self.parameters.parallel) * 1e9 / self.parameters.read.mean_ns())

@@ -8,7 +8,7 @@
 //! sequential ones do, and sequential writes that cost what random ones do.
 
 use super::geometry::{Geometry, Platters, SeekTimes};
-use super::waiting::{Waiting, count};
+use super::waiting::{Waiting, left_to_waiting};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use std::collections::VecDeque;
 use targets::Nanos;
@@ -117,7 +117,6 @@ pub struct Hdd {
     /// Writes acknowledged from the cache so far.
     taken_in: u64,
     waiting: Waiting,
-    counters: Counters,
 }
 
 impl Hdd {
@@ -148,7 +147,6 @@ impl Hdd {
             flushes: VecDeque::new(),
             taken_in: 0,
             waiting: Waiting::default(),
-            counters: Counters::default(),
         }
     }
 
@@ -284,7 +282,7 @@ impl Hdd {
             passed_at: 0,
         };
         if let (Some(passed), Some(before)) = (self.read_on(ready, &job), before) {
-            self.counters.cache_hits += 1;
+            self.waiting.counters.cache_hits += 1;
             self.head.free_at = passed.max(ready + self.bus_ns(job.len));
             stream.end = end.max(before.end);
             // As much of it is kept as is read ahead.
@@ -296,10 +294,10 @@ impl Hdd {
             stream.passed_at = self.head.free_at;
         } else {
             let positioning = self.positioning(ready, &job);
-            self.counters.cache_misses += u64::from(job.read);
-            self.counters.seeks += u64::from(positioning.seek > 0);
-            self.counters.seek_ns += positioning.arm();
-            self.counters.rotation_ns += positioning.platter;
+            self.waiting.counters.cache_misses += u64::from(job.read);
+            self.waiting.counters.seeks += u64::from(positioning.seek > 0);
+            self.waiting.counters.seek_ns += positioning.arm();
+            self.waiting.counters.rotation_ns += positioning.platter;
             self.head.free_at = ready + positioning.all() + passing;
             stream.passed_at = self.head.free_at;
         }
@@ -330,8 +328,8 @@ impl Hdd {
 
     /// A cached write is on the platter; nothing is at the head now.
     fn staged(&mut self, at: Nanos, len: u32) {
-        self.counters.unflushed_bytes -= u64::from(len);
-        self.counters.destaged_bytes += u64::from(len);
+        self.waiting.counters.unflushed_bytes -= u64::from(len);
+        self.waiting.counters.destaged_bytes += u64::from(len);
         let oldest = self.cached.front().map_or(u64::MAX, |job| job.nth);
         while let Some((id, before)) = self.flushes.front().copied()
             && before <= oldest
@@ -348,12 +346,12 @@ impl Hdd {
     }
 
     fn has_room(&self, len: u32) -> bool {
-        self.counters.unflushed_bytes + u64::from(len) <= self.parameters.write_cache_bytes
+        self.waiting.counters.unflushed_bytes + u64::from(len) <= self.parameters.write_cache_bytes
     }
 
     /// A write is in the cache and acknowledged.
     fn take_in(&mut self, now: Nanos, job: Job) {
-        self.counters.unflushed_bytes += u64::from(job.len);
+        self.waiting.counters.unflushed_bytes += u64::from(job.len);
         if let Some(id) = job.id {
             let there = now + self.parameters.overhead_ns + self.bus_ns(job.len);
             self.waiting.ends(id, there);
@@ -367,7 +365,7 @@ impl Hdd {
     }
 
     fn flush(&mut self, now: Nanos, id: u64) {
-        if self.counters.unflushed_bytes == 0 {
+        if self.waiting.counters.unflushed_bytes == 0 {
             self.waiting.ends(id, now + self.parameters.overhead_ns);
         } else {
             self.flushes.push_back((id, self.taken_in));
@@ -377,8 +375,7 @@ impl Hdd {
 
 impl DeviceModel for Hdd {
     fn submit(&mut self, now: Nanos, ask: Ask) {
-        self.waiting.came(now);
-        count(&mut self.counters, &ask);
+        self.waiting.came(now, &ask);
         let job = Job {
             id: Some(ask.id),
             read: ask.command == Command::Read,
@@ -410,12 +407,10 @@ impl DeviceModel for Hdd {
         while self.serving.is_some() && self.head.free_at <= now {
             self.finish();
         }
-        self.waiting.advance(now, &mut self.counters, done);
+        self.waiting.advance(now, done);
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    left_to_waiting!(counters);
 
     fn power_cycle(&mut self, now: Nanos) {
         let queued = self.queue.drain(..).chain(self.roomless.drain(..));
@@ -424,7 +419,7 @@ impl DeviceModel for Hdd {
             self.waiting.ends(id, now);
         }
         self.cached.clear();
-        self.counters.unflushed_bytes = 0;
+        self.waiting.counters.unflushed_bytes = 0;
         // The arm rests at the outer edge when it is without power.
         self.head = Head {
             free_at: now,

@@ -6,7 +6,7 @@
 //! rate told as the rate it keeps.
 
 use super::translation::Translation;
-use super::waiting::{Waiting, count};
+use super::waiting::{Waiting, left_to_waiting};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -63,8 +63,6 @@ pub struct Ssd {
     bus_until: Nanos,
     acknowledged_by: Nanos,
     waiting: Waiting,
-    counters: Counters,
-    now: Nanos,
 }
 
 impl Ssd {
@@ -89,8 +87,6 @@ impl Ssd {
             bus_until: 0,
             acknowledged_by: 0,
             waiting: Waiting::default(),
-            counters: Counters::default(),
-            now: 0,
         }
     }
 
@@ -166,7 +162,7 @@ impl Ssd {
         let moved = u64::from(cost.moved) * (share(p.read_ns) + share(p.program_ns));
         let takes = share(p.program_ns) + moved + u64::from(cost.erased) * p.erase_ns;
         die.programs_until = die.programs_until.max(at) + takes;
-        self.counters.moved_bytes += u64::from(cost.moved) * u64::from(p.unit_bytes);
+        self.waiting.counters.moved_bytes += u64::from(cost.moved) * u64::from(p.unit_bytes);
         die.programs_until
     }
 
@@ -178,9 +174,7 @@ impl Ssd {
 
 impl DeviceModel for Ssd {
     fn submit(&mut self, now: Nanos, ask: Ask) {
-        self.now = now;
-        self.waiting.came(now);
-        count(&mut self.counters, &ask);
+        self.waiting.came(now, &ask);
         let ends = match ask.command {
             Command::Read => self.read(now, &ask),
             Command::Write { through } => {
@@ -197,29 +191,22 @@ impl DeviceModel for Ssd {
         self.waiting.ends(ask.id, ends);
     }
 
-    fn next(&self) -> Option<Nanos> {
-        self.waiting.next()
-    }
-
-    fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) {
-        self.now = now;
-        self.waiting.advance(now, &mut self.counters, done);
-    }
+    left_to_waiting!(next, advance);
 
     fn counters(&self) -> Counters {
-        let left = self.buffered.iter().filter(|end| end.0 > self.now).count() as u64;
-        let left = (left * u64::from(self.parameters.unit_bytes)).min(self.counters.write_bytes);
+        let left = self.buffered.iter().filter(|end| end.0 > self.waiting.now).count() as u64;
+        let left = (left * u64::from(self.parameters.unit_bytes)).min(self.waiting.counters.write_bytes);
         Counters {
             unflushed_bytes: if self.parameters.protected { 0 } else { left },
-            destaged_bytes: self.counters.write_bytes - left,
-            ..self.counters
+            destaged_bytes: self.waiting.counters.write_bytes - left,
+            ..self.waiting.counters
         }
     }
 
     /// What is programmed stays, and with it what random overwrites have left; an unprotected buffer is empty, a
     /// protected one has been.
     fn power_cycle(&mut self, now: Nanos) {
-        self.now = now;
+        self.waiting.now = now;
         self.buffered.clear();
         for die in &mut self.dies {
             (die.programs_until, die.reads_until) = (0, 0);

@@ -6,7 +6,7 @@
 
 use super::bucket::Bucket;
 use super::latency::Latency;
-use super::waiting::{Waiting, count, count_held};
+use super::waiting::{Waiting, left_to_waiting};
 use super::{Answer, Ask, Command, Counters, DeviceModel};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -46,7 +46,6 @@ pub struct Volume {
     written_by: Nanos,
     rng: Xoshiro256PlusPlus,
     waiting: Waiting,
-    counters: Counters,
 }
 
 impl Volume {
@@ -61,7 +60,6 @@ impl Volume {
             written_by: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             waiting: Waiting::default(),
-            counters: Counters::default(),
         }
     }
 
@@ -73,8 +71,7 @@ impl Volume {
 
 impl DeviceModel for Volume {
     fn submit(&mut self, now: Nanos, ask: Ask) {
-        self.waiting.came(now);
-        count(&mut self.counters, &ask);
+        self.waiting.came(now, &ask);
         let shape = match ask.command {
             Command::Read => self.parameters.read,
             _ => self.parameters.write,
@@ -93,7 +90,7 @@ impl DeviceModel for Volume {
             goes_at = goes_at.max(bucket.take(now, u64::from(ask.len)));
         }
         self.went_at = goes_at;
-        count_held(&mut self.counters, &ask, goes_at - now);
+        self.waiting.held(&ask, goes_at - now);
         let ends = goes_at + latency;
         if ask.command != Command::Read {
             self.written_by = self.written_by.max(ends);
@@ -101,17 +98,7 @@ impl DeviceModel for Volume {
         self.waiting.ends(ask.id, ends);
     }
 
-    fn next(&self) -> Option<Nanos> {
-        self.waiting.next()
-    }
-
-    fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) {
-        self.waiting.advance(now, &mut self.counters, done);
-    }
-
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    left_to_waiting!(next, advance, counters);
 
     fn rate_max(&self, len: u32) -> Option<f64> {
         let pieces = f64::from(len.div_ceil(self.parameters.request_bytes).max(1));

@@ -7,20 +7,47 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use targets::Nanos;
 
+/// The requests of a device, and what it did.
 #[derive(Default)]
 pub(super) struct Waiting {
     ends: BinaryHeap<Reverse<Answer>>,
     inside: usize,
     busy_since: Nanos,
+    /// The moment of the last call.
+    pub(super) now: Nanos,
+    pub(super) counters: Counters,
 }
 
 impl Waiting {
     /// A request has come.
-    pub(super) fn came(&mut self, now: Nanos) {
+    pub(super) fn came(&mut self, now: Nanos, ask: &Ask) {
+        self.now = now;
         if self.inside == 0 {
             self.busy_since = now;
         }
         self.inside += 1;
+        let counters = &mut self.counters;
+        match ask.command {
+            Command::Read => {
+                counters.reads += 1;
+                counters.read_bytes += u64::from(ask.len);
+            }
+            Command::Write { .. } => {
+                counters.writes += 1;
+                counters.write_bytes += u64::from(ask.len);
+            }
+            Command::Flush => counters.flushes += 1,
+        }
+    }
+
+    /// A limit holds a request back so long.
+    pub(super) fn held(&mut self, ask: &Ask, held_ns: Nanos) {
+        self.counters.held_ns += held_ns;
+        for (nth, long_ns) in HELD_LONG_NS.into_iter().enumerate() {
+            let long = u64::from(held_ns >= long_ns);
+            self.counters.held_long[nth] += long;
+            self.counters.held_long_reads[nth] += if ask.command == Command::Read { long } else { 0 };
+        }
     }
 
     /// It is known when one ends.
@@ -33,41 +60,26 @@ impl Waiting {
     }
 
     /// Hands out what has ended by `now`.
-    pub(super) fn advance(&mut self, now: Nanos, counters: &mut Counters, done: &mut Vec<Answer>) {
+    pub(super) fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) {
+        self.now = now;
         while let Some(Reverse(end)) = self.ends.peek().copied()
             && end.at <= now
         {
             self.ends.pop();
             self.inside -= 1;
             if self.inside == 0 {
-                counters.busy_ns += end.at - self.busy_since;
+                self.counters.busy_ns += end.at - self.busy_since;
             }
             done.push(end);
         }
     }
 }
 
-/// Counts a request by its kind.
-pub(super) fn count(counters: &mut Counters, ask: &Ask) {
-    match ask.command {
-        Command::Read => {
-            counters.reads += 1;
-            counters.read_bytes += u64::from(ask.len);
-        }
-        Command::Write { .. } => {
-            counters.writes += 1;
-            counters.write_bytes += u64::from(ask.len);
-        }
-        Command::Flush => counters.flushes += 1,
-    }
+/// Methods of `DeviceModel` that a device leaves to its `waiting`: it knows the end of a request when that comes.
+macro_rules! left_to_waiting {
+    ($($method:ident),+) => { $($crate::model::waiting::left_to_waiting!(@ $method);)+ };
+    (@ next) => { fn next(&self) -> Option<Nanos> { self.waiting.next() } };
+    (@ advance) => { fn advance(&mut self, now: Nanos, done: &mut Vec<Answer>) { self.waiting.advance(now, done); } };
+    (@ counters) => { fn counters(&self) -> Counters { self.waiting.counters } };
 }
-
-/// Counts how long a limit holds a request back.
-pub(super) fn count_held(counters: &mut Counters, ask: &Ask, held_ns: Nanos) {
-    counters.held_ns += held_ns;
-    for (nth, long_ns) in HELD_LONG_NS.into_iter().enumerate() {
-        let long = u64::from(held_ns >= long_ns);
-        counters.held_long[nth] += long;
-        counters.held_long_reads[nth] += if ask.command == Command::Read { long } else { 0 };
-    }
-}
+pub(super) use left_to_waiting;

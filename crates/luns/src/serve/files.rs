@@ -65,10 +65,11 @@ fn failed(error: rustix::io::Errno) -> Errno {
     Errno::from_i32(error.raw_os_error())
 }
 
-fn read_all(fd: impl AsFd, from: u64, span: &mut [u8]) -> Result<(), Errno> {
+/// Repeats a transfer that gives how much it moved, from what is moved already, until all is.
+fn whole(bytes: usize, mut moved_from: impl FnMut(usize) -> rustix::io::Result<usize>) -> Result<(), Errno> {
     let mut have = 0;
-    while have < span.len() {
-        match rustix::io::pread(&fd, &mut span[have..], from + have as u64) {
+    while have < bytes {
+        match moved_from(have) {
             Ok(0) => return Err(Errno::EIO),
             Ok(n) => have += n,
             Err(rustix::io::Errno::INTR) => {}
@@ -78,17 +79,16 @@ fn read_all(fd: impl AsFd, from: u64, span: &mut [u8]) -> Result<(), Errno> {
     Ok(())
 }
 
+fn read_all(fd: impl AsFd, from: u64, span: &mut [u8]) -> Result<(), Errno> {
+    whole(span.len(), |have| {
+        rustix::io::pread(&fd, &mut span[have..], from + have as u64)
+    })
+}
+
 fn write_all(fd: impl AsFd, from: u64, bytes: &[u8]) -> Result<(), Errno> {
-    let mut have = 0;
-    while have < bytes.len() {
-        match rustix::io::pwrite(&fd, &bytes[have..], from + have as u64) {
-            Ok(0) => return Err(Errno::EIO),
-            Ok(n) => have += n,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(failed(e)),
-        }
-    }
-    Ok(())
+    whole(bytes.len(), |have| {
+        rustix::io::pwrite(&fd, &bytes[have..], from + have as u64)
+    })
 }
 
 /// What pieces leave together, the later over the earlier: runs of sectors by offset, none longer than [`RUN`].

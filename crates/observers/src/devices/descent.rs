@@ -9,15 +9,29 @@ use std::path::{Path, PathBuf};
 
 use crate::devices::mountinfo::{self, Mount};
 use crate::devices::topology::{self, Below};
-use crate::{Backing, DeviceName, Level, Lineage, Place, Root};
+use crate::{Backing, DeviceName, Level, Lineage, ObserveError, Place, Root};
 
 /// Chains longer than this are a loop of links, not storage.
 const DEPTH_MOST: usize = 16;
 /// Source of the mounts of modelled LUNs (`luns::serve`).
 const MODELLED: &str = "assay-luns";
 
+/// The lineage of a file, directory or block device on the running kernel.
+pub fn lineage(path: &Path) -> Result<Lineage, ObserveError> {
+    lineage_in(&Root::live(), path)
+}
+
+/// [`lineage`] from given roots.
+pub fn lineage_in(root: &Root, path: &Path) -> Result<Lineage, ObserveError> {
+    let place = (root.look)(path).map_err(|source| ObserveError::Place {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    Ok(Walk::new(root).of(&place))
+}
+
 /// A descent under way.
-pub(crate) struct Walk<'a> {
+struct Walk<'a> {
     root: &'a Root,
     mounts: Vec<Mount>,
     found: Vec<(DeviceName, usize)>,
@@ -28,7 +42,7 @@ pub(crate) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// A descent that has not begun.
-    pub(crate) fn new(root: &'a Root) -> Self {
+    fn new(root: &'a Root) -> Self {
         let mounts = mountinfo::parse(&root.proc_text("self/mountinfo").unwrap_or_default());
         Walk {
             root,
@@ -41,7 +55,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The lineage of a place.
-    pub(crate) fn of(mut self, place: &Place) -> Lineage {
+    fn of(mut self, place: &Place) -> Lineage {
         let file_system = match place.device {
             Some(_) => None,
             None => mountinfo::covering(&self.mounts, &place.canonical).map(|mount| mount.kind.clone()),

@@ -1,13 +1,10 @@
 //! The chain of block devices under a file, directory or device, down to the lowest that can be seen.
 //!
-//! Takes a path, gives [`Lineage`]: levels from the nearest to the lowest. Bytes moved are compared at the lowest
+//! A [`Lineage`] is levels from the nearest to the lowest. Bytes moved are compared at the lowest
 //! level: above it, a cache or a copy in between would be missed. Prevents: a file system without a device number of
 //! its own (btrfs, overlay) being taken for one without devices, and a place in main memory being measured as storage.
 
-use std::path::{Path, PathBuf};
-
-use crate::devices::descent::Walk;
-use crate::{ObserveError, Root};
+use std::path::PathBuf;
 
 /// Name of a block device as in `/proc/diskstats`: `sda1`, `loop0`, `dm-3`.
 pub type DeviceName = String;
@@ -58,18 +55,4 @@ impl Lineage {
             .flat_map(|level| level.devices.iter().cloned())
             .collect()
     }
-}
-
-/// The lineage of a file, directory or block device on the running kernel.
-pub fn lineage(path: &Path) -> Result<Lineage, ObserveError> {
-    lineage_in(&Root::live(), path)
-}
-
-/// [`lineage`] from given roots.
-pub fn lineage_in(root: &Root, path: &Path) -> Result<Lineage, ObserveError> {
-    let place = (root.look)(path).map_err(|source| ObserveError::Place {
-        path: path.to_path_buf(),
-        source,
-    })?;
-    Ok(Walk::new(root).of(&place))
 }

@@ -6,10 +6,7 @@
 //! Prevents: a thread number used again by a new thread taken for the same thread.
 
 use crate::Root;
-use crate::processes::own::parse_task;
-
-/// The kernel's mark of its own threads in the flags of a task (`PF_KTHREAD`).
-const KERNEL_THREAD: u64 = 0x0020_0000;
+use crate::processes::own::each_task;
 
 /// A kernel thread and what it has used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,18 +24,9 @@ pub struct KernelThread {
 /// All kernel threads now; `None` when `/proc` cannot be listed or shows none (another PID namespace).
 pub(crate) fn read(root: &Root) -> Option<Vec<KernelThread>> {
     let mut threads = Vec::new();
-    for entry in std::fs::read_dir(&root.proc).ok()?.flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        // Threads end while we walk: one that is gone has no stat and is passed over.
-        let Some(stat) = root.proc_text(&format!("{pid}/stat")) else {
-            continue;
-        };
-        let Some(task) = parse_task(&stat) else { continue };
-        if task.flags & KERNEL_THREAD == 0 {
-            continue;
+    each_task(root, |pid, task| {
+        if !task.is_of_kernel() {
+            return;
         }
         let scheduler = root.proc_text(&format!("{pid}/schedstat"));
         let exact = scheduler.and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
@@ -49,7 +37,7 @@ pub(crate) fn read(root: &Root) -> Option<Vec<KernelThread>> {
             family: family(task.name),
             cpu_ns: exact.unwrap_or(ticks.saturating_mul(crate::host::cpu::tick_ns())),
         });
-    }
+    })?;
     threads.sort_by_key(|thread| (thread.pid, thread.start_ticks));
     (!threads.is_empty()).then_some(threads)
 }

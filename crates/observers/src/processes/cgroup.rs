@@ -133,13 +133,16 @@ fn events_max(path: &Path) -> Option<u64> {
 
 /// The group of this process whose memory is accounted; `None` where no memory controller is.
 pub(crate) fn own(root: &Root) -> Option<Cgroup> {
-    let (version, path, top) = own_dir(root)?;
+    let (version, path, top) = own_dir(root, "memory")?;
     let group = Cgroup::read(version, &path, &top);
     // The top of version 2 has no figures of its own: /proc/meminfo is its account.
     group.usage_bytes.is_some().then_some(group)
 }
 
-fn own_dir(root: &Root) -> Option<(CgroupVersion, PathBuf, PathBuf)> {
+/// This process's directory in the hierarchy of a controller, and where that is mounted. Version 1 has the controller
+/// wherever it is mounted; no other hierarchy has it then.
+pub(crate) fn own_dir(root: &Root, controller: &str) -> Option<(CgroupVersion, PathBuf, PathBuf)> {
+    let names_it = |list: &str| list.split(',').any(|name| name == controller);
     let groups = root.proc_text("self/cgroup")?;
     let mounts = mountinfo::parse(&root.proc_text("self/mountinfo")?);
     let mut unified = None;
@@ -148,9 +151,9 @@ fn own_dir(root: &Root) -> Option<(CgroupVersion, PathBuf, PathBuf)> {
         let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
             continue;
         };
-        if controllers.split(',').any(|name| name == "memory") {
-            let is_memory = |mount: &&Mount| mount.kind == "cgroup" && mount.options.split(',').any(|o| o == "memory");
-            let (path, top) = dir_of(root, mounts.iter().find(is_memory)?, group)?;
+        if names_it(controllers) {
+            let has_it = |mount: &&Mount| mount.kind == "cgroup" && names_it(&mount.options);
+            let (path, top) = dir_of(root, mounts.iter().find(has_it)?, group)?;
             return Some((CgroupVersion::V1, path, top));
         }
         if controllers.is_empty() {
@@ -164,7 +167,7 @@ fn own_dir(root: &Root) -> Option<(CgroupVersion, PathBuf, PathBuf)> {
 }
 
 /// In a container the mounted part may begin at the container's own group, which then is cut off the group's name.
-pub(crate) fn dir_of(root: &Root, mount: &Mount, group: &str) -> Option<(PathBuf, PathBuf)> {
+fn dir_of(root: &Root, mount: &Mount, group: &str) -> Option<(PathBuf, PathBuf)> {
     let group = Path::new(group);
     let inside = group
         .strip_prefix(&mount.root)

@@ -7,7 +7,7 @@
 
 use crate::Root;
 use crate::host::memory::kib;
-use crate::processes::own::parse_task;
+use crate::processes::own::{each_task, parse_task};
 
 /// Processor time of a family of processes, in whole clock ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -97,25 +97,15 @@ fn family(root: &Root, pid: u32) -> Option<Vec<u32>> {
     root.proc_text(&format!("{pid}/stat"))?;
     let mut all = vec![pid];
     let mut pairs = Vec::new();
-    for entry in std::fs::read_dir(&root.proc).ok()?.flatten() {
-        let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        let Some(stat) = root.proc_text(&format!("{number}/stat")) else {
-            continue;
-        };
-        let parent = stat.rfind(')').and_then(|close| {
-            stat.get(close + 1..)?
-                .split_ascii_whitespace()
-                .nth(1)?
-                .parse::<u32>()
-                .ok()
-        });
-        pairs.extend(parent.map(|parent| (parent, number)));
-    }
+    each_task(root, |number, task| pairs.push((task.parent, number)))?;
     let mut at = 0;
     while let Some(parent) = all.get(at).copied() {
-        all.extend(pairs.iter().filter(|(of, _)| *of == parent).map(|(_, child)| *child));
+        all.extend(
+            pairs
+                .iter()
+                .filter(|(of, _)| *of == u64::from(parent))
+                .map(|(_, child)| *child),
+        );
         at += 1;
     }
     Some(all)

@@ -4,14 +4,12 @@
 //! that ended in between are not seen, and without root only one's own are. Prevents: a neighbour's work charged to a
 //! stack, and a container that shows no other process taken for a host that has none.
 
-use crate::processes::own::{OwnIo, parse_task, thread_cpu_ns};
+use crate::processes::cgroup::own_dir;
+use crate::processes::own::{OwnIo, each_task, thread_cpu_ns};
 use crate::root::{text, value};
 use crate::{Clocks, FamilyCpu, Root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// `PF_KTHREAD` of `include/linux/sched.h`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// By process and its start.
 type Others = BTreeMap<(u32, u64), Other>;
@@ -209,28 +207,17 @@ fn walk(root: &Root) -> Walk {
         processes: Vec::new(),
         is_host: false,
     };
-    for entry in std::fs::read_dir(&root.proc).into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // Processes end while we walk.
-        let Some(stat) = root.proc_text(&format!("{pid}/stat")) else {
-            continue;
-        };
-        let Some(task) = parse_task(&stat) else { continue };
-        if task.flags & KERNEL_THREAD != 0 {
+    each_task(root, |pid, task| {
+        if task.is_of_kernel() {
             found.is_host = true;
-            continue;
+        } else if let Ok(parent) = u32::try_from(task.parent) {
+            found.processes.push(Process {
+                pid,
+                parent,
+                start_ticks: task.start_ticks,
+            });
         }
-        let Ok(parent) = u32::try_from(task.parent) else {
-            continue;
-        };
-        found.processes.push(Process {
-            pid,
-            parent,
-            start_ticks: task.start_ticks,
-        });
-    }
+    });
     found
 }
 
@@ -259,7 +246,7 @@ fn others(root: &Root, processes: &[Process], family: &[u32]) -> (Option<Others>
 /// Of the processor group of this process and those above it: a limit further up holds back all below.
 /// Source: `Documentation/scheduler/sched-bwc.rst` and `cgroup-v2.rst` of the kernel.
 fn limits(root: &Root) -> BTreeMap<PathBuf, Limit> {
-    let Some((top, path)) = processor_group(root) else {
+    let Some((_, path, top)) = own_dir(root, "cpu") else {
         return BTreeMap::new();
     };
     let dirs = path.ancestors().take_while(|dir| dir.starts_with(&top));
@@ -277,35 +264,6 @@ fn limit(dir: &Path) -> Option<Limit> {
         periods: field("nr_periods ").unwrap_or(0),
         held_periods: field("nr_throttled ").unwrap_or(0),
     })
-}
-
-/// Where the hierarchy of the processor controller is mounted, and this process's directory in it.
-fn processor_group(root: &Root) -> Option<(PathBuf, PathBuf)> {
-    let groups = root.proc_text("self/cgroup")?;
-    let mounts = crate::devices::mountinfo::parse(&root.proc_text("self/mountinfo")?);
-    let mut found = None;
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let of_cpu = |options: &str| options.split(',').any(|option| option == "cpu");
-        let mount = match controllers {
-            "" => mounts.iter().find(|mount| mount.kind == "cgroup2"),
-            list if of_cpu(list) => mounts
-                .iter()
-                .find(|mount| mount.kind == "cgroup" && of_cpu(&mount.options)),
-            _ => None,
-        };
-        if let Some((path, top)) = mount.and_then(|mount| crate::processes::cgroup::dir_of(root, mount, group)) {
-            // Version 1 has the controller wherever it is mounted.
-            if !controllers.is_empty() {
-                return Some((top, path));
-            }
-            found = Some((top, path));
-        }
-    }
-    found
 }
 
 /// Cores and packages; each of their processors tells the same of them. Other processors than those of x86 do not count

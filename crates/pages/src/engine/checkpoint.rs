@@ -5,72 +5,27 @@
 //! in a control block and flushed; only then may the log before C be overwritten. Prevents: each of these steps taken
 //! before the one it rests on.
 
+use crate::engine::stages::Step;
 use crate::engine::worker::{Region, Worker};
 use crate::error::PagesError;
 use crate::format::control::Control;
 use crate::format::shape::BLOCK_BYTES;
 use crate::planted::Planted;
 use crate::purpose::Purpose;
-use targets::{Nanos, Op, Port};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Idle,
-    Pages,
-    Data(u32),
-    Control,
-    ControlFlush,
-}
-
-/// The checkpoint of one worker.
-pub(crate) struct Checkpoint {
-    stage: Stage,
-    /// One was asked for.
-    wanted: bool,
-    /// None may start: recovery has not replayed everything yet.
-    pub(crate) held: bool,
-    position: u64,
-    previous: u32,
-    /// Of the control block last written.
-    pub(crate) sequence: u64,
-    began: Nanos,
-}
-
-impl Checkpoint {
-    pub(crate) fn new(now: Nanos) -> Checkpoint {
-        Checkpoint {
-            stage: Stage::Idle,
-            wanted: false,
-            held: false,
-            position: 0,
-            previous: 0,
-            sequence: 0,
-            began: now,
-        }
-    }
-
-    /// Changes below this must be written for the checkpoint under way.
-    pub(crate) fn pages_before(&self) -> Option<u64> {
-        (self.stage == Stage::Pages).then_some(self.position)
-    }
-
-    pub(crate) fn words(&self) -> String {
-        format!("checkpoint {:?} at {}", self.stage, self.position)
-    }
-}
+use targets::{Op, Port};
 
 impl<P: Port> Worker<P> {
     /// Starts a checkpoint when one is due, and moves it on.
     pub(crate) fn pump_checkpoint(&mut self) -> Result<(), PagesError> {
-        if self.checkpoint.stage == Stage::Idle && self.checkpoint_due() && self.log.is_open_empty() {
-            self.checkpoint.stage = Stage::Pages;
+        if self.checkpoint.step == Step::Idle && self.checkpoint_due() && self.log.is_open_empty() {
+            self.checkpoint.step = Step::Pages;
             self.checkpoint.wanted = false;
             self.checkpoint.position = self.log.lsn;
             self.checkpoint.previous = self.log.previous;
             self.checkpoint.began = self.port.now();
             self.log.image_from = self.log.lsn;
         }
-        if self.checkpoint.stage != Stage::Pages {
+        if self.checkpoint.step != Step::Pages {
             return Ok(());
         }
         let before = self.checkpoint.position;
@@ -79,9 +34,9 @@ impl<P: Port> Worker<P> {
             return Ok(());
         }
         // Doublewrite has flushed the homes before it released their slots.
-        let flush = !self.writers.double() && !Planted::DataFlushLeftOut.on();
+        let flush = !self.writers.double && !Planted::DataFlushLeftOut.on();
         let flushes = if flush { self.flush_data(Purpose::DataFlush)? } else { 0 };
-        self.checkpoint.stage = Stage::Data(flushes);
+        self.checkpoint.step = Step::Data(flushes);
         if flushes == 0 { self.record_checkpoint() } else { Ok(()) }
     }
 
@@ -97,12 +52,12 @@ impl<P: Port> Worker<P> {
     }
 
     pub(crate) fn checkpoint_data_flushed(&mut self) -> Result<(), PagesError> {
-        let Stage::Data(left) = self.checkpoint.stage else {
+        let Step::Data(left) = self.checkpoint.step else {
             return Err(PagesError::Stuck {
                 what: "a data file flush outside a checkpoint".into(),
             });
         };
-        self.checkpoint.stage = Stage::Data(left - 1);
+        self.checkpoint.step = Step::Data(left - 1);
         if left == 1 { self.record_checkpoint() } else { Ok(()) }
     }
 
@@ -113,7 +68,7 @@ impl<P: Port> Worker<P> {
             self.checkpoint.previous = self.log.previous;
         }
         self.checkpoint.sequence += 1;
-        self.checkpoint.stage = Stage::Control;
+        self.checkpoint.step = Step::Control;
         let control = Control {
             sequence: self.checkpoint.sequence,
             database: self.database,
@@ -134,7 +89,7 @@ impl<P: Port> Worker<P> {
     }
 
     pub(crate) fn control_written(&mut self) -> Result<(), PagesError> {
-        self.checkpoint.stage = Stage::ControlFlush;
+        self.checkpoint.step = Step::ControlFlush;
         if Planted::ControlFlushLeftOut.on() {
             self.control_flushed();
             return Ok(());
@@ -143,7 +98,7 @@ impl<P: Port> Worker<P> {
     }
 
     pub(crate) fn control_flushed(&mut self) {
-        self.checkpoint.stage = Stage::Idle;
+        self.checkpoint.step = Step::Idle;
         self.log.recorded = self.checkpoint.position;
         self.counters.checkpoints += 1;
     }
@@ -154,7 +109,7 @@ impl<P: Port> Worker<P> {
         self.checkpoint.previous = self.log.previous;
         self.log.image_from = self.log.lsn;
         self.record_checkpoint()?;
-        while self.checkpoint.stage != Stage::Idle {
+        while self.checkpoint.step != Step::Idle {
             self.poll(1, None)?;
         }
         Ok(())
@@ -164,7 +119,7 @@ impl<P: Port> Worker<P> {
     pub(crate) fn drain(&mut self) -> Result<(), PagesError> {
         loop {
             let clean = self.cache.dirty == 0 && self.writers.idle();
-            if clean && self.log.span() == 0 && self.checkpoint.stage == Stage::Idle {
+            if clean && self.log.span() == 0 && self.checkpoint.step == Step::Idle {
                 return Ok(());
             }
             self.checkpoint.wanted = true;

@@ -7,7 +7,9 @@ use crate::engine::log::Flight;
 use crate::engine::worker::{Ready, Region, Worker};
 use crate::error::PagesError;
 use crate::format::page::{self, COLUMNS, HEADER_BYTES};
-use crate::format::redo::{CHANGE_HEADER, RECORD_HEADER, put_change_header, put_record, seal_batch};
+use crate::format::redo::{
+    BatchHeader, CHANGE_HEADER, Change, RECORD_HEADER, put_change_header, put_record, seal_batch,
+};
 use crate::format::shape::TornPages;
 use crate::planted::Planted;
 use crate::purpose::Purpose;
@@ -86,13 +88,13 @@ impl<P: Port> Worker<P> {
         let version = page::header(head).version + raise;
         page::put_change(head, version, lsn);
         let columns = self.content.changed_columns(schema, number, version, heavy);
+        let key = self.content.version_key(schema, number, version);
         let column_bytes = self.content.column_bytes();
         let body_at = at + CHANGE_HEADER as u64;
         let mut end = body_at;
         for column in (0..COLUMNS as u32).filter(|c| columns & 1 << c != 0) {
             let mut value = [0; 128];
-            self.content
-                .column(&mut value[..column_bytes], schema, number, version, column);
+            self.content.column(&mut value[..column_bytes], key, column);
             let place = frame_at + (HEADER_BYTES + column as usize * column_bytes) as u64;
             self.port
                 .bytes_mut(place, column_bytes)
@@ -112,9 +114,16 @@ impl<P: Port> Worker<P> {
             self.counters.page_images += 1;
             self.counters.page_image_bytes += page_bytes as u64;
         }
-        let head = self.port.bytes_mut(at, CHANGE_HEADER);
-        let columns = if image { 0 } else { columns };
-        put_change_header(head, schema, number, version, columns, (end - body_at) as u32);
+        let whole = self.port.bytes_mut(at, (end - at) as usize);
+        let (head, body) = whole.split_at_mut(CHANGE_HEADER);
+        let change = Change {
+            schema,
+            page: number,
+            version,
+            columns: if image { 0 } else { columns },
+            body,
+        };
+        put_change_header(head, &change);
         self.cache.change(frame, lsn);
         end
     }
@@ -124,15 +133,20 @@ impl<P: Port> Worker<P> {
         if self.log.flight != Flight::None || self.log.is_open_empty() {
             return Ok(());
         }
-        let previous = self.log.previous;
         let sealed = self.log.seal();
         let at = self.layout.redo_buffer_at[sealed.buffer];
         self.port
             .bytes_mut(at + sealed.length, (sealed.padded - sealed.length) as usize)
             .fill(0);
         let batch = self.port.bytes_mut(at, sealed.length as usize);
-        let worker = self.layout.worker;
-        self.log.previous = seal_batch(batch, self.database, sealed.lsn, previous, sealed.records, worker);
+        let header = BatchHeader {
+            lsn: sealed.lsn,
+            length: sealed.length as u32,
+            crc: 0,
+            previous: self.log.previous,
+            records: sealed.records,
+        };
+        self.log.previous = seal_batch(batch, self.database, self.layout.worker, &header);
         let in_thread = sealed.lsn % self.layout.redo_bytes;
         let first = sealed.padded.min(self.layout.redo_bytes - in_thread);
         let file = self.layout.files.redo;

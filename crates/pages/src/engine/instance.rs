@@ -3,7 +3,6 @@
 //! Prevents: a phase that starts on a cache or a set of parameters it can't work with.
 
 use crate::counters::Counters;
-use crate::engine::log::Log;
 use crate::engine::recovery::{Recovery, read_control};
 use crate::engine::worker::{Start, Worker};
 use crate::error::PagesError;
@@ -72,23 +71,17 @@ impl<P: Port> Instance<P> {
         check_ports(&ports, files, &shape, &settings)?;
         let total = shape.data_bytes() + redo_file_bytes(&settings);
         let mut done = 0;
-        let database = mix(shape.seed ^ mix(ports[0].now().wrapping_add(1)));
+        let start = Start {
+            shape,
+            settings,
+            database: mix(shape.seed ^ mix(ports[0].now().wrapping_add(1))),
+            home_version: 1,
+        };
         let mut workers = Vec::with_capacity(ports.len());
         for (nth, port) in ports.into_iter().enumerate() {
             let layout = Layout::new(&shape, &settings, files, nth as u32);
-            let (lsn, buffer) = (layout.redo_bytes, layout.redo_buffer_bytes);
-            let log = Log::new(layout.redo_bytes, buffer, lsn, 0, lsn);
-            let mut worker = Worker::new(
-                port,
-                layout,
-                log,
-                Start {
-                    shape,
-                    settings,
-                    database,
-                    home_version: 1,
-                },
-            )?;
+            let at = layout.redo_bytes;
+            let mut worker = Worker::new(port, layout, (at, 0), start)?;
             worker.load(&mut |bytes| {
                 done += bytes;
                 progress(done, total);
@@ -123,8 +116,14 @@ impl<P: Port> Instance<P> {
             control.accept(&settings, files.data.len())?;
             controls.push(control);
         }
-        let shape = controls.first().ok_or_else(|| no_database("no port was given"))?.shape;
-        let database = controls[0].database;
+        let control = controls.first().ok_or_else(|| no_database("no port was given"))?;
+        let (shape, database) = (control.shape, control.database);
+        let start = Start {
+            shape,
+            settings,
+            database,
+            home_version: 0,
+        };
         if controls.iter().any(|c| c.database != database) {
             return Err(no_database("its control blocks are of different databases"));
         }
@@ -132,19 +131,7 @@ impl<P: Port> Instance<P> {
         let mut workers = Vec::with_capacity(ports.len());
         for ((nth, port), control) in ports.into_iter().enumerate().zip(&controls) {
             let layout = Layout::new(&shape, &settings, files, nth as u32);
-            let at = control.checkpoint;
-            let log = Log::new(layout.redo_bytes, layout.redo_buffer_bytes, at, control.previous, at);
-            let mut worker = Worker::new(
-                port,
-                layout,
-                log,
-                Start {
-                    shape,
-                    settings,
-                    database,
-                    home_version: 0,
-                },
-            )?;
+            let mut worker = Worker::new(port, layout, (control.checkpoint, control.previous), start)?;
             recovery += worker.recover(control)?;
             workers.push(worker);
         }

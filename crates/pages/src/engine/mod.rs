@@ -7,6 +7,8 @@ pub(crate) mod checkpoint;
 pub(crate) mod commit;
 pub(crate) mod instance;
 pub(crate) mod log;
+pub(crate) mod overwritten;
 pub(crate) mod recovery;
+pub(crate) mod stages;
 pub(crate) mod worker;
 pub(crate) mod writers;

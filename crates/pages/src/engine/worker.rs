@@ -6,15 +6,14 @@
 
 use crate::counters::Counters;
 use crate::engine::cache::{Cache, NONE};
-use crate::engine::checkpoint::Checkpoint;
 use crate::engine::log::Log;
-use crate::engine::writers::Writers;
+use crate::engine::overwritten::Overwritten;
+use crate::engine::stages::{Checkpoint, Writers};
 use crate::error::PagesError;
 use crate::format::content::Content;
 use crate::format::layout::Layout;
 use crate::format::page::{self, Mismatch};
 use crate::format::shape::{Settings, Shape};
-use crate::operations::ageing::Overwritten;
 use crate::purpose::Purpose;
 use targets::{Completion, FileId, Nanos, Op, Port, Request};
 
@@ -65,6 +64,7 @@ pub(crate) const NOWHERE: Region = Region {
 };
 
 /// What a worker starts from.
+#[derive(Clone, Copy)]
 pub(crate) struct Start {
     pub(crate) shape: Shape,
     pub(crate) settings: Settings,
@@ -110,14 +110,20 @@ pub(crate) struct Worker<P> {
 }
 
 impl<P: Port> Worker<P> {
-    /// A worker with an empty cache.
-    pub(crate) fn new(port: P, layout: Layout, log: Log, start: Start) -> Result<Worker<P>, PagesError> {
+    /// A worker with an empty cache. Its log goes on at `at`, behind a batch with the checksum `previous`.
+    pub(crate) fn new(
+        port: P,
+        layout: Layout,
+        (at, previous): (u64, u32),
+        start: Start,
+    ) -> Result<Worker<P>, PagesError> {
         let Start {
             shape,
             settings,
             database,
             home_version,
         } = start;
+        let log = Log::new(layout.redo_bytes, layout.redo_buffer_bytes, at, previous, at);
         check_port(&port, &layout, &shape)?;
         let pages = crate::format::layout::schemas_of(&shape, layout.workers, layout.worker) * shape.pages_per_schema;
         let files = layout.files.data.len();

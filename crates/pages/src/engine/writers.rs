@@ -7,95 +7,13 @@
 //! With [`TornPages::Double`] pages go in batches: area, flush, homes, flush; only then are the slots used again, so
 //! that at any moment each page is whole at home or in the area.
 
-use crate::engine::cache::NONE;
+use crate::engine::stages::{Batch, Slot, Stage};
 use crate::engine::worker::{Region, Worker};
 use crate::error::PagesError;
 use crate::format::page;
-use crate::format::shape::{Settings, TornPages};
 use crate::planted::Planted;
 use crate::purpose::Purpose;
 use targets::{Op, Port};
-
-/// Where a slot stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Free,
-    /// Copied; waits for the log (and, in doublewrite, for its batch).
-    Copied,
-    /// On its way home.
-    Home,
-    /// At home, in doublewrite waiting for the flush.
-    Arrived,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    stage: Stage,
-    frame: u32,
-    version: u32,
-    /// Last change in the copy.
-    lsn: u64,
-    /// First change in the copy that home does not have.
-    first_lsn: u64,
-}
-
-/// Where the doublewrite batch stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Batch {
-    /// Slots are free, or copied and waiting for the log.
-    Gathering,
-    Area,
-    AreaFlush,
-    Homes(u32),
-    HomeFlush(u32),
-}
-
-/// The writers of one worker.
-pub(crate) struct Writers {
-    slots: Vec<Slot>,
-    used: u32,
-    batch: Batch,
-    double: bool,
-}
-
-impl Writers {
-    pub(crate) fn new(settings: &Settings) -> Writers {
-        let free = Slot {
-            stage: Stage::Free,
-            frame: NONE,
-            version: 0,
-            lsn: 0,
-            first_lsn: 0,
-        };
-        Writers {
-            slots: vec![free; settings.writers as usize],
-            used: 0,
-            batch: Batch::Gathering,
-            double: settings.torn_pages == TornPages::Double,
-        }
-    }
-
-    pub(crate) fn frame_of(&self, slot: u32) -> u32 {
-        self.slots[slot as usize].frame
-    }
-
-    /// Whether a copy under way holds a change below `before`.
-    pub(crate) fn hold_before(&self, before: u64) -> bool {
-        self.used > 0
-            && self
-                .slots
-                .iter()
-                .any(|s| s.stage != Stage::Free && s.first_lsn < before)
-    }
-
-    pub(crate) fn idle(&self) -> bool {
-        self.used == 0
-    }
-
-    pub(crate) fn double(&self) -> bool {
-        self.double
-    }
-}
 
 impl<P: Port> Worker<P> {
     /// Copies what should be written, sends what may be.

@@ -104,9 +104,13 @@ impl Content {
         }
     }
 
-    /// Writes the bytes of a column as of the change to `version`; `out` is one column long.
-    pub(crate) fn column(&self, out: &mut [u8], schema: u32, page: u32, version: u64, column: u32) {
-        let key = self.page_key(schema, page) ^ version.wrapping_mul(GOLDEN);
+    /// Key of what the change to `version` writes.
+    pub(crate) fn version_key(&self, schema: u32, page: u32, version: u64) -> u64 {
+        self.page_key(schema, page) ^ version.wrapping_mul(GOLDEN)
+    }
+
+    /// Writes the bytes of a column as of the change with this key; `out` is one column long.
+    pub(crate) fn column(&self, out: &mut [u8], key: u64, column: u32) {
         fill(out, mix(key ^ (u64::from(column) + 101)), self.column_random);
     }
 }
@@ -136,9 +140,10 @@ pub fn expected_body(shape: &Shape, schema: u32, page: u32, version: u64, heavy:
     content.load(&mut bytes, schema, page, 0);
     for v in 2..=version {
         let columns = content.changed_columns(schema, page, v, heavy);
+        let key = content.version_key(schema, page, v);
         for column in (0..COLUMNS as u32).filter(|c| columns & 1 << c != 0) {
             let at = HEADER_BYTES + column as usize * content.column_bytes;
-            content.column(&mut bytes[at..at + content.column_bytes], schema, page, v, column);
+            content.column(&mut bytes[at..at + content.column_bytes], key, column);
         }
     }
     bytes.split_off(HEADER_BYTES)

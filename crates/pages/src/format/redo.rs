@@ -85,16 +85,16 @@ pub(crate) fn batch_crc(bytes: &[u8]) -> u32 {
     targets::crc32c_append(crc, &bytes[32..])
 }
 
-/// Completes a batch: header with checksum. `bytes` is header and records. Returns the checksum.
-pub(crate) fn seal_batch(bytes: &mut [u8], database: u64, lsn: u64, previous: u32, records: u32, worker: u32) -> u32 {
-    let length = bytes.len() as u32;
+/// Completes a batch: header with checksum. `bytes` is header and records. Returns the checksum; that of `header`
+/// does not count.
+pub(crate) fn seal_batch(bytes: &mut [u8], database: u64, worker: u32, header: &BatchHeader) -> u32 {
     bytes[..BATCH_HEADER].fill(0);
     put_u64(bytes, 0, BATCH_MAGIC);
     put_u64(bytes, 8, database);
-    put_u64(bytes, 16, lsn);
-    put_u32(bytes, 24, length);
-    put_u32(bytes, 32, previous);
-    put_u32(bytes, 36, records);
+    put_u64(bytes, 16, header.lsn);
+    put_u32(bytes, 24, header.length);
+    put_u32(bytes, 32, header.previous);
+    put_u32(bytes, 36, header.records);
     put_u32(bytes, 40, worker);
     let crc = batch_crc(bytes);
     put_u32(bytes, 28, crc);
@@ -119,13 +119,13 @@ pub(crate) struct Change<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// Header of a change whose body of `body` bytes follows.
-pub(crate) fn put_change_header(bytes: &mut [u8], schema: u32, page: u32, version: u64, columns: u32, body: u32) {
-    put_u32(bytes, 0, schema);
-    put_u32(bytes, 4, page);
-    put_u64(bytes, 8, version);
-    put_u32(bytes, 16, columns);
-    put_u32(bytes, 20, body);
+/// Header of a change whose body follows.
+pub(crate) fn put_change_header(bytes: &mut [u8], change: &Change<'_>) {
+    put_u32(bytes, 0, change.schema);
+    put_u32(bytes, 4, change.page);
+    put_u64(bytes, 8, change.version);
+    put_u32(bytes, 16, change.columns);
+    put_u32(bytes, 20, change.body.len() as u32);
 }
 
 /// Changes of the records of a checked batch, in order; `Err` when the framing is impossible (which the checksum rules
@@ -188,10 +188,25 @@ mod tests {
         let length = (bytes.len() - BATCH_HEADER) as u32;
         put_record(&mut bytes[BATCH_HEADER..], length, 2, 55);
         let mut at = BATCH_HEADER + RECORD_HEADER;
-        put_change_header(&mut bytes[at..], 1, 2, 3, 0b11, 10);
-        at += CHANGE_HEADER + 10;
-        put_change_header(&mut bytes[at..], 4, 5, 6, 0, 6);
-        seal_batch(&mut bytes, 9, 8192, 77, 1, 0);
+        for (schema, columns, body) in [(1, 0b11, &[0; 10][..]), (4, 0, &[0; 6])] {
+            let change = Change {
+                schema,
+                page: schema + 1,
+                version: u64::from(schema) + 2,
+                columns,
+                body,
+            };
+            put_change_header(&mut bytes[at..], &change);
+            at += CHANGE_HEADER + body.len();
+        }
+        let header = BatchHeader {
+            lsn: 8192,
+            length: bytes.len() as u32,
+            crc: 0,
+            previous: 77,
+            records: 1,
+        };
+        seal_batch(&mut bytes, 9, 0, &header);
         bytes
     }
 

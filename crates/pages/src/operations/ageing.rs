@@ -1,9 +1,8 @@
-//! Ageing: every page of a worker is changed at least once, in random order, through cache, redo log and writers; and
-//! the count of the pages that really came home.
+//! Ageing: every page of a worker is changed at least once, in random order, through cache, redo log and writers.
 //!
 //! Takes the pages of a worker and a seed; gives the pages of one transaction after the other. Prevents: an ageing that
 //! leaves pages out because its draws are with repetition (after as many draws as there are pages a third would be
-//! untouched), and a share of overwritten pages that is worked out instead of counted.
+//! untouched).
 
 use crate::format::keys::Keys;
 use crate::operations::work::RandomWork;
@@ -96,37 +95,6 @@ impl Order {
     }
 }
 
-/// Pages of a worker that were written home since the count began: a bit each.
-pub(crate) struct Overwritten {
-    bits: Vec<u64>,
-    count: u64,
-}
-
-impl Overwritten {
-    pub(crate) fn new(pages: u32) -> Overwritten {
-        Overwritten {
-            bits: vec![0; pages.div_ceil(64) as usize],
-            count: 0,
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.bits.fill(0);
-        self.count = 0;
-    }
-
-    #[inline]
-    pub(crate) fn add(&mut self, local: u32) {
-        let (word, bit) = (local as usize / 64, 1 << (local % 64));
-        self.count += u64::from(self.bits[word] & bit == 0);
-        self.bits[word] |= bit;
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,16 +123,5 @@ mod tests {
             pass.sort_unstable();
             assert_eq!(*pass, (0..100).collect::<Vec<u32>>());
         }
-    }
-
-    #[test]
-    fn a_page_counts_once() {
-        let mut pages = Overwritten::new(130);
-        for local in [0, 64, 129, 64, 0] {
-            pages.add(local);
-        }
-        assert_eq!(pages.count(), 3);
-        pages.clear();
-        assert_eq!(pages.count(), 0);
     }
 }

@@ -57,6 +57,34 @@ pub struct Transfer {
     outstanding: usize,
 }
 
+/// Buffers of a copy, each for one piece at a time.
+struct Buffers {
+    free: Vec<usize>,
+    /// The piece that each of them was last used for.
+    holds: Vec<usize>,
+    next: usize,
+}
+
+impl Buffers {
+    /// Begins the next of so many pieces for each free buffer: piece and buffer.
+    fn begin(
+        &mut self,
+        pieces: usize,
+        cancel: &AtomicBool,
+        mut read: impl FnMut(usize, usize) -> Result<(), PagesError>,
+    ) -> Result<(), PagesError> {
+        while self.next < pieces
+            && !cancel.load(Ordering::Relaxed)
+            && let Some(slot) = self.free.pop()
+        {
+            self.holds[slot] = self.next;
+            read(self.next, slot)?;
+            self.next += 1;
+        }
+        Ok(())
+    }
+}
+
 impl Transfer {
     /// A transfer in requests of up to `chunk_bytes` (at least a page), `outstanding` pieces on their way at once.
     pub fn new(
@@ -105,8 +133,7 @@ impl Transfer {
         follow(target, source.now())?;
         let began = target.now();
         self.destroy_controls(target)?;
-        let mut done = Copied::default();
-        self.move_pieces(source, target, cancel, &mut done, progress)?;
+        let mut done = self.move_pieces(source, target, cancel, progress)?;
         if cancel.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -124,27 +151,15 @@ impl Transfer {
     /// # Errors
     /// [`PagesError::DataLoss`] and [`PagesError::RedoDamaged`] when something else is there.
     pub fn verify<D: Port + ?Sized>(&self, target: &mut D, cancel: &AtomicBool) -> Result<u64, PagesError> {
-        let (mut next, mut flying, mut compared) = (0, 0, 0);
-        let mut free = self.slots(target.memory(), target.depth());
-        let mut doing = vec![0; free.len()];
+        let (mut flying, mut compared) = (0, 0);
+        let mut buffers = self.buffers(target.memory(), target.depth());
         let mut done = Vec::new();
         loop {
-            while next < self.pieces.len()
-                && !cancel.load(Ordering::Relaxed)
-                && let Some(slot) = free.pop()
-            {
-                let piece = self.pieces[next];
-                doing[slot] = next;
-                submit(
-                    target,
-                    Op::Read,
-                    piece.to,
-                    slot as u64 * self.chunk_bytes,
-                    piece.len,
-                    slot,
-                )?;
-                (next, flying) = (next + 1, flying + 1);
-            }
+            buffers.begin(self.pieces.len(), cancel, |nth, slot| {
+                let piece = &self.pieces[nth];
+                flying += 1;
+                Ok(target.submit(self.request(Op::Read, piece.to, piece.len, slot))?)
+            })?;
             if flying == 0 {
                 return Ok(compared);
             }
@@ -152,7 +167,7 @@ impl Transfer {
             target.wait(1, None, &mut done)?;
             for completion in &done {
                 let slot = completion.token as usize;
-                let (nth, at) = (doing[slot], slot as u64 * self.chunk_bytes);
+                let (nth, at) = (buffers.holds[slot], slot as u64 * self.chunk_bytes);
                 let piece = self.pieces[nth];
                 whole(completion, "read of a copy", piece.to, piece.len)?;
                 let sum = self.sum(target.bytes(at, piece.len as usize), &piece, piece.to)?;
@@ -161,15 +176,32 @@ impl Transfer {
                 }
                 compared += piece.len;
                 flying -= 1;
-                free.push(slot);
+                buffers.free.push(slot);
             }
         }
     }
 
     /// Buffers that both memories and depths have room for.
-    fn slots(&self, memory: u64, depth: usize) -> Vec<usize> {
+    fn buffers(&self, memory: u64, depth: usize) -> Buffers {
         let room = (memory / self.chunk_bytes) as usize;
-        (0..self.outstanding.min(room).min(depth).max(1)).rev().collect()
+        let count = self.outstanding.min(room).min(depth).max(1);
+        Buffers {
+            free: (0..count).rev().collect(),
+            holds: vec![0; count],
+            next: 0,
+        }
+    }
+
+    /// A request between a place and a buffer.
+    fn request(&self, op: Op, (file, offset): (FileId, u64), len: u64, slot: usize) -> Request {
+        Request {
+            op,
+            file,
+            offset,
+            at: slot as u64 * self.chunk_bytes,
+            len: len as u32,
+            token: slot as u64,
+        }
     }
 
     fn move_pieces<S: Port + ?Sized, D: Port + ?Sized>(
@@ -177,34 +209,22 @@ impl Transfer {
         source: &mut S,
         target: &mut D,
         cancel: &AtomicBool,
-        copied: &mut Copied,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), PagesError> {
+    ) -> Result<Copied, PagesError> {
         let all = self.bytes();
         let room = source.memory().min(target.memory());
-        let mut free = self.slots(room, source.depth().min(target.depth()));
-        let mut doing = vec![0; free.len()];
-        let (mut next, mut reading, mut writing) = (0, 0, 0);
+        let mut buffers = self.buffers(room, source.depth().min(target.depth()));
+        let (mut reading, mut writing) = (0, 0);
+        let mut copied = Copied::default();
         let (mut read, mut written) = (Vec::new(), Vec::new());
         loop {
-            while next < self.pieces.len()
-                && !cancel.load(Ordering::Relaxed)
-                && let Some(slot) = free.pop()
-            {
-                let piece = self.pieces[next];
-                doing[slot] = next;
-                submit(
-                    source,
-                    Op::Read,
-                    piece.from,
-                    slot as u64 * self.chunk_bytes,
-                    piece.len,
-                    slot,
-                )?;
-                (next, reading) = (next + 1, reading + 1);
-            }
+            buffers.begin(self.pieces.len(), cancel, |nth, slot| {
+                let piece = &self.pieces[nth];
+                reading += 1;
+                Ok(source.submit(self.request(Op::Read, piece.from, piece.len, slot))?)
+            })?;
             if reading + writing == 0 {
-                return Ok(());
+                return Ok(copied);
             }
             // Two models have two clocks: neither side may run ahead of the other.
             let until = (reading > 0 && writing > 0).then(|| source.now().min(target.now()) + LOOK_NS);
@@ -218,13 +238,13 @@ impl Transfer {
             }
             for completion in &read {
                 let slot = completion.token as usize;
-                let piece = self.pieces[doing[slot]];
+                let piece = self.pieces[buffers.holds[slot]];
                 whole(completion, "copy read", piece.from, piece.len)?;
                 let at = slot as u64 * self.chunk_bytes;
                 let bytes = source.bytes(at, piece.len as usize);
-                self.sums[doing[slot]] = self.sum(bytes, &piece, piece.from)?;
+                self.sums[buffers.holds[slot]] = self.sum(bytes, &piece, piece.from)?;
                 target.bytes_mut(at, piece.len as usize).copy_from_slice(bytes);
-                submit(target, Op::Write, piece.to, at, piece.len, slot)?;
+                target.submit(self.request(Op::Write, piece.to, piece.len, slot))?;
                 (reading, writing) = (reading - 1, writing + 1);
                 if piece.first.is_some() {
                     copied.pages += piece.len / u64::from(self.shape.page_bytes);
@@ -236,12 +256,12 @@ impl Transfer {
             }
             for completion in &written {
                 let slot = completion.token as usize;
-                let piece = self.pieces[doing[slot]];
+                let piece = self.pieces[buffers.holds[slot]];
                 whole(completion, "copy write", piece.to, piece.len)?;
                 copied.bytes += piece.len;
                 copied.requests += 1;
                 writing -= 1;
-                free.push(slot);
+                buffers.free.push(slot);
                 progress(copied.bytes, all);
             }
             if reading == 0 {
@@ -395,24 +415,6 @@ fn pieces(shape: &Shape, settings: &Settings, from: &Files, to: &Files, chunk_by
     pieces
 }
 
-fn submit<P: Port + ?Sized>(
-    port: &mut P,
-    op: Op,
-    place: (FileId, u64),
-    at: u64,
-    len: u64,
-    slot: usize,
-) -> Result<(), PagesError> {
-    Ok(port.submit(Request {
-        op,
-        file: place.0,
-        offset: place.1,
-        at,
-        len: len as u32,
-        token: slot as u64,
-    })?)
-}
-
 fn whole(completion: &Completion, what: &'static str, place: (FileId, u64), len: u64) -> Result<(), PagesError> {
     completion.result.map_err(|fault| PagesError::Io {
         what,
@@ -431,7 +433,14 @@ fn one<P: Port + ?Sized>(
     len: u64,
     what: &'static str,
 ) -> Result<(), PagesError> {
-    submit(port, op, place, 0, len, 0)?;
+    port.submit(Request {
+        op,
+        file: place.0,
+        offset: place.1,
+        at: 0,
+        len: len as u32,
+        token: 0,
+    })?;
     let mut done = Vec::new();
     while done.is_empty() {
         port.wait(1, None, &mut done)?;

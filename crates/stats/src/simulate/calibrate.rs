@@ -15,8 +15,8 @@ pub struct Calibration {
     pub design: Design,
     /// The world it was drawn from.
     pub scenario: Scenario,
-    /// Share of studies with a false verdict that the procedure promises not to exceed; `None` where it promises nothing
-    /// (the naive rule and the known limits).
+    /// Share of studies with a false verdict that the procedure promises not to exceed; `None` where it promises
+    /// nothing (the naive rule and the known limits).
     pub promise: Option<f64>,
     /// What came out.
     pub result: SimulationResult,
@@ -58,8 +58,8 @@ fn set() -> Vec<Entry> {
     };
     let equal = |noise| world(noise, 1.0);
     let promise = Some(0.05);
-    // The design's own figures are for a spread as wide as the margin: there a study of equal stacks often stops early as
-    // *equivalent*. Without a margin it never does, and errs the most.
+    // The design's own figures are for a spread as wide as the margin: there a study of equal stacks often stops
+    // early as *equivalent*. Without a margin it never does, and errs the most.
     let wide = Scenario {
         sd: 0.05,
         ..equal(Noise::Normal)

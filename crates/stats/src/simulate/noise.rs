@@ -3,61 +3,10 @@
 //! The first group is what the procedure must stand; the last two are what breaks it, kept so that the break is known.
 //! Prevents: a procedure tried only on the noise it was derived for.
 
-use super::{Random, Scenario};
+use super::scenario::{Noise, Random, Scenario};
 use crate::decide::History;
 use crate::design::Design;
 use rand_core::{Rng, SeedableRng};
-
-/// How block figures scatter around their truth.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Noise {
-    /// Independent and normal.
-    Normal,
-    /// Normal, with a standard deviation that grows fourfold from the first block to the last.
-    UnequalVariance,
-    /// Normal, and the machine gets slower by `per_run` standard deviations with each run; orders are mirrored pairs.
-    Drift {
-        /// Slowing from one run to the next, in units of the ratio's standard deviation.
-        per_run: f64,
-    },
-    /// The machine's state wanders from run to run (autoregressive, coefficient `rho`); orders are mirrored pairs.
-    SlowState {
-        /// Correlation of one run's state with the next's.
-        rho: f64,
-    },
-    /// Student's t with 3 degrees of freedom.
-    HeavyTails,
-    /// Normal; a `share` of all runs, of any stack, is slower by `size` standard deviations.
-    Outliers {
-        /// Share of the runs.
-        share: f64,
-        /// In units of the ratio's standard deviation.
-        size: f64,
-    },
-    /// Breaks the procedure: the ratios themselves wander from block to block, which no order of runs can undo.
-    WanderingRatios {
-        /// Correlation of one block's ratio with the next's.
-        rho: f64,
-    },
-    /// Breaks the procedure: a `share` of the runs of every stack but the base stalls, so that most studies never see what
-    /// moves the mean.
-    RareStalls {
-        /// Share of the runs.
-        share: f64,
-        /// In units of the ratio's standard deviation.
-        size: f64,
-    },
-}
-
-impl Noise {
-    /// What the noise adds to the mean log ratio.
-    pub(super) fn shift(&self, sd: f64) -> f64 {
-        match self {
-            Noise::RareStalls { share, size } => -share * size * sd,
-            _ => 0.0,
-        }
-    }
-}
 
 /// Draws studies.
 pub(super) struct Draw {

@@ -1,13 +1,16 @@
-//! The procedure on a machine's own noise: studies of twins made from blocks that were recorded, judged by [`decide`](crate::decide)'s own code.
+//! The procedure on a machine's own noise: studies of twins made from blocks that were recorded, judged by
+//! [`decide`](crate::decide)'s own code.
 //!
-//! Takes, for each recorded block, ln(twin / base) in every phase; gives how often a study of such blocks errs, and the smallest
-//! difference it finds. A study is a run of neighbouring blocks from a random begin (so that a time of much scatter stays one), and in
-//! each block it is drawn anew which of the two is called the base: whatever made one of them faster is then as often the other's, and
-//! any verdict but *equivalent* is false. Drawn signs know nothing of ratios that stay off to one side for several blocks: that is
-//! asked of the blocks in their order ([`TwinBlocks::neighbours`]). Prevents: an error rate that holds on a computer's random
-//! numbers and not on this machine.
+//! Takes, for each recorded block, ln(twin / base) in every phase; gives how often a study of such blocks errs, and
+//! the smallest difference it finds. A study is a run of neighbouring blocks from a random begin (so that a time of
+//! much scatter stays one), and in each block it is drawn anew which of the two is called the base: whatever made one
+//! of them faster is then as often the other's, and any verdict but *equivalent* is false. Drawn signs know nothing
+//! of ratios that stay off to one side for several blocks: that is asked of the blocks in their order
+//! ([`TwinBlocks::neighbours`]). Prevents: an error rate that holds on a computer's random numbers and not on this
+//! machine.
 
-use super::{Random, SimulationResult, Tally};
+use super::scenario::Random;
+use super::{SimulationResult, Tally};
 use crate::decide::History;
 use crate::design::Design;
 use crate::normal::normal_quantile;
@@ -32,10 +35,11 @@ const ROUNDING: f64 = 1e-24;
 /// How the ratios of neighbouring blocks hang together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Correlation of a block's ratio with the next one's, within a recording; what the twins differ by throughout is taken out.
+    /// Correlation of a block's ratio with the next one's, within a recording; what the twins differ by throughout is
+    /// taken out.
     pub correlation: f64,
-    /// The most that chance gives it, and that of all other phases, in 99 of 100 such files if blocks have nothing to do with one another
-    /// (Bartlett 1946: 1 / root of the pairs is its standard error).
+    /// The most that chance gives it, and that of all other phases, in 99 of 100 such files if blocks have nothing to
+    /// do with one another (Bartlett 1946: 1 / root of the pairs is its standard error).
     pub by_chance: f64,
 }
 
@@ -59,7 +63,8 @@ pub struct TwinBlocks {
 }
 
 impl TwinBlocks {
-    /// `None` of no block, of blocks of no phase, of blocks with different numbers of phases, and of figures that are no numbers.
+    /// `None` of no block, of blocks of no phase, of blocks with different numbers of phases, and of figures that are
+    /// no numbers.
     pub fn new(ys: Vec<Vec<f64>>) -> Option<Self> {
         let phases = ys.first()?.len();
         let fits = |block: &Vec<f64>| block.len() == phases && block.iter().all(|y| y.is_finite());
@@ -93,7 +98,8 @@ impl TwinBlocks {
         self.ys[0].len()
     }
 
-    /// Spread of a phase's block ratios with the names drawn anew in each: the root of the mean square of ln(twin / base).
+    /// Spread of a phase's block ratios with the names drawn anew in each: the root of the mean square of ln(twin /
+    /// base).
     pub fn spread(&self, phase: usize) -> f64 {
         let sum: f64 = self.ys.iter().map(|block| block[phase] * block[phase]).sum();
         (sum / self.ys.len() as f64).sqrt()
@@ -105,7 +111,8 @@ impl TwinBlocks {
         (mean(&ys), sd(&ys) / (ys.len() as f64).sqrt())
     }
 
-    /// Whether a phase's ratios wander from block to block; `None` of fewer than 20 pairs of neighbours, and without any scatter.
+    /// Whether a phase's ratios wander from block to block; `None` of fewer than 20 pairs of neighbours, and without
+    /// any scatter.
     pub fn neighbours(&self, phase: usize) -> Option<Neighbours> {
         let (middle, _) = self.offset(phase);
         let off = |block: &Vec<f64>| block[phase] - middle;
@@ -121,8 +128,8 @@ impl TwinBlocks {
         })
     }
 
-    /// Draws `studies` studies in which the twin is better by `true_ratio` in every phase, and judges them. *Detected* counts
-    /// for the phase of that number. One seed gives one result.
+    /// Draws `studies` studies in which the twin is better by `true_ratio` in every phase, and judges them.
+    /// *Detected* counts for the phase of that number. One seed gives one result.
     pub fn simulate(
         &self,
         design: &Design,
@@ -158,7 +165,8 @@ impl TwinBlocks {
         tally.result()
     }
 
-    /// The smallest ratio above 1 that nine of ten studies call *better* in that phase; `None` when even tenfold is not found so often.
+    /// The smallest ratio above 1 that nine of ten studies call *better* in that phase; `None` when even tenfold is
+    /// not found so often.
     pub fn smallest_found(&self, design: &Design, phase: usize, seed: u64) -> Option<f64> {
         let found = |ratio: f64| {
             let result = self.simulate(design, ratio, phase, STUDIES_OF_POWER, seed);

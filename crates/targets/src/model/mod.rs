@@ -63,38 +63,23 @@ impl Model {
     }
 }
 
-/// What the modelled device did: the model's `/proc/diskstats`.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Moved {
-    /// Reads the device served.
-    pub reads: u64,
-    /// Bytes of them.
-    pub read_bytes: u64,
-    /// Writes the device served.
-    pub writes: u64,
-    /// Bytes of them.
-    pub write_bytes: u64,
-    /// Flushes the device served.
-    pub flushes: u64,
-    /// Reads served by the cache above the device.
-    pub cached_reads: u64,
-    /// Bytes of them.
-    pub cached_bytes: u64,
-}
-
-impl std::ops::Sub for Moved {
-    type Output = Moved;
-
-    fn sub(self, earlier: Moved) -> Moved {
-        Moved {
-            reads: self.reads - earlier.reads,
-            read_bytes: self.read_bytes - earlier.read_bytes,
-            writes: self.writes - earlier.writes,
-            write_bytes: self.write_bytes - earlier.write_bytes,
-            flushes: self.flushes - earlier.flushes,
-            cached_reads: self.cached_reads - earlier.cached_reads,
-            cached_bytes: self.cached_bytes - earlier.cached_bytes,
-        }
+crate::counts! {
+    /// What the modelled device did: the model's `/proc/diskstats`.
+    pub struct Moved {
+        /// Reads the device served.
+        reads,
+        /// Bytes of them.
+        read_bytes,
+        /// Writes the device served.
+        writes,
+        /// Bytes of them.
+        write_bytes,
+        /// Flushes the device served.
+        flushes,
+        /// Reads served by the cache above the device.
+        cached_reads,
+        /// Bytes of them.
+        cached_bytes,
     }
 }
 

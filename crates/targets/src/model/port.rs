@@ -7,6 +7,7 @@ use super::cut::{Unflushed, lose};
 use super::timing::{Device, Served};
 use super::{Disks, Model, Moved, PowerFails};
 use crate::error::{IoFault, TargetError};
+use crate::left_to;
 use crate::memory::Memory;
 use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
 use std::cell::Cell;
@@ -245,20 +246,14 @@ impl ModelPort {
     }
 
     fn finish(&mut self, slot: Slot) -> Result<(), IoFault> {
-        let Request {
-            op,
-            file,
-            offset,
-            at,
-            len,
-            ..
-        } = slot.request;
+        let (file, offset, len) = (slot.request.file, slot.request.offset, slot.request.len);
         if let Some(fault) = slot.fault {
             return Err(fault);
         }
-        match op {
+        match slot.request.op {
             Op::Read => {
-                self.current.read(file, offset, self.memory.bytes_mut(at, len as usize));
+                let place = self.memory.bytes_mut(slot.request.at, len as usize);
+                self.current.read(file, offset, place);
                 if slot.cached {
                     self.moved.cached_reads += 1;
                     self.moved.cached_bytes += u64::from(len);
@@ -295,6 +290,8 @@ impl ModelPort {
 }
 
 impl Port for ModelPort {
+    left_to!(memory: bytes, bytes_mut);
+
     fn now(&self) -> Nanos {
         let now = self.clock.get() + self.model.tick_ns;
         self.clock.set(now);
@@ -303,14 +300,6 @@ impl Port for ModelPort {
 
     fn memory(&self) -> u64 {
         self.memory.len()
-    }
-
-    fn bytes(&self, at: u64, len: usize) -> &[u8] {
-        self.memory.bytes(at, len)
-    }
-
-    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
-        self.memory.bytes_mut(at, len)
     }
 
     fn alignment(&self) -> u32 {

@@ -3,58 +3,27 @@
 //! Takes any port, gives it back unchanged and [`Counts`]. Prevents provenance that rests on the engine's own word.
 
 use crate::error::TargetError;
-use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
+use crate::port::{Completion, Nanos, Op, Port, Request};
+use crate::{counts, left_to};
 
-/// What passed through a [`CountedPort`], from its making.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counts {
-    /// Reads submitted.
-    pub reads: u64,
-    /// Bytes of them.
-    pub read_bytes: u64,
-    /// Writes submitted.
-    pub writes: u64,
-    /// Bytes of them.
-    pub write_bytes: u64,
-    /// Flushes submitted.
-    pub flushes: u64,
-    /// Completions that were not `Ok`.
-    pub errors: u64,
+counts! {
+    /// What passed through a [`CountedPort`], from its making.
+    pub struct Counts {
+        /// Reads submitted.
+        reads,
+        /// Bytes of them.
+        read_bytes,
+        /// Writes submitted.
+        writes,
+        /// Bytes of them.
+        write_bytes,
+        /// Flushes submitted.
+        flushes,
+        /// Completions that were not `Ok`.
+        errors,
+    }
     /// Most requests in flight at once. A difference of counts keeps the later one's: the highest up to then.
-    pub in_flight_max: u64,
-}
-
-impl std::ops::Sub for Counts {
-    type Output = Counts;
-
-    fn sub(self, earlier: Counts) -> Counts {
-        Counts {
-            reads: self.reads - earlier.reads,
-            read_bytes: self.read_bytes - earlier.read_bytes,
-            writes: self.writes - earlier.writes,
-            write_bytes: self.write_bytes - earlier.write_bytes,
-            flushes: self.flushes - earlier.flushes,
-            errors: self.errors - earlier.errors,
-            in_flight_max: self.in_flight_max,
-        }
-    }
-}
-
-impl std::ops::Add for Counts {
-    type Output = Counts;
-
-    /// Of two ports: sums, and the higher of the two highest.
-    fn add(self, other: Counts) -> Counts {
-        Counts {
-            reads: self.reads + other.reads,
-            read_bytes: self.read_bytes + other.read_bytes,
-            writes: self.writes + other.writes,
-            write_bytes: self.write_bytes + other.write_bytes,
-            flushes: self.flushes + other.flushes,
-            errors: self.errors + other.errors,
-            in_flight_max: self.in_flight_max.max(other.in_flight_max),
-        }
-    }
+    level in_flight_max: u64::max;
 }
 
 /// Counts what passes through the port inside.
@@ -86,45 +55,10 @@ impl<P: Port> CountedPort<P> {
     pub fn inner_mut(&mut self) -> &mut P {
         &mut self.inner
     }
-
-    /// Gives the port inside back.
-    pub fn into_inner(self) -> P {
-        self.inner
-    }
 }
 
 impl<P: Port> Port for CountedPort<P> {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.inner.now()
-    }
-
-    fn memory(&self) -> u64 {
-        self.inner.memory()
-    }
-
-    #[inline]
-    fn bytes(&self, at: u64, len: usize) -> &[u8] {
-        self.inner.bytes(at, len)
-    }
-
-    #[inline]
-    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
-        self.inner.bytes_mut(at, len)
-    }
-
-    fn alignment(&self) -> u32 {
-        self.inner.alignment()
-    }
-
-    fn depth(&self) -> usize {
-        self.inner.depth()
-    }
-
-    #[inline]
-    fn in_flight(&self) -> usize {
-        self.inner.in_flight()
-    }
+    left_to!(inner: now, memory, bytes, bytes_mut, alignment, depth, in_flight, size, grow, extents, waker);
 
     #[inline]
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
@@ -150,21 +84,5 @@ impl<P: Port> Port for CountedPort<P> {
         let waited = self.inner.wait(min, until, done);
         self.counts.errors += done[before..].iter().filter(|c| c.result.is_err()).count() as u64;
         waited
-    }
-
-    fn size(&self, file: FileId) -> Result<u64, TargetError> {
-        self.inner.size(file)
-    }
-
-    fn grow(&mut self, file: FileId, size: u64) -> Result<(), TargetError> {
-        self.inner.grow(file, size)
-    }
-
-    fn extents(&self, file: FileId) -> Result<Vec<Extent>, TargetError> {
-        self.inner.extents(file)
-    }
-
-    fn waker(&self) -> Waker {
-        self.inner.waker()
     }
 }

@@ -5,13 +5,13 @@
 
 use crate::clock::monotonic_ns;
 use crate::error::{IoFault, TargetError};
+use crate::left_to;
 use crate::model::uniform;
-use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
+use crate::port::{Completion, Nanos, Op, Port, Request};
 use crate::ports::pause::Pause;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What goes wrong.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -105,26 +105,6 @@ struct Slot {
     says: Result<(), IoFault>,
 }
 
-/// A completion that waits for its time: due, order, slot, result.
-struct Held(Nanos, u64, Completion);
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Held) -> bool {
-        (self.0, self.1) == (other.0, other.1)
-    }
-}
-impl Eq for Held {}
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Held) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Held {
-    fn cmp(&self, other: &Held) -> std::cmp::Ordering {
-        (self.0, self.1).cmp(&(other.0, other.1))
-    }
-}
-
 /// A port with faults.
 pub struct FaultPort<P> {
     inner: P,
@@ -132,7 +112,8 @@ pub struct FaultPort<P> {
     rng: Xoshiro256PlusPlus,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    held: BinaryHeap<Reverse<Held>>,
+    /// Completions that wait for their time: by due time and order.
+    held: BTreeMap<(Nanos, u64), Completion>,
     order: u64,
     scratch: Vec<Completion>,
     pause: Option<Pause>,
@@ -173,7 +154,7 @@ impl<P: Port> FaultPort<P> {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             slots: Vec::with_capacity(inner.depth()),
             free: Vec::with_capacity(inner.depth()),
-            held: BinaryHeap::with_capacity(inner.depth()),
+            held: BTreeMap::new(),
             order: 0,
             scratch: Vec::with_capacity(inner.depth()),
             pause: slow.map(|(share, _)| Pause::new(share)),
@@ -202,11 +183,6 @@ impl<P: Port> FaultPort<P> {
     /// The port inside, to change.
     pub fn inner_mut(&mut self) -> &mut P {
         &mut self.inner
-    }
-
-    /// Gives the port inside back.
-    pub fn into_inner(self) -> P {
-        self.inner
     }
 
     /// The faults that take this request: at most one of the transfer, at most one delay.
@@ -246,7 +222,7 @@ impl<P: Port> FaultPort<P> {
 
     fn hold(&mut self, due: Nanos, completion: Completion) {
         self.order += 1;
-        self.held.push(Reverse(Held(due, self.order, completion)));
+        self.held.insert((due, self.order), completion);
     }
 
     fn send(&mut self, request: Request) -> Result<(), TargetError> {
@@ -270,13 +246,8 @@ impl<P: Port> FaultPort<P> {
         if broken.is_some() && part.len == 0 {
             // Nothing reaches the device; it is reported at once, or as late as asked.
             let due = now + if let Some(Delay::Fixed(ns)) = late { ns } else { 0 };
-            self.hold(
-                due,
-                Completion {
-                    token: request.token,
-                    result: says,
-                },
-            );
+            let (token, result) = (request.token, says);
+            self.hold(due, Completion { token, result });
             return Ok(());
         }
         let slot = Slot {
@@ -318,10 +289,8 @@ impl<P: Port> FaultPort<P> {
     }
 
     fn hand_out_due(&mut self, now: Nanos, done: &mut Vec<Completion>) {
-        while self.held.peek().is_some_and(|held| held.0.0 <= now) {
-            if let Some(Reverse(Held(_, _, completion))) = self.held.pop() {
-                done.push(completion);
-            }
+        while let Some(first) = self.held.first_entry().filter(|first| first.key().0 <= now) {
+            done.push(first.remove());
         }
     }
 
@@ -358,29 +327,7 @@ impl<P: Port> FaultPort<P> {
 }
 
 impl<P: Port> Port for FaultPort<P> {
-    fn now(&self) -> Nanos {
-        self.inner.now()
-    }
-
-    fn memory(&self) -> u64 {
-        self.inner.memory()
-    }
-
-    fn bytes(&self, at: u64, len: usize) -> &[u8] {
-        self.inner.bytes(at, len)
-    }
-
-    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
-        self.inner.bytes_mut(at, len)
-    }
-
-    fn alignment(&self) -> u32 {
-        self.inner.alignment()
-    }
-
-    fn depth(&self) -> usize {
-        self.inner.depth()
-    }
+    left_to!(inner: now, memory, bytes, bytes_mut, alignment, depth, size, grow, extents, waker);
 
     fn in_flight(&self) -> usize {
         self.inner.in_flight() + self.held.len() + self.stopped.len()
@@ -412,7 +359,7 @@ impl<P: Port> Port for FaultPort<P> {
             let opens_at = self.send_stopped()?;
             self.hand_out_due(self.time(until), done);
             let want = min.saturating_sub(done.len() - before);
-            let due = self.held.peek().map(|held| held.0.0);
+            let due = self.held.first_key_value().map(|(held, _)| held.0);
             let own = due.into_iter().chain(opens_at).min();
             let mut bound = own.into_iter().chain(until).min();
             let mut asked = want;
@@ -438,21 +385,5 @@ impl<P: Port> Port for FaultPort<P> {
                 return Ok(());
             }
         }
-    }
-
-    fn size(&self, file: FileId) -> Result<u64, TargetError> {
-        self.inner.size(file)
-    }
-
-    fn grow(&mut self, file: FileId, size: u64) -> Result<(), TargetError> {
-        self.inner.grow(file, size)
-    }
-
-    fn extents(&self, file: FileId) -> Result<Vec<Extent>, TargetError> {
-        self.inner.extents(file)
-    }
-
-    fn waker(&self) -> Waker {
-        self.inner.waker()
     }
 }

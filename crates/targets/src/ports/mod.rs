@@ -5,10 +5,9 @@
 pub(crate) mod bell;
 pub(crate) mod counted;
 pub(crate) mod fault;
-pub(crate) mod null;
 pub(crate) mod pause;
+pub(crate) mod prompt;
 pub(crate) mod psync;
 pub(crate) mod queues;
 pub(crate) mod ring;
-pub(crate) mod stored;
 pub(crate) mod uring;

@@ -5,9 +5,10 @@
 
 use crate::clock::monotonic_ns;
 use crate::error::{IoFault, TargetError};
+use crate::left_to;
 use crate::memory::Memory;
 use crate::open::{Files, OpenSpec};
-use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
+use crate::port::{Completion, Nanos, Op, Port, Request};
 use crate::ports::bell::Bell;
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -34,19 +35,12 @@ impl PsyncPort {
     }
 
     fn perform(&mut self, request: &Request) -> Result<(), IoFault> {
-        let Request {
-            op,
-            file,
-            offset,
-            at,
-            len,
-            ..
-        } = *request;
+        let (op, file, len) = (request.op, request.file, request.len);
         let fd = self.files.fd(file);
         let mut got = 0;
         while got < len || op == Op::Flush {
-            let (place, left) = (at + u64::from(got), (len - got) as usize);
-            let from = offset + u64::from(got);
+            let (place, left) = (request.at + u64::from(got), (len - got) as usize);
+            let from = request.offset + u64::from(got);
             let moved = match op {
                 Op::Read => rustix::io::pread(fd, self.memory.bytes_mut(place, left), from),
                 Op::Write => rustix::io::pwrite(fd, self.memory.bytes(place, left), from),
@@ -76,20 +70,12 @@ impl Port for PsyncPort {
         monotonic_ns()
     }
 
+    left_to!(memory: bytes, bytes_mut);
+    left_to!(files: alignment, size, grow, extents);
+    left_to!(bell: waker);
+
     fn memory(&self) -> u64 {
         self.memory.len()
-    }
-
-    fn bytes(&self, at: u64, len: usize) -> &[u8] {
-        self.memory.bytes(at, len)
-    }
-
-    fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
-        self.memory.bytes_mut(at, len)
-    }
-
-    fn alignment(&self) -> u32 {
-        self.files.alignment()
     }
 
     fn depth(&self) -> usize {
@@ -130,21 +116,5 @@ impl Port for PsyncPort {
             self.bell.sleep(until);
         }
         Ok(())
-    }
-
-    fn size(&self, file: FileId) -> Result<u64, TargetError> {
-        self.files.size(file)
-    }
-
-    fn grow(&mut self, file: FileId, size: u64) -> Result<(), TargetError> {
-        self.files.grow(file, size)
-    }
-
-    fn extents(&self, file: FileId) -> Result<Vec<Extent>, TargetError> {
-        self.files.extents(file)
-    }
-
-    fn waker(&self) -> Waker {
-        self.bell.waker()
     }
 }

@@ -6,9 +6,10 @@
 
 use crate::clock::monotonic_ns;
 use crate::error::{IoFault, TargetError};
+use crate::left_to;
 use crate::memory::Memory;
 use crate::open::{Files, OpenSpec};
-use crate::port::{Completion, Extent, FileId, Nanos, Op, Port, Request, Waker};
+use crate::port::{Completion, FileId, Nanos, Op, Port, Request};
 use crate::ports::bell::Bell;
 use crate::ports::ring::{POLL, Ring, RingGrant};
 
@@ -229,6 +230,9 @@ impl UringPort {
 }
 
 impl Port for UringPort {
+    left_to!(files: alignment, size, grow, extents);
+    left_to!(bell: waker);
+
     #[inline]
     fn now(&self) -> Nanos {
         monotonic_ns()
@@ -246,10 +250,6 @@ impl Port for UringPort {
     #[inline]
     fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
         self.ring.memory_mut().bytes_mut(at, len)
-    }
-
-    fn alignment(&self) -> u32 {
-        self.files.alignment()
     }
 
     fn depth(&self) -> usize {
@@ -325,21 +325,5 @@ impl Port for UringPort {
                 return Ok(());
             }
         }
-    }
-
-    fn size(&self, file: FileId) -> Result<u64, TargetError> {
-        self.files.size(file)
-    }
-
-    fn grow(&mut self, file: FileId, size: u64) -> Result<(), TargetError> {
-        self.files.grow(file, size)
-    }
-
-    fn extents(&self, file: FileId) -> Result<Vec<Extent>, TargetError> {
-        self.files.extents(file)
-    }
-
-    fn waker(&self) -> Waker {
-        self.bell.waker()
     }
 }

@@ -208,7 +208,7 @@ extern "C" fn pread(file: *mut Opened, into: *mut u8, bytes: usize, offset: i64,
         Some(FaultDone::Lost) => {
             // SAFETY: as above.
             unsafe { into.write_bytes(0, bytes) };
-            return ended(bytes, bytes, left);
+            return ended(bytes, Ok(bytes), left);
         }
         Some(FaultDone::Held) | None => {}
     }
@@ -222,7 +222,7 @@ extern "C" fn pread(file: *mut Opened, into: *mut u8, bytes: usize, offset: i64,
     } else {
         whole(bytes, |done| with(into, done))
     };
-    opened.finish(DeviceOp::Read, bytes, offset, moved, left)
+    ended(bytes, opened.counted(DeviceOp::Read, offset, moved), left)
 }
 
 extern "C" fn pwrite(file: *mut Opened, from: *const u8, bytes: usize, offset: i64, left: *mut isize) -> c_int {
@@ -235,7 +235,7 @@ extern "C" fn pwrite(file: *mut Opened, from: *const u8, bytes: usize, offset: i
     let _under_way = opened.under_way();
     match fault(opened, DeviceOp::Write) {
         Some(FaultDone::Error(errno)) => return opened.failed(errno),
-        Some(FaultDone::Lost) => return opened.finish(DeviceOp::Write, bytes, offset, Ok(bytes), left),
+        Some(FaultDone::Lost) => return ended(bytes, opened.counted(DeviceOp::Write, offset, Ok(bytes)), left),
         Some(FaultDone::Held) | None => {}
     }
     let moved = if opened.needs_copy(from, bytes) {
@@ -247,7 +247,7 @@ extern "C" fn pwrite(file: *mut Opened, from: *const u8, bytes: usize, offset: i
     } else {
         whole(bytes, |done| with(from, done))
     };
-    opened.finish(DeviceOp::Write, bytes, offset, moved, left)
+    ended(bytes, opened.counted(DeviceOp::Write, offset, moved), left)
 }
 
 extern "C" fn fsync(file: *mut Opened, _flags: c_int) -> c_int {
@@ -333,20 +333,21 @@ impl Opened {
         errno
     }
 
-    fn finish(&self, op: DeviceOp, bytes: usize, offset: i64, moved: Result<usize, c_int>, left: *mut isize) -> c_int {
-        let moved = match moved {
-            Ok(moved) => moved,
-            Err(errno) => return self.failed(errno),
-        };
+    fn counted(&self, op: DeviceOp, offset: i64, moved: Result<usize, c_int>) -> Result<usize, c_int> {
+        let moved = moved.map_err(|errno| self.failed(errno))?;
         if let Some(device) = &self.device {
             device.counters.count(op, offset as u64, moved as u64);
         }
-        ended(bytes, moved, left)
+        Ok(moved)
     }
 }
 
 /// As the library's own: what is left over goes to the caller, or is an error when it does not want to know.
-fn ended(bytes: usize, moved: usize, left: *mut isize) -> c_int {
+fn ended(bytes: usize, moved: Result<usize, c_int>, left: *mut isize) -> c_int {
+    let moved = match moved {
+        Ok(moved) => moved,
+        Err(errno) => return errno,
+    };
     if !left.is_null() {
         // SAFETY: the library waits for one word there.
         unsafe { *left = (bytes - moved) as isize };

@@ -89,12 +89,13 @@ unsafe extern "C" fn see(
     0
 }
 
-/// The extents of a file, in the order of its bytes.
-pub(crate) fn of(file: &File) -> Result<Vec<Piece>, Refused> {
+/// The extents of a file, in the order of its bytes. Nobody may write to it meanwhile; `pool` is synced first.
+pub(crate) fn of(file: &File, pool: Opaque) -> Result<Vec<Piece>, Refused> {
     let mut found = Found::default();
     let call = &file.library.call;
-    // SAFETY: an owned dataset; the argument outlives the walk.
+    // SAFETY: the open pool, and an owned dataset of it; the argument outlives the walk.
     let e = unsafe {
+        (call.txg_wait_synced)(pool, 0);
         let dataset = (call.dmu_objset_ds)(file.objset);
         (call.traverse_dataset)(dataset, 0, FLAGS, Some(see), (&raw mut found).cast())
     };

@@ -7,22 +7,19 @@
 #![allow(unsafe_code)]
 
 use crate::error::Refused;
-use crate::message::Piece;
 use crate::message::{FileCounts, FileName, FileSpec};
+use crate::openzfs::handover;
 use crate::openzfs::layout::{
-    LOG_KINDS, LOG_WRITE, OBJSET_OTHER, ObjectInfo, READ_PREFETCH, READER, SOURCE_LOCAL, TXG_WAIT, TYPE_NONE,
-    TYPE_PLAIN, TYPE_ZAP, WRITER,
+    OBJSET_OTHER, READ_PREFETCH, READER, SOURCE_LOCAL, TXG_WAIT, TYPE_NONE, TYPE_PLAIN, TYPE_ZAP,
 };
-use crate::openzfs::library::{Library, Opaque, Replay};
+use crate::openzfs::library::{Library, Opaque};
 use crate::openzfs::names::{List, c};
-use crate::openzfs::{extents, handover, log};
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) const DATA: u64 = 1;
-const FACTS: u64 = 2;
-const SIZE: &str = "size";
+pub(crate) const FACTS: u64 = 2;
+pub(crate) const SIZE: &str = "size";
 /// Holds of this program in the library's books: any address that is nobody else's.
 static TAG: u8 = 0;
 pub(crate) const CURE: &str = "see the message; `zdb -e` of zfsutils-linux tells more about an exported pool";
@@ -32,11 +29,11 @@ pub(crate) fn tag() -> *const c_void {
 }
 
 /// Zeroed memory for a structure that only the library looks into, larger than any version's.
-type LibrarysOwn = Box<[u64; 64]>;
+pub(crate) type LibrarysOwn = Box<[u64; 64]>;
 
 /// When writes become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Sync {
+pub(crate) enum Sync {
     Standard,
     Always,
     Disabled,
@@ -50,9 +47,9 @@ pub(crate) struct File {
     pub(crate) dnode: Opaque,
     pub(crate) log: Opaque,
     pub(crate) record_bytes: u64,
-    locks: LibrarysOwn,
-    size: AtomicU64,
-    sync: Sync,
+    pub(crate) locks: LibrarysOwn,
+    pub(crate) size: AtomicU64,
+    pub(crate) sync: Sync,
     pub(crate) favours_throughput: bool,
     pub(crate) has_log_device: bool,
     pub(crate) replayed: AtomicU64,
@@ -145,62 +142,6 @@ impl File {
             .try_for_each(|(name, value)| set_property(library, &dataset, name, value))
     }
 
-    /// Opens the file, and first does again what its log says.
-    pub(crate) fn open(library: &'static Library, name: &FileName, has_log_device: bool) -> Result<Arc<File>, Refused> {
-        let dataset = name.dataset();
-        let failed = |what: &str, e: c_int| Refused::errno(&format!("{what} {dataset}"), e, CURE);
-        let call = &library.call;
-        let mut objset = std::ptr::null_mut();
-        // SAFETY: out-pointers of this frame; what is held is given back in `close`.
-        let (info, bytes, dnode) = unsafe {
-            match (call.dmu_objset_own)(c(&dataset).as_ptr(), OBJSET_OTHER, 0, 0, tag(), &raw mut objset) {
-                0 => {}
-                e => return Err(failed("open", e)),
-            }
-            let (mut info, mut bytes, mut dnode) = (ObjectInfo::default(), 0u64, std::ptr::null_mut());
-            let told = (call.dmu_object_info)(objset, DATA, (&raw mut info).cast());
-            let sized = (call.zap_lookup)(objset, FACTS, c(SIZE).as_ptr(), 8, 1, (&raw mut bytes).cast());
-            let held = (call.dnode_hold)(objset, DATA, tag(), &raw mut dnode);
-            if let Some(e) = [told, sized, held].into_iter().find(|e| *e != 0) {
-                if held == 0 {
-                    (call.dnode_rele)(dnode, tag());
-                }
-                (call.dmu_objset_disown)(objset, 0, tag());
-                return Err(failed("read the objects of", e));
-            }
-            (info, bytes, dnode)
-        };
-        let mut locks: LibrarysOwn = Box::new([0; 64]);
-        // SAFETY: the lock's memory stays where it is until `close`.
-        unsafe { (call.zfs_rangelock_init)(locks.as_mut_ptr().cast(), std::ptr::null_mut(), std::ptr::null_mut()) };
-        let mut file = File {
-            library,
-            name: name.clone(),
-            objset,
-            dnode,
-            log: std::ptr::null_mut(),
-            record_bytes: u64::from(info.block_bytes),
-            locks,
-            size: AtomicU64::new(bytes),
-            sync: match property(library, &dataset, "sync") {
-                1 => Sync::Always,
-                2 => Sync::Disabled,
-                _ => Sync::Standard,
-            },
-            favours_throughput: property(library, &dataset, "logbias") == 1,
-            has_log_device,
-            replayed: AtomicU64::new(0),
-        };
-        let mut table: [Option<Replay>; LOG_KINDS] = [None; LOG_KINDS];
-        table[LOG_WRITE as usize] = Some(log::replay_write);
-        // SAFETY: replay ends before the call does and sees the file only until then; the log is opened after it.
-        file.log = unsafe {
-            (call.zil_replay)(objset, (&raw mut file).cast(), table.as_ptr());
-            (call.zil_open)(objset, Some(log::get_data))
-        };
-        Ok(Arc::new(file))
-    }
-
     /// Gives everything back. Nobody may use the file any more.
     pub(crate) fn close(&self) {
         let call = &self.library.call;
@@ -222,7 +163,7 @@ impl File {
     }
 
     /// Bytes of a range that lie in the file.
-    fn inside(&self, offset: u64, bytes: u32) -> u32 {
+    pub(crate) fn inside(&self, offset: u64, bytes: u32) -> u32 {
         self.size().saturating_sub(offset).min(u64::from(bytes)) as u32
     }
 
@@ -246,38 +187,6 @@ impl File {
             read()
         };
         if e == 0 { Ok(()) } else { Err(Ended::Errno(e)) }
-    }
-
-    /// Writes memory of `bytes` bytes.
-    ///
-    /// # Safety
-    /// `from` must have them, and nobody may change them meanwhile.
-    pub(crate) unsafe fn write(&self, offset: u64, bytes: u32, from: *const u8) -> Result<(), Ended> {
-        let got = self.inside(offset, bytes);
-        if got < bytes {
-            return Err(Ended::Short(got));
-        }
-        let call = &self.library.call;
-        // SAFETY: a transaction is assigned and committed, or aborted; the lock is left in each case.
-        unsafe {
-            let locked = (call.zfs_rangelock_enter)(self.locks_raw(), offset, u64::from(bytes), WRITER);
-            let tx = (call.dmu_tx_create)(self.objset);
-            (call.dmu_tx_hold_write_by_dnode)(tx, self.dnode, offset, bytes as c_int);
-            let assigned = (call.dmu_tx_assign)(tx, TXG_WAIT);
-            if assigned != 0 {
-                (call.dmu_tx_abort)(tx);
-                (call.zfs_rangelock_exit)(locked);
-                return Err(Ended::Errno(assigned));
-            }
-            (call.dmu_write_by_dnode)(self.dnode, offset, u64::from(bytes), from, tx);
-            log::note(self, offset, u64::from(bytes), tx, self.sync == Sync::Always);
-            (call.dmu_tx_commit)(tx);
-            (call.zfs_rangelock_exit)(locked);
-        }
-        if self.sync == Sync::Always {
-            self.flush();
-        }
-        Ok(())
     }
 
     /// Makes every write that has ended durable (with `sync=disabled` the library does nothing, which is what is asked
@@ -343,13 +252,6 @@ impl File {
         Ok(self.size())
     }
 
-    /// Where the file lies. Nobody may write to it meanwhile; `pool` is synced first.
-    pub(crate) fn extents(&self, pool: Opaque) -> Result<Vec<Piece>, Refused> {
-        // SAFETY: the open pool.
-        unsafe { (self.library.call.txg_wait_synced)(pool, 0) };
-        extents::of(self)
-    }
-
     pub(crate) fn counts(&self) -> FileCounts {
         let list = List::new(self.library);
         let call = &self.library.call;
@@ -385,7 +287,7 @@ pub(crate) enum Ended {
     Short(u32),
 }
 
-fn property(library: &Library, dataset: &str, name: &str) -> u64 {
+pub(crate) fn property(library: &Library, dataset: &str, name: &str) -> u64 {
     let mut value = 0;
     // SAFETY: terminated strings; the library writes one word.
     unsafe {

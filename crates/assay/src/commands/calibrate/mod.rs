@@ -13,7 +13,7 @@ use lab::ceiling::{self, Reached};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
-use targets::{Access, FileId, NullPort, OpenSpec, Port, PsyncPort, UringPort};
+use targets::{Access, NullPort, OpenSpec, Port, PsyncPort, UringPort};
 use workloads::{Ceiling, Pacing};
 
 const BLOCK: u32 = 8192;
@@ -134,7 +134,6 @@ fn reads<P: Port>(what: &str, mut port: P, depth: usize, flags: &cli::Calibrate)
     let row = measured(&format!("random 8 KiB reads: {what}"), || {
         let done = targets::measure_reads(
             &mut port,
-            FileId(0),
             BLOCK,
             depth,
             targets::Until::Seconds(flags.seconds),

@@ -307,11 +307,6 @@ impl Server {
         &self.facts
     }
 
-    /// It runs.
-    pub fn is_running(&self) -> bool {
-        self.child.status().is_none()
-    }
-
     fn wait_ready(&mut self, begin: Instant) -> Result<(), PostgresError> {
         loop {
             if let Some(status) = self.child.status() {

@@ -11,15 +11,12 @@ use crate::postgres::connection::{Connection, broken, refused};
 use crate::postgres::error::{PostgresError, malformed, shown};
 use crate::postgres::login::address::Address;
 use crate::postgres::login::stream::{Stream, is_later};
-use crate::postgres::sessions::polling::wait;
+use crate::postgres::sessions::polling::Watch;
 use crate::postgres::wire::messages::{self, Malformed};
 use crate::postgres::wire::requests;
 use crate::postgres::wire::response;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::event::epoll;
-use rustix::io::Errno;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 use targets::{Nanos, monotonic_ns};
 use workloads::{Done, Operation, Started};
@@ -102,12 +99,10 @@ struct Session {
 
 /// The sessions of one worker.
 pub struct Scattered {
-    address: Address,
     spec: ScatteredSpec,
     random: Xoshiro256PlusPlus,
-    epoll: OwnedFd,
+    watch: Watch,
     sessions: Vec<Session>,
-    events: Vec<epoll::Event>,
     out: Vec<u8>,
     scratch: Vec<u8>,
     deadlocks: u64,
@@ -123,9 +118,7 @@ impl Scattered {
             spec.work_unit > 0 && u64::from(spec.work_unit) <= spec.rows,
             "an operation touches 1 to all rows"
         );
-        let kernel =
-            |e: Errno| PostgresError::path("make", "epoll", e.into(), "raise the limit of open files (ulimit -n)");
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(kernel)?;
+        let watch = Watch::new(address)?;
         let mut sessions = Vec::with_capacity(spec.sessions as usize);
         for nth in 0..spec.sessions {
             let options = [("enable_bitmapscan", "off"), ("enable_seqscan", "off")];
@@ -137,16 +130,7 @@ impl Scattered {
                     .into_iter(),
             )?;
             let (stream, incoming) = connection.into_stream();
-            // Asked for only then: it waits for the end of the server's log.
-            let broke = |_| broken(address, "the socket can't be made to not wait");
-            stream.set_nonblocking().map_err(broke)?;
-            epoll::add(
-                &epoll,
-                &stream,
-                epoll::EventData::new_u64(nth.into()),
-                epoll::EventFlags::IN,
-            )
-            .map_err(kernel)?;
+            watch.add(&stream, nth)?;
             sessions.push(Session {
                 stream,
                 class: SELECT,
@@ -156,12 +140,10 @@ impl Scattered {
             });
         }
         Ok(Scattered {
-            address: address.clone(),
             spec: *spec,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            epoll,
+            watch,
             sessions,
-            events: Vec::with_capacity(256),
             out: Vec::with_capacity(256),
             scratch: vec![0; SCRATCH_BYTES],
             deadlocks: 0,
@@ -187,18 +169,18 @@ impl Scattered {
         let stream = &mut self.sessions[nth].stream;
         match stream.write(&self.out) {
             Ok(sent) if sent == self.out.len() && !stream.owes() => Ok(()),
-            Ok(_) => Err(broken(&self.address, "the socket took part of a message")),
-            Err(e) => Err(broken(&self.address, &shown(&e.to_string()))),
+            Ok(_) => Err(broken(&self.watch.address, "the socket took part of a message")),
+            Err(e) => Err(broken(&self.watch.address, &shown(&e.to_string()))),
         }
     }
 
     fn receive(&mut self, nth: usize, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let session = &mut self.sessions[nth];
         let got = match session.stream.read(&mut self.scratch) {
-            Ok(0) => return Err(broken(&self.address, "the server closed the connection")),
+            Ok(0) => return Err(broken(&self.watch.address, "the server closed the connection")),
             Ok(got) => got,
             Err(e) if is_later(&e) => return Ok(()),
-            Err(e) => return Err(broken(&self.address, &shown(&e.to_string()))),
+            Err(e) => return Err(broken(&self.watch.address, &shown(&e.to_string()))),
         };
         session.incoming.extend_from_slice(&self.scratch[..got]);
         let doubted = |found| malformed("an operation", found);
@@ -216,7 +198,7 @@ impl Scattered {
                 self.deadlocks += 1;
                 return self.send(nth);
             }
-            Some(failure) => return Err(refused(&self.address, CLASSES[usize::from(class)], failure)),
+            Some(failure) => return Err(refused(&self.watch.address, CLASSES[usize::from(class)], failure)),
             None => {}
         }
         let touched = touched.map_err(doubted)?;
@@ -282,9 +264,9 @@ impl Operation for Scattered {
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let before = done.len();
         loop {
-            wait(&self.epoll, &mut self.events, until, &self.address)?;
-            for at in 0..self.events.len() {
-                let nth = self.events[at].data.u64() as usize;
+            self.watch.wait(until)?;
+            for at in 0..self.watch.events.len() {
+                let nth = self.watch.events[at].data.u64() as usize;
                 self.receive(nth, done)?;
                 while self.sessions[nth].stream.has_more() {
                     self.receive(nth, done)?;

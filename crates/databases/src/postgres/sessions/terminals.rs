@@ -10,20 +10,17 @@ use crate::postgres::connection::{Connection, broken, refused};
 use crate::postgres::error::{PostgresError, malformed, shown};
 use crate::postgres::login::address::Address;
 use crate::postgres::login::stream::is_later;
-use crate::postgres::sessions::polling::wait;
+use crate::postgres::sessions::polling::Watch;
 use crate::postgres::sessions::session::{BEGIN, COMMIT, Expected, Isolation, ROLLBACK, Session, SessionCounts};
 use crate::postgres::wire::messages::{Failure, Malformed};
 use crate::postgres::wire::requests;
 use crate::postgres::wire::response::{self, Went};
 use rustix::event::epoll;
-use rustix::io::Errno;
-use std::os::fd::{AsFd, OwnedFd};
 use targets::{Nanos, monotonic_ns};
 use workloads::{Done, Operation, Started};
 
 /// An answer is read in pieces of this size; most take one.
 const SCRATCH_BYTES: usize = 128 << 10;
-const EVENTS: usize = 256;
 /// A transaction that is refused this often in a row will never end.
 const REFUSED_MAX: u32 = 1_000;
 
@@ -52,10 +49,8 @@ pub struct TerminalsSpec {
 
 /// The sessions of one worker.
 pub struct Terminals {
-    address: Address,
-    epoll: OwnedFd,
+    watch: Watch,
     sessions: Vec<Session>,
-    events: Vec<epoll::Event>,
     batch: Batch,
     answer: Answer,
     out: Vec<u8>,
@@ -72,26 +67,16 @@ impl Terminals {
     /// # Errors
     /// No server, no room for the sessions, or no tables.
     pub fn connect(address: &Address, spec: &TerminalsSpec) -> Result<Self, PostgresError> {
-        let kernel =
-            |e: Errno| PostgresError::path("make", "epoll", e.into(), "raise the limit of open files (ulimit -n)");
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(kernel)?;
+        let watch = Watch::new(address)?;
         let mut sessions = Vec::with_capacity(spec.sessions as usize);
         for nth in 0..spec.sessions {
             let session = connect(address, spec, spec.first + nth)?;
-            epoll::add(
-                &epoll,
-                &session.stream,
-                epoll::EventData::new_u64(nth.into()),
-                epoll::EventFlags::IN,
-            )
-            .map_err(kernel)?;
+            watch.add(&session.stream, nth)?;
             sessions.push(session);
         }
         Ok(Terminals {
-            address: address.clone(),
-            epoll,
+            watch,
             sessions,
-            events: Vec::with_capacity(EVENTS),
             batch: Batch::new(),
             answer: Answer::new(),
             out: Vec::with_capacity(16 << 10),
@@ -158,13 +143,8 @@ impl Terminals {
         if !session.outgoing.is_empty() || session.stream.owes() {
             flags |= epoll::EventFlags::OUT;
         }
-        epoll::modify(
-            &self.epoll,
-            session.stream.as_fd(),
-            epoll::EventData::new_u64(nth as u64),
-            flags,
-        )
-        .map_err(|e| self.lost(nth, &std::io::Error::from(e).to_string()))
+        let changed = self.watch.change(&session.stream, nth, flags);
+        changed.map_err(|e| self.lost(nth, &std::io::Error::from(e).to_string()))
     }
 
     fn send_rest(&mut self, nth: usize) -> Result<(), PostgresError> {
@@ -241,7 +221,7 @@ impl Terminals {
                 self.counts.deadlocks += 1;
                 self.counts.refused[nth_class][1] += 1;
             }
-            _ => return Err(refused(&self.address, class, failure)),
+            _ => return Err(refused(&self.watch.address, class, failure)),
         }
         session.refused += 1;
         if session.refused == REFUSED_MAX {
@@ -258,8 +238,8 @@ impl Terminals {
     /// The error for a session whose connection broke, with what the server said before, if it did.
     fn lost(&self, nth: usize, what: &str) -> PostgresError {
         match response::last_words(&self.sessions[nth].incoming) {
-            Some(failure) => broken(&self.address, &shown(&failure.message)),
-            None => broken(&self.address, what),
+            Some(failure) => broken(&self.watch.address, &shown(&failure.message)),
+            None => broken(&self.watch.address, what),
         }
     }
 }
@@ -277,9 +257,6 @@ fn connect(address: &Address, spec: &TerminalsSpec, number: u32) -> Result<Sessi
         .map(|(number, sql)| (number, sql.to_owned(), &[][..]));
     connection.prepare(of_transactions.chain(controls))?;
     let (stream, incoming) = connection.into_stream();
-    // Asked for only then: it waits for the end of the server's log.
-    let broke = |_| broken(address, "the socket can't be made to not wait");
-    stream.set_nonblocking().map_err(broke)?;
     let terminal = Terminal::new(spec.scale, spec.home, spec.load_seed, spec.run_seed, number);
     // A place holder: the first start chooses anew. Drawn from a copy, so that nothing of the deck is lost.
     let transaction = Transaction::choose(&mut terminal.clone(), 0);
@@ -327,9 +304,9 @@ impl Operation for Terminals {
     fn advance(&mut self, until: Option<Nanos>, done: &mut Vec<Done>) -> Result<(), PostgresError> {
         let before = done.len();
         loop {
-            wait(&self.epoll, &mut self.events, until, &self.address)?;
-            for at in 0..self.events.len() {
-                let event = self.events[at];
+            self.watch.wait(until)?;
+            for at in 0..self.watch.events.len() {
+                let event = self.watch.events[at];
                 let (nth, flags) = (event.data.u64() as usize, event.flags);
                 if flags.contains(epoll::EventFlags::OUT) {
                     self.send_rest(nth)?;
