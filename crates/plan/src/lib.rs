@@ -7,10 +7,7 @@
 #[macro_use]
 mod key;
 
-mod cut;
-mod device;
 mod document;
-mod engines;
 mod entries;
 mod error;
 mod estimate;
@@ -28,24 +25,19 @@ mod study;
 mod turns;
 mod units;
 mod written;
-mod zfs;
 
-pub use cut::{DeviceFault, End, FaultKind, PowerCut};
-pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
 pub use document::keys_markdown;
-pub use engines::*;
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};
 pub use options::{
     Given, Refused, Rule, Step, Takes, Tool, Value, arguments, mount_words, options, options_markdown, split_flag,
 };
 pub use schedule::{Block, block, round};
-pub use space::zfs_room;
+pub use space::{over_budget as zfs_over_budget, zfs_room};
 pub use stranger::read_file;
 pub use study::*;
 pub use turns::{Obstacle, Stints, Turns};
 pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
-pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay, over_budget as zfs_over_budget};
 
 use error::Findings;
 use std::path::Path;

@@ -3,9 +3,14 @@
 //! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
 //! rooms that compute the size of the data differently.
 
-use crate::engines::{Company, Tpcc};
-use crate::study::{BtrfsProfile, Database, LunSource, PhaseKind, Redundancy, Scale, Stack, StackKind, Study};
-use crate::zfs::Vdevs;
+use crate::study::{
+    BtrfsProfile, Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Redundancy, Scale, Stack,
+    StackKind, Study, Tpcc, Vdevs, Zfs, ZfsWay,
+};
+use crate::units::Bytes;
+
+/// What the process of zfs-fuse holds beside its ARC: 120 to 140 MiB seen under load, whatever the ARC.
+const FUSE_BESIDE_ARC: u64 = 128 << 20;
 
 /// Bytes of a LUN set; `None` for devices and for sets that do not exist.
 pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
@@ -17,11 +22,7 @@ pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
 
 /// LUNs of a set; `None` for sets that do not exist.
 pub(crate) fn luns(study: &Study, name: &str) -> Option<usize> {
-    let set = study.luns.iter().find(|set| set.name == name)?;
-    Some(match &set.source {
-        LunSource::Files { count, .. } => *count as usize,
-        LunSource::Devices { paths, .. } => paths.len(),
-    })
+    study.luns.iter().find(|set| set.name == name).map(LunSet::count)
 }
 
 /// Bytes of a stack before the file system takes its own part: an upper bound of what data and redo can use.
@@ -55,10 +56,38 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
     }
 }
 
+/// Why the ARC of a stack, what its way holds beside it, and the cache of its database are more than the study's memory budget; `None`:
+/// they fit, or there is no budget, or it is no pool.
+pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
+    let (StackKind::Zfs(zfs), Some(budget)) = (&stack.kind, study.memory_budget) else {
+        return None;
+    };
+    let cache = match &stack.engine {
+        Engine::Pages => study.database.cache,
+        Engine::Postgres(postgres) => postgres.cache,
+        Engine::Sqlite(sqlite) => sqlite.cache,
+    };
+    let (beside, process) = match zfs.via {
+        Some(ZfsWay::Fuse) => {
+            let process = format!(", {} that zfs-fuse holds beside it", Bytes(FUSE_BESIDE_ARC));
+            (FUSE_BESIDE_ARC, process)
+        }
+        _ => (0, String::new()),
+    };
+    (zfs.arc_max.0 + beside + cache.0 >= budget.0).then(|| Lack {
+        key: "arc_max",
+        why: format!(
+            "an ARC of {}{process} and a database cache of {cache} do not fit into a memory budget of {budget}",
+            zfs.arc_max
+        ),
+        cure: "lower `arc_max` or `database.cache`, or raise `memory.budget`".to_string(),
+    })
+}
+
 /// What a pool leaves for data: copies or parity, and the 1/32 that OpenZFS keeps for itself. Parity of records of a few sectors
 /// is not one LUN of several but half: with one parity sector for each row of data, and allocations in pairs, a record of `n`
 /// sectors takes `n + ceil(n / (luns - 1))` rounded up to an even number.
-pub fn zfs_room(zfs: &crate::zfs::Zfs, bytes: u64, luns: u64) -> u64 {
+pub fn zfs_room(zfs: &Zfs, bytes: u64, luns: u64) -> u64 {
     let kept = bytes / 32 * 31;
     match zfs.vdevs {
         Vdevs::Stripe => kept,
@@ -126,7 +155,7 @@ pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
 
 /// Bytes that phases in SQL load: the company once, and the largest bulk load.
 fn sql_bytes(study: &Study) -> u64 {
-    let of = |phase: &crate::study::Phase| match &phase.kind {
+    let of = |phase: &Phase| match &phase.kind {
         PhaseKind::Tpcc(tpcc) => (company_bytes(tpcc), 0),
         PhaseKind::Bulk(bulk) => (
             0,

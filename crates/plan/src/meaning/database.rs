@@ -3,11 +3,10 @@
 //! Takes `[database]` as written and what is known of LUNs, memory and phases; gives [`Database`]. Prevents: a default
 //! that does not fit the study it stands in (a redo log larger than its LUN, a cache as large as the memory).
 
-use super::{MIB, SECOND, Settle, or};
-use crate::engines::Engine;
+use super::settle::{MIB, SECOND, Settle, or, value_or};
 use crate::error::Span;
 use crate::space;
-use crate::study::{Database, PhaseKind, Scale, StackKind, Study, TornPages};
+use crate::study::{Database, Engine, PhaseKind, Scale, StackKind, Study, TornPages};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::{At, WrittenStudy};
 
@@ -48,14 +47,8 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
             Some(cache) => whole_pages(settle.scaled(cache.0), page),
             None => whole_pages(usual_cache(study, settle), page),
         },
-        multiblock_read: settle.count(
-            &w.multiblock_read,
-            "multiblock_read",
-            usual.multiblock_read,
-            1..=128,
-            home,
-        ),
-        schemas: settle.count(&w.schemas, "schemas", usual.schemas, 1..=65_536, home),
+        multiblock_read: settle.count(&w.multiblock_read, "multiblock_read", usual.multiblock_read, 1..=128),
+        schemas: settle.count(&w.schemas, "schemas", usual.schemas, 1..=65_536),
         scale: scale(&w.scale, study, settle),
         redo_size: match &w.redo_size {
             Some(at) => Bytes(settle.scaled(at.value.0)),
@@ -63,9 +56,9 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
         },
         compressibility: compressibility(&w.compressibility, home, settle),
         duplication: duplication(&w.duplication, home, settle),
-        torn_pages: or(&w.torn_pages, usual.torn_pages, home).value,
+        torn_pages: value_or(&w.torn_pages, usual.torn_pages),
         checkpoint: checkpoint(&w.checkpoint, study, home, settle),
-        writers: settle.count(&w.writers, "writers", usual.writers, 1..=1024, home),
+        writers: settle.count(&w.writers, "writers", usual.writers, 1..=1024),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Takes it as written; gives it as it is, once every word of it is known. Prevents: a password in a study file (whose text goes
 //! with every result), a word of libpq's that is misspelt and would leave a certificate unchecked, and a host name that moves a terminal's cursor.
 
-use super::Settle;
+use super::settle::Settle;
 use crate::written::{At, WrittenStack};
 
 const ADDRESS: &str =

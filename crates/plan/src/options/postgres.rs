@@ -2,7 +2,8 @@
 //!
 //! What shapes memory, storage, planning and counting; nothing that runs, loads, opens or lets in. Ranges are inside the server's own.
 
-use super::{Rule, Step, Takes, rule};
+use super::rule::{Rule, rule};
+use super::takes::{Step, Takes};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

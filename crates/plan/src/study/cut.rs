@@ -2,7 +2,7 @@
 //!
 //! Prevents: a fault that is planted somewhere and told nowhere: it stands in the phase that it happens in.
 
-use crate::study::Random;
+use super::random::Random;
 use crate::units::{Bytes, Duration};
 use std::fmt;
 

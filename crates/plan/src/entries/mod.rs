@@ -4,18 +4,16 @@
 //! default that is used but not shown: rows and print come from the one list made here.
 
 mod engines;
+mod keys;
 
-use crate::cut::{DeviceFault, End, FaultKind, PowerCut};
-use crate::device::Device;
 use crate::options::{arguments, mount_words};
 use crate::study::{
-    CopyTarget, Database, LunSource, Model, Phase, PhaseKind, Random, Resolved, Scale, Stack, StackKind, Study,
+    CopyTarget, Database, Device, DeviceFault, End, FaultKind, LunSource, Model, Phase, PhaseKind, PowerCut, Random,
+    Resolved, Scale, Stack, StackKind, Study,
 };
 use crate::units::{ByteRate, Duration, Rate, Share};
-use crate::written::Word;
+use keys::{Keys, float, or_word, path, quoted, strings, word};
 use std::collections::BTreeSet;
-use std::fmt::Display;
-use std::path::Path;
 
 /// One section of the file with its keys.
 struct Part {
@@ -23,7 +21,7 @@ struct Part {
     header: String,
     /// `study`, `luns.data`, `phase.fresh read`.
     name: String,
-    keys: Vec<(&'static str, String)>,
+    keys: Keys,
 }
 
 /// The rows of a study. `said` holds what stands in the file, as (section, key).
@@ -164,8 +162,6 @@ fn stands_for(study: &Study) -> Keys {
         .map(|(key, all)| (key, pairs(all)))
         .collect()
 }
-
-type Keys = Vec<(&'static str, String)>;
 
 fn header(study: &Study) -> Keys {
     vec![
@@ -328,7 +324,7 @@ fn fault(fault: &DeviceFault) -> String {
     format!("{{ {} }}", all.join(", "))
 }
 
-fn zfs_keys(zfs: &crate::zfs::Zfs, has_redo: bool) -> Keys {
+fn zfs_keys(zfs: &crate::study::Zfs, has_redo: bool) -> Keys {
     let mut keys: Keys = zfs.via.iter().map(|via| ("via", word(via))).collect();
     keys.extend([
         ("preset", word(&zfs.preset)),
@@ -498,34 +494,4 @@ fn random_keys(random: &Random) -> Keys {
         ("hot_schema_frequency", random.hot_schema_frequency.to_string()),
         ("rate", or_word(&random.rate.map(Rate), "none")),
     ]
-}
-
-/// A TOML string, escaped, between double quotes whatever stands in it.
-fn quoted<T: Display>(value: T) -> String {
-    use toml_writer::ToTomlValue;
-    toml_writer::TomlStringBuilder::new(&value.to_string())
-        .as_basic()
-        .to_toml_value()
-}
-
-fn path(path: &Path) -> String {
-    quoted(path.display())
-}
-
-fn word<W: Word>(value: &W) -> String {
-    quoted(value.word())
-}
-
-/// The value, or the word that stands for its absence.
-fn or_word<T: Display>(value: &Option<T>, word: &str) -> String {
-    value.as_ref().map_or_else(|| quoted(word), quoted)
-}
-
-fn strings(values: impl Iterator<Item = String>) -> String {
-    format!("[{}]", values.map(quoted).collect::<Vec<_>>().join(", "))
-}
-
-/// A TOML float: with a point, so that it is not taken for an integer.
-fn float(value: f64) -> String {
-    format!("{value:?}")
 }
