@@ -1,8 +1,8 @@
 //! Room `plan`: reading study files: what was written, then what it means with every default said.
 //!
 //! Takes a TOML file (docs/study.md is its reference); gives a [`Study`] that holds no text left to interpret, the
-//! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that one file.
-//! Prevents: two readers of a study who understand it differently.
+//! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that
+//! one file. Prevents: two readers of a study who understand it differently.
 
 #[macro_use]
 mod key;
@@ -81,9 +81,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Study, PlanError> {
 }
 
 /// Reads a study and multiplies by `factor` what grows with the data: LUN sizes, sizes of models, data in bytes, hot
-/// spots, cache, redo log and memory budget, written or not; upwards also the time limit. Shares, counts and the times of phases
-/// stay. [`Study::resolved`] tells
-/// each changed value beside the one it had.
+/// spots, cache, redo log and memory budget, written or not; upwards also the time limit. Shares, counts and the
+/// times of phases stay. [`Study::resolved`] tells each changed value beside the one it had.
 ///
 /// # Errors
 /// As [`parse`]; [`PlanError::Scale`] when `factor` is not above 0 and at most 1,000,000.

@@ -56,8 +56,8 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
     }
 }
 
-/// Why the ARC of a stack, what its way holds beside it, and the cache of its database are more than the study's memory budget; `None`:
-/// they fit, or there is no budget, or it is no pool.
+/// Why the ARC of a stack, what its way holds beside it, and the cache of its database are more than the study's
+/// memory budget; `None`: they fit, or there is no budget, or it is no pool.
 pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
     let (StackKind::Zfs(zfs), Some(budget)) = (&stack.kind, study.memory_budget) else {
         return None;
@@ -84,9 +84,9 @@ pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
     })
 }
 
-/// What a pool leaves for data: copies or parity, and the 1/32 that OpenZFS keeps for itself. Parity of records of a few sectors
-/// is not one LUN of several but half: with one parity sector for each row of data, and allocations in pairs, a record of `n`
-/// sectors takes `n + ceil(n / (luns - 1))` rounded up to an even number.
+/// What a pool leaves for data: copies or parity, and the 1/32 that OpenZFS keeps for itself. Parity of records of
+/// a few sectors is not one LUN of several but half: with one parity sector for each row of data, and allocations
+/// in pairs, a record of `n` sectors takes `n + ceil(n / (luns - 1))` rounded up to an even number.
 pub fn zfs_room(zfs: &Zfs, bytes: u64, luns: u64) -> u64 {
     let kept = bytes / 32 * 31;
     match zfs.vdevs {
@@ -100,8 +100,8 @@ pub fn zfs_room(zfs: &Zfs, bytes: u64, luns: u64) -> u64 {
     }
 }
 
-/// Bytes of the LUN set of a stack's redo log, before the file system takes its own part; `None` where it lies beside the
-/// data, or only the machine knows.
+/// Bytes of the LUN set of a stack's redo log, before the file system takes its own part; `None` where it lies
+/// beside the data, or only the machine knows.
 pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
     let bytes = set_bytes(study, stack.redo.as_ref()?)?;
     Some(match stack.kind {
@@ -117,8 +117,8 @@ pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
     })
 }
 
-/// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room that
-/// only the machine knows.
+/// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room
+/// that only the machine knows.
 pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     let paged = study.stacks.is_empty() || study.stacks.iter().any(|stack| !stack.engine.is_sql());
     let random = study
@@ -139,8 +139,8 @@ pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     Some(database.pages_per_schema(asked) * u64::from(database.schemas) * database.page.0)
 }
 
-/// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little less than with
-/// PostgreSQL.
+/// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little
+/// less than with PostgreSQL.
 const WAREHOUSE_BYTES: u64 = 80 << 20;
 pub(crate) const BULK_ROW_BYTES: u64 = 300;
 
@@ -178,8 +178,8 @@ fn sql_bytes(study: &Study) -> u64 {
 const READS_TO_ROUND: u64 = 20;
 
 impl Database {
-    /// Pages of each schema of a database of `bytes`: whole pages, and whole multiblock reads where that costs less than 5 %,
-    /// so that a scan's reads lie inside stripes and allocation units instead of across their borders.
+    /// Pages of each schema of a database of `bytes`: whole pages, and whole multiblock reads where that costs less
+    /// than 5 %, so that a scan's reads lie inside stripes and allocation units instead of across their borders.
     pub fn pages_per_schema(&self, bytes: u64) -> u64 {
         let pages = bytes / u64::from(self.schemas) / self.page.0;
         let read = u64::from(self.multiblock_read);

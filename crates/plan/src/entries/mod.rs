@@ -1,7 +1,7 @@
 //! A resolved study as keys and values: the list that goes with every result, and the study printed whole.
 //!
-//! Takes a [`Study`]; gives [`Resolved`] rows in a stable order, and TOML that reads back as the same study. Prevents: a
-//! default that is used but not shown: rows and print come from the one list made here.
+//! Takes a [`Study`]; gives [`Resolved`] rows in a stable order, and TOML that reads back as the same study.
+//! Prevents: a default that is used but not shown: rows and print come from the one list made here.
 
 mod engines;
 mod keys;

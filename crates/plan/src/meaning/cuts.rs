@@ -1,7 +1,7 @@
 //! Power cuts, kills and faults: on which LUNs they are possible at all.
 //!
-//! Takes the phases as written; gives [`PowerCut`]s and [`DeviceFault`]s, and findings where they stand on nothing that can lose its
-//! power or be killed. Prevents: a power cut on a real device, which nobody can order, one that
+//! Takes the phases as written; gives [`PowerCut`]s and [`DeviceFault`]s, and findings where they stand on nothing
+//! that can lose its power or be killed. Prevents: a power cut on a real device, which nobody can order, one that
 //! loses nothing because somebody has written that nothing is volatile, and a kill of somebody else's server.
 
 use super::settle::{Settle, or};
@@ -227,7 +227,8 @@ fn can_lose_power(written: &WrittenStudy, study: &Study, one: (&Stack, &WrittenS
                 let cure = format!("give it a model: model = \"plain\" has no times of its own; or {WEAKER}");
                 findings.add(at, message, cure);
             }
-            // Of other models nothing may be volatile because they are what they are: then a cut shows what the stack leaves unflushed.
+            // Of other models nothing may be volatile because they are what they are: then a cut shows
+            // what the stack leaves unflushed.
             Some(device)
                 if device.volatile.0 == 0 && matches!(device.model, DeviceModel::Plain | DeviceModel::Custom) =>
             {

@@ -34,7 +34,8 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
     let cache = w.engine.cache.as_ref().map(|at| at.value);
     let paged = study.stacks.iter().any(|stack| stack.engine == Engine::Pages);
     if !paged && !study.stacks.is_empty() {
-        // Keys of the same name are another engine's, and no value of the page engine's counts but the size of the data.
+        // Keys of the same name are another engine's, and no value of the page engine's counts but the
+        // size of the data.
         return Database {
             scale: scale(&w.scale, study, settle),
             ..usual
@@ -85,7 +86,8 @@ fn usual_cache(study: &Study, settle: &Settle<'_>) -> u64 {
     study.memory_budget.map_or(usual, |budget| usual.min(budget.0 / 2))
 }
 
-/// 40 % of the smallest stack, or 1 GiB where a mounted place takes part: a share of somebody's disk is not ours to take.
+/// 40 % of the smallest stack, or 1 GiB where a mounted place takes part: a share of somebody's disk is
+/// not ours to take.
 fn scale(written: &Option<At<Scale>>, study: &Study, settle: &mut Settle<'_>) -> Scale {
     match written.as_ref().map(|at| (at.value, &at.span)) {
         Some((Scale::Bytes(bytes), _)) => Scale::Bytes(Bytes(settle.scaled(bytes.0))),

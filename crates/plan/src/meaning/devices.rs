@@ -1,7 +1,7 @@
 //! Modelled devices of LUN sets: which model, which class, every parameter.
 //!
-//! Takes what is written of a device; gives a [`Device`] with all values said. Prevents: a disk whose inner edge is faster than its
-//! outer one, found by a panic an hour later.
+//! Takes what is written of a device; gives a [`Device`] with all values said. Prevents: a disk whose inner edge is
+//! faster than its outer one, found by a panic an hour later.
 
 use super::settle::Settle;
 use crate::error::Span;

@@ -1,7 +1,7 @@
 //! The engine of each stack: what `[database]` says, where the stack's own `database` says nothing else.
 //!
-//! Takes a stack as written and the study's `[database]`; gives [`Engine`]. Prevents: a default that does not fit the memory
-//! the stack has.
+//! Takes a stack as written and the study's `[database]`; gives [`Engine`]. Prevents: a default that does not fit
+//! the memory the stack has.
 
 use super::settle::{MIB, Settle, or, value_or};
 use crate::error::Span;

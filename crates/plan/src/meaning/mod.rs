@@ -1,7 +1,7 @@
 //! What a written study means: every default filled in, every value checked, every contradiction refused.
 //!
-//! Takes [`WrittenStudy`] and the scale of the run; gives [`Study`] and findings. Prevents: a study that is accepted here
-//! and found impossible an hour later, when LUNs have been written.
+//! Takes [`WrittenStudy`] and the scale of the run; gives [`Study`] and findings. Prevents: a study that is
+//! accepted here and found impossible an hour later, when LUNs have been written.
 
 pub(crate) mod checks;
 mod cuts;
@@ -92,8 +92,8 @@ fn rank_cached(written: &WrittenStudy, budget: Option<Bytes>, findings: &mut Fin
     true
 }
 
-/// A limit for a study `factor` times as large: filling, loading, ageing and scans without a time take as much longer. A
-/// smaller one keeps its limit, for its timed phases stay as long.
+/// A limit for a study `factor` times as large: filling, loading, ageing and scans without a time take as much
+/// longer. A smaller one keeps its limit, for its timed phases stay as long.
 fn longer(limit: Duration, factor: f64) -> Duration {
     let seconds = (limit.0 as f64 * factor / SECOND as f64).min(1e9) as u64;
     Duration(limit.0.max(seconds * SECOND))

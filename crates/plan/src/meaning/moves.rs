@@ -1,7 +1,7 @@
 //! Phases that move data: copies to another stack, and LUNs that join and leave a disk group.
 //!
-//! Takes the phases as written; gives [`Copy`] and [`Rebalance`]. Prevents: a move without a source or a target, and one
-//! that never ends (a rebalance of power 0).
+//! Takes the phases as written; gives [`Copy`] and [`Rebalance`]. Prevents: a move without a source or a target,
+//! and one that never ends (a rebalance of power 0).
 
 use super::settle::{MIB, SECOND, Settle, or, value_or};
 use crate::study::{Copy, CopyTarget, Random, Rebalance};

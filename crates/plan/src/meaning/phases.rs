@@ -1,7 +1,7 @@
 //! Phases: what is done, how long, by whom.
 //!
-//! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never ends, and
-//! parameters that contradict each other.
+//! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never
+//! ends, and parameters that contradict each other.
 
 use super::settle::{MIB, MINUTE, Settle, or, value_or};
 use super::{cuts, moves, sql};
@@ -108,7 +108,8 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
             settle.findings.add(&time.span, message, cure);
         }
         (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Bulk(_)) => {
-            let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, a rebalance `after` the last extent, a bulk load with the last row";
+            let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, \
+                a rebalance `after` the last extent, a bulk load with the last row";
             settle
                 .findings
                 .add(&time.span, "this phase ends when its work is done", cure);

@@ -1,7 +1,8 @@
-//! What every part of the meaning settles alike: defaults, numbers in a range, names, paths, sizes at the scale of the run.
+//! What every part of the meaning settles alike: defaults, numbers in a range, names, paths, sizes at
+//! the scale of the run.
 //!
-//! Takes written values; gives what holds, and a finding for what cannot. Prevents: two sections that refuse the same mistake
-//! in different words.
+//! Takes written values; gives what holds, and a finding for what cannot. Prevents: two sections that refuse the
+//! same mistake in different words.
 
 use crate::error::{Findings, Span};
 use crate::plain;

@@ -1,7 +1,7 @@
 //! Phases in SQL: order entry and bulk load.
 //!
-//! Takes the phases as written; gives [`Tpcc`] and [`Bulk`]. Prevents: two phases of one trial that work on companies of unlike
-//! size, of which only one was loaded.
+//! Takes the phases as written; gives [`Tpcc`] and [`Bulk`]. Prevents: two phases of one trial that work on
+//! companies of unlike size, of which only one was loaded.
 
 use super::settle::{Settle, or, value_or};
 use crate::study::{Bulk, Company, Home, Tpcc};

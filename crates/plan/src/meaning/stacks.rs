@@ -1,7 +1,7 @@
 //! Stacks: what is built on which LUN set.
 //!
-//! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: a stack that says what another kind has, and a
-//! compression that the report does not know of. What tools may be asked for stands in `options`.
+//! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: a stack that says what another kind
+//! has, and a compression that the report does not know of. What tools may be asked for stands in `options`.
 
 use super::settle::{MIB, SECOND, Settle, or, value_or};
 use super::{engines, server_url};

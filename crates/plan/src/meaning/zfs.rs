@@ -52,8 +52,8 @@ pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) ->
     let (w, home) = (&stack.zfs, &stack.span);
     let preset = value_or(&w.preset, ZfsPreset::Default);
     let via = w.via.as_ref().map(|at| at.value);
-    // OpenZFS documentation, Performance and Tuning, Workload Tuning, of databases with a cache of their own. What is older than lz4
-    // has lzjb in its place.
+    // OpenZFS documentation, Performance and Tuning, Workload Tuning, of databases with a cache of their own. What
+    // is older than lz4 has lzjb in its place.
     let (record, compression, cache, bias) = match (preset, via) {
         (ZfsPreset::Default, _) => (Bytes(128 << 10), "off", "all", "latency"),
         (ZfsPreset::Tuned, Some(ZfsWay::Fuse)) => (page, "lzjb", "metadata", "throughput"),

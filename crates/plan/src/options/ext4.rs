@@ -3,7 +3,8 @@
 use super::rule::{Rule, rule};
 use super::takes::{Step, Takes};
 
-/// What of ext4 a study may have or leave out. Left away are those that want keys, another device, or a thread that writes.
+/// What of ext4 a study may have or leave out. Left away are those that want keys, another device, or a
+/// thread that writes.
 const FEATURES: &[&str] = &[
     "64bit",
     "bigalloc",

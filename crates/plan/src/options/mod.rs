@@ -1,8 +1,8 @@
 //! Options of tools, mounts and servers that a study may say: one table for each, and nothing passes that is not in it.
 //!
-//! A [`Rule`] declares an option once: its name, the type and range of its value, a phrase. The check, the words of a refusal, the
-//! arguments of the tool and the tables of docs/study.md follow from it. Prevents: an option that names a device, a file or a
-//! program, and through which a study would harm what it does not name.
+//! A [`Rule`] declares an option once: its name, the type and range of its value, a phrase. The check, the words of
+//! a refusal, the arguments of the tool and the tables of docs/study.md follow from it. Prevents: an option that
+//! names a device, a file or a program, and through which a study would harm what it does not name.
 
 mod btrfs;
 mod document;
@@ -40,14 +40,16 @@ pub fn options(tool: Tool, words: &[&str]) -> Result<Vec<Given>, String> {
         .map_or(Ok(given), |(message, cure)| Err(format!("{message}\ncure: {cure}")))
 }
 
-/// Options of one flag of a mkfs (`-E`), and all others; for a tool that takes the flag once and is told something by Assay too.
+/// Options of one flag of a mkfs (`-E`), and all others; for a tool that takes the flag once and is
+/// told something by Assay too.
 pub fn split_flag(options: &[Given], flag: &str) -> (Vec<String>, Vec<Given>) {
     let (of_flag, others): (Vec<Given>, Vec<Given>) =
         options.iter().cloned().partition(|given| given.rule.flag == flag);
     (mount_words(&of_flag), others)
 }
 
-/// Arguments of a mkfs, made anew from the typed form: each flag once, its options joined, in the order of their first mention.
+/// Arguments of a mkfs, made anew from the typed form: each flag once, its options joined, in the order
+/// of their first mention.
 pub fn arguments(options: &[Given]) -> Vec<String> {
     let mut flags: Vec<(&'static str, Vec<String>)> = Vec::new();
     for given in options {

@@ -1,6 +1,7 @@
 //! Options of mounts, from mount(8), ext4(5), xfs(5), btrfs(5) and the kernel's documentation of each.
 //!
-//! Left away is what newer kernels refuse (`barrier` of XFS), and what is no option of storage (quotas, security labels).
+//! Left away is what newer kernels refuse (`barrier` of XFS), and what is no option of storage (quotas,
+//! security labels).
 
 use super::rule::{Rule, rule};
 use super::takes::{Step, Takes};

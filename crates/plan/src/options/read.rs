@@ -1,7 +1,8 @@
 //! Words of `mkfs_options` and `mount_options` as options of the table, each pointed at where it stands.
 //!
-//! Takes words with their places; gives [`Given`]s, and a finding for each word that is not in the table. Prevents: an argument
-//! that reaches a tool although nobody knows what it does, and a value that brings a second option along.
+//! Takes words with their places; gives [`Given`]s, and a finding for each word that is not in the
+//! table. Prevents: an argument that reaches a tool although nobody knows what it does, and a value
+//! that brings a second option along.
 
 use super::rule::{Given, Rule};
 use super::takes::Takes;

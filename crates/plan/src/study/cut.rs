@@ -11,7 +11,8 @@ use std::fmt;
 pub enum End {
     /// The LUNs lose their power, and a part of what was not flushed.
     PowerCut,
-    /// The engine is killed, and with it what lies unwritten in memory as far as the stack is the study's own. Weaker: devices keep their caches.
+    /// The engine is killed, and with it what lies unwritten in memory as far as the stack is the study's own.
+    /// Weaker: devices keep their caches.
     Kill,
 }
 

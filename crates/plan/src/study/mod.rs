@@ -1,7 +1,7 @@
 //! What a study means once every default is said: plain data, no strings left to interpret.
 //!
-//! Given by [`crate::load`], used by everyone to the right. Prevents: a default that only the code knows (each one is in
-//! [`Study::resolved`]).
+//! Given by [`crate::load`], used by everyone to the right. Prevents: a default that only the code knows (each one
+//! is in [`Study::resolved`]).
 
 mod cut;
 mod database;
@@ -58,7 +58,8 @@ pub struct Study {
     pub luns: Vec<LunSet>,
     /// Memory per stack: engine cache + page cache + the engine's own maps. `None`: measured, not bounded.
     pub memory_budget: Option<Bytes>,
-    /// Whether phases are ranked that a cache inside an enforced budget served: what a stack makes of memory and storage together.
+    /// Whether phases are ranked that a cache inside an enforced budget served: what a stack makes of
+    /// memory and storage together.
     pub rank_cached: bool,
     /// The stacks in the order written; the first is the base.
     pub stacks: Vec<Stack>,

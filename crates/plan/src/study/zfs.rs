@@ -1,7 +1,7 @@
 //! What a stack of kind `zfs` is: how OpenZFS is reached, its pool, the properties of its datasets, its cache.
 //!
-//! Plain data; values of properties are the words of OpenZFS 2.1 (zfsprops(7)), of which each way has its part. Prevents: a property
-//! that is set and not disclosed, and one that the way taken would ignore.
+//! Plain data; values of properties are the words of OpenZFS 2.1 (zfsprops(7)), of which each way has its part.
+//! Prevents: a property that is set and not disclosed, and one that the way taken would ignore.
 
 use crate::units::Bytes;
 
@@ -93,7 +93,8 @@ impl ZfsWay {
 }
 
 impl Zfs {
-    /// Access times, as written or as the preset says: OpenZFS keeps them when it is not told, and its documentation advises against.
+    /// Access times, as written or as the preset says: OpenZFS keeps them when it is not told, and its
+    /// documentation advises against.
     pub fn keeps_atime(&self) -> bool {
         self.atime.unwrap_or(self.preset == ZfsPreset::Default)
     }

@@ -1,7 +1,7 @@
 //! The modelled device of a LUN set as written: `model`, `preset`, `parameters`, `volatile`.
 //!
-//! Takes the set's section; gives the values with their places. Prevents: a parameter of one model that is accepted, and ignored,
-//! by another.
+//! Takes the set's section; gives the values with their places. Prevents: a parameter of one model that is
+//! accepted, and ignored, by another.
 
 use super::nearest;
 use super::section::Section;

@@ -1,8 +1,8 @@
 //! What was written: the study file as typed values, each with its place, and nothing more.
 //!
-//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). No default and no
-//! judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be told from what the user
-//! said.
+//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). No
+//! default and no judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be
+//! told from what the user said.
 
 mod device;
 mod engine;

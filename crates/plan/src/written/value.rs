@@ -446,7 +446,8 @@ words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => Ph
     "power_cut" => PhaseWord::PowerCut, "kill" => PhaseWord::Kill);
 
 words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
-    "array" => DeviceModel::Array, "volume" => DeviceModel::Volume, "ssd" => DeviceModel::Ssd, "custom" => DeviceModel::Custom);
+    "array" => DeviceModel::Array, "volume" => DeviceModel::Volume,
+    "ssd" => DeviceModel::Ssd, "custom" => DeviceModel::Custom);
 /// `kind` of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FaultWord {

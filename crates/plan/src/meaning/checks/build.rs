@@ -171,8 +171,8 @@ impl Named<'_> {
         }
     }
 
-    /// What the mkfs of a kind refuses: mkfs.xfs below 300 MiB (since xfsprogs 5.19), mkfs.btrfs below about 114 MiB with
-    /// its metadata twice.
+    /// What the mkfs of a kind refuses: mkfs.xfs below 300 MiB (since xfsprogs 5.19), mkfs.btrfs below about 114
+    /// MiB with its metadata twice.
     fn smallest(&self, findings: &mut Findings) {
         let Named { stack, set, span, .. } = *self;
         let LunSource::Files { size, .. } = &set.source else {

@@ -1,7 +1,7 @@
 //! Contradictions between engines, stacks and phases.
 //!
-//! Takes the study as written and as meant; gives findings. Prevents: a phase that an engine can't do, found when its stack has
-//! been built and loaded; and a setting of an engine that no stack has.
+//! Takes the study as written and as meant; gives findings. Prevents: a phase that an engine can't do, found when
+//! its stack has been built and loaded; and a setting of an engine that no stack has.
 
 use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
@@ -54,7 +54,8 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             let cure = match what {
                 "SQLite" => "use a file system or a disk group; or database = { engine = \"pages\" } on this stack",
                 _ => {
-                    "a server needs a file system: ext4, xfs, btrfs or directory; or database = { engine = \"sqlite\" } on a disk group"
+                    "a server needs a file system: ext4, xfs, btrfs or directory; \
+                     or database = { engine = \"sqlite\" } on a disk group"
                 }
             };
             findings.add(span, message, cure);

@@ -1,7 +1,7 @@
 //! Contradictions between phases that move data and the stacks they move it between.
 //!
-//! Takes the study as written and as meant; gives findings. Prevents: a copy onto the LUNs it reads from, two LUN sets that
-//! cannot change sides, and a rebalance that drops what is not there.
+//! Takes the study as written and as meant; gives findings. Prevents: a copy onto the LUNs it reads from, two LUN
+//! sets that cannot change sides, and a rebalance that drops what is not there.
 
 use super::places::place;
 use crate::error::{Findings, Span};
