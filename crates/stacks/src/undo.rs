@@ -5,7 +5,8 @@
 //! nothing still stands on what it removes, and removes nothing that Assay did not make.
 
 use crate::process::{PATIENCE, Who};
-use crate::{cgroup, device, mounts, process, serving, zfs};
+use crate::zfs::{commands, daemon, module};
+use crate::{cgroup, device, mounts, process, serving};
 use rustix::process::Signal;
 use sandbox::{Identity, Removal};
 use serde::{Deserialize, Serialize};
@@ -213,11 +214,11 @@ impl Undo {
             Undo::StopService { dir, service } => {
                 process::end_all_in(dir, Who::Ours(service), &[(PATIENCE / 3, Signal::KILL)])
             }
-            Undo::StopFuse { dir } => zfs::daemon::kill(dir),
-            Undo::ExportPool { pool } => zfs::module::export(pool),
+            Undo::StopFuse { dir } => daemon::kill(dir),
+            Undo::ExportPool { pool } => commands::export(pool),
             Undo::RestoreSetting { file, first, value } => {
                 must_be_of(file, &[SYSFS, PROC])?;
-                zfs::module::restore(file, first.as_deref(), value)
+                module::restore(file, first.as_deref(), value)
             }
         }
     }
