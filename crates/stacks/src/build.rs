@@ -11,9 +11,9 @@ use crate::filesystem::{Recipe, recipe};
 use crate::ground::{FilePair, Ground};
 use crate::journal::{Journal, Mark, NotUndone};
 use crate::places::{Owners, Places, claim};
-use crate::pool::claimed;
 use crate::undo::{Undo, resolve};
 use crate::zfs;
+use crate::zfs::cleared::claimed;
 use plan::{BtrfsProfile, Redundancy, Stack, StackKind, Zfs};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> R
     let own = made.path().to_owned();
     let cure = "check the directory";
     let stat = rustix::fs::fstatvfs(&made).map_err(|e| StackError::path("look at", &own, e, cure))?;
-    let mount = crate::mounts::holding(&own).map_err(|e| StackError::path("find the mount of", &own, e, cure))?;
+    let mount = crate::host::mounts::holding(&own).map_err(|e| StackError::path("find the mount of", &own, e, cure))?;
     let (kind, options, mounted) =
         mount.map_or_else(Default::default, |m| (m.kind, m.options, m.place.display().to_string()));
     let ground = Ground::Files(FilePair {

@@ -221,7 +221,7 @@ pub(crate) fn uuid(run_id: &str, step: u64, device: &Path) -> [u8; 16] {
             step,
             device,
             std::process::id(),
-            crate::process::start_of(std::process::id()),
+            crate::host::process::start_of(std::process::id()),
         )
             .hash(&mut hasher);
         hasher.finish().to_be_bytes()

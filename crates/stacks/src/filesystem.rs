@@ -6,7 +6,7 @@
 
 use crate::device;
 use crate::error::StackError;
-use crate::mounts;
+use crate::host::mounts;
 use crate::run::Run;
 use crate::tool::{self, Tool, argument};
 use plan::{BtrfsProfile, StackKind};

@@ -8,7 +8,7 @@
 
 use crate::built::{Built, Made};
 use crate::error::StackError;
-use crate::mounts;
+use crate::host::mounts;
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;

@@ -16,7 +16,7 @@
 //! after a kill at any moment, and an undo that follows the word of another user.
 
 use crate::error::StackError;
-use crate::process;
+use crate::host::process;
 use crate::run::Run;
 use crate::undo::Undo;
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, fstat};
@@ -405,7 +405,7 @@ impl Journal {
             match Directory::open(dir) {
                 Ok(now) if now.identity().is(identity) => {}
                 // A mount point of the run's shows what is mounted on it.
-                Ok(_) if crate::mounts::at(dir)?.is_some() => {}
+                Ok(_) if crate::host::mounts::at(dir)?.is_some() => {}
                 Ok(_) => return Err(SandboxError::Replaced { path: dir.clone() }.into()),
                 Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => {}
                 Err(e) => return Err(e.into()),

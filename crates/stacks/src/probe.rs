@@ -3,7 +3,7 @@
 //! Takes nothing, touches nothing: it looks for rights, tools and file systems. Prevents a study that fails after an
 //! hour for want of a package.
 
-use crate::process::is_root;
+use crate::host::process::is_root;
 use crate::tool;
 use std::path::Path;
 

@@ -4,9 +4,10 @@
 //! another process after a kill. So each is *idempotent* (done already, or never needed: fine), checks for itself that
 //! nothing still stands on what it removes, and removes nothing that Assay did not make.
 
-use crate::process::{PATIENCE, Who};
+use crate::host::process::{PATIENCE, Who};
+use crate::host::{cgroup, mounts, process};
 use crate::zfs::{commands, daemon, module};
-use crate::{cgroup, device, mounts, process, serving};
+use crate::{device, serving};
 use rustix::process::Signal;
 use sandbox::{Identity, Removal};
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@
 use super::commands::Commands;
 use super::ways::Programs;
 use crate::error::StackError;
-use crate::process::{self, Who};
+use crate::host::process::{self, Who};
 use crate::run::Run;
 use crate::tool::{Tool, argument};
 use plan::Zfs;

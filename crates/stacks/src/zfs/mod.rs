@@ -5,6 +5,7 @@
 //! story for both ways. Prevents: a way that is tested and another that is only like it.
 
 mod bounds;
+pub(crate) mod cleared;
 pub(crate) mod commands;
 mod counts;
 pub(crate) mod daemon;
@@ -22,7 +23,7 @@ use crate::error::StackError;
 use crate::ground::{FilePair, Ground};
 use crate::journal::Journal;
 use crate::places::Places;
-use crate::pool::claimed;
+use cleared::claimed;
 use mounted::{DATA, REDO, pools_on};
 use plan::{Stack, Zfs, ZfsWay};
 use sandbox::Directory;
