@@ -4,8 +4,8 @@
 //! rooms that compute the size of the data differently.
 
 use crate::study::{
-    BtrfsProfile, Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Redundancy, Scale, Stack,
-    StackKind, Study, Tpcc, Vdevs, Zfs, ZfsWay,
+    BtrfsProfile, Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Stack, StackKind, Study,
+    Tpcc, Vdevs, Zfs, ZfsWay,
 };
 use crate::units::Bytes;
 
@@ -31,9 +31,9 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
         return Some(model.size.0);
     }
     let mut bytes = set_bytes(study, stack.data.as_ref()?)?;
-    if let StackKind::Diskgroup { reserve, .. } = stack.kind {
+    if let StackKind::Diskgroup(group) = stack.kind {
         let luns = luns(study, stack.data.as_ref()?)? as u64;
-        bytes = bytes / luns.max(1) * luns.saturating_sub(u64::from(reserve));
+        bytes = bytes / luns.max(1) * luns.saturating_sub(u64::from(group.reserve));
     }
     if let StackKind::Zfs(zfs) = &stack.kind {
         let luns = luns(study, stack.data.as_ref()?)? as u64;
@@ -43,15 +43,8 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
         StackKind::Btrfs {
             profile: BtrfsProfile::Raid1,
             ..
-        }
-        | StackKind::Diskgroup {
-            redundancy: Redundancy::Normal,
-            ..
         } => Some(bytes / 2),
-        StackKind::Diskgroup {
-            redundancy: Redundancy::High,
-            ..
-        } => Some(bytes / 3),
+        StackKind::Diskgroup(group) => Some(bytes / u64::from(group.redundancy.copies())),
         _ => Some(bytes),
     }
 }
@@ -105,14 +98,7 @@ pub fn zfs_room(zfs: &Zfs, bytes: u64, luns: u64) -> u64 {
 pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
     let bytes = set_bytes(study, stack.redo.as_ref()?)?;
     Some(match stack.kind {
-        StackKind::Diskgroup {
-            redundancy: Redundancy::Normal,
-            ..
-        } => bytes / 2,
-        StackKind::Diskgroup {
-            redundancy: Redundancy::High,
-            ..
-        } => bytes / 3,
+        StackKind::Diskgroup(group) => bytes / u64::from(group.redundancy.copies()),
         _ => bytes,
     })
 }

@@ -14,7 +14,7 @@ use crate::places::{Owners, Places, claim};
 use crate::undo::{Undo, resolve};
 use crate::zfs;
 use crate::zfs::cleared::claimed;
-use plan::{BtrfsProfile, Redundancy, Stack, StackKind, Zfs};
+use plan::{BtrfsProfile, DiskGroup, Stack, StackKind, Zfs};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
 
@@ -31,12 +31,7 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut
         StackKind::Directory { path } => directory(stack, path, mark, journal),
         StackKind::Raw => raw(places, mark),
         StackKind::Server { url } => Ok(server(url, mark)),
-        StackKind::Diskgroup {
-            redundancy,
-            au,
-            reserve,
-            ..
-        } => disk_group(places, *redundancy, au.0, *reserve as usize, journal),
+        StackKind::Diskgroup(group) => disk_group(group, places, journal),
         StackKind::Zfs(zfs) => match zfs.via {
             Some(way) if way.has_files() => zfs::build(stack, (zfs, way), places, work_dir, journal),
             _ => process_pool(zfs, places, mark, journal),
@@ -175,25 +170,14 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
 }
 
 /// Clears the devices for a disk group; the engine, which holds its extent map, makes it.
-fn disk_group(
-    places: &Places,
-    redundancy: Redundancy,
-    au: u64,
-    reserve: usize,
-    journal: &mut Journal,
-) -> Result<Built, StackError> {
+fn disk_group(group: &DiskGroup, places: &Places, journal: &mut Journal) -> Result<Built, StackError> {
     let mark = journal.mark();
-    let copies = match redundancy {
-        Redundancy::External => 1,
-        Redundancy::Normal => 2,
-        Redundancy::High => 3,
-    };
     let mut owners = Owners {
         data: device::uuid(journal.run_id(), journal.mark().0, &places.data[0]),
         redo: None,
     };
     let mut usable_bytes = 0;
-    let members = places.data.len().saturating_sub(reserve);
+    let members = places.data.len().saturating_sub(group.reserve as usize);
     for (nth, path) in places.data.iter().enumerate() {
         if device::is_block(path) {
             claim(path, "diskgroup", owners.data, &places.marker, journal)?;
@@ -206,7 +190,7 @@ fn disk_group(
         }
         // Headers, table and journal take whole units, and the metadata files some more; the spread
         // over disks is not exact.
-        usable_bytes += (bytes.saturating_sub(16 * au) as f64 * 0.97) as u64;
+        usable_bytes += (bytes.saturating_sub(16 * group.au.0) as f64 * 0.97) as u64;
     }
     if let Some(first) = places.redo.first() {
         let uuid = device::uuid(journal.run_id(), journal.mark().0, first);
@@ -216,7 +200,7 @@ fn disk_group(
         owners.redo = Some(uuid);
     }
     Ok(Built {
-        usable_bytes: Some(usable_bytes / copies),
+        usable_bytes: Some(usable_bytes / u64::from(group.redundancy.copies())),
         ..Built::on(Ground::Group(owners), places, layers("diskgroup", &places.data), mark)
     })
 }

@@ -8,8 +8,8 @@ mod keys;
 
 use crate::options::{arguments, mount_words};
 use crate::study::{
-    CopyTarget, Database, Device, DeviceFault, End, FaultKind, LunSource, Model, Phase, PhaseKind, PowerCut, Random,
-    Resolved, Scale, Stack, StackKind, Study,
+    CopyTarget, Database, Device, DeviceFault, DiskGroup, End, FaultKind, LunSource, Model, Phase, PhaseKind, PowerCut,
+    Random, Resolved, Scale, Stack, StackKind, Study,
 };
 use crate::units::{ByteRate, Duration, Rate, Share};
 use keys::{Keys, float, or_word, path, quoted, strings, word};
@@ -235,7 +235,7 @@ fn stack_keys(stack: &Stack) -> Keys {
             keys.push(("mkfs_options", strings(mkfs.into_iter())));
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
-        StackKind::Diskgroup { .. } => keys.extend(group_keys(&stack.kind)),
+        StackKind::Diskgroup(group) => keys.extend(group_keys(group)),
         StackKind::Zfs(zfs) => keys.extend(zfs_keys(zfs, stack.redo.is_some())),
         StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => {}
     }
@@ -265,24 +265,18 @@ fn rare_faults(inject: &crate::study::Inject) -> Keys {
     keys
 }
 
-fn group_keys(kind: &StackKind) -> Keys {
-    let StackKind::Diskgroup {
-        redundancy,
-        au,
-        stripe,
-        failure_groups,
-        reserve,
-    } = kind
-    else {
-        return Vec::new();
-    };
+fn group_keys(group: &DiskGroup) -> Keys {
     let mut keys = vec![
-        ("redundancy", word(redundancy)),
-        ("au", quoted(au)),
-        ("stripe", word(stripe)),
+        ("redundancy", word(&group.redundancy)),
+        ("au", quoted(group.au)),
+        ("stripe", word(&group.stripe)),
     ];
-    keys.extend(failure_groups.map(|groups| ("failure_groups", groups.to_string())));
-    keys.push(("reserve", reserve.to_string()));
+    keys.extend(
+        group
+            .failure_groups
+            .map(|groups| ("failure_groups", groups.to_string())),
+    );
+    keys.push(("reserve", group.reserve.to_string()));
     keys
 }
 

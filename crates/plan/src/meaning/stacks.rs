@@ -7,7 +7,9 @@ use super::settle::{MIB, SECOND, Settle, or, value_or};
 use super::{engines, server_url};
 use crate::error::Span;
 use crate::options::{Given, Reading, Tool};
-use crate::study::{Access, BtrfsProfile, Engine, Inject, LunSet, Model, Redundancy, Stack, StackKind, Stripe};
+use crate::study::{
+    Access, BtrfsProfile, DiskGroup, Engine, Inject, LunSet, Model, Redundancy, Stack, StackKind, Stripe,
+};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use crate::written::{At, Options, StackWord, Word, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
@@ -85,7 +87,7 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
                 mkfs_options,
             }
         }
-        StackWord::Diskgroup => diskgroup(stack, settle),
+        StackWord::Diskgroup => StackKind::Diskgroup(diskgroup(stack, settle)),
         StackWord::Server => StackKind::Server {
             url: server_url::url(stack, settle),
         },
@@ -94,7 +96,7 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
     }
 }
 
-fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> StackKind {
+fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> DiskGroup {
     let au = or(&stack.au, Bytes(MIB), &stack.span);
     if !au.value.0.is_power_of_two() || !(MIB..=64 * MIB).contains(&au.value.0) {
         settle.findings.add(
@@ -107,7 +109,7 @@ fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> StackKind {
         .failure_groups
         .as_ref()
         .map(|_| settle.count(&stack.failure_groups, "failure_groups", 2, 2..=256));
-    StackKind::Diskgroup {
+    DiskGroup {
         redundancy: value_or(&stack.redundancy, Redundancy::External),
         au: au.value,
         stripe: value_or(&stack.stripe, Stripe::Coarse),

@@ -21,7 +21,7 @@ pub use engines::{Bulk, Company, Engine, Home, Isolation, Journal, Postgres, Pre
 pub use luns::{LunSet, LunSource};
 pub use phase::{Age, Copy, CopyTarget, Phase, PhaseKind, Rebalance, Scan};
 pub use random::{Hotspot, Random, RedoStress};
-pub use stack::{Access, BtrfsProfile, Inject, Model, Redundancy, Stack, StackKind, Stripe};
+pub use stack::{Access, BtrfsProfile, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};
 pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
 
 use crate::units::{Bytes, Duration, Share};

@@ -81,18 +81,7 @@ pub enum StackKind {
         mkfs_options: Vec<Given>,
     },
     /// LUNs given whole to a disk group: striped and mirrored by extent maps that the engine itself holds.
-    Diskgroup {
-        /// Copies of the data; the redo log has as many.
-        redundancy: Redundancy,
-        /// Allocation unit, a power of two from 1 to 64 MiB.
-        au: Bytes,
-        /// How the data files go over the LUNs; the redo log is always striped finely.
-        stripe: Stripe,
-        /// LUNs in turn are dealt to so many failure groups; `None`: each LUN is its own.
-        failure_groups: Option<u32>,
-        /// LUNs at the end of the set that are not in the group until a phase adds them.
-        reserve: u32,
-    },
+    Diskgroup(DiskGroup),
     /// A database server that is there already, on storage that is not ours.
     Server {
         /// Where it is, without a password.
@@ -104,6 +93,21 @@ pub enum StackKind {
     Model(Model),
 }
 
+/// A disk group on the LUNs of a stack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskGroup {
+    /// Copies of the data; the redo log has as many.
+    pub redundancy: Redundancy,
+    /// Allocation unit, a power of two from 1 to 64 MiB.
+    pub au: Bytes,
+    /// How the data files go over the LUNs; the redo log is always striped finely.
+    pub stripe: Stripe,
+    /// LUNs in turn are dealt to so many failure groups; `None`: each LUN is its own.
+    pub failure_groups: Option<u32>,
+    /// LUNs at the end of the set that are not in the group until a phase adds them.
+    pub reserve: u32,
+}
+
 /// Copies that a disk group keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Redundancy {
@@ -113,6 +117,17 @@ pub enum Redundancy {
     Normal,
     /// Three.
     High,
+}
+
+impl Redundancy {
+    /// How many.
+    pub fn copies(self) -> u32 {
+        match self {
+            Redundancy::External => 1,
+            Redundancy::Normal => 2,
+            Redundancy::High => 3,
+        }
+    }
 }
 
 /// How a file's bytes go over the disks of a group.

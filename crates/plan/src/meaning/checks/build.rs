@@ -6,7 +6,7 @@ use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
 use crate::meaning::stacks::word;
 use crate::meaning::zfs;
-use crate::study::{BtrfsProfile, LunSet, LunSource, Redundancy, Stack, StackKind, Study};
+use crate::study::{BtrfsProfile, LunSet, LunSource, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenStack, nearest};
 
@@ -125,7 +125,7 @@ impl Named<'_> {
                 let cure = "write profile = \"single\", or give the LUN set count = 2";
                 findings.add(place(&w.profile, span), message, cure);
             }
-            StackKind::Diskgroup { reserve, .. } => self.copies_fit(*reserve as usize, findings),
+            StackKind::Diskgroup(group) => self.copies_fit(group.reserve as usize, findings),
             StackKind::Zfs(zfs) => {
                 zfs::cache_fits(w, stack, study, findings);
                 zfs::has_luns(w, zfs, luns, findings);
@@ -137,12 +137,7 @@ impl Named<'_> {
     /// A group on a set must have a failure group for each copy.
     fn copies_fit(&self, reserve: usize, findings: &mut Findings) {
         let Named { w, stack, set, span } = *self;
-        let StackKind::Diskgroup {
-            redundancy,
-            failure_groups,
-            ..
-        } = &stack.kind
-        else {
+        let StackKind::Diskgroup(group) = &stack.kind else {
             return;
         };
         let luns = set.count().saturating_sub(reserve);
@@ -155,12 +150,8 @@ impl Named<'_> {
             findings.add(place(&w.reserve, span), message, cure);
             return;
         }
-        let copies = match redundancy {
-            Redundancy::External => 1,
-            Redundancy::Normal => 2,
-            Redundancy::High => 3,
-        };
-        let groups = failure_groups.map_or(luns, |groups| (groups as usize).min(luns));
+        let copies = group.redundancy.copies() as usize;
+        let groups = group.failure_groups.map_or(luns, |groups| (groups as usize).min(luns));
         if groups < copies {
             let message = format!(
                 "{copies} copies need {copies} failure groups, and the LUN set {:?} makes {groups}",
@@ -182,7 +173,7 @@ impl Named<'_> {
             StackKind::Xfs { .. } => 300,
             StackKind::Btrfs { .. } => 128,
             // Headers, journal and tables take some allocation units of each disk.
-            StackKind::Diskgroup { au, .. } => (au.0.saturating_mul(32) >> 20).max(64),
+            StackKind::Diskgroup(group) => (group.au.0.saturating_mul(32) >> 20).max(64),
             // OpenZFS takes no device under 64 MiB, and keeps labels and slop space of a larger one.
             StackKind::Zfs(_) => 128,
             _ => 1,

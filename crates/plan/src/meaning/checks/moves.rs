@@ -53,7 +53,7 @@ impl<'s> Trial<'s> {
     fn of(study: &'s Study, stack: &'s Stack) -> Trial<'s> {
         let luns = stack.data.as_ref().and_then(|set| space::luns(study, set)).unwrap_or(0) as u32;
         let reserve = match stack.kind {
-            StackKind::Diskgroup { reserve, .. } => reserve,
+            StackKind::Diskgroup(group) => group.reserve,
             _ => 0,
         };
         Trial {
