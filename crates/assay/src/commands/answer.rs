@@ -59,3 +59,17 @@ pub(super) fn size(bytes: u64) -> String {
         b => format!("{} MiB", b >> 20),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_wrap() {
+        let text = folded(&"word ".repeat(40), 2);
+        assert!(
+            text.lines().all(|l| l.len() <= 80) && text.lines().count() == 3,
+            "{text}"
+        );
+    }
+}

@@ -114,13 +114,4 @@ mod tests {
         assert_eq!(lines[2], "bcd   15 B");
         assert!(lines[3].starts_with("    yyy") && lines[3].len() == 79);
     }
-
-    #[test]
-    fn words_wrap() {
-        let text = wrapped(&"word ".repeat(40), 2);
-        assert!(
-            text.lines().all(|l| l.len() <= 80) && text.lines().count() == 3,
-            "{text}"
-        );
-    }
 }
