@@ -33,7 +33,8 @@ impl Failure {
             Failure::Verdict(text) => say!("{text}"),
             Failure::Usage(e) | Failure::Run(e) => say!("assay: {}", chain(e)),
             Failure::Dirty(e) => say!(
-                "assay: {}\nThe host is not as it was before. `assay clean --dry-run` lists what is left, `assay clean` undoes it.",
+                "assay: {}\nThe host is not as it was before. \
+                 `assay clean --dry-run` lists what is left, `assay clean` undoes it.",
                 chain(e)
             ),
         }

@@ -10,7 +10,8 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The process that runs OpenZFS is this program, started by itself: no user's command, so no flag of the command line.
+    // The process that runs OpenZFS is this program, started by itself: no user's command, so no flag
+    // of the command line.
     if zpool::Launch::asked_for() {
         return ExitCode::from(zpool::serve_standard_input());
     }

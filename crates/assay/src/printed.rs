@@ -1,8 +1,9 @@
 //! The one place that prints what people read.
 //!
-//! Takes text in which words of strangers may stand (of a result file, a study, a device, a server), gives it to stdout or stderr
-//! with everything made visible that would act on a terminal. Prevents: an error that quotes a file and thereby sets the
-//! terminal's title, moves its cursor or turns a line around. `tests/tidy.rs` holds that nothing else of this crate prints.
+//! Takes text in which words of strangers may stand (of a result file, a study, a device, a server), gives it to
+//! stdout or stderr with everything made visible that would act on a terminal. Prevents: an error that quotes a
+//! file and thereby sets the terminal's title, moves its cursor or turns a line around. `tests/tidy.rs` holds that
+//! nothing else of this crate prints.
 
 use anyhow::Context;
 use std::io::{ErrorKind, Write};

@@ -1,4 +1,5 @@
-//! What the user sees while a study runs: a bar on a terminal, a line a step elsewhere, nothing when quiet. On stderr only.
+//! What the user sees while a study runs: a bar on a terminal, a line a step elsewhere, nothing when
+//! quiet. On stderr only.
 
 use crate::printed::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -3,8 +3,7 @@
 //! Takes SQLite's errors and gives the ledger's; prevents a raw database message that leaves the user without a next
 //! step.
 
-use crate::schema::SCHEMA_VERSION;
-use crate::stranger::FILE_BYTES_MAX;
+use crate::mark::{FILE_BYTES_MAX, SCHEMA_VERSION};
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 
@@ -13,19 +12,25 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum LedgerError {
     /// Result files are never overwritten.
-    #[error("{}: this result file exists already\n  go on with it by `--resume`, or give the new one another name or directory", path.display())]
+    #[error(
+        "{path}: this result file exists already\n  \
+         go on with it by `--resume`, or give the new one another name or directory"
+    )]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// Nothing there.
-    #[error("{}: no such result file\n  check the name; `assay run` says where it writes", path.display())]
+    #[error("{path}: no such result file\n  check the name; `assay run` says where it writes")]
     Missing {
         /// The file.
         path: PathBuf,
     },
     /// Some other file.
-    #[error("{}: not an Assay result file ({why})\n  give a file that `assay run` or `assay quick` wrote (NAME.assay)", path.display())]
+    #[error(
+        "{path}: not an Assay result file ({why})\n  \
+         give a file that `assay run` or `assay quick` wrote (NAME.assay)"
+    )]
     NotAssay {
         /// The file.
         path: PathBuf,
@@ -33,7 +38,10 @@ pub enum LedgerError {
         why: String,
     },
     /// More than any run writes.
-    #[error("{}: {bytes} bytes are more than a result file has, which is at most {FILE_BYTES_MAX}\n  give a file that `assay run` or `assay quick` wrote (NAME.assay)", path.display())]
+    #[error(
+        "{path}: {bytes} bytes are more than a result file has, which is at most {FILE_BYTES_MAX}\n  \
+         give a file that `assay run` or `assay quick` wrote (NAME.assay)"
+    )]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -41,7 +49,10 @@ pub enum LedgerError {
         bytes: u64,
     },
     /// What SQLite would believe lies beside it.
-    #[error("{}: {} lies beside it, {why}\n  move that file away if it is not yours; the result file is whole without it", path.display(), beside.display())]
+    #[error(
+        "{path}: {beside} lies beside it, {why}\n  \
+         move that file away if it is not yours; the result file is whole without it"
+    )]
     Beside {
         /// The file.
         path: PathBuf,
@@ -51,7 +62,10 @@ pub enum LedgerError {
         why: &'static str,
     },
     /// Written by a newer tool.
-    #[error("{}: written in schema version {found}, and this tool knows versions up to {SCHEMA_VERSION}\n  use the version of assay that wrote it, or a newer one", path.display())]
+    #[error(
+        "{path}: written in schema version {found}, and this tool knows versions up to {SCHEMA_VERSION}\n  \
+         use the version of assay that wrote it, or a newer one"
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -59,7 +73,10 @@ pub enum LedgerError {
         found: i64,
     },
     /// Written before the first release.
-    #[error("{}: written in schema version {found}, and this tool reads version {SCHEMA_VERSION} only\n  run the study again, or use the version of assay that wrote it", path.display())]
+    #[error(
+        "{path}: written in schema version {found}, and this tool reads version {SCHEMA_VERSION} only\n  \
+         run the study again, or use the version of assay that wrote it"
+    )]
     Older {
         /// The file.
         path: PathBuf,
@@ -68,7 +85,8 @@ pub enum LedgerError {
     },
     /// A room said a fact that the committed list does not know: our own mistake.
     #[error(
-        "the fact {name:?} with the value {value:?} is not in the list of facts\n  this is a mistake in assay: please report it"
+        "the fact {name:?} with the value {value:?} is not in the list of facts\n  \
+         this is a mistake in assay: please report it"
     )]
     UnknownFact {
         /// Its name.
@@ -77,7 +95,10 @@ pub enum LedgerError {
         value: String,
     },
     /// Broken content.
-    #[error("{}: the result file is damaged: {detail}\n  take a copy of it and try `sqlite3 FILE .recover`; a run into it cannot go on", path.display())]
+    #[error(
+        "{path}: the result file is damaged: {detail}\n  \
+         take a copy of it and try `sqlite3 FILE .recover`; a run into it cannot go on"
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -85,13 +106,16 @@ pub enum LedgerError {
         detail: String,
     },
     /// No space left.
-    #[error("{}: no space left for the result file\n  free space in that file system and go on with `--resume`; finished phases are kept", path.display())]
+    #[error(
+        "{path}: no space left for the result file\n  \
+         free space in that file system and go on with `--resume`; finished phases are kept"
+    )]
     Full {
         /// The file.
         path: PathBuf,
     },
     /// The place or the file can't be written.
-    #[error("{}: cannot be written: {detail}\n  choose a directory that you may write to, with enough space", path.display())]
+    #[error("{path}: cannot be written: {detail}\n  choose a directory that you may write to, with enough space")]
     NotWritable {
         /// The file.
         path: PathBuf,
@@ -99,7 +123,7 @@ pub enum LedgerError {
         detail: String,
     },
     /// The file can't be read.
-    #[error("{}: cannot be read: {detail}\n  check the permissions of the file and of its directory", path.display())]
+    #[error("{path}: cannot be read: {detail}\n  check the permissions of the file and of its directory")]
     NotReadable {
         /// The file.
         path: PathBuf,
@@ -107,7 +131,10 @@ pub enum LedgerError {
         detail: String,
     },
     /// The disk under the file failed.
-    #[error("{}: the disk under the result file failed: {detail}\n  look into the kernel's log (dmesg), and write results to another disk", path.display())]
+    #[error(
+        "{path}: the disk under the result file failed: {detail}\n  \
+         look into the kernel's log (dmesg), and write results to another disk"
+    )]
     Disk {
         /// The file.
         path: PathBuf,
@@ -115,7 +142,10 @@ pub enum LedgerError {
         detail: String,
     },
     /// Changed after its study had ended.
-    #[error("{}: was changed after its study ended ({what}), and going on would seal the change with the rest\n  go on with a copy of the file as its run left it, or start anew with another name", path.display())]
+    #[error(
+        "{path}: was changed after its study ended ({what}), and going on would seal the change with the rest\n  \
+         go on with a copy of the file as its run left it, or start anew with another name"
+    )]
     Edited {
         /// The file.
         path: PathBuf,
@@ -123,13 +153,16 @@ pub enum LedgerError {
         what: String,
     },
     /// Another run writes to it.
-    #[error("{}: another run is writing to this result file\n  wait until that run ends, or stop it", path.display())]
+    #[error("{path}: another run is writing to this result file\n  wait until that run ends, or stop it")]
     InUse {
         /// The file.
         path: PathBuf,
     },
     /// A row that does not fit: our own mistake, or a file edited by hand.
-    #[error("{}: {what}: {source}\n  if the file was not edited by hand this is a mistake in assay: please report it", path.display())]
+    #[error(
+        "{path}: {what}: {source}\n  \
+         if the file was not edited by hand this is a mistake in assay: please report it"
+    )]
     Row {
         /// The file.
         path: PathBuf,

@@ -4,11 +4,11 @@
 //! so. Words for people are made here and nowhere else ([`FactKey`] and [`FactValue`] print themselves). Prevents: a
 //! report that changes its mind because a sentence was worded anew.
 
-use crate::columns::{columns, no_meaning};
-use crate::committed::committed_words;
 use crate::error::LedgerError;
-use crate::facts::{FactName, FactType};
 use crate::file::Ledger;
+use crate::insert::insert;
+use crate::rows::columns::{columns, no_meaning};
+use crate::rows::{Alone, FactName, FactType, committed_words};
 use std::fmt;
 
 /// Of what a fact is.
@@ -450,7 +450,7 @@ impl Ledger {
             )?;
             for row in &rows {
                 old.execute((&row.scope, &row.subject, row.number, &row.name, row.role, &row.which))?;
-                crate::columns::insert(connection, "fact", &crate::columns::Alone, row)?;
+                insert(connection, "fact", &Alone, row)?;
             }
             Ok(())
         })

@@ -4,13 +4,12 @@
 //! after a kill the next opening rolls the half-written phase back. Prevents: an overwritten result, a file of another
 //! program or of a newer version taken for ours, a run that goes on in a damaged file.
 
-use crate::columns::{Alone, insert};
 use crate::error::{LedgerError, one_line, sorted};
-use crate::facts::FactName;
+use crate::insert::insert;
 use crate::lock::WriterLock;
-use crate::measure::Measure;
-use crate::rows::Study;
-use crate::schema::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION};
+use crate::mark::{APPLICATION_ID, SCHEMA_VERSION};
+use crate::rows::{Alone, FactName, Measure, Study};
+use crate::schema::SCHEMA;
 use crate::stranger::{bind, look, must_be_our_tables};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::cmp::Ordering;
@@ -57,14 +56,7 @@ impl Ledger {
     }
 
     fn fill(path: &Path, study: &Study) -> Result<Ledger, LedgerError> {
-        let place = look(path)?;
-        let lock = WriterLock::take(&place, path)?;
-        let connection = connect(path, &place, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        let mut ledger = Ledger {
-            connection,
-            path: path.into(),
-            _lock: Some(lock),
-        };
+        let mut ledger = Self::locked(path)?;
         ledger.tune()?;
         let act = ledger.connection.transaction().and_then(|transaction| {
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -78,6 +70,18 @@ impl Ledger {
         });
         act.map_err(|source| sorted(path, "make the result file", source))?;
         Ok(ledger)
+    }
+
+    /// Opens a file that is there to write to it, as the only writer; it is not looked into.
+    fn locked(path: &Path) -> Result<Ledger, LedgerError> {
+        let place = look(path)?;
+        let lock = WriterLock::take(&place, path)?;
+        let connection = connect(path, &place, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        Ok(Ledger {
+            connection,
+            path: path.into(),
+            _lock: Some(lock),
+        })
     }
 
     /// Opens a result file to read it, while it is being written or years later.
@@ -119,14 +123,7 @@ impl Ledger {
     /// [`LedgerError::InUse`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
-        let place = look(path)?;
-        let lock = WriterLock::take(&place, path)?;
-        let connection = connect(path, &place, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        let mut ledger = Ledger {
-            connection,
-            path: path.into(),
-            _lock: Some(lock),
-        };
+        let mut ledger = Self::locked(path)?;
         ledger.check()?;
         ledger.must_be_whole()?;
         ledger.tune()?;
@@ -149,14 +146,7 @@ impl Ledger {
     /// As [`resume`](Ledger::resume).
     pub fn amend(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
-        let place = look(path)?;
-        let lock = WriterLock::take(&place, path)?;
-        let connection = connect(path, &place, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        let ledger = Ledger {
-            connection,
-            path: path.into(),
-            _lock: Some(lock),
-        };
+        let ledger = Self::locked(path)?;
         ledger.check()?;
         ledger.tune()?;
         Ok(ledger)

@@ -4,9 +4,11 @@
 //! trials and phases because nothing of what those promise (a seed, a block, devices observed) holds for them.
 //! Prevents: an imported figure that a query or a later version takes for a measured one.
 
-use crate::columns::{Alone, Columns, ImportId, OwnId, columns, insert, insert_all, optional};
 use crate::error::LedgerError;
 use crate::file::Ledger;
+use crate::insert::{insert, insert_all};
+use crate::rows::columns::{Columns, columns, optional};
+use crate::rows::{Alone, ImportId, OwnId};
 use rusqlite::types::{ToSqlOutput, Value};
 use rusqlite::{Connection, Row};
 
@@ -75,21 +77,6 @@ pub struct ImportNote {
     /// In words.
     pub text: String,
 }
-
-/// The tables.
-pub(crate) const TABLES: &str = "
-CREATE TABLE import (
-    id INTEGER PRIMARY KEY, at_unix_ns INTEGER NOT NULL, stack TEXT NOT NULL, phase TEXT NOT NULL,
-    file TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL, format TEXT NOT NULL, layout TEXT NOT NULL);
-CREATE TABLE imported_fact (
-    import INTEGER NOT NULL REFERENCES import(id), name TEXT NOT NULL, value TEXT NOT NULL, line INTEGER NOT NULL);
-CREATE TABLE imported_figure (
-    import INTEGER NOT NULL REFERENCES import(id), report TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
-    text TEXT NOT NULL, unit TEXT NOT NULL, line INTEGER NOT NULL, quantity TEXT, comparable REAL);
-CREATE INDEX imported_figure_by_import ON imported_figure (import);
-CREATE TABLE import_note (
-    import INTEGER NOT NULL REFERENCES import(id), line INTEGER NOT NULL, text TEXT NOT NULL);
-";
 
 impl Ledger {
     /// Records texts with all their figures: all of them or none.

@@ -7,38 +7,27 @@
 //! Prevents: results lost because a run was killed, results overwritten by the next run, a number whose unit or meaning
 //! nobody remembers, and a file of a newer tool read wrongly by an older one.
 
-mod columns;
-mod committed;
+mod databases;
 mod distribution;
 mod error;
 mod fact;
-mod facts;
 mod file;
-mod file_layout;
 mod imported;
+mod insert;
 mod lock;
-mod measure;
+mod mark;
 mod read;
 mod rows;
 mod schema;
 mod seal;
-mod sql_rows;
-mod sql_tables;
-mod stack;
 mod stranger;
 mod write;
 
 pub use distribution::{decode_histogram, encode_histogram};
 pub use error::LedgerError;
 pub use fact::{ArcWay, Disclosed, Fact, FactKey, FactValue, Role, Scope, TakingTurns, Way, ZfsWay, disclosed};
-pub use facts::{FactName, FactType};
 pub use file::Ledger;
-pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};
 pub use imported::{ImportNote, ImportedFact, ImportedFigure, ImportedText};
-pub use measure::Measure;
+pub use mark::{APPLICATION_ID, FILE_BYTES_MAX, SCHEMA_VERSION};
 pub use rows::*;
-pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use seal::Seal;
-pub use sql_rows::*;
-pub use stack::{Access, Group, Layer, Layers, ModelGroup, Modelled, Skipped, Stack};
-pub use stranger::FILE_BYTES_MAX;

@@ -4,15 +4,14 @@
 //! not a guess; a measure it does not know is left out, for others do not depend on it. Prevents: silence about half of
 //! a file.
 
-use crate::columns::{Columns, InTrial, OwnId};
 use crate::error::{LedgerError, one_line, sorted};
 use crate::file::Ledger;
-use crate::measure::Measure;
+use crate::rows::columns::{Columns, quoted};
 use crate::rows::*;
-use crate::stack::Stack;
 use crate::stranger::ROWS_BYTES_MAX;
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Error, Params, Row};
+use std::collections::BTreeMap;
 
 impl Ledger {
     /// The study.
@@ -109,6 +108,42 @@ impl Ledger {
         let rows = self.table::<InTrial, ExtentSummary>("extent_summary", "rowid")?;
         let row = |(InTrial { trial, phase }, summary)| ExtentRow { trial, phase, summary };
         Ok(rows.into_iter().map(row).collect())
+    }
+
+    /// How files lay, in the order recorded.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of reading.
+    pub fn layouts(&self) -> Result<Vec<FileLayoutRow>, LedgerError> {
+        let rows = self.table::<InTrial, FileLayout>("file_layout", "rowid")?;
+        let row = |(InTrial { trial, phase }, layout)| FileLayoutRow { trial, phase, layout };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    /// All rows of a table with what they belong to.
+    pub(crate) fn table<K: Columns, T: Columns>(&self, table: &str, order: &str) -> Result<Vec<(K, T)>, LedgerError> {
+        let sql = format!("SELECT {} FROM {table} ORDER BY {order}", quoted::<K, T>().join(", "));
+        let of = K::names().len();
+        self.rows(&sql, (), |row| Ok((K::read(row, 0)?, T::read(row, of)?)))
+    }
+
+    /// All rows of a table that belongs to nothing.
+    pub(crate) fn plain<T: Columns>(&self, table: &str, order: &str) -> Result<Vec<T>, LedgerError> {
+        let rows = self.table::<Alone, T>(table, order)?;
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// All rows of a table, by what they belong to.
+    pub(crate) fn grouped<K: Columns + Ord, T: Columns>(
+        &self,
+        table: &str,
+        order: &str,
+    ) -> Result<BTreeMap<K, Vec<T>>, LedgerError> {
+        let mut groups: BTreeMap<K, Vec<T>> = BTreeMap::new();
+        for (key, row) in self.table(table, order)? {
+            groups.entry(key).or_default().push(row);
+        }
+        Ok(groups)
     }
 
     fn of_phases<T: Columns>(&self, table: &str, order: &str) -> Result<Vec<OfPhase<T>>, LedgerError> {

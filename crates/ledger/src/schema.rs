@@ -5,20 +5,8 @@
 //!
 //! Names of columns end with their unit. Seeds are decimal text, for SQLite's integers have one bit too few.
 
-/// "ASSY" in the SQLite header.
-pub const APPLICATION_ID: i64 = 0x4153_5359;
-
-/// Version of the schema. Versions 1 to 5 were of the time before the first release: no file of them is read.
-pub const SCHEMA_VERSION: i64 = 6;
-
 /// All tables and views.
-pub(crate) const SCHEMA: [&str; 5] = [
-    OF_THE_STUDY,
-    crate::imported::TABLES,
-    crate::file_layout::TABLE,
-    crate::sql_tables::TABLES,
-    crate::seal::TABLE,
-];
+pub(crate) const SCHEMA: [&str; 5] = [OF_THE_STUDY, IMPORTED, FILE_LAYOUT, OF_DATABASES, SEAL];
 
 /// What every study has.
 const OF_THE_STUDY: &str = "
@@ -95,4 +83,77 @@ CREATE VIEW measure_full AS
         measure.name AS name, measure.value AS value, measure_meaning.unit AS unit
     FROM measure JOIN phase_full ON phase_full.id = measure.phase
         JOIN measure_meaning ON measure_meaning.name = measure.name;
+";
+
+/// Figures that another tool measured elsewhere.
+const IMPORTED: &str = "
+CREATE TABLE import (
+    id INTEGER PRIMARY KEY, at_unix_ns INTEGER NOT NULL, stack TEXT NOT NULL, phase TEXT NOT NULL,
+    file TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL, format TEXT NOT NULL, layout TEXT NOT NULL);
+CREATE TABLE imported_fact (
+    import INTEGER NOT NULL REFERENCES import(id), name TEXT NOT NULL, value TEXT NOT NULL, line INTEGER NOT NULL);
+CREATE TABLE imported_figure (
+    import INTEGER NOT NULL REFERENCES import(id), report TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
+    text TEXT NOT NULL, unit TEXT NOT NULL, line INTEGER NOT NULL, quantity TEXT, comparable REAL);
+CREATE INDEX imported_figure_by_import ON imported_figure (import);
+CREATE TABLE import_note (
+    import INTEGER NOT NULL REFERENCES import(id), line INTEGER NOT NULL, text TEXT NOT NULL);
+";
+
+/// How data files lie on what is below them.
+const FILE_LAYOUT: &str = "
+CREATE TABLE file_layout (
+    trial INTEGER NOT NULL REFERENCES trial(id), phase INTEGER REFERENCES phase(id), on_stack TEXT, file TEXT NOT NULL,
+    bytes INTEGER NOT NULL, extents INTEGER NOT NULL, runs INTEGER NOT NULL, page_bytes INTEGER NOT NULL,
+    pairs INTEGER NOT NULL, pairs_apart INTEGER NOT NULL, pairs_striped INTEGER NOT NULL, read_bytes INTEGER NOT NULL,
+    reads INTEGER NOT NULL, pieces INTEGER NOT NULL, estimated INTEGER NOT NULL, devices INTEGER NOT NULL,
+    span_bytes INTEGER NOT NULL, places BLOB NOT NULL, adjacent BLOB NOT NULL);
+";
+
+/// What a real database did.
+const OF_DATABASES: &str = "
+CREATE TABLE database_used (
+    id INTEGER PRIMARY KEY, trial INTEGER NOT NULL REFERENCES trial(id), phase INTEGER REFERENCES phase(id),
+    engine TEXT NOT NULL, version TEXT NOT NULL, access TEXT NOT NULL, managed INTEGER NOT NULL);
+CREATE TABLE database_setting (
+    database_used INTEGER NOT NULL REFERENCES database_used(id), name TEXT NOT NULL, value TEXT NOT NULL,
+    source TEXT NOT NULL, PRIMARY KEY (database_used, name)) WITHOUT ROWID;
+CREATE TABLE order_entry (
+    phase INTEGER PRIMARY KEY REFERENCES phase(id), users INTEGER NOT NULL, warehouses INTEGER NOT NULL,
+    items INTEGER NOT NULL, customers INTEGER NOT NULL, isolation TEXT NOT NULL, arrival TEXT NOT NULL,
+    pauses INTEGER NOT NULL, home TEXT NOT NULL, storage_told_by TEXT);
+CREATE TABLE order_transaction (
+    phase INTEGER NOT NULL REFERENCES order_entry(phase), class TEXT NOT NULL, serialisation_failures INTEGER NOT NULL,
+    deadlocks INTEGER NOT NULL, limit_ns INTEGER NOT NULL, PRIMARY KEY (phase, class));
+CREATE TABLE order_condition (
+    phase INTEGER NOT NULL REFERENCES order_entry(phase), moment TEXT NOT NULL, condition INTEGER NOT NULL,
+    says TEXT NOT NULL, found INTEGER NOT NULL, PRIMARY KEY (phase, moment, condition));
+CREATE TABLE order_wait (
+    phase INTEGER NOT NULL REFERENCES order_entry(phase), what TEXT NOT NULL, blob BLOB NOT NULL, \
+    count INTEGER NOT NULL,
+    total_ns INTEGER NOT NULL, PRIMARY KEY (phase, what));
+CREATE TABLE load_step (
+    phase INTEGER NOT NULL REFERENCES order_entry(phase), step INTEGER NOT NULL, users INTEGER NOT NULL,
+    began_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL, PRIMARY KEY (phase, step));
+CREATE TABLE bulk_load (
+    phase INTEGER NOT NULL REFERENCES phase(id), step INTEGER NOT NULL, rows INTEGER NOT NULL,
+    elapsed_ns INTEGER NOT NULL, settle_ns INTEGER NOT NULL, PRIMARY KEY (phase, step));
+CREATE TABLE bulk_space (
+    phase INTEGER NOT NULL, step INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('table', 'index', 'other')),
+    name TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (phase, step, kind, name),
+    FOREIGN KEY (phase, step) REFERENCES bulk_load(phase, step));
+CREATE TABLE bulk_growth (
+    phase INTEGER NOT NULL, step INTEGER NOT NULL, rows INTEGER NOT NULL, at_ns INTEGER NOT NULL, \
+    bytes INTEGER NOT NULL,
+    FOREIGN KEY (phase, step) REFERENCES bulk_load(phase, step));
+CREATE INDEX bulk_growth_by_load ON bulk_growth (phase, step);
+CREATE TABLE step_histogram (
+    phase INTEGER NOT NULL REFERENCES phase(id), step INTEGER NOT NULL, class TEXT NOT NULL,
+    stamp TEXT NOT NULL CHECK (stamp IN ('service', 'response')), blob BLOB NOT NULL, count INTEGER NOT NULL,
+    units INTEGER NOT NULL, PRIMARY KEY (phase, step, class, stamp));
+";
+
+/// Checksums of the tables of a finished study.
+const SEAL: &str = "
+CREATE TABLE seal (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
 ";

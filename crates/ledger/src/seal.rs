@@ -11,11 +11,6 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
 
-/// The table.
-pub(crate) const TABLE: &str = "
-CREATE TABLE seal (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
-";
-
 /// Filled after the study has ended too: what is imported, and meanings of facts and measures that a later version
 /// added.
 const NOT_SEALED: [&str; 7] = [

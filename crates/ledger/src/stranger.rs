@@ -8,6 +8,7 @@
 //! that others can change is refused elsewhere.
 
 use crate::error::{LedgerError, sorted};
+use crate::mark::FILE_BYTES_MAX;
 use crate::schema::SCHEMA;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -19,8 +20,6 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Largest result file that is opened, in bytes: a day of all series has a tenth of it.
-pub const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Longest value or row, in bytes: the longest of ours, the text of a study, has at most one MiB.
 pub(crate) const VALUE_BYTES_MAX: i32 = 16 << 20;
 /// Most bytes that the rows of one question may take in memory.

@@ -3,12 +3,11 @@
 //! Takes the rows of [`crate::rows`], gives identities. Prevents: half a phase in the file (its run without its
 //! numbers).
 
-use crate::columns::{Alone, Columns, InTrial, insert, insert_all, replace_all, update};
 use crate::error::{LedgerError, sorted};
 use crate::file::Ledger;
-use crate::measure::Measure;
+use crate::insert::{insert, insert_all, replace_all, update};
+use crate::rows::columns::Columns;
 use crate::rows::*;
-use crate::stack::Stack;
 use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params, params_from_iter};
 
 impl Ledger {
@@ -80,12 +79,12 @@ impl Ledger {
             insert_all(connection, "extent_summary", &of, &record.extents)?;
             insert_all(connection, "file_layout", &of, &record.layouts)?;
             if let Some(database) = &record.database {
-                crate::sql_tables::insert_database(connection, of, database)?;
+                crate::databases::insert_database(connection, of, database)?;
             }
             if let Some(work) = &record.order_entry {
-                crate::sql_tables::insert_order_entry(connection, phase, work)?;
+                crate::databases::insert_order_entry(connection, phase, work)?;
             }
-            crate::sql_tables::insert_bulk_loads(connection, phase, &record.bulk_loads)?;
+            crate::databases::insert_bulk_loads(connection, phase, &record.bulk_loads)?;
             Ok(phase)
         })
     }
@@ -95,6 +94,17 @@ impl Ledger {
         let of = InTrial { trial, phase: None };
         self.act("record extents", |connection| {
             insert_all(connection, "extent_summary", &of, [summary])
+        })
+    }
+
+    /// Records how files lie outside a phase: after the load.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of writing.
+    pub fn layouts_of(&mut self, trial: TrialId, layouts: &[FileLayout]) -> Result<(), LedgerError> {
+        let of = InTrial { trial, phase: None };
+        self.act("record how files lie", |connection| {
+            insert_all(connection, "file_layout", &of, layouts)
         })
     }
 

@@ -181,7 +181,8 @@ fn place(text: &str, file: &Path, span: &Span, message: String, cure: String) ->
     }
 }
 
-/// Such a character may move the cursor, recolour the terminal or turn the line around; it is shown as something that cannot.
+/// Such a character may move the cursor, recolour the terminal or turn the line around; it is shown as
+/// something that cannot.
 fn visible(c: char) -> char {
     if c == '\t' { ' ' } else { '?' }
 }

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 pub(crate) const FEWEST_BLOCKS: u32 = 4;
 /// Most blocks that are run unless the study asks for more.
 const USUAL_BLOCKS: u32 = 12;
-/// Making file systems, mounting, draining, taking down: what a trial takes besides bytes and phases. Assumed, from runs
-/// with ext4, XFS and btrfs on loop devices on two cores; an order of magnitude, not a promise.
+/// Making file systems, mounting, draining, taking down: what a trial takes besides bytes and phases. Assumed, from
+/// runs with ext4, XFS and btrfs on loop devices on two cores; an order of magnitude, not a promise.
 const HANDLING_NS: u64 = 1_500_000_000;
 
 /// Taking a stack down after a power cut or a kill, bringing it up and reading everything. Assumed.
@@ -85,8 +85,8 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
                 data_bytes.unwrap_or(0).saturating_mul(u64::from(age.passes)),
                 ageing_pages_per_s * study.database.page.0,
             ),
-            // How long the moving takes depends on the power and on the work beside it: counted as its share of the data,
-            // out and in.
+            // How long the moving takes depends on the power and on the work beside it: counted as its
+            // share of the data, out and in.
             (None, PhaseKind::Rebalance(rebalance)) => {
                 let changes = (rebalance.add.len() + rebalance.drop.len()) as u64;
                 let moved = data_bytes.unwrap_or(0).saturating_mul(changes) / 4;
@@ -132,7 +132,8 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
     }
 }
 
-/// Bytes a second and changed pages a second: what the machine is taken to do, or the slowest modelled device under a stack.
+/// Bytes a second and changed pages a second: what the machine is taken to do, or the slowest modelled
+/// device under a stack.
 fn paced(study: &Study, machine: u64) -> (u64, u64) {
     let under = |set: &&crate::study::LunSet| study.stacks.iter().any(|s| s.data.as_ref() == Some(&set.name));
     let sets = study.luns.iter().filter(under);

@@ -1,16 +1,13 @@
 //! Room `plan`: reading study files: what was written, then what it means with every default said.
 //!
 //! Takes a TOML file (docs/study.md is its reference); gives a [`Study`] that holds no text left to interpret, the
-//! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that one file.
-//! Prevents: two readers of a study who understand it differently.
+//! [`schedule`](block) of its blocks, and an [`Estimate`] of what it takes. Owns no side effect but reading that
+//! one file. Prevents: two readers of a study who understand it differently.
 
 #[macro_use]
 mod key;
 
-mod cut;
-mod device;
 mod document;
-mod engines;
 mod entries;
 mod error;
 mod estimate;
@@ -28,24 +25,19 @@ mod study;
 mod turns;
 mod units;
 mod written;
-mod zfs;
 
-pub use cut::{DeviceFault, End, FaultKind, PowerCut};
-pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
 pub use document::keys_markdown;
-pub use engines::*;
 pub use error::{PlanError, Problem};
 pub use estimate::{Estimate, estimate};
 pub use options::{
     Given, Refused, Rule, Step, Takes, Tool, Value, arguments, mount_words, options, options_markdown, split_flag,
 };
 pub use schedule::{Block, block, round};
-pub use space::zfs_room;
+pub use space::{over_budget as zfs_over_budget, zfs_room};
 pub use stranger::read_file;
 pub use study::*;
 pub use turns::{Obstacle, Stints, Turns};
 pub use units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
-pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay, over_budget as zfs_over_budget};
 
 use error::Findings;
 use std::path::Path;
@@ -89,9 +81,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Study, PlanError> {
 }
 
 /// Reads a study and multiplies by `factor` what grows with the data: LUN sizes, sizes of models, data in bytes, hot
-/// spots, cache, redo log and memory budget, written or not; upwards also the time limit. Shares, counts and the times of phases
-/// stay. [`Study::resolved`] tells
-/// each changed value beside the one it had.
+/// spots, cache, redo log and memory budget, written or not; upwards also the time limit. Shares, counts and the
+/// times of phases stay. [`Study::resolved`] tells each changed value beside the one it had.
 ///
 /// # Errors
 /// As [`parse`]; [`PlanError::Scale`] when `factor` is not above 0 and at most 1,000,000.

@@ -1,8 +1,8 @@
 //! An ageing of several passes with phases repeated after each: written once, run as phases of their own.
 //!
 //! Takes the study as written, in which `after_each` names the phases that follow the ageing; gives it with "ageing 1",
-//! "aged scan 1", "ageing 2", "aged scan 2" ... in their place. Prevents: a measurement after the first pass that is taken for
-//! one after the last, because both have one name.
+//! "aged scan 1", "ageing 2", "aged scan 2" ... in their place. Prevents: a measurement after the first pass that
+//! is taken for one after the last, because both have one name.
 
 use crate::error::Findings;
 use crate::written::{PhaseWord, WrittenPhase, WrittenStudy};

@@ -1,15 +1,16 @@
 //! Which characters a study's names and paths may have.
 //!
-//! Names become file names, mount points, names of control groups and lines of a report; paths become arguments of tools and values
-//! in their lists. Prevents: a name that breaks out of its place (a line break, a separator, a sign that turns the line around), and
-//! a path that ends elsewhere than it seems to.
+//! Names become file names, mount points, names of control groups and lines of a report; paths become arguments of
+//! tools and values in their lists. Prevents: a name that breaks out of its place (a line break, a separator, a
+//! sign that turns the line around), and a path that ends elsewhere than it seems to.
 
 use std::path::{Component, Path};
 
 /// Most bytes of a name: a LUN's number and ending must fit behind it into a file name.
 pub(crate) const NAME_BYTES_MAX: usize = 128;
 
-/// Whether a character shows as itself: no control character, no break of a line, nothing that is invisible or turns text around.
+/// Whether a character shows as itself: no control character, no break of a line, nothing that is
+/// invisible or turns text around.
 pub(crate) fn shows(c: char) -> bool {
     let hidden = matches!(
         c,

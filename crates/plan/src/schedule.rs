@@ -1,9 +1,9 @@
 //! Which stack runs when, and with which seed: an infinite pure function of (study seed, stacks, block).
 //!
-//! Takes the seed of the study, the number of stacks and the number of the block; gives one [`Block`]. Prevents: an order
-//! that favours a stack (whoever runs first finds a colder machine), and a drift of the machine that is taken for a
-//! difference of stacks: blocks come in mirrored pairs, so that within a pair every stack has the same mean position and
-//! a linear drift cancels.
+//! Takes the seed of the study, the number of stacks and the number of the block; gives one [`Block`]. Prevents: an
+//! order that favours a stack (whoever runs first finds a colder machine), and a drift of the machine that is taken
+//! for a difference of stacks: blocks come in mirrored pairs, so that within a pair every stack has the same mean
+//! position and a linear drift cancels.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -35,10 +35,10 @@ pub fn block(seed: u64, stacks: usize, number: u32) -> Block {
     }
 }
 
-/// The order in which `stacks` stacks have their stints in round `number` of a phase (0-based): one order drawn for the phase,
-/// and its reverse in the rounds whose number has an odd count of binary ones: of two stacks AB BA BA AB BA AB AB BA.
-/// Two rounds then cancel a steady drift, four its curvature, and a machine that swings in time with the turns cannot favour
-/// one stack for ever.
+/// The order in which `stacks` stacks have their stints in round `number` of a phase (0-based): one order drawn for
+/// the phase, and its reverse in the rounds whose number has an odd count of binary ones: of two stacks AB BA BA AB
+/// BA AB AB BA. Two rounds then cancel a steady drift, four its curvature, and a machine that swings in time with
+/// the turns cannot favour one stack for ever.
 ///
 /// The same arguments give the same order for ever.
 pub fn round(seed: u64, stacks: usize, number: u32) -> Vec<usize> {

@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn assignments_as_people_write_them() {
-        let text = "# a comment\nUPDATE_PCT=25\r\nexport RUN_TIME=300 # seconds\n\nSCALE='8G'; WORK_UNIT=\"64\"\nexport RUN_TIME SCALE\nEXTERNAL_SCRIPT=''\nUPDATE_PCT=50\n";
+        let text = "# a comment\nUPDATE_PCT=25\r\nexport RUN_TIME=300 # seconds\n\n\
+            SCALE='8G'; WORK_UNIT=\"64\"\nexport RUN_TIME SCALE\nEXTERNAL_SCRIPT=''\nUPDATE_PCT=50\n";
         let said: Vec<(String, String, usize)> = [
             ("RUN_TIME", "300", 3),
             ("SCALE", "8G", 5),

@@ -1,8 +1,8 @@
 //! What of a `slob.conf` a phase takes: each parameter sets the key of the same meaning, unless the study says that key
 //! itself, or is left out with the reason.
 //!
-//! Takes the study as written; fills its phases and gives [`SlobRow`]s. Prevents: a parameter of the file that quietly has
-//! no effect.
+//! Takes the study as written; fills its phases and gives [`SlobRow`]s. Prevents: a parameter of the
+//! file that quietly has no effect.
 
 use crate::error::{Findings, Span};
 use crate::slob_conf::{Assignment, BYTES_MAX, assignments};

@@ -3,9 +3,14 @@
 //! Takes a resolved study; gives bytes, or `None` where only the machine knows (devices, mounted places). Prevents: two
 //! rooms that compute the size of the data differently.
 
-use crate::engines::{Company, Tpcc};
-use crate::study::{BtrfsProfile, Database, LunSource, PhaseKind, Redundancy, Scale, Stack, StackKind, Study};
-use crate::zfs::Vdevs;
+use crate::study::{
+    BtrfsProfile, Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Stack, StackKind, Study,
+    Tpcc, Vdevs, Zfs, ZfsWay,
+};
+use crate::units::Bytes;
+
+/// What the process of zfs-fuse holds beside its ARC: 120 to 140 MiB seen under load, whatever the ARC.
+const FUSE_BESIDE_ARC: u64 = 128 << 20;
 
 /// Bytes of a LUN set; `None` for devices and for sets that do not exist.
 pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
@@ -17,11 +22,7 @@ pub(crate) fn set_bytes(study: &Study, name: &str) -> Option<u64> {
 
 /// LUNs of a set; `None` for sets that do not exist.
 pub(crate) fn luns(study: &Study, name: &str) -> Option<usize> {
-    let set = study.luns.iter().find(|set| set.name == name)?;
-    Some(match &set.source {
-        LunSource::Files { count, .. } => *count as usize,
-        LunSource::Devices { paths, .. } => paths.len(),
-    })
+    study.luns.iter().find(|set| set.name == name).map(LunSet::count)
 }
 
 /// Bytes of a stack before the file system takes its own part: an upper bound of what data and redo can use.
@@ -30,9 +31,9 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
         return Some(model.size.0);
     }
     let mut bytes = set_bytes(study, stack.data.as_ref()?)?;
-    if let StackKind::Diskgroup { reserve, .. } = stack.kind {
+    if let StackKind::Diskgroup(group) = stack.kind {
         let luns = luns(study, stack.data.as_ref()?)? as u64;
-        bytes = bytes / luns.max(1) * luns.saturating_sub(u64::from(reserve));
+        bytes = bytes / luns.max(1) * luns.saturating_sub(u64::from(group.reserve));
     }
     if let StackKind::Zfs(zfs) = &stack.kind {
         let luns = luns(study, stack.data.as_ref()?)? as u64;
@@ -42,23 +43,44 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
         StackKind::Btrfs {
             profile: BtrfsProfile::Raid1,
             ..
-        }
-        | StackKind::Diskgroup {
-            redundancy: Redundancy::Normal,
-            ..
         } => Some(bytes / 2),
-        StackKind::Diskgroup {
-            redundancy: Redundancy::High,
-            ..
-        } => Some(bytes / 3),
+        StackKind::Diskgroup(group) => Some(bytes / u64::from(group.redundancy.copies())),
         _ => Some(bytes),
     }
 }
 
-/// What a pool leaves for data: copies or parity, and the 1/32 that OpenZFS keeps for itself. Parity of records of a few sectors
-/// is not one LUN of several but half: with one parity sector for each row of data, and allocations in pairs, a record of `n`
-/// sectors takes `n + ceil(n / (luns - 1))` rounded up to an even number.
-pub fn zfs_room(zfs: &crate::zfs::Zfs, bytes: u64, luns: u64) -> u64 {
+/// Why the ARC of a stack, what its way holds beside it, and the cache of its database are more than the study's
+/// memory budget; `None`: they fit, or there is no budget, or it is no pool.
+pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
+    let (StackKind::Zfs(zfs), Some(budget)) = (&stack.kind, study.memory_budget) else {
+        return None;
+    };
+    let cache = match &stack.engine {
+        Engine::Pages => study.database.cache,
+        Engine::Postgres(postgres) => postgres.cache,
+        Engine::Sqlite(sqlite) => sqlite.cache,
+    };
+    let (beside, process) = match zfs.via {
+        Some(ZfsWay::Fuse) => {
+            let process = format!(", {} that zfs-fuse holds beside it", Bytes(FUSE_BESIDE_ARC));
+            (FUSE_BESIDE_ARC, process)
+        }
+        _ => (0, String::new()),
+    };
+    (zfs.arc_max.0 + beside + cache.0 >= budget.0).then(|| Lack {
+        key: "arc_max",
+        why: format!(
+            "an ARC of {}{process} and a database cache of {cache} do not fit into a memory budget of {budget}",
+            zfs.arc_max
+        ),
+        cure: "lower `arc_max` or `database.cache`, or raise `memory.budget`".to_string(),
+    })
+}
+
+/// What a pool leaves for data: copies or parity, and the 1/32 that OpenZFS keeps for itself. Parity of records of
+/// a few sectors is not one LUN of several but half: with one parity sector for each row of data, and allocations
+/// in pairs, a record of `n` sectors takes `n + ceil(n / (luns - 1))` rounded up to an even number.
+pub fn zfs_room(zfs: &Zfs, bytes: u64, luns: u64) -> u64 {
     let kept = bytes / 32 * 31;
     match zfs.vdevs {
         Vdevs::Stripe => kept,
@@ -71,25 +93,18 @@ pub fn zfs_room(zfs: &crate::zfs::Zfs, bytes: u64, luns: u64) -> u64 {
     }
 }
 
-/// Bytes of the LUN set of a stack's redo log, before the file system takes its own part; `None` where it lies beside the
-/// data, or only the machine knows.
+/// Bytes of the LUN set of a stack's redo log, before the file system takes its own part; `None` where it lies
+/// beside the data, or only the machine knows.
 pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
     let bytes = set_bytes(study, stack.redo.as_ref()?)?;
     Some(match stack.kind {
-        StackKind::Diskgroup {
-            redundancy: Redundancy::Normal,
-            ..
-        } => bytes / 2,
-        StackKind::Diskgroup {
-            redundancy: Redundancy::High,
-            ..
-        } => bytes / 3,
+        StackKind::Diskgroup(group) => bytes / u64::from(group.redundancy.copies()),
         _ => bytes,
     })
 }
 
-/// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room that
-/// only the machine knows.
+/// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room
+/// that only the machine knows.
 pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     let paged = study.stacks.is_empty() || study.stacks.iter().any(|stack| !stack.engine.is_sql());
     let random = study
@@ -110,8 +125,8 @@ pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     Some(database.pages_per_schema(asked) * u64::from(database.schemas) * database.page.0)
 }
 
-/// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little less than with
-/// PostgreSQL.
+/// Bytes of a warehouse and of a row of the bulk load, keys and indexes counted: measured with SQLite, a little
+/// less than with PostgreSQL.
 const WAREHOUSE_BYTES: u64 = 80 << 20;
 pub(crate) const BULK_ROW_BYTES: u64 = 300;
 
@@ -126,7 +141,7 @@ pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
 
 /// Bytes that phases in SQL load: the company once, and the largest bulk load.
 fn sql_bytes(study: &Study) -> u64 {
-    let of = |phase: &crate::study::Phase| match &phase.kind {
+    let of = |phase: &Phase| match &phase.kind {
         PhaseKind::Tpcc(tpcc) => (company_bytes(tpcc), 0),
         PhaseKind::Bulk(bulk) => (
             0,
@@ -149,8 +164,8 @@ fn sql_bytes(study: &Study) -> u64 {
 const READS_TO_ROUND: u64 = 20;
 
 impl Database {
-    /// Pages of each schema of a database of `bytes`: whole pages, and whole multiblock reads where that costs less than 5 %,
-    /// so that a scan's reads lie inside stripes and allocation units instead of across their borders.
+    /// Pages of each schema of a database of `bytes`: whole pages, and whole multiblock reads where that costs less
+    /// than 5 %, so that a scan's reads lie inside stripes and allocation units instead of across their borders.
     pub fn pages_per_schema(&self, bytes: u64) -> u64 {
         let pages = bytes / u64::from(self.schemas) / self.page.0;
         let read = u64::from(self.multiblock_read);

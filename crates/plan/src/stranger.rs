@@ -1,7 +1,7 @@
 //! Reading a file that somebody else may have made.
 //!
-//! Takes a path and the most bytes that make sense, gives the bytes. Prevents: a program that waits for ever on a pipe, or fills
-//! the memory from a device or a file without end.
+//! Takes a path and the most bytes that make sense, gives the bytes. Prevents: a program that waits for ever on a
+//! pipe, or fills the memory from a device or a file without end.
 
 use rustix::fs::OFlags;
 use std::fs::OpenOptions;

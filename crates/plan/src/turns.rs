@@ -1,8 +1,8 @@
 //! Whether the stacks of a block can stand side by side and take turns within each phase, and how.
 //!
-//! Takes the resolved study, gives [`Turns`] with its reason. What would make stints lie (LUNs or a cache in common, work that
-//! does not survive an interruption, a device that recovers while its stack rests) is an [`Obstacle`] with its cure. Prevents: a
-//! schedule that resolves more and means something else.
+//! Takes the resolved study, gives [`Turns`] with its reason. What would make stints lie (LUNs or a cache in
+//! common, work that does not survive an interruption, a device that recovers while its stack rests) is an
+//! [`Obstacle`] with its cure. Prevents: a schedule that resolves more and means something else.
 
 use crate::study::{Access, Inject, Phase, PhaseKind, Random, Schedule, Stack, StackKind, Study};
 use crate::units::Duration;
@@ -59,9 +59,9 @@ impl Obstacle {
 }
 
 impl Stints {
-    /// Rounds of a phase and the time of a stint in it; no number of rounds where the phase ends by itself. The stints of a stack
-    /// fill the time of the phase, there are two or a multiple of two, and in a phase that updates none is shorter than the longest
-    /// time between two checkpoints, for each ends with one.
+    /// Rounds of a phase and the time of a stint in it; no number of rounds where the phase ends by itself. The
+    /// stints of a stack fill the time of the phase, there are two or a multiple of two, and in a phase that
+    /// updates none is shorter than the longest time between two checkpoints, for each ends with one.
     pub fn of_phase(&self, phase: &Phase) -> (Option<u32>, Duration) {
         let least = match is_updating(phase) {
             true => self.stint.max(self.checkpoint),
@@ -231,7 +231,8 @@ fn of_phase(study: &Study, phase: &Phase) -> Option<Obstacle> {
     if is_updating(phase) && phase.time.is_some_and(|time| time.0 < ROUNDS_MIN * checkpoint.0) {
         return obstacle(
             format!(
-                "updates and is shorter than two times the {checkpoint} between checkpoints, and each stint ends with one"
+                "updates and is shorter than two times the {checkpoint} between checkpoints, \
+                 and each stint ends with one"
             ),
             "give it more time, or lower `database.checkpoint`",
         );
@@ -339,7 +340,8 @@ time = \"21s\"
 
     #[test]
     fn stints_fill_the_time_and_none_of_an_update_is_shorter_than_a_checkpoint_interval() {
-        let phases = "[[phase]]\nname = \"write\"\nkind = \"random\"\nupdate_pct = 50\ntime = \"60s\"\n[[phase]]\nname = \"scan\"\nkind = \"scan\"";
+        let phases = "[[phase]]\nname = \"write\"\nkind = \"random\"\nupdate_pct = 50\ntime = \"60s\"\n\
+            [[phase]]\nname = \"scan\"\nkind = \"scan\"";
         let study = study("", "", phases).unwrap_or_else(|e| panic!("{e}"));
         let Turns::Stints(stints) = study.turns() else {
             panic!("nothing is in the way")

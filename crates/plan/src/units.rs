@@ -1,9 +1,9 @@
 //! Typed quantities: sizes, durations, shares, rates; read from what a study file says and printed so that the printed
 //! text reads back as the same value.
 //!
-//! Takes text such as `8KiB`, `500ms`, `5%`, `200MB/s`; gives whole bytes, whole nanoseconds, shares of one. Prevents: a
-//! bare number whose unit the reader has to guess (a duration without a unit is refused), and a size that is silently
-//! rounded (`1.5GiB` is exact, `0.3KiB` is refused).
+//! Takes text such as `8KiB`, `500ms`, `5%`, `200MB/s`; gives whole bytes, whole nanoseconds, shares of one.
+//! Prevents: a bare number whose unit the reader has to guess (a duration without a unit is refused), and a size
+//! that is silently rounded (`1.5GiB` is exact, `0.3KiB` is refused).
 
 use std::fmt;
 use std::str::FromStr;

@@ -390,7 +390,7 @@ data = "right"
 fn phases_that_move_data_print_themselves_and_take_their_defaults() {
     let study = parse(MOVES);
     assert_same(&study, &parse(&study.to_toml()));
-    assert!(matches!(&study.stacks[0].kind, StackKind::Diskgroup { reserve: 1, .. }));
+    assert!(matches!(&study.stacks[0].kind, StackKind::Diskgroup(group) if group.reserve == 1));
     // The LUN in reserve is no room.
     assert!(study.data_bytes().expect("files") <= 2 * (1 << 30) * 2 / 5);
     let PhaseKind::Rebalance(grow) = &study.phases[0].kind else {

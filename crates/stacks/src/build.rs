@@ -1,126 +1,40 @@
 //! Building a stack on LUNs and taking it down.
 //!
-//! Takes a stack of a study and its devices, gives a [`Built`]: what data and redo log are stored on ([`Ground`]), and the facts.
-//! Data and redo LUNs get the same kind of file system. Every step is journalled before it is taken; a build that fails
-//! undoes its own steps before it returns the error. Prevents half a stack.
+//! Takes a stack of a study and its devices, gives a [`Built`]: what data and redo log are stored on ([`Ground`]),
+//! and the facts. Data and redo LUNs get the same kind of file system. Every step is journalled before it is taken;
+//! a build that fails undoes its own steps before it returns the error. Prevents half a stack.
 
+use crate::built::{Built, Made, layers, own_name};
 use crate::device;
 use crate::error::StackError;
 use crate::filesystem::{Recipe, recipe};
-use crate::ground::{FilePair, Ground, Owners};
+use crate::ground::{FilePair, Ground};
 use crate::journal::{Journal, Mark, NotUndone};
-use crate::revive::Made;
+use crate::places::{Owners, Places, claim};
 use crate::undo::{Undo, resolve};
 use crate::zfs;
-use plan::{BtrfsProfile, Redundancy, Stack, StackKind};
+use crate::zfs::cleared::claimed;
+use plan::{BtrfsProfile, DiskGroup, Stack, StackKind, Zfs};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
 
-/// The LUNs of a stack, as block devices (LUN files are attached before), and how a device is marked when it is released.
-#[derive(Clone, Debug, Default)]
-pub struct Places {
-    /// Devices for the data; empty for `directory`.
-    pub data: Vec<PathBuf>,
-    /// Devices for the redo log; empty: it lies beside the data.
-    pub redo: Vec<PathBuf>,
-    /// First line left on a device after use (`luns::MARKER`), so that the next run may use it.
-    pub marker: String,
-}
-
-/// A stack that stands.
-#[derive(Clone, Debug)]
-pub struct Built {
-    /// What data and redo log are stored on.
-    pub ground: Ground,
-    /// All block devices under it, data first; empty for `directory`.
-    pub devices: Vec<PathBuf>,
-    /// How many of them are the data's, the first ones.
-    pub data_devices: usize,
-    /// Mount points, data first.
-    pub mounts: Vec<PathBuf>,
-    /// From top to bottom: `["btrfs", "loop", "file"]`, `["raw", "device"]`, `["directory", "ext4"]`.
-    pub layers: Vec<String>,
-    /// Everything that shapes the result: (what, value), keys of the redo file system opened by "redo ".
-    pub facts: Vec<(String, String)>,
-    /// Bytes for data after mkfs; what the redo log takes beside the data is not taken off. `None`: nobody can see them.
-    pub usable_bytes: Option<u64>,
-    /// Its file systems, data first.
-    pub(crate) made: Vec<Made>,
-    /// Directories that were made for it, held open.
-    pub(crate) own: Vec<Directory>,
-    pub(crate) mark: Mark,
-}
-
-impl Built {
-    /// On these LUNs, with nothing known of it yet.
-    pub(crate) fn on(ground: Ground, places: &Places, layers: Vec<String>, mark: Mark) -> Built {
-        Built {
-            ground,
-            devices: places.data.iter().chain(&places.redo).cloned().collect(),
-            data_devices: places.data.len(),
-            mounts: Vec::new(),
-            layers,
-            facts: Vec::new(),
-            usable_bytes: None,
-            made: Vec::new(),
-            own: Vec::new(),
-            mark,
-        }
-    }
-
-    /// The LUNs of the data, and those of the redo log.
-    pub fn luns(&self) -> (&[PathBuf], &[PathBuf]) {
-        self.devices.split_at(self.data_devices)
-    }
-
-    /// An error unless the paths of its directories still lead to what was made. To be asked before each use.
-    ///
-    /// # Errors
-    /// [`sandbox::SandboxError::Replaced`].
-    pub fn check(&self) -> Result<(), StackError> {
-        self.own.iter().try_for_each(|dir| Ok(dir.check()?))
-    }
-
-    /// The directory of a file of the stack, entered from what is held. Not to be kept: a file system that is held stays mounted.
-    ///
-    /// # Errors
-    /// The file is none of the stack's; its directory is gone.
-    pub fn home_of(&self, file: &Path) -> Result<Directory, StackError> {
-        self.check()?;
-        let home = file.parent().unwrap_or(file);
-        for dir in &self.own {
-            match (home.parent(), home.file_name().and_then(|name| name.to_str())) {
-                _ if home == dir.path() => return Ok(dir.clone()),
-                (Some(above), Some(name)) if above == dir.path() => return Ok(dir.enter(name)?),
-                _ => {}
-            }
-        }
-        let path = file.to_owned();
-        Err(sandbox::SandboxError::Replaced { path }.into())
-    }
-}
-
-/// Builds `stack` on `places`, with mount points in `work_dir`. Devices must be on the run's list ([`Journal::may_write`]).
+/// Builds `stack` on `places`, with mount points in `work_dir`. Devices must be on the run's list
+/// ([`Journal::may_write`]).
 pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut Journal) -> Result<Built, StackError> {
     let mark = journal.mark();
     work_dir.check()?;
     let all = places.data.iter().chain(&places.redo);
     let devices: Vec<PathBuf> = all.filter(|place| device::is_block(place)).cloned().collect();
-    journal.part(&devices)?;
+    journal.run().part(&devices)?;
     check(stack, places)?;
     let built = match &stack.kind {
         StackKind::Directory { path } => directory(stack, path, mark, journal),
         StackKind::Raw => raw(places, mark),
         StackKind::Server { url } => Ok(server(url, mark)),
-        StackKind::Diskgroup {
-            redundancy,
-            au,
-            reserve,
-            ..
-        } => disk_group(places, *redundancy, au.0, *reserve as usize, mark, journal),
+        StackKind::Diskgroup(group) => disk_group(group, places, journal),
         StackKind::Zfs(zfs) => match zfs.via {
-            Some(way) if way.has_files() => zfs::build(stack, (zfs, way), places, work_dir, mark, journal),
-            _ => crate::pool::pool(zfs, places, mark, journal),
+            Some(way) if way.has_files() => zfs::build(stack, (zfs, way), places, work_dir, journal),
+            _ => process_pool(zfs, places, mark, journal),
         },
         _ => file_systems(stack, places, work_dir, mark, journal),
     };
@@ -193,20 +107,13 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
     }
 }
 
-/// A directory's name for this run and stack. The run's id makes it ours.
-pub(crate) fn own_name(journal: &Journal, stack: &Stack, suffix: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
-    let stack: String = stack.name.chars().map(plain).collect();
-    format!("assay-{}-{stack}{suffix}", journal.run_id())
-}
-
 fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
     let above = Directory::open(path)?;
     let made = journal.make_directory(&above, &own_name(journal, stack, ""), 0o711, true)?;
     let own = made.path().to_owned();
     let cure = "check the directory";
     let stat = rustix::fs::fstatvfs(&made).map_err(|e| StackError::path("look at", &own, e, cure))?;
-    let mount = crate::mounts::holding(&own).map_err(|e| StackError::path("find the mount of", &own, e, cure))?;
+    let mount = crate::host::mounts::holding(&own).map_err(|e| StackError::path("find the mount of", &own, e, cure))?;
     let (kind, options, mounted) =
         mount.map_or_else(Default::default, |m| (m.kind, m.options, m.place.display().to_string()));
     let ground = Ground::Files(FilePair {
@@ -263,25 +170,14 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
 }
 
 /// Clears the devices for a disk group; the engine, which holds its extent map, makes it.
-fn disk_group(
-    places: &Places,
-    redundancy: Redundancy,
-    au: u64,
-    reserve: usize,
-    mark: Mark,
-    journal: &mut Journal,
-) -> Result<Built, StackError> {
-    let copies = match redundancy {
-        Redundancy::External => 1,
-        Redundancy::Normal => 2,
-        Redundancy::High => 3,
-    };
+fn disk_group(group: &DiskGroup, places: &Places, journal: &mut Journal) -> Result<Built, StackError> {
+    let mark = journal.mark();
     let mut owners = Owners {
         data: device::uuid(journal.run_id(), journal.mark().0, &places.data[0]),
         redo: None,
     };
     let mut usable_bytes = 0;
-    let members = places.data.len().saturating_sub(reserve);
+    let members = places.data.len().saturating_sub(group.reserve as usize);
     for (nth, path) in places.data.iter().enumerate() {
         if device::is_block(path) {
             claim(path, "diskgroup", owners.data, &places.marker, journal)?;
@@ -292,8 +188,9 @@ fn disk_group(
             // In reserve: it may join the group later, so it is made ready and wiped with the others.
             continue;
         }
-        // Headers, table and journal take whole units, and the metadata files some more; the spread over disks is not exact.
-        usable_bytes += (bytes.saturating_sub(16 * au) as f64 * 0.97) as u64;
+        // Headers, table and journal take whole units, and the metadata files some more; the spread
+        // over disks is not exact.
+        usable_bytes += (bytes.saturating_sub(16 * group.au.0) as f64 * 0.97) as u64;
     }
     if let Some(first) = places.redo.first() {
         let uuid = device::uuid(journal.run_id(), journal.mark().0, first);
@@ -303,27 +200,26 @@ fn disk_group(
         owners.redo = Some(uuid);
     }
     Ok(Built {
-        usable_bytes: Some(usable_bytes / copies),
+        usable_bytes: Some(usable_bytes / u64::from(group.redundancy.copies())),
         ..Built::on(Ground::Group(owners), places, layers("diskgroup", &places.data), mark)
     })
 }
 
-/// Clears a device for its new owner, by whose UUID it will be wiped.
-pub(crate) fn claim(
-    path: &Path,
-    owner: &str,
-    uuid: [u8; 16],
-    marker: &str,
-    journal: &mut Journal,
-) -> Result<(), StackError> {
-    journal.before(Undo::WipeSignature {
-        device: path.to_owned(),
-        filesystem: owner.to_owned(),
-        uuid,
-        marker: marker.to_owned(),
-    })?;
-    device::claim(path, marker, journal.run_id())
-        .map_err(|e| StackError::path("clear", path, e, "it must be free: unmount it or stop what uses it"))
+/// LUNs for pools that a process makes which speaks for itself.
+fn process_pool(zfs: &Zfs, places: &Places, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
+    let luns = claimed(zfs, places, journal)?;
+    // Labels, metaslabs that are cut to size, metadata: none of it exact.
+    let usable_bytes = plan::zfs_room(zfs, luns.data_bytes, places.data.len() as u64) / 100 * 96;
+    Ok(Built {
+        facts: vec![("way to ZFS".to_owned(), "userspace".to_owned())],
+        usable_bytes: Some(usable_bytes),
+        ..Built::on(
+            Ground::ProcessPool(luns.owners),
+            places,
+            layers("zfs", &places.data),
+            mark,
+        )
+    })
 }
 
 fn file_systems(
@@ -380,7 +276,7 @@ fn one_file_system(
     for path in devices {
         claim(path, recipe.kind, uuid, marker, journal)?;
     }
-    recipe.make(journal)?;
+    recipe.make(journal.run())?;
     let place = journal.make_directory(work_dir, name, 0o711, false)?;
     let path = place.path().to_owned();
     journal.before(Undo::Unmount { path })?;
@@ -388,18 +284,4 @@ fn one_file_system(
     let devices = devices.to_vec();
     let made = Made { uuid, devices, place };
     Ok((recipe, made))
-}
-
-pub(crate) fn layers(top: &str, devices: &[PathBuf]) -> Vec<String> {
-    let below: &[&str] = if devices.iter().all(|d| device::is_loop(d)) {
-        &["loop", "file"]
-    } else if devices.iter().all(|d| d.is_file()) {
-        &["file"]
-    } else {
-        &["device"]
-    };
-    std::iter::once(top)
-        .chain(below.iter().copied())
-        .map(str::to_owned)
-        .collect()
 }

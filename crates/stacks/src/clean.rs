@@ -5,8 +5,8 @@
 //! it waits.
 
 use crate::error::StackError;
+use crate::host::process;
 use crate::journal::{Content, ENDING, Journal, NEW_ENDING, NotUndone, open_state_dir};
-use crate::process;
 use rustix::fs::FlockOperation;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -85,7 +85,7 @@ pub(crate) fn release(path: &Path, kind: &str, uuid: &[u8; 16], marker: &str, ru
 /// Whether the file system of that kind and UUID lies on the device.
 pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool> {
     if kind == "zfs" {
-        return holds_pool(path, &crate::pool::pool_name(uuid));
+        return holds_pool(path, &pool_name(uuid));
     }
     let Some((magic_at, magic, uuid_at)) = superblock(kind) else {
         return Ok(false);
@@ -98,6 +98,12 @@ pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool
     let mut id = [0u8; 16];
     file.read_exact_at(&mut id, uuid_at)?;
     Ok(found == magic && id == *uuid)
+}
+
+/// The name of the pool that is journalled under this UUID.
+pub fn pool_name(uuid: &[u8; 16]) -> String {
+    let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("assay-{hex}")
 }
 
 /// Whether the first label of a pool stands on the device, or in the partition that the module's tools make of a whole
@@ -215,7 +221,7 @@ pub(crate) fn uuid(run_id: &str, step: u64, device: &Path) -> [u8; 16] {
             step,
             device,
             std::process::id(),
-            crate::process::start_of(std::process::id()),
+            crate::host::process::start_of(std::process::id()),
         )
             .hash(&mut hasher);
         hasher.finish().to_be_bytes()

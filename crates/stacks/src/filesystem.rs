@@ -6,8 +6,8 @@
 
 use crate::device;
 use crate::error::StackError;
-use crate::journal::Journal;
-use crate::mounts;
+use crate::host::mounts;
+use crate::run::Run;
 use crate::tool::{self, Tool, argument};
 use plan::{BtrfsProfile, StackKind};
 use sandbox::Directory;
@@ -124,8 +124,8 @@ fn btrfs_options(devices: &[PathBuf], compress: Option<&str>, nodatacow: bool) -
 
 impl Recipe {
     /// Makes the file system, on devices that the run may write to.
-    pub(crate) fn make(&mut self, journal: &Journal) -> Result<(), StackError> {
-        let output = self.mkfs.run(Some(journal))?;
+    pub(crate) fn make(&mut self, run: &Run) -> Result<(), StackError> {
+        let output = self.mkfs.run(Some(run))?;
         let program = self.mkfs.line().split(' ').next().unwrap_or_default().to_owned();
         self.facts.push(("mkfs".to_owned(), self.mkfs.line()));
         self.facts.push(("mkfs version".to_owned(), tool::version(&program)));

@@ -6,10 +6,9 @@
 //! in the place of one that it made.
 #![allow(unsafe_code)]
 
-use crate::build::Built;
+use crate::built::{Built, Made};
 use crate::error::StackError;
-use crate::mounts;
-use crate::revive::Made;
+use crate::host::mounts;
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;

@@ -1,8 +1,9 @@
 //! What a stack offers to a database once it is built: one case for each way to store something on it.
 //!
-//! Given by [`build`](crate::build), matched by whoever opens files. Each case holds what it has and nothing else. Prevents: a path, a
-//! UUID or a size that a stack does not have, made up so that a struct is full.
+//! Given by [`build`](crate::build), matched by whoever opens files. Each case holds what it has and nothing else.
+//! Prevents: a path, a UUID or a size that a stack does not have, made up so that a struct is full.
 
+use crate::places::Owners;
 use crate::zfs::MountedPool;
 use std::path::{Path, PathBuf};
 
@@ -42,23 +43,6 @@ pub struct FilePair {
     pub data: PathBuf,
     /// Of the redo log.
     pub redo: PathBuf,
-}
-
-/// UUIDs under which LUNs were journalled. A disk group must be made with its own, and a pool with the name made of it
-/// ([`pool_name`](crate::pool_name)), or its LUNs are not wiped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owners {
-    /// Of the data's LUNs.
-    pub data: [u8; 16],
-    /// Of the redo log's, if it has some; the data's own where both belong to one pool.
-    pub redo: Option<[u8; 16]>,
-}
-
-impl Owners {
-    /// Of a LUN of the data, or of one of the redo log.
-    pub(crate) fn of(&self, is_redo: bool) -> &[u8; 16] {
-        self.redo.as_ref().filter(|_| is_redo).unwrap_or(&self.data)
-    }
 }
 
 impl Ground {

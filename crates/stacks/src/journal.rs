@@ -16,7 +16,8 @@
 //! after a kill at any moment, and an undo that follows the word of another user.
 
 use crate::error::StackError;
-use crate::process;
+use crate::host::process;
+use crate::run::Run;
 use crate::undo::Undo;
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, fstat};
 use rustix::io::Errno;
@@ -46,7 +47,7 @@ pub fn state_dir() -> Result<PathBuf, StackError> {
     if let Some(dir) = from("ASSAY_STATE_DIR") {
         return Ok(dir);
     }
-    if crate::probe::is_root() {
+    if process::is_root() {
         return Ok(PathBuf::from("/var/lib/assay"));
     }
     from("XDG_STATE_HOME")
@@ -145,14 +146,12 @@ pub struct Mark(pub(crate) u64);
 /// An open journal.
 #[derive(Debug)]
 pub struct Journal {
-    file: File,
+    run: Run,
     path: PathBuf,
     owner: Owner,
     /// Steps not undone yet, in the order they were taken.
     open: Vec<OpenStep>,
     next: u64,
-    /// What the run may write to; tools that it starts are held to it.
-    reach: Reach,
     /// Everything was tried to be undone: a drop has nothing to add.
     settled: bool,
     /// The file is gone: a step written now would be lost.
@@ -218,12 +217,11 @@ impl Journal {
         })?;
         let reach = Reach::nothing();
         Ok(Journal {
-            file,
+            run: Run { lock: file, reach },
             path,
             owner,
             open: Vec::new(),
             next: 0,
-            reach,
             settled: false,
             removed: false,
             made,
@@ -302,15 +300,7 @@ impl Journal {
     /// # Errors
     /// It is not there.
     pub fn may_write(&mut self, path: &Path) -> Result<(), StackError> {
-        Ok(self.reach.add(path)?)
-    }
-
-    /// The part of what the run may write to that these paths are: what a tool gets.
-    ///
-    /// # Errors
-    /// [`SandboxError::OutOfReach`].
-    pub(crate) fn part(&self, paths: &[PathBuf]) -> Result<Reach, SandboxError> {
-        self.reach.part(paths.iter().map(PathBuf::as_path))
+        Ok(self.run.reach.add(path)?)
     }
 
     /// This place: [`undo_to`](Journal::undo_to) takes back what comes after it.
@@ -355,9 +345,9 @@ impl Journal {
         self.open.iter().rev().map(|open| open.undo.to_string()).collect()
     }
 
-    /// What children hold while they work, see [`crate::tool`].
-    pub(crate) fn lock(&self) -> &File {
-        &self.file
+    /// What its tools hold while they work, see [`crate::tool`].
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
     }
 
     pub(crate) fn owner(&self) -> &Owner {
@@ -415,7 +405,7 @@ impl Journal {
             match Directory::open(dir) {
                 Ok(now) if now.identity().is(identity) => {}
                 // A mount point of the run's shows what is mounted on it.
-                Ok(_) if crate::mounts::at(dir)?.is_some() => {}
+                Ok(_) if crate::host::mounts::at(dir)?.is_some() => {}
                 Ok(_) => return Err(SandboxError::Replaced { path: dir.clone() }.into()),
                 Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => {}
                 Err(e) => return Err(e.into()),
@@ -425,7 +415,7 @@ impl Journal {
     }
 
     fn append(&mut self, line: &Line) -> io::Result<()> {
-        append(&self.file, line)
+        append(&self.run.lock, line)
     }
 
     /// Takes over the journal of a run that is no more. `None` while it, or a child of it, lives.
@@ -444,13 +434,13 @@ impl Journal {
         // The next line must not be glued to a fragment.
         file.set_len(content.whole_bytes).map_err(failed)?;
         let next = content.open.last().map_or(0, |open| open.number.saturating_add(1));
+        let reach = Reach::nothing();
         Ok(Some(Journal {
-            file,
+            run: Run { lock: file, reach },
             path: path.to_owned(),
             owner: content.owner,
             open: content.open,
             next,
-            reach: Reach::nothing(),
             settled: false,
             removed: false,
             made: Vec::new(),

@@ -5,34 +5,37 @@
 //! and by [`clean`] after a kill. [`build`] hands over plain facts; it never meets what runs on them.
 
 mod build;
-mod cgroup;
+mod built;
 mod clean;
 mod device;
 mod error;
 mod filesystem;
 mod forced_down;
 mod ground;
+mod host;
 mod journal;
 mod memory;
-mod mounts;
-mod pool;
+mod places;
 mod probe;
-mod process;
 mod revive;
+mod run;
 mod serving;
 mod tool;
 mod undo;
 mod zfs;
 
-pub use build::{Built, Places, build, teardown};
+pub use build::{build, teardown};
+pub use built::Built;
 pub use clean::{CleanReport, CleanedRun, Leftover, clean, leftovers};
+pub use device::pool_name;
 pub use error::StackError;
 pub use forced_down::force_down;
-pub use ground::{FilePair, Ground, Owners};
+pub use ground::{FilePair, Ground};
+pub use host::process::is_root;
 pub use journal::{Journal, Mark, NotUndone, StepNumber, state_dir};
 pub use memory::{Enforcement, MemoryLimit, drop_caches, memory_limit};
-pub use pool::pool_name;
-pub use probe::{Buildable, is_root, probe};
+pub use places::{Owners, Places};
+pub use probe::{Buildable, probe};
 pub use revive::{make_anew, power_off, power_on};
 pub use undo::Undo;
 pub use zfs::{ArcCounted, MountedPool, PoolCounted, WayHere, zfs_ways};

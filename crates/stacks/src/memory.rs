@@ -4,10 +4,10 @@
 //! answer with a reason, not an error: the report then says "not enforced". Prevents a budget that exists on paper
 //! only.
 
-use crate::cgroup::{self, Hierarchy, Version};
 use crate::error::StackError;
+use crate::host::cgroup::{self, Hierarchy, Version};
+use crate::host::process;
 use crate::journal::Journal;
-use crate::process;
 use crate::undo::Undo;
 use std::path::{Path, PathBuf};
 

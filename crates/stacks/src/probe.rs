@@ -3,6 +3,7 @@
 //! Takes nothing, touches nothing: it looks for rights, tools and file systems. Prevents a study that fails after an
 //! hour for want of a package.
 
+use crate::host::process::is_root;
 use crate::tool;
 use std::path::Path;
 
@@ -21,11 +22,6 @@ pub struct Buildable {
     pub cure: String,
     /// Version of the tool that makes it; empty where none is needed or found.
     pub tool_version: String,
-}
-
-/// Whether this process is root.
-pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// All kinds, those of later versions last.

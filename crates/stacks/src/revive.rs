@@ -5,26 +5,16 @@
 //! mount points and signatures are the same. Prevents: a power cut that is followed by an orderly unmount, which no
 //! power cut is.
 
-use crate::build::Built;
+use crate::built::Built;
 use crate::device;
 use crate::error::StackError;
 use crate::filesystem::recipe;
 use crate::ground::Ground;
+use crate::host::mounts;
 use crate::journal::Journal;
-use crate::mounts;
 use plan::Stack;
 use rustix::io::Errno;
-use sandbox::Directory;
-use std::path::{Path, PathBuf};
-
-/// A file system of a stack, to make and mount it again.
-#[derive(Clone, Debug)]
-pub(crate) struct Made {
-    pub(crate) uuid: [u8; 16],
-    pub(crate) devices: Vec<PathBuf>,
-    /// The mount point, held open below what is mounted on it.
-    pub(crate) place: Directory,
-}
+use std::path::Path;
 
 /// Unmounts what stands on devices without power, or was forced down. It fails to write whatever it had not written,
 /// and must not wait for it.
@@ -80,7 +70,7 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
             continue;
         };
         made.devices.iter().try_for_each(|path| clear(path))?;
-        recipe.make(journal)?;
+        recipe.make(journal.run())?;
     }
     if let Some(owners) = built.ground.owners() {
         let devices = built.devices.iter().enumerate();
@@ -97,7 +87,7 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
         }
     }
     match built.ground.mounted_pool() {
-        Some(pool) => pool.make_anew(journal),
+        Some(pool) => pool.make_anew(journal.run()),
         None => power_on(stack, built),
     }
 }

@@ -4,8 +4,8 @@
 //! Prevents: a clean-up that waits for ever for I/O that nobody will answer: whoever does not answer is killed first,
 //! and the kernel then fails what waits.
 
-use crate::mounts;
-use crate::process::{self, Who};
+use crate::host::mounts;
+use crate::host::process::{self, Who};
 use rustix::process::Signal;
 use std::io;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(crate) fn stop(dir: &Path, place: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::stand_ins;
+    use crate::host::process::stand_ins;
 
     #[test]
     fn who_answers_is_let_live_and_who_serves_there_is_ended() {

@@ -7,7 +7,7 @@
 //! orphaned mkfs.
 
 use crate::error::StackError;
-use crate::journal::Journal;
+use crate::run::Run;
 use sandbox::Reach;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -115,12 +115,12 @@ impl Tool {
             .join(" ")
     }
 
-    /// Runs it to its end. `run`: the journal, when the call changes something; what it writes to must be on the run's
+    /// Runs it to its end. `run`: when the call changes something; what it writes to must be on the run's
     /// list.
-    pub(crate) fn run(&self, run: Option<&Journal>) -> Result<Output, StackError> {
+    pub(crate) fn run(&self, run: Option<&Run>) -> Result<Output, StackError> {
         match (&self.writes, run) {
             (Writes::Mounting, _) => self.run_here(run),
-            (Writes::Only(devices), Some(journal)) => self.run_confined(&journal.part(devices)?, run),
+            (Writes::Only(devices), Some(held)) => self.run_confined(&held.part(devices)?, run),
             // An undo: the journal that it is read from says the device.
             (Writes::Only(devices), None) => {
                 let mut reach = Reach::nothing();
@@ -130,13 +130,13 @@ impl Tool {
         }
     }
 
-    fn run_confined(&self, reach: &Reach, run: Option<&Journal>) -> Result<Output, StackError> {
+    fn run_confined(&self, reach: &Reach, run: Option<&Run>) -> Result<Output, StackError> {
         let cure = "run where the kernel lets a process confine itself (Landlock)";
         sandbox::confined(reach, || self.run_here(run))
             .unwrap_or_else(|e| Err(StackError::path("confine", Path::new(&self.program), e, cure)))
     }
 
-    fn run_here(&self, run: Option<&Journal>) -> Result<Output, StackError> {
+    fn run_here(&self, run: Option<&Run>) -> Result<Output, StackError> {
         let missing = || StackError::MissingTool {
             tool: self.program.clone(),
             package: package_of(&self.program).to_owned(),
@@ -144,7 +144,7 @@ impl Tool {
         let program = sandbox::find_program(&self.program).ok_or_else(missing)?;
         let failed = |e| StackError::path("run", &program, e, "check that it is a program for this machine");
         let stdin = match run {
-            Some(journal) => Stdio::from(journal.lock().try_clone().map_err(failed)?),
+            Some(held) => Stdio::from(held.lock.try_clone().map_err(failed)?),
             None => Stdio::null(),
         };
         let mut command = sandbox::command(&program);

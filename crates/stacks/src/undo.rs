@@ -4,8 +4,10 @@
 //! another process after a kill. So each is *idempotent* (done already, or never needed: fine), checks for itself that
 //! nothing still stands on what it removes, and removes nothing that Assay did not make.
 
-use crate::process::{PATIENCE, Who};
-use crate::{cgroup, device, mounts, process, serving, zfs};
+use crate::host::process::{PATIENCE, Who};
+use crate::host::{cgroup, mounts, process};
+use crate::zfs::{commands, daemon, module};
+use crate::{device, serving};
 use rustix::process::Signal;
 use sandbox::{Identity, Removal};
 use serde::{Deserialize, Serialize};
@@ -213,11 +215,11 @@ impl Undo {
             Undo::StopService { dir, service } => {
                 process::end_all_in(dir, Who::Ours(service), &[(PATIENCE / 3, Signal::KILL)])
             }
-            Undo::StopFuse { dir } => zfs::daemon::kill(dir),
-            Undo::ExportPool { pool } => zfs::module::export(pool),
+            Undo::StopFuse { dir } => daemon::kill(dir),
+            Undo::ExportPool { pool } => commands::export(pool),
             Undo::RestoreSetting { file, first, value } => {
                 must_be_of(file, &[SYSFS, PROC])?;
-                zfs::module::restore(file, first.as_deref(), value)
+                module::restore(file, first.as_deref(), value)
             }
         }
     }

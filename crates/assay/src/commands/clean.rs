@@ -1,6 +1,6 @@
 //! `assay clean`: undoes what killed runs left behind, by their journals.
 
-use super::{print, print_json};
+use super::answer::{print, print_json};
 use crate::cli;
 use crate::exit::Failure;
 use anyhow::anyhow;

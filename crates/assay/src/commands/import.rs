@@ -1,7 +1,6 @@
 //! `assay import`: figures that other tools measured, shown, and recorded beside measured ones when asked.
 
-use super::check::wrapped;
-use super::{print, print_json};
+use super::answer::{answer, wrapped};
 use crate::cli::import::{Import, ImportFormat};
 use crate::exit::Failure;
 use crate::printed::say;
@@ -31,12 +30,8 @@ pub(crate) fn import(flags: &Import) -> Result<(), Failure> {
     if flags.into.is_some() || flags.output.is_some() {
         record(flags, &texts)?;
     }
-    if flags.json {
-        print_json(&as_json(&texts))
-    } else {
-        let all = flags.into.is_none() && flags.output.is_none();
-        print(&words(&texts, all))
-    }
+    let all = flags.into.is_none() && flags.output.is_none();
+    answer(flags.json, || as_json(&texts), || words(&texts, all))
 }
 
 fn options(flags: &Import) -> Result<Options, Failure> {

@@ -1,5 +1,6 @@
 //! One file or folder per command; what each prints on stdout is its answer.
 
+mod answer;
 mod calibrate;
 mod check;
 mod clean;
@@ -12,10 +13,11 @@ mod quick;
 mod report;
 mod run;
 mod stacks;
+mod study_file;
 
 use crate::cli::{self, Command};
 use crate::exit::Failure;
-use crate::printed::{self, Holds};
+use crate::printed;
 use anyhow::Context;
 
 pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
@@ -61,12 +63,4 @@ fn page_of(command: &[String]) -> Result<clap::Command, Failure> {
         })?;
     }
     Ok(page)
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    Ok(printed::answer(text, Holds::Words)?)
-}
-
-fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    Ok(printed::answer_json(value)?)
 }

@@ -2,7 +2,7 @@
 //!
 //! Takes the plan's table of devices, gives text. Prevents: a parameter that is used and whose source nobody is told.
 
-use super::check::wrapped;
+use super::answer::wrapped;
 use lab::device_service;
 use plan::Study;
 use serde_json::{Value, json};

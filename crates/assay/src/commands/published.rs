@@ -1,7 +1,6 @@
 //! `assay published`: the publications whose figures a study can have printed beside its own.
 
-use super::check::wrapped;
-use super::{print, print_json};
+use super::answer::{print, print_json, wrapped};
 use crate::cli;
 use crate::exit::Failure;
 use anyhow::anyhow;

@@ -3,6 +3,7 @@
 //! Takes places and whether LUNs can be built; gives a study *text*, so that what quick did can be read, kept and run
 //! again with other numbers.
 
+use super::answer::wrapped;
 use super::run::{self, Wanted};
 use crate::cli;
 use crate::exit::Failure;
@@ -97,7 +98,7 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn announce(places: &[PathBuf], luns: bool, group: bool) {
-    let say = |what: &str| say!("{}", super::check::wrapped("quick:", 7, what));
+    let say = |what: &str| say!("{}", wrapped("quick:", 7, what));
     for place in places {
         say(&format!(
             "a database of {DATA} in a directory of its own under {}, removed at the end",

@@ -1,6 +1,7 @@
 //! `assay report`: a result file in words, from the file alone.
 
-use super::{page_file, print, print_json};
+use super::answer::{print, print_json};
+use super::page_file;
 use crate::cli::{self, Format};
 use crate::exit::Failure;
 use crate::printed::{self, Holds, say};

@@ -1,13 +1,13 @@
 //! `assay run`: checks what it is told, prepares the site, lets the story run, prints the report.
 
-use super::check::proportions;
 use super::report as reporting;
+use super::study_file::{load, usual_output};
 use crate::cli::{self, FailOn, Format};
 use crate::exit::Failure;
 use crate::printed::say;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow};
-use lab::{HostSite, ModelSite, Progress as _, Site, signals, zfs_ways};
+use lab::{HostSite, ModelSite, Progress as _, Site, signals};
 use ledger::Ledger;
 use plan::{StackKind, Study};
 use report::Analysis;
@@ -37,47 +37,6 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
         say!("result file: {}", output.display());
     }
     Ok(())
-}
-
-/// Reads a study; what is wrong with it is exit code 2.
-pub(crate) fn load(path: &Path, scale: Option<cli::Scale>) -> Result<Study, Failure> {
-    let refused = |e: plan::PlanError| Failure::Usage(anyhow!("{e}"));
-    let study = match scale {
-        Some(cli::Scale::Factor(factor)) => plan::load_scaled(path, factor),
-        Some(cli::Scale::Seed) => {
-            let as_written = plan::load(path).map_err(refused)?;
-            let factor = proportions::seed_factor(&as_written).map_err(Failure::Usage)?;
-            plan::load_scaled(path, factor)
-        }
-        None => plan::load(path),
-    };
-    let mut study = study.map_err(refused)?;
-    zfs_ways::settle(&mut study);
-    if let Some(id) = &study.published {
-        let theirs = |pairs: &[(String, String)]| pairs.iter().map(|(_, theirs)| theirs.clone()).collect::<Vec<_>>();
-        let (stacks, phases) = (theirs(&study.stands_for.stacks), theirs(&study.stands_for.phases));
-        report::published::check(id, &stacks, &phases)
-            .map_err(|e| Failure::Usage(anyhow!("{}: {e}", path.display())))?;
-    }
-    Ok(study)
-}
-
-/// The result file of a study where nobody names one.
-pub(super) fn usual_output(plan: &Study) -> PathBuf {
-    PathBuf::from(format!("{}.assay", file_name(&plan.name)))
-}
-
-/// A study's name as a file name.
-fn file_name(name: &str) -> String {
-    name.chars()
-        .map(|c| {
-            if c.is_alphanumeric() || "-_.".contains(c) {
-                c
-            } else {
-                '-'
-            }
-        })
-        .collect()
 }
 
 /// Runs a study and prints its report.

@@ -1,6 +1,7 @@
 //! `assay stacks`: which stacks this machine can build, and the cure for those it cannot.
 
-use super::{modelled_luns, print, print_json};
+use super::answer::{print, print_json};
+use super::modelled_luns;
 use crate::cli;
 use crate::exit::Failure;
 use lab::zfs_ways;

@@ -56,29 +56,22 @@ struct Asked {
 
 impl Asked {
     fn of(stack: &Stack) -> anyhow::Result<Asked> {
-        let StackKind::Diskgroup {
-            redundancy,
-            au,
-            stripe,
-            failure_groups,
-            reserve,
-        } = &stack.kind
-        else {
+        let StackKind::Diskgroup(group) = &stack.kind else {
             return Err(anyhow!("{} is no disk group", stack.name));
         };
         Ok(Asked {
-            redundancy: match redundancy {
+            redundancy: match group.redundancy {
                 plan::Redundancy::External => Redundancy::External,
                 plan::Redundancy::Normal => Redundancy::Normal,
                 plan::Redundancy::High => Redundancy::High,
             },
-            au_bytes: u32::try_from(au.0).context("an allocation unit")?,
-            stripe: match stripe {
+            au_bytes: u32::try_from(group.au.0).context("an allocation unit")?,
+            stripe: match group.stripe {
                 plan::Stripe::Coarse => Stripe::Coarse,
                 plan::Stripe::Fine => Stripe::Fine,
             },
-            failure_groups: *failure_groups,
-            reserve: *reserve,
+            failure_groups: group.failure_groups,
+            reserve: group.reserve,
         })
     }
 

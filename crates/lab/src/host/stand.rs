@@ -212,13 +212,9 @@ impl Stand {
 
     /// Copies that the stack keeps of the data by its own redundancy.
     pub(crate) fn data_copies(&self) -> u32 {
-        use plan::{BtrfsProfile, Redundancy, StackKind};
+        use plan::{BtrfsProfile, StackKind};
         match &self.stack.kind {
-            StackKind::Diskgroup { redundancy, .. } => match redundancy {
-                Redundancy::External => 1,
-                Redundancy::Normal => 2,
-                Redundancy::High => 3,
-            },
+            StackKind::Diskgroup(group) => group.redundancy.copies(),
             StackKind::Zfs(zfs) if zfs.vdevs == plan::Vdevs::Mirror => self.lun_count(),
             StackKind::Btrfs {
                 profile: BtrfsProfile::Raid1,

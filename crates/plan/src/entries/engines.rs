@@ -2,9 +2,8 @@
 //!
 //! Prevents: keys of the page engine printed in a study that has none.
 
-use super::{Keys, or_word, quoted, word};
-use crate::engines::{Bulk, Engine, Tpcc};
-use crate::study::{PhaseKind, Study};
+use super::keys::{Keys, or_word, quoted, word};
+use crate::study::{Bulk, Engine, PhaseKind, Study, Tpcc};
 use crate::units::Rate;
 
 /// Of `[database]`, whose keys for the page engine are `all`: those that mean something in this study.

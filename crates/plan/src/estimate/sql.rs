@@ -2,8 +2,7 @@
 //!
 //! Rates are assumed, from runs on two cores; an order of magnitude, not a promise.
 
-use crate::engines::{Company, Engine};
-use crate::study::{Phase, PhaseKind, Stack, Study};
+use crate::study::{Company, Engine, Phase, PhaseKind, Stack, Study};
 
 /// Loading a warehouse of full size, keys and indexes built.
 const WAREHOUSE_NS: u64 = 6_000_000_000;

@@ -1,17 +1,17 @@
 //! Power cuts, kills and faults: on which LUNs they are possible at all.
 //!
-//! Takes the phases as written; gives [`PowerCut`]s and [`DeviceFault`]s, and findings where they stand on nothing that can lose its
-//! power or be killed. Prevents: a power cut on a real device, which nobody can order, one that
+//! Takes the phases as written; gives [`PowerCut`]s and [`DeviceFault`]s, and findings where they stand on nothing
+//! that can lose its power or be killed. Prevents: a power cut on a real device, which nobody can order, one that
 //! loses nothing because somebody has written that nothing is volatile, and a kill of somebody else's server.
 
-use super::{Settle, or};
-use crate::cut::{DeviceFault, End, FaultKind, PowerCut};
-use crate::device::DeviceModel;
+use super::settle::{Settle, or};
 use crate::error::{Findings, Span};
-use crate::study::{LunSet, LunSource, PhaseKind, Random, Stack, StackKind, Study};
+use crate::study::{
+    DeviceFault, DeviceModel, End, FaultKind, LunSet, LunSource, PhaseKind, PowerCut, Random, Stack, StackKind, Study,
+    ZfsWay,
+};
 use crate::units::{Bytes, Duration};
 use crate::written::{FaultWord, WrittenPhase, WrittenStack, WrittenStudy};
-use crate::zfs::ZfsWay;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Longest work before a cut or a kill: whoever wants more of it makes more cuts.
@@ -51,7 +51,7 @@ pub(super) fn power_cut(phase: &WrittenPhase, work: Random, end: End, settle: &m
     }
     PowerCut {
         end,
-        cuts: settle.count(count, key, 1, 1..=10_000, home),
+        cuts: settle.count(count, key, 1, 1..=10_000),
         earliest: earliest.value,
         latest: latest.value,
         work,
@@ -84,7 +84,7 @@ pub(super) fn faults(phase: &WrittenPhase, luns: &[LunSet], settle: &mut Settle<
             LunSource::Files { count, size, .. } => (*count, size.0),
             LunSource::Devices { .. } => (1, 0),
         };
-        let lun = settle.count(&written.lun, "lun", 0, 0..=count.saturating_sub(1), &written.span);
+        let lun = settle.count(&written.lun, "lun", 0, 0..=count.saturating_sub(1));
         let offset = written.offset.as_ref().map_or(Bytes(0), |at| at.value);
         let length = written.length.as_ref().map_or(Bytes(0), |at| at.value);
         if let Some(at) = written.offset.as_ref().filter(|_| offset.0 >= size) {
@@ -227,7 +227,8 @@ fn can_lose_power(written: &WrittenStudy, study: &Study, one: (&Stack, &WrittenS
                 let cure = format!("give it a model: model = \"plain\" has no times of its own; or {WEAKER}");
                 findings.add(at, message, cure);
             }
-            // Of other models nothing may be volatile because they are what they are: then a cut shows what the stack leaves unflushed.
+            // Of other models nothing may be volatile because they are what they are: then a cut shows
+            // what the stack leaves unflushed.
             Some(device)
                 if device.volatile.0 == 0 && matches!(device.model, DeviceModel::Plain | DeviceModel::Custom) =>
             {

@@ -3,11 +3,10 @@
 //! Takes `[database]` as written and what is known of LUNs, memory and phases; gives [`Database`]. Prevents: a default
 //! that does not fit the study it stands in (a redo log larger than its LUN, a cache as large as the memory).
 
-use super::{MIB, SECOND, Settle, or};
-use crate::engines::Engine;
+use super::settle::{MIB, SECOND, Settle, or, value_or};
 use crate::error::Span;
 use crate::space;
-use crate::study::{Database, PhaseKind, Scale, StackKind, Study, TornPages};
+use crate::study::{Database, Engine, PhaseKind, Scale, StackKind, Study, TornPages};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::{At, WrittenStudy};
 
@@ -35,7 +34,8 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
     let cache = w.engine.cache.as_ref().map(|at| at.value);
     let paged = study.stacks.iter().any(|stack| stack.engine == Engine::Pages);
     if !paged && !study.stacks.is_empty() {
-        // Keys of the same name are another engine's, and no value of the page engine's counts but the size of the data.
+        // Keys of the same name are another engine's, and no value of the page engine's counts but the
+        // size of the data.
         return Database {
             scale: scale(&w.scale, study, settle),
             ..usual
@@ -48,14 +48,8 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
             Some(cache) => whole_pages(settle.scaled(cache.0), page),
             None => whole_pages(usual_cache(study, settle), page),
         },
-        multiblock_read: settle.count(
-            &w.multiblock_read,
-            "multiblock_read",
-            usual.multiblock_read,
-            1..=128,
-            home,
-        ),
-        schemas: settle.count(&w.schemas, "schemas", usual.schemas, 1..=65_536, home),
+        multiblock_read: settle.count(&w.multiblock_read, "multiblock_read", usual.multiblock_read, 1..=128),
+        schemas: settle.count(&w.schemas, "schemas", usual.schemas, 1..=65_536),
         scale: scale(&w.scale, study, settle),
         redo_size: match &w.redo_size {
             Some(at) => Bytes(settle.scaled(at.value.0)),
@@ -63,9 +57,9 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, settle: &mut Settle
         },
         compressibility: compressibility(&w.compressibility, home, settle),
         duplication: duplication(&w.duplication, home, settle),
-        torn_pages: or(&w.torn_pages, usual.torn_pages, home).value,
+        torn_pages: value_or(&w.torn_pages, usual.torn_pages),
         checkpoint: checkpoint(&w.checkpoint, study, home, settle),
-        writers: settle.count(&w.writers, "writers", usual.writers, 1..=1024, home),
+        writers: settle.count(&w.writers, "writers", usual.writers, 1..=1024),
     }
 }
 
@@ -92,7 +86,8 @@ fn usual_cache(study: &Study, settle: &Settle<'_>) -> u64 {
     study.memory_budget.map_or(usual, |budget| usual.min(budget.0 / 2))
 }
 
-/// 40 % of the smallest stack, or 1 GiB where a mounted place takes part: a share of somebody's disk is not ours to take.
+/// 40 % of the smallest stack, or 1 GiB where a mounted place takes part: a share of somebody's disk is
+/// not ours to take.
 fn scale(written: &Option<At<Scale>>, study: &Study, settle: &mut Settle<'_>) -> Scale {
     match written.as_ref().map(|at| (at.value, &at.span)) {
         Some((Scale::Bytes(bytes), _)) => Scale::Bytes(Bytes(settle.scaled(bytes.0))),

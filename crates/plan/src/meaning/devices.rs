@@ -1,12 +1,11 @@
 //! Modelled devices of LUN sets: which model, which class, every parameter.
 //!
-//! Takes what is written of a device; gives a [`Device`] with all values said. Prevents: a disk whose inner edge is faster than its
-//! outer one, found by a panic an hour later.
+//! Takes what is written of a device; gives a [`Device`] with all values said. Prevents: a disk whose inner edge is
+//! faster than its outer one, found by a panic an hour later.
 
-use super::Settle;
-use crate::device::{Device, DeviceModel, Parameter, presets, specs, usual};
+use super::settle::Settle;
 use crate::error::Span;
-use crate::study::LunSource;
+use crate::study::{Device, DeviceModel, LunSource, Parameter, presets, specs, usual_preset};
 use crate::units::Bytes;
 use crate::written::{At, PhaseWord, WrittenDevice, WrittenStudy};
 use std::path::PathBuf;
@@ -36,7 +35,7 @@ pub(super) fn resolve(
         (None, Some(class)) => class.model,
         (None, None) => DeviceModel::Plain,
     };
-    let preset = preset.unwrap_or(usual(model));
+    let preset = preset.unwrap_or(usual_preset(model));
     let said = |name: &str| written.parameters.iter().find(|(spec, _)| spec.name == name);
     let parameters: Vec<Parameter> = specs(model)
         .iter()

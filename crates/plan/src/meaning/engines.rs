@@ -1,12 +1,12 @@
 //! The engine of each stack: what `[database]` says, where the stack's own `database` says nothing else.
 //!
-//! Takes a stack as written and the study's `[database]`; gives [`Engine`]. Prevents: a default that does not fit the memory
-//! the stack has.
+//! Takes a stack as written and the study's `[database]`; gives [`Engine`]. Prevents: a default that does not fit
+//! the memory the stack has.
 
-use super::{MIB, Settle, or};
-use crate::engines::{Engine, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous};
+use super::settle::{MIB, Settle, or, value_or};
 use crate::error::Span;
 use crate::plain;
+use crate::study::{Engine, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous};
 use crate::units::Bytes;
 use crate::written::{At, EngineWord, StackWord, WrittenEngine, WrittenStack, WrittenStudy};
 
@@ -30,7 +30,7 @@ impl<'w> Keys<'w> {
     }
 
     fn or<T: Clone>(&self, of: fn(&WrittenEngine) -> &Option<At<T>>, usual: T) -> T {
-        or(&self.pick(of), usual, &self.home).value
+        value_or(&self.pick(of), usual)
     }
 }
 
@@ -154,7 +154,6 @@ fn sqlite(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> Sq
         let message = format!("`cache` is {}, and SQLite's connections need 1MiB at least", at.value);
         settle.findings.add(&at.span, message, "write cache = \"64MiB\"");
     }
-    let home = keys.home.clone();
     Sqlite {
         page: page.value,
         cache: Bytes(bytes),
@@ -165,7 +164,6 @@ fn sqlite(keys: &Keys<'_>, budget: Option<Bytes>, settle: &mut Settle<'_>) -> Sq
             "wal_autocheckpoint",
             1000,
             0..=100_000_000,
-            &home,
         ),
     }
 }

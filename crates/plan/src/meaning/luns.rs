@@ -3,7 +3,8 @@
 //! Takes the sets as written; gives [`LunSet`]s. Prevents: a device that serves in two sets, and a LUN whose size no
 //! block device can have.
 
-use super::{MIB, Settle, devices};
+use super::devices;
+use super::settle::{MIB, Settle};
 use crate::error::Span;
 use crate::study::{LunSet, LunSource};
 use crate::units::Bytes;
@@ -24,8 +25,8 @@ pub(super) fn resolve(written: &WrittenStudy, settle: &mut Settle<'_>) -> Vec<Lu
             );
         }
         let source = match &set.source {
-            Some(WrittenSource::Files { span, count, size, dir }) => {
-                let count = settle.count(count, "count", 1, 1..=256, span);
+            Some(WrittenSource::Files { count, size, dir }) => {
+                let count = settle.count(count, "count", 1, 1..=256);
                 let size = lun_size(size, settle);
                 if let Some(at) = dir {
                     settle.path(at, "dir", "write the directory of the files: dir = \".\"");

@@ -1,9 +1,9 @@
 //! Phases that move data: copies to another stack, and LUNs that join and leave a disk group.
 //!
-//! Takes the phases as written; gives [`Copy`] and [`Rebalance`]. Prevents: a move without a source or a target, and one
-//! that never ends (a rebalance of power 0).
+//! Takes the phases as written; gives [`Copy`] and [`Rebalance`]. Prevents: a move without a source or a target,
+//! and one that never ends (a rebalance of power 0).
 
-use super::{MIB, SECOND, Settle, or};
+use super::settle::{MIB, SECOND, Settle, or, value_or};
 use crate::study::{Copy, CopyTarget, Random, Rebalance};
 use crate::units::{Bytes, Duration};
 use crate::written::{At, WrittenPhase};
@@ -34,8 +34,8 @@ pub(super) fn copy(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Copy {
         data: phase.data.as_ref().map(|at| at.value.clone()),
         redo: phase.redo.as_ref().map(|at| at.value.clone()),
         chunk: chunk.value,
-        outstanding: settle.count(&phase.outstanding, "outstanding", 8, 1..=64, home),
-        verify: or(&phase.verify, true, home).value,
+        outstanding: settle.count(&phase.outstanding, "outstanding", 8, 1..=64),
+        verify: value_or(&phase.verify, true),
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn rebalance(phase: &WrittenPhase, work: Random, settle: &mut Settle<
     Rebalance {
         add,
         drop,
-        power: settle.count(&phase.power, "power", 1, 1..=1024, home),
+        power: settle.count(&phase.power, "power", 1, 1..=1024),
         before: window(&phase.before, "before", settle),
         after: window(&phase.after, "after", settle),
         work,

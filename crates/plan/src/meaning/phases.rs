@@ -1,13 +1,13 @@
 //! Phases: what is done, how long, by whom.
 //!
-//! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never ends, and
-//! parameters that contradict each other.
+//! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never
+//! ends, and parameters that contradict each other.
 
-use super::{MIB, MINUTE, Settle, cuts, moves, or, sql};
-use crate::cut::End;
+use super::settle::{MIB, MINUTE, Settle, or, value_or};
+use super::{cuts, moves, sql};
 use crate::error::Span;
 use crate::passes::PASSES_MAX;
-use crate::study::{Age, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
+use crate::study::{Age, End, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
 use crate::units::{Bytes, Duration};
 use crate::written::{At, PhaseWord, WrittenHotspot, WrittenPhase, WrittenStudy, nearest};
 
@@ -87,7 +87,7 @@ fn ranked(phase: &WrittenPhase, kind: &PhaseKind, broken: bool, settle: &mut Set
         kind => {
             // A load curve is to be seen whole; its steps are not a dozen questions.
             let curve = matches!(kind, PhaseKind::Tpcc(tpcc) if tpcc.users.len() > 1);
-            return or(&phase.ranked, !broken && !curve, &phase.span).value;
+            return value_or(&phase.ranked, !broken && !curve);
         }
     };
     if let Some(at) = phase.ranked.as_ref().filter(|at| at.value) {
@@ -108,7 +108,8 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
             settle.findings.add(&time.span, message, cure);
         }
         (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Bulk(_)) => {
-            let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, a rebalance `after` the last extent, a bulk load with the last row";
+            let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, \
+                a rebalance `after` the last extent, a bulk load with the last row";
             settle
                 .findings
                 .add(&time.span, "this phase ends when its work is done", cure);
@@ -141,7 +142,7 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
 
 /// SLOB's rule for its percentages: 0 to 50, or 100.
 fn percent(written: &Option<At<u64>>, key: &str, usual: u32, home: &Span, settle: &mut Settle<'_>) -> u32 {
-    let value = settle.count(written, key, usual, 0..=100, home);
+    let value = settle.count(written, key, usual, 0..=100);
     if (51..=99).contains(&value) {
         let span = written.as_ref().map_or(home, |at| &at.span);
         let message = format!("`{key}` cannot be {value}: SLOB refuses 51 to 99, where its results are not repeatable");
@@ -164,23 +165,17 @@ fn random(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Random {
     let random = Random {
         update_pct: percent(&phase.update_pct, "update_pct", usual, home, settle),
         scan_pct,
-        scan_table_size: or(&phase.scan_table_size, Bytes(MIB), home).value,
-        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536, home),
-        work_unit: settle.count(&phase.work_unit, "work_unit", 64, 1..=1024, home),
-        work_loop: or(&phase.work_loop, 0, home).value,
-        redo_stress: or(&phase.redo_stress, RedoStress::Lite, home).value,
-        outstanding: settle.count(&phase.outstanding, "outstanding", 1, 1..=1024, home),
-        think_tm_frequency: settle.count(&phase.think_tm_frequency, "think_tm_frequency", 0, 0..=1_000_000, home),
-        think_tm_min: or(&phase.think_tm_min, Duration(100_000_000), home).value,
-        think_tm_max: or(&phase.think_tm_max, Duration(500_000_000), home).value,
+        scan_table_size: value_or(&phase.scan_table_size, Bytes(MIB)),
+        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536),
+        work_unit: settle.count(&phase.work_unit, "work_unit", 64, 1..=1024),
+        work_loop: value_or(&phase.work_loop, 0),
+        redo_stress: value_or(&phase.redo_stress, RedoStress::Lite),
+        outstanding: settle.count(&phase.outstanding, "outstanding", 1, 1..=1024),
+        think_tm_frequency: settle.count(&phase.think_tm_frequency, "think_tm_frequency", 0, 0..=1_000_000),
+        think_tm_min: value_or(&phase.think_tm_min, Duration(100_000_000)),
+        think_tm_max: value_or(&phase.think_tm_max, Duration(500_000_000)),
         hotspot: hotspot(phase, settle),
-        hot_schema_frequency: settle.count(
-            &phase.hot_schema_frequency,
-            "hot_schema_frequency",
-            0,
-            0..=1_000_000,
-            home,
-        ),
+        hot_schema_frequency: settle.count(&phase.hot_schema_frequency, "hot_schema_frequency", 0, 0..=1_000_000),
         rate: phase.rate.as_ref().and_then(|at| at.value).map(|rate| rate.0),
     };
     check_random(phase, &random, settle);
@@ -250,13 +245,12 @@ fn check_outstanding(phase: &WrittenPhase, outstanding: u32, work_unit: u32, set
 
 /// Sixteen pages a transaction: large enough that the log is not flushed for each page, small enough for a small cache.
 fn age(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Age {
-    let home = &phase.span;
     let age = Age {
-        passes: settle.count(&phase.passes, "passes", 1, 1..=PASSES_MAX, home),
-        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536, home),
-        work_unit: settle.count(&phase.work_unit, "work_unit", 16, 1..=1024, home),
-        redo_stress: or(&phase.redo_stress, RedoStress::Lite, home).value,
-        outstanding: settle.count(&phase.outstanding, "outstanding", 1, 1..=1024, home),
+        passes: settle.count(&phase.passes, "passes", 1, 1..=PASSES_MAX),
+        sessions: settle.count(&phase.sessions, "sessions", 64, 1..=65_536),
+        work_unit: settle.count(&phase.work_unit, "work_unit", 16, 1..=1024),
+        redo_stress: value_or(&phase.redo_stress, RedoStress::Lite),
+        outstanding: settle.count(&phase.outstanding, "outstanding", 1, 1..=1024),
     };
     check_outstanding(phase, age.outstanding, age.work_unit, settle);
     age
@@ -340,7 +334,7 @@ fn from_table(written: &WrittenHotspot, settle: &mut Settle<'_>) -> Hotspot {
     Hotspot {
         size,
         offset,
-        frequency: settle.count(&written.frequency, "frequency", 1, 1..=1_000_000, &written.span),
+        frequency: settle.count(&written.frequency, "frequency", 1, 1..=1_000_000),
     }
 }
 
@@ -358,13 +352,12 @@ fn from_flat(flat: &WrittenPhase, alone: Option<&At<u64>>, settle: &mut Settle<'
         // As SLOB does: FALSE switches the others off without deleting them.
         return None;
     }
-    let home = &on.span;
-    let size = settle.count(&flat.hotspot_mb, "hotspot_mb", 10, 1..=1 << 24, home);
-    let offset = settle.count(&flat.hotspot_offset_mb, "hotspot_offset_mb", 0, 0..=1 << 24, home);
+    let size = settle.count(&flat.hotspot_mb, "hotspot_mb", 10, 1..=1 << 24);
+    let offset = settle.count(&flat.hotspot_offset_mb, "hotspot_offset_mb", 0, 0..=1 << 24);
     Some(Hotspot {
         size: Bytes(settle.scaled(u64::from(size) * MIB)),
         offset: Bytes(settle.scaled(u64::from(offset) * MIB)),
-        frequency: settle.count(&flat.hotspot_frequency, "hotspot_frequency", 1, 1..=1_000_000, home),
+        frequency: settle.count(&flat.hotspot_frequency, "hotspot_frequency", 1, 1..=1_000_000),
     })
 }
 
@@ -372,8 +365,8 @@ fn scan(phase: &WrittenPhase, schemas: u64, settle: &mut Settle<'_>) -> Scan {
     let home = &phase.span;
     let usual = schemas.clamp(1, 10) as u32;
     let users = sql::one_of(&phase.users, "users", settle);
-    let users = settle.count(&users, "users", usual, 1..=65_536, home);
-    let parallel = settle.count(&phase.parallel, "parallel", 1, 1..=1024, home);
+    let users = settle.count(&users, "users", usual, 1..=65_536);
+    let parallel = settle.count(&phase.parallel, "parallel", 1, 1..=1024);
     if u64::from(users) > schemas {
         let span = phase.users.as_ref().map_or(home, |at| &at.span);
         let message = format!("{users} users cannot be scanned: there are {schemas} schemas");
@@ -394,7 +387,7 @@ fn scan(phase: &WrittenPhase, schemas: u64, settle: &mut Settle<'_>) -> Scan {
     }
     Scan {
         users,
-        degree: settle.count(&phase.degree, "degree", 1, 1..=1024, home),
+        degree: settle.count(&phase.degree, "degree", 1, 1..=1024),
         parallel,
     }
 }

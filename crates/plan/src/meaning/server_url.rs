@@ -1,16 +1,17 @@
 //! The url of a server that is there already.
 //!
-//! Takes it as written; gives it as it is, once every word of it is known. Prevents: a password in a study file (whose text goes
-//! with every result), a word of libpq's that is misspelt and would leave a certificate unchecked, and a host name that moves a terminal's cursor.
+//! Takes it as written; gives it as it is, once every word of it is known. Prevents: a password in a study file
+//! (whose text goes with every result), a word of libpq's that is misspelt and would leave a certificate unchecked,
+//! and a host name that moves a terminal's cursor.
 
-use super::Settle;
+use super::settle::Settle;
 use crate::written::{At, WrittenStack};
 
 const ADDRESS: &str =
     "write url = \"postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full\", a socket as ?host=/DIRECTORY";
 
-/// What may stand behind the question mark, and the words that it takes where they are few. Room `databases` holds the same list;
-/// a test of the binary holds them against each other.
+/// What may stand behind the question mark, and the words that it takes where they are few. Room `databases` holds
+/// the same list; a test of the binary holds them against each other.
 const PARAMETERS: [(&str, &[&str]); 7] = [
     ("host", &[]),
     (

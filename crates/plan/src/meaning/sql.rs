@@ -1,11 +1,10 @@
 //! Phases in SQL: order entry and bulk load.
 //!
-//! Takes the phases as written; gives [`Tpcc`] and [`Bulk`]. Prevents: two phases of one trial that work on companies of unlike
-//! size, of which only one was loaded.
+//! Takes the phases as written; gives [`Tpcc`] and [`Bulk`]. Prevents: two phases of one trial that work on
+//! companies of unlike size, of which only one was loaded.
 
-use super::{Settle, or};
-use crate::engines::{Bulk, Company, Home, Tpcc};
-use crate::error::Span;
+use super::settle::{Settle, or, value_or};
+use crate::study::{Bulk, Company, Home, Tpcc};
 use crate::written::{At, Numbers, PhaseWord, WrittenPhase, WrittenStudy};
 use std::ops::RangeInclusive;
 
@@ -80,7 +79,6 @@ fn counts(
     key: &str,
     usual: &[u32],
     range: RangeInclusive<u32>,
-    home: &Span,
     settle: &mut Settle<'_>,
 ) -> Vec<u32> {
     let Some(at) = written else { return usual.to_vec() };
@@ -97,7 +95,7 @@ fn counts(
             value: *number,
             span: at.span.clone(),
         });
-        all.push(settle.count(&one, key, usual[0], range.clone(), home));
+        all.push(settle.count(&one, key, usual[0], range.clone()));
     }
     all
 }
@@ -119,22 +117,21 @@ pub(super) fn tpcc(phase: &WrittenPhase, loaded: &Loaded, settle: &mut Settle<'_
         }
     }
     Tpcc {
-        users: counts(&phase.users, "users", &[100], 1..=USERS_MAX, home, settle),
-        warehouses: settle.count(&loaded.warehouses, "warehouses", 10, 1..=1_000_000, home),
+        users: counts(&phase.users, "users", &[100], 1..=USERS_MAX, settle),
+        warehouses: settle.count(&loaded.warehouses, "warehouses", 10, 1..=1_000_000),
         company: loaded.company.as_ref().map_or(Company::Full, |at| at.value),
-        home: or(&phase.home, Home::Fixed, home).value,
+        home: value_or(&phase.home, Home::Fixed),
         think_time: think_time.value,
         rate,
     }
 }
 
 pub(super) fn bulk(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Bulk {
-    let home = &phase.span;
-    let rows = counts(&phase.rows, "rows", &[10_000, 100_000], 1..=1_000_000_000, home, settle);
+    let rows = counts(&phase.rows, "rows", &[10_000, 100_000], 1..=1_000_000_000, settle);
     Bulk {
         rows: rows.into_iter().map(u64::from).collect(),
         commit_every: settle
-            .count(&phase.commit_every, "commit_every", 100, 1..=1_000_000, home)
+            .count(&phase.commit_every, "commit_every", 100, 1..=1_000_000)
             .into(),
     }
 }

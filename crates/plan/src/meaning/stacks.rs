@@ -1,13 +1,15 @@
 //! Stacks: what is built on which LUN set.
 //!
-//! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: a stack that says what another kind has, and a
-//! compression that the report does not know of. What tools may be asked for stands in `options`.
+//! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: a stack that says what another kind
+//! has, and a compression that the report does not know of. What tools may be asked for stands in `options`.
 
-use super::{MIB, SECOND, Settle, engines, or, server_url};
-use crate::engines::Engine;
+use super::settle::{MIB, SECOND, Settle, or, value_or};
+use super::{engines, server_url};
 use crate::error::Span;
 use crate::options::{Given, Reading, Tool};
-use crate::study::{Access, BtrfsProfile, Inject, LunSet, LunSource, Model, Redundancy, Stack, StackKind, Stripe};
+use crate::study::{
+    Access, BtrfsProfile, DiskGroup, Engine, Inject, LunSet, Model, Redundancy, Stack, StackKind, Stripe,
+};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use crate::written::{At, Options, StackWord, Word, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
@@ -19,7 +21,7 @@ pub(super) fn resolve(
     settle: &mut Settle<'_>,
 ) -> Vec<Stack> {
     settle.unique(written.stacks.iter().map(|stack| &stack.name), "stack");
-    let page = or(&written.database.engine.page, Bytes(8 << 10), &written.header.span).value;
+    let page = value_or(&written.database.engine.page, Bytes(8 << 10));
     let mut stacks = Vec::new();
     for stack in &written.stacks {
         let Some(kind) = &stack.kind else { continue };
@@ -34,7 +36,7 @@ pub(super) fn resolve(
             kind: kind_of(stack, kind.value, luns, page, settle),
             data: stack.data.as_ref().map(|at| at.value.clone()),
             redo: stack.redo.as_ref().and_then(|at| at.value.clone()),
-            access: or(&stack.access, usual, &stack.span).value,
+            access: value_or(&stack.access, usual),
             inject: inject(stack, settle),
             engine,
         });
@@ -44,13 +46,8 @@ pub(super) fn resolve(
 
 /// LUNs in a set, if it exists.
 fn width(luns: &[LunSet], name: &Option<At<String>>) -> Option<usize> {
-    let set = luns
-        .iter()
-        .find(|set| Some(&set.name) == name.as_ref().map(|at| &at.value))?;
-    Some(match &set.source {
-        LunSource::Files { count, .. } => *count as usize,
-        LunSource::Devices { paths, .. } => paths.len(),
-    })
+    let name = &name.as_ref()?.value;
+    luns.iter().find(|set| set.name == *name).map(LunSet::count)
 }
 
 fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, settle: &mut Settle<'_>) -> StackKind {
@@ -83,14 +80,14 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
                 BtrfsProfile::Single
             };
             StackKind::Btrfs {
-                profile: or(&stack.profile, usual, &stack.span).value,
+                profile: value_or(&stack.profile, usual),
                 compress: compress(stack, settle),
-                nodatacow: or(&stack.nodatacow, false, &stack.span).value,
+                nodatacow: value_or(&stack.nodatacow, false),
                 mount_options,
                 mkfs_options,
             }
         }
-        StackWord::Diskgroup => diskgroup(stack, settle),
+        StackWord::Diskgroup => StackKind::Diskgroup(diskgroup(stack, settle)),
         StackWord::Server => StackKind::Server {
             url: server_url::url(stack, settle),
         },
@@ -99,7 +96,7 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
     }
 }
 
-fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> StackKind {
+fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> DiskGroup {
     let au = or(&stack.au, Bytes(MIB), &stack.span);
     if !au.value.0.is_power_of_two() || !(MIB..=64 * MIB).contains(&au.value.0) {
         settle.findings.add(
@@ -111,13 +108,13 @@ fn diskgroup(stack: &WrittenStack, settle: &mut Settle<'_>) -> StackKind {
     let failure_groups = stack
         .failure_groups
         .as_ref()
-        .map(|_| settle.count(&stack.failure_groups, "failure_groups", 2, 2..=256, &stack.span));
-    StackKind::Diskgroup {
-        redundancy: or(&stack.redundancy, Redundancy::External, &stack.span).value,
+        .map(|_| settle.count(&stack.failure_groups, "failure_groups", 2, 2..=256));
+    DiskGroup {
+        redundancy: value_or(&stack.redundancy, Redundancy::External),
         au: au.value,
-        stripe: or(&stack.stripe, Stripe::Coarse, &stack.span).value,
+        stripe: value_or(&stack.stripe, Stripe::Coarse),
         failure_groups,
-        reserve: settle.count(&stack.reserve, "reserve", 0, 0..=63, &stack.span),
+        reserve: settle.count(&stack.reserve, "reserve", 0, 0..=63),
     }
 }
 
@@ -169,7 +166,7 @@ fn options(written: &Option<At<Options>>, tool: Option<Tool>, read: Reading, set
 }
 
 fn model(written: &WrittenStack, home: &Span, settle: &mut Settle<'_>) -> Model {
-    let size = Bytes(settle.scaled(or(&written.size, Bytes(4096 * MIB), home).value.0));
+    let size = Bytes(settle.scaled(value_or(&written.size, Bytes(4096 * MIB)).0));
     if size.0 < MIB || !size.0.is_multiple_of(4096) {
         let span = written.size.as_ref().map_or(home, |at| &at.span);
         settle.findings.add(
@@ -230,7 +227,7 @@ fn model(written: &WrittenStack, home: &Span, settle: &mut Settle<'_>) -> Model 
         size,
         service: service.value,
         spread: spread.value.0,
-        parallel: settle.count(&written.parallel, "parallel", 8, 1..=4096, home),
+        parallel: settle.count(&written.parallel, "parallel", 8, 1..=4096),
         flush: flush.value,
         transfer: Bytes(transfer.value.0),
         cached: cached.value,
@@ -260,7 +257,7 @@ fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
         error_at: nth(&stack.inject.error_at, "error_at"),
         short_at: nth(&stack.inject.short_at, "short_at"),
         stall_at: nth(&stack.inject.stall_at, "stall_at"),
-        stall: or(&stack.inject.stall, Duration(1_000_000_000), &stack.span).value,
+        stall: value_or(&stack.inject.stall, Duration(1_000_000_000)),
         late_from: stack.inject.late_from.as_ref().map_or(0, |at| at.value),
         flush_lost: stack.inject.flush_lost.as_ref().is_some_and(|at| at.value),
     }

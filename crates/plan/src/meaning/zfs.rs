@@ -2,12 +2,12 @@
 //!
 //! Prevents: a property that the chosen way ignores, and a cache that is larger than the memory it is to be taken from.
 
-use super::{MIB, Settle, or};
+use super::settle::{MIB, Settle, or, value_or};
 use crate::error::{Findings, Span};
-use crate::study::{Stack, Study};
+use crate::space::over_budget;
+use crate::study::{RedoAs, Stack, Study, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use crate::units::Bytes;
 use crate::written::{At, WrittenStack, WrittenZfs};
-use crate::zfs::{RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay, over_budget};
 
 /// The least maximum of the cache that OpenZFS takes, and the least minimum.
 const ARC_LEAST: u64 = 64 * MIB;
@@ -50,10 +50,10 @@ const SYNCS: &[&str] = &["standard", "always", "disabled"];
 
 pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) -> Zfs {
     let (w, home) = (&stack.zfs, &stack.span);
-    let preset = or(&w.preset, ZfsPreset::Default, home).value;
+    let preset = value_or(&w.preset, ZfsPreset::Default);
     let via = w.via.as_ref().map(|at| at.value);
-    // OpenZFS documentation, Performance and Tuning, Workload Tuning, of databases with a cache of their own. What is older than lz4
-    // has lzjb in its place.
+    // OpenZFS documentation, Performance and Tuning, Workload Tuning, of databases with a cache of their own. What
+    // is older than lz4 has lzjb in its place.
     let (record, compression, cache, bias) = match (preset, via) {
         (ZfsPreset::Default, _) => (Bytes(128 << 10), "off", "all", "latency"),
         (ZfsPreset::Tuned, Some(ZfsWay::Fuse)) => (page, "lzjb", "metadata", "throughput"),
@@ -72,20 +72,20 @@ pub(super) fn zfs(stack: &WrittenStack, page: Bytes, settle: &mut Settle<'_>) ->
     let zfs = Zfs {
         via,
         preset,
-        vdevs: or(&w.vdevs, Vdevs::Stripe, home).value,
+        vdevs: value_or(&w.vdevs, Vdevs::Stripe),
         compression: word("compression", &w.compression, compression, COMPRESSIONS),
         checksum: word("checksum", &w.checksum, "on", CHECKSUMS),
         primarycache: word("primarycache", &w.primarycache, cache, CACHES),
         logbias: word("logbias", &w.logbias, bias, BIASES),
         sync: word("sync", &w.sync, "standard", SYNCS),
-        ashift: settle.count(&w.ashift, "ashift", 12, 9..=16, home),
-        recordsize: or(&w.recordsize, record, home).value,
+        ashift: settle.count(&w.ashift, "ashift", 12, 9..=16),
+        recordsize: value_or(&w.recordsize, record),
         atime: atime(&w.atime, settle.findings),
-        prefetch: or(&w.prefetch, true, home).value,
+        prefetch: value_or(&w.prefetch, true),
         prefetch_distance: w.prefetch_distance.as_ref().map(|at| at.value),
-        arc_max: or(&w.arc_max, Bytes(ARC_USUAL), home).value,
+        arc_max: value_or(&w.arc_max, Bytes(ARC_USUAL)),
         arc_min: w.arc_min.as_ref().map(|at| at.value),
-        redo_as: or(&w.redo_as, RedoAs::Pool, home).value,
+        redo_as: value_or(&w.redo_as, RedoAs::Pool),
     };
     refused(stack, &zfs, settle.findings);
     zfs
@@ -189,15 +189,20 @@ fn distance(at: &At<Bytes>, prefetch: bool, findings: &mut Findings) {
     }
 }
 
-/// Cache and ARC must fit into the memory together; a mirror and a raidz need LUNs.
-pub(super) fn fits(w: &WrittenStack, stack: &Stack, zfs: &Zfs, study: &Study, luns: usize, findings: &mut Findings) {
-    let span = |at: Option<&Span>| at.unwrap_or(&w.span).clone();
+/// Cache and ARC must fit into the memory together.
+pub(super) fn cache_fits(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings) {
     if let Some(lack) = over_budget(study, stack) {
-        findings.add(&span(w.zfs.arc_max.as_ref().map(|at| &at.span)), lack.why, lack.cure);
+        let span = w.zfs.arc_max.as_ref().map_or(&w.span, |at| &at.span);
+        findings.add(span, lack.why, lack.cure);
     }
+}
+
+/// A mirror and a raidz need LUNs.
+pub(super) fn has_luns(w: &WrittenStack, zfs: &Zfs, luns: usize, findings: &mut Findings) {
     if zfs.vdevs != Vdevs::Stripe && luns < 2 {
         let cure = "give the LUN set count = 2 or more, or write vdevs = \"stripe\"";
         let message = format!("a pool of copies or parity needs two LUNs, and its set has {luns}");
-        findings.add(&span(w.zfs.vdevs.as_ref().map(|at| &at.span)), message, cure);
+        let span = w.zfs.vdevs.as_ref().map_or(&w.span, |at| &at.span);
+        findings.add(span, message, cure);
     }
 }

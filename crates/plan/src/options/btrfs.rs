@@ -1,6 +1,7 @@
 //! Options of `mkfs.btrfs`, from mkfs.btrfs(8).
 
-use super::{Rule, Step, Takes, rule};
+use super::rule::{Rule, rule};
+use super::takes::{Step, Takes};
 
 /// Without `mixed-bg` (data and metadata have profiles of their own here) and `zoned`.
 const FEATURES: &[&str] = &[

@@ -1,8 +1,10 @@
 //! Options of `mkfs.ext4`, from mke2fs(8) and ext4(5).
 
-use super::{Rule, Step, Takes, rule};
+use super::rule::{Rule, rule};
+use super::takes::{Step, Takes};
 
-/// What of ext4 a study may have or leave out. Left away are those that want keys, another device, or a thread that writes.
+/// What of ext4 a study may have or leave out. Left away are those that want keys, another device, or a
+/// thread that writes.
 const FEATURES: &[&str] = &[
     "64bit",
     "bigalloc",

@@ -1,8 +1,10 @@
 //! Options of mounts, from mount(8), ext4(5), xfs(5), btrfs(5) and the kernel's documentation of each.
 //!
-//! Left away is what newer kernels refuse (`barrier` of XFS), and what is no option of storage (quotas, security labels).
+//! Left away is what newer kernels refuse (`barrier` of XFS), and what is no option of storage (quotas,
+//! security labels).
 
-use super::{Rule, Step, Takes, rule};
+use super::rule::{Rule, rule};
+use super::takes::{Step, Takes};
 
 const fn flag(name: &'static str, phrase: &'static str) -> Rule {
     rule("", name, Takes::Nothing, "", phrase)
@@ -22,17 +24,26 @@ const fn words(name: &'static str, of: &'static [&'static str], example: &'stati
     rule("", name, Takes::Word(of), example, phrase)
 }
 
-const NOATIME: Rule = flag("noatime", "access times are not kept");
-const NODIRATIME: Rule = flag("nodiratime", "nor those of directories");
-const RELATIME: Rule = flag("relatime", "access times are kept once a day");
-const STRICTATIME: Rule = flag("strictatime", "access times are kept with each read");
-const LAZYTIME: Rule = flag("lazytime", "times are kept in memory");
-const SYNC: Rule = flag("sync", "every write is synchronous");
-const DIRSYNC: Rule = flag("dirsync", "every change of a directory is synchronous");
-const NODEV: Rule = flag("nodev", "no device files");
-const NOSUID: Rule = flag("nosuid", "no setuid programs");
-const NOEXEC: Rule = flag("noexec", "no programs");
-const RW: Rule = flag("rw", "can be written, as it always is here");
+/// What every mount takes, and then its own.
+macro_rules! mount_rules {
+    ($($own:expr),* $(,)?) => {
+        &[
+            flag("noatime", "access times are not kept"),
+            flag("nodiratime", "nor those of directories"),
+            flag("relatime", "access times are kept once a day"),
+            flag("strictatime", "access times are kept with each read"),
+            flag("lazytime", "times are kept in memory"),
+            flag("sync", "every write is synchronous"),
+            flag("dirsync", "every change of a directory is synchronous"),
+            flag("nodev", "no device files"),
+            flag("nosuid", "no setuid programs"),
+            flag("noexec", "no programs"),
+            flag("rw", "can be written, as it always is here"),
+            $($own),*
+        ]
+    };
+}
+
 const BARRIER: Rule = flag("barrier", "flushes reach the device");
 const NOBARRIER: Rule = flag(
     "nobarrier",
@@ -40,18 +51,7 @@ const NOBARRIER: Rule = flag(
 );
 
 /// ext4.
-pub(super) static EXT4: &[Rule] = &[
-    NOATIME,
-    NODIRATIME,
-    RELATIME,
-    STRICTATIME,
-    LAZYTIME,
-    SYNC,
-    DIRSYNC,
-    NODEV,
-    NOSUID,
-    NOEXEC,
-    RW,
+pub(super) static EXT4: &[Rule] = mount_rules![
     BARRIER,
     NOBARRIER,
     words(
@@ -104,18 +104,7 @@ pub(super) static EXT4: &[Rule] = &[
 ];
 
 /// XFS.
-pub(super) static XFS: &[Rule] = &[
-    NOATIME,
-    NODIRATIME,
-    RELATIME,
-    STRICTATIME,
-    LAZYTIME,
-    SYNC,
-    DIRSYNC,
-    NODEV,
-    NOSUID,
-    NOEXEC,
-    RW,
+pub(super) static XFS: &[Rule] = mount_rules![
     number("logbufs", 2, 8, "8", "buffers of the log"),
     power("logbsize", 16 << 10, 256 << 10, "256k", "bytes of each"),
     power(
@@ -154,18 +143,7 @@ pub(super) static XFS: &[Rule] = &[
 ];
 
 /// btrfs.
-pub(super) static BTRFS: &[Rule] = &[
-    NOATIME,
-    NODIRATIME,
-    RELATIME,
-    STRICTATIME,
-    LAZYTIME,
-    SYNC,
-    DIRSYNC,
-    NODEV,
-    NOSUID,
-    NOEXEC,
-    RW,
+pub(super) static BTRFS: &[Rule] = mount_rules![
     BARRIER,
     NOBARRIER,
     number("commit", 1, 3600, "30", "seconds between transactions"),

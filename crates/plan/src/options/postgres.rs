@@ -1,8 +1,11 @@
-//! Settings of a PostgreSQL server that a study may say, from the documentation's chapter "Server Configuration", versions 15 to 18.
+//! Settings of a PostgreSQL server that a study may say, from the documentation's chapter "Server
+//! Configuration", versions 15 to 18.
 //!
-//! What shapes memory, storage, planning and counting; nothing that runs, loads, opens or lets in. Ranges are inside the server's own.
+//! What shapes memory, storage, planning and counting; nothing that runs, loads, opens or lets in.
+//! Ranges are inside the server's own.
 
-use super::{Rule, Step, Takes, rule};
+use super::rule::{Rule, rule};
+use super::takes::{Step, Takes};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -1,9 +1,12 @@
 //! Words of `mkfs_options` and `mount_options` as options of the table, each pointed at where it stands.
 //!
-//! Takes words with their places; gives [`Given`]s, and a finding for each word that is not in the table. Prevents: an argument
-//! that reaches a tool although nobody knows what it does, and a value that brings a second option along.
+//! Takes words with their places; gives [`Given`]s, and a finding for each word that is not in the
+//! table. Prevents: an argument that reaches a tool although nobody knows what it does, and a value
+//! that brings a second option along.
 
-use super::{Given, Rule, Tool};
+use super::rule::{Given, Rule};
+use super::takes::Takes;
+use super::tool::Tool;
 use crate::error::{Findings, Span};
 use crate::written::nearest;
 
@@ -46,7 +49,7 @@ pub(crate) fn mkfs(tool: Tool, words: &[Placed], findings: &mut Findings) -> Vec
             continue;
         };
         let inside = (!value.is_empty()).then(|| (value, after(&span, word, value)));
-        let takes_none = known.name.is_empty() && known.takes == super::Takes::Nothing;
+        let takes_none = known.name.is_empty() && known.takes == Takes::Nothing;
         let value = match inside {
             None if !takes_none => words.next_if(|(next, _)| !next.starts_with('-')),
             inside => inside,

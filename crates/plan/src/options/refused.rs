@@ -2,7 +2,7 @@
 //!
 //! Nothing depends on this list being whole: what is in no table of allowed options is refused anyway, as unknown.
 
-use super::{Refused, Tool};
+use super::rule::Refused;
 
 const fn no(option: &'static str, why: &'static str, cure: &'static str) -> Refused {
     Refused { option, why, cure }
@@ -18,7 +18,7 @@ const SETTLED: &str = "it speaks of what Assay has to say: the device, its ident
 const PUT_OFF: &str = "what is put off runs into the first phase; it is 0";
 const PROFILE: &str = "remove it and write the key: profile = \"raid1\"";
 
-static EXT4: &[Refused] = &[
+pub(super) static EXT4: &[Refused] = &[
     no("discard", DISCARD, NO_DISCARD),
     no("-E discard", DISCARD, NO_DISCARD),
     no("-E nodiscard", SETTLED, OURS),
@@ -61,7 +61,7 @@ static EXT4: &[Refused] = &[
     no("-r", "it makes an old revision", REMOVE),
 ];
 
-static XFS: &[Refused] = &[
+pub(super) static XFS: &[Refused] = &[
     no("-l logdev", "it names a device", PLACE),
     no("-r", "a realtime section is a device of its own", PLACE),
     no("-d name", "it names a device", PLACE),
@@ -84,7 +84,7 @@ static XFS: &[Refused] = &[
     no("discard", DISCARD, NO_DISCARD),
 ];
 
-static BTRFS: &[Refused] = &[
+pub(super) static BTRFS: &[Refused] = &[
     no("-d", "the profile must be disclosed", PROFILE),
     no("--data", "the profile must be disclosed", PROFILE),
     no("-m", "the profile must be disclosed", PROFILE),
@@ -114,7 +114,7 @@ const ATTACH: &str = "remove it: the stack attaches its LUNs itself";
 const RIGHTS: &str = "it says whose files are, or what they may do, and nothing of storage";
 const WRITES: &str = "the database must write";
 
-static MOUNTS: &[Refused] = &[
+pub(super) static MOUNTS: &[Refused] = &[
     no("discard", DISCARD, NO_DISCARD),
     no("nodiscard", DISCARD, "remove it: Assay says it itself"),
     no("logdev", "it names a device", PLACE),
@@ -178,7 +178,7 @@ const REPLICA: &str = "it makes the server a part of others";
 const LOGS: &str = "it says where the server's log goes";
 const HIDES: &str = "it hides damage that a study must see";
 
-static POSTGRES: &[Refused] = &[
+pub(super) static POSTGRES: &[Refused] = &[
     no(
         "shared_buffers",
         "it has a key of its own",
@@ -246,29 +246,3 @@ static POSTGRES: &[Refused] = &[
     no("ignore_*", HIDES, REMOVE),
     no("*.*", "it is an extension's, and none is loaded", REMOVE),
 ];
-
-/// The list of a tool.
-pub(super) fn of(tool: Tool) -> &'static [Refused] {
-    match tool {
-        Tool::MkfsExt4 => EXT4,
-        Tool::MkfsXfs => XFS,
-        Tool::MkfsBtrfs => BTRFS,
-        Tool::MountExt4 | Tool::MountXfs | Tool::MountBtrfs => MOUNTS,
-        Tool::Postgres => POSTGRES,
-    }
-}
-
-impl Refused {
-    /// Whether it speaks of this option.
-    pub fn is_of(&self, option: &str) -> bool {
-        let parts: Vec<&str> = self.option.split('*').collect();
-        match parts[..] {
-            [whole] => whole == option,
-            [start, end] => {
-                option.len() >= start.len() + end.len() && option.starts_with(start) && option.ends_with(end)
-            }
-            ["", middle, ""] => option.contains(middle),
-            _ => false,
-        }
-    }
-}

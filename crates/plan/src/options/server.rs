@@ -1,7 +1,7 @@
 //! One setting of a PostgreSQL server, by the table.
 //!
-//! Takes its name and value as written, and the version where the study says one; gives the name and the value made anew. Prevents:
-//! a setting that runs a program, loads code or opens a path of the host.
+//! Takes its name and value as written, and the version where the study says one; gives the name and the value made
+//! anew. Prevents: a setting that runs a program, loads code or opens a path of the host.
 
 use super::{Rule, Tool};
 use crate::error::Findings;

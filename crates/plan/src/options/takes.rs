@@ -1,7 +1,8 @@
 //! What an option's value may be: types with ranges, how they are read, and how they are written anew.
 //!
-//! Takes the text of one value; gives a [`Value`] or nothing. No value keeps the text it was read from, except words that are in
-//! the table. Prevents: a value that carries a second option behind a comma, an equals sign or a line break.
+//! Takes the text of one value; gives a [`Value`] or nothing. No value keeps the text it was read from,
+//! except words that are in the table. Prevents: a value that carries a second option behind a comma,
+//! an equals sign or a line break.
 
 use std::fmt;
 

@@ -1,6 +1,7 @@
 //! Options of `mkfs.xfs`, from mkfs.xfs(8).
 
-use super::{Rule, Step, Takes, rule};
+use super::rule::{Rule, rule};
+use super::takes::{Step, Takes};
 
 const fn number(least: u64, most: u64) -> Takes {
     let step = Step::Any;

@@ -1,13 +1,13 @@
 //! The modelled device of a LUN set as written: `model`, `preset`, `parameters`, `volatile`.
 //!
-//! Takes the set's section; gives the values with their places. Prevents: a parameter of one model that is accepted, and ignored,
-//! by another.
+//! Takes the set's section; gives the values with their places. Prevents: a parameter of one model that is
+//! accepted, and ignored, by another.
 
 use super::nearest;
 use super::section::Section;
 use super::value::At;
-use crate::device::{DeviceModel, Spec, Unit, presets, specs};
 use crate::error::{Findings, Span};
+use crate::study::{DeviceModel, Spec, Unit, presets, specs};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 
 /// What a LUN set says of its device.
@@ -117,7 +117,7 @@ fn value(table: &mut Section<'_>, spec: &'static Spec, findings: &mut Findings) 
         return Some(at);
     }
     let shown = |value: f64| {
-        crate::device::Parameter {
+        crate::study::Parameter {
             spec,
             value,
             written: true,

@@ -3,7 +3,7 @@
 //! Takes a section; gives its keys. Prevents: two readers of the same keys.
 
 use super::value::{At, EngineWord, Refusal, Written, type_of};
-use crate::engines::{Isolation, Journal, Preset, Synchronous};
+use crate::study::{Isolation, Journal, Preset, Synchronous};
 use crate::units::Bytes;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -41,18 +41,6 @@ written! {
         synchronous: Synchronous [Sqlite] = "`\"full\"`";
         /// pages in the log after which a commit runs a checkpoint; 0: never
         wal_autocheckpoint: u64 [Sqlite] = "`1000`";
-    }
-}
-
-impl WrittenEngine {
-    /// Names of the keys that are this engine's alone; those of the page engine stand in `[database]`.
-    pub(crate) fn own_keys(engine: EngineWord) -> Vec<&'static str> {
-        let pages = super::WrittenDatabase::KEYS.iter().filter(|row| row.name != "scale");
-        let others = WrittenEngine::KEYS.iter().filter(|row| row.kinds == [engine]);
-        match engine {
-            EngineWord::Pages => pages.map(|row| row.name).collect(),
-            Postgres | Sqlite => others.map(|row| row.name).collect(),
-        }
     }
 }
 

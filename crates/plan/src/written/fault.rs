@@ -3,7 +3,7 @@
 //! Takes the phase's section; gives the values with their places. Prevents: a fault that is misspelt and never happens.
 
 use super::section::Section;
-use super::value::At;
+use super::value::{At, FaultWord};
 use crate::error::{Findings, Span};
 use crate::units::{Bytes, Duration};
 use toml::de::DeValue;
@@ -20,15 +20,6 @@ pub(crate) struct WrittenFault {
     pub(crate) offset: Option<At<Bytes>>,
     pub(crate) length: Option<At<Bytes>>,
     pub(crate) by: Option<At<Duration>>,
-}
-
-/// `kind` of a fault.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum FaultWord {
-    Error,
-    Corrupt,
-    Vanish,
-    Slow,
 }
 
 const EXAMPLE: &str = "faults = [{ kind = \"vanish\", luns = \"data\", lun = 1, after = \"1s\" }]";

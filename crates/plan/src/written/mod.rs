@@ -1,8 +1,8 @@
 //! What was written: the study file as typed values, each with its place, and nothing more.
 //!
-//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). No default and no
-//! judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be told from what the user
-//! said.
+//! Takes the text; gives [`WrittenStudy`] and findings (syntax, unknown keys, wrong types, missing keys). No
+//! default and no judgement stands here: those are the business of `meaning`. Prevents: defaults that cannot be
+//! told from what the user said.
 
 mod device;
 mod engine;
@@ -17,12 +17,13 @@ mod zfs;
 pub(crate) use crate::nearest::nearest;
 pub(crate) use device::WrittenDevice;
 pub(crate) use engine::WrittenEngine;
-pub(crate) use fault::FaultWord;
 pub(crate) use phase::{WrittenHotspot, WrittenPhase};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenInject, WrittenStack};
-pub(crate) use value::{At, EngineWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word, Written};
+pub(crate) use value::{
+    At, EngineWord, FaultWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word, Written,
+};
 pub(crate) use zfs::WrittenZfs;
 
 use crate::error::{Findings, Span};
@@ -92,7 +93,6 @@ pub(crate) struct WrittenLuns {
 /// What a LUN set is made of, as written.
 pub(crate) enum WrittenSource {
     Files {
-        span: Span,
         count: Option<At<u64>>,
         size: Option<At<Bytes>>,
         dir: Option<At<String>>,
@@ -337,22 +337,12 @@ fn read_source(mut s: Section<'_>, findings: &mut Findings) -> Option<WrittenSou
                 cure,
             );
         }
-        source = Some(WrittenSource::Files {
-            span: f_span(&span, &size),
-            count,
-            size,
-            dir,
-        });
+        source = Some(WrittenSource::Files { count, size, dir });
     } else if let Some(paths) = s.get::<Listed>("devices", findings) {
         source = Some(WrittenSource::Devices { paths, overwrite });
     }
     s.finish(&[], findings);
     source
-}
-
-/// Where a set of files is pointed at: the size if it stands there, else the set.
-fn f_span(set: &Span, size: &Option<At<Bytes>>) -> Span {
-    size.as_ref().map_or_else(|| set.clone(), |at| at.span.clone())
 }
 
 fn read_database(root: &mut Section<'_>, findings: &mut Findings) -> WrittenDatabase {

@@ -6,9 +6,8 @@
 use super::fault::{WrittenFault, read as read_faults};
 use super::section::Section;
 use super::value::{At, Numbers, PHASES_TO_COME, PhaseWord, Word};
-use crate::engines::{Company, Home};
 use crate::error::{Findings, Span};
-use crate::study::RedoStress;
+use crate::study::{Company, Home, RedoStress};
 use crate::units::{Bytes, Duration, Rate};
 use toml::de::DeValue;
 

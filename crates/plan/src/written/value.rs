@@ -3,13 +3,12 @@
 //! Takes a value as parsed; gives the typed value or a [`Refusal`] that says what it should have been. Prevents: a
 //! number accepted without its unit, and a type error that does not show how the value is written.
 
-use super::fault::FaultWord;
-use crate::device::DeviceModel;
-use crate::engines::{Company, Home, Isolation, Journal, Preset, Synchronous};
 use crate::error::Span;
-use crate::study::{Access, BtrfsProfile, IoMethod, RedoStress, Redundancy, Scale, Schedule, Stripe, TornPages};
+use crate::study::{
+    Access, BtrfsProfile, Company, DeviceModel, Home, IoMethod, Isolation, Journal, Preset, RedoAs, RedoStress,
+    Redundancy, Scale, Schedule, Stripe, Synchronous, TornPages, Vdevs, ZfsPreset, ZfsWay,
+};
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
-use crate::zfs::{RedoAs, Vdevs, ZfsPreset, ZfsWay};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -447,7 +446,17 @@ words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => Ph
     "power_cut" => PhaseWord::PowerCut, "kill" => PhaseWord::Kill);
 
 words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
-    "array" => DeviceModel::Array, "volume" => DeviceModel::Volume, "ssd" => DeviceModel::Ssd, "custom" => DeviceModel::Custom);
+    "array" => DeviceModel::Array, "volume" => DeviceModel::Volume,
+    "ssd" => DeviceModel::Ssd, "custom" => DeviceModel::Custom);
+/// `kind` of a fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FaultWord {
+    Error,
+    Corrupt,
+    Vanish,
+    Slow,
+}
+
 words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => FaultWord::Slow,
     "error" => FaultWord::Error, "corrupt" => FaultWord::Corrupt);
 

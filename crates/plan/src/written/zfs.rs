@@ -1,8 +1,8 @@
 //! The keys of a stack of kind `zfs` as written.
 
 use super::value::StackWord;
+use crate::study::{RedoAs, Vdevs, ZfsPreset, ZfsWay};
 use crate::units::Bytes;
-use crate::zfs::{RedoAs, Vdevs, ZfsPreset, ZfsWay};
 
 written! {
     /// Keys of kind `zfs`.

@@ -4,13 +4,14 @@
 //! any cache file, so that no boot and no daemon imports it by itself. Prevents: two ways that are built differently
 //! where they need not be.
 
-use super::counts::{ArcCounted, number};
-use super::daemon;
-use super::ways::Programs;
+use super::counts::{ArcCounted, OF_DAEMON_AT, number};
+use super::module;
+use super::ways::{self, Programs};
 use crate::error::StackError;
-use crate::journal::Journal;
+use crate::run::Run;
 use crate::tool::{Output, Tool, argument};
 use plan::{Vdevs, Zfs};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -78,11 +79,11 @@ impl Commands {
         tool.with_libraries(&self.programs.libraries).mounting()
     }
 
-    fn zpool(&self, args: Vec<String>, limit: Duration, run: Option<&Journal>) -> Result<Output, StackError> {
+    fn zpool(&self, args: Vec<String>, limit: Duration, run: Option<&Run>) -> Result<Output, StackError> {
         self.tool(&self.programs.zpool, args, limit).run(run)
     }
 
-    fn zfs(&self, args: Vec<String>, limit: Duration, run: Option<&Journal>) -> Result<Output, StackError> {
+    fn zfs(&self, args: Vec<String>, limit: Duration, run: Option<&Run>) -> Result<Output, StackError> {
         self.tool(&self.programs.zfs, args, limit).run(run)
     }
 
@@ -93,14 +94,14 @@ impl Commands {
     }
 
     /// Makes a pool with no file system of its own mounted. Its tool refuses devices that another pool has imported.
-    pub(crate) fn create(&self, pool: &PoolPlan, zfs: &Zfs, journal: &Journal) -> Result<(), StackError> {
+    pub(crate) fn create(&self, pool: &PoolPlan, zfs: &Zfs, run: &Run) -> Result<(), StackError> {
         let of_module = self.daemon.is_none();
-        let made = self.zpool(create_words(pool, zfs, of_module), MAKE_LIMIT, Some(journal));
+        let made = self.zpool(create_words(pool, zfs, of_module), MAKE_LIMIT, Some(run));
         made.map(drop).map_err(cured)
     }
 
     /// Makes a dataset, which is mounted with it.
-    pub(crate) fn create_dataset(&self, dataset: &DatasetPlan, journal: &Journal) -> Result<(), StackError> {
+    pub(crate) fn create_dataset(&self, dataset: &DatasetPlan, run: &Run) -> Result<(), StackError> {
         let args = words(&[
             "create",
             "-o",
@@ -111,11 +112,11 @@ impl Commands {
             &format!("mountpoint={}", argument(&dataset.place)),
             &dataset.name,
         ]);
-        self.zfs(args, MAKE_LIMIT, Some(journal)).map(drop)
+        self.zfs(args, MAKE_LIMIT, Some(run)).map(drop)
     }
 
     /// Imports a pool by its name, from the devices that this directory has links to, and mounts its datasets.
-    pub(crate) fn import(&self, pool: &str, links: &Path, run: Option<&Journal>) -> Result<(), StackError> {
+    pub(crate) fn import(&self, pool: &str, links: &Path, run: Option<&Run>) -> Result<(), StackError> {
         let dir = argument(links);
         // Whoever had it imported before has lost its power.
         let args = words(&["import", "-f", "-o", "cachefile=none", "-d", &dir, pool]);
@@ -162,7 +163,7 @@ impl Commands {
     /// which can be killed: who reads a file of a daemon that does not answer waits for it.
     pub(crate) fn arc(&self) -> Option<ArcCounted> {
         self.daemon?;
-        let counters = ArcCounted::OF_DAEMON.map(|name| format!("{}/{name}", daemon::COUNTERS));
+        let counters = ArcCounted::OF_DAEMON.map(|name| format!("{}/{name}", OF_DAEMON_AT));
         // With the name of the file before each value.
         let mut args = words(&["-aH", ""]);
         args.extend(counters);
@@ -175,6 +176,22 @@ impl Commands {
         let args = words(&["list", "-H", "-p", "-o", column, pool]);
         number(&self.zpool(args, ASK_LIMIT, None).ok()?.stdout)
     }
+}
+
+/// Exports a pool of ours. Not imported, or no module: fine.
+pub(crate) fn export(pool: &str) -> io::Result<()> {
+    if !module::is_loaded() {
+        return Ok(());
+    }
+    let programs = match ways::kernel_programs() {
+        Ok(programs) => programs,
+        Err((why, cure)) => return Err(io::Error::other(format!("{why}; {cure}"))),
+    };
+    let commands = Commands::of_module(programs);
+    if !commands.is_imported(pool) {
+        return Ok(());
+    }
+    commands.export(pool).map_err(|e| io::Error::other(e.to_string()))
 }
 
 fn words(list: &[&str]) -> Vec<String> {

@@ -2,6 +2,9 @@
 //!
 //! Takes texts; gives figures, and nothing where a text says none: what is not told is left out, never zero.
 
+/// Where a daemon shows its counters, as soon as it has a pool.
+pub(super) const OF_DAEMON_AT: &str = "/zfs-kstat/zfs/arcstats";
+
 /// What pools count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PoolCounted {

@@ -9,8 +9,8 @@
 use super::commands::Commands;
 use super::ways::Programs;
 use crate::error::StackError;
-use crate::journal::Journal;
-use crate::process::{self, Who};
+use crate::host::process::{self, Who};
+use crate::run::Run;
 use crate::tool::{Tool, argument};
 use plan::Zfs;
 use rustix::process::Signal;
@@ -25,9 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const WORDS: &str = "zfs-fuse.log";
 /// How much of that is quoted.
 const QUOTED_LINES: usize = 4;
-
-/// Where it shows its counters, as soon as it has a pool.
-pub(super) const COUNTERS: &str = "/zfs-kstat/zfs/arcstats";
 
 /// In the new namespace: hides the directories where the daemon keeps its state and its configuration, but not what
 /// lies in them of ours; then makes a root in memory, with everything of the system's root in it but the counters of
@@ -96,7 +93,7 @@ pub(crate) fn arguments(zfs: &Zfs) -> Vec<String> {
 }
 
 /// Starts the daemon in its directory and waits until it answers.
-pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, run: Option<&Journal>) -> Result<Commands, StackError> {
+pub(crate) fn start(programs: &Programs, dir: &Path, zfs: &Zfs, run: Option<&Run>) -> Result<Commands, StackError> {
     let daemon = programs.daemon.as_deref().unwrap_or(Path::new("zfs-fuse"));
     let mut args: Vec<String> = [
         "--mount",
@@ -172,6 +169,7 @@ pub(crate) fn kill(dir: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::Journal;
     use crate::zfs::commands::PoolPlan;
     use crate::zfs::commands::tests::plain;
     use crate::zfs::ways;
@@ -220,7 +218,7 @@ mod tests {
                 vdevs: Vdevs::Stripe,
             };
             let journal = Journal::create(&self.dir.join("state"), name).expect("a journal");
-            self.commands.create(&pool, &plain(), &journal)
+            self.commands.create(&pool, &plain(), journal.run())
         }
     }
 

@@ -5,7 +5,7 @@
 mod procedure;
 mod twins;
 
-use super::{print, print_json};
+use super::answer::{print, print_json};
 use crate::cli;
 use crate::exit::Failure;
 use anyhow::anyhow;

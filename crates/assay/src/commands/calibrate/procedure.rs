@@ -4,7 +4,7 @@
 //! anything.
 
 use crate::cli;
-use crate::commands::{print, print_json};
+use crate::commands::answer::answer;
 use crate::exit::Failure;
 use anyhow::anyhow;
 use report::rate_json as rate;
@@ -13,11 +13,7 @@ use std::fmt::Write;
 
 pub(super) fn procedure(flags: &cli::Calibrate) -> Result<(), Failure> {
     let rows = stats::calibrate_procedure(u64::from(flags.studies), flags.seed);
-    if flags.json {
-        print_json(&data(&rows, flags))?;
-    } else {
-        print(&text(&rows, flags))?;
-    }
+    answer(flags.json, || data(&rows, flags), || text(&rows, flags))?;
     let is_broken = |row: &&stats::Calibration| {
         let rate = &row.result.false_verdicts;
         row.promise.is_some_and(|promise| rate.is_surely_above(promise))

@@ -5,7 +5,7 @@
 //! in verdicts on a machine on which nobody ever asked for them where the truth is known.
 
 use crate::cli;
-use crate::commands::{print, print_json};
+use crate::commands::answer::answer;
 use crate::exit::Failure;
 use anyhow::anyhow;
 use ledger::Ledger;
@@ -17,11 +17,7 @@ pub(crate) fn twins(file: &Path, flags: &cli::Calibrate) -> Result<(), Failure> 
     let ledger = Ledger::open(file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
     let twins = report::twins(&ledger, &[]).map_err(refused)?;
     let noise = MachineNoise::of(twins, flags.studies, flags.seed).map_err(refused)?;
-    if flags.json {
-        print_json(&noise.json())?;
-    } else {
-        print(&noise.text())?;
-    }
+    answer(flags.json, || noise.json(), || noise.text())?;
     match noise.objections() {
         all if all.is_empty() => Ok(()),
         all => Err(Failure::Run(anyhow!("{}", all.join("\n")))),

@@ -3,14 +3,14 @@
 mod engines;
 pub(super) mod proportions;
 
-use super::{modelled_luns, print, print_json, run};
+use super::answer::{answer, size, wrapped};
+use super::{modelled_luns, study_file};
 use crate::cli;
 use crate::exit::Failure;
 use lab::{Writes, zfs_ways};
 use plan::{LunSource, Scale, StackKind, Study, ZfsWay};
 use sandbox::SandboxError;
 use serde_json::json;
-use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Spreads of block ratios (standard deviation of the logarithm) for which the detectable difference is shown: a quiet
@@ -20,13 +20,9 @@ const SPREADS: [(f64, &str); 3] = [(0.02, "quiet"), (0.05, "ordinary"), (0.10, "
 const LOAD_RATE: u64 = 500 << 20;
 
 pub(crate) fn check(flags: &cli::Check) -> Result<(), Failure> {
-    let study = run::load(&flags.study, flags.scale)?;
+    let study = study_file::load(&flags.study, flags.scale)?;
     let facts = Facts::of(&study);
-    if flags.json {
-        print_json(&facts.json(&study))?;
-    } else {
-        print(&facts.words(&study))?;
-    }
+    answer(flags.json, || facts.json(&study), || facts.words(&study))?;
     // All is printed first, and the exit code is that of the run.
     match facts.refused.into_iter().next() {
         Some(error) => Err(Failure::Run(error.into())),
@@ -71,7 +67,7 @@ impl Facts {
             .map(|&(sd, word)| (sd, word, stats::detectable(&design, sd)))
             .collect();
         let (creates, destroys) = touched(study);
-        let writes = Writes::of(study, &run::usual_output(study));
+        let writes = Writes::of(study, &study_file::usual_output(study));
         let refused = writes.refused();
         Facts {
             estimate,
@@ -295,27 +291,6 @@ fn row_text(name: &str, text: &str) -> String {
     wrapped(name, if name == " -" { 4 } else { 12 }, text)
 }
 
-/// Text in 80 columns behind a name; its other lines begin at `indent`.
-pub(super) fn wrapped(name: &str, indent: usize, text: &str) -> String {
-    const WIDTH: usize = 80;
-    let mut lines = format!("{name:<indent$}");
-    let mut column = indent;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > indent && column + 1 + length > WIDTH {
-            let _ = write!(lines, "\n{:indent$}", "");
-            column = indent;
-        } else if column > indent {
-            lines.push(' ');
-            column += 1;
-        }
-        lines.push_str(word);
-        column += length;
-    }
-    lines.push('\n');
-    lines
-}
-
 fn is_modelled(study: &Study) -> bool {
     study.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)))
 }
@@ -395,14 +370,5 @@ fn seconds(ns: u64) -> String {
         format!("{:.0} min", s / 60.0)
     } else {
         format!("{s:.0} s")
-    }
-}
-
-/// Bytes rounded for reading.
-pub(super) fn size(bytes: u64) -> String {
-    match bytes {
-        b if b >= 10 << 30 => format!("{:.0} GiB", b as f64 / (1u64 << 30) as f64),
-        b if b >= 1 << 30 => format!("{:.1} GiB", b as f64 / (1u64 << 30) as f64),
-        b => format!("{} MiB", b >> 20),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Takes a study, gives rows for `assay check`. Prevents: a small study sold as the large one that it is modelled on.
 
-use super::{size, wrapped};
+use crate::commands::answer::{size, wrapped};
 use plan::{LunSource, PhaseKind, Scale, Study};
 use report::published::{Setup, find};
 use serde_json::json;

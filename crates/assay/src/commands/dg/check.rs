@@ -8,9 +8,10 @@ use super::admit::{self, Asked};
 use super::meter::Meter;
 use super::opened::{Found, Opened, REFUSED, run_error};
 use super::rebalance::{bring_back, work};
-use super::table::{size, wrapped};
-use super::{answer, disks, members};
+use super::table::size;
+use super::{disks, members};
 use crate::cli::dg::{self, Pace};
+use crate::commands::answer::{answer, folded};
 use crate::exit::Failure;
 use crate::printed::say;
 use anyhow::anyhow;
@@ -429,7 +430,7 @@ fn findings_words(all: &[Finding]) -> String {
         let mark = if first.repaired { "repaired " } else { "FOUND    " };
         for finding in &rest[..run.min(OF_A_KIND_MAX)] {
             text.push_str(mark);
-            text.push_str(&wrapped(&finding.what, mark.len()));
+            text.push_str(&folded(&finding.what, mark.len()));
         }
         if run > OF_A_KIND_MAX {
             text.push_str(&format!("{mark}... and {} more of the kind\n", run - OF_A_KIND_MAX));

@@ -3,13 +3,13 @@
 //! Prevents: half a copy under the name of a whole one. A copy that fails or is stopped is removed again; one that is
 //! killed has no name yet in a group, and another one in a directory.
 
-use super::answer;
 use super::create::redundancy;
 use super::meter::Meter;
 use super::opened::{self, Opened, find, run_error};
 use super::table::{rate, size, time};
 use super::transfer::{DEPTH, MEMORY, Transfer, of_local};
 use crate::cli::dg::{self, Striping};
+use crate::commands::answer::answer;
 use crate::exit::Failure;
 use anyhow::{Context, anyhow};
 use diskgroup::{FileSpec, GroupError, Stripe};

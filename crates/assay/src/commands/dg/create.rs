@@ -1,14 +1,16 @@
 //! `assay dg create`: makes a disk group, when every disk may be taken.
 
 use super::admit::{self, Asked};
+use super::disks;
 use super::facts::Facts;
 use super::opened::{Found, Opened, metadata_port};
-use super::{answer, disks, fresh_seed};
 use crate::cli::dg::{self, Redundancy};
+use crate::commands::answer::answer;
 use crate::exit::Failure;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use diskgroup::{Geometry, Group, GroupSpec};
 use serde_json::json;
+use std::io::Read;
 use std::path::PathBuf;
 
 pub(super) fn redundancy(flag: Redundancy) -> diskgroup::Redundancy {
@@ -58,4 +60,13 @@ fn make(flags: &dg::Create, asked: &[Asked]) -> Result<(), Failure> {
         .map_err(|e| admit::name_paths(&e, &specs, asked))?;
     group.close().map_err(|e| admit::name_paths(&e, &specs, asked))?;
     Ok(())
+}
+
+/// A number that was never used before: UUIDs are made of it.
+pub(super) fn fresh_seed() -> anyhow::Result<u64> {
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut f| f.read_exact(&mut bytes))
+        .context("read /dev/urandom, which new UUIDs are made of")?;
+    Ok(u64::from_le_bytes(bytes))
 }

@@ -1,11 +1,12 @@
 //! `assay dg ls` and `assay dg du`: what is there, and what it takes.
 
+use super::disks;
 use super::disks::{group_names, named, of_group, survey};
 use super::facts::Facts;
 use super::opened::{Found, Opened, find};
 use super::table::{size, table};
-use super::{answer, disks};
 use crate::cli::dg;
+use crate::commands::answer::answer;
 use crate::exit::Failure;
 use crate::printed::say;
 use diskgroup::Inspected;

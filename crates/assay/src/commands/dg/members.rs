@@ -1,12 +1,13 @@
 //! `assay dg add` and `assay dg drop`: disks that come and go, with the rebalance that follows.
 
 use super::admit;
+use super::create::fresh_seed;
 use super::disks::identity;
 use super::facts::Facts;
 use super::opened::{self, Opened, find, run_error};
 use super::rebalance::{Moved, work};
-use super::{answer, fresh_seed};
 use crate::cli::dg;
+use crate::commands::answer::answer;
 use crate::exit::Failure;
 use crate::printed::say;
 use anyhow::anyhow;

@@ -19,11 +19,8 @@ mod remove;
 mod table;
 mod transfer;
 
-use super::{print, print_json};
 use crate::cli::dg::Dg;
 use crate::exit::Failure;
-use anyhow::Context;
-use std::io::Read;
 
 pub(crate) fn dispatch(command: &Dg) -> Result<(), Failure> {
     match command {
@@ -37,22 +34,4 @@ pub(crate) fn dispatch(command: &Dg) -> Result<(), Failure> {
         Dg::Cp(flags) => copy::cp(flags),
         Dg::Rm(flags) => remove::rm(flags),
     }
-}
-
-/// A number that was never used before: UUIDs are made of it.
-fn fresh_seed() -> anyhow::Result<u64> {
-    let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut f| f.read_exact(&mut bytes))
-        .context("read /dev/urandom, which new UUIDs are made of")?;
-    Ok(u64::from_le_bytes(bytes))
-}
-
-/// The answer of a command, as asked for.
-fn answer(
-    json: bool,
-    value: impl FnOnce() -> serde_json::Value,
-    words: impl FnOnce() -> String,
-) -> Result<(), Failure> {
-    if json { print_json(&value()) } else { print(&words()) }
 }

@@ -4,11 +4,11 @@
 //! Prevents: a rebalance that cannot be stopped. On Ctrl-C it finishes the batch under way; what is left waits for the
 //! next call.
 
-use super::answer;
 use super::meter::Meter;
 use super::opened::{self, Opened, find, run_error};
 use super::table::{rate, size, time};
 use crate::cli::dg::{self, Pace};
+use crate::commands::answer::answer;
 use crate::exit::Failure;
 use anyhow::anyhow;
 use diskgroup::{Progress, Step};

@@ -1,10 +1,10 @@
 //! `assay dg rm`: deletes files of a group.
 
-use super::answer;
 use super::copy::in_group;
 use super::opened::{self, find, run_error};
 use super::table::size;
 use crate::cli::dg;
+use crate::commands::answer::answer;
 use crate::exit::Failure;
 use anyhow::anyhow;
 use diskgroup::GroupError;

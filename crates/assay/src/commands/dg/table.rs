@@ -3,8 +3,7 @@
 //! Prevents: a table that needs a wide terminal. What is too long for its line (names are the user's) goes on a line of
 //! its own.
 
-/// Columns of a terminal that nobody has widened.
-const WIDTH: usize = 80;
+use crate::commands::answer::WIDTH;
 
 /// Rows under a heading. The last column is free text, the others are aligned: to the right where all of a column but
 /// its head begins with a digit.
@@ -44,27 +43,6 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Text in lines of at most 80 columns where words allow, beside a mark of `indent` columns.
-pub(super) fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut column = indent;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > indent && column + 1 + length > WIDTH {
-            lines.push('\n');
-            lines.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if column > indent {
-            lines.push(' ');
-            column += 1;
-        }
-        lines.push_str(word);
-        column += length;
-    }
-    lines.push('\n');
-    lines
 }
 
 /// Bytes for reading: three digits and a unit.
@@ -135,14 +113,5 @@ mod tests {
         assert_eq!(lines[1], "a      5 B  x");
         assert_eq!(lines[2], "bcd   15 B");
         assert!(lines[3].starts_with("    yyy") && lines[3].len() == 79);
-    }
-
-    #[test]
-    fn words_wrap() {
-        let text = wrapped(&"word ".repeat(40), 2);
-        assert!(
-            text.lines().all(|l| l.len() <= 80) && text.lines().count() == 3,
-            "{text}"
-        );
     }
 }

@@ -2,27 +2,27 @@
 //!
 //! Takes a stack and the LUN sets; gives findings. Prevents: a mkfs that refuses in the middle of a study.
 
-use super::{kind_place, place};
-use crate::error::Findings;
+use super::places::{kind_place, place};
+use crate::error::{Findings, Span};
 use crate::meaning::stacks::word;
-use crate::study::{BtrfsProfile, LunSet, LunSource, Redundancy, Stack, StackKind, Study};
+use crate::meaning::zfs;
+use crate::study::{BtrfsProfile, LunSet, LunSource, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenStack, nearest};
 
 pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings) {
-    let data = known(
-        stack.data.as_deref(),
-        w.data.as_ref().map(|at| &at.span),
-        study,
-        findings,
-    );
+    let data_span = w.data.as_ref().map(|at| &at.span);
+    let data = known(stack.data.as_deref(), data_span, study, findings);
     let redo_span = w.redo.as_ref().map(|at| &at.span);
     let redo = known(stack.redo.as_deref(), redo_span, study, findings);
     if let Some(set) = data {
-        width(w, stack, set, study, findings);
-        smallest(stack, set, place(&w.data, &w.span), findings);
+        let span = place(&w.data, &w.span);
+        let named = Named { w, stack, set, span };
+        named.width(study, findings);
+        named.smallest(findings);
     }
     if let (Some(set), Some(span)) = (redo, redo_span) {
+        let named = Named { w, stack, set, span };
         if stack.data.as_ref() == stack.redo.as_ref() {
             let cure = match stack.kind {
                 StackKind::Raw => "give the redo log a LUN set of its own: [luns.redo], redo = \"redo\"",
@@ -35,13 +35,13 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
                 cure,
             );
         } else if let StackKind::Diskgroup { .. } = stack.kind {
-            copies_fit(w, stack, set, 0, span, findings);
-            smallest(stack, set, span, findings);
-        } else if count(set) > 1 && !matches!(stack.kind, StackKind::Zfs(_)) {
-            let message = format!("the redo log takes one LUN, and {:?} has {}", set.name, count(set));
+            named.copies_fit(0, findings);
+            named.smallest(findings);
+        } else if set.count() > 1 && !matches!(stack.kind, StackKind::Zfs(_)) {
+            let message = format!("the redo log takes one LUN, and {:?} has {}", set.name, set.count());
             findings.add(span, message, "name a LUN set of one file or device");
         } else {
-            smallest(stack, set, span, findings);
+            named.smallest(findings);
         }
     }
     if matches!(stack.kind, StackKind::Raw) && stack.redo.is_none() {
@@ -68,12 +68,7 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
 }
 
 /// The LUN set of that name, or a finding.
-fn known<'s>(
-    name: Option<&str>,
-    span: Option<&crate::error::Span>,
-    study: &'s Study,
-    findings: &mut Findings,
-) -> Option<&'s LunSet> {
+fn known<'s>(name: Option<&str>, span: Option<&Span>, study: &'s Study, findings: &mut Findings) -> Option<&'s LunSet> {
     let (name, span) = (name?, span?);
     let found = study.luns.iter().find(|set| set.name == name);
     if found.is_none() {
@@ -90,118 +85,111 @@ fn known<'s>(
     found
 }
 
-fn count(set: &LunSet) -> usize {
-    match &set.source {
-        LunSource::Files { count, .. } => *count as usize,
-        LunSource::Devices { paths, .. } => paths.len(),
-    }
+/// A LUN set that a stack names as its `data` or `redo`.
+struct Named<'a> {
+    w: &'a WrittenStack,
+    stack: &'a Stack,
+    set: &'a LunSet,
+    /// Where it is named.
+    span: &'a Span,
 }
 
-/// How many LUNs a kind can take.
-fn width(w: &WrittenStack, stack: &Stack, set: &LunSet, study: &Study, findings: &mut Findings) {
-    let luns = count(set);
-    let span = place(&w.data, &w.span);
-    match &stack.kind {
-        StackKind::Ext4 { .. } | StackKind::Xfs { .. } if luns > 1 => {
+impl Named<'_> {
+    /// How many LUNs a kind can take.
+    fn width(&self, study: &Study, findings: &mut Findings) {
+        let Named { w, stack, set, span } = *self;
+        let luns = set.count();
+        match &stack.kind {
+            StackKind::Ext4 { .. } | StackKind::Xfs { .. } if luns > 1 => {
+                let message = format!(
+                    "{} takes one LUN until volume managers come, and {:?} has {luns}",
+                    word(&stack.kind),
+                    set.name
+                );
+                findings.add(
+                    span,
+                    message,
+                    "name a LUN set of one file or device; btrfs and raw take several",
+                );
+            }
+            StackKind::Btrfs {
+                profile: profile @ (BtrfsProfile::Raid0 | BtrfsProfile::Raid1),
+                ..
+            } if luns < 2 => {
+                let name = if *profile == BtrfsProfile::Raid0 {
+                    "raid0"
+                } else {
+                    "raid1"
+                };
+                let message = format!("the profile {name} needs two LUNs, and {:?} has {luns}", set.name);
+                let cure = "write profile = \"single\", or give the LUN set count = 2";
+                findings.add(place(&w.profile, span), message, cure);
+            }
+            StackKind::Diskgroup(group) => self.copies_fit(group.reserve as usize, findings),
+            StackKind::Zfs(zfs) => {
+                zfs::cache_fits(w, stack, study, findings);
+                zfs::has_luns(w, zfs, luns, findings);
+            }
+            _ => {}
+        }
+    }
+
+    /// A group on a set must have a failure group for each copy.
+    fn copies_fit(&self, reserve: usize, findings: &mut Findings) {
+        let Named { w, stack, set, span } = *self;
+        let StackKind::Diskgroup(group) = &stack.kind else {
+            return;
+        };
+        let luns = set.count().saturating_sub(reserve);
+        if luns == 0 {
             let message = format!(
-                "{} takes one LUN until volume managers come, and {:?} has {luns}",
-                word(&stack.kind),
+                "{reserve} LUNs in reserve leave the group none of the set {:?}",
                 set.name
+            );
+            let cure = "lower `reserve`, or give the LUN set a higher count";
+            findings.add(place(&w.reserve, span), message, cure);
+            return;
+        }
+        let copies = group.redundancy.copies() as usize;
+        let groups = group.failure_groups.map_or(luns, |groups| (groups as usize).min(luns));
+        if groups < copies {
+            let message = format!(
+                "{copies} copies need {copies} failure groups, and the LUN set {:?} makes {groups}",
+                set.name
+            );
+            let cure = format!("give the LUN set count = {copies} or more, or write redundancy = \"external\"");
+            findings.add(place(&w.redundancy, span), message, cure);
+        }
+    }
+
+    /// What the mkfs of a kind refuses: mkfs.xfs below 300 MiB (since xfsprogs 5.19), mkfs.btrfs below about 114
+    /// MiB with its metadata twice.
+    fn smallest(&self, findings: &mut Findings) {
+        let Named { stack, set, span, .. } = *self;
+        let LunSource::Files { size, .. } = &set.source else {
+            return;
+        };
+        let least = match stack.kind {
+            StackKind::Xfs { .. } => 300,
+            StackKind::Btrfs { .. } => 128,
+            // Headers, journal and tables take some allocation units of each disk.
+            StackKind::Diskgroup(group) => (group.au.0.saturating_mul(32) >> 20).max(64),
+            // OpenZFS takes no device under 64 MiB, and keeps labels and slop space of a larger one.
+            StackKind::Zfs(_) => 128,
+            _ => 1,
+        };
+        if size.0 < least << 20 {
+            let message = format!(
+                "the LUNs of {:?} have {size}, and {} needs {}",
+                set.name,
+                word(&stack.kind),
+                Bytes(least << 20)
             );
             findings.add(
                 span,
                 message,
-                "name a LUN set of one file or device; btrfs and raw take several",
+                format!("make them larger: size = \"{}MiB\" or more", least),
             );
         }
-        StackKind::Btrfs {
-            profile: profile @ (BtrfsProfile::Raid0 | BtrfsProfile::Raid1),
-            ..
-        } if luns < 2 => {
-            let name = if *profile == BtrfsProfile::Raid0 {
-                "raid0"
-            } else {
-                "raid1"
-            };
-            let message = format!("the profile {name} needs two LUNs, and {:?} has {luns}", set.name);
-            let cure = "write profile = \"single\", or give the LUN set count = 2";
-            findings.add(place(&w.profile, span), message, cure);
-        }
-        StackKind::Diskgroup { reserve, .. } => copies_fit(w, stack, set, *reserve as usize, span, findings),
-        StackKind::Zfs(zfs) => crate::meaning::zfs::fits(w, stack, zfs, study, luns, findings),
-        _ => {}
-    }
-}
-
-/// A group on a set must have a failure group for each copy.
-fn copies_fit(
-    w: &WrittenStack,
-    stack: &Stack,
-    set: &LunSet,
-    reserve: usize,
-    span: &crate::error::Span,
-    findings: &mut Findings,
-) {
-    let StackKind::Diskgroup {
-        redundancy,
-        failure_groups,
-        ..
-    } = &stack.kind
-    else {
-        return;
-    };
-    let luns = count(set).saturating_sub(reserve);
-    if luns == 0 {
-        let message = format!(
-            "{reserve} LUNs in reserve leave the group none of the set {:?}",
-            set.name
-        );
-        let cure = "lower `reserve`, or give the LUN set a higher count";
-        findings.add(place(&w.reserve, span), message, cure);
-        return;
-    }
-    let copies = match redundancy {
-        Redundancy::External => 1,
-        Redundancy::Normal => 2,
-        Redundancy::High => 3,
-    };
-    let groups = failure_groups.map_or(luns, |groups| (groups as usize).min(luns));
-    if groups < copies {
-        let message = format!(
-            "{copies} copies need {copies} failure groups, and the LUN set {:?} makes {groups}",
-            set.name
-        );
-        let cure = format!("give the LUN set count = {copies} or more, or write redundancy = \"external\"");
-        findings.add(place(&w.redundancy, span), message, cure);
-    }
-}
-
-/// What the mkfs of a kind refuses: mkfs.xfs below 300 MiB (since xfsprogs 5.19), mkfs.btrfs below about 114 MiB with
-/// its metadata twice.
-fn smallest(stack: &Stack, set: &LunSet, span: &crate::error::Span, findings: &mut Findings) {
-    let LunSource::Files { size, .. } = &set.source else {
-        return;
-    };
-    let least = match stack.kind {
-        StackKind::Xfs { .. } => 300,
-        StackKind::Btrfs { .. } => 128,
-        // Headers, journal and tables take some allocation units of each disk.
-        StackKind::Diskgroup { au, .. } => (au.0.saturating_mul(32) >> 20).max(64),
-        // OpenZFS takes no device under 64 MiB, and keeps labels and slop space of a larger one.
-        StackKind::Zfs(_) => 128,
-        _ => 1,
-    };
-    if size.0 < least << 20 {
-        let message = format!(
-            "the LUNs of {:?} have {size}, and {} needs {}",
-            set.name,
-            word(&stack.kind),
-            Bytes(least << 20)
-        );
-        findings.add(
-            span,
-            message,
-            format!("make them larger: size = \"{}MiB\" or more", least),
-        );
     }
 }

@@ -1,16 +1,15 @@
 //! Contradictions between engines, stacks and phases.
 //!
-//! Takes the study as written and as meant; gives findings. Prevents: a phase that an engine can't do, found when its stack has
-//! been built and loaded; and a setting of an engine that no stack has.
+//! Takes the study as written and as meant; gives findings. Prevents: a phase that an engine can't do, found when
+//! its stack has been built and loaded; and a setting of an engine that no stack has.
 
-use super::{kind_place, place};
-use crate::engines::Engine;
+use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
+use crate::meaning::stacks::word;
 use crate::space;
-use crate::study::{Access, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study};
+use crate::study::{Access, Engine, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study, Zfs};
 use crate::units::Bytes;
-use crate::written::{EngineWord, Word, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy};
-use crate::zfs::Zfs;
+use crate::written::{EngineWord, Word, WrittenDatabase, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy};
 
 /// All of them.
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
@@ -51,11 +50,12 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             } else {
                 "SQLite"
             };
-            let message = format!("{what} can't work on a stack of kind \"{}\"", super::word(&stack.kind));
+            let message = format!("{what} can't work on a stack of kind \"{}\"", word(&stack.kind));
             let cure = match what {
                 "SQLite" => "use a file system or a disk group; or database = { engine = \"pages\" } on this stack",
                 _ => {
-                    "a server needs a file system: ext4, xfs, btrfs or directory; or database = { engine = \"sqlite\" } on a disk group"
+                    "a server needs a file system: ext4, xfs, btrfs or directory; \
+                     or database = { engine = \"sqlite\" } on a disk group"
                 }
             };
             findings.add(span, message, cure);
@@ -118,7 +118,7 @@ fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
         if used(word) || study.stacks.is_empty() {
             continue;
         }
-        for key in WrittenEngine::own_keys(engine) {
+        for key in own_keys(engine) {
             if written.said.contains(&("database".to_string(), key.to_string())) {
                 let message = format!("`{key}` in [database] is of the engine {word}, which no stack has");
                 findings.add(home, message, format!("remove it, or write engine = \"{word}\""));
@@ -127,8 +127,8 @@ fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     }
     for (w, stack) in written.stacks.iter().zip(&study.stacks) {
         let section = format!("stack.{}", stack.name);
-        let of_postgres = WrittenEngine::own_keys(EngineWord::Postgres);
-        let of_sqlite = WrittenEngine::own_keys(EngineWord::Sqlite);
+        let of_postgres = own_keys(EngineWord::Postgres);
+        let of_sqlite = own_keys(EngineWord::Sqlite);
         let own: &[&str] = match &stack.engine {
             Engine::Pages => &[],
             Engine::Postgres(_) => &of_postgres,
@@ -149,6 +149,16 @@ fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
             };
             findings.add(&w.span, message, cure);
         }
+    }
+}
+
+/// Names of the keys that are this engine's alone; those of the page engine stand in `[database]`.
+fn own_keys(engine: EngineWord) -> Vec<&'static str> {
+    let pages = WrittenDatabase::KEYS.iter().filter(|row| row.name != "scale");
+    let others = WrittenEngine::KEYS.iter().filter(|row| row.kinds == [engine]);
+    match engine {
+        EngineWord::Pages => pages.map(|row| row.name).collect(),
+        EngineWord::Postgres | EngineWord::Sqlite => others.map(|row| row.name).collect(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Contradictions between the data, the room for it, the memory and the sessions.
 //!
-//! Takes the study as written and as meant; gives findings. Prevents: a full LUN during the load, a cache that cannot hold
-//! what the sessions have changed, a hot spot outside its schema.
+//! Takes the study as written and as meant; gives findings. Prevents: a full LUN during the load, a cache that
+//! cannot hold what the sessions have changed, a hot spot outside its schema.
 
-use super::place;
+use super::places::place;
 use crate::error::{Findings, Span};
 use crate::space;
 use crate::study::{PhaseKind, Random, Scale, StackKind, Study};

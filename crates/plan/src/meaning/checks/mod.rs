@@ -7,13 +7,16 @@ mod build;
 pub(crate) mod engines;
 mod load;
 mod moves;
+mod places;
 
+use super::settle::MINUTE;
 use super::stacks::word;
-use crate::error::{Findings, Span};
+use crate::error::Findings;
 use crate::estimate;
 use crate::study::{Phase, PhaseKind, Schedule, Stack, StackKind, Study};
 use crate::units::Duration;
-use crate::written::{At, WrittenStack, WrittenStudy};
+use crate::written::WrittenStudy;
+use places::{kind_place, place};
 
 /// All of them.
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
@@ -34,11 +37,6 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
     moves::all(written, study, findings);
     turns(written, study, findings);
     time(written, study, findings);
-}
-
-/// Where a value stands, or its home when it is a default.
-fn place<'a, T>(at: &'a Option<At<T>>, home: &'a Span) -> &'a Span {
-    at.as_ref().map_or(home, |at| &at.span)
 }
 
 fn header(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
@@ -136,10 +134,6 @@ fn models(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     findings.add(kind_place(w), message, "put simulated stacks into a study of their own");
 }
 
-fn kind_place(w: &WrittenStack) -> &Span {
-    place(&w.kind, &w.span)
-}
-
 /// Four blocks, the least for a verdict (or those the study asks for), must fit into the time limit.
 fn time(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let phases: u64 = study
@@ -154,7 +148,7 @@ fn time(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
         return;
     }
     let w = &written.header;
-    let minutes = needed.div_ceil(super::MINUTE);
+    let minutes = needed.div_ceil(MINUTE);
     let message = format!(
         "`time_limit` is {}, but {blocks} blocks of {stacks} {} with {} of phases need {} for the phases alone",
         study.time_limit,

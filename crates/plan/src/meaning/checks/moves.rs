@@ -1,12 +1,12 @@
 //! Contradictions between phases that move data and the stacks they move it between.
 //!
-//! Takes the study as written and as meant; gives findings. Prevents: a copy onto the LUNs it reads from, two LUN sets that
-//! cannot change sides, and a rebalance that drops what is not there.
+//! Takes the study as written and as meant; gives findings. Prevents: a copy onto the LUNs it reads from, two LUN
+//! sets that cannot change sides, and a rebalance that drops what is not there.
 
-use super::place;
+use super::places::place;
 use crate::error::{Findings, Span};
 use crate::space;
-use crate::study::{Copy, CopyTarget, LunSet, LunSource, PhaseKind, Rebalance, Stack, StackKind, Study};
+use crate::study::{Copy, CopyTarget, Device, LunSet, LunSource, PhaseKind, Rebalance, Stack, StackKind, Study};
 use crate::written::{WrittenPhase, WrittenStudy, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ impl<'s> Trial<'s> {
     fn of(study: &'s Study, stack: &'s Stack) -> Trial<'s> {
         let luns = stack.data.as_ref().and_then(|set| space::luns(study, set)).unwrap_or(0) as u32;
         let reserve = match stack.kind {
-            StackKind::Diskgroup { reserve, .. } => reserve,
+            StackKind::Diskgroup(group) => group.reserve,
             _ => 0,
         };
         Trial {
@@ -103,7 +103,12 @@ impl<'s> Trial<'s> {
                 }
                 (Some(asked), Some(of_target)) => {
                     let place = place(written, span);
-                    self.other_set(asked, of_target, of_stack.as_deref(), place, findings);
+                    let sides: Vec<&str> = [Some(of_target), of_stack.as_ref()]
+                        .into_iter()
+                        .flatten()
+                        .map(String::as_str)
+                        .collect();
+                    self.other_set(asked, &sides, place, findings);
                     let stands = self.taken.entry(asked.clone()).or_insert_with(|| name.clone());
                     if stands != name {
                         let message = format!("copies to {stands:?} and to {name:?} cannot both stand on {asked:?}");
@@ -133,7 +138,7 @@ impl<'s> Trial<'s> {
     }
 
     /// A set for a copy: there, free, and as large as the set whose side it takes in every other block.
-    fn other_set(&self, asked: &str, of_target: &str, of_stack: Option<&str>, span: &Span, findings: &mut Findings) {
+    fn other_set(&self, asked: &str, sides: &[&str], span: &Span, findings: &mut Findings) {
         let find = |name: &str| self.study.luns.iter().find(|set| set.name == name);
         let Some(set) = find(asked) else {
             let cure = match nearest(asked, self.study.luns.iter().map(|set| set.name.as_str())) {
@@ -151,46 +156,9 @@ impl<'s> Trial<'s> {
             findings.add(span, message, "name a LUN set that no stack of the study stands on");
             return;
         }
-        for like in [Some(of_target), of_stack].into_iter().flatten().filter_map(find) {
-            let alike = match (&set.source, &like.source) {
-                (LunSource::Files { count, size, .. }, LunSource::Files { count: n, size: s, .. }) => {
-                    count == n && size == s
-                }
-                (LunSource::Devices { paths, .. }, LunSource::Devices { paths: others, .. }) => {
-                    paths.len() == others.len()
-                }
-                _ => false,
-            };
-            if !alike {
-                let message = format!(
-                    "the LUN sets {asked:?} and {:?} are not alike, and they change sides in every other block",
-                    like.name
-                );
-                findings.add(
-                    span,
-                    message,
-                    "give them as many LUNs of the same size, files or devices alike",
-                );
-                return;
-            }
-            if set.device != like.device {
-                let word = |set: &LunSet| {
-                    set.device
-                        .as_ref()
-                        .map_or("real".to_string(), crate::device::Device::words)
-                };
-                let message = format!(
-                    "the LUN sets {asked:?} ({}) and {:?} ({}) change sides in every other block: what a model answers would be \
-                     ranked with what another device did",
-                    word(set),
-                    like.name,
-                    word(like)
-                );
-                findings.add(
-                    span,
-                    message,
-                    "give both the same `preset`, `model` and parameters, or neither",
-                );
+        for like in sides.iter().copied().filter_map(find) {
+            if let Some((message, cure)) = unlike(set, like) {
+                findings.add(span, message, cure);
                 return;
             }
         }
@@ -247,4 +215,39 @@ impl<'s> Trial<'s> {
             );
         }
     }
+}
+
+/// Why one set cannot take the side of another, and what to do; `None`: it can.
+fn unlike(set: &LunSet, like: &LunSet) -> Option<(String, &'static str)> {
+    let alike = match (&set.source, &like.source) {
+        (LunSource::Files { count, size, .. }, LunSource::Files { count: n, size: s, .. }) => count == n && size == s,
+        (LunSource::Devices { .. }, LunSource::Devices { .. }) => set.count() == like.count(),
+        _ => false,
+    };
+    if !alike {
+        let message = format!(
+            "the LUN sets {:?} and {:?} are not alike, and they change sides in every other block",
+            set.name, like.name
+        );
+        return Some((
+            message,
+            "give them as many LUNs of the same size, files or devices alike",
+        ));
+    }
+    if set.device == like.device {
+        return None;
+    }
+    let word = |set: &LunSet| set.device.as_ref().map_or("real".to_string(), Device::words);
+    let message = format!(
+        "the LUN sets {:?} ({}) and {:?} ({}) change sides in every other block: what a model answers would be \
+         ranked with what another device did",
+        set.name,
+        word(set),
+        like.name,
+        word(like)
+    );
+    Some((
+        message,
+        "give both the same `preset`, `model` and parameters, or neither",
+    ))
 }

@@ -1,28 +1,21 @@
-//! LUNs made ready for pools of ZFS, and the room of one that a process in user space makes.
+//! LUNs made ready for pools of ZFS.
 //!
-//! Takes the stack's properties and devices, gives a [`Built`] without mounts for a pool in user space. A pool carries
-//! no UUID of ours, so it is known by its name, which is made of the UUID that its devices are journalled under.
-//! Prevents: a wipe of somebody else's pool.
+//! Takes the stack's properties and devices, gives under which UUIDs they were cleared. A pool carries no UUID of ours,
+//! so it is known by its name, which is made of the UUID that its devices are journalled under. Prevents: a wipe of
+//! somebody else's pool.
 
-use crate::build::{Built, Places, claim, layers};
 use crate::device;
 use crate::error::StackError;
-use crate::ground::{Ground, Owners};
-use crate::journal::{Journal, Mark};
+use crate::journal::Journal;
+use crate::places::{Owners, Places, claim};
 use plan::{RedoAs, Zfs};
-
-/// The name of the pool that is journalled under this UUID.
-pub fn pool_name(uuid: &[u8; 16]) -> String {
-    let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("assay-{hex}")
-}
 
 /// LUNs that are clear for pools.
 pub(crate) struct Luns {
     /// By which they are journalled; of the redo LUNs it names their own pool unless it is the data's.
     pub(crate) owners: Owners,
     /// Bytes of the data LUNs.
-    data_bytes: u64,
+    pub(crate) data_bytes: u64,
 }
 
 /// Clears the devices for a pool, and for a second one where the redo log has a pool of its own.
@@ -50,21 +43,4 @@ pub(crate) fn claimed(zfs: &Zfs, places: &Places, journal: &mut Journal) -> Resu
     }
     let owners = Owners { data, redo };
     Ok(Luns { owners, data_bytes })
-}
-
-/// LUNs for pools that a process makes which speaks for itself.
-pub(crate) fn pool(zfs: &Zfs, places: &Places, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
-    let luns = claimed(zfs, places, journal)?;
-    // Labels, metaslabs that are cut to size, metadata: none of it exact.
-    let usable_bytes = plan::zfs_room(zfs, luns.data_bytes, places.data.len() as u64) / 100 * 96;
-    Ok(Built {
-        facts: vec![("way to ZFS".to_owned(), "userspace".to_owned())],
-        usable_bytes: Some(usable_bytes),
-        ..Built::on(
-            Ground::ProcessPool(luns.owners),
-            places,
-            layers("zfs", &places.data),
-            mark,
-        )
-    })
 }

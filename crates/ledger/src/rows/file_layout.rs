@@ -6,16 +6,14 @@
 //!
 //! ## The picture
 //!
-//! `places` holds [`PLACES`] times 16 bits, little-endian: the physical place of as many points, evenly spread over the file
-//! ((n + 1/2) / [`PLACES`] of its length). All devices stand end to end, each `span_bytes` long, and a place is its
-//! share of the whole times 65,534; 65,535 is a point without a place. `adjacent` holds [`BUCKETS`] bytes: of the
-//! neighbouring pages that begin in each of as many equal parts of the file the share that are neighbours below too,
-//! times 255; a pair that lies on two devices by striping counts as neighbours here.
+//! `places` holds [`PLACES`] times 16 bits, little-endian: the physical place of as many points, evenly spread over
+//! the file ((n + 1/2) / [`PLACES`] of its length). All devices stand end to end, each `span_bytes` long, and a
+//! place is its share of the whole times 65,534; 65,535 is a point without a place. `adjacent` holds [`BUCKETS`]
+//! bytes: of the neighbouring pages that begin in each of as many equal parts of the file the share that are
+//! neighbours below too, times 255; a pair that lies on two devices by striping counts as neighbours here.
 
-use crate::columns::{InTrial, columns, insert_all};
-use crate::error::LedgerError;
-use crate::file::Ledger;
-use crate::rows::{PhaseId, TrialId};
+use super::columns::columns;
+use super::keys::{PhaseId, TrialId};
 use rusqlite::types::{ToSqlOutput, Type};
 use rusqlite::{Error, Row};
 
@@ -79,41 +77,8 @@ pub struct FileLayoutRow {
     pub layout: FileLayout,
 }
 
-/// The table.
-pub(crate) const TABLE: &str = "
-CREATE TABLE file_layout (
-    trial INTEGER NOT NULL REFERENCES trial(id), phase INTEGER REFERENCES phase(id), on_stack TEXT, file TEXT NOT NULL,
-    bytes INTEGER NOT NULL, extents INTEGER NOT NULL, runs INTEGER NOT NULL, page_bytes INTEGER NOT NULL,
-    pairs INTEGER NOT NULL, pairs_apart INTEGER NOT NULL, pairs_striped INTEGER NOT NULL, read_bytes INTEGER NOT NULL,
-    reads INTEGER NOT NULL, pieces INTEGER NOT NULL, estimated INTEGER NOT NULL, devices INTEGER NOT NULL,
-    span_bytes INTEGER NOT NULL, places BLOB NOT NULL, adjacent BLOB NOT NULL);
-";
-
-impl Ledger {
-    /// Records how files lie outside a phase: after the load.
-    ///
-    /// # Errors
-    /// [`LedgerError`], as every act of writing.
-    pub fn layouts_of(&mut self, trial: TrialId, layouts: &[FileLayout]) -> Result<(), LedgerError> {
-        let of = InTrial { trial, phase: None };
-        self.act("record how files lie", |connection| {
-            insert_all(connection, "file_layout", &of, layouts)
-        })
-    }
-
-    /// How files lay, in the order recorded.
-    ///
-    /// # Errors
-    /// [`LedgerError`], as every act of reading.
-    pub fn layouts(&self) -> Result<Vec<FileLayoutRow>, LedgerError> {
-        let rows = self.table::<InTrial, FileLayout>("file_layout", "rowid")?;
-        let row = |(InTrial { trial, phase }, layout)| FileLayoutRow { trial, phase, layout };
-        Ok(rows.into_iter().map(row).collect())
-    }
-}
-
-columns!(FileLayout: on_stack, file, bytes, extents, runs, page_bytes, pairs, pairs_apart, pairs_striped, read_bytes, reads,
-    pieces, estimated, devices as some_devices, span_bytes, places as points, adjacent as parts);
+columns!(FileLayout: on_stack, file, bytes, extents, runs, page_bytes, pairs, pairs_apart, pairs_striped, read_bytes,
+    reads, pieces, estimated, devices as some_devices, span_bytes, places as points, adjacent as parts);
 
 /// Devices that a picture has bands for.
 mod some_devices {

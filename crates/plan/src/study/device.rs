@@ -1,7 +1,8 @@
 //! Modelled devices of LUN sets as a study means them: the model, its class, every parameter with its value and source.
 //!
-//! Plain data and one table: names, units and ranges of the parameters ([`specs`]) and the classes ([`presets`]), for which the
-//! values stand in the order of the model's parameters. Prevents: a modelled device of which a number is used and not told.
+//! Plain data and one table: names, units and ranges of the parameters ([`specs`]) and the classes
+//! ([`presets`]), for which the values stand in the order of the model's parameters. Prevents: a
+//! modelled device of which a number is used and not told.
 
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use std::fmt;
@@ -137,8 +138,8 @@ impl Device {
         presets().iter().find(|preset| preset.name == self.preset)
     }
 
-    /// Bytes a second of a sequence and random writes a second of one LUN, roughly: for estimates of time and nothing else. `None`
-    /// where the machine, or a file of latencies, says it.
+    /// Bytes a second of a sequence and random writes a second of one LUN, roughly: for estimates of time and
+    /// nothing else. `None` where the machine, or a file of latencies, says it.
     pub fn pace(&self) -> Option<(f64, f64)> {
         let per_s = |ns: f64| 1e9 / ns.max(1.0);
         match self.model {
@@ -158,7 +159,8 @@ impl Device {
         }
     }
 
-    /// In words: "hdd (hdd-7200)", "hdd (hdd-7200, rpm = 15000)", "plain". What the study says of the device itself is part of its name.
+    /// In words: "hdd (hdd-7200)", "hdd (hdd-7200, rpm = 15000)", "plain". What the study says of the
+    /// device itself is part of its name.
     pub fn words(&self) -> String {
         let class = Some(self.preset.to_string()).filter(|preset| !preset.is_empty());
         let written = self.parameters.iter().filter(|parameter| parameter.written);
@@ -206,7 +208,8 @@ pub fn specs(model: DeviceModel) -> &'static [Spec] {
 
 macro_rules! specs {
     ($($name:literal, $unit:ident, $low:expr, $high:expr, $meaning:literal;)*) => {
-        &[$(Spec { name: $name, key: concat!("parameters.", $name), unit: Unit::$unit, low: $low as f64, high: $high as f64,
+        &[$(Spec { name: $name, key: concat!("parameters.", $name), unit: Unit::$unit,
+            low: $low as f64, high: $high as f64,
             meaning: $meaning },)*]
     };
 }
@@ -259,7 +262,8 @@ const ARRAY: &[Spec] = specs! {
     "lun_iops", Count, 0, 1e8, "limit on requests a second of each LUN; 0: none";
     "lun_rate", ByteRate, 0, 1e12, "limit on bytes a second of each LUN; 0: none";
     "port_rate", ByteRate, 0, 1e12, "limit on bytes a second of the port that all LUNs share; 0: none";
-    "reduction", Flag, 0, 1, "blocks of 8 KiB are kept once and compressed: physical bytes are counted; no time is taken for it";
+    "reduction", Flag, 0, 1,
+            "blocks of 8 KiB are kept once and compressed: physical bytes are counted; no time is taken for it";
 };
 
 const SSD: &[Spec] = specs! {
@@ -305,10 +309,11 @@ const PRESETS: &[DevicePreset] = &[
         name: "hdd-7200",
         model: DeviceModel::Hdd,
         what: "a 2.5 inch nearline SAS disk of 2011: 7,200 turns a minute, 7.5 ms average seek, 116 to 60 MB/s",
-        source: "Seagate Constellation.2 SAS product manual, rev. H, sections 5.1 and 5.2.1 (seek times without controller overhead; \
-                     settling is what its writes take longer). 732,998 bytes a track on average at 120 turns a second are 88 MB/s; its \
-                     rates by zone, 163 to 84 MB/s, are internal ones, and are scaled to that mean: 116 to 60. The overhead of 0.2 ms is \
-                     the difference of its two columns; bus 600 MB/s; read-ahead of 2 MiB and a write cache, switched off, are assumptions",
+        source: "Seagate Constellation.2 SAS product manual, rev. H, sections 5.1 and 5.2.1 (seek times \
+                 without controller overhead; settling is what its writes take longer). 732,998 bytes a track on \
+                 average at 120 turns a second are 88 MB/s; its rates by zone, 163 to 84 MB/s, are internal ones, and \
+                 are scaled to that mean: 116 to 60. The overhead of 0.2 ms is the difference of its two columns; bus \
+                 600 MB/s; read-ahead of 2 MiB and a write cache, switched off, are assumptions",
         values: &[
             7200.0,
             116e6,
@@ -329,9 +334,10 @@ const PRESETS: &[DevicePreset] = &[
         name: "gp2-100",
         model: DeviceModel::Volume,
         what: "a general purpose cloud volume of 100 GiB with burst credit: 300 requests a second, 3,000 in bursts",
-        source: "Amazon EC2 user guide, volume types, gp2: 3 requests a second and GiB, credit of 5.4 million requests, bursts of 3,000, \
-                     requests of 256 KiB, 128 MiB/s at this size; what passes at once without credit is a twentieth of a second's; latency (median \
-                     0.8 ms, 99 % below 3 ms, none below 0.5 ms) is an assumption",
+        source: "Amazon EC2 user guide, volume types, gp2: 3 requests a second and GiB, credit of 5.4 \
+                 million requests, bursts of 3,000, requests of 256 KiB, 128 MiB/s at this size; what passes at once \
+                 without credit is a twentieth of a second's; latency (median 0.8 ms, 99 % below 3 ms, none below 0.5 \
+                 ms) is an assumption",
         values: &[
             300.0,
             5.4e6,
@@ -352,8 +358,8 @@ const PRESETS: &[DevicePreset] = &[
         name: "gp3",
         model: DeviceModel::Volume,
         what: "a general purpose cloud volume without burst: 3,000 requests and 125 MiB a second",
-        source: "Amazon EC2 user guide, volume types, gp3 baseline; what passes at once is a twentieth of a second's; latency (median 0.8 ms, 99 % below \
-                     3 ms, none below 0.5 ms) is an assumption",
+        source: "Amazon EC2 user guide, volume types, gp3 baseline; what passes at once is a twentieth of a \
+                 second's; latency (median 0.8 ms, 99 % below 3 ms, none below 0.5 ms) is an assumption",
         values: &[
             3000.0,
             150.0,
@@ -374,8 +380,9 @@ const PRESETS: &[DevicePreset] = &[
         name: "ssd-slc",
         model: DeviceModel::Ssd,
         what: "an early flash device: 16 dies that read in 25 us, program in 200 us and erase in 1.5 ms",
-        source: "Agrawal et al.: Design Tradeoffs for SSD Performance, USENIX 2008, table 1 (4 KiB pages, 256 KiB blocks); 15 % spare, a \
-                     buffer of 16 MiB without protection, 40 us overhead and a bus of 300 MB/s are assumptions",
+        source: "Agrawal et al.: Design Tradeoffs for SSD Performance, USENIX 2008, table 1 (4 KiB pages, \
+                 256 KiB blocks); 15 % spare, a buffer of 16 MiB without protection, 40 us overhead and a bus of 300 \
+                 MB/s are assumptions",
         values: &[
             16.0,
             4096.0,
@@ -396,8 +403,8 @@ const PRESETS: &[DevicePreset] = &[
         name: "array-cached",
         model: DeviceModel::Array,
         what: "a disk array with 1 GiB of read cache and 256 MiB of protected write cache before 16 disks",
-        source: "latencies (hit 0.5 ms, 99 % below 2 ms; miss 6 ms, 99 % below 25 ms), port of 800 MB/s and destaging at 200 MB/s are \
-                     assumptions in the range of arrays on 8 Gbit/s Fibre Channel",
+        source: "latencies (hit 0.5 ms, 99 % below 2 ms; miss 6 ms, 99 % below 25 ms), port of 800 MB/s and \
+                 destaging at 200 MB/s are assumptions in the range of arrays on 8 Gbit/s Fibre Channel",
         values: &[
             1024.0 * MIB,
             256.0 * MIB,
@@ -417,9 +424,11 @@ const PRESETS: &[DevicePreset] = &[
     DevicePreset {
         name: "array-flash",
         model: DeviceModel::Array,
-        what: "an all-flash array: reads in 0.8 ms wherever the data lie, writes in 0.5 ms from 64 MiB of protected cache",
-        source: "latencies (read 0.8 ms, 99 % below 1.6 ms; write 0.5 ms, 99 % below 1 ms), 256 reads at a time, port of 1 GB/s and \
-                     destaging at 400 MB/s are assumptions in the range of the first all-flash arrays",
+        what: "an all-flash array: reads in 0.8 ms wherever the data lie, writes in 0.5 ms \
+               from 64 MiB of protected cache",
+        source: "latencies (read 0.8 ms, 99 % below 1.6 ms; write 0.5 ms, 99 % below 1 ms), 256 reads at a \
+                 time, port of 1 GB/s and destaging at 400 MB/s are assumptions in the range of the first all-flash \
+                 arrays",
         values: &[
             0.0,
             64.0 * MIB,

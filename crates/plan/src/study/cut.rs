@@ -2,7 +2,7 @@
 //!
 //! Prevents: a fault that is planted somewhere and told nowhere: it stands in the phase that it happens in.
 
-use crate::study::Random;
+use super::random::Random;
 use crate::units::{Bytes, Duration};
 use std::fmt;
 
@@ -11,7 +11,8 @@ use std::fmt;
 pub enum End {
     /// The LUNs lose their power, and a part of what was not flushed.
     PowerCut,
-    /// The engine is killed, and with it what lies unwritten in memory as far as the stack is the study's own. Weaker: devices keep their caches.
+    /// The engine is killed, and with it what lies unwritten in memory as far as the stack is the study's own.
+    /// Weaker: devices keep their caches.
     Kill,
 }
 

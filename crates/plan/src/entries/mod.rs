@@ -1,21 +1,19 @@
 //! A resolved study as keys and values: the list that goes with every result, and the study printed whole.
 //!
-//! Takes a [`Study`]; gives [`Resolved`] rows in a stable order, and TOML that reads back as the same study. Prevents: a
-//! default that is used but not shown: rows and print come from the one list made here.
+//! Takes a [`Study`]; gives [`Resolved`] rows in a stable order, and TOML that reads back as the same study.
+//! Prevents: a default that is used but not shown: rows and print come from the one list made here.
 
 mod engines;
+mod keys;
 
-use crate::cut::{DeviceFault, End, FaultKind, PowerCut};
-use crate::device::Device;
 use crate::options::{arguments, mount_words};
 use crate::study::{
-    CopyTarget, Database, LunSource, Model, Phase, PhaseKind, Random, Resolved, Scale, Stack, StackKind, Study,
+    CopyTarget, Database, Device, DeviceFault, DiskGroup, End, FaultKind, LunSource, Model, Phase, PhaseKind, PowerCut,
+    Random, Resolved, Scale, Stack, StackKind, Study,
 };
 use crate::units::{ByteRate, Duration, Rate, Share};
-use crate::written::Word;
+use keys::{Keys, float, or_word, path, quoted, strings, word};
 use std::collections::BTreeSet;
-use std::fmt::Display;
-use std::path::Path;
 
 /// One section of the file with its keys.
 struct Part {
@@ -23,7 +21,7 @@ struct Part {
     header: String,
     /// `study`, `luns.data`, `phase.fresh read`.
     name: String,
-    keys: Vec<(&'static str, String)>,
+    keys: Keys,
 }
 
 /// The rows of a study. `said` holds what stands in the file, as (section, key).
@@ -165,8 +163,6 @@ fn stands_for(study: &Study) -> Keys {
         .collect()
 }
 
-type Keys = Vec<(&'static str, String)>;
-
 fn header(study: &Study) -> Keys {
     vec![
         ("name", quoted(&study.name)),
@@ -239,7 +235,7 @@ fn stack_keys(stack: &Stack) -> Keys {
             keys.push(("mkfs_options", strings(mkfs.into_iter())));
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
-        StackKind::Diskgroup { .. } => keys.extend(group_keys(&stack.kind)),
+        StackKind::Diskgroup(group) => keys.extend(group_keys(group)),
         StackKind::Zfs(zfs) => keys.extend(zfs_keys(zfs, stack.redo.is_some())),
         StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => {}
     }
@@ -269,24 +265,18 @@ fn rare_faults(inject: &crate::study::Inject) -> Keys {
     keys
 }
 
-fn group_keys(kind: &StackKind) -> Keys {
-    let StackKind::Diskgroup {
-        redundancy,
-        au,
-        stripe,
-        failure_groups,
-        reserve,
-    } = kind
-    else {
-        return Vec::new();
-    };
+fn group_keys(group: &DiskGroup) -> Keys {
     let mut keys = vec![
-        ("redundancy", word(redundancy)),
-        ("au", quoted(au)),
-        ("stripe", word(stripe)),
+        ("redundancy", word(&group.redundancy)),
+        ("au", quoted(group.au)),
+        ("stripe", word(&group.stripe)),
     ];
-    keys.extend(failure_groups.map(|groups| ("failure_groups", groups.to_string())));
-    keys.push(("reserve", reserve.to_string()));
+    keys.extend(
+        group
+            .failure_groups
+            .map(|groups| ("failure_groups", groups.to_string())),
+    );
+    keys.push(("reserve", group.reserve.to_string()));
     keys
 }
 
@@ -328,7 +318,7 @@ fn fault(fault: &DeviceFault) -> String {
     format!("{{ {} }}", all.join(", "))
 }
 
-fn zfs_keys(zfs: &crate::zfs::Zfs, has_redo: bool) -> Keys {
+fn zfs_keys(zfs: &crate::study::Zfs, has_redo: bool) -> Keys {
     let mut keys: Keys = zfs.via.iter().map(|via| ("via", word(via))).collect();
     keys.extend([
         ("preset", word(&zfs.preset)),
@@ -498,34 +488,4 @@ fn random_keys(random: &Random) -> Keys {
         ("hot_schema_frequency", random.hot_schema_frequency.to_string()),
         ("rate", or_word(&random.rate.map(Rate), "none")),
     ]
-}
-
-/// A TOML string, escaped, between double quotes whatever stands in it.
-fn quoted<T: Display>(value: T) -> String {
-    use toml_writer::ToTomlValue;
-    toml_writer::TomlStringBuilder::new(&value.to_string())
-        .as_basic()
-        .to_toml_value()
-}
-
-fn path(path: &Path) -> String {
-    quoted(path.display())
-}
-
-fn word<W: Word>(value: &W) -> String {
-    quoted(value.word())
-}
-
-/// The value, or the word that stands for its absence.
-fn or_word<T: Display>(value: &Option<T>, word: &str) -> String {
-    value.as_ref().map_or_else(|| quoted(word), quoted)
-}
-
-fn strings(values: impl Iterator<Item = String>) -> String {
-    format!("[{}]", values.map(quoted).collect::<Vec<_>>().join(", "))
-}
-
-/// A TOML float: with a point, so that it is not taken for an integer.
-fn float(value: f64) -> String {
-    format!("{value:?}")
 }

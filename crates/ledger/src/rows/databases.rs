@@ -6,7 +6,8 @@
 //! taken under, a rate in which orders that were rolled back count, and conditions that were never asked passing for
 //! conditions that hold.
 
-use crate::rows::{PhaseId, Stamp, TrialId};
+use super::histogram::Stamp;
+use super::keys::{PhaseId, TrialId};
 
 /// One setting of a database as the database itself told it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,8 @@
 //! What a stack of kind `zfs` is: how OpenZFS is reached, its pool, the properties of its datasets, its cache.
 //!
-//! Plain data; values of properties are the words of OpenZFS 2.1 (zfsprops(7)), of which each way has its part. Prevents: a property
-//! that is set and not disclosed, and one that the way taken would ignore.
+//! Plain data; values of properties are the words of OpenZFS 2.1 (zfsprops(7)), of which each way has its part.
+//! Prevents: a property that is set and not disclosed, and one that the way taken would ignore.
 
-use crate::engines::Engine;
-use crate::study::{Stack, StackKind, Study};
 use crate::units::Bytes;
 
 /// The largest record before pool feature `large_blocks`.
@@ -12,8 +10,6 @@ const RECORD_MOST_FUSE: u64 = 128 << 10;
 /// What zfs-fuse takes for its cache, zfs-fuse(8).
 const ARC_FUSE: std::ops::RangeInclusive<u64> = 16 << 20..=16 << 30;
 const ASHIFT_MOST_FUSE: u32 = 13;
-/// What the process of zfs-fuse holds beside its ARC: 120 to 140 MiB seen under load, whatever the ARC.
-const FUSE_BESIDE_ARC: u64 = 128 << 20;
 /// Values of properties that pool version 23 has.
 const COMPRESSIONS_FUSE: [&str; 7] = ["off", "on", "lzjb", "zle", "gzip", "gzip-1", "gzip-6"];
 const CHECKSUMS_FUSE: [&str; 5] = ["on", "off", "fletcher2", "fletcher4", "sha256"];
@@ -97,7 +93,8 @@ impl ZfsWay {
 }
 
 impl Zfs {
-    /// Access times, as written or as the preset says: OpenZFS keeps them when it is not told, and its documentation advises against.
+    /// Access times, as written or as the preset says: OpenZFS keeps them when it is not told, and its
+    /// documentation advises against.
     pub fn keeps_atime(&self) -> bool {
         self.atime.unwrap_or(self.preset == ZfsPreset::Default)
     }
@@ -161,34 +158,6 @@ impl Zfs {
         }
         lacks
     }
-}
-
-/// Why the ARC of a stack, what its way holds beside it, and the cache of its database are more than the study's memory budget; `None`:
-/// they fit, or there is no budget, or it is no pool.
-pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
-    let (StackKind::Zfs(zfs), Some(budget)) = (&stack.kind, study.memory_budget) else {
-        return None;
-    };
-    let cache = match &stack.engine {
-        Engine::Pages => study.database.cache,
-        Engine::Postgres(postgres) => postgres.cache,
-        Engine::Sqlite(sqlite) => sqlite.cache,
-    };
-    let (beside, process) = match zfs.via {
-        Some(ZfsWay::Fuse) => {
-            let process = format!(", {} that zfs-fuse holds beside it", Bytes(FUSE_BESIDE_ARC));
-            (FUSE_BESIDE_ARC, process)
-        }
-        _ => (0, String::new()),
-    };
-    (zfs.arc_max.0 + beside + cache.0 >= budget.0).then(|| Lack {
-        key: "arc_max",
-        why: format!(
-            "an ARC of {}{process} and a database cache of {cache} do not fit into a memory budget of {budget}",
-            zfs.arc_max
-        ),
-        cure: "lower `arc_max` or `database.cache`, or raise `memory.budget`".to_string(),
-    })
 }
 
 /// Values for what a study does not say.

@@ -34,7 +34,7 @@ pub(crate) fn find(mountinfo: &str, membership: &str) -> Result<Hierarchy, Strin
             let (found, options) = (back.next()?, back.nth(1)?);
             let fits = found == kind && option.is_none_or(|o| options.split(',').any(|x| x == o));
             let place = front.split(' ').nth(4)?;
-            fits.then(|| PathBuf::from(crate::mounts::unescape(place)))
+            fits.then(|| PathBuf::from(crate::host::mounts::unescape(place)))
         })
     };
     let member = |wanted: &dyn Fn(&str, &str) -> bool| {

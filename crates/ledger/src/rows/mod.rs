@@ -4,21 +4,32 @@
 //! UTC; times of a phase (`at_ns`, `began_ns`) are nanoseconds since the phase began. Prevents: a reader that has to
 //! know the study language of the day the file was written.
 
-use crate::columns::{Columns, columns, decimal, no_meaning_at, optional};
-use crate::committed::committed_words;
-use crate::file_layout::FileLayout;
-use crate::measure::Measure;
-use crate::sql_rows::{BulkLoadRow, Database, OrderEntry};
+pub(crate) mod columns;
+mod committed;
+mod databases;
+mod facts;
+mod file_layout;
+mod histogram;
+mod keys;
+mod measure;
+mod stack;
+
+pub(crate) use committed::committed_words;
+pub use databases::{
+    BulkLoadRow, ConditionRow, Database, DatabaseRow, DatabaseSetting, GrowthRow, LoadStep, OrderEntry, SpaceRow,
+    StepHistogram, TransactionRow, WaitRow,
+};
+pub use facts::{FactName, FactType};
+pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};
+pub use histogram::{HistogramRow, Stamp};
+pub(crate) use keys::{Alone, DatabaseId, ImportId, InTrial, OfStep, OwnId};
+pub use keys::{PhaseId, TrialId};
+pub use measure::Measure;
+pub use stack::{Access, Group, Layer, Layers, ModelGroup, Modelled, Skipped, Stack};
+
+use columns::{Columns, columns, decimal, no_meaning_at, optional};
 use rusqlite::Row;
 use rusqlite::types::ToSqlOutput;
-
-/// Identity of a trial in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TrialId(pub i64);
-
-/// Identity of a run of a phase in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PhaseId(pub i64);
 
 /// The study: one a file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -201,31 +212,6 @@ pub struct Phase {
     pub run: PhaseRun,
 }
 
-committed_words! {
-    /// Which two stamps a latency lies between.
-    Stamp {
-        /// Start to done.
-        Service = "service",
-        /// Due to done; equals service in a closed phase.
-        Response = "response",
-    }
-}
-
-/// A whole distribution of latencies of one class of operation in one phase.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistogramRow {
-    /// Class of operation: "select", "update", "scan", "read" ...
-    pub class: String,
-    /// Which stamps.
-    pub stamp: Stamp,
-    /// HdrHistogram V2 with deflate, values in nanoseconds ([`crate::encode_histogram`]).
-    pub blob: Vec<u8>,
-    /// Operations of the class that ended in the phase.
-    pub count: u64,
-    /// Work in them: pages touched, bytes scanned: the class's own unit.
-    pub units: u64,
-}
-
 /// Work done in one slice of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
@@ -403,14 +389,13 @@ pub struct Ending {
     pub reason: String,
 }
 
-columns!(Study: name, question, text, seed as decimal, margin, time_limit_ns, blocks_planned, comparisons, alpha, io_method,
-    published, tool_version, run_id, created_unix_ns, modelled);
+columns!(Study: name, question, text, seed as decimal, margin, time_limit_ns, blocks_planned, comparisons, alpha,
+    io_method, published, tool_version, run_id, created_unix_ns, modelled);
 columns!(Setting: key, value, written);
 columns!(NewTrial: block, position, stack, seed as decimal, host, instance, lun_set, began_unix_ns);
 columns!(Trial: id, block, position, stack, seed as decimal, host, instance, lun_set, began_unix_ns, ended_unix_ns
     + status: TrialStatus);
 columns!(PhaseRun: trial, ordinal, name, kind, ranked, began_unix_ns, elapsed_ns, drain_ns + status: PhaseStatus);
-columns!(HistogramRow: class, stamp, blob, count, units);
 columns!(Slice: at_ns, count, units);
 columns!(Sample: at_ns, name, value);
 columns!(Event: at_unix_ns, trial, phase, severity, text);

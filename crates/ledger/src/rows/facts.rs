@@ -4,7 +4,7 @@
 //! one list, and it is written into every file (table `fact_meaning`). Prevents: a name that one room writes and
 //! another misspells, and a fact in an old file that nobody can explain.
 
-use crate::committed::committed_words;
+use super::committed::committed_words;
 
 committed_words! {
     /// What the value of a fact is.
@@ -84,7 +84,8 @@ facts! {
     DirtyWriteback, "vm.dirty_writeback_centisecs", "10 ms", Text, "time between looks for old dirty memory";
     Swappiness, "vm.swappiness", "", Text, "how readily the kernel swaps";
     VfsCachePressure, "vm.vfs_cache_pressure", "", Text, "how readily the kernel forgets names and inodes";
-    ZoneReclaimMode, "vm.zone_reclaim_mode", "", Text, "whether a node of memory gives up its page cache before another is used";
+    ZoneReclaimMode, "vm.zone_reclaim_mode", "", Text,
+        "whether a node of memory gives up its page cache before another is used";
     IoUringDisabled, "io_uring disabled", "", Text, "who may not use io_uring";
     Mitigations, "mitigations", "", Text, "the kernel's argument on faults of processors";
 
@@ -161,7 +162,8 @@ facts! {
     WritesGo, "writes go", "", Way, "which way writes were seen to go";
     ReadsAndArc, "reads and the ARC", "", ArcWay, "whether reads were seen to go through the ARC";
     DirectAlignment, "direct I/O alignment", "bytes", Whole, "what direct requests must be a multiple of";
-    CompressibilityFound, "data compressibility found", "ratio", Ratio, "how much a sample of the loaded pages compresses";
+    CompressibilityFound, "data compressibility found", "ratio", Ratio,
+        "how much a sample of the loaded pages compresses";
     DuplicationFound, "data duplication found", "share", Share, "part of the sample's blocks that are copies";
     Directory, "directory", "", Text, "the directory that the study named";
     FileSystem, "file system", "", Text, "the file system of that directory";

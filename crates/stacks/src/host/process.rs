@@ -8,6 +8,11 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// Whether this process is root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// Longest wait for processes to end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 

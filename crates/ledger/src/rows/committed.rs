@@ -34,7 +34,7 @@ macro_rules! committed_words {
         impl rusqlite::types::FromSql for $name {
             fn column_result(value: rusqlite::types::ValueRef<'_>) -> rusqlite::types::FromSqlResult<$name> {
                 let word = value.as_str()?;
-                $name::from_word(word).ok_or_else(|| crate::columns::no_meaning(word))
+                $name::from_word(word).ok_or_else(|| crate::rows::columns::no_meaning(word))
             }
         }
     };

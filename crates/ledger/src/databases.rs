@@ -1,56 +1,18 @@
 //! Tables of what a real database did: making them, filling them, reading them.
 //!
-//! Takes and gives the rows of [`crate::sql_rows`]. A phase's rows come with its record, in its transaction. Prevents:
+//! Takes and gives the rows of [`crate::rows`]. A phase's rows come with its record, in its transaction. Prevents:
 //! readers that have to know SQL, and half of a phase.
 
-use crate::columns::{DatabaseId, InTrial, OfStep, columns, insert, insert_all};
 use crate::error::LedgerError;
 use crate::file::Ledger;
-use crate::rows::{OfPhase, PhaseId, TrialId};
-use crate::sql_rows::*;
+use crate::insert::{insert, insert_all};
+use crate::rows::columns::columns;
+use crate::rows::{
+    BulkLoadRow, ConditionRow, Database, DatabaseId, DatabaseRow, DatabaseSetting, GrowthRow, InTrial, LoadStep,
+    OfPhase, OfStep, OrderEntry, PhaseId, SpaceRow, StepHistogram, TransactionRow, TrialId, WaitRow,
+};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
-
-/// The tables.
-pub(crate) const TABLES: &str = "
-CREATE TABLE database_used (
-    id INTEGER PRIMARY KEY, trial INTEGER NOT NULL REFERENCES trial(id), phase INTEGER REFERENCES phase(id),
-    engine TEXT NOT NULL, version TEXT NOT NULL, access TEXT NOT NULL, managed INTEGER NOT NULL);
-CREATE TABLE database_setting (
-    database_used INTEGER NOT NULL REFERENCES database_used(id), name TEXT NOT NULL, value TEXT NOT NULL,
-    source TEXT NOT NULL, PRIMARY KEY (database_used, name)) WITHOUT ROWID;
-CREATE TABLE order_entry (
-    phase INTEGER PRIMARY KEY REFERENCES phase(id), users INTEGER NOT NULL, warehouses INTEGER NOT NULL,
-    items INTEGER NOT NULL, customers INTEGER NOT NULL, isolation TEXT NOT NULL, arrival TEXT NOT NULL,
-    pauses INTEGER NOT NULL, home TEXT NOT NULL, storage_told_by TEXT);
-CREATE TABLE order_transaction (
-    phase INTEGER NOT NULL REFERENCES order_entry(phase), class TEXT NOT NULL, serialisation_failures INTEGER NOT NULL,
-    deadlocks INTEGER NOT NULL, limit_ns INTEGER NOT NULL, PRIMARY KEY (phase, class));
-CREATE TABLE order_condition (
-    phase INTEGER NOT NULL REFERENCES order_entry(phase), moment TEXT NOT NULL, condition INTEGER NOT NULL,
-    says TEXT NOT NULL, found INTEGER NOT NULL, PRIMARY KEY (phase, moment, condition));
-CREATE TABLE order_wait (
-    phase INTEGER NOT NULL REFERENCES order_entry(phase), what TEXT NOT NULL, blob BLOB NOT NULL, count INTEGER NOT NULL,
-    total_ns INTEGER NOT NULL, PRIMARY KEY (phase, what));
-CREATE TABLE load_step (
-    phase INTEGER NOT NULL REFERENCES order_entry(phase), step INTEGER NOT NULL, users INTEGER NOT NULL,
-    began_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL, PRIMARY KEY (phase, step));
-CREATE TABLE bulk_load (
-    phase INTEGER NOT NULL REFERENCES phase(id), step INTEGER NOT NULL, rows INTEGER NOT NULL,
-    elapsed_ns INTEGER NOT NULL, settle_ns INTEGER NOT NULL, PRIMARY KEY (phase, step));
-CREATE TABLE bulk_space (
-    phase INTEGER NOT NULL, step INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('table', 'index', 'other')),
-    name TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (phase, step, kind, name),
-    FOREIGN KEY (phase, step) REFERENCES bulk_load(phase, step));
-CREATE TABLE bulk_growth (
-    phase INTEGER NOT NULL, step INTEGER NOT NULL, rows INTEGER NOT NULL, at_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,
-    FOREIGN KEY (phase, step) REFERENCES bulk_load(phase, step));
-CREATE INDEX bulk_growth_by_load ON bulk_growth (phase, step);
-CREATE TABLE step_histogram (
-    phase INTEGER NOT NULL REFERENCES phase(id), step INTEGER NOT NULL, class TEXT NOT NULL,
-    stamp TEXT NOT NULL CHECK (stamp IN ('service', 'response')), blob BLOB NOT NULL, count INTEGER NOT NULL,
-    units INTEGER NOT NULL, PRIMARY KEY (phase, step, class, stamp));
-";
 
 impl Ledger {
     /// Records the database of a whole trial. One that served a single phase comes with the phase's record.
@@ -147,8 +109,8 @@ struct UsedDatabase {
 columns!(UsedDatabase: id + of: InTrial);
 columns!(Database: engine, version, access, managed; settings);
 columns!(DatabaseSetting: name, value, source);
-columns!(OrderEntry: users, warehouses, items, customers, isolation, arrival, pauses, home, storage_told_by; transactions,
-    conditions, waits, steps);
+columns!(OrderEntry: users, warehouses, items, customers, isolation, arrival, pauses, home, storage_told_by;
+    transactions, conditions, waits, steps);
 columns!(TransactionRow: class, serialisation_failures, deadlocks, limit_ns);
 columns!(ConditionRow: moment, condition, says, found);
 columns!(WaitRow: what, blob, count, total_ns);

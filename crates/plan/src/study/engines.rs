@@ -1,7 +1,7 @@
 //! Which database works on a stack, and what it is asked to do there in SQL: plain data, every default said.
 //!
-//! Part of [`crate::Study`]. Prevents: a setting of one database that silently means nothing on another (each engine has its
-//! own).
+//! Part of [`crate::Study`]. Prevents: a setting of one database that silently means nothing on another
+//! (each engine has its own).
 
 use crate::units::Bytes;
 

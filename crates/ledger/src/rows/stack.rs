@@ -4,8 +4,8 @@
 //! ranked. Words for people are made here and nowhere else. Prevents: a stack on a model that is ranked with one on a
 //! device because a sentence was worded anew.
 
-use crate::columns::{Columns, columns, no_meaning, optional};
-use crate::committed::committed_words;
+use super::columns::{Columns, columns, no_meaning, optional};
+use super::committed::committed_words;
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql};
 use std::fmt;

@@ -1,0 +1,75 @@
+//! What a command says on stdout, its answer: words in 80 columns, or JSON.
+//!
+//! Prevents: two commands that fold their lines in two ways.
+
+use crate::exit::Failure;
+use crate::printed::{self, Holds};
+
+/// Columns of a terminal that nobody has widened.
+pub(super) const WIDTH: usize = 80;
+
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    Ok(printed::answer(text, Holds::Words)?)
+}
+
+pub(super) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    Ok(printed::answer_json(value)?)
+}
+
+/// The answer of a command, as asked for.
+pub(super) fn answer(
+    json: bool,
+    value: impl FnOnce() -> serde_json::Value,
+    words: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    if json { print_json(&value()) } else { print(&words()) }
+}
+
+/// Text in 80 columns behind a name; its other lines begin at `indent`.
+pub(super) fn wrapped(name: &str, indent: usize, text: &str) -> String {
+    format!("{name:<indent$}{}", folded(text, indent))
+}
+
+/// Text in lines of at most 80 columns where words allow, beside a mark of `indent` columns.
+pub(super) fn folded(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut column = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > WIDTH {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > indent {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
+
+/// Bytes rounded for reading.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        b if b >= 10 << 30 => format!("{:.0} GiB", b as f64 / (1u64 << 30) as f64),
+        b if b >= 1 << 30 => format!("{:.1} GiB", b as f64 / (1u64 << 30) as f64),
+        b => format!("{} MiB", b >> 20),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_wrap() {
+        let text = folded(&"word ".repeat(40), 2);
+        assert!(
+            text.lines().all(|l| l.len() <= 80) && text.lines().count() == 3,
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,12 @@
+//! What a result file is known by: the mark in its header, the version of its schema, its largest size.
+//!
+//! Prevents: a file of another program, of another schema or of a stranger that is read as one of ours.
+
+/// "ASSY" in the SQLite header.
+pub const APPLICATION_ID: i64 = 0x4153_5359;
+
+/// Version of the schema. Versions 1 to 5 were of the time before the first release: no file of them is read.
+pub const SCHEMA_VERSION: i64 = 6;
+
+/// Largest result file that is opened, in bytes: a day of all series has a tenth of it.
+pub const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -1,0 +1,331 @@
+//! The committed list of what can be measured in a phase: each with its name in the file, its unit and its meaning.
+//!
+//! Writers and readers share this one list, and it is written into every file (table `measure_meaning`). Prevents: two
+//! rooms that mean different things by one name, and a number in an old file whose unit is anyone's guess.
+
+macro_rules! measures {
+    ($($variant:ident, $name:literal, $unit:literal, $meaning:literal;)*) => {
+        /// Something measured or counted over one phase, drain included unless its meaning says otherwise.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Measure { $(#[doc = $meaning] $variant,)* }
+
+        impl Measure {
+            /// Every measure, in the order of the list.
+            pub const ALL: &'static [Measure] = &[$(Measure::$variant,)*];
+
+            /// Name in the file.
+            pub fn name(self) -> &'static str {
+                match self { $(Measure::$variant => $name,)* }
+            }
+
+            /// Unit of its value.
+            pub fn unit(self) -> &'static str {
+                match self { $(Measure::$variant => $unit,)* }
+            }
+
+            /// What it counts, in a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Measure::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+measures! {
+    EngineOperations, "engine.operations", "operations",
+        "operations (selects, updates, table scans) that ended in the timed part of the phase";
+    EngineLogicalReads, "engine.logical_reads", "pages", "pages looked up in the buffer cache";
+    EnginePhysicalReads, "engine.physical_reads", "requests",
+        "read requests the engine sent to storage, single-page and multiblock together";
+    EngineReadBytes, "engine.read_bytes", "bytes", "bytes of those read requests";
+    EngineMultiblockReads, "engine.multiblock_reads", "requests",
+        "multiblock read requests among engine.physical_reads";
+    EngineMultiblockBytes, "engine.multiblock_bytes", "bytes",
+        "bytes of the multiblock read requests, counted in engine.read_bytes too";
+    EngineWrites, "engine.writes", "requests", "write requests of data pages, doublewrite copies included, redo not";
+    EngineWriteBytes, "engine.write_bytes", "bytes", "bytes of those write requests";
+    EngineRedoBytes, "engine.redo_bytes", "bytes",
+        "bytes the engine sent to the redo log, padding and page images included";
+    EngineRedoWrites, "engine.redo_writes", "requests", "write requests to the redo log";
+    EngineRedoFlushes, "engine.redo_flushes", "flushes", "flushes of the redo log";
+    EngineCommits, "engine.commits", "commits", "transactions acknowledged as durable";
+    EnginePageImages, "engine.page_images", "pages", "full page images written against torn pages";
+    EngineCheckpoints, "engine.checkpoints", "checkpoints", "checkpoints completed";
+    EngineOverwrittenBytes, "engine.overwritten_bytes", "bytes",
+        "bytes of the distinct pages that the phase changed and that were written to their homes, as counted there";
+    OutOfSpace, "stack.out_of_space", "code", "1: the phase ended because the stack had no space left";
+    EnginePagesVerified, "engine.pages_verified", "pages",
+        "pages read from storage whose address, version and checksum were checked";
+    EnginePagesBad, "engine.pages_bad", "pages", "pages among them that failed the check: data loss";
+    EngineDue, "engine.due", "operations", "operations that fell due on the schedule of an open phase";
+    EngineUnsent, "engine.unsent", "operations", "operations that fell due and were never started";
+    EngineCacheBytes, "engine.cache_bytes", "bytes", "size of the engine's buffer cache";
+    EngineDoublewriteBytes, "engine.doublewrite_bytes", "bytes",
+        "bytes of doublewrite copies among engine.write_bytes: a price of the engine, not of the stack";
+    EnginePageImageBytes, "engine.page_image_bytes", "bytes",
+        "bytes of full page images among engine.redo_bytes: a price of the engine, not of the stack";
+    NearReads, "device.near.reads", "requests", "reads completed by the nearest devices of the stack";
+    NearWrites, "device.near.writes", "requests", "writes completed by the nearest devices of the stack";
+    NearReadBytes, "device.near.read_bytes", "bytes", "bytes read from the nearest devices of the stack";
+    NearWriteBytes, "device.near.write_bytes", "bytes", "bytes written to the nearest devices of the stack";
+    NearFlushes, "device.near.flushes", "flushes", "flushes completed by the nearest devices of the stack";
+    NearDiscards, "device.near.discards", "requests", "discards completed by the nearest devices of the stack";
+    LowReads, "device.low.reads", "requests",
+        "reads completed by the lowest visible devices under the stack; absent where no device is visible";
+    LowWrites, "device.low.writes", "requests", "writes completed by the lowest visible devices under the stack";
+    LowReadBytes, "device.low.read_bytes", "bytes", "bytes read from the lowest visible devices under the stack";
+    LowWriteBytes, "device.low.write_bytes", "bytes", "bytes written to the lowest visible devices under the stack";
+    LowFlushes, "device.low.flushes", "flushes", "flushes completed by the lowest visible devices under the stack";
+    LowDiscards, "device.low.discards", "requests", "discards completed by the lowest visible devices under the stack";
+    DataDeviceReads, "device.data.reads", "requests",
+        "reads completed by the nearest devices of the LUN set that holds the data files; absent where data and \
+         log share a device";
+    DataDeviceReadBytes, "device.data.read_bytes", "bytes",
+        "bytes read from the nearest devices of the LUN set that holds the data files; absent where data and log \
+         share a device";
+    DataDeviceWrites, "device.data.writes", "requests",
+        "writes completed by the nearest devices of the LUN set that holds the data files; absent where data and \
+         log share a device";
+    DataDeviceWriteBytes, "device.data.write_bytes", "bytes",
+        "bytes written to the nearest devices of the LUN set that holds the data files; absent where data and log \
+         share a device";
+    DataDeviceFlushes, "device.data.flushes", "flushes",
+        "flushes completed by the nearest devices of the LUN set that holds the data files; absent where data and \
+         log share a device";
+    LogDeviceReads, "device.log.reads", "requests",
+        "reads completed by the nearest devices of the LUN set that holds the redo log; absent where data and log \
+         share a device";
+    LogDeviceReadBytes, "device.log.read_bytes", "bytes",
+        "bytes read from the nearest devices of the LUN set that holds the redo log; absent where data and log \
+         share a device";
+    LogDeviceWrites, "device.log.writes", "requests",
+        "writes completed by the nearest devices of the LUN set that holds the redo log; absent where data and log \
+         share a device";
+    LogDeviceWriteBytes, "device.log.write_bytes", "bytes",
+        "bytes written to the nearest devices of the LUN set that holds the redo log; absent where data and log \
+         share a device";
+    LogDeviceFlushes, "device.log.flushes", "flushes",
+        "flushes completed by the nearest devices of the LUN set that holds the redo log; absent where data and \
+         log share a device";
+    StackDataCopies, "stack.data_copies", "copies",
+        "copies of each byte of the data that the stack keeps by its redundancy";
+    CpuBusyNs, "cpu.busy_ns", "ns", "processor time not idle, of all processors, kernel threads included";
+    CpuIdleShare, "cpu.idle_share", "share",
+        "idle share of the processors that the tool may run on (1 is all idle), waiting for I/O counted as idle";
+    CpuOwnNs, "cpu.own_ns", "ns", "processor time of the tool's own process";
+    CpuKernelThreadsNs, "cpu.kernel_threads_ns", "ns", "processor time of kernel threads";
+    CpuCores, "cpu.cores", "processors", "processors online";
+    MemoryCacheBytesPeak, "memory.cache_bytes_peak", "bytes",
+        "page cache at its highest, of the phase's memory group where there is one, else of the host";
+    MemoryOwnBytesPeak, "memory.own_bytes_peak", "bytes",
+        "resident memory of the tool's own process at its highest, buffer cache included";
+    MemoryDirtyPeak, "memory.dirty_peak", "bytes", "dirty page cache of the host at its highest";
+    MemoryTotalBytesPeak, "memory.total_bytes_peak", "bytes",
+        "what the memory budget is compared with, at its highest: memory of the tool's own process, of a database \
+         server or pool that it started, and the page cache they caused";
+    MemoryBudgetBytes, "memory.budget_bytes", "bytes", "memory budget of the stack";
+    MemoryBudgetEnforced, "memory.budget_enforced", "code",
+        "0: not enforced, 1: by a cgroup v1 limit, 2: by a cgroup v2 limit";
+    PsiCpuSomeNs, "psi.cpu_some_ns", "ns", "time in which some task waited for a processor";
+    PsiIoSomeNs, "psi.io_some_ns", "ns", "time in which some task waited for I/O";
+    PsiIoFullNs, "psi.io_full_ns", "ns", "time in which all tasks waited for I/O";
+    PsiMemorySomeNs, "psi.memory_some_ns", "ns", "time in which some task waited for memory";
+    LunUsedBytes, "lun.used_bytes", "bytes", "bytes of the LUNs in use by the stack after the phase";
+    DataBytes, "data.bytes", "bytes", "bytes of the database's pages";
+    DataCompressionRatio, "data.compression_ratio", "ratio",
+        "uncompressed bytes over bytes stored, where the stack tells";
+    ObserverCpuNs, "observer.cpu_ns", "ns", "processor time of observing";
+    GeneratorCeilingIops, "generator.ceiling_iops", "pages/s",
+        "pages a second that the page engine reads and verifies where storage costs nothing but a copy, all \
+         workers together";
+    GeneratorCeilingCached, "generator.ceiling_cached", "pages/s",
+        "pages a second that the page engine finds in its cache, all workers together";
+    GeneratorCeilingOperations, "generator.ceiling_operations", "operations/s",
+        "operations a second that the page engine begins and ends beside their pages, all workers together";
+    GeneratorBusyShare, "generator.busy_share", "share",
+        "processor time of the threads that drive the work over the time they had (1 is all of it), what the \
+         kernel does on their behalf included";
+    CopyBytes, "copy.bytes", "bytes", "bytes that a copy phase read from the source and wrote to the target";
+    CopyNs, "copy.ns", "ns", "time of a copy from its first request until everything was durable on the target";
+    CopyVerifiedBytes, "copy.verified_bytes", "bytes",
+        "bytes read back from the target after the phase and compared with what was copied";
+    CopyVerifyNs, "copy.verify_ns", "ns", "time of reading back, outside the phase";
+    CopyOverExisting, "copy.over_existing", "code",
+        "1: the copy went over files that an earlier copy or the load had left there, 0: into new ones";
+    CopyFromReads, "copy.from.reads", "requests",
+        "reads completed by the nearest devices of the source of a copy; absent where source and target share one";
+    CopyFromReadBytes, "copy.from.read_bytes", "bytes", "bytes read from the nearest devices of the source of a copy";
+    CopyFromWrites, "copy.from.writes", "requests", "writes completed by the nearest devices of the source of a copy";
+    CopyFromWriteBytes, "copy.from.write_bytes", "bytes",
+        "bytes written to the nearest devices of the source of a copy";
+    CopyToReads, "copy.to.reads", "requests",
+        "reads completed by the nearest devices of the target of a copy; absent where source and target share one";
+    CopyToReadBytes, "copy.to.read_bytes", "bytes", "bytes read from the nearest devices of the target of a copy";
+    CopyToWrites, "copy.to.writes", "requests", "writes completed by the nearest devices of the target of a copy";
+    CopyToWriteBytes, "copy.to.write_bytes", "bytes", "bytes written to the nearest devices of the target of a copy";
+    RebalanceMovedBytes, "rebalance.moved_bytes", "bytes", "bytes of extents that a rebalance moved, copies counted";
+    RebalanceIdealBytes, "rebalance.ideal_bytes", "bytes",
+        "bytes that had to move so that every disk holds its share by size";
+    RebalanceNs, "rebalance.ns", "ns", "time from asking for the change of disks until the last extent had moved";
+    RebalancePower, "rebalance.power", "requests", "I/Os that the rebalance was allowed to have in flight";
+    RebalanceBeforeNs, "rebalance.before_ns", "ns", "time of the work before the rebalance";
+    RebalanceDuringNs, "rebalance.during_ns", "ns", "time of the work beside the rebalance";
+    RebalanceAfterNs, "rebalance.after_ns", "ns", "time of the work after the rebalance";
+    CpuUserNs, "cpu.user_ns", "ns", "processor time of all programs outside the kernel, of all processors";
+    CpuSystemNs, "cpu.system_ns", "ns",
+        "processor time in the kernel, of all processors: system calls, interrupts and kernel threads";
+    CpuServerUserNs, "cpu.server.user_ns", "ns",
+        "processor time of the processes of the database server outside the kernel; absent where the database runs \
+         in the tool's own process";
+    CpuServerSystemNs, "cpu.server.system_ns", "ns",
+        "processor time of the processes of the database server in the kernel; absent where the database runs in \
+         the tool's own process";
+    CpuClientUserNs, "cpu.client.user_ns", "ns",
+        "processor time outside the kernel of the threads that play the users; with a database in the tool's own \
+         process they do its work too";
+    CpuClientSystemNs, "cpu.client.system_ns", "ns",
+        "processor time in the kernel of the threads that play the users; with a database in the tool's own \
+         process they do its work too";
+    MemoryServerBytesPeak, "memory.server_bytes_peak", "bytes",
+        "memory of the database server's processes at its highest, what they share counted once";
+    DatabaseStorageNs, "database.storage_ns", "ns",
+        "time that the database spent in storage calls, summed over its sessions: reads, writes, flushes, and \
+         waits for each other there; who told it stands in order_entry";
+    DatabaseRoundTrips, "database.round_trips", "trips",
+        "batches of statements that the users sent to the server, each answered once";
+    DatabaseStatements, "database.statements", "statements",
+        "statements of transactions that the users sent, begin and end of transactions not counted";
+    DatabaseTempBytes, "database.temp_bytes", "bytes", "bytes that the database wrote to temporary files";
+    CutsMade, "cuts.made", "cuts", "power cuts of the phase; of a phase of kind kill its kills, here and below";
+    CutsUnflushed, "cuts.unflushed", "cuts", "cuts among them that found unflushed writes";
+    CutsForcedDown, "cuts.forced_down", "cuts",
+        "kills that took what the stack held unwritten in memory with them: file systems were forced down, or the \
+         process of a pool ended";
+    CutsPoolEnded, "cuts.pool_ended", "cuts",
+        "kills among them with which the process of a pool ended; no file system was forced down";
+    CutsLosing, "cuts.losing", "cuts",
+        "cuts after which something acknowledged was missing, half there or older than before";
+    CutsNotUp, "cuts.not_up", "cuts", "cuts after which the stack or the database could not be brought up";
+    CutsAcknowledged, "cuts.acknowledged", "transactions",
+        "transactions acknowledged before the cuts, each looked up after its cut";
+    CutsLost, "cuts.lost", "transactions", "acknowledged transactions that were not there whole after their cut";
+    CutsHalf, "cuts.half", "transactions", "transactions, acknowledged or not, of which a part was there after a cut";
+    CutsOlder, "cuts.older", "pages", "pages that were older after a cut than before the work it ended";
+    CutsUnflushedBytes, "cuts.unflushed_bytes", "bytes", "bytes that lay unflushed at the cuts";
+    CutsLostBytes, "cuts.lost_bytes", "bytes", "bytes among them that the cuts lost";
+    CutsUpNs, "cuts.up_ns", "ns", "time from the cuts until everything was up, recovered and looked up";
+    ModelReads, "model.reads", "requests",
+        "reads that modelled devices under the stack served, by the model's own count";
+    ModelReadBytes, "model.read_bytes", "bytes", "bytes of the reads that modelled devices served";
+    ModelWrites, "model.writes", "requests", "writes that modelled devices served";
+    ModelWriteBytes, "model.write_bytes", "bytes", "bytes of the writes that modelled devices served";
+    ModelFlushes, "model.flushes", "flushes", "flushes that arrived at modelled devices";
+    ModelSeeks, "model.seeks", "seeks", "movements of a modelled disk's arm to another track";
+    ModelSeekNs, "model.seek_ns", "ns", "device time of those movements";
+    ModelRotationNs, "model.rotation_ns", "ns", "device time that modelled disks waited for a sector to come round";
+    ModelCacheHits, "model.cache_hits", "requests", "reads served by a cache inside a modelled device";
+    ModelCacheMisses, "model.cache_misses", "requests", "reads that no cache inside a modelled device served";
+    ModelDestagedBytes, "model.destaged_bytes", "bytes",
+        "bytes that went from a modelled write cache to where they stay";
+    ModelHeldNs, "model.held_ns", "ns",
+        "time that requests were held back by a modelled limit on rate, summed over requests";
+    ModelMovedBytes, "model.moved_bytes", "bytes", "bytes that modelled flash devices moved inside to make room";
+    ModelBusyNs, "model.busy_ns", "ns",
+        "device time in which modelled devices had at least one request, summed over devices";
+    ModelUnflushedBytes, "model.unflushed_bytes", "bytes",
+        "bytes that lay unflushed in modelled volatile caches when the phase ended";
+    ModelKeptBytes, "model.kept_bytes", "bytes",
+        "bytes of the blocks of modelled devices with inline reduction that were written by the end of the phase";
+    ModelPhysicalBytes, "model.physical_bytes", "bytes",
+        "bytes that inline reduction keeps for those blocks: each content once, compressed";
+    ModelLate, "model.late", "requests", "answers that came more than 500 us after the model's time";
+    ModelDelayNs, "model.delay_ns", "ns", "time that answers came after the model's, summed over requests";
+    ModelServiceNs, "model.service_ns", "ns",
+        "time that the model took for its requests, waiting included, summed over requests";
+    ArcBytes, "arc.bytes", "bytes", "size of OpenZFS's adaptive replacement cache after the phase";
+    ArcMaxBytes, "arc.max_bytes", "bytes", "size that the adaptive replacement cache may have";
+    ArcHits, "arc.hits", "accesses",
+        "accesses of all kinds that the adaptive replacement cache had, metadata and read-ahead included";
+    ArcMisses, "arc.misses", "accesses", "accesses of all kinds that the adaptive replacement cache had not";
+    ArcDataHits, "arc.data_hits", "accesses", "accesses to data asked for that the adaptive replacement cache had";
+    ArcDataMisses, "arc.data_misses", "accesses",
+        "accesses to data asked for that the adaptive replacement cache had not";
+    ArcAheadMisses, "arc.data_ahead_misses", "accesses",
+        "accesses of read-ahead to data that the adaptive replacement cache had not: a data hit on what they \
+         fetched is a read of the devices";
+    ArcEvictedBytes, "arc.evicted_bytes", "bytes", "bytes that the adaptive replacement cache threw out";
+    ZilCommits, "zil.commits", "commits", "commits of OpenZFS's intent logs";
+    ZilBytes, "zil.bytes", "bytes", "bytes of records written to OpenZFS's intent logs";
+    TxgsSynced, "txg.synced", "groups", "transaction groups that OpenZFS wrote, of all pools of the stack together";
+    PoolFragmentationPercent, "pool.fragmentation", "percent",
+        "fragmentation of the free space of the data's pool, as OpenZFS tells it";
+    PoolProcessBytes, "pool.process_bytes", "bytes",
+        "resident memory of the process that runs OpenZFS, at the end of the phase";
+    WorkingSetTouchedBytes, "working_set.touched_bytes", "bytes", "bytes of distinct pages the phase touched";
+    CpuStealShare, "cpu.steal_share", "share",
+        "share of the time of the processors that the tool may run on, that the hypervisor gave to others though \
+         it was wanted here";
+    CpuOthersShare, "cpu.others_share", "share",
+        "share of the time of the processors that the tool may run on, that went to neither the tool, its \
+         children, a database server, kernel threads nor interrupts; where these are not all that are online, at \
+         least so much";
+    CpuThrottledShare, "cpu.throttled_share", "share",
+        "time that a limit on processor time held the tool's control group back, summed over processors, over the \
+         time observed";
+    CpuThermalThrottles, "cpu.thermal_throttles", "events",
+        "how often a core or a package of processors was slowed down for heat, as far as the kernel counts it";
+    OthersReadBytes, "others.read_bytes", "bytes",
+        "bytes that other processes of the host read from block devices, whichever they were, as far as they may \
+         be seen: without root the user's own";
+    OthersWriteBytes, "others.write_bytes", "bytes",
+        "bytes that other processes of the host sent to block devices or made dirty in the page cache";
+    ClockStepNs, "clock.step_ns", "ns",
+        "how far the wall clock was set during the phase; durations are of a clock that is never set";
+    ClockSleptNs, "clock.slept_ns", "ns", "how long the host slept during the phase";
+    LunServiceNsSlowest, "lun.service_ns_slowest", "ns",
+        "mean time of a request on the slowest of the data LUNs, of the direction in which they all had more \
+         requests; absent where they had not alike to do";
+    LunSlowest, "lun.slowest", "place", "which of the data LUNs that was, in the order of their files or names, from 0";
+    CpuStealNs, "cpu.steal_ns", "ns",
+        "processor time that was wanted here and that the hypervisor gave to others, of the processors that the \
+         tool may run on, not in cpu.busy_ns";
+    CpuThrottledPeriodsShare, "cpu.throttled_periods_share", "share",
+        "share of the periods of a limit on processor time in which it held the tool's control group back; of the \
+         group's own limit or one above it, whichever did so most";
+    DeviceErrors, "device.errors", "errors",
+        "errors that the stack's devices counted themselves (disks of SCSI and SATA, members of the kernel's \
+         arrays, devices of btrfs), and reads of a mirrored disk group that another copy had to serve; absent \
+         where nobody counts any";
+    OthersUnseen, "others.unseen", "processes",
+        "other processes of the host whose reads and writes could not be looked at: they are in neither \
+         others.read_bytes nor others.write_bytes";
+    LunServiceNsFellows, "lun.service_ns_fellows", "ns", "median of that over the other devices of the set";
+    CpuAllowed, "cpu.allowed", "processors",
+        "processors that the tool and what it starts may run on; absent where these are all that are online";
+    CpuAllowedBusyNs, "cpu.allowed_busy_ns", "ns", "processor time not idle, of those processors";
+}
+
+impl Measure {
+    /// The measure of that name, if this version knows it.
+    pub fn from_name(name: &str) -> Option<Measure> {
+        Measure::ALL.iter().copied().find(|measure| measure.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_found_again() {
+        let names: HashSet<_> = Measure::ALL.iter().map(|m| m.name()).collect();
+        assert_eq!(names.len(), Measure::ALL.len());
+        for measure in Measure::ALL {
+            assert_eq!(Measure::from_name(measure.name()), Some(*measure));
+            assert!(!measure.unit().is_empty() && measure.meaning().len() > 10);
+        }
+        assert_eq!(Measure::from_name("no.such"), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! What a study means once every default is said: plain data, no strings left to interpret.
+//!
+//! Given by [`crate::load`], used by everyone to the right. Prevents: a default that only the code knows (each one
+//! is in [`Study::resolved`]).
+
+mod cut;
+mod database;
+mod device;
+mod engines;
+mod luns;
+mod phase;
+mod random;
+mod stack;
+mod zfs;
+
+pub use cut::{DeviceFault, End, FaultKind, PowerCut};
+pub use database::{Database, Scale, TornPages};
+pub(crate) use device::usual as usual_preset;
+pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
+pub use engines::{Bulk, Company, Engine, Home, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous, Tpcc};
+pub use luns::{LunSet, LunSource};
+pub use phase::{Age, Copy, CopyTarget, Phase, PhaseKind, Rebalance, Scan};
+pub use random::{Hotspot, Random, RedoStress};
+pub use stack::{Access, BtrfsProfile, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};
+pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
+
+use crate::units::{Bytes, Duration, Share};
+use std::path::PathBuf;
+
+/// A whole study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// Short name; names the result file.
+    pub name: String,
+    /// The question in the user's words.
+    pub question: String,
+    /// Identity of published figures to print beside, if any.
+    pub published: Option<String>,
+    /// Differences inside this share count as equal.
+    pub margin: Share,
+    /// Wall time the whole study may take.
+    pub time_limit: Duration,
+    /// Blocks fixed in the study; `None`: as many as the time limit allows, even, at most 12.
+    pub blocks: Option<u32>,
+    /// Whether the study ends when every comparison has its verdict; else all blocks are run.
+    pub stop_early: bool,
+    /// Root of all seeds.
+    pub seed: u64,
+    /// How I/O is issued, once for all stacks.
+    pub io: IoMethod,
+    /// Workers (threads) of the engine.
+    pub workers: u32,
+    /// How the stacks of a block take turns.
+    pub schedule: Schedule,
+    /// How long a stack works at a time where they do so within a phase.
+    pub stint: Duration,
+    /// LUN sets by name, in the order written.
+    pub luns: Vec<LunSet>,
+    /// Memory per stack: engine cache + page cache + the engine's own maps. `None`: measured, not bounded.
+    pub memory_budget: Option<Bytes>,
+    /// Whether phases are ranked that a cache inside an enforced budget served: what a stack makes of
+    /// memory and storage together.
+    pub rank_cached: bool,
+    /// The stacks in the order written; the first is the base.
+    pub stacks: Vec<Stack>,
+    /// The page engine.
+    pub database: Database,
+    /// The phases in order; each block runs all of them on each stack.
+    pub phases: Vec<Phase>,
+    /// Which stacks and phases stand for which of the publication.
+    pub stands_for: StandsFor,
+    /// Every key with the value used and whether it was written or a default, in a stable order.
+    pub resolved: Vec<Resolved>,
+    /// What was read from files of SLOB's (`slob_conf`), parameter by parameter.
+    pub slob: Vec<SlobRow>,
+    /// The file as messages call it; what it names lies beside it.
+    pub file: PathBuf,
+    /// The file as read.
+    pub text: String,
+    /// The factor that sizes were multiplied with (`--scale`); 1.0 as written.
+    pub scaled: f64,
+}
+
+/// Ours and theirs, in the order written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StandsFor {
+    /// Stack of the study, stack of the publication.
+    pub stacks: Vec<(String, String)>,
+    /// Phase of the study, phase of the publication.
+    pub phases: Vec<(String, String)>,
+}
+
+/// One key and the value that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Dotted: `database.page`, `stack.btrfs.profile`, `phase.fresh scan.users`.
+    pub key: String,
+    /// As a study file would write it.
+    pub value: String,
+    /// True when the study said it.
+    pub written: bool,
+    /// The value before `--scale` changed it, if it did.
+    pub unscaled: Option<String>,
+}
+
+/// One parameter of a `slob.conf`: what it says there, what the phase uses, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlobRow {
+    /// The phase that named the file.
+    pub phase: String,
+    /// The file as the study names it.
+    pub file: String,
+    /// Line in it, 1-based.
+    pub line: usize,
+    /// SLOB's name.
+    pub key: String,
+    /// The value there; a password is not shown.
+    pub seed: String,
+    /// The key of the study that has its meaning, with the value that holds; `None` when it has none.
+    pub used: Option<String>,
+    /// Why that value, or why nothing.
+    pub why: String,
+}
+
+/// How I/O is issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoMethod {
+    /// Measured before the first block.
+    Auto,
+    /// io_uring.
+    Ring,
+    /// `pread`/`pwrite`, one at a time a worker.
+    Pread,
+}
+
+/// How the stacks of a block take turns, as the study says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// What [`Study::turns`] finds fit.
+    Auto,
+    /// One after the other, each through all phases.
+    Whole,
+    /// Side by side: in each phase stint after stint, in mirrored pairs of rounds.
+    Abba,
+}

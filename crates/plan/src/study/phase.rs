@@ -1,0 +1,115 @@
+//! Phases: what is done, until when, and what goes wrong meanwhile.
+//!
+//! Plain data. Prevents: a phase that one room ends by time and another by work.
+
+use super::cut::{DeviceFault, PowerCut};
+use super::engines::{Bulk, Tpcc};
+use super::random::{Random, RedoStress};
+use crate::units::{Bytes, Duration};
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Unique.
+    pub name: String,
+    /// What it does.
+    pub kind: PhaseKind,
+    /// When it ends (besides running out of work).
+    pub time: Option<Duration>,
+    /// Compared between stacks.
+    pub ranked: bool,
+    /// An earlier phase that this one is held against on the same stack: aged against fresh.
+    pub against: Option<String>,
+    /// What goes wrong with modelled LUNs meanwhile.
+    pub faults: Vec<DeviceFault>,
+}
+
+/// Kinds of phase that this version runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PhaseKind {
+    /// SLOB's random single-block work.
+    Random(Random),
+    /// Full table scans.
+    Scan(Scan),
+    /// Every page overwritten at least once, in random order.
+    Age(Age),
+    /// The database's files move to another place, and the trial goes on there.
+    Copy(Copy),
+    /// LUNs join and leave a disk group while random work runs.
+    Rebalance(Rebalance),
+    /// Order entry in SQL.
+    Tpcc(Tpcc),
+    /// Rows into an empty table in SQL.
+    Bulk(Bulk),
+    /// Random work that a power cut or a kill ends in the middle, again and again.
+    PowerCut(PowerCut),
+}
+
+/// An ageing: updates that take every page of every schema in turn, in an order that is random in each pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Age {
+    /// Times that each page is changed.
+    pub passes: u32,
+    /// Sessions in all.
+    pub sessions: u32,
+    /// Pages of one transaction.
+    pub work_unit: u32,
+    /// Columns changed.
+    pub redo_stress: RedoStress,
+    /// Reads a session keeps in flight.
+    pub outstanding: u32,
+}
+
+/// Where a copy goes and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    /// The stack that takes the database.
+    pub to: CopyTarget,
+    /// LUN set of the data there; `None` where the target stack has none, and on the way home.
+    pub data: Option<String>,
+    /// LUN set of the redo log there; `None`: beside the data.
+    pub redo: Option<String>,
+    /// Bytes of one read and one write.
+    pub chunk: Bytes,
+    /// Chunks on their way at once.
+    pub outstanding: u32,
+    /// Read everything back from the target and compare, outside the measured time.
+    pub verify: bool,
+}
+
+/// The stack that takes a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyTarget {
+    /// Where the trial began, over the files that are there.
+    Home,
+    /// Another instance of this stack, on LUN sets of its own.
+    Stack(String),
+}
+
+/// LUNs that join and leave a disk group. LUNs are counted from 0 in the order of their set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rebalance {
+    /// LUNs held in reserve (or dropped earlier) that join.
+    pub add: Vec<u32>,
+    /// LUNs that are emptied and leave.
+    pub drop: Vec<u32>,
+    /// I/Os of the rebalance in flight, at most.
+    pub power: u32,
+    /// Work before it, for comparison.
+    pub before: Duration,
+    /// Work after it.
+    pub after: Duration,
+    /// The work that runs all the while.
+    pub work: Random,
+}
+
+/// Full table scans of randomly chosen schemas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scan {
+    /// Schemas scanned, one after another; chosen anew per block.
+    pub users: u32,
+    /// Reads in flight of one scan (1: as the seed).
+    pub degree: u32,
+    /// Schemas scanned at the same time.
+    pub parallel: u32,
+}

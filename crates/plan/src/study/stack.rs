@@ -1,0 +1,199 @@
+//! Stacks: what is built on which LUN set, and what is planted into it.
+//!
+//! Plain data. Prevents: a property of a stack that no report discloses.
+
+use super::engines::Engine;
+use super::zfs::Zfs;
+use crate::options::Given;
+use crate::units::{Bytes, Duration, Share};
+use std::path::PathBuf;
+
+/// One stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    /// Unique.
+    pub name: String,
+    /// What is built.
+    pub kind: StackKind,
+    /// LUN set of the data files; `None` for `directory` and `model`.
+    pub data: Option<String>,
+    /// LUN set of the redo log; `None`: redo lives beside the data.
+    pub redo: Option<String>,
+    /// Through or around the page cache.
+    pub access: Access,
+    /// A planted disadvantage, for checking the tool itself; disclosed everywhere.
+    pub inject: Inject,
+    /// The database that works on it.
+    pub engine: Engine,
+}
+
+impl Stack {
+    /// LUN sets that it lies on, data first.
+    pub fn lun_sets(&self) -> impl Iterator<Item = &String> {
+        self.data.iter().chain(&self.redo)
+    }
+}
+
+/// Through or around the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// `O_DIRECT`.
+    Direct,
+    /// Page cache and `fdatasync`.
+    Buffered,
+}
+
+/// Kinds of stack that this version builds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StackKind {
+    /// A mounted place as it is.
+    Directory {
+        /// The place.
+        path: PathBuf,
+    },
+    /// LUNs without any layer.
+    Raw,
+    /// ext4 on one LUN.
+    Ext4 {
+        /// Extra mount options, of those in the table.
+        mount_options: Vec<Given>,
+        /// Extra options of mkfs, of those in the table.
+        mkfs_options: Vec<Given>,
+    },
+    /// XFS on one LUN.
+    Xfs {
+        /// As for ext4.
+        mount_options: Vec<Given>,
+        /// As for ext4.
+        mkfs_options: Vec<Given>,
+    },
+    /// btrfs on one or more LUNs.
+    Btrfs {
+        /// Data profile.
+        profile: BtrfsProfile,
+        /// `None`, or an algorithm as btrfs writes it ("zstd", "lzo", "zstd:3").
+        compress: Option<String>,
+        /// Overwrite in place.
+        nodatacow: bool,
+        /// As for ext4.
+        mount_options: Vec<Given>,
+        /// As for ext4.
+        mkfs_options: Vec<Given>,
+    },
+    /// LUNs given whole to a disk group: striped and mirrored by extent maps that the engine itself holds.
+    Diskgroup(DiskGroup),
+    /// A database server that is there already, on storage that is not ours.
+    Server {
+        /// Where it is, without a password.
+        url: String,
+    },
+    /// A pool of OpenZFS on LUNs.
+    Zfs(Zfs),
+    /// A simulated device in virtual time.
+    Model(Model),
+}
+
+/// A disk group on the LUNs of a stack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskGroup {
+    /// Copies of the data; the redo log has as many.
+    pub redundancy: Redundancy,
+    /// Allocation unit, a power of two from 1 to 64 MiB.
+    pub au: Bytes,
+    /// How the data files go over the LUNs; the redo log is always striped finely.
+    pub stripe: Stripe,
+    /// LUNs in turn are dealt to so many failure groups; `None`: each LUN is its own.
+    pub failure_groups: Option<u32>,
+    /// LUNs at the end of the set that are not in the group until a phase adds them.
+    pub reserve: u32,
+}
+
+/// Copies that a disk group keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Redundancy {
+    /// One: what lies below protects.
+    External,
+    /// Two.
+    Normal,
+    /// Three.
+    High,
+}
+
+impl Redundancy {
+    /// How many.
+    pub fn copies(self) -> u32 {
+        match self {
+            Redundancy::External => 1,
+            Redundancy::Normal => 2,
+            Redundancy::High => 3,
+        }
+    }
+}
+
+/// How a file's bytes go over the disks of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stripe {
+    /// One allocation unit after the other.
+    Coarse,
+    /// 128 KiB after 128 KiB over eight allocation units.
+    Fine,
+}
+
+/// Data profile of btrfs; metadata follow it (`single` keeps `dup` on one device).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BtrfsProfile {
+    /// One copy, no stripes.
+    Single,
+    /// Striped.
+    Raid0,
+    /// Two copies.
+    Raid1,
+}
+
+/// A simulated device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Bytes.
+    pub size: Bytes,
+    /// Mean time to serve one 8 KiB request, without queueing.
+    pub service: Duration,
+    /// Coefficient of variation of the service time (0 = constant).
+    pub spread: f64,
+    /// Requests served at once.
+    pub parallel: u32,
+    /// Time of a flush.
+    pub flush: Duration,
+    /// Transfer rate per server, bytes a second, added for what exceeds 8 KiB.
+    pub transfer: Bytes,
+    /// Share of reads served by a cache above the device.
+    pub cached: Share,
+    /// By which share service gets longer with each minute of the study's simulated time, on all stacks alike.
+    pub drift: Share,
+}
+
+/// A planted disadvantage.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Inject {
+    /// Every I/O takes this share longer (0.2: 20 %).
+    pub late: f64,
+    /// Errno returned for the nth I/O of a phase (1-based), if any: a read or write fails with EIO.
+    pub error_at: Option<u64>,
+    /// Flushes are answered and not done: a control for power cuts.
+    pub flush_lost: bool,
+    /// The I/O of a trial (1-based, the load among them) from which on `late` holds; 0: from the first.
+    pub late_from: u64,
+    /// The I/O of a trial (1-based) of which only a part is done, if any.
+    pub short_at: Option<u64>,
+    /// The I/O of a trial (1-based) at which the device stands still, if any.
+    pub stall_at: Option<u64>,
+    /// For how long.
+    pub stall: Duration,
+}
+
+impl Inject {
+    /// Whether anything is planted: what only says from when or for how long is nothing by itself.
+    pub fn is_planted(&self) -> bool {
+        let at = [self.error_at, self.short_at, self.stall_at];
+        self.late != 0.0 || self.flush_lost || at.iter().any(Option::is_some)
+    }
+}
