@@ -71,9 +71,12 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Whether the engine has to end by itself: no storage fails under it.
-    pub(crate) fn is_kill(&self) -> bool {
-        matches!(self, Ending::Kill(_))
+    /// Under a kill the engine has to end by itself: no storage fails under it.
+    pub(crate) fn kind(&self) -> End {
+        match self {
+            Ending::Cut(_) => End::PowerCut,
+            Ending::Kill(_) => End::Kill,
+        }
     }
 
     /// From now on nothing of the stack is written any more, as far as that can be had.

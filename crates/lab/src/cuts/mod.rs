@@ -3,6 +3,7 @@
 pub(crate) mod acknowledged;
 pub(crate) mod ending;
 pub(crate) mod moment;
+pub(crate) mod phase;
 pub(crate) mod power;
 pub(crate) mod power_cut;
 pub(crate) mod sums;

@@ -6,7 +6,7 @@ use crate::cuts::acknowledged::Found;
 use crate::cuts::ending::{Gone, With};
 use crate::full;
 use crate::surroundings::Seen;
-use crate::trial::around::Done;
+use crate::trial::done::Done;
 use ledger::Measure;
 use plan::End;
 use std::time::Duration;
@@ -83,16 +83,10 @@ impl Sum {
             seen.remarks.push(self.kept());
         }
         Done {
-            driven: None,
-            counters: None,
             elapsed_ns: elapsed.as_nanos() as u64,
-            drain_ns: 0,
             measures,
             seen,
-            full: None,
-            failed: None,
-            order_entry: None,
-            bulk_loads: Vec::new(),
+            ..Done::default()
         }
     }
 

@@ -13,7 +13,7 @@ use ledger::{ArcWay, Disclosed, FactName, Ledger, Role, Scope};
 use pages::Files;
 use plan::{CopyTarget, Stack};
 use sandbox::Directory;
-use stacks::{Built, Ground, MountedPool, Owners};
+use stacks::{Built, Ground, Journal, MountedPool, Owners};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -141,6 +141,13 @@ impl Stand {
     pub(crate) fn log_directory(&self) -> Option<PathBuf> {
         self.stack.redo.as_ref()?;
         self.built.ground.files()?.redo.parent().map(Path::to_path_buf)
+    }
+
+    /// The stack again from the beginning, after an end that nothing survived.
+    pub(crate) fn make_anew(&self, journal: &Journal) -> anyhow::Result<()> {
+        stacks::power_off(&self.built)?;
+        stacks::make_anew(&self.stack, &self.built, luns::MARKER, journal)?;
+        self.empty_directory()
     }
 
     /// Takes everything out of the directory that the stack made for itself among the user's, for a database that is made anew.

@@ -3,6 +3,7 @@
 //! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
 
 use crate::condition::Health;
+use crate::cuts::{self, power_cut::Engine};
 use crate::host::devices::Devices;
 use crate::host::observed::Host;
 use crate::host::opened::Opened;
@@ -19,7 +20,7 @@ use crate::surroundings::Seen;
 use crate::trial::around::{After, Around};
 use crate::trial::book;
 use crate::trial::extents::record_extents;
-use crate::trial::phases::{self, Leg};
+use crate::trial::phases::{Leg, Loaded};
 use crate::trial::sampled;
 use crate::turn::Turn;
 use anyhow::Context;
@@ -43,8 +44,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     // What the stack before had in memory is not this one's.
     targets::give_back_freed_memory();
     let mark = site.journal.mark();
-    turn.progress
-        .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
+    turn.doing(&stack.name, "building");
     let sets: Vec<&String> = stack.lun_sets().collect();
     let stands = stands::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
     let first = described(site, ledger, turn, &stands)?;
@@ -120,9 +120,13 @@ impl<'a> Trial<'a> {
                     pool.zpool().sync()?;
                 }
                 first = ordinal + 1;
-                if self.cut(ledger, here, ordinal)? == After::Full {
-                    let left = self.site.study.phases.len() - first;
-                    self.turn.progress.advance(left as u64);
+                let mut engine = Engine {
+                    site: self.site,
+                    turn: self.turn,
+                    opened: here,
+                    before: None,
+                };
+                if cuts::phase::run(&self.around(), ledger, ordinal, &mut engine)? == After::Full {
                     break;
                 }
                 continue;
@@ -149,11 +153,22 @@ impl<'a> Trial<'a> {
     /// Phases from number `first` on, up to the next copy, where the database is now.
     fn leg(&self, ledger: &mut Ledger, opened: &Opened<'_>, first: usize) -> anyhow::Result<Leg> {
         let health = || opened.condition();
-        let (mut instance, mut host) = self.ready(ledger, opened, &health, first)?;
-        let around = self.around();
-        let leg = phases::phases(&mut instance, &mut host, &around, ledger, first, opened.group())?;
+        let (instance, host) = self.ready(ledger, opened, &health, first)?;
+        let mut loaded = Loaded {
+            instance,
+            surroundings: Box::new(host),
+            around: &self.around(),
+            group: opened.group(),
+        };
+        let leg = loaded.phases(ledger, first)?;
         if let Leg::Done | Leg::Full = leg {
-            let asked = record_extents(&mut instance, &opened.stand.files(), self.id, ledger, "at the end");
+            let asked = record_extents(
+                &mut loaded.instance,
+                &opened.stand.files(),
+                self.id,
+                ledger,
+                "at the end",
+            );
             // A full file system may refuse even to say where its files lie.
             if leg == Leg::Done {
                 asked?;
@@ -174,8 +189,7 @@ impl<'a> Trial<'a> {
         let (files, facts, ports) = (stand.files(), opened.facts()?, opened.ports()?);
         let loads = first == 0;
         let mut instance = if loads {
-            let (block, name) = (turn.block.number + 1, &stand.name);
-            turn.progress.doing(&format!("block {block} · {name} · loading"));
+            turn.doing(&stand.name, "loading");
             PageEngine::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?
         } else {
             PageEngine::open(ports, &files, sizes.settings)?.0
@@ -293,7 +307,7 @@ impl<'a> Trial<'a> {
         );
         let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
         let around = self.around();
-        let done = around.recorded(ledger, phase, ordinal, || {
+        let done = around.recorded(ledger, ordinal, || {
             way.go(&mut source_port, &mut target_port, &mut host, &around)
         });
         let after = done.map_err(|error| name_files(error, &[source, target]))?;

@@ -7,7 +7,8 @@
 use crate::ports::StackPort;
 use crate::signals;
 use crate::surroundings::Seen;
-use crate::trial::around::{Around, Done};
+use crate::trial::around::Around;
+use crate::trial::done::Done;
 use anyhow::Context;
 use ledger::Measure;
 use pages::{Copied, Counters, Files, Transfer};
@@ -91,16 +92,12 @@ impl Way<'_> {
         seen.remarks
             .push(format!("the database went from {} to {}", self.from, self.to));
         Ok(Done {
-            driven: None,
             counters: Some(counters(&copied)),
             elapsed_ns: copied.elapsed_ns,
             drain_ns,
             measures,
             seen,
-            full: None,
-            failed: None,
-            order_entry: None,
-            bulk_loads: Vec::new(),
+            ..Done::default()
         })
     }
 

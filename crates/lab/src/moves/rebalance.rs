@@ -32,8 +32,7 @@ pub(crate) fn phase(
     (phase, asked): (&Phase, &Rebalance),
     around: &Around<'_>,
     seed: u64,
-    told: &mut Told,
-) -> anyhow::Result<Driven> {
+) -> anyhow::Result<(Driven, Told)> {
     let cancel = around.turn.cancel;
     let before = drive::random(instance, &asked.work, Some(asked.before), seed, cancel)?;
     signals::check(cancel)?;
@@ -41,7 +40,7 @@ pub(crate) fn phase(
     let (during, moved) = beside(instance, change, asked, (phase, around), seed.wrapping_add(1))?;
     signals::check(cancel)?;
     let after = drive::random(instance, &asked.work, Some(asked.after), seed.wrapping_add(2), cancel)?;
-    told.measures.extend([
+    let measures = vec![
         (Measure::RebalanceMovedBytes, moved.moved_bytes as f64),
         (Measure::RebalanceIdealBytes, moved.ideal_bytes as f64),
         (Measure::RebalanceNs, moved.elapsed_ns as f64),
@@ -49,9 +48,9 @@ pub(crate) fn phase(
         (Measure::RebalanceBeforeNs, before.elapsed_ns as f64),
         (Measure::RebalanceDuringNs, during.elapsed_ns as f64),
         (Measure::RebalanceAfterNs, after.elapsed_ns as f64),
-    ]);
+    ];
     let began = during.began.saturating_sub(before.began);
-    told.samples = moved
+    let samples = moved
         .course
         .iter()
         .map(|(at_ns, bytes)| Sample {
@@ -60,12 +59,13 @@ pub(crate) fn phase(
             value: *bytes as f64,
         })
         .collect();
-    told.invalid = moved.unfinished;
+    let told = Told {
+        measures,
+        samples,
+        invalid: moved.unfinished,
+    };
     let outcome = joined([("before", before), ("during", during), ("after", after)]);
-    Ok(Driven {
-        outcome,
-        user_scans: Vec::new(),
-    })
+    Ok((Driven::of(outcome), told))
 }
 
 /// The work in this thread until the change, in one of its own, is done.

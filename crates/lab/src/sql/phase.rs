@@ -7,7 +7,8 @@ use super::{kinds, rows, steps};
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
-use crate::trial::around::{Around, Done, phase_seed};
+use crate::trial::around::{Around, phase_seed};
+use crate::trial::done::Done;
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
 use databases::order_entry::{CONDITIONS, Scale};
@@ -75,16 +76,12 @@ impl Work<'_> {
         let mut measures = rows::counted(&counted);
         measures.extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
         let mut done = Done {
-            driven: None,
-            counters: None,
             elapsed_ns,
             drain_ns,
             measures,
             seen,
-            full: None,
-            failed: None,
-            order_entry: None,
             bulk_loads: std::mem::take(&mut acted.bulk),
+            ..Done::default()
         };
         if let PhaseKind::Tpcc(tpcc) = &self.phase.kind {
             self.judge(sql, &mut done.seen)?;
@@ -92,10 +89,7 @@ impl Work<'_> {
             done.measures.extend(rows::sent(&acted.worked));
             done.order_entry = Some(self.order_entry(tpcc, &acted, told_by)?);
         }
-        done.driven = Some(Driven {
-            outcome: acted.outcome,
-            user_scans: Vec::new(),
-        });
+        done.driven = Some(Driven::of(acted.outcome));
         Ok(done)
     }
 

@@ -41,18 +41,16 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
 }
 
 fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dyn Sql>> {
-    let (block, name) = (trial.turn.block.number + 1, &trial.stand.name);
     let database = kinds::of(&trial.stand.stack.engine).context("the page engine takes no SQL")?;
-    let making = database.making();
-    trial.turn.progress.doing(&format!("block {block} · {name} · {making}"));
+    trial.turn.doing(&trial.stand.name, database.making());
     database.make(trial, &mut site.journal)
 }
 
 fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<After> {
     let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
     ledger.database_of(trial.id, &sql.describe()?)?;
-    let (block, name) = (turn.block.number + 1, &stand.name);
-    turn.progress.doing(&format!("block {block} · {name} · loading"));
+    let name = &stand.name;
+    turn.doing(name, "loading");
     let load_seed = turn.block.seed;
     let company = company(study)?;
     if let Some(scale) = &company {
@@ -109,10 +107,9 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
             before: asked.take(),
             after: None,
         };
-        let after = around.recorded(ledger, phase, ordinal, || work.run(sql, &mut host))?;
+        let after = around.recorded(ledger, ordinal, || work.run(sql, &mut host))?;
         asked = work.after;
         if after == After::Full {
-            turn.progress.advance((study.phases.len() - ordinal - 1) as u64);
             return Ok(After::Full);
         }
     }

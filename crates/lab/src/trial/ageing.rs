@@ -55,11 +55,7 @@ pub(crate) fn phase(
             how_far: &how_far,
         })
         .collect();
-    let outcome = drive::drive_all(&mut told, &pacing, seed)?;
-    Ok(Driven {
-        outcome,
-        user_scans: Vec::new(),
-    })
+    Ok(Driven::of(drive::drive_all(&mut told, &pacing, seed)?))
 }
 
 fn work(age: &Age) -> AgeWork {

@@ -24,6 +24,22 @@ pub(crate) struct Driven {
     pub(crate) user_scans: Vec<UserScan>,
 }
 
+impl Driven {
+    /// Work without scans of users.
+    pub(crate) fn of(outcome: Outcome) -> Driven {
+        Driven {
+            outcome,
+            user_scans: Vec::new(),
+        }
+    }
+
+    /// Scans that ran as these operations did.
+    pub(crate) fn scans<P: Port>(outcome: Outcome, operations: &[ScanOperation<'_, P>]) -> Driven {
+        let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
+        Driven { outcome, user_scans }
+    }
+}
+
 /// Runs one phase to its end (without the drain).
 pub(crate) fn phase(
     instance: &mut PageEngine,
@@ -32,10 +48,7 @@ pub(crate) fn phase(
     cancel: &Arc<AtomicBool>,
 ) -> Result<Driven, PagesError> {
     match &phase.kind {
-        PhaseKind::Random(work) => Ok(Driven {
-            outcome: random(instance, work, phase.time, seed, cancel)?,
-            user_scans: Vec::new(),
-        }),
+        PhaseKind::Random(work) => Ok(Driven::of(random(instance, work, phase.time, seed, cancel)?)),
         PhaseKind::Age(_)
         | PhaseKind::Copy(_)
         | PhaseKind::Rebalance(_)
@@ -48,8 +61,7 @@ pub(crate) fn phase(
             let pacing = scan_pacing(scan, phase.time, cancel);
             let mut operations = instance.scan(&scan_work(scan, phase), seed)?;
             let outcome = drive_all(&mut operations, &pacing, seed)?;
-            let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
-            Ok(Driven { outcome, user_scans })
+            Ok(Driven::scans(outcome, &operations))
         }
     }
 }
