@@ -47,7 +47,8 @@ pub(crate) fn finished(run: PhaseRun, fixed: &[(Measure, f64)], done: Done) -> a
     Ok(record)
 }
 
-/// The record of a phase that ended in an error; a page that came back wrong is counted, and what a database in SQL finds wrong of its own.
+/// The record of a phase that ended in an error; a page that came back wrong is counted, and what a database in SQL
+/// finds wrong of its own.
 pub(crate) fn failed(run: PhaseRun, error: &anyhow::Error) -> PhaseRecord {
     let lost = |cause: &(dyn std::error::Error + 'static)| {
         cause.is::<NotKept>() || matches!(cause.downcast_ref(), Some(PagesError::DataLoss { .. }))

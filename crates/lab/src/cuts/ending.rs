@@ -1,8 +1,10 @@
-//! What ends the work of a phase in the middle, and how its stack comes back: a power cut of modelled LUNs, or a kill on any.
+//! What ends the work of a phase in the middle, and how its stack comes back: a power cut of modelled LUNs, or a kill
+//! on any.
 //!
-//! Takes a stack that stands; takes it down and brings it up. A kill forces down the file systems that the study made, so that what the page
-//! cache holds of them is lost, and ends the process of a pool; under a disk group, a raw device or a directory of the user's it takes the engine
-//! alone. Prevents: a check on real devices that passes for a power cut, and a file system of the user's that is shut down or unmounted.
+//! Takes a stack that stands; takes it down and brings it up. A kill forces down the file systems that the study
+//! made, so that what the page cache holds of them is lost, and ends the process of a pool; under a disk group, a raw
+//! device or a directory of the user's it takes the engine alone. Prevents: a check on real devices that passes for a
+//! power cut, and a file system of the user's that is shut down or unmounted.
 
 use crate::cuts::power::Power;
 use crate::host::stand::Stand;
@@ -96,7 +98,8 @@ impl<'a> Ending<'a> {
         Ok(())
     }
 
-    /// Takes down what the end of the work left standing; of unflushed writes of modelled LUNs a part is lost, by `seed`.
+    /// Takes down what the end of the work left standing; of unflushed writes of modelled LUNs a part is lost, by
+    /// `seed`.
     pub(crate) fn take_down(&self, stand: &Stand, seed: u64) -> anyhow::Result<Gone> {
         match self {
             Ending::Cut(power) => {

@@ -1,4 +1,5 @@
-//! Power cuts and kills: what ends the work of a phase, how its stack comes back, and what of the acknowledged is still there.
+//! Power cuts and kills: what ends the work of a phase, how its stack comes back, and what of the acknowledged is
+//! still there.
 
 pub(crate) mod acknowledged;
 pub(crate) mod ending;

@@ -1,8 +1,8 @@
 //! The disk group of a stack: made on its LUNs, opened for each worker, changed while they work, closed again.
 //!
-//! Takes the stack's devices and how a port is opened on them; gives ports on the group's two files. All ports are opened on the
-//! same LUNs in the same order, those in reserve included, so that one may join later. Prevents: a group whose
-//! disks the undo journal does not know, because it carries the UUID under which they were journalled.
+//! Takes the stack's devices and how a port is opened on them; gives ports on the group's two files. All ports are
+//! opened on the same LUNs in the same order, those in reserve included, so that one may join later. Prevents: a
+//! group whose disks the undo journal does not know, because it carries the UUID under which they were journalled.
 
 use crate::condition::Condition;
 use crate::ports::{Opener, StackPort};
@@ -40,7 +40,8 @@ impl Verify for Pages {
     }
 
     fn is_good(&self, _file: &str, offset: u64, page: &[u8]) -> bool {
-        // Before the first schema are areas that are no pages. In a schema zeros are what a disk gives that lost its content.
+        // Before the first schema are areas that are no pages. In a schema zeros are what a disk gives that lost its
+        // content.
         offset < self.from || pages::is_whole(page)
     }
 }
@@ -145,8 +146,8 @@ fn seed_of(uuid: &[u8; 16]) -> u64 {
 }
 
 impl Grouped {
-    /// Makes the group on all LUNs but those in reserve, and its files in it; where the redo log has LUNs of its own, another
-    /// group for it.
+    /// Makes the group on all LUNs but those in reserve, and its files in it; where the redo log has LUNs of its own,
+    /// another group for it.
     pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
         let asked = Asked::of(stack)?;
         let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
@@ -189,7 +190,8 @@ impl Grouped {
         Ok(grouped)
     }
 
-    /// Opens the groups again after their LUNs lost their power, as an administrator would: journal replayed, copies settled.
+    /// Opens the groups again after their LUNs lost their power, as an administrator would: journal replayed, copies
+    /// settled.
     pub(crate) fn reopen(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
         let asked = Asked::of(stack)?;
         let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
@@ -296,8 +298,8 @@ impl Grouped {
     }
 }
 
-/// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL, which makes and
-/// removes files as it goes.
+/// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL,
+/// which makes and removes files as it goes.
 pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
     let asked = Asked::of(stack)?;
     let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);

@@ -1,7 +1,7 @@
 //! Devices of a stack that are counted apart: source and target of a copy, data and redo log.
 //!
-//! Takes what the devices did, gives the ledger's measures. Prevents: a device on both sides counted on both (then neither is
-//! there), and a side without one of its devices taken for the whole.
+//! Takes what the devices did, gives the ledger's measures. Prevents: a device on both sides counted on both (then
+//! neither is there), and a side without one of its devices taken for the whole.
 
 use crate::host::devices::Devices;
 use ledger::Measure as M;

@@ -1,7 +1,8 @@
 //! The stacks of one block, side by side on this host: all built and loaded, driven in turns, taken down together.
 //!
-//! Takes the turns of a block, gives their trials to the ledger. Prevents: anything left standing when a step fails (the journal is
-//! undone to where the block began, whatever happens), and a block of which one stack counts and another does not.
+//! Takes the turns of a block, gives their trials to the ledger. Prevents: anything left standing when a step fails
+//! (the journal is undone to where the block began, whatever happens), and a block of which one stack counts and
+//! another does not.
 
 use crate::host::opened::Opened;
 use crate::host::site::{HostSite, undone};

@@ -1,8 +1,8 @@
 //! A copy phase: the database's files go from where it is to another place, measured, then read back and compared.
 //!
-//! Takes two open ports, the transfer between them and what surrounds it; gives the finished phase. One code for hosts and
-//! models. Prevents: a copy that is over before its last byte is durable, and a verification whose reads are counted as the
-//! copy's.
+//! Takes two open ports, the transfer between them and what surrounds it; gives the finished phase. One code for
+//! hosts and models. Prevents: a copy that is over before its last byte is durable, and a verification whose reads
+//! are counted as the copy's.
 
 use crate::ports::StackPort;
 use crate::signals;

@@ -1,8 +1,9 @@
-//! Disks that join and leave a group while random work runs: three windows of the work, and the moving beside the middle one.
+//! Disks that join and leave a group while random work runs: three windows of the work, and the moving beside the
+//! middle one.
 //!
-//! Takes an instance on the group and the group's own way to change ([`Grouped::change`]); gives one outcome whose classes say their
-//! window ("select during"), and the figures of the move. Prevents: a rebalance measured on a group that nobody uses, and
-//! latencies of three different situations in one distribution.
+//! Takes an instance on the group and the group's own way to change ([`Grouped::change`]); gives one outcome whose
+//! classes say their window ("select during"), and the figures of the move. Prevents: a rebalance measured on a group
+//! that nobody uses, and latencies of three different situations in one distribution.
 
 use crate::group::changing::{Change, HowFar, Moved};
 use crate::group::grouped::Grouped;

@@ -1,7 +1,9 @@
-//! SQLite on a stack that loses its power, or as it is killed: it works in a process of its own, which is killed with the power.
+//! SQLite on a stack that loses its power, or as it is killed: it works in a process of its own, which is killed with
+//! the power.
 //!
-//! Takes a place on the stack; gives acknowledgements as that process tells them. Prevents: a page cache, a mapped file or a lock of
-//! this process that outlives the cut (SQLite maps its log's index, and whoever touches a page that can't be had any more is killed).
+//! Takes a place on the stack; gives acknowledgements as that process tells them. Prevents: a page cache, a mapped
+//! file or a lock of this process that outlives the cut (SQLite maps its log's index, and whoever touches a page that
+//! can't be had any more is killed).
 
 use super::contract::{self, Cuttable, Stop, Trial};
 use super::kept::Kept;

@@ -1,5 +1,5 @@
-//! Power cuts and kills under a database in SQL: sessions that write rows, their end, the database's own recovery, every acknowledged row looked
-//! up.
+//! Power cuts and kills under a database in SQL: sessions that write rows, their end, the database's own recovery,
+//! every acknowledged row looked up.
 //!
 //! Takes a stack that stands; gives the same counts as under the page engine. What differs between databases is behind
 //! [`Cuttable`]. Prevents: an acknowledgement that is asked of the database that gave it (they are kept by us).

@@ -1,13 +1,15 @@
 //! SQLite on a stack: through the operating system's files, past them by our own VFS, or in files of a disk group.
 //!
-//! Each kind of work has a database of its own (order entry, random work, bulk load), so that a bulk load can begin with an empty
-//! one. Prevents: a figure of a second phase that finds the cache of the first (connections are made anew for each).
+//! Each kind of work has a database of its own (order entry, random work, bulk load), so that a bulk load can begin
+//! with an empty one. Prevents: a figure of a second phase that finds the cache of the first (connections are made
+//! anew for each).
 
 use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
 use super::cut_lite::CutLite;
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::record::unix_ns;
+use crate::trial::drive::SLICE_NS_UNTIMED;
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::{Scale, Terminal};
@@ -58,8 +60,8 @@ pub(super) struct Lite {
     workers: u32,
     ground: Ground,
     bases: BTreeMap<&'static str, Base>,
-    /// The writer of the phase that has ended: with the last connection SQLite would bring everything home by itself, outside
-    /// the time that is charged for it.
+    /// The writer of the phase that has ended: with the last connection SQLite would bring everything home by itself,
+    /// outside the time that is charged for it.
     open: Option<Arc<SharedWriter>>,
     /// Counts of connections since the phase began.
     pages: CacheCounts,
@@ -96,7 +98,8 @@ impl Database for Sqlite {
         "serializable"
     }
 
-    /// It works in this process and waits for what it asks: where its VFS is not ours, no longer than the devices had requests.
+    /// It works in this process and waits for what it asks: where its VFS is not ours, no longer than the devices had
+    /// requests.
     fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
         let by_vfs = counted.storage_ns.map(|ns| (ns, "the VFS below SQLite"));
         let by_devices = || {
@@ -414,10 +417,8 @@ impl Sql for Lite {
         }
         self.count(CacheCounts::of(writer.enter().session()));
         Ok(Worked {
-            outcome,
-            refused: [[0; 2]; 5],
             lock_wait: wait,
-            sent: None,
+            ..Worked::of(outcome)
         })
     }
 
@@ -433,21 +434,10 @@ impl Sql for Lite {
             self.count(worker.cache_counts());
         }
         self.count(CacheCounts::of(writer.enter().session()));
-        Ok(Worked {
-            outcome,
-            refused: [[0; 2]; 5],
-            lock_wait: None,
-            sent: None,
-        })
+        Ok(Worked::of(outcome))
     }
 
-    fn bulk(
-        &mut self,
-        rows: u64,
-        commit_every: u64,
-        slice_ns: u64,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<BulkResult> {
+    fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {
         self.remove(BULK)?;
         let settings = self.alone();
         let session = self.base(BULK)?.place.connect(&settings)?;
@@ -455,7 +445,7 @@ impl Sql for Lite {
         let mut load = BulkLoad::new(database, rows)?
             .committing_every(commit_every)
             .cancelled_by(cancel.clone());
-        let result = load.run(slice_ns)?;
+        let result = load.run(SLICE_NS_UNTIMED)?;
         self.count(CacheCounts::of(load.into_database().session()));
         Ok(result)
     }

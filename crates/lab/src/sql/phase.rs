@@ -159,12 +159,7 @@ impl Work<'_> {
         let (mut outcomes, mut loads) = (Vec::new(), Vec::new());
         for rows in &bulk.rows {
             self.around.doing(self.phase, &format!(" · {rows} rows"));
-            let result = sql.bulk(
-                *rows,
-                bulk.commit_every,
-                drive::SLICE_NS_UNTIMED,
-                self.trial.turn.cancel,
-            )?;
+            let result = sql.bulk(*rows, bulk.commit_every, self.trial.turn.cancel)?;
             crate::signals::check(self.trial.turn.cancel)?;
             loads.push(rows::bulk_load(&result)?);
             let mut outcome = result.outcome;
@@ -256,9 +251,9 @@ fn add_mended(seen: &mut Seen, mended: Option<u64>) {
     }
 }
 
-/// A server that was there before the study is no child of this process, and may run on this host or on another: processors, memory and
-/// devices that are seen here are the users' and not its own, and what others did beside the phase may be its work. What remains is this
-/// process's own time, and the clock.
+/// A server that was there before the study is no child of this process, and may run on this host or on another:
+/// processors, memory and devices that are seen here are the users' and not its own, and what others did beside the
+/// phase may be its work. What remains is this process's own time, and the clock.
 fn forget_host(seen: &mut Seen) {
     use Measure as M;
     seen.measures.retain(|(measure, _)| {
@@ -303,8 +298,8 @@ const IDLE_SHARE_MIN: f64 = 0.04;
 const STOLEN_SHARE_MAX: f64 = 0.05;
 const THROTTLED_SHARE_MAX: f64 = 0.01;
 
-/// What speaks against the users' own host, where the server's is out of sight: that it has room says nothing of the server, that it has none
-/// says that the rate may be the users'.
+/// What speaks against the users' own host, where the server's is out of sight: that it has room says nothing of the
+/// server, that it has none says that the rate may be the users'.
 fn of_users(seen: &Seen) -> Option<String> {
     let of = |wanted: Measure| {
         let found = seen.measures.iter().find(|(measure, _)| *measure == wanted);
@@ -322,8 +317,8 @@ fn of_users(seen: &Seen) -> Option<String> {
     let said: Vec<String> = said.into_iter().flatten().collect();
     (!said.is_empty()).then(|| {
         format!(
-            "the host that plays the users was short of processors ({}), so the rate may be theirs and not the server's: use fewer users, or a \
-             host with more processors for them",
+            "the host that plays the users was short of processors ({}), so the rate may be theirs \
+             and not the server's: use fewer users, or a host with more processors for them",
             said.join(", ")
         )
     })

@@ -1,12 +1,14 @@
 //! PostgreSQL in a trial: a server made and started on the stack, or one that is there already.
 //!
-//! Takes the engine's settings and where its data may be; gives [`Sql`]. Every step that outlives a call is journalled before it is
-//! taken. Prevents: a server left behind, an error of the client where the server had died, and a port or a password in a result.
+//! Takes the engine's settings and where its data may be; gives [`Sql`]. Every step that outlives a call is
+//! journalled before it is taken. Prevents: a server left behind, an error of the client where the server had died,
+//! and a port or a password in a result.
 
 use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
 use super::cut_server::CutServer;
 use super::postgres_setup::{choose, initdb_options, private_dir, recorded, settings};
 use crate::record::unix_ns;
+use crate::trial::drive::SLICE_NS_UNTIMED;
 use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::Scale;
@@ -331,10 +333,9 @@ impl Sql for Managed {
         });
         let report = self.blame(report)?;
         Ok(Worked {
-            outcome: report.outcome,
             refused: report.counts.refused,
-            lock_wait: None,
             sent: Some((report.counts.round_trips, report.counts.statements)),
+            ..Worked::of(report.outcome)
         })
     }
 
@@ -354,21 +355,10 @@ impl Sql for Managed {
             };
             postgres::run_scattered(&address, &spec, &pacing, self.workers, seed)
         });
-        Ok(Worked {
-            outcome: self.blame(outcome)?,
-            refused: [[0; 2]; 5],
-            lock_wait: None,
-            sent: None,
-        })
+        Ok(Worked::of(self.blame(outcome)?))
     }
 
-    fn bulk(
-        &mut self,
-        rows: u64,
-        commit_every: u64,
-        slice_ns: u64,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<BulkResult> {
+    fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {
         let server = self.address.database.clone();
         self.count(&server)?;
         self.drop_database(BULK)?;
@@ -379,7 +369,7 @@ impl Sql for Managed {
             let mut load = BulkLoad::new(database, rows)?
                 .committing_every(commit_every)
                 .cancelled_by(cancel.clone());
-            load.run(slice_ns)
+            load.run(SLICE_NS_UNTIMED)
         });
         self.blame(loaded)
     }

@@ -1,7 +1,7 @@
 //! A trial of a database that takes SQL: stood up on a stack, loaded, driven through the phases, taken down.
 //!
-//! Takes a stack that stands; gives rows of the ledger. One story for SQLite and PostgreSQL: what differs is behind [`Sql`].
-//! Prevents: a figure of a database that breaks its own conditions.
+//! Takes a stack that stands; gives rows of the ledger. One story for SQLite and PostgreSQL: what differs is behind
+//! [`Sql`]. Prevents: a figure of a database that breaks its own conditions.
 
 use super::contract::{Sql, Trial, company};
 use super::{cuts, kinds, phase};
@@ -14,6 +14,7 @@ use crate::result_file;
 use crate::signals;
 use crate::trial::around::{After, Around};
 use anyhow::Context;
+use databases::order_entry::Scale;
 use ledger::{Ledger, Measure};
 use plan::PhaseKind;
 use std::path::PathBuf;
@@ -49,22 +50,7 @@ fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dy
 fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<After> {
     let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
     ledger.database_of(trial.id, &sql.describe()?)?;
-    let name = &stand.name;
-    turn.doing(name, "loading");
-    let load_seed = turn.block.seed;
-    let company = company(study)?;
-    if let Some(scale) = &company {
-        let loaded = sql.load_orders(scale, load_seed, turn.cancel);
-        // The database's error, when a signal ended the load, is but its echo.
-        signals::check(turn.cancel)?;
-        loaded?;
-    }
-    if study.phases.iter().any(|p| matches!(p.kind, PhaseKind::Random(_))) {
-        let loaded = sql.load_scattered(trial.scattered_rows, load_seed, turn.cancel);
-        signals::check(turn.cancel)?;
-        loaded?;
-    }
-    sql.settle()?;
+    let company = load(trial, sql)?;
     let places = match stand.built.ground.mounted_pool() {
         Some(_) => stand.places(),
         None => sql.places(),
@@ -77,14 +63,15 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
     let (lost, server) = (sql.condition().lost, sql.server());
     anyhow::ensure!(
         lost.is_none(),
-        "{name}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
+        "{}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
+        stand.name,
         lost.unwrap_or_default()
     );
     let around = Around {
         study,
         sizes: None,
         trial: trial.id,
-        stack: name,
+        stack: &stand.name,
         turn,
         fixed: fixed(stand, sql.bytes()?),
     };
@@ -116,6 +103,23 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
     Ok(After::Next)
 }
 
+/// Loads what the phases work on; gives the company, if they have one.
+fn load(trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<Option<Scale>> {
+    let (study, turn) = (trial.study, trial.turn);
+    turn.doing(&trial.stand.name, "loading");
+    // The database's error, when a signal ended the load, is but its echo.
+    let unless_ended = |loaded| signals::check(turn.cancel).and(loaded);
+    let company = company(study)?;
+    if let Some(scale) = &company {
+        unless_ended(sql.load_orders(scale, turn.block.seed, turn.cancel))?;
+    }
+    if study.phases.iter().any(|p| matches!(p.kind, PhaseKind::Random(_))) {
+        unless_ended(sql.load_scattered(trial.scattered_rows, turn.block.seed, turn.cancel))?;
+    }
+    sql.settle()?;
+    Ok(company)
+}
+
 /// What observes a phase; a database tells by itself what its stack has lost.
 fn host<'a>(
     site: &'a HostSite<'_>,
@@ -124,16 +128,14 @@ fn host<'a>(
     server: Option<u32>,
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
-    let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default);
-    let host = host.with_mounted(stand.built.ground.mounted_pool());
     // LUNs of the data are held against each other; data and log of a database are not counted apart.
     let data = stand.data_luns(devices);
-    let host = host.with_log(&data, &data);
-    let host = host.with_models(
-        site.luns.models_of(&[&stand.stack]),
-        site.luns.faults_of(&[&stand.stack]),
-    );
-    host.with_clients(server)
+    let stacks = [&stand.stack];
+    Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default)
+        .with_mounted(stand.built.ground.mounted_pool())
+        .with_log(&data, &data)
+        .with_models(site.luns.models_of(&stacks), site.luns.faults_of(&stacks))
+        .with_clients(server)
 }
 
 /// Measures that are the same in all phases of the trial.

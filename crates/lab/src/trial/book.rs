@@ -1,6 +1,7 @@
 //! Stacks and trials in the result file: begun before their work, ended after it with what came of it.
 //!
-//! Prevents: a trial that ran and stands nowhere, and two stacks ranked with each other that differ by more than what is compared.
+//! Prevents: a trial that ran and stands nowhere, and two stacks ranked with each other that differ by more than what
+//! is compared.
 
 use crate::inject;
 use crate::record;
@@ -10,9 +11,9 @@ use crate::turn::Turn;
 use ledger::{Access, Layers, Ledger, NewTrial, TrialId, TrialStatus};
 use plan::{Stack, StackKind, Study};
 
-/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group, and every
-/// stack with itself in each phase that is held against an earlier one.
-/// Directories and stacks on LUNs have different numbers of layers under them, and so do LUN files and devices.
+/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group,
+/// and every stack with itself in each phase that is held against an earlier one. Directories and stacks on LUNs have
+/// different numbers of layers under them, and so do LUN files and devices.
 pub fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {
     let ranked = study.phases.iter().filter(|p| p.ranked).count();
     let on_files = |set: &str| {
@@ -86,7 +87,8 @@ pub(crate) fn begun(
     turns.iter().map(begin).collect()
 }
 
-/// Ends them, all in one: as failed are recorded those of which `result` speaks, which is all that is known where one failed.
+/// Ends them, all in one: as failed are recorded those of which `result` speaks, which is all that is known where one
+/// failed.
 pub(crate) fn all_ended(
     ledger: &mut Ledger,
     turns: &[Turn<'_>],

@@ -26,7 +26,8 @@ pub(crate) enum Leg {
     Done,
     /// The phase of this number is a copy: the instance must be closed and opened elsewhere.
     Copy(usize),
-    /// The phase of this number cuts the power or kills the engine: the instance must be closed, and is opened again after each cut.
+    /// The phase of this number cuts the power or kills the engine: the instance must be closed, and is opened again
+    /// after each cut.
     Cut(usize),
     /// The stack has no space left: no phase can follow.
     Full,
@@ -200,8 +201,9 @@ fn work(
     Ok((driven, Told::default()))
 }
 
-/// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number of distinct pages after that
-/// many uniform draws from a range, n (1 - exp(-draws / n)) (the occupancy problem), range by range: hot spot, hot schema, the rest.
+/// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number
+/// of distinct pages after that many uniform draws from a range, n (1 - exp(-draws / n)) (the occupancy problem),
+/// range by range: hot spot, hot schema, the rest.
 fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
     let data = shape.data_bytes();
     let random = match &phase.kind {

@@ -1,11 +1,11 @@
 //! Stacks that stand side by side take turns: each phase in stints, round after round, the others at rest meanwhile.
 //!
-//! Takes the sides of one block, loaded and warm, and the schedule; gives each side's phases to the ledger, one record a phase, as
-//! if it had run in one piece: work over the time of its own stints, counts added, levels at their highest. A stint ends as a phase
-//! does where something was changed, so that no side writes in another's time.
+//! Takes the sides of one block, loaded and warm, and the schedule; gives each side's phases to the ledger, one
+//! record a phase, as if it had run in one piece: work over the time of its own stints, counts added, levels at their
+//! highest. A stint ends as a phase does where something was changed, so that no side writes in another's time.
 //!
-//! Prevents: a drift of the machine that is taken for a difference of stacks, and a stint that is taken for a repeat (the block
-//! stays what is counted).
+//! Prevents: a drift of the machine that is taken for a difference of stacks, and a stint that is taken for a repeat
+//! (the block stays what is counted).
 
 use crate::ports::PageEngine;
 use crate::record::unix_ns;
@@ -213,13 +213,14 @@ impl Standing<'_> {
     }
 }
 
-/// Stints that are for a good part the wait for what is under way when their time is over: fewer requests are in flight then, and
-/// the slower a stack, the longer it waits.
+/// Stints that are for a good part the wait for what is under way when their time is over: fewer requests are in
+/// flight then, and the slower a stack, the longer it waits.
 fn too_short(phase: &Phase, lasted_ns: u64, asked_ns: u64) -> Option<String> {
     let share = lasted_ns as f64 / asked_ns.max(1) as f64 - 1.0;
     (share > LONGER_MAX).then(|| {
         format!(
-            "{}: its stints lasted {:.0} % longer than asked, waiting for what was under way, which brings stacks closer together; use a longer `stint`",
+            "{}: its stints lasted {:.0} % longer than asked, waiting for what was under way, \
+             which brings stacks closer together; use a longer `stint`",
             phase.name,
             share * 100.0
         )
