@@ -237,8 +237,9 @@ impl Host<'_> {
         let of_clients = self.clients.as_mut().map(|clients| clients.stop(&delta));
         let mut seen = Seen::default();
         seen.remarks.extend(self.faults.end());
-        seen.measures.extend(self.devices_of(&delta));
-        seen.measures.extend(self.sides.iter().flat_map(|side| side.of(&delta)));
+        let levels = Side::levels(&self.devices);
+        seen.measures
+            .extend(levels.iter().chain(&self.sides).flat_map(|side| side.of(&delta)));
         let server_bytes = of_clients
             .iter()
             .flatten()
@@ -310,52 +311,6 @@ impl Host<'_> {
         if self.budget.is_none_or(|(_, how)| how == 0) {
             add_to_peak(bytes, measures);
         }
-    }
-
-    fn devices_of(&self, delta: &Delta) -> Vec<(Measure, f64)> {
-        use Measure as M;
-        let near = (
-            &self.devices.near,
-            [
-                M::NearReads,
-                M::NearWrites,
-                M::NearReadBytes,
-                M::NearWriteBytes,
-                M::NearFlushes,
-                M::NearDiscards,
-            ],
-        );
-        let low = (
-            &self.devices.low,
-            [
-                M::LowReads,
-                M::LowWrites,
-                M::LowReadBytes,
-                M::LowWriteBytes,
-                M::LowFlushes,
-                M::LowDiscards,
-            ],
-        );
-        let mut measures = Vec::new();
-        for (names, [reads, writes, read_bytes, write_bytes, flushes, discards]) in [near, low] {
-            let found: Vec<_> = names.iter().filter_map(|name| delta.devices.get(name)).collect();
-            let counted = names.iter().all(|name| !delta.unaccounted.contains(name));
-            if self.devices.hidden || found.is_empty() || found.len() < names.len() || !counted {
-                continue;
-            }
-            let sum = |of: fn(&observers::DeviceDelta) -> u64| found.iter().map(|d| of(d)).sum::<u64>() as f64;
-            measures.push((reads, sum(|d| d.reads)));
-            measures.push((writes, sum(|d| d.writes)));
-            measures.push((read_bytes, sum(|d| d.read_bytes)));
-            measures.push((write_bytes, sum(|d| d.write_bytes)));
-            if found.iter().all(|d| d.flushes.is_some()) {
-                measures.push((flushes, sum(|d| d.flushes.map_or(0, |f| f.flushes))));
-            }
-            if found.iter().all(|d| d.discards.is_some()) {
-                measures.push((discards, sum(|d| d.discards.map_or(0, |f| f.discards))));
-            }
-        }
-        measures
     }
 }
 

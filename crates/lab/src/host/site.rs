@@ -11,7 +11,7 @@ use crate::sql::kinds;
 use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
-use ledger::{FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
+use ledger::{Disclosed, FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
 use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
@@ -227,15 +227,12 @@ impl<'a> HostSite<'a> {
 
     /// A new file is told how stacks take turns; one that is taken up goes on as it began.
     pub(crate) fn describe_turns(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        let began = result_file::scheduled(ledger)?;
-        let begun = !ledger.trials()?.is_empty();
+        let began = match result_file::scheduled(ledger)? {
+            // A file that does not say is one of a time when nobody took turns.
+            None if !ledger.trials()?.is_empty() => Some(TakingTurns::Whole),
+            began => began,
+        };
         match (began, &self.turns) {
-            (None, _) if begun => {
-                self.turns = Turns::Whole {
-                    why: "the run began so".to_string(),
-                };
-                Ok(())
-            }
             (None, turns) => result_file::schedule(ledger, turns),
             (Some(TakingTurns::Stints(began)), Turns::Stints(stints)) if began == stints.words() => Ok(()),
             (Some(TakingTurns::Whole), _) => {
@@ -316,11 +313,7 @@ impl<'a> HostSite<'a> {
             self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
         } else {
             let pages = FactName::PagesPerSchema.is(sizes.shape.pages_per_schema);
-            result_file::facts(ledger, &Scope::Study, vec![pages])?;
-            result_file::facts(ledger, &Scope::Study, std::mem::take(&mut self.prepared.facts))?;
-            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
-                result_file::facts(ledger, &scope, facts)?;
-            }
+            self.tell_found(ledger, Some(pages))?;
         }
         self.describe_skipped(ledger)
     }
@@ -334,13 +327,19 @@ impl<'a> HostSite<'a> {
         }
         if !stored.iter().any(|fact| fact.scope == Scope::Study) {
             let size = self.prepared.data_bytes.map(|bytes| FactName::RandomBytes.is(bytes));
-            result_file::facts(ledger, &Scope::Study, size.into_iter().collect())?;
-            result_file::facts(ledger, &Scope::Study, std::mem::take(&mut self.prepared.facts))?;
-            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
-                result_file::facts(ledger, &scope, facts)?;
-            }
+            self.tell_found(ledger, size)?;
         }
         self.describe_skipped(ledger)
+    }
+
+    /// The size of the data, and everything that was found before the first trial.
+    fn tell_found(&mut self, ledger: &mut Ledger, size: Option<Disclosed>) -> anyhow::Result<()> {
+        let found = size.into_iter().chain(std::mem::take(&mut self.prepared.facts));
+        result_file::facts(ledger, &Scope::Study, found.collect())?;
+        for (scope, facts) in std::mem::take(&mut self.luns.facts) {
+            result_file::facts(ledger, &scope, facts)?;
+        }
+        Ok(())
     }
 
     fn describe_skipped(&self, ledger: &mut Ledger) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use crate::not_kept::NotKept;
 use crate::signals;
 use anyhow::{Context, anyhow, ensure};
 use databases::sqlite::Role;
-use diskgroup::{FileSpec, Stripe};
+use diskgroup::Stripe;
 use plan::{Access, Journal, Sqlite, Synchronous};
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -238,12 +238,8 @@ impl Cuttable for CutLite<'_> {
         if let Ground::Group(_) = stand.built.ground {
             let (group, _) = grouped::for_sql(&stand.stack, &stand.built)?;
             for role in Role::ALL {
-                group.create_file(&FileSpec {
-                    name: format!("{NAME}{}", role.suffix()),
-                    size: 1 << 20,
-                    redundancy: None,
-                    stripe: Stripe::Coarse,
-                })?;
+                let name = format!("{NAME}{}", role.suffix());
+                grouped::make_file(&group, &name, 1 << 20, Stripe::Coarse)?;
             }
             group.close()?;
         }

@@ -9,7 +9,7 @@ use super::cut_lite::CutLite;
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::record::unix_ns;
-use crate::trial::drive::SLICE_NS_UNTIMED;
+use crate::trial::drive::{SLICE_NS_UNTIMED, on_threads};
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::{Scale, Terminal};
@@ -17,7 +17,7 @@ use databases::sqlite::{
     self, BulkSession, CacheCounts, DirectFiles, IoCounts, LockWait, OrderWorker, Place, READER_MEMORY_MIN, Role,
     ScatteredShape, Session, SharedWriter, Volume, VolumeSpec, WRITER_MEMORY_MIN,
 };
-use diskgroup::{FileSpec, Group, GroupPort, Stripe};
+use diskgroup::{Group, GroupPort, Stripe};
 use plan::{Access, Journal, Random, Sqlite, Synchronous};
 use stacks::Journal as UndoJournal;
 use std::collections::BTreeMap;
@@ -217,12 +217,7 @@ impl Lite {
             Ground::Group { group, disks } => {
                 let names = names(name);
                 for name in &names {
-                    group.create_file(&FileSpec {
-                        name: name.clone(),
-                        size: 1 << 20,
-                        redundancy: None,
-                        stripe: Stripe::Coarse,
-                    })?;
+                    grouped::make_file(group, name, 1 << 20, Stripe::Coarse)?;
                 }
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 let port = |memory, depth| -> anyhow::Result<_> {
@@ -517,25 +512,13 @@ fn shape(rows: u64, page_bytes: u32, work: Option<&Random>) -> ScatteredShape {
     }
 }
 
-/// Each worker on a thread of its own; the first error is told.
+/// Each worker on a thread of its own.
 fn drive_all<O>(workers: &mut [O], parts: &[Pacing], seed: u64) -> Result<Outcome, O::Error>
 where
     O: workloads::Operation + Send,
     O::Error: Send,
 {
-    let outcomes = std::thread::scope(|scope| {
-        let threads: Vec<_> = workers
-            .iter_mut()
-            .zip(parts)
-            .enumerate()
-            .map(|(nth, (worker, part))| {
-                scope.spawn(move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)))
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
-    Ok(workloads::merge(outcomes))
+    let work = workers.iter_mut().zip(parts).enumerate();
+    let work = work.map(|(nth, (worker, part))| move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)));
+    Ok(workloads::merge(on_threads(work)?))
 }

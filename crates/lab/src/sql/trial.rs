@@ -51,22 +51,8 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
     let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
     ledger.database_of(trial.id, &sql.describe()?)?;
     let company = load(trial, sql)?;
-    let places = match stand.built.ground.mounted_pool() {
-        Some(_) => stand.places(),
-        None => sql.places(),
-    };
-    let devices = Devices::under(&places)?;
-    if trial.first {
-        result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
-        stand.describe(ledger, &devices)?;
-    }
-    let (lost, server) = (sql.condition().lost, sql.server());
-    anyhow::ensure!(
-        lost.is_none(),
-        "{}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
-        stand.name,
-        lost.unwrap_or_default()
-    );
+    let (places, devices) = observed(ledger, trial, sql)?;
+    let server = sql.server();
     let around = Around {
         study,
         sizes: None,
@@ -118,6 +104,28 @@ fn load(trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<Option<Scale>> {
     }
     sql.settle()?;
     Ok(company)
+}
+
+/// Where the loaded database can be observed: its places and the devices below them. None of them may be lost.
+fn observed(ledger: &mut Ledger, trial: &Trial<'_>, sql: &dyn Sql) -> anyhow::Result<(Vec<PathBuf>, Devices)> {
+    let stand = trial.stand;
+    let places = match stand.built.ground.mounted_pool() {
+        Some(_) => stand.places(),
+        None => sql.places(),
+    };
+    let devices = Devices::under(&places)?;
+    if trial.first {
+        result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
+        stand.describe(ledger, &devices)?;
+    }
+    let lost = sql.condition().lost;
+    anyhow::ensure!(
+        lost.is_none(),
+        "{}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
+        stand.name,
+        lost.unwrap_or_default()
+    );
+    Ok((places, devices))
 }
 
 /// What observes a phase; a database tells by itself what its stack has lost.

@@ -95,15 +95,18 @@ pub(crate) fn all_ended(
     trials: &[TrialId],
     result: anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let interrupted = turns.iter().any(|turn| signals::is_set(turn.cancel));
-    let status = match &result {
-        Ok(()) => TrialStatus::Done,
-        Err(_) if interrupted => TrialStatus::Interrupted,
-        Err(error) => TrialStatus::Failed(format!("{error:#}")),
-    };
+    let status = came_to(&result, turns.iter().any(|turn| signals::is_set(turn.cancel)));
     let ended: Vec<_> = trials.iter().map(|trial| (*trial, status.clone())).collect();
     ledger.end_trials(&ended, record::unix_ns())?;
     result
+}
+
+fn came_to(result: &anyhow::Result<()>, interrupted: bool) -> TrialStatus {
+    match result {
+        Ok(()) => TrialStatus::Done,
+        Err(_) if interrupted => TrialStatus::Interrupted,
+        Err(error) => TrialStatus::Failed(format!("{error:#}")),
+    }
 }
 
 fn new_trial(stack: &Stack, turn: &Turn<'_>, host: &str) -> NewTrial {
@@ -129,12 +132,11 @@ pub(crate) fn recorded(
 ) -> anyhow::Result<()> {
     let trial = ledger.begin_trial(&new_trial(stack, turn, host))?;
     let result = work(ledger, trial);
-    let status = match &result {
-        Ok(()) => TrialStatus::Done,
-        Err(_) if signals::is_set(turn.cancel) => TrialStatus::Interrupted,
-        Err(error) => TrialStatus::Failed(format!("{error:#}")),
-    };
-    ledger.end_trial(trial, record::unix_ns(), &status)?;
+    ledger.end_trial(
+        trial,
+        record::unix_ns(),
+        &came_to(&result, signals::is_set(turn.cancel)),
+    )?;
     result
 }
 

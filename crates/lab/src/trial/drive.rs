@@ -200,36 +200,44 @@ where
         return Ok(outcome);
     }
     let parts = pacing.split(operations.len() as u32);
-    let outcomes = std::thread::scope(|scope| {
-        let threads: Vec<_> = operations
-            .iter_mut()
-            .zip(parts)
-            .enumerate()
-            .filter(|(_, (operation, _))| operation.sessions() > 0)
-            .map(|(worker, (operation, part))| {
-                let part = Pacing {
-                    sessions: operation.sessions(),
-                    ..part
-                };
-                scope.spawn(move || {
-                    busy(|| {
-                        let outcome = workloads::drive(operation, &part, seed.wrapping_add(worker as u64))?;
-                        operation.finish()?;
-                        Ok(outcome)
-                    })
+    let working = operations.iter_mut().zip(parts).enumerate();
+    let work = working
+        .filter(|(_, (operation, _))| operation.sessions() > 0)
+        .map(|(worker, (operation, part))| {
+            let part = Pacing {
+                sessions: operation.sessions(),
+                ..part
+            };
+            move || {
+                busy(|| {
+                    let outcome = workloads::drive(operation, &part, seed.wrapping_add(worker as u64))?;
+                    operation.finish()?;
+                    Ok(outcome)
                 })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
+            }
+        });
+    let outcomes = on_threads(work)?;
     let (outcomes, shares): (Vec<Outcome>, Vec<Option<f64>>) = outcomes.into_iter().unzip();
     let shares: Option<Vec<f64>> = shares.into_iter().collect();
     let mut outcome = workloads::merge(outcomes);
     outcome.busy_share = shares.map(|shares| together(&shares));
     Ok(outcome)
+}
+
+/// Each on a thread of its own; the first error is told.
+pub(crate) fn on_threads<T, E, W>(work: impl Iterator<Item = W>) -> Result<Vec<T>, E>
+where
+    T: Send,
+    E: Send,
+    W: FnOnce() -> Result<T, E> + Send,
+{
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = work.map(|work| scope.spawn(work)).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// Shares of single threads as one: there may be fewer processors than threads.
