@@ -223,8 +223,7 @@ fn real(path: &Path) -> PathBuf {
     absolute
 }
 
-/// Where mount points go: beside the first LUN files, else in the first directory measured, else the temporary
-/// directory.
+/// Where mount points go: beside the first LUN files, else in the first directory measured, else in the temporary one.
 pub(crate) fn work_place(study: &Study) -> PathBuf {
     let files = study.luns.iter().find_map(|set| match &set.source {
         plan::LunSource::Files { dir, .. } => Some(dir.clone()),

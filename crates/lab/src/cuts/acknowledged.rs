@@ -1,5 +1,4 @@
-//! What the engine acknowledged, kept outside of the stack, and looked up after the power came back or the engine was
-//! killed.
+//! What the engine acknowledged, kept outside of the stack, and looked up after the power came back or a kill.
 //!
 //! Takes the transactions of each worker as they are formed and as they are acknowledged, and the versions of all
 //! pages that were found later. Gives what is missing. Prevents: a loss that nobody sees because the database comes

@@ -1,5 +1,4 @@
-//! What ends the work of a phase in the middle, and how its stack comes back: a power cut of modelled LUNs, or a kill
-//! on any.
+//! What ends the work of a phase, and how its stack comes back: a power cut of modelled LUNs, or a kill on any.
 //!
 //! Takes a stack that stands; takes it down and brings it up. A kill forces down the file systems that the study
 //! made, so that what the page cache holds of them is lost, and ends the process of a pool; under a disk group, a raw
@@ -98,8 +97,7 @@ impl<'a> Ending<'a> {
         Ok(())
     }
 
-    /// Takes down what the end of the work left standing; of unflushed writes of modelled LUNs a part is lost, by
-    /// `seed`.
+    /// Takes down what the end left standing; of unflushed writes of modelled LUNs a part is lost, by `seed`.
     pub(crate) fn take_down(&self, stand: &Stand, seed: u64) -> anyhow::Result<Gone> {
         match self {
             Ending::Cut(power) => {

@@ -1,7 +1,6 @@
 //! What the cuts or kills of a phase come to: measures, and in words what was kept or lost.
 //!
-//! Takes one cut after the other, gives what the ledger records. Prevents: a kill that is told in the words of a
-//! power cut.
+//! Takes one cut after the other, gives what the ledger records. Prevents: a kill told in the words of a power cut.
 
 use crate::cuts::acknowledged::Found;
 use crate::cuts::ending::{Gone, With};

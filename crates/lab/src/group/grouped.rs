@@ -190,8 +190,7 @@ impl Grouped {
         Ok(grouped)
     }
 
-    /// Opens the groups again after their LUNs lost their power, as an administrator would: journal replayed, copies
-    /// settled.
+    /// Opens the groups again after a power cut, as an administrator would: journal replayed, copies settled.
     pub(crate) fn reopen(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
         let owner = opener.open(stack.inject, &writing(&built.devices), OWNER_MEMORY, OWNER_DEPTH)?;
         let options = MountOptions {

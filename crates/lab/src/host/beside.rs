@@ -79,8 +79,7 @@ impl Beside {
     }
 }
 
-/// Errors that devices counted, and reads that another copy served since an earlier count; `None` where nobody counts
-/// either.
+/// Errors that devices counted, and reads that another copy served since; `None` where nobody counts either.
 pub(crate) fn all_errors(counted: Option<u64>, (before, now): (Option<u64>, Option<u64>)) -> Option<u64> {
     let mended = now.map(|now| now.saturating_sub(before.unwrap_or(0)));
     [counted, mended].into_iter().flatten().reduce(|one, other| one + other)

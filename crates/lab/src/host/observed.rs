@@ -194,8 +194,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// At most so long have so many users together waited for the nearest devices since the start; `None` where none
-    /// is seen.
+    /// At most so long have all users together waited for the nearest devices since the start; `None`: none is seen.
     pub(crate) fn waited_ns_most(&self, users: u32) -> anyhow::Result<Option<u64>> {
         let Some((before, ..)) = &self.began else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Devices of a stack that are counted together: the nearest, the lowest, source and target of a copy, data and redo log.
+//! Devices of a stack that are counted together: the nearest, the lowest, the two of a copy, data and redo log.
 //!
 //! Takes what the devices did, gives the ledger's measures. Prevents: a device on both sides counted on both (then
 //! neither is there), and a side without one of its devices taken for the whole.

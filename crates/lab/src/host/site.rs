@@ -18,8 +18,7 @@ use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::PathBuf;
 use targets::Method;
 
-/// Memory the tool itself needs beside cache and maps of the engine. It counts against the budget, on every stack
-/// alike.
+/// Memory the tool itself needs beside cache and maps of the engine. It counts against every stack's budget alike.
 const TOOL_BYTES: u64 = 40 << 20;
 /// Bytes of a page of the page engine, unless a study says otherwise.
 const PAGE_BYTES: u64 = 8192;

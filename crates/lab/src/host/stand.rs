@@ -1,7 +1,6 @@
 //! A place where a database can be in a trial: a stack that stands, before the engine has opened anything on it.
 //!
-//! Says where its files and devices are, for each thing that a stack can stand on, and what the kernel really gives
-//! there.
+//! Says where its files and devices are, for each thing a stack can stand on, and what the kernel really gives there.
 
 use crate::condition::Condition;
 use crate::group::grouped;
@@ -103,8 +102,7 @@ impl Stand {
         data
     }
 
-    /// Places of the data and of the redo log: files or devices, or where each file lies on all LUNs of its role,
-    /// those.
+    /// Places of the data and of the redo log: files or devices, or all LUNs of a role where files lie on all of them.
     fn own_places(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         match &self.built.ground {
             Ground::Files(files) => (vec![files.data.clone()], vec![files.redo.clone()]),
@@ -153,8 +151,7 @@ impl Stand {
         self.empty_directory()
     }
 
-    /// Takes everything out of the directory that the stack made for itself among the user's, for a database that is
-    /// made anew.
+    /// Empties the directory that the stack made for itself among the user's, for a database that is made anew.
     pub(crate) fn empty_directory(&self) -> anyhow::Result<()> {
         let plan::StackKind::Directory { .. } = self.stack.kind else {
             return Ok(());
@@ -163,8 +160,7 @@ impl Stand {
         Ok(sandbox::remove_contents(&Directory::open(&self.directory()?)?)?)
     }
 
-    /// Devices of the data of a database that makes files by itself: all of the stack where the log has no LUNs of
-    /// its own.
+    /// Devices of the data of a database that makes its own files: of the whole stack where the log has no LUNs.
     pub(crate) fn data_luns(&self, all: &Devices) -> Devices {
         let log = match &self.built.ground {
             Ground::Files(_) | Ground::Devices { .. } => self.log_directory().into_iter().collect(),

@@ -1,7 +1,6 @@
 //! One stack, once, on this host: attached, built, loaded, driven, copied elsewhere and driven there, taken down.
 //!
-//! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever
-//! happens).
+//! Prevents: anything left standing when a step fails (the journal is undone to where the trial began).
 
 use crate::condition::Health;
 use crate::cuts::{self, power_cut::Engine};

@@ -136,8 +136,7 @@ impl Drop for DeviceFaults {
     }
 }
 
-/// Tells each service all that holds on its LUNs. Gives the first refusal; that a service is gone is found elsewhere
-/// too.
+/// Tells each service all that holds on its LUNs. Gives the first refusal; others find that a service is gone.
 fn tell(services: &BTreeMap<String, Arc<Service>>, standing: &[DeviceFault]) -> Result<(), String> {
     let mut first = Ok(());
     for (set, service) in services {

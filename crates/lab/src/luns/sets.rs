@@ -303,8 +303,7 @@ impl LunSets {
         Ok(device)
     }
 
-    /// Adds to an error what was done to the LUN files of these sets from outside: the cause of what the layers above
-    /// then said.
+    /// Adds to an error what was done to LUN files from outside: the cause of what the layers above then said.
     pub(crate) fn blame(&self, error: anyhow::Error, sets: &[&String]) -> anyhow::Error {
         let sets = sets.iter().filter_map(|name| self.sets.get(*name));
         let dead = self.services.values().find_map(|service| service.dead());

@@ -1,5 +1,4 @@
-//! Stacks of kind `model`: a simulated device in virtual time, driven by the same engine and judged by the same
-//! procedure.
+//! Stacks of kind `model`: a simulated device in virtual time, under the same engine and the same procedure.
 //!
 //! The model's own counters stand where `/proc/diskstats` stands on a host, so provenance is judged there too.
 

@@ -1,5 +1,4 @@
-//! Disks that join and leave a group while random work runs: three windows of the work, and the moving beside the
-//! middle one.
+//! Disks that join and leave a group while random work runs: three windows of work, the moving beside the middle one.
 //!
 //! Takes an instance on the group and the group's own way to change ([`Grouped::change`]); gives one outcome whose
 //! classes say their window ("select during"), and the figures of the move. Prevents: a rebalance measured on a group
@@ -8,7 +7,7 @@
 use crate::group::changing::{Change, HowFar, Moved};
 use crate::group::grouped::Grouped;
 use crate::ports::PageEngine;
-use crate::signals;
+use crate::signals::{self, SetWhenGone};
 use crate::trial::around::Around;
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
@@ -82,7 +81,7 @@ fn beside(
     std::thread::scope(|scope| {
         let changing = scope.spawn(|| {
             // Also when it panics: the work has no other end.
-            let _ended = Ended(&over);
+            let _ended = SetWhenGone(&over);
             let how_far = |far: HowFar| {
                 if signals::is_set(around.turn.cancel) {
                     over.store(true, Ordering::Relaxed);
@@ -96,15 +95,6 @@ fn beside(
         let moved = changing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok((driven?, moved.context("rebalance")?))
     })
-}
-
-/// Sets the flag when it goes.
-struct Ended<'a>(&'a AtomicBool);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 fn words(far: HowFar) -> String {

@@ -1,5 +1,4 @@
-//! What adaptive replacement caches of ZFS did in a phase, whichever way their pools go, and the label of a phase
-//! that they served.
+//! What adaptive replacement caches of ZFS did in a phase, and the label of a phase that they served.
 //!
 //! Takes counters of before and after, gives measures and a remark. Prevents: ways that count alike and are labelled
 //! unlike, and a scan that read-ahead brought in from the devices taken for one that memory served.

@@ -126,8 +126,7 @@ fn chosen(ways: &[WayHere], zfs: &Zfs, is_sql: bool, cuts: bool) -> Option<ZfsWa
     offered.find(|way| zfs.lacks(*way).is_empty()).or(first)
 }
 
-/// Why a stack's way can't be gone here. A way that the study left open is known only now, and so is what it needs
-/// beside its ARC.
+/// Why a stack's way can't be gone here. Of one that the study left open it is known only now what it needs.
 pub fn unable(study: &Study, stack: &Stack) -> Option<Skipped> {
     let StackKind::Zfs(zfs) = &stack.kind else { return None };
     let Some(way) = zfs.via else {

@@ -5,11 +5,12 @@
 use super::kept::Kept;
 use crate::condition::Condition;
 use crate::host::stand::Stand;
+use crate::trial::around::Around;
 use crate::turn::Turn;
 use databases::bulk::BulkResult;
 use databases::order_entry::{Home, Scale};
 use databases::sqlite::LockWait;
-use ledger::{Skipped, TrialId};
+use ledger::{Measure, Skipped, TrialId};
 use plan::{Company, Phase, PhaseKind, Random, Stack, Study, Tpcc};
 use stacks::Journal;
 use std::path::PathBuf;
@@ -76,8 +77,7 @@ pub(crate) trait Database {
     fn making(&self) -> &'static str {
         "making the database"
     }
-    /// Makes it on the stack of a trial, to be driven through phases; what outlives a call is journalled before it is
-    /// done.
+    /// Makes it on the stack of a trial, to be driven through phases; what outlives a call is journalled before.
     fn make(&self, trial: &Trial<'_>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>>;
     /// Makes it on the stack of a trial, to be ended in the middle of its work again and again.
     fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, journal: &mut Journal) -> anyhow::Result<Box<dyn Cuttable + 'a>>;
@@ -92,8 +92,7 @@ pub(crate) trait Database {
     fn page_bytes(&self) -> u64;
     /// How strictly it keeps transactions apart, in its own words.
     fn isolation(&self) -> &'static str;
-    /// Time in storage of all users together, and who told it. `waited_ns_most`: the most that they can have waited
-    /// for the devices.
+    /// Time in storage of all users, and who told it. `waited_ns_most`: the most they can have waited for devices.
     fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
         let _ = (counted, waited_ns_most);
         None
@@ -204,4 +203,18 @@ pub(crate) struct Trial<'a> {
     pub(crate) first: bool,
     /// Rows of the table of random work.
     pub(crate) scattered_rows: u64,
+}
+
+impl Trial<'_> {
+    /// What surrounds its phases; `fixed`: measures that are the same in all of them.
+    pub(super) fn around(&self, fixed: Vec<(Measure, f64)>) -> Around<'_> {
+        Around {
+            study: self.study,
+            sizes: None,
+            trial: self.id,
+            stack: &self.stand.name,
+            turn: self.turn,
+            fixed,
+        }
+    }
 }

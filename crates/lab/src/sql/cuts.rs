@@ -14,7 +14,7 @@ use crate::cuts::sums::Cut;
 use crate::host::devices::Devices;
 use crate::host::site::HostSite;
 use crate::result_file;
-use crate::trial::around::{After, Around};
+use crate::trial::around::After;
 use anyhow::Context;
 use ledger::Ledger;
 use plan::{PhaseKind, PowerCut};
@@ -64,14 +64,7 @@ fn phases(
         stand.describe(ledger, &Devices::under(&places)?)?;
     }
     stand.sync()?;
-    let around = Around {
-        study: trial.study,
-        sizes: None,
-        trial: trial.id,
-        stack: &stand.name,
-        turn: trial.turn,
-        fixed: Vec::new(),
-    };
+    let around = trial.around(Vec::new());
     for ordinal in 0..trial.study.phases.len() {
         let mut database = Database {
             site,

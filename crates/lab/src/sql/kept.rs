@@ -1,5 +1,4 @@
-//! Transactions of numbered sessions that were acknowledged before a power cut, and the rows of them that are there
-//! after it.
+//! Transactions of numbered sessions that were acknowledged before a power cut, and their rows that are there after it.
 //!
 //! A transaction puts one row into each of two tables, with its session, its number in the session and text made from
 //! both. Takes rows as they are found; gives what is missing. Prevents: half a transaction, or a row with other

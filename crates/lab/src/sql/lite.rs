@@ -98,8 +98,7 @@ impl Database for Sqlite {
         "serializable"
     }
 
-    /// It works in this process and waits for what it asks: where its VFS is not ours, no longer than the devices had
-    /// requests.
+    /// It works in this process and waits for what it asks: without a VFS of ours no longer than devices had requests.
     fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
         let by_vfs = counted.storage_ns.map(|ns| (ns, "the VFS below SQLite"));
         let by_devices = || {

@@ -37,6 +37,14 @@ struct Acted {
 }
 
 impl Acted {
+    fn of(outcome: Outcome) -> Acted {
+        Acted {
+            outcome,
+            worked: Vec::new(),
+            bulk: Vec::new(),
+        }
+    }
+
     /// The most that worked at once.
     fn users(&self) -> u32 {
         self.worked.iter().map(|(users, _)| *users).max().unwrap_or(1)
@@ -129,10 +137,10 @@ impl Work<'_> {
             crate::signals::check(self.trial.turn.cancel)?;
         }
         let outcomes: Vec<&Outcome> = worked.iter().map(|(_, one)| &one.outcome).collect();
+        let outcome = steps::one_after_another(&outcomes);
         Ok(Acted {
-            outcome: steps::one_after_another(&outcomes),
             worked,
-            bulk: Vec::new(),
+            ..Acted::of(outcome)
         })
     }
 
@@ -169,20 +177,15 @@ impl Work<'_> {
             outcomes.push(outcome);
         }
         Ok(Acted {
-            outcome: steps::one_after_another(&outcomes.iter().collect::<Vec<_>>()),
-            worked: Vec::new(),
             bulk: loads,
+            ..Acted::of(steps::one_after_another(&outcomes.iter().collect::<Vec<_>>()))
         })
     }
 
     fn scattered(&self, sql: &mut dyn Sql, random: &Random, seed: u64) -> anyhow::Result<Acted> {
         let pacing = drive::random_pacing(random, self.phase.time, self.trial.turn.cancel);
         let worked = sql.scattered(random, self.trial.scattered_rows, &pacing, seed)?;
-        Ok(Acted {
-            outcome: worked.outcome,
-            worked: Vec::new(),
-            bulk: Vec::new(),
-        })
+        Ok(Acted::of(worked.outcome))
     }
 
     /// Asks the conditions; a database that breaks one has no figures.

@@ -8,6 +8,7 @@ use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
 use super::cut_server::CutServer;
 use super::postgres_setup::{choose, initdb_options, private_dir, recorded, settings};
 use crate::record::unix_ns;
+use crate::signals::SetWhenGone;
 use crate::trial::drive::SLICE_NS_UNTIMED;
 use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
@@ -236,16 +237,10 @@ impl Managed {
 
     /// A cancel flag of the work's own, which follows the run's: what the work stops for is not the end of the run.
     fn followed<T>(&self, work: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
-        /// Set when the work is over, also by a panic: the scope would wait for ever for a thread that is never told.
-        struct Over<'a>(&'a AtomicBool);
-        impl Drop for Over<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
         let (own, over) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let _over = Over(&over);
+            // Also by a panic: the scope would wait for ever for a thread that is never told.
+            let _over = SetWhenGone(&over);
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
                     if self.cancel.load(Ordering::Relaxed) {

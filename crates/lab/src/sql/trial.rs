@@ -12,7 +12,7 @@ use crate::host::site::HostSite;
 use crate::host::stand::Stand;
 use crate::result_file;
 use crate::signals;
-use crate::trial::around::{After, Around};
+use crate::trial::around::After;
 use anyhow::Context;
 use databases::order_entry::Scale;
 use ledger::{Ledger, Measure};
@@ -53,14 +53,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
     let company = load(trial, sql)?;
     let (places, devices) = observed(ledger, trial, sql)?;
     let server = sql.server();
-    let around = Around {
-        study,
-        sizes: None,
-        trial: trial.id,
-        stack: &stand.name,
-        turn,
-        fixed: fixed(stand, sql.bytes()?),
-    };
+    let around = trial.around(fixed(stand, sql.bytes()?));
     let mut asked = None;
     for (ordinal, phase) in study.phases.iter().enumerate() {
         signals::check(turn.cancel)?;

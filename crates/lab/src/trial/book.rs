@@ -1,7 +1,6 @@
 //! Stacks and trials in the result file: begun before their work, ended after it with what came of it.
 //!
-//! Prevents: a trial that ran and stands nowhere, and two stacks ranked with each other that differ by more than what
-//! is compared.
+//! Prevents: a trial that ran and stands nowhere, and stacks ranked that differ by more than what is compared.
 
 use crate::inject;
 use crate::record;

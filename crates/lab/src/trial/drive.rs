@@ -183,8 +183,7 @@ impl<P: Port> Served for ScanOperation<'_, P> {
     }
 }
 
-/// One worker in the caller's thread (so that a model's virtual time stays deterministic), several on threads of
-/// their own.
+/// One worker in the caller's thread (a model's virtual time stays deterministic so), several on their own.
 pub(crate) fn drive_all<O>(operations: &mut [O], pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error>
 where
     O: Served + Send,

@@ -184,8 +184,7 @@ pub(crate) fn laid_out(extents: &[Extent], pages: &Pages, file: String, grouped:
     })
 }
 
-/// Pairs of pages that a stripe sets apart; `neighbours` counts them as together, for the picture is of what was torn
-/// apart.
+/// Pairs of pages that a stripe sets apart; `neighbours`, for a picture of what was torn apart, has them together.
 fn striped(runs: &[Run], pages: &Pages, below: &Below, neighbours: &mut [(u64, u64)]) -> u64 {
     let mut striped = 0;
     for pair in runs.windows(2) {

@@ -1,7 +1,6 @@
 //! One stack, once: the phases on an open instance, each recorded as it ends.
 //!
-//! Generic over the port and over what surrounds it, so that a model in virtual time and a host with devices go through
-//! the same lines.
+//! Generic over the port and what surrounds it: a model in virtual time and a host go through the same lines.
 
 use crate::full;
 use crate::group::grouped::Grouped;
@@ -26,8 +25,7 @@ pub(crate) enum Leg {
     Done,
     /// The phase of this number is a copy: the instance must be closed and opened elsewhere.
     Copy(usize),
-    /// The phase of this number cuts the power or kills the engine: the instance must be closed, and is opened again
-    /// after each cut.
+    /// The phase of this number cuts the power or kills the engine: the instance is closed, and opened after each cut.
     Cut(usize),
     /// The stack has no space left: no phase can follow.
     Full,
