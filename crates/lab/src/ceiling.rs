@@ -1,8 +1,9 @@
 //! The generator's own ceiling: what the page engine reaches where storage costs nothing but a copy.
 //!
-//! Takes the page size, gives pages a second of one worker: found in its cache, and read, verified and kept; and how many
-//! operations it can begin and end beside. Loop, stamps, histograms, sessions, cache and checksums are all in it. Prevents a study
-//! of fast storage that measured the tool: the ceiling is stored with every run, and a run that comes near it is flagged.
+//! Takes the page size, gives pages a second of one worker: found in its cache, and read, verified and kept; and how
+//! many operations it can begin and end beside. Loop, stamps, histograms, sessions, cache and checksums are all in
+//! it. Prevents a study of fast storage that measured the tool: the ceiling is stored with every run, and a run that
+//! comes near it is flagged.
 
 use anyhow::Context;
 use pages::{Files, Instance, RandomWork, Settings, Shape, TornPages};
@@ -70,8 +71,8 @@ impl Ceiling {
     }
 }
 
-/// Pages a second at best: whoever else is on the processor for a moment lowers a rate and never raises it, and a ceiling is what
-/// could be reached.
+/// Pages a second at best: whoever else is on the processor for a moment lowers a rate and never raises it, and a
+/// ceiling is what could be reached.
 fn best(mut rate: impl FnMut(Duration) -> anyhow::Result<Reached>) -> anyhow::Result<f64> {
     const TIMES: u32 = 5;
     const EACH: Duration = Duration::from_millis(20);
@@ -82,8 +83,8 @@ fn best(mut rate: impl FnMut(Duration) -> anyhow::Result<Reached>) -> anyhow::Re
     Ok(best)
 }
 
-/// Operations a second whose pages cost nothing, of pages a second in operations of one page and of [`WORK_UNIT`]: with a cost a page
-/// and a cost an operation, an operation of n pages takes n pages' and one operation's.
+/// Operations a second whose pages cost nothing, of pages a second in operations of one page and of [`WORK_UNIT`]:
+/// with a cost a page and a cost an operation, an operation of n pages takes n pages' and one operation's.
 fn operations(single: f64, many: f64) -> f64 {
     let unit = f64::from(WORK_UNIT);
     let (one_s, all_s) = (1.0 / single, unit / many);

@@ -1,7 +1,7 @@
 //! A stack that ran out of space: told apart from every other failure, because it is a result.
 //!
-//! Takes an error of a phase; says whether it is the kernel's "no space left". Prevents: a study that asks how far a stack can be
-//! filled, and ends in an error on the stack that answers it.
+//! Takes an error of a phase; says whether it is the kernel's "no space left". Prevents: a study that asks how far a
+//! stack can be filled, and ends in an error on the stack that answers it.
 
 use databases::postgres::PostgresError;
 use databases::sqlite::SqliteError;

@@ -1,8 +1,9 @@
 //! Room `lab`: what runs a study, from the list of what it writes to down to the last row of its result file.
 //!
-//! Takes a study whose meaning is settled, gives a result file. [`run`] is the story; [`HostSite`] and [`ModelSite`] are where it takes
-//! place. Whoever calls hears of its progress by [`Progress`] and of a signal by [`signals`]: nothing here prints. Prevents: two ways to
-//! run a study, one for the program and one for whatever else wants a result.
+//! Takes a study whose meaning is settled, gives a result file. [`run`] is the story; [`HostSite`] and [`ModelSite`]
+//! are where it takes place. Whoever calls hears of its progress by [`Progress`] and of a signal by [`signals`]:
+//! nothing here prints. Prevents: two ways to run a study, one for the program and one for whatever else wants a
+//! result.
 
 mod causes;
 pub mod ceiling;
@@ -39,7 +40,7 @@ pub use luns::serving::serve as serve_devices;
 pub use model::site::ModelSite;
 pub use ordered::OrderedError;
 pub use pool::zfs_ways;
-pub use progress::Progress;
+pub use progress::{Caller, Progress};
 pub use record::unix_ns;
 pub use result_file::must_match;
 pub use run::run;

@@ -1,7 +1,8 @@
 //! Whether a stack that did not come back after a cut or a kill has lost what it stored, or the host was in the way.
 //!
-//! Takes the error of bringing it up, gives what the rooms say of their own errors. Prevents: a host without memory for a port, or a directory
-//! that cannot be made, written down as a loss of data, which is the gravest thing that can be said of a stack.
+//! Takes the error of bringing it up, gives what the rooms say of their own errors. Prevents: a host without memory
+//! for a port, or a directory that cannot be made, written down as a loss of data, which is the gravest thing that
+//! can be said of a stack.
 
 use crate::full;
 use databases::postgres::PostgresError;
@@ -26,8 +27,9 @@ impl fmt::Display for NotKept {
 
 impl Error for NotKept {}
 
-/// Whether storage lost something: what is known of the first cause that tells. An error that nobody knows is the host's.
-/// So is a lack of space: what recovers writes, and a full file system or a quota refuses that without having lost anything.
+/// Whether storage lost something: what is known of the first cause that tells. An error that nobody knows is the
+/// host's. So is a lack of space: what recovers writes, and a full file system or a quota refuses that without having
+/// lost anything.
 pub(crate) fn is_loss(error: &anyhow::Error) -> bool {
     !full::ran_out_of_space(error) && error.chain().find_map(told).unwrap_or(false)
 }

@@ -1,7 +1,7 @@
 //! The port of a run: whichever way its stack stores things, one type, so that the engine is compiled once.
 //!
-//! Takes how I/O is issued and what disadvantage a stack is given; gives ports. Prevents: the choice among ways to storage written down
-//! in each place that opens one.
+//! Takes how I/O is issued and what disadvantage a stack is given; gives ports. Prevents: the choice among ways to
+//! storage written down in each place that opens one.
 
 use crate::inject;
 use diskgroup::GroupPort;

@@ -1,9 +1,9 @@
 //! From what a phase did to rows of the result file.
 
 use crate::not_kept::NotKept;
-use crate::surroundings::Seen;
+use crate::trial::done::Done;
 use crate::trial::drive::Driven;
-use ledger::{BulkLoadRow, HistogramRow, Measure, OrderEntry, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
+use ledger::{HistogramRow, Measure, PhaseRecord, PhaseRun, Severity, Slice, Stamp, UserScan};
 use pages::{Counters, PagesError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workloads::Outcome;
@@ -15,24 +15,18 @@ pub fn unix_ns() -> u64 {
         .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The whole record of a finished phase.
-pub(crate) fn finished(
-    run: PhaseRun,
-    driven: Option<&Driven>,
-    counters: Option<&Counters>,
-    fixed: &[(Measure, f64)],
-    seen: Seen,
-    (order_entry, bulk_loads): (Option<OrderEntry>, Vec<BulkLoadRow>),
-) -> anyhow::Result<PhaseRecord> {
-    let mut record = PhaseRecord::new(run);
+/// The whole record of a finished phase; `fixed`: measures that are the same in all phases of its trial.
+pub(crate) fn finished(run: PhaseRun, fixed: &[(Measure, f64)], done: Done) -> anyhow::Result<PhaseRecord> {
+    let (seen, mut record) = (done.seen, PhaseRecord::new(run));
     record.measures = fixed.to_vec();
-    record.order_entry = order_entry;
-    record.bulk_loads = bulk_loads;
-    record.measures.extend(counters.map(engine).unwrap_or_default());
+    record.measures.extend(done.measures);
+    record.order_entry = done.order_entry;
+    record.bulk_loads = done.bulk_loads;
+    record.measures.extend(done.counters.iter().flat_map(engine));
     record.measures.extend(seen.measures);
     record.samples = seen.samples;
     record.layouts = seen.layouts;
-    if let Some(driven) = driven {
+    if let Some(driven) = &done.driven {
         record.measures.extend(operations(&driven.outcome));
         record.histograms = histograms(&driven.outcome)?;
         record.slices = slices(&driven.outcome);
@@ -53,7 +47,8 @@ pub(crate) fn finished(
     Ok(record)
 }
 
-/// The record of a phase that ended in an error; a page that came back wrong is counted, and what a database in SQL finds wrong of its own.
+/// The record of a phase that ended in an error; a page that came back wrong is counted, and what a database in SQL
+/// finds wrong of its own.
 pub(crate) fn failed(run: PhaseRun, error: &anyhow::Error) -> PhaseRecord {
     let lost = |cause: &(dyn std::error::Error + 'static)| {
         cause.is::<NotKept>() || matches!(cause.downcast_ref(), Some(PagesError::DataLoss { .. }))
@@ -113,7 +108,8 @@ fn engine(counters: &Counters) -> Vec<(Measure, f64)> {
     .collect()
 }
 
-fn histograms(outcome: &Outcome) -> anyhow::Result<Vec<HistogramRow>> {
+/// Latencies of each class of operation that ended.
+pub(crate) fn histograms(outcome: &Outcome) -> anyhow::Result<Vec<HistogramRow>> {
     let mut rows = Vec::new();
     for class in outcome.classes.iter().filter(|c| c.count > 0) {
         for (stamp, histogram) in [(Stamp::Service, &class.service), (Stamp::Response, &class.response)] {

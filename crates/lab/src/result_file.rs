@@ -110,7 +110,8 @@ pub fn must_match(ledger: &Ledger, path: &Path, study: &Study) -> anyhow::Result
     let stored = ledger.study()?;
     ensure!(
         stored.text == study.text,
-        "{} was made from another study (or from this one before it was changed)\n  resume with the study as it was, or start anew with another --output",
+        "{} was made from another study (or from this one before it was changed)\n  \
+         resume with the study as it was, or start anew with another --output",
         path.display()
     );
     let same_settings = ledger.settings()?.iter().all(|s| {
@@ -122,7 +123,8 @@ pub fn must_match(ledger: &Ledger, path: &Path, study: &Study) -> anyhow::Result
     });
     ensure!(
         same_settings,
-        "{} was made with other values (another --scale?)\n  resume with the same flags, or start anew with another --output",
+        "{} was made with other values (another --scale?)\n  \
+         resume with the same flags, or start anew with another --output",
         path.display()
     );
     Ok(())

@@ -1,6 +1,6 @@
 //! The story of a run: from a study to a result file with a verdict in it.
 
-use crate::progress::Progress;
+use crate::progress::Caller;
 use crate::record::unix_ns;
 use crate::result_file;
 use crate::signals;
@@ -11,32 +11,23 @@ use ledger::{Ending, Ledger};
 use plan::{Study, Turns};
 use report::{Analysis, GoOn, StopReason};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Runs the study into the file at `output`: prepares the site, runs blocks until the verdict, the plan or the clock says
-/// stop, and leaves the host as it was, whatever happens in between.
-pub fn run(
-    study: &Study,
-    output: &Path,
-    resume: bool,
-    site: &mut dyn Site,
-    progress: &dyn Progress,
-    cancel: &Arc<AtomicBool>,
-) -> anyhow::Result<()> {
+/// Runs the study into the file at `output`: prepares the site, runs blocks until the verdict, the plan or the clock
+/// says stop, and leaves the host as it was, whatever happens in between.
+pub fn run(study: &Study, output: &Path, resume: bool, site: &mut dyn Site, caller: Caller<'_>) -> anyhow::Result<()> {
     let mut ledger = if resume {
         result_file::resume(output, study)?
     } else {
         site.open_result(output)?
     };
     site.describe(&mut ledger)?;
-    let ended = blocks(study, &mut ledger, site, progress, cancel);
+    let ended = blocks(study, &mut ledger, site, caller);
     let reason = match &ended {
         Ok(reason) => reason.clone(),
         Err(error) => format!("{error:#}"),
     };
-    if !signals::is_set(cancel) {
+    if !signals::is_set(caller.cancel) {
         ledger.finish(&Ending {
             at_unix_ns: unix_ns(),
             reason,
@@ -46,13 +37,7 @@ pub fn run(
 }
 
 /// Blocks, one after another; gives the reason for the end.
-fn blocks(
-    study: &Study,
-    ledger: &mut Ledger,
-    site: &mut dyn Site,
-    progress: &dyn Progress,
-    cancel: &Arc<AtomicBool>,
-) -> anyhow::Result<String> {
+fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Caller<'_>) -> anyhow::Result<String> {
     let began = Instant::now();
     let planned = ledger.study()?.blocks_planned;
     let finished = result_file::finished(ledger)?;
@@ -62,15 +47,15 @@ fn blocks(
         let mut due = Vec::new();
         for (position, &index) in block.order.iter().enumerate() {
             if site.skips(index) || finished.contains(&(number, study.stacks[index].name.clone())) {
-                progress.advance(study.phases.len() as u64);
+                caller.progress.advance(study.phases.len() as u64);
                 continue;
             }
             due.push(Turn {
                 block: &block,
                 position: position as u32,
                 stack: index,
-                progress,
-                cancel,
+                progress: caller.progress,
+                cancel: caller.cancel,
             });
         }
         trials(study, &due, ledger, site, planned)?;

@@ -35,3 +35,12 @@ pub fn check(flag: &AtomicBool) -> anyhow::Result<()> {
 pub fn is_set(flag: &AtomicBool) -> bool {
     flag.load(Ordering::Relaxed)
 }
+
+/// Sets the flag when it goes, also in a panic: for another thread that works until then.
+pub(crate) struct SetWhenGone<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetWhenGone<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,4 +1,4 @@
-//! Where a study runs: a host with LUNs and root's tools, or a model. One trait, so that the story of a run is told once.
+//! Where a study runs: a host with LUNs and root's tools, or a model. One trait, so that the story is told once.
 
 use crate::turn::Turn;
 use ledger::Ledger;
@@ -22,10 +22,10 @@ pub trait Site {
     /// How the stacks of a block take turns; known once the site is described.
     fn turns(&self) -> &Turns;
 
-    /// Builds, loads, drives in turns and takes down the stacks of a block, each by its own turn. Everything that was finished is in
-    /// the ledger, whatever comes back.
+    /// Builds, loads, drives in turns and takes down the stacks of a block, each by its own turn. Everything that was
+    /// finished is in the ledger, whatever comes back.
     fn side_by_side(&mut self, ledger: &mut Ledger, turns: &[Turn<'_>], stints: &Stints) -> anyhow::Result<()>;
 
-    /// Builds, loads, drives and takes down one stack. Everything that was finished is in the ledger, whatever comes back.
+    /// Builds, loads, drives and takes down one stack. All that was finished is in the ledger, whatever comes back.
     fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()>;
 }

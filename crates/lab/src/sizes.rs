@@ -1,11 +1,11 @@
 //! From the study's sizes to the engine's: how many pages, how much memory, how deep a queue.
 //!
-//! Takes the resolved study and the room that the smallest stack has; gives plain data of the engine, the same for every
-//! stack. Prevents: stacks that hold unlike amounts of data.
+//! Takes the resolved study and the room that the smallest stack has; gives plain data of the engine, the same for
+//! every stack. Prevents: stacks that hold unlike amounts of data.
 
 use anyhow::ensure;
 use pages::{Settings, Shape, TornPages};
-use plan::{PhaseKind, Scale, Study};
+use plan::{Phase, PhaseKind, Scale, Study};
 
 /// What every stack of the study gets.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,8 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
     let pages = database.pages_per_schema(asked);
     ensure!(
         pages >= 2,
-        "{} of data for {} schemas of pages of {} is less than two pages a schema\n  raise `database.scale`, or lower `database.schemas`",
+        "{} of data for {} schemas of pages of {} is less than two pages a schema\n  \
+         raise `database.scale`, or lower `database.schemas`",
         plan::Bytes(asked),
         database.schemas,
         database.page
@@ -56,22 +57,7 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
         workers: study.workers,
     };
     pages::check(&shape, &settings)?;
-    let (mut sessions, mut outstanding) = (1, 1);
-    for phase in &study.phases {
-        let (s, o) = match &phase.kind {
-            PhaseKind::Random(random) => (random.sessions, random.outstanding),
-            PhaseKind::Scan(scan) => (scan.parallel, scan.degree),
-            PhaseKind::Age(age) => (age.sessions, age.outstanding),
-            PhaseKind::Rebalance(rebalance) => (rebalance.work.sessions, rebalance.work.outstanding),
-            PhaseKind::PowerCut(cut) => (cut.work.sessions, cut.work.outstanding),
-            // A copy has ports of its own.
-            PhaseKind::Copy(_) => (1, 1),
-            // In SQL.
-            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => (1, 1),
-        };
-        sessions = sessions.max(s);
-        outstanding = outstanding.max(o);
-    }
+    let (sessions, outstanding) = most_in_flight(study);
     Ok(Sizes {
         shape,
         settings,
@@ -80,10 +66,32 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
     })
 }
 
+/// Most sessions of any phase, and most reads that a session keeps in flight.
+fn most_in_flight(study: &Study) -> (u32, u32) {
+    let of = |phase: &Phase| match &phase.kind {
+        PhaseKind::Random(random) => (random.sessions, random.outstanding),
+        PhaseKind::Scan(scan) => (scan.parallel, scan.degree),
+        PhaseKind::Age(age) => (age.sessions, age.outstanding),
+        PhaseKind::Rebalance(rebalance) => (rebalance.work.sessions, rebalance.work.outstanding),
+        PhaseKind::PowerCut(cut) => (cut.work.sessions, cut.work.outstanding),
+        // A copy has ports of its own.
+        PhaseKind::Copy(_) => (1, 1),
+        // In SQL.
+        PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => (1, 1),
+    };
+    let most = |(sessions, outstanding): (u32, u32), (s, o)| (sessions.max(s), outstanding.max(o));
+    study.phases.iter().map(of).fold((1, 1), most)
+}
+
 impl Sizes {
     /// Memory of one worker's port.
     pub(crate) fn memory_bytes(&self) -> u64 {
         pages::memory_bytes(&self.shape, &self.settings)
+    }
+
+    /// Memory of the engine: the ports of all its workers, and its maps.
+    pub(crate) fn engine_bytes(&self) -> u64 {
+        self.memory_bytes() * u64::from(self.settings.workers) + pages::map_bytes(&self.shape, &self.settings)
     }
 
     /// Depth of one worker's port on `files` data files.

@@ -13,3 +13,11 @@ pub struct Turn<'a> {
     pub(crate) progress: &'a dyn Progress,
     pub(crate) cancel: &'a Arc<AtomicBool>,
 }
+
+impl Turn<'_> {
+    /// Says what is being done with a stack.
+    pub(crate) fn doing(&self, stack: &str, what: &str) {
+        let block = self.block.number + 1;
+        self.progress.doing(&format!("block {block} · {stack} · {what}"));
+    }
+}

@@ -1,7 +1,8 @@
-//! What a run of a study writes to: one list, as data, for the person who asks before a run and for whatever confines the run's tools.
+//! What a run of a study writes to: one list, as data, for the person who asks before a run and for whatever confines
+//! the run's tools.
 //!
-//! Takes the study and the result file; gives paths, each with the reason, and touches nothing. Prevents: a run that writes where
-//! nobody was told.
+//! Takes the study and the result file; gives paths, each with the reason, and touches nothing. Prevents: a run that
+//! writes where nobody was told.
 
 use crate::sql::kinds;
 use plan::{DeviceModel, LunSource, StackKind, Study, ZfsWay};
@@ -222,7 +223,7 @@ fn real(path: &Path) -> PathBuf {
     absolute
 }
 
-/// Where mount points go: beside the first LUN files, else in the first directory measured, else the temporary directory.
+/// Where mount points go: beside the first LUN files, else in the first directory measured, else in the temporary one.
 pub(crate) fn work_place(study: &Study) -> PathBuf {
     let files = study.luns.iter().find_map(|set| match &set.source {
         plan::LunSource::Files { dir, .. } => Some(dir.clone()),
@@ -241,7 +242,8 @@ mod tests {
 
     fn of(stack: &str, luns: &str, more: &str) -> Writes {
         let text = format!(
-            "[study]\nname = \"w\"\n{luns}[[stack]]\nname = \"s\"\n{stack}\n{more}[[phase]]\nname = \"read\"\nkind = \"random\"\n\
+            "[study]\nname = \"w\"\n{luns}[[stack]]\nname = \"s\"\n{stack}\n{more}[[phase]]\nname = \"read\"\n\
+             kind = \"random\"\n\
              update_pct = 0\ntime = \"1s\"\n"
         );
         let study = plan::parse(&text, Path::new("w.toml")).unwrap_or_else(|error| panic!("{error}"));

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::printed::say;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow};
-use lab::{HostSite, ModelSite, Progress as _, Site, signals};
+use lab::{Caller, HostSite, ModelSite, Progress as _, Site, signals};
 use ledger::Ledger;
 use plan::{StackKind, Study};
 use report::Analysis;
@@ -49,11 +49,15 @@ pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<()
     let progress = Progress::new(phases, wanted.quiet);
     let run_id = run_id();
     let modelled = plan.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)));
+    let caller = Caller {
+        progress: &progress,
+        cancel: &cancel,
+    };
     let ran = if modelled {
         let mut site = ModelSite::new(plan, run_id)?;
-        lab::run(plan, &wanted.output, wanted.resume, &mut site, &progress, &cancel).map_err(Failure::Run)
+        lab::run(plan, &wanted.output, wanted.resume, &mut site, caller).map_err(Failure::Run)
     } else {
-        on_this_host(plan, wanted, &run_id, &progress, &cancel)
+        on_this_host(plan, wanted, &run_id, caller)
     };
     progress.finish();
     if !wanted.output.exists() {
@@ -78,14 +82,8 @@ pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<()
     }
 }
 
-fn on_this_host(
-    plan: &Study,
-    wanted: &Wanted,
-    run_id: &str,
-    progress: &Progress,
-    cancel: &std::sync::Arc<std::sync::atomic::AtomicBool>,
-) -> Result<(), Failure> {
-    let prepared = HostSite::prepare(plan, run_id, wanted.yes, progress, cancel);
+fn on_this_host(plan: &Study, wanted: &Wanted, run_id: &str, caller: Caller<'_>) -> Result<(), Failure> {
+    let prepared = HostSite::prepare(plan, run_id, wanted.yes, caller);
     let mut site = prepared.map_err(|error| {
         if is_left(run_id) {
             Failure::Dirty(error)
@@ -95,14 +93,14 @@ fn on_this_host(
     })?;
     for (stack, skipped) in plan.stacks.iter().zip(site.skipped()) {
         if let Some(skipped) = skipped {
-            progress.line(&format!(
+            caller.progress.line(&format!(
                 "stack `{}` is skipped: {}: {}",
                 stack.name, skipped.reason, skipped.cure
             ));
         }
     }
     let story: &mut dyn Site = &mut site;
-    let ran = lab::run(plan, &wanted.output, wanted.resume, story, progress, cancel);
+    let ran = lab::run(plan, &wanted.output, wanted.resume, story, caller);
     let left = site.leave().map_err(Failure::Dirty);
     // A host that is not as it was matters more than why.
     match (ran, left) {

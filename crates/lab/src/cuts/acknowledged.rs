@@ -1,7 +1,8 @@
-//! What the engine acknowledged, kept outside of the stack, and looked up after the power came back or the engine was killed.
+//! What the engine acknowledged, kept outside of the stack, and looked up after the power came back or a kill.
 //!
-//! Takes the transactions of each worker as they are formed and as they are acknowledged, and the versions of all pages that were found
-//! later. Gives what is missing. Prevents: a loss that nobody sees because the database comes up again.
+//! Takes the transactions of each worker as they are formed and as they are acknowledged, and the versions of all
+//! pages that were found later. Gives what is missing. Prevents: a loss that nobody sees because the database comes
+//! up again.
 
 use super::moment::Moment;
 use crate::trial::drive::Served;
@@ -51,8 +52,9 @@ pub(crate) struct Logged<'a, 'l, P: Port> {
 }
 
 impl<'a, 'l, P: Port> Logged<'a, 'l, P> {
-    /// `killed`: from then on the work stops where it is, between two I/Os, as a process does. `moment` is told of the first acknowledgement, and
-    /// of every error as it comes: other workers may go on for long before somebody gets to see it.
+    /// `killed`: from then on the work stops where it is, between two I/Os, as a process does. `moment` is told of
+    /// the first acknowledgement, and of every error as it comes: other workers may go on for long before somebody
+    /// gets to see it.
     pub(crate) fn new(
         mut inner: RandomOperation<'a, P>,
         log: &'l mut Log,
@@ -175,13 +177,18 @@ impl Found {
                 all.half += u64::from(present > 0 && !whole);
                 if !whole && (*acknowledged || present > 0) {
                     all.example(|| {
-                        let said = if *acknowledged { "acknowledged" } else { "not acknowledged" };
+                        let said = if *acknowledged {
+                            "acknowledged"
+                        } else {
+                            "not acknowledged"
+                        };
                         let (first, of) = (transaction.changes.first(), transaction.changes.len());
                         let page = first.map_or(String::new(), |(schema, page, v)| {
                             format!(", the first page {schema}/{page} in version {v}")
                         });
                         format!(
-                            "a transaction of session {} of worker {worker}, {said}: {present} of its {of} changes are there{page}",
+                            "a transaction of session {} of worker {worker}, {said}: \
+                             {present} of its {of} changes are there{page}",
                             transaction.session
                         )
                     });

@@ -1,8 +1,9 @@
-//! What ends the work of a phase in the middle, and how its stack comes back: a power cut of modelled LUNs, or a kill on any.
+//! What ends the work of a phase, and how its stack comes back: a power cut of modelled LUNs, or a kill on any.
 //!
-//! Takes a stack that stands; takes it down and brings it up. A kill forces down the file systems that the study made, so that what the page
-//! cache holds of them is lost, and ends the process of a pool; under a disk group, a raw device or a directory of the user's it takes the engine
-//! alone. Prevents: a check on real devices that passes for a power cut, and a file system of the user's that is shut down or unmounted.
+//! Takes a stack that stands; takes it down and brings it up. A kill forces down the file systems that the study
+//! made, so that what the page cache holds of them is lost, and ends the process of a pool; under a disk group, a raw
+//! device or a directory of the user's it takes the engine alone. Prevents: a check on real devices that passes for a
+//! power cut, and a file system of the user's that is shut down or unmounted.
 
 use crate::cuts::power::Power;
 use crate::host::stand::Stand;
@@ -71,9 +72,12 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Whether the engine has to end by itself: no storage fails under it.
-    pub(crate) fn is_kill(&self) -> bool {
-        matches!(self, Ending::Kill(_))
+    /// Under a kill the engine has to end by itself: no storage fails under it.
+    pub(crate) fn kind(&self) -> End {
+        match self {
+            Ending::Cut(_) => End::PowerCut,
+            Ending::Kill(_) => End::Kill,
+        }
     }
 
     /// From now on nothing of the stack is written any more, as far as that can be had.
@@ -93,7 +97,7 @@ impl<'a> Ending<'a> {
         Ok(())
     }
 
-    /// Takes down what the end of the work left standing; of unflushed writes of modelled LUNs a part is lost, by `seed`.
+    /// Takes down what the end left standing; of unflushed writes of modelled LUNs a part is lost, by `seed`.
     pub(crate) fn take_down(&self, stand: &Stand, seed: u64) -> anyhow::Result<Gone> {
         match self {
             Ending::Cut(power) => {

@@ -1,8 +1,9 @@
-//! The moment at which work is ended by a power cut or a kill: waited for, unless the work fails before, or somebody wants to stop.
+//! The moment at which work is ended by a power cut or a kill: waited for, unless the work fails before, or somebody
+//! wants to stop.
 //!
-//! Takes the time of work, from its first acknowledgement on, and the flag that a signal sets; says what came first. Prevents: a failure of the
-//! work itself that is judged as if it had been ended, a wait that Ctrl-C has to sit out, and a machine so busy that what was to be ended had not
-//! begun: nothing is lost then, and nothing is shown.
+//! Takes the time of work, from its first acknowledgement on, and the flag that a signal sets; says what came first.
+//! Prevents: a failure of the work itself that is judged as if it had been ended, a wait that Ctrl-C has to sit out,
+//! and a machine so busy that what was to be ended had not begun: nothing is lost then, and nothing is shown.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! The power of modelled LUNs: cut at one moment under a whole stack, and back again with what survived.
 //!
-//! Takes the LUN sets of a trial; gives them back with what survived. Prevents: a page cache of a block device that remembers after
-//! the cut what its LUN has lost.
+//! Takes the LUN sets of a trial; gives them back with what survived. Prevents: a page cache of a block device that
+//! remembers after the cut what its LUN has lost.
 
 use crate::host::stand::Stand;
 use crate::luns::service::Service;
@@ -34,8 +34,9 @@ impl<'a> Power<'a> {
 
     /// From now on every request fails.
     pub(crate) fn stop(&self) -> anyhow::Result<()> {
-        // Before the LUNs, as a host that loses its power says nothing any more: OpenZFS takes a flush that fails for one that was done, and would
-        // acknowledge what its disks, which have just lost theirs, did not keep. The kernel's file systems hand such an error on.
+        // Before the LUNs, as a host that loses its power says nothing any more: OpenZFS takes a flush that fails for
+        // one that was done, and would acknowledge what its disks, which have just lost theirs, did not keep. The
+        // kernel's file systems hand such an error on.
         if let Some(process) = &self.process {
             process.kill();
         }
@@ -56,7 +57,8 @@ impl<'a> Power<'a> {
         Ok(())
     }
 
-    /// What was not flushed is lost in part, by `seed`; then the LUNs are there again. Bytes that were unflushed, and bytes lost.
+    /// What was not flushed is lost in part, by `seed`; then the LUNs are there again. Bytes that were unflushed, and
+    /// bytes lost.
     pub(crate) fn lose_and_restore(&self, seed: u64) -> anyhow::Result<(u64, u64)> {
         let (mut held, mut lost) = (0, 0);
         // Whoever stands on the files themselves is told of no sectors larger than the smallest.

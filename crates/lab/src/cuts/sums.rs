@@ -1,12 +1,12 @@
 //! What the cuts or kills of a phase come to: measures, and in words what was kept or lost.
 //!
-//! Takes one cut after the other, gives what the ledger records. Prevents: a kill that is told in the words of a power cut.
+//! Takes one cut after the other, gives what the ledger records. Prevents: a kill told in the words of a power cut.
 
 use crate::cuts::acknowledged::Found;
 use crate::cuts::ending::{Gone, With};
 use crate::full;
 use crate::surroundings::Seen;
-use crate::trial::around::Done;
+use crate::trial::done::Done;
 use ledger::Measure;
 use plan::End;
 use std::time::Duration;
@@ -83,16 +83,10 @@ impl Sum {
             seen.remarks.push(self.kept());
         }
         Done {
-            driven: None,
-            counters: None,
             elapsed_ns: elapsed.as_nanos() as u64,
-            drain_ns: 0,
             measures,
             seen,
-            full: None,
-            failed: None,
-            order_entry: None,
-            bulk_loads: Vec::new(),
+            ..Done::default()
         }
     }
 

@@ -1,8 +1,8 @@
 //! The disk group of a stack: made on its LUNs, opened for each worker, changed while they work, closed again.
 //!
-//! Takes the stack's devices and how a port is opened on them; gives ports on the group's two files. All ports are opened on the
-//! same LUNs in the same order, those in reserve included, so that one may join later. Prevents: a group whose
-//! disks the undo journal does not know, because it carries the UUID under which they were journalled.
+//! Takes the stack's devices and how a port is opened on them; gives ports on the group's two files. All ports are
+//! opened on the same LUNs in the same order, those in reserve included, so that one may join later. Prevents: a
+//! group whose disks the undo journal does not know, because it carries the UUID under which they were journalled.
 
 use crate::condition::Condition;
 use crate::ports::{Opener, StackPort};
@@ -34,13 +34,23 @@ struct Pages {
     from: u64,
 }
 
+impl Pages {
+    fn of(sizes: &Sizes) -> Arc<Pages> {
+        Arc::new(Pages {
+            page_bytes: sizes.shape.page_bytes,
+            from: data_bytes(sizes) - sizes.shape.data_bytes(),
+        })
+    }
+}
+
 impl Verify for Pages {
     fn page_bytes(&self, file: &str) -> u32 {
         if file == DATA { self.page_bytes } else { 0 }
     }
 
     fn is_good(&self, _file: &str, offset: u64, page: &[u8]) -> bool {
-        // Before the first schema are areas that are no pages. In a schema zeros are what a disk gives that lost its content.
+        // Before the first schema are areas that are no pages. In a schema zeros are what a disk gives that lost its
+        // content.
         offset < self.from || pages::is_whole(page)
     }
 }
@@ -81,6 +91,18 @@ impl Asked {
             uuid: Some(Uuid(uuid)),
             ..GroupSpec::new(name, self.redundancy)
         }
+    }
+
+    /// Makes the group of the data on its LUNs but those in reserve.
+    fn create<P: Port>(&self, owner: P, devices: &[PathBuf], uuid: [u8; 16]) -> anyhow::Result<Group<P>> {
+        let disks = self.disks("disk", devices, 0)?;
+        let members = disks.len().saturating_sub(self.reserve as usize);
+        Ok(Group::create(
+            owner,
+            &self.spec(GROUP, uuid),
+            &disks[..members],
+            seed_of(&uuid),
+        )?)
     }
 
     /// Devices as disks of a group, named and numbered from 0, that are the files of a port from `first` on.
@@ -138,36 +160,15 @@ fn seed_of(uuid: &[u8; 16]) -> u64 {
 }
 
 impl Grouped {
-    /// Makes the group on all LUNs but those in reserve, and its files in it; where the redo log has LUNs of its own, another
-    /// group for it.
+    /// Makes the group on all LUNs but those in reserve, and its files in it; where the redo log has LUNs of its own,
+    /// another group for it.
     pub(crate) fn make(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
-        let asked = Asked::of(stack)?;
-        let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
-        let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
-        let (data_devices, redo_devices) = built.luns();
-        let owners = owners(built)?;
-        let seed = seed_of(&owners.data);
-        let owner = opener.open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
-        let disks = asked.disks("disk", data_devices, 0)?;
-        let members = disks.len().saturating_sub(asked.reserve as usize);
-        let group = Group::create(owner, &asked.spec(GROUP, owners.data), &disks[..members], seed)?;
-        let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
-        make_file(&group, DATA, data, asked.stripe)?;
-        group.set_verify(Arc::new(Pages {
-            page_bytes: sizes.shape.page_bytes,
-            from: data - sizes.shape.data_bytes(),
-        }));
-        let mut grouped = Grouped {
-            group,
-            redo: None,
-            files,
-            disks,
-            // Over a port of the first group their numbers follow its one file.
-            redo_disks: asked.disks("redo", redo_devices, 1)?,
-            inject: stack.inject,
-            opener,
-            seed,
-        };
+        let (asked, owners) = (Asked::of(stack)?, owners(built)?);
+        let owner = opener.open(stack.inject, &writing(&built.devices), OWNER_MEMORY, OWNER_DEPTH)?;
+        let group = asked.create(owner, built.luns().0, owners.data)?;
+        make_file(&group, DATA, data_bytes(sizes), asked.stripe)?;
+        group.set_verify(Pages::of(sizes));
+        let mut grouped = Grouped::on(group, stack, built, opener)?;
         let redo_bytes = pages::redo_file_bytes(&sizes.settings);
         match owners.redo {
             None => make_file(&grouped.group, REDO, redo_bytes, Stripe::Fine)?,
@@ -182,53 +183,37 @@ impl Grouped {
         Ok(grouped)
     }
 
-    /// Opens the groups again after their LUNs lost their power, as an administrator would: journal replayed, copies settled.
+    /// Opens the groups again after a power cut, as an administrator would: journal replayed, copies settled.
     pub(crate) fn reopen(stack: &Stack, built: &Built, sizes: &Sizes, opener: Opener) -> anyhow::Result<Grouped> {
-        let asked = Asked::of(stack)?;
-        let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
-        let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
-        let (data_devices, redo_devices) = built.luns();
-        let owners = owners(built)?;
-        let owner = opener.open(stack.inject, &files, OWNER_MEMORY, OWNER_DEPTH)?;
-        let data = pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0];
-        let names = |devices: &[PathBuf]| {
-            devices
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect::<Vec<_>>()
+        let owner = opener.open(stack.inject, &writing(&built.devices), OWNER_MEMORY, OWNER_DEPTH)?;
+        let options = MountOptions {
+            verify: Some(Pages::of(sizes)),
+            ..mounting(GROUP, names(&built.devices))
         };
-        let named = |name: &str, names: Vec<String>| MountOptions {
-            group: Some(name.to_string()),
-            names,
-            ..MountOptions::default()
-        };
-        let (group, _) = Group::mount(
-            owner,
-            &MountOptions {
-                verify: Some(Arc::new(Pages {
-                    page_bytes: sizes.shape.page_bytes,
-                    from: data - sizes.shape.data_bytes(),
-                })),
-                ..named(GROUP, names(&built.devices))
-            },
-        )?;
-        let mut grouped = Grouped {
-            group,
-            redo: None,
-            disks: asked.disks("disk", data_devices, 0)?,
-            redo_disks: asked.disks("redo", redo_devices, 1)?,
-            files,
-            inject: stack.inject,
-            opener,
-            seed: seed_of(&owners.data),
-        };
-        if owners.redo.is_some() {
+        let mut grouped = Grouped::on(Group::mount(owner, &options)?.0, stack, built, opener)?;
+        if owners(built)?.redo.is_some() {
             let owner = grouped.first_of_two(OWNER_MEMORY, OWNER_DEPTH)?;
             // Over a port of the first group the disks of the second follow its one file.
-            let all = [vec![DATA.to_string()], names(redo_devices)].concat();
-            grouped.redo = Some(Group::mount(owner, &named(REDO_GROUP, all))?.0);
+            let all = [vec![DATA.to_string()], names(built.luns().1)].concat();
+            grouped.redo = Some(Group::mount(owner, &mounting(REDO_GROUP, all))?.0);
         }
         Ok(grouped)
+    }
+
+    /// A group that is open, without the one of its redo log.
+    fn on(group: Group<BasePort>, stack: &Stack, built: &Built, opener: Opener) -> anyhow::Result<Grouped> {
+        let (asked, (data, redo)) = (Asked::of(stack)?, built.luns());
+        Ok(Grouped {
+            group,
+            redo: None,
+            files: writing(&built.devices),
+            disks: asked.disks("disk", data, 0)?,
+            // Over a port of the first group their numbers follow its one file.
+            redo_disks: asked.disks("redo", redo, 1)?,
+            inject: stack.inject,
+            opener,
+            seed: seed_of(&owners(built)?.data),
+        })
     }
 
     /// A port on the engine's files, numbered as in [`files_of_two`] where the redo log has a group of its own.
@@ -289,37 +274,45 @@ impl Grouped {
     }
 }
 
-/// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL, which makes and
-/// removes files as it goes.
+/// A group on all LUNs but those in reserve, without files, and how its disks are opened: for a database in SQL, which
+/// makes and removes files as it goes.
 pub(crate) fn for_sql(stack: &Stack, built: &Built) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
-    let asked = Asked::of(stack)?;
-    let writing = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
-    let files: Vec<OpenSpec> = built.devices.iter().map(writing).collect();
-    let disks = asked.disks("disk", &built.devices, 0)?;
-    let members = disks.len().saturating_sub(asked.reserve as usize);
+    let files = writing(&built.devices);
     let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
-    let uuid = owners(built)?.data;
-    let spec = asked.spec(GROUP, uuid);
-    let group = Group::create(owner, &spec, &disks[..members], seed_of(&uuid))?;
+    let group = Asked::of(stack)?.create(owner, &built.devices, owners(built)?.data)?;
     Ok((group, files))
 }
 
 /// The same group again, from its disks: for another process, when this one has closed it.
 pub(crate) fn again_for_sql(devices: &[PathBuf]) -> anyhow::Result<(Group<PsyncPort>, Vec<OpenSpec>)> {
-    let files: Vec<OpenSpec> = devices
-        .iter()
-        .map(|path| OpenSpec::writing(path, Access::Direct))
-        .collect();
+    let files = writing(devices);
     let owner = PsyncPort::open(&files, OWNER_MEMORY, OWNER_DEPTH)?;
-    let options = MountOptions {
-        group: Some(GROUP.to_string()),
-        names: devices.iter().map(|path| path.display().to_string()).collect(),
-        ..MountOptions::default()
-    };
-    Ok((Group::mount(owner, &options)?.0, files))
+    Ok((Group::mount(owner, &mounting(GROUP, names(devices)))?.0, files))
 }
 
-fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -> anyhow::Result<()> {
+fn writing(devices: &[PathBuf]) -> Vec<OpenSpec> {
+    let spec = |path: &PathBuf| OpenSpec::writing(path, Access::Direct);
+    devices.iter().map(spec).collect()
+}
+
+fn names(devices: &[PathBuf]) -> Vec<String> {
+    devices.iter().map(|path| path.display().to_string()).collect()
+}
+
+fn mounting(group: &str, names: Vec<String>) -> MountOptions {
+    MountOptions {
+        group: Some(group.to_string()),
+        names,
+        ..MountOptions::default()
+    }
+}
+
+fn data_bytes(sizes: &Sizes) -> u64 {
+    pages::data_file_bytes(&sizes.shape, &sizes.settings, 1)[0]
+}
+
+/// A file of its size, no more mirrored than its group is.
+pub(crate) fn make_file<P: Port>(group: &Group<P>, name: &str, size: u64, stripe: Stripe) -> anyhow::Result<()> {
     group.create_file(&FileSpec {
         name: name.to_string(),
         size,

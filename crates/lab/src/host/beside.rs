@@ -1,7 +1,7 @@
 //! What went on beside a phase: processor time and I/O of others, limits, clocks.
 //!
-//! Takes what the observers give around the phase, gives the ledger's measures. Prevents: a neighbour's load or a set clock that
-//! end up as the stack's own figures.
+//! Takes what the observers give around the phase, gives the ledger's measures. Prevents: a neighbour's load or a set
+//! clock that end up as the stack's own figures.
 
 use crate::condition::Health;
 use ledger::Measure;
@@ -79,7 +79,7 @@ impl Beside {
     }
 }
 
-/// Errors that devices counted, and reads that another copy served since an earlier count; `None` where nobody counts either.
+/// Errors that devices counted, and reads that another copy served since; `None` where nobody counts either.
 pub(crate) fn all_errors(counted: Option<u64>, (before, now): (Option<u64>, Option<u64>)) -> Option<u64> {
     let mended = now.map(|now| now.saturating_sub(before.unwrap_or(0)));
     [counted, mended].into_iter().flatten().reduce(|one, other| one + other)

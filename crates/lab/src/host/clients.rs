@@ -1,7 +1,7 @@
 //! Processor time of the users and of the server that they speak to, and the server's memory.
 //!
-//! The users are threads of this process; a server is a family of processes. Prevents: a client whose own work is taken for the
-//! server's, and a server whose memory nobody counted.
+//! The users are threads of this process; a server is a family of processes. Prevents: a client whose own work is
+//! taken for the server's, and a server whose memory nobody counted.
 
 use ledger::Measure;
 use observers::{Delta, FamilyCpu};

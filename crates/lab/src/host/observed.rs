@@ -194,7 +194,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// At most so long have so many users together waited for the nearest devices since the start; `None` where none is seen.
+    /// At most so long have all users together waited for the nearest devices since the start; `None`: none is seen.
     pub(crate) fn waited_ns_most(&self, users: u32) -> anyhow::Result<Option<u64>> {
         let Some((before, ..)) = &self.began else {
             return Ok(None);
@@ -236,8 +236,9 @@ impl Host<'_> {
         let of_clients = self.clients.as_mut().map(|clients| clients.stop(&delta));
         let mut seen = Seen::default();
         seen.remarks.extend(self.faults.end());
-        seen.measures.extend(self.devices_of(&delta));
-        seen.measures.extend(self.sides.iter().flat_map(|side| side.of(&delta)));
+        let levels = Side::levels(&self.devices);
+        seen.measures
+            .extend(levels.iter().chain(&self.sides).flat_map(|side| side.of(&delta)));
         let server_bytes = of_clients
             .iter()
             .flatten()
@@ -263,11 +264,15 @@ impl Host<'_> {
         let (modelled, late) = self.models.end(&delta)?;
         seen.measures.extend(modelled);
         seen.invalid = late;
+        self.tell_losses(&delta, &mut seen);
+        Ok(seen)
+    }
+
+    /// What went away during the phase, or could not be counted; what weighs most is why it does not count.
+    fn tell_losses(&self, delta: &Delta, seen: &mut Seen) {
         if !delta.lost.is_empty() {
-            seen.invalid = Some(format!(
-                "{} went away or was made anew during the phase",
-                delta.lost.join(", ")
-            ));
+            let lost = delta.lost.join(", ");
+            seen.invalid = Some(format!("{lost} went away or was made anew during the phase"));
         }
         if let Some(lost) = (self.health)().lost {
             seen.notes.push(lost.clone());
@@ -279,11 +284,8 @@ impl Host<'_> {
                 delta.unaccounted.join(", ")
             ));
         }
-        Ok(seen)
     }
-}
 
-impl Host<'_> {
     /// What the pools did, their memory, and what is in use of the LUNs.
     fn add_pools(&self, seen: &mut Seen) -> anyhow::Result<()> {
         let did = self.pools.end()?;
@@ -309,52 +311,6 @@ impl Host<'_> {
             add_to_peak(bytes, measures);
         }
     }
-
-    fn devices_of(&self, delta: &Delta) -> Vec<(Measure, f64)> {
-        use Measure as M;
-        let near = (
-            &self.devices.near,
-            [
-                M::NearReads,
-                M::NearWrites,
-                M::NearReadBytes,
-                M::NearWriteBytes,
-                M::NearFlushes,
-                M::NearDiscards,
-            ],
-        );
-        let low = (
-            &self.devices.low,
-            [
-                M::LowReads,
-                M::LowWrites,
-                M::LowReadBytes,
-                M::LowWriteBytes,
-                M::LowFlushes,
-                M::LowDiscards,
-            ],
-        );
-        let mut measures = Vec::new();
-        for (names, [reads, writes, read_bytes, write_bytes, flushes, discards]) in [near, low] {
-            let found: Vec<_> = names.iter().filter_map(|name| delta.devices.get(name)).collect();
-            let counted = names.iter().all(|name| !delta.unaccounted.contains(name));
-            if self.devices.hidden || found.is_empty() || found.len() < names.len() || !counted {
-                continue;
-            }
-            let sum = |of: fn(&observers::DeviceDelta) -> u64| found.iter().map(|d| of(d)).sum::<u64>() as f64;
-            measures.push((reads, sum(|d| d.reads)));
-            measures.push((writes, sum(|d| d.writes)));
-            measures.push((read_bytes, sum(|d| d.read_bytes)));
-            measures.push((write_bytes, sum(|d| d.write_bytes)));
-            if found.iter().all(|d| d.flushes.is_some()) {
-                measures.push((flushes, sum(|d| d.flushes.map_or(0, |f| f.flushes))));
-            }
-            if found.iter().all(|d| d.discards.is_some()) {
-                measures.push((discards, sum(|d| d.discards.map_or(0, |f| f.discards))));
-            }
-        }
-        measures
-    }
 }
 
 fn add_to_peak(bytes: f64, measures: &mut [(Measure, f64)]) {
@@ -364,9 +320,10 @@ fn add_to_peak(bytes: f64, measures: &mut [(Measure, f64)]) {
     }
 }
 
-/// The longest that `users` can have waited for devices, of which each had requests for so many milliseconds, summed over the requests,
-/// and at least one of them for so many. A wait lasts no longer than the requests that are waited for, and nobody waits while no device
-/// has anything to do: the first counts what the kernel writes behind everybody's back too, and the second keeps that within reason.
+/// The longest that `users` can have waited for devices, of which each had requests for so many milliseconds, summed
+/// over the requests, and at least one of them for so many. A wait lasts no longer than the requests that are waited
+/// for, and nobody waits while no device has anything to do: the first counts what the kernel writes behind
+/// everybody's back too, and the second keeps that within reason.
 fn waited_ms_most(devices: impl Iterator<Item = (u64, u64)>, users: u32) -> u64 {
     let (requests, busy) = devices.fold((0, 0), |(a, b), (weighted, busy)| (a + weighted, b + busy));
     requests.min(busy.saturating_mul(u64::from(users)))
@@ -437,8 +394,8 @@ fn memory_of(delta: &Delta, watched: &Watched, budget: Option<(u64, u8)>, held: 
     let total = if enforced {
         most(|s| s.cgroup_bytes)
     } else {
-        // Nobody is charged by itself: what the host's page cache grew by since the phase began, at most what the stack's devices
-        // hold. What others read meanwhile is in it.
+        // Nobody is charged by itself: what the host's page cache grew by since the phase began, at most what the
+        // stack's devices hold. What others read meanwhile is in it.
         let before = delta.memory.0.and_then(|m| m.page_cache_bytes());
         rss.zip(host_cache)
             .zip(before)
@@ -506,8 +463,8 @@ fn samples(watched: &Watched, devices: &Devices) -> Vec<Sample> {
 mod tests {
     use super::waited_ms_most;
 
-    /// Eight users who do nothing but wait for two devices wait eight times as long as either is busy; one user who waits alone is not
-    /// charged for what is written behind his back.
+    /// Eight users who do nothing but wait for two devices wait eight times as long as either is busy; one user who
+    /// waits alone is not charged for what is written behind his back.
     #[test]
     fn users_wait_for_all_their_requests_and_only_while_a_device_is_busy() {
         let one = |requests, busy, users| waited_ms_most([(requests, busy)].into_iter(), users);

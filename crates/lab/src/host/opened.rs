@@ -1,7 +1,7 @@
 //! What the engine has open on a stack that stands: its disk group or its pool, and the ports of its workers.
 //!
-//! Takes a stand and how ports are opened; gives ports of one type, whatever the stack is. Prevents: a place that works with stacks of
-//! one kind and was never asked for another.
+//! Takes a stand and how ports are opened; gives ports of one type, whatever the stack is. Prevents: a place that
+//! works with stacks of one kind and was never asked for another.
 
 use crate::condition::Condition;
 use crate::group::grouped::Grouped;

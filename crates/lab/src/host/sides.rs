@@ -1,30 +1,56 @@
-//! Devices of a stack that are counted apart: source and target of a copy, data and redo log.
+//! Devices of a stack that are counted together: the nearest, the lowest, the two of a copy, data and redo log.
 //!
-//! Takes what the devices did, gives the ledger's measures. Prevents: a device on both sides counted on both (then neither is
-//! there), and a side without one of its devices taken for the whole.
+//! Takes what the devices did, gives the ledger's measures. Prevents: a device on both sides counted on both (then
+//! neither is there), and a side without one of its devices taken for the whole.
 
 use crate::host::devices::Devices;
 use ledger::Measure as M;
 use observers::{Delta, DeviceDelta};
 
-/// Reads, bytes read, writes, bytes written, and flushes where they are wanted.
-pub(crate) type Wanted = [Option<M>; 5];
+/// Reads, bytes read, writes, bytes written, flushes and discards, as far as they are wanted.
+pub(crate) type Wanted = [Option<M>; 6];
 
-/// One of them, of one device; flushes are absent in old kernels.
+/// One of them, of one device; flushes and discards are absent in old kernels.
 type Count = fn(&DeviceDelta) -> Option<u64>;
 
-/// The nearest devices of one side.
+const COUNTS: [Count; 6] = [
+    |d| Some(d.reads),
+    |d| Some(d.read_bytes),
+    |d| Some(d.writes),
+    |d| Some(d.write_bytes),
+    |d| d.flushes.map(|f| f.flushes),
+    |d| d.discards.map(|f| f.discards),
+];
+
+/// Devices of a stack that are counted together.
 pub(crate) struct Side {
     names: Vec<String>,
     wanted: Wanted,
 }
 
 impl Side {
+    const NEAR: Wanted = [
+        Some(M::NearReads),
+        Some(M::NearReadBytes),
+        Some(M::NearWrites),
+        Some(M::NearWriteBytes),
+        Some(M::NearFlushes),
+        Some(M::NearDiscards),
+    ];
+    const LOW: Wanted = [
+        Some(M::LowReads),
+        Some(M::LowReadBytes),
+        Some(M::LowWrites),
+        Some(M::LowWriteBytes),
+        Some(M::LowFlushes),
+        Some(M::LowDiscards),
+    ];
     pub(crate) const FROM: Wanted = [
         Some(M::CopyFromReads),
         Some(M::CopyFromReadBytes),
         Some(M::CopyFromWrites),
         Some(M::CopyFromWriteBytes),
+        None,
         None,
     ];
     pub(crate) const TO: Wanted = [
@@ -33,6 +59,7 @@ impl Side {
         Some(M::CopyToWrites),
         Some(M::CopyToWriteBytes),
         None,
+        None,
     ];
     pub(crate) const DATA: Wanted = [
         Some(M::DataDeviceReads),
@@ -40,6 +67,7 @@ impl Side {
         Some(M::DataDeviceWrites),
         Some(M::DataDeviceWriteBytes),
         Some(M::DataDeviceFlushes),
+        None,
     ];
     pub(crate) const LOG: Wanted = [
         Some(M::LogDeviceReads),
@@ -47,7 +75,19 @@ impl Side {
         Some(M::LogDeviceWrites),
         Some(M::LogDeviceWriteBytes),
         Some(M::LogDeviceFlushes),
+        None,
     ];
+
+    /// The nearest devices of a stack, and the lowest; none where they cannot be seen.
+    pub(crate) fn levels(devices: &Devices) -> Vec<Side> {
+        let levels = [(&devices.near, Side::NEAR), (&devices.low, Side::LOW)].into_iter();
+        let there = levels.filter(|(names, _)| !devices.hidden && !names.is_empty());
+        let side = |(names, wanted): (&Vec<String>, _)| Side {
+            names: names.clone(),
+            wanted,
+        };
+        there.map(side).collect()
+    }
 
     /// Two sides; none where they share a device, or where the devices of one cannot be seen.
     pub(crate) fn both(one: (&Devices, Wanted), other: (&Devices, Wanted)) -> Vec<Side> {
@@ -69,18 +109,11 @@ impl Side {
         if found.len() < self.names.len() || self.names.iter().any(|name| delta.unaccounted.contains(name)) {
             return Vec::new();
         }
-        let of: [Count; 5] = [
-            |d| Some(d.reads),
-            |d| Some(d.read_bytes),
-            |d| Some(d.writes),
-            |d| Some(d.write_bytes),
-            |d| d.flushes.map(|f| f.flushes),
-        ];
         let measure = |(wanted, of): (Option<M>, Count)| {
             let counts: Option<Vec<u64>> = found.iter().map(|device| of(device)).collect();
             Some((wanted?, counts?.iter().sum::<u64>() as f64))
         };
-        self.wanted.into_iter().zip(of).filter_map(measure).collect()
+        self.wanted.into_iter().zip(COUNTS).filter_map(measure).collect()
     }
 }
 

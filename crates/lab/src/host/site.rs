@@ -4,23 +4,21 @@ use crate::ceiling::Ceiling;
 use crate::host::prepared::Prepared;
 use crate::luns::service;
 use crate::luns::sets::{self, LunSets};
-use crate::progress::Progress;
+use crate::progress::Caller;
 use crate::result_file;
 use crate::sizes::{self, Sizes};
 use crate::sql::kinds;
 use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
-use ledger::{FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
+use ledger::{Disclosed, FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
 use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use targets::Method;
 
-/// Memory the tool itself needs beside cache and maps of the engine. It counts against the budget, on every stack alike.
+/// Memory the tool itself needs beside cache and maps of the engine. It counts against every stack's budget alike.
 const TOOL_BYTES: u64 = 40 << 20;
 /// Bytes of a page of the page engine, unless a study says otherwise.
 const PAGE_BYTES: u64 = 8192;
@@ -41,13 +39,7 @@ pub struct HostSite<'a> {
 
 impl<'a> HostSite<'a> {
     /// Prepares the host. What fails half-way is undone by the journal when it is dropped.
-    pub fn prepare(
-        study: &'a Study,
-        run_id: &str,
-        yes: bool,
-        progress: &dyn Progress,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<HostSite<'a>> {
+    pub fn prepare(study: &'a Study, run_id: &str, yes: bool, caller: Caller<'_>) -> anyhow::Result<HostSite<'a>> {
         let skipped = skipped(study);
         if let Some(first) = skipped
             .first()
@@ -69,7 +61,7 @@ impl<'a> HostSite<'a> {
             .zip(&skipped)
             .any(|(s, skip)| skip.is_none() && s.data.is_some());
         let mut luns = if needs_luns {
-            LunSets::prepare(study, &devices, &mut journal, progress, cancel)?
+            LunSets::prepare(study, &devices, &mut journal, caller)?
         } else {
             LunSets::default()
         };
@@ -89,69 +81,37 @@ impl<'a> HostSite<'a> {
             skipped,
             limit: None,
         };
-        site.find_sizes(progress, cancel)?;
-        site.find_method(progress, cancel)?;
+        site.find_sizes(caller)?;
+        site.find_method(caller)?;
         site.bound_memory()?;
         site.find_turns()?;
         Ok(site)
     }
 
-    /// Builds every stack once when the data is a share of the smallest one's room.
-    fn find_sizes(&mut self, progress: &dyn Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
-        let mut usable: Option<u64> = None;
+    /// How much data there is, and what the engine makes of it.
+    fn find_sizes(&mut self, caller: Caller<'_>) -> anyhow::Result<()> {
         let paged = has_pages(self.study);
-        let random = self
-            .study
-            .phases
-            .iter()
-            .any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
-        if let Scale::Share(_) = self.study.database.scale
-            && (paged || random)
-        {
-            for index in 0..self.study.stacks.len() {
-                if self.skipped[index].is_some() {
-                    continue;
-                }
-                crate::signals::check(cancel)?;
-                progress.doing(&format!("how much room has {}?", self.study.stacks[index].name));
-                let mark = self.journal.mark();
-                let places = self.places(&self.study.stacks[index], 0, cancel)?;
-                let built = stacks::build(&self.study.stacks[index], &places, &self.work_dir, &mut self.journal)?;
-                let redo_beside = self.study.stacks[index].redo.is_none() && paged;
-                let taken = if redo_beside {
-                    self.study.database.redo_size.0
-                } else {
-                    0
-                };
-                let room = built.usable_bytes.map(|bytes| bytes.saturating_sub(taken));
-                usable = usable.into_iter().chain(room).min();
-                let left = stacks::teardown(built, &mut self.journal);
-                let mut left_after = self.journal.undo_to(mark);
-                self.luns.unserved();
-                left_after.extend(left);
-                undone(&left_after)?;
-                self.luns.used();
-            }
-        }
+        let random = (self.study.phases.iter()).any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
+        let usable = match self.study.database.scale {
+            Scale::Share(_) if paged || random => self.room(paged, caller)?,
+            _ => None,
+        };
         if !paged {
             // The page engine has nothing to say here; its sizes might not even fit.
             self.prepared.data_bytes = match (self.study.database.scale, usable) {
-                (Scale::Share(share), Some(usable)) => Some((usable as f64 * share.0) as u64),
-                (scale, _) => match scale {
-                    Scale::Bytes(bytes) => Some(bytes.0),
-                    Scale::Share(_) => None,
-                },
+                (Scale::Bytes(bytes), _) => Some(bytes.0),
+                (Scale::Share(share), usable) => usable.map(|usable| (usable as f64 * share.0) as u64),
             };
             return Ok(());
         }
         let sizes = sizes::sizes(self.study, usable)?;
         self.prepared.data_bytes = Some(sizes.shape.data_bytes());
         if let Some(budget) = self.study.memory_budget {
-            let own =
-                sizes.memory_bytes() * u64::from(self.study.workers) + pages::map_bytes(&sizes.shape, &sizes.settings);
+            let own = sizes.engine_bytes();
             ensure!(
                 own + TOOL_BYTES < budget.0,
-                "the engine's cache, buffers and maps take {} and the tool itself {}, of a memory budget of {budget}\n  raise `memory.budget`, or lower `database.cache`",
+                "the engine's cache, buffers and maps take {} and the tool itself {}, \
+                 of a memory budget of {budget}\n  raise `memory.budget`, or lower `database.cache`",
                 plan::Bytes(own),
                 plan::Bytes(TOOL_BYTES)
             );
@@ -160,8 +120,37 @@ impl<'a> HostSite<'a> {
         Ok(())
     }
 
+    /// Builds every stack once; gives the room for data of the smallest.
+    fn room(&mut self, paged: bool, caller: Caller<'_>) -> anyhow::Result<Option<u64>> {
+        let study = self.study;
+        let mut usable: Option<u64> = None;
+        for (stack, _) in study
+            .stacks
+            .iter()
+            .zip(self.skipped.clone())
+            .filter(|(_, skipped)| skipped.is_none())
+        {
+            crate::signals::check(caller.cancel)?;
+            caller.progress.doing(&format!("how much room has {}?", stack.name));
+            let mark = self.journal.mark();
+            let places = self.places(stack, 0)?;
+            let built = stacks::build(stack, &places, &self.work_dir, &mut self.journal)?;
+            let redo_beside = stack.redo.is_none() && paged;
+            let taken = if redo_beside { study.database.redo_size.0 } else { 0 };
+            let room = built.usable_bytes.map(|bytes| bytes.saturating_sub(taken));
+            usable = usable.into_iter().chain(room).min();
+            let left = stacks::teardown(built, &mut self.journal);
+            let mut left_after = self.journal.undo_to(mark);
+            self.luns.unserved();
+            left_after.extend(left);
+            undone(&left_after)?;
+            self.luns.used();
+        }
+        Ok(usable)
+    }
+
     /// Ring or pread, once for all stacks.
-    fn find_method(&mut self, progress: &dyn Progress, cancel: &Arc<AtomicBool>) -> anyhow::Result<()> {
+    fn find_method(&mut self, caller: Caller<'_>) -> anyhow::Result<()> {
         if !has_pages(self.study) {
             // SQLite's files go by pread, whatever is faster: several threads share them.
             self.prepared.method = Method::Pread;
@@ -172,7 +161,7 @@ impl<'a> HostSite<'a> {
             IoMethod::Ring => Method::Ring,
             IoMethod::Pread => Method::Pread,
             IoMethod::Auto => {
-                progress.doing("ring or pread?");
+                caller.progress.doing("ring or pread?");
                 let mark = self.journal.mark();
                 let place = match self.luns.any() {
                     Some(lun) => lun.to_path_buf(),
@@ -180,8 +169,14 @@ impl<'a> HostSite<'a> {
                         let name = "method.probe";
                         let path = self.work_dir.path().join(name);
                         let step = self.journal.before(stacks::Undo::RemoveFile { path })?;
-                        let probe =
-                            luns::create_file(&self.work_dir, name, 64 << 20, self.study.seed, &mut |_| (), cancel)?;
+                        let probe = luns::create_file(
+                            &self.work_dir,
+                            name,
+                            64 << 20,
+                            self.study.seed,
+                            &mut |_| (),
+                            caller.cancel,
+                        )?;
                         self.journal.made(step, probe.identity)?;
                         probe.path
                     }
@@ -209,8 +204,7 @@ impl<'a> HostSite<'a> {
             return Ok(());
         };
         let stacks = self.skipped.iter().filter(|skipped| skipped.is_none()).count() as u64;
-        let each =
-            sizes.memory_bytes() * u64::from(self.study.workers) + pages::map_bytes(&sizes.shape, &sizes.settings);
+        let each = sizes.engine_bytes();
         let memory = observers::Snapshot::take(&[])?.memory;
         let memory = memory.and_then(|memory| memory.available_bytes);
         let why = match memory {
@@ -232,15 +226,12 @@ impl<'a> HostSite<'a> {
 
     /// A new file is told how stacks take turns; one that is taken up goes on as it began.
     pub(crate) fn describe_turns(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
-        let began = result_file::scheduled(ledger)?;
-        let begun = !ledger.trials()?.is_empty();
+        let began = match result_file::scheduled(ledger)? {
+            // A file that does not say is one of a time when nobody took turns.
+            None if !ledger.trials()?.is_empty() => Some(TakingTurns::Whole),
+            began => began,
+        };
         match (began, &self.turns) {
-            (None, _) if begun => {
-                self.turns = Turns::Whole {
-                    why: "the run began so".to_string(),
-                };
-                Ok(())
-            }
             (None, turns) => result_file::schedule(ledger, turns),
             (Some(TakingTurns::Stints(began)), Turns::Stints(stints)) if began == stints.words() => Ok(()),
             (Some(TakingTurns::Whole), _) => {
@@ -250,7 +241,8 @@ impl<'a> HostSite<'a> {
                 Ok(())
             }
             (Some(began), turns) => Err(anyhow!(
-                "the run began with the schedule \"{began}\", which cannot be kept now{}\n  free memory, or start anew with another --output",
+                "the run began with the schedule \"{began}\", which cannot be kept now{}\n  \
+                 free memory, or start anew with another --output",
                 match turns {
                     Turns::Whole { why } => format!(": {why}"),
                     Turns::Stints(_) => String::new(),
@@ -284,13 +276,13 @@ impl<'a> HostSite<'a> {
     }
 
     /// Block devices for one trial of a stack, which names its LUN sets.
-    pub(crate) fn places(&mut self, stack: &Stack, seed: u64, cancel: &AtomicBool) -> anyhow::Result<Places> {
+    pub(crate) fn places(&mut self, stack: &Stack, seed: u64) -> anyhow::Result<Places> {
         // A disk group does with files what it does with devices, so an ordinary user can have one.
         let takes_files = matches!(stack.kind, StackKind::Diskgroup { .. }) || crate::pool::pooled::Pooled::is(stack);
         let looped = stacks::is_root() || !takes_files;
         let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {
             let Some(set) = set else { return Ok(Vec::new()) };
-            let devices = self.luns.attach(set, looped, seed ^ salt, &mut self.journal, cancel)?;
+            let devices = self.luns.attach(set, looped, seed ^ salt, &mut self.journal)?;
             if let (Some(limit), Some(service)) = (&self.limit, self.luns.service(set)) {
                 // Hardware has memory of its own; where it can't be told apart, it counts.
                 let _ = limit.exempt(service.pid());
@@ -320,11 +312,7 @@ impl<'a> HostSite<'a> {
             self.prepared.method = if method == "pread" { Method::Pread } else { Method::Ring };
         } else {
             let pages = FactName::PagesPerSchema.is(sizes.shape.pages_per_schema);
-            result_file::facts(ledger, &Scope::Study, vec![pages])?;
-            result_file::facts(ledger, &Scope::Study, std::mem::take(&mut self.prepared.facts))?;
-            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
-                result_file::facts(ledger, &scope, facts)?;
-            }
+            self.tell_found(ledger, Some(pages))?;
         }
         self.describe_skipped(ledger)
     }
@@ -338,13 +326,19 @@ impl<'a> HostSite<'a> {
         }
         if !stored.iter().any(|fact| fact.scope == Scope::Study) {
             let size = self.prepared.data_bytes.map(|bytes| FactName::RandomBytes.is(bytes));
-            result_file::facts(ledger, &Scope::Study, size.into_iter().collect())?;
-            result_file::facts(ledger, &Scope::Study, std::mem::take(&mut self.prepared.facts))?;
-            for (scope, facts) in std::mem::take(&mut self.luns.facts) {
-                result_file::facts(ledger, &scope, facts)?;
-            }
+            self.tell_found(ledger, size)?;
         }
         self.describe_skipped(ledger)
+    }
+
+    /// The size of the data, and everything that was found before the first trial.
+    fn tell_found(&mut self, ledger: &mut Ledger, size: Option<Disclosed>) -> anyhow::Result<()> {
+        let found = size.into_iter().chain(std::mem::take(&mut self.prepared.facts));
+        result_file::facts(ledger, &Scope::Study, found.collect())?;
+        for (scope, facts) in std::mem::take(&mut self.luns.facts) {
+            result_file::facts(ledger, &scope, facts)?;
+        }
+        Ok(())
     }
 
     fn describe_skipped(&self, ledger: &mut Ledger) -> anyhow::Result<()> {
@@ -369,8 +363,8 @@ impl<'a> HostSite<'a> {
         undone(&self.journal.undo_all())
     }
 
-    /// No phase starts with what loading or copying left in the page cache, or this process's allocator of an earlier database; an
-    /// ordinary user can only ask for the own group's.
+    /// No phase starts with what loading or copying left in the page cache, or this process's allocator of an earlier
+    /// database; an ordinary user can only ask for the own group's.
     pub(crate) fn drop_caches(&self) -> anyhow::Result<()> {
         targets::give_back_freed_memory();
         if stacks::drop_caches().is_err()

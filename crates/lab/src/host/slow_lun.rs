@@ -1,7 +1,8 @@
 //! The data LUNs of a stack held against each other: whether one of them takes longer for the same work.
 //!
-//! Takes what the devices did in a phase, gives the ledger's measures. Prevents: reads of one LUN held against cached writes of another, the poor
-//! spread of a stack blamed on a LUN, and a LUN that is another in every block because loop devices are numbered anew.
+//! Takes what the devices did in a phase, gives the ledger's measures. Prevents: reads of one LUN held against cached
+//! writes of another, the poor spread of a stack blamed on a LUN, and a LUN that is another in every block because
+//! loop devices are numbered anew.
 
 use ledger::Measure;
 use observers::{Delta, DeviceDelta};
@@ -9,8 +10,8 @@ use std::path::Path;
 
 /// Fewer requests on a device do not tell how fast it is.
 const REQUESTS_MIN: u64 = 50;
-/// With less than this share of the median's requests a LUN had other work than its fellows. Not near one: sessions that are bound to a part
-/// of the data ask a slow LUN less often because it is slow.
+/// With less than this share of the median's requests a LUN had other work than its fellows. Not near one: sessions
+/// that are bound to a part of the data ask a slow LUN less often because it is slow.
 const REQUESTS_SHARE_MIN: f64 = 0.1;
 /// With more than this share of them the slowest may be so because it was asked more.
 const REQUESTS_SHARE_MAX: f64 = 1.5;
@@ -19,8 +20,9 @@ const SIZE_RATIO_MAX: f64 = 1.25;
 /// From so much on the slowest LUN is named.
 const WORTH_A_WORD: f64 = 1.5;
 
-/// The slowest of the data's devices against the median of the others, and in words which it was; nothing where they are too few, had too
-/// little to do, or had not the same to do. `nearest`: of the data; a single one is looked through to the devices it is made of.
+/// The slowest of the data's devices against the median of the others, and in words which it was; nothing where they
+/// are too few, had too little to do, or had not the same to do. `nearest`: of the data; a single one is looked
+/// through to the devices it is made of.
 pub(crate) fn slowest_lun(nearest: &[String], delta: &Delta) -> (Vec<(Measure, f64)>, Option<String>) {
     let mut luns: Vec<(String, String)> = siblings(nearest)
         .into_iter()

@@ -1,6 +1,6 @@
 //! A place where a database can be in a trial: a stack that stands, before the engine has opened anything on it.
 //!
-//! Says where its files and devices are, for each thing that a stack can stand on, and what the kernel really gives there.
+//! Says where its files and devices are, for each thing a stack can stand on, and what the kernel really gives there.
 
 use crate::condition::Condition;
 use crate::group::grouped;
@@ -13,7 +13,7 @@ use ledger::{ArcWay, Disclosed, FactName, Ledger, Role, Scope};
 use pages::Files;
 use plan::{CopyTarget, Stack};
 use sandbox::Directory;
-use stacks::{Built, Ground, MountedPool, Owners};
+use stacks::{Built, Ground, Journal, MountedPool, Owners};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ impl Stand {
         data
     }
 
-    /// Places of the data and of the redo log: files or devices, or where each file lies on all LUNs of its role, those.
+    /// Places of the data and of the redo log: files or devices, or all LUNs of a role where files lie on all of them.
     fn own_places(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         match &self.built.ground {
             Ground::Files(files) => (vec![files.data.clone()], vec![files.redo.clone()]),
@@ -120,8 +120,9 @@ impl Stand {
         matches!(&self.stack.kind, plan::StackKind::Zfs(zfs) if zfs.redo_as == plan::RedoAs::Log)
     }
 
-    /// The places of the data and those of the redo log, as devices or as files on them. A log device of a pool holds the pool's intent
-    /// log, and the engine's redo log lies with the data: then both have all places, and nothing is apart.
+    /// The places of the data and those of the redo log, as devices or as files on them. A log device of a pool holds
+    /// the pool's intent log, and the engine's redo log lies with the data: then both have all places, and nothing is
+    /// apart.
     pub(crate) fn places_apart(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         if self.log_is_of_pool() {
             return (self.built.devices.clone(), self.built.devices.clone());
@@ -143,7 +144,14 @@ impl Stand {
         self.built.ground.files()?.redo.parent().map(Path::to_path_buf)
     }
 
-    /// Takes everything out of the directory that the stack made for itself among the user's, for a database that is made anew.
+    /// The stack again from the beginning, after an end that nothing survived.
+    pub(crate) fn make_anew(&self, journal: &Journal) -> anyhow::Result<()> {
+        stacks::power_off(&self.built)?;
+        stacks::make_anew(&self.stack, &self.built, luns::MARKER, journal)?;
+        self.empty_directory()
+    }
+
+    /// Empties the directory that the stack made for itself among the user's, for a database that is made anew.
     pub(crate) fn empty_directory(&self) -> anyhow::Result<()> {
         let plan::StackKind::Directory { .. } = self.stack.kind else {
             return Ok(());
@@ -152,7 +160,7 @@ impl Stand {
         Ok(sandbox::remove_contents(&Directory::open(&self.directory()?)?)?)
     }
 
-    /// Devices of the data of a database that makes files by itself: all of the stack where the log has no LUNs of its own.
+    /// Devices of the data of a database that makes its own files: of the whole stack where the log has no LUNs.
     pub(crate) fn data_luns(&self, all: &Devices) -> Devices {
         let log = match &self.built.ground {
             Ground::Files(_) | Ground::Devices { .. } => self.log_directory().into_iter().collect(),
@@ -190,8 +198,8 @@ impl Stand {
         Ok(facts)
     }
 
-    /// What the kernel really gives on a place; and of a file on a pool whether the ARC counted its reads. Every ZFS accepts `O_DIRECT`,
-    /// and OpenZFS goes around its ARC for it from 2.3 on.
+    /// What the kernel really gives on a place; and of a file on a pool whether the ARC counted its reads. Every ZFS
+    /// accepts `O_DIRECT`, and OpenZFS goes around its ARC for it from 2.3 on.
     fn observed(&self, place: &Path) -> anyhow::Result<(Granted, Option<ArcWay>)> {
         let Some(pool) = self.built.ground.mounted_pool() else {
             return Ok((targets::observe(place, self.access())?, None));

@@ -1,8 +1,8 @@
 //! The places where a database can be in a trial: stacks that stand.
 //!
-//! A trial has one where it begins, its *home*, and one for each place that its phases copy the database to. Takes the study
-//! and the block, gives what stands. Prevents: a copy that is favoured by better LUNs (home and copy change sides in every
-//! other block), and a copy onto what another stack left there.
+//! A trial has one where it begins, its *home*, and one for each place that its phases copy the database to. Takes
+//! the study and the block, gives what stands. Prevents: a copy that is favoured by better LUNs (home and copy change
+//! sides in every other block), and a copy onto what another stack left there.
 
 use crate::host::site::HostSite;
 use crate::host::stand::{Key, Stand};
@@ -76,7 +76,7 @@ fn wanted(study: &Study, turn: &Turn<'_>) -> anyhow::Result<Vec<(Stack, String, 
 pub(crate) fn build(site: &mut HostSite<'_>, turn: &Turn<'_>) -> anyhow::Result<Vec<Stand>> {
     let mut stands = Vec::new();
     for (nth, (stack, name, key)) in wanted(site.study, turn)?.into_iter().enumerate() {
-        let places = site.places(&stack, turn.block.seed ^ ((nth as u64) << 40), turn.cancel)?;
+        let places = site.places(&stack, turn.block.seed ^ ((nth as u64) << 40))?;
         let built = stacks::build(&stack, &places, &site.work_dir, &mut site.journal)?;
         let workplace = Pooled::workplace(&built, &site.work_dir, &mut site.journal)?;
         stands.push(Stand {

@@ -1,8 +1,9 @@
 //! One stack, once, on this host: attached, built, loaded, driven, copied elsewhere and driven there, taken down.
 //!
-//! Prevents: anything left standing when a step fails (the journal is undone to where the trial began, whatever happens).
+//! Prevents: anything left standing when a step fails (the journal is undone to where the trial began).
 
 use crate::condition::Health;
+use crate::cuts::{self, power_cut::Engine};
 use crate::host::devices::Devices;
 use crate::host::observed::Host;
 use crate::host::opened::Opened;
@@ -19,7 +20,7 @@ use crate::surroundings::Seen;
 use crate::trial::around::{After, Around};
 use crate::trial::book;
 use crate::trial::extents::record_extents;
-use crate::trial::phases::{self, Leg};
+use crate::trial::phases::{Leg, Loaded};
 use crate::trial::sampled;
 use crate::turn::Turn;
 use anyhow::Context;
@@ -43,8 +44,7 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     // What the stack before had in memory is not this one's.
     targets::give_back_freed_memory();
     let mark = site.journal.mark();
-    turn.progress
-        .doing(&format!("block {} · {} · building", turn.block.number + 1, stack.name));
+    turn.doing(&stack.name, "building");
     let sets: Vec<&String> = stack.lun_sets().collect();
     let stands = stands::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
     let first = described(site, ledger, turn, &stands)?;
@@ -120,9 +120,13 @@ impl<'a> Trial<'a> {
                     pool.zpool().sync()?;
                 }
                 first = ordinal + 1;
-                if self.cut(ledger, here, ordinal)? == After::Full {
-                    let left = self.site.study.phases.len() - first;
-                    self.turn.progress.advance(left as u64);
+                let mut engine = Engine {
+                    site: self.site,
+                    turn: self.turn,
+                    opened: here,
+                    before: None,
+                };
+                if cuts::phase::run(&self.around(), ledger, ordinal, &mut engine)? == After::Full {
                     break;
                 }
                 continue;
@@ -149,11 +153,22 @@ impl<'a> Trial<'a> {
     /// Phases from number `first` on, up to the next copy, where the database is now.
     fn leg(&self, ledger: &mut Ledger, opened: &Opened<'_>, first: usize) -> anyhow::Result<Leg> {
         let health = || opened.condition();
-        let (mut instance, mut host) = self.ready(ledger, opened, &health, first)?;
-        let around = self.around();
-        let leg = phases::phases(&mut instance, &mut host, &around, ledger, first, opened.group())?;
+        let (instance, host) = self.ready(ledger, opened, &health, first)?;
+        let mut loaded = Loaded {
+            instance,
+            surroundings: Box::new(host),
+            around: &self.around(),
+            group: opened.group(),
+        };
+        let leg = loaded.phases(ledger, first)?;
         if let Leg::Done | Leg::Full = leg {
-            let asked = record_extents(&mut instance, &opened.stand.files(), self.id, ledger, "at the end");
+            let asked = record_extents(
+                &mut loaded.instance,
+                &opened.stand.files(),
+                self.id,
+                ledger,
+                "at the end",
+            );
             // A full file system may refuse even to say where its files lie.
             if leg == Leg::Done {
                 asked?;
@@ -174,18 +189,15 @@ impl<'a> Trial<'a> {
         let (files, facts, ports) = (stand.files(), opened.facts()?, opened.ports()?);
         let loads = first == 0;
         let mut instance = if loads {
-            let (block, name) = (turn.block.number + 1, &stand.name);
-            turn.progress.doing(&format!("block {block} · {name} · loading"));
+            turn.doing(&stand.name, "loading");
             PageEngine::create(ports, &files, sizes.shape, sizes.settings, &mut |_, _| ())?
         } else {
             PageEngine::open(ports, &files, sizes.settings)?.0
         };
         if self.first && loads {
-            result_file::facts(ledger, &stand.scope(), stand.granted()?)?;
-            result_file::facts(ledger, &stand.scope(), facts)?;
-        }
-        if self.first && loads {
-            result_file::facts(ledger, &stand.scope(), sampled::facts(&mut instance, turn.block.seed)?)?;
+            for facts in [stand.granted()?, facts, sampled::facts(&mut instance, turn.block.seed)?] {
+                result_file::facts(ledger, &stand.scope(), facts)?;
+            }
         }
         if loads {
             record_extents(&mut instance, &files, self.id, ledger, "loaded")?;
@@ -207,14 +219,13 @@ impl<'a> Trial<'a> {
         let (mounts, budget) = (stand.built.mounts.clone(), self.site.prepared.budget);
         let apart = stand.places_apart();
         let apart = [Devices::under(&apart.0)?, Devices::under(&apart.1)?];
-        let host = Host::new(devices, places, mounts, budget, health).with_log(&apart[0], &apart[1]);
-        let host = host.with_models(
-            self.site.luns.models_of(&[&stand.stack]),
-            self.site.luns.faults_of(&[&stand.stack]),
-        );
-        let host = host.with_pools(opened.pool().map(Pooled::zpool));
-        let host = host.with_mounted(stand.built.ground.mounted_pool());
-        let host = host.with_files(stand.data_files(sizes), stand.data_copies());
+        let (luns, stacks) = (&self.site.luns, [&stand.stack]);
+        let host = Host::new(devices, places, mounts, budget, health)
+            .with_log(&apart[0], &apart[1])
+            .with_models(luns.models_of(&stacks), luns.faults_of(&stacks))
+            .with_pools(opened.pool().map(Pooled::zpool))
+            .with_mounted(stand.built.ground.mounted_pool())
+            .with_files(stand.data_files(sizes), stand.data_copies());
         Ok((instance, host))
     }
 
@@ -234,6 +245,27 @@ impl<'a> Trial<'a> {
             turn: self.turn,
             fixed,
         }
+    }
+
+    /// What observes a copy from one stand to another.
+    fn beside_copy<'b>(
+        &'b self,
+        sides: [&'b Opened<'_>; 2],
+        devices: &[Devices; 2],
+        health: &'b Health<'b>,
+    ) -> anyhow::Result<Host<'b>> {
+        let [source, target] = sides.map(|side| side.stand);
+        let both = Devices::under(&[source.places(), target.places()].concat())?;
+        let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
+        let host = Host::new(both, target.places(), mounts, self.site.prepared.budget, health);
+        let stacks = [&source.stack, &target.stack];
+        let pools = [source, target].into_iter();
+        Ok(host
+            .with_sides(&devices[0], &devices[1])
+            .with_models(self.site.luns.models_of(&stacks), self.site.luns.faults_of(&stacks))
+            .with_pools(sides.into_iter().filter_map(|side| side.pool().map(Pooled::zpool)))
+            .with_mounted(pools.filter_map(|stand| stand.built.ground.mounted_pool()))
+            .with_files(target.data_files(self.sizes), target.data_copies()))
     }
 
     /// Runs a copy phase; gives the stand where the database is now, `None` when it had no space there.
@@ -270,30 +302,14 @@ impl<'a> Trial<'a> {
             over_existing: opened[to].used,
         };
         self.site.drop_caches()?;
-        let sides = [&source.stack, &target.stack];
-        for side in sides {
-            self.site.luns.warm(side)?;
+        for stand in [source, target] {
+            self.site.luns.warm(&stand.stack)?;
         }
-        let health = || opened[from].condition().with(opened[to].condition());
-        let both = Devices::under(&[source.places(), target.places()].concat())?;
-        let mounts = [source.built.mounts.clone(), target.built.mounts.clone()].concat();
-        let budget = self.site.prepared.budget;
-        let host = Host::new(both, target.places(), mounts, budget, &health);
-        let host = host.with_sides(&devices[0], &devices[1]);
-        let host = host.with_models(self.site.luns.models_of(&sides), self.site.luns.faults_of(&sides));
-        let host = host.with_pools(
-            [from, to]
-                .into_iter()
-                .filter_map(|nth| opened[nth].pool().map(Pooled::zpool)),
-        );
-        let host = host.with_mounted(
-            [source, target]
-                .into_iter()
-                .filter_map(|stand| stand.built.ground.mounted_pool()),
-        );
-        let mut host = host.with_files(target.data_files(self.sizes), target.data_copies());
+        let sides = [&opened[from], &opened[to]];
+        let health = || sides[0].condition().with(sides[1].condition());
+        let mut host = self.beside_copy(sides, &devices, &health)?;
         let around = self.around();
-        let done = around.recorded(ledger, phase, ordinal, || {
+        let done = around.recorded(ledger, ordinal, || {
             way.go(&mut source_port, &mut target_port, &mut host, &around)
         });
         let after = done.map_err(|error| name_files(error, &[source, target]))?;
@@ -322,7 +338,8 @@ impl AroundCopy for Host<'_> {
 pub(crate) fn name_files(error: anyhow::Error, stands: &[&Stand]) -> anyhow::Error {
     // What failed with it is but its echo.
     if let Some(lost) = stands.iter().find_map(|stand| stand.lost()) {
-        let cure = "raise the memory budget if that was too small (dmesg), or lower `arc_max`; go on with `assay run --resume`";
+        let cure = "raise the memory budget if that was too small (dmesg), or lower `arc_max`; \
+            go on with `assay run --resume`";
         return error.context(format!("{lost}\n  {cure}"));
     }
     if error

@@ -1,7 +1,8 @@
 //! The stacks of one block, side by side on this host: all built and loaded, driven in turns, taken down together.
 //!
-//! Takes the turns of a block, gives their trials to the ledger. Prevents: anything left standing when a step fails (the journal is
-//! undone to where the block began, whatever happens), and a block of which one stack counts and another does not.
+//! Takes the turns of a block, gives their trials to the ledger. Prevents: anything left standing when a step fails
+//! (the journal is undone to where the block began, whatever happens), and a block of which one stack counts and
+//! another does not.
 
 use crate::host::opened::Opened;
 use crate::host::site::{HostSite, undone};
@@ -9,6 +10,7 @@ use crate::host::stand::Stand;
 use crate::host::stands;
 use crate::host::trial::{self, Trial};
 use crate::trial::book;
+use crate::trial::phases::Loaded;
 use crate::trial::stints::{self, Standing};
 use crate::turn::Turn;
 use ledger::{Ledger, TrialId};
@@ -50,10 +52,8 @@ fn built(site: &mut HostSite<'_>, ledger: &mut Ledger, turns: &[Turn<'_>]) -> an
     let mut all = Vec::new();
     for turn in turns {
         crate::signals::check(turn.cancel)?;
-        let name = &site.study.stacks[turn.stack].name;
-        turn.progress
-            .doing(&format!("block {} · {name} · building", turn.block.number + 1));
         let stack = &site.study.stacks[turn.stack];
+        turn.doing(&stack.name, "building");
         let sets: Vec<&String> = stack.lun_sets().collect();
         let stands = stands::build(site, turn).map_err(|error| site.luns.blame(error, &sets))?;
         let first = trial::described(site, ledger, turn, &stands)?;
@@ -89,28 +89,22 @@ fn drive(
         one.used = true;
         opened.push(one);
     }
+    let arounds: Vec<_> = trials.iter().map(Trial::around).collect();
     let health: Vec<_> = opened.iter().map(|opened| || opened.condition()).collect();
     let mut sides: Vec<Standing<'_>> = Vec::new();
-    for ((trial, opened), health) in trials.iter().zip(&opened).zip(&health) {
+    for (((trial, opened), health), around) in trials.iter().zip(&opened).zip(&health).zip(&arounds) {
         crate::signals::check(trial.turn.cancel)?;
         let ready = trial.ready(ledger, opened, health, 0);
         let (instance, host) = ready.map_err(|error| trial::name_files(error, &[opened.stand]))?;
-        sides.push(Standing::new(
+        let loaded = Loaded {
             instance,
-            Box::new(host),
-            trial.around(),
-            trials.len() - 1,
-        ));
+            surroundings: Box::new(host),
+            around,
+            group: opened.group(),
+        };
+        sides.push(Standing::new(loaded, trials.len() - 1));
     }
-    let Some(first) = turns.first() else { return Ok(()) };
-    stints::block(
-        &mut sides,
-        stints,
-        &site.study.phases,
-        first.block.seed,
-        ledger,
-        first.cancel,
-    )?;
+    stints::block(&mut sides, stints, ledger)?;
     for (side, opened) in sides.iter_mut().zip(&opened) {
         side.leave(ledger, &opened.stand.files())?;
     }

@@ -1,7 +1,8 @@
 //! What a study plants in modelled LUNs while a phase runs: at its time, for its time.
 //!
-//! Takes the faults of a phase and the services of the stack's LUN sets; a thread of its own sets and takes them back. Prevents: a
-//! fault that outlives its phase because the phase ended early, and one that is planted and nowhere told.
+//! Takes the faults of a phase and the services of the stack's LUN sets; a thread of its own sets and takes them
+//! back. Prevents: a fault that outlives its phase because the phase ended early, and one that is planted and nowhere
+//! told.
 
 use crate::luns::service::Service;
 use plan::{DeviceFault, FaultKind};
@@ -135,7 +136,7 @@ impl Drop for DeviceFaults {
     }
 }
 
-/// Tells each service all that holds on its LUNs. Gives the first refusal; that a service is gone is found elsewhere too.
+/// Tells each service all that holds on its LUNs. Gives the first refusal; others find that a service is gone.
 fn tell(services: &BTreeMap<String, Arc<Service>>, standing: &[DeviceFault]) -> Result<(), String> {
     let mut first = Ok(());
     for (set, service) in services {

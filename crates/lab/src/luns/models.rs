@@ -1,7 +1,7 @@
 //! What the models under a stack did in a phase, beside what the kernel counted.
 //!
-//! Takes the services of the stack's LUN sets, gives measures and a verdict on punctuality. Prevents: a "disk" that was as slow as
-//! the machine that played it.
+//! Takes the services of the stack's LUN sets, gives measures and a verdict on punctuality. Prevents: a "disk" that
+//! was as slow as the machine that played it.
 
 use crate::luns::service::Service;
 use ledger::Measure;
@@ -9,11 +9,11 @@ use luns::model::HELD_LONG_NS;
 use observers::Delta;
 use serde_json::{Value, json};
 
-/// Answers may be so much later than the model's, as a share of the time that they took, all together: with one request at a time the
-/// rate would be too low by this share.
+/// Answers may be so much later than the model's, as a share of the time that they took, all together: with one
+/// request at a time the rate would be too low by this share.
 const LATE_SHARE: f64 = 0.03;
-/// All lateness of a LUN set one after the other, as a share of the phase: what it takes from the phase at most, in whatever order requests
-/// wait for one another. Less says nothing against the phase.
+/// All lateness of a LUN set one after the other, as a share of the phase: what it takes from the phase at most, in
+/// whatever order requests wait for one another. Less says nothing against the phase.
 const PHASE_SHARE: f64 = 0.01;
 /// Of fewer requests nothing is said.
 const REQUESTS_MIN: f64 = 100.0;
@@ -28,8 +28,8 @@ pub(crate) struct ModelledSet<'a> {
     pub(crate) devices: Vec<String>,
     /// Whether it has times of its own, and does not just pass on what the files below take.
     pub(crate) timed: bool,
-    /// Whether a device reads on while the next request is on its way, as a disk does: then a read that it finds in its read-ahead is no later for
-    /// the way, and a scan runs at the rate of the medium.
+    /// Whether a device reads on while the next request is on its way, as a disk does: then a read that it finds in
+    /// its read-ahead is no later for the way, and a scan runs at the rate of the medium.
     pub(crate) reads_on: bool,
 }
 
@@ -141,9 +141,9 @@ fn read_ns(seen: &Delta, devices: &[String]) -> Option<f64> {
     devices.iter().map(of).sum()
 }
 
-/// The share of requests that a delay of the host's makes later. Not those that a limit of the device held back for four times the mean delay
-/// or longer: had they come earlier, they would have waited, and the limit's rate is what it is. `held_long`: requests that were held back
-/// by each of [`HELD_LONG_NS`].
+/// The share of requests that a delay of the host's makes later. Not those that a limit of the device held back for
+/// four times the mean delay or longer: had they come earlier, they would have waited, and the limit's rate is what
+/// it is. `held_long`: requests that were held back by each of [`HELD_LONG_NS`].
 fn exposed(requests: f64, held_long: [f64; 3], delay_ns: f64) -> f64 {
     let mean_ns = delay_ns / requests.max(1.0);
     let long = HELD_LONG_NS.iter().position(|ns| *ns as f64 >= 4.0 * mean_ns);
@@ -156,7 +156,8 @@ fn late(answered: f64, delay_ns: f64, modelled_ns: f64, exposed: f64) -> Option<
     let too_late = answered >= REQUESTS_MIN && modelled_ns > 0.0 && much;
     too_late.then(|| {
         format!(
-            "the model cannot keep up: answers came {:.0} us late on average, {:.0} % of the {:.0} us that the model takes",
+            "the model cannot keep up: answers came {:.0} us late on average, {:.0} % of the {:.0} us \
+             that the model takes",
             delay_ns / answered / 1e3,
             100.0 * delay_ns / modelled_ns,
             modelled_ns / answered / 1e3
@@ -164,16 +165,17 @@ fn late(answered: f64, delay_ns: f64, modelled_ns: f64, exposed: f64) -> Option<
     })
 }
 
-/// The model may be punctual from the moment it hears of a request, and requests late to reach it: more of them than the machine can
-/// carry, or a device so quick that the way to it and back counts. Only reads can be held against each other: a write may wait in the
-/// kernel for a flush of another. `exposed`: the share of reads that the way makes later.
+/// The model may be punctual from the moment it hears of a request, and requests late to reach it: more of them than
+/// the machine can carry, or a device so quick that the way to it and back counts. Only reads can be held against
+/// each other: a write may wait in the kernel for a flush of another. `exposed`: the share of reads that the way
+/// makes later.
 fn slow_path(reads: f64, seen_ns: f64, modelled_ns: f64, exposed: f64) -> Option<String> {
     let way_ns = seen_ns - modelled_ns;
     let too_slow = reads >= REQUESTS_MIN && modelled_ns > 0.0 && exposed * way_ns > LATE_SHARE * seen_ns;
     too_slow.then(|| {
         format!(
-            "the model cannot keep up: reads took {:.0} us on average, of which the model's device is {:.0} us and the way to it and \
-             back the rest, {:.0} %",
+            "the model cannot keep up: reads took {:.0} us on average, of which the model's device is {:.0} us \
+             and the way to it and back the rest, {:.0} %",
             seen_ns / reads / 1e3,
             modelled_ns / reads / 1e3,
             100.0 * way_ns / seen_ns

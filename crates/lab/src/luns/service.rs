@@ -1,8 +1,8 @@
 //! The other end of `assay device-service`: a process that serves one LUN set under a device model, seen from the run.
 //!
-//! Takes what the study says of the set, gives served files and the model's own counters. Prevents: a run that waits for ever for a
-//! device that is not there any more: each question has an end, and who does not answer is killed, so that the kernel fails what waits
-//! for it.
+//! Takes what the study says of the set, gives served files and the model's own counters. Prevents: a run that waits
+//! for ever for a device that is not there any more: each question has an end, and who does not answer is killed, so
+//! that the kernel fails what waits for it.
 
 use anyhow::{Context, anyhow};
 use plan::{Device, DeviceModel, LunSet, LunSource, PhaseKind, Study};
@@ -79,17 +79,22 @@ pub fn not_warmed(set: &LunSet) -> Option<String> {
     })
 }
 
+/// A LUN set that is to be served under a device model.
+pub(crate) struct ToServe<'a> {
+    pub(crate) set: &'a str,
+    pub(crate) device: &'a Device,
+    /// Its files.
+    pub(crate) luns: &'a [PathBuf],
+    /// Where the service can have a directory.
+    pub(crate) dir: &'a Directory,
+    pub(crate) seed: u64,
+}
+
 impl Service {
-    /// Serves `luns` in a directory of its own under `dir`; journalled before it is there.
-    pub(crate) fn start(
-        set: &str,
-        device: &Device,
-        luns: &[PathBuf],
-        dir: &Directory,
-        seed: u64,
-        journal: &mut Journal,
-    ) -> anyhow::Result<Service> {
-        let own = journal.make_directory(dir, &format!("{set}.device"), 0o700, true)?;
+    /// Serves a set in a directory of its own; journalled before it is there.
+    pub(crate) fn start(asked: &ToServe<'_>, journal: &mut Journal) -> anyhow::Result<Service> {
+        let (set, device) = (asked.set, asked.device);
+        let own = journal.make_directory(asked.dir, &format!("{set}.device"), 0o700, true)?;
         let place = own.make("luns", 0o700)?.path().to_owned();
         journal.before(Undo::StopServing {
             dir: own.path().to_owned(),
@@ -124,8 +129,8 @@ impl Service {
             })),
         };
         service.ask(&json!({
-            "place": service.place, "luns": luns, "model": device.model.word(), "parameters": parameters,
-            "histogram": histogram, "volatile": device.volatile.0, "seed": seed,
+            "place": service.place, "luns": asked.luns, "model": device.model.word(), "parameters": parameters,
+            "histogram": histogram, "volatile": device.volatile.0, "seed": asked.seed,
         }))?;
         watch(Arc::downgrade(&service.line));
         Ok(service)
@@ -234,8 +239,8 @@ impl Line {
 }
 
 impl Drop for Service {
-    /// By now the journal has unmounted what it served, and it has ended by itself; else it is ended here, and the kernel fails what
-    /// still waits for it.
+    /// By now the journal has unmounted what it served, and it has ended by itself; else it is ended here, and the
+    /// kernel fails what still waits for it.
     fn drop(&mut self) {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         line.to = None;

@@ -1,5 +1,4 @@
-//! The process that serves a set of LUN files under a device model: `assay device-service`, started by `assay run`,
-//! never by people.
+//! The process that serves LUN files under a device model: `assay device-service`, which only `assay run` starts.
 //!
 //! Takes orders as JSON on standard input, one a line, and answers each with one line on standard output. The first
 //! order says what to serve. When the orders end it goes on serving until its mount is taken away: whoever cleans up
@@ -27,8 +26,7 @@ const REDUCTION_BLOCK: u32 = 8192;
 /// # Errors
 /// No order; what could not be done.
 pub fn serve() -> Result<(), OrderedError> {
-    // Hardware does not go on without one of its parts: when a thread panics the process ends, and the kernel fails
-    // what waits for it.
+    // Hardware does not go on without one of its parts: a panic ends the process, and the kernel fails the rest.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         usual(panic);
@@ -96,8 +94,7 @@ fn say_busy() {
     let _ = writeln!(out, "{BUSY_LINE}").and_then(|()| out.flush());
 }
 
-/// Does what may take as long as the disk below likes, and tells so again and again: who asked waits for a word, not
-/// for the end.
+/// Does what takes as long as the disk below likes, and says so again and again: who asked waits for a word.
 fn while_busy<T: Send>(every: Duration, mut tell: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let (over, done) = channel::<()>();

@@ -5,13 +5,13 @@
 
 use crate::luns::faults::{DeviceFaults, Standing};
 use crate::luns::models::ModelledSet;
-use crate::luns::service::{self, Service};
-use crate::progress::Progress;
+use crate::luns::service::{self, Service, ToServe};
+use crate::progress::{Caller, Progress};
 use crate::writes::Writes;
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Disclosed, FactName, Layer, Layers, Modelled, Scope};
-use luns::{DeviceFacts, LunError, LunFile};
-use plan::{Device, DeviceModel, LunSource, Stack, Study};
+use luns::{DeviceFacts, LoopDevice, LunError, LunFile};
+use plan::{Device, DeviceModel, LunSet, LunSource, Stack, Study};
 use sandbox::Directory;
 use stacks::{Journal, Undo};
 use std::collections::BTreeMap;
@@ -46,6 +46,8 @@ pub(crate) struct LunSets {
     pub(crate) facts: Vec<(Scope, Vec<Disclosed>)>,
     /// Files written since they were last used: they need no rewrite.
     fresh: bool,
+    /// Set when the run is to end.
+    cancel: Arc<AtomicBool>,
     /// Devices by calculation, by LUN set.
     models: BTreeMap<String, Device>,
     /// The processes that play them in this trial.
@@ -102,70 +104,50 @@ fn device_at(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(real)
 }
 
+/// A device of the study, if the run has said that it writes to it.
+fn may_be_used(
+    study: &Study,
+    written: &Path,
+    devices: &BTreeMap<PathBuf, DeviceFacts>,
+    journal: &mut Journal,
+) -> anyhow::Result<Lun> {
+    ensure!(
+        Writes::of(study, Path::new("")).names_device(written),
+        "{} is not on the list of what this run writes to\n  see `assay check`",
+        written.display()
+    );
+    let known = devices.get(written).context("a device that was looked at")?;
+    let (path, number) = (device_at(written)?, known.number.clone());
+    journal.may_write(&path)?;
+    Ok(Lun::Device { path, number })
+}
+
 impl LunSets {
     /// Makes the LUN files, each in a directory of the run's own.
     pub(crate) fn prepare(
         study: &Study,
         devices: &BTreeMap<PathBuf, DeviceFacts>,
         journal: &mut Journal,
-        progress: &dyn Progress,
-        cancel: &AtomicBool,
+        caller: Caller<'_>,
     ) -> anyhow::Result<LunSets> {
         let mut sets = LunSets {
             fresh: true,
+            cancel: Arc::clone(caller.cancel),
             ..LunSets::default()
         };
         let (mut written, began) = (0, Instant::now());
         check_room(study)?;
         for set in &study.luns {
-            if let Some(device) = &set.device {
-                sets.model(study, &set.name, device)?;
-                if let Some(why) = service::not_warmed(set) {
-                    let fact = FactName::ReadIntoMemory.is(why);
-                    sets.facts.push((Scope::Lun(set.name.clone(), None), vec![fact]));
-                }
-            }
+            sets.model(study, set)?;
             let made = match &set.source {
-                LunSource::Files { count, size, dir } => {
-                    let own = sets.own_directory(dir, journal)?;
-                    let mut files = Vec::new();
-                    for number in 0..*count {
-                        let name = format!("{}-{number}.lun", set.name);
-                        let path = own.path().join(&name);
-                        progress.doing(&format!("writing {} in full", path.display()));
-                        own.check()?;
-                        let step = journal.before(Undo::RemoveFile { path })?;
-                        let seed = study.seed ^ u64::from(number);
-                        let file = luns::create_file(&own, &name, size.0, seed, &mut |_| (), cancel)?;
-                        journal.made(step, file.identity)?;
-                        let facts = vec![
-                            FactName::File.is(file.path.display().to_string()),
-                            FactName::Bytes.is(file.bytes),
-                            FactName::Extents.is(file.extents.len() as u64),
-                        ];
-                        sets.facts.push((Scope::Lun(set.name.clone(), Some(number)), facts));
-                        written += size.0;
-                        files.push(Lun::File(file));
-                    }
-                    sets.homes.insert(set.name.clone(), own);
-                    files
+                LunSource::Files { count, size, .. } => {
+                    written += u64::from(*count) * size.0;
+                    sets.make_files(set, study.seed, journal, caller.progress)?
                 }
                 LunSource::Devices { paths, .. } => {
                     sets.describe_devices(&set.name, paths, devices)?;
-                    let mut found = Vec::new();
-                    let told = Writes::of(study, Path::new(""));
-                    for written in paths {
-                        ensure!(
-                            told.names_device(written),
-                            "{} is not on the list of what this run writes to\n  see `assay check`",
-                            written.display()
-                        );
-                        let known = devices.get(written).context("a device that was looked at")?;
-                        let (path, number) = (device_at(written)?, known.number.clone());
-                        journal.may_write(&path)?;
-                        found.push(Lun::Device { path, number });
-                    }
-                    found
+                    let take = |path: &PathBuf| may_be_used(study, path, devices, journal);
+                    paths.iter().map(take).collect::<anyhow::Result<_>>()?
                 }
             };
             sets.sets.insert(set.name.clone(), made);
@@ -175,6 +157,40 @@ impl LunSets {
             sets.fill_rate = Some((written as f64 / seconds) as u64);
         }
         Ok(sets)
+    }
+
+    /// Makes the files of a set that has them.
+    fn make_files(
+        &mut self,
+        set: &LunSet,
+        seed: u64,
+        journal: &mut Journal,
+        progress: &dyn Progress,
+    ) -> anyhow::Result<Vec<Lun>> {
+        let LunSource::Files { count, size, dir } = &set.source else {
+            return Ok(Vec::new());
+        };
+        let own = self.own_directory(dir, journal)?;
+        let mut files = Vec::new();
+        for number in 0..*count {
+            let name = format!("{}-{number}.lun", set.name);
+            let path = own.path().join(&name);
+            progress.doing(&format!("writing {} in full", path.display()));
+            own.check()?;
+            let step = journal.before(Undo::RemoveFile { path })?;
+            let seed = seed ^ u64::from(number);
+            let file = luns::create_file(&own, &name, size.0, seed, &mut |_| (), &self.cancel)?;
+            journal.made(step, file.identity)?;
+            let facts = vec![
+                FactName::File.is(file.path.display().to_string()),
+                FactName::Bytes.is(file.bytes),
+                FactName::Extents.is(file.extents.len() as u64),
+            ];
+            self.facts.push((Scope::Lun(set.name.clone(), Some(number)), facts));
+            files.push(Lun::File(file));
+        }
+        self.homes.insert(set.name.clone(), own);
+        Ok(files)
     }
 
     fn describe_devices(
@@ -219,60 +235,75 @@ impl LunSets {
         looped: bool,
         seed: u64,
         journal: &mut Journal,
-        cancel: &AtomicBool,
     ) -> anyhow::Result<Vec<PathBuf>> {
-        let served = self.serve(set, seed, journal, cancel)?;
-        let (mut devices, mut all) = (Vec::new(), Vec::new());
-        for (number, lun) in self
-            .sets
-            .get(set)
-            .context("a LUN set that the plan let through")?
-            .iter()
-            .enumerate()
-        {
-            match lun {
+        let served = self.serve(set, seed, journal)?;
+        let (mut devices, mut loops) = (Vec::new(), Vec::new());
+        let luns = self.sets.get(set).context("a LUN set that the plan let through")?;
+        for (nth, lun) in luns.iter().enumerate() {
+            let made = match lun {
+                Lun::File(made) => made,
                 Lun::Device { path, number } => {
                     let now = luns::device_facts(path)?.number;
                     ensure!(
                         now == *number,
-                        "{} was device {number} when it was looked at, and is {now} now\n  leave devices alone while a study runs",
+                        "{} was device {number} when it was looked at, and is {now} now\n  \
+                         leave devices alone while a study runs",
                         path.display()
                     );
                     devices.push(path.clone());
+                    continue;
                 }
-                Lun::File(made) => {
-                    // One that was cut would be written anew at its new size.
-                    replaced_or_resized(made).map_or(Ok(()), Err)?;
-                    if !self.fresh && !served {
-                        made.refill(seed ^ number as u64, &mut |_| (), cancel)?.check()?;
-                    }
-                    let lun = self.services.get(set).map(|service| service.lun(number));
-                    let path = lun.as_ref().unwrap_or(&made.path);
-                    if looped {
-                        let file = lun.as_ref().map_or(Ok(made.identity), |lun| identity_of(lun))?;
-                        let backing = path.clone();
-                        journal.before(Undo::DetachLoop { backing, file })?;
-                        let device = match &lun {
-                            Some(lun) => luns::attach_served(lun)?,
-                            None => luns::attach(made)?,
-                        };
-                        journal.may_write(&device.path)?;
-                        if self.models.get(set).is_some_and(|m| m.model == DeviceModel::Hdd) {
-                            luns::say_rotational(device.number);
-                        }
-                        all.push(device.number);
-                        devices.push(device.path);
-                    } else {
-                        devices.push(path.clone());
-                    }
-                }
+            };
+            if !served {
+                self.renew(made, seed ^ nth as u64)?;
+            }
+            let lun = self.services.get(set).map(|service| service.lun(nth));
+            if looped {
+                let device = self.attach_loop(set, made, lun.as_deref(), journal)?;
+                loops.push(device.number);
+                devices.push(device.path);
+            } else {
+                devices.push(lun.unwrap_or_else(|| made.path.clone()));
             }
         }
-        self.attached.insert(set.to_string(), all);
+        self.attached.insert(set.to_string(), loops);
         Ok(devices)
     }
 
-    /// Adds to an error what was done to the LUN files of these sets from outside: the cause of what the layers above then said.
+    /// A file as it was when it was made.
+    fn renew(&self, made: &LunFile, seed: u64) -> anyhow::Result<()> {
+        // One that was cut would be written anew at its new size.
+        replaced_or_resized(made).map_or(Ok(()), Err)?;
+        if !self.fresh {
+            made.refill(seed, &mut |_| (), &self.cancel)?.check()?;
+        }
+        Ok(())
+    }
+
+    /// A loop device on a file, or on what is served of it.
+    fn attach_loop(
+        &self,
+        set: &str,
+        made: &LunFile,
+        served: Option<&Path>,
+        journal: &mut Journal,
+    ) -> anyhow::Result<LoopDevice> {
+        journal.before(Undo::DetachLoop {
+            backing: served.unwrap_or(&made.path).to_path_buf(),
+            file: served.map_or(Ok(made.identity), identity_of)?,
+        })?;
+        let device = match served {
+            Some(lun) => luns::attach_served(lun)?,
+            None => luns::attach(made)?,
+        };
+        journal.may_write(&device.path)?;
+        if self.models.get(set).is_some_and(|m| m.model == DeviceModel::Hdd) {
+            luns::say_rotational(device.number);
+        }
+        Ok(device)
+    }
+
+    /// Adds to an error what was done to LUN files from outside: the cause of what the layers above then said.
     pub(crate) fn blame(&self, error: anyhow::Error, sets: &[&String]) -> anyhow::Error {
         let sets = sets.iter().filter_map(|name| self.sets.get(*name));
         let dead = self.services.values().find_map(|service| service.dead());
@@ -289,8 +320,9 @@ impl LunSets {
         }
     }
 
-    /// Remembers the model of a set, and says all of it in the result.
-    fn model(&mut self, study: &Study, set: &str, device: &Device) -> anyhow::Result<()> {
+    /// Remembers the model of a set that has one, and says all of it in the result.
+    fn model(&mut self, study: &Study, set: &LunSet) -> anyhow::Result<()> {
+        let Some(device) = &set.device else { return Ok(()) };
         let mut device = device.clone();
         let beside = study.file.parent().unwrap_or(Path::new(""));
         device.histogram = device.histogram.map(|file| beside.join(file));
@@ -310,30 +342,34 @@ impl LunSets {
         let volatile = service::nothing_volatile(study, &device);
         let volatile = volatile.map_or_else(|| device.volatile.to_string(), |nothing| format!("0B: {nothing}"));
         facts.push(FactName::VolatileBytes.is(volatile));
-        self.facts.push((Scope::Lun(set.to_string(), None), facts));
-        self.models.insert(set.to_string(), device);
+        facts.extend(service::not_warmed(set).map(|why| FactName::ReadIntoMemory.is(why)));
+        self.facts.push((Scope::Lun(set.name.clone(), None), facts));
+        self.models.insert(set.name.clone(), device);
         Ok(())
     }
 
     /// Starts the service of a modelled set, its files as new; whether there is one.
-    fn serve(&mut self, set: &str, seed: u64, journal: &mut Journal, cancel: &AtomicBool) -> anyhow::Result<bool> {
+    fn serve(&mut self, set: &str, seed: u64, journal: &mut Journal) -> anyhow::Result<bool> {
         let Some(device) = self.models.get(set) else {
             return Ok(false);
         };
         let luns = self.sets.get(set).context("a LUN set that the plan let through")?;
         let mut files = Vec::new();
-        for (number, lun) in luns.iter().enumerate() {
+        for (nth, lun) in luns.iter().enumerate() {
             let Lun::File(made) = lun else {
                 return Err(anyhow!("LUN set `{set}`: a model stands on files"));
             };
-            replaced_or_resized(made).map_or(Ok(()), Err)?;
-            if !self.fresh {
-                made.refill(seed ^ number as u64, &mut |_| (), cancel)?.check()?;
-            }
+            self.renew(made, seed ^ nth as u64)?;
             files.push(made.by_descriptor());
         }
-        let dir = self.homes.get(set).context("a directory of LUN files")?;
-        let service = Service::start(set, device, &files, dir, seed, journal)?;
+        let to_serve = ToServe {
+            set,
+            device,
+            luns: &files,
+            dir: self.homes.get(set).context("a directory of LUN files")?,
+            seed,
+        };
+        let service = Service::start(&to_serve, journal)?;
         self.services.insert(set.to_string(), Arc::new(service));
         Ok(true)
     }
@@ -443,8 +479,8 @@ fn sets_of<'s>(stacks: &[&'s Stack]) -> Vec<&'s String> {
     sets
 }
 
-/// The layers of a stack with the models of its data and of its log, as a layer of its own also where the data lie on something real:
-/// by that it is known, and never ranked with what stands on none.
+/// The layers of a stack with the models of its data and of its log, as a layer of its own also where the data lie on
+/// something real: by that it is known, and never ranked with what stands on none.
 fn layers_on(mut layers: Vec<Layer>, data: Option<String>, log: Option<String>, log_apart: bool) -> Layers {
     let (what, device) = match (data, log) {
         (None, None) => return Layers(layers),
@@ -472,8 +508,8 @@ fn identity_of(path: &Path) -> anyhow::Result<sandbox::Identity> {
     sandbox::Identity::of(&file).with_context(|| format!("look at {}", path.display()))
 }
 
-/// What is wrong with the file or its size, if anything. Not whether all of it is on the disk: file systems may have zeroed
-/// parts of it by now.
+/// What is wrong with the file or its size, if anything. Not whether all of it is on the disk: file systems may have
+/// zeroed parts of it by now.
 fn replaced_or_resized(file: &LunFile) -> Option<LunError> {
     file.check()
         .err()

@@ -1,19 +1,18 @@
-//! Stacks of kind `model`: a simulated device in virtual time, driven by the same engine and judged by the same procedure.
+//! Stacks of kind `model`: a simulated device in virtual time, under the same engine and the same procedure.
 //!
 //! The model's own counters stand where `/proc/diskstats` stands on a host, so provenance is judged there too.
 
 use crate::inject;
 use crate::moves::copying::{AroundCopy, Way};
 use crate::ports::{PageEngine, StackPort};
+use crate::result_file;
 use crate::sizes::Sizes;
 use crate::surroundings::{Seen, Surroundings};
 use crate::trial::around::{After, Around};
-use crate::trial::book;
-use crate::trial::phases::{self, Leg};
-use crate::trial::stints::Standing;
-use crate::turn::Turn;
+use crate::trial::phases::{Leg, Loaded};
+use crate::trial::sampled;
 use anyhow::Context;
-use ledger::{Ledger, Measure, Scope, TrialId};
+use ledger::{Ledger, Measure, Scope};
 use pages::{Files, Instance};
 use plan::{CopyTarget, Inject, Model as Written, PhaseKind};
 use targets::{FileId, Model, ModelPort, Moved};
@@ -50,73 +49,31 @@ pub(crate) fn device(model: &Written, inject: Inject, sizes: &Sizes, seed: u64) 
     )))
 }
 
-/// The device of a trial, in a study whose simulated time has come so far.
-pub(crate) fn home(
-    model: &Written,
-    stack: &plan::Stack,
-    sizes: &Sizes,
-    turn: &Turn<'_>,
-    clock_ns: u64,
-) -> anyhow::Result<StackPort> {
-    // Two identical stacks must not have identical luck: the device's chances depend on its place in the study.
-    let seed = turn.block.seed ^ ((turn.stack as u64 + 1) << 32);
-    let mut device = device(model, stack.inject, sizes, seed)?;
-    if let (StackPort::Model(port), true) = (&mut device, model.drift.0 > 0.0) {
-        port.inner_mut().drift(model.drift.0);
-        port.inner_mut().rest_until(clock_ns);
-    }
-    Ok(device)
-}
-
-/// All phases of one block in turns; gives the simulated time at its end.
-pub(crate) fn side_by_side(
-    study: &plan::Study,
-    sizes: &Sizes,
-    (turns, trials): (&[Turn<'_>], &[TrialId]),
-    stints: &plan::Stints,
-    clock_ns: u64,
-    ledger: &mut Ledger,
-) -> anyhow::Result<u64> {
-    let mut sides: Vec<Standing<'_>> = Vec::new();
-    for (turn, trial) in turns.iter().zip(trials) {
-        let stack = &study.stacks[turn.stack];
-        let plan::StackKind::Model(model) = &stack.kind else {
-            unreachable!("the plan does not mix modelled and real stacks")
-        };
-        let port = home(model, stack, sizes, turn, clock_ns)?;
-        let mut instance = Instance::create(vec![port], &files(), sizes.shape, sizes.settings, &mut |_, _| ())?;
-        if turn.block.number == 0 {
-            let facts = crate::trial::sampled::facts(&mut instance, turn.block.seed)?;
-            crate::result_file::facts(ledger, &Scope::Stack(stack.name.clone()), facts)?;
-        }
-        let around = Around {
-            study,
-            sizes: Some(sizes),
-            trial: *trial,
-            stack: &stack.name,
-            turn,
-            fixed: book::fixed(sizes),
-        };
-        let seen = Box::new(ModelSurroundings::default());
-        sides.push(Standing::new(instance, seen, around, turns.len() - 1));
-    }
-    let first = turns.first().context("a block has stacks")?;
-    crate::trial::stints::block(
-        &mut sides,
-        stints,
-        &study.phases,
-        first.block.seed,
-        ledger,
-        first.cancel,
-    )?;
-    Ok(sides.iter_mut().map(|side| side.now()).max().unwrap_or(clock_ns))
-}
-
 /// The engine's files on a device.
 pub(crate) fn files() -> Files {
     Files {
         data: vec![FileId(0)],
         redo: FileId(1),
+    }
+}
+
+/// The database, made on its device; a stack that stands for the first time says what its data are like.
+pub(crate) fn loaded<'a>(port: StackPort, around: &'a Around<'a>, ledger: &mut Ledger) -> anyhow::Result<Loaded<'a>> {
+    let sizes = around.sizes.context("a model has the page engine")?;
+    let mut instance = Instance::create(vec![port], &files(), sizes.shape, sizes.settings, &mut |_, _| ())?;
+    if around.turn.block.number == 0 {
+        let facts = sampled::facts(&mut instance, around.turn.block.seed)?;
+        result_file::facts(ledger, &Scope::Stack(around.stack.to_string()), facts)?;
+    }
+    Ok(on_model(instance, around))
+}
+
+fn on_model<'a>(instance: PageEngine, around: &'a Around<'a>) -> Loaded<'a> {
+    Loaded {
+        instance,
+        surroundings: Box::new(ModelSurroundings::default()),
+        around,
+        group: None,
     }
 }
 
@@ -135,20 +92,15 @@ impl ModelTrial<'_> {
         loop {
             let port = self.devices[at].1.take().context("the device where the database is")?;
             self.devices[at].2 = true;
-            let mut instance = if first == 0 {
-                Instance::create(vec![port], &files(), sizes.shape, sizes.settings, &mut |_, _| ())?
+            let mut loaded = if first == 0 {
+                loaded(port, self.around, ledger)?
             } else {
-                Instance::open(vec![port], &files(), sizes.settings)?.0
+                on_model(Instance::open(vec![port], &files(), sizes.settings)?.0, self.around)
             };
-            if first == 0 && self.around.turn.block.number == 0 {
-                let facts = crate::trial::sampled::facts(&mut instance, self.around.turn.block.seed)?;
-                crate::result_file::facts(ledger, &Scope::Stack(self.around.stack.to_string()), facts)?;
-            }
-            let mut seen = ModelSurroundings::default();
-            let leg = phases::phases(&mut instance, &mut seen, self.around, ledger, first, None)?;
-            let now = phases::clock(&mut instance);
+            let leg = loaded.phases(ledger, first)?;
+            let now = loaded.now();
             let Leg::Copy(ordinal) = leg else { return Ok(now) };
-            self.devices[at].1 = instance.into_ports().pop();
+            self.devices[at].1 = loaded.instance.into_ports().pop();
             let Some(to) = self.copy(ledger, at, ordinal)? else {
                 return Ok(now);
             };
@@ -183,7 +135,7 @@ impl ModelTrial<'_> {
         let mut source = self.devices[from].1.take().context("the source of a copy")?;
         let mut target = self.devices[to].1.take().context("the target of a copy")?;
         let around = self.around;
-        let after = around.recorded(ledger, phase, ordinal, || {
+        let after = around.recorded(ledger, ordinal, || {
             way.go(&mut source, &mut target, &mut Sides::default(), around)
         })?;
         self.devices[from].1 = Some(source);

@@ -1,14 +1,16 @@
 //! Stacks of kind `model` as the place where a study runs: simulated devices in virtual time.
 
-use crate::model::modelled;
+use crate::model::modelled::{self, ModelTrial};
+use crate::ports::StackPort;
 use crate::result_file::{self, Opening};
 use crate::site::Site;
 use crate::sizes::Sizes;
 use crate::trial::around::Around;
 use crate::trial::book;
+use crate::trial::stints::{self, Standing};
 use crate::turn::Turn;
-use ledger::{FactName, Layers, Ledger, Scope};
-use plan::{CopyTarget, PhaseKind, StackKind, Stints, Study, Turns};
+use ledger::{FactName, Layers, Ledger, Scope, TrialId};
+use plan::{CopyTarget, Model, PhaseKind, StackKind, Stints, Study, Turns};
 use std::path::Path;
 
 /// Stacks of kind `model`.
@@ -39,6 +41,75 @@ impl<'a> ModelSite<'a> {
             run_id,
             clock_ns: 0,
         })
+    }
+
+    /// The model of a stack.
+    fn model(&self, turn: &Turn<'_>) -> &'a Model {
+        match &self.study.stacks[turn.stack].kind {
+            StackKind::Model(model) => model,
+            _ => unreachable!("the plan does not mix modelled and real stacks"),
+        }
+    }
+
+    /// The device of a trial, as old as the study is by now.
+    fn home(&self, turn: &Turn<'_>) -> anyhow::Result<StackPort> {
+        let (stack, model) = (&self.study.stacks[turn.stack], self.model(turn));
+        // Two identical stacks must not have identical luck: the device's chances depend on its place in the study.
+        let seed = turn.block.seed ^ ((turn.stack as u64 + 1) << 32);
+        let mut device = modelled::device(model, stack.inject, &self.sizes, seed)?;
+        if let (StackPort::Model(port), true) = (&mut device, model.drift.0 > 0.0) {
+            port.inner_mut().drift(model.drift.0);
+            port.inner_mut().rest_until(self.clock_ns);
+        }
+        Ok(device)
+    }
+
+    fn around<'t>(&'t self, turn: &'t Turn<'t>, trial: TrialId) -> Around<'t> {
+        Around {
+            study: self.study,
+            sizes: Some(&self.sizes),
+            trial,
+            stack: &self.study.stacks[turn.stack].name,
+            turn,
+            fixed: book::fixed(&self.sizes),
+        }
+    }
+
+    /// All phases of one block in turns; gives the simulated time at its end.
+    fn in_turns(
+        &self,
+        ledger: &mut Ledger,
+        turns: &[Turn<'_>],
+        trials: &[TrialId],
+        stints: &Stints,
+    ) -> anyhow::Result<u64> {
+        let around = |(turn, trial): (_, &TrialId)| self.around(turn, *trial);
+        let arounds: Vec<Around<'_>> = turns.iter().zip(trials).map(around).collect();
+        let mut sides = Vec::new();
+        for around in &arounds {
+            let loaded = modelled::loaded(self.home(around.turn)?, around, ledger)?;
+            sides.push(Standing::new(loaded, turns.len() - 1));
+        }
+        stints::block(&mut sides, stints, ledger)?;
+        Ok(sides.iter_mut().map(Standing::now).max().unwrap_or(self.clock_ns))
+    }
+
+    /// All phases of one trial; gives the simulated time at its end.
+    fn alone(&self, ledger: &mut Ledger, turn: &Turn<'_>, trial: TrialId) -> anyhow::Result<u64> {
+        let name = &self.study.stacks[turn.stack].name;
+        let mut devices = vec![(name.clone(), Some(self.home(turn)?), false)];
+        for (nth, target) in self.study.stacks.iter().enumerate() {
+            // Each its own luck, and another than it has as a home.
+            let seed = turn.block.seed ^ ((nth as u64 + 1) << 48);
+            if let StackKind::Model(model) = &target.kind
+                && copied_to(self.study, &target.name)
+            {
+                let device = modelled::device(model, target.inject, &self.sizes, seed)?;
+                devices.push((target.name.clone(), Some(device), false));
+            }
+        }
+        let around = &self.around(turn, trial);
+        ModelTrial { around, devices }.drive(ledger)
     }
 }
 
@@ -80,10 +151,9 @@ impl Site for ModelSite<'_> {
     }
 
     fn side_by_side(&mut self, ledger: &mut Ledger, turns: &[Turn<'_>], stints: &Stints) -> anyhow::Result<()> {
-        let (study, sizes, clock_ns) = (self.study, &self.sizes, self.clock_ns);
-        let trials = book::begun(ledger, study, turns, "model")?;
-        let ended = modelled::side_by_side(study, sizes, (turns, &trials), stints, clock_ns, ledger);
-        self.clock_ns = *ended.as_ref().unwrap_or(&clock_ns);
+        let trials = book::begun(ledger, self.study, turns, "model")?;
+        let ended = self.in_turns(ledger, turns, &trials, stints);
+        self.clock_ns = *ended.as_ref().unwrap_or(&self.clock_ns);
         book::all_ended(ledger, turns, &trials, ended.map(|_| ()))
     }
 
@@ -97,33 +167,8 @@ impl Site for ModelSite<'_> {
 
     fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {
         let stack = &self.study.stacks[turn.stack];
-        let StackKind::Model(model) = &stack.kind else {
-            unreachable!("the plan does not mix modelled and real stacks")
-        };
-        let (study, sizes, clock_ns) = (self.study, &self.sizes, &mut self.clock_ns);
         book::recorded(ledger, stack, turn, "model", |ledger, trial| {
-            let home = modelled::home(model, stack, sizes, turn, *clock_ns)?;
-            let mut devices = vec![(stack.name.clone(), Some(home), false)];
-            for (nth, target) in study.stacks.iter().enumerate() {
-                // Each its own luck, and another than it has as a home.
-                let seed = turn.block.seed ^ ((nth as u64 + 1) << 48);
-                if let StackKind::Model(model) = &target.kind
-                    && copied_to(study, &target.name)
-                {
-                    let device = modelled::device(model, target.inject, sizes, seed)?;
-                    devices.push((target.name.clone(), Some(device), false));
-                }
-            }
-            let around = Around {
-                study,
-                sizes: Some(sizes),
-                trial,
-                stack: &stack.name,
-                turn,
-                fixed: book::fixed(sizes),
-            };
-            let around = &around;
-            *clock_ns = modelled::ModelTrial { around, devices }.drive(ledger)?;
+            self.clock_ns = self.alone(ledger, turn, trial)?;
             Ok(())
         })
     }

@@ -1,13 +1,14 @@
 //! A copy phase: the database's files go from where it is to another place, measured, then read back and compared.
 //!
-//! Takes two open ports, the transfer between them and what surrounds it; gives the finished phase. One code for hosts and
-//! models. Prevents: a copy that is over before its last byte is durable, and a verification whose reads are counted as the
-//! copy's.
+//! Takes two open ports, the transfer between them and what surrounds it; gives the finished phase. One code for
+//! hosts and models. Prevents: a copy that is over before its last byte is durable, and a verification whose reads
+//! are counted as the copy's.
 
 use crate::ports::StackPort;
 use crate::signals;
 use crate::surroundings::Seen;
-use crate::trial::around::{Around, Done};
+use crate::trial::around::Around;
+use crate::trial::done::Done;
 use anyhow::Context;
 use ledger::Measure;
 use pages::{Copied, Counters, Files, Transfer};
@@ -91,16 +92,12 @@ impl Way<'_> {
         seen.remarks
             .push(format!("the database went from {} to {}", self.from, self.to));
         Ok(Done {
-            driven: None,
             counters: Some(counters(&copied)),
             elapsed_ns: copied.elapsed_ns,
             drain_ns,
             measures,
             seen,
-            full: None,
-            failed: None,
-            order_entry: None,
-            bulk_loads: Vec::new(),
+            ..Done::default()
         })
     }
 

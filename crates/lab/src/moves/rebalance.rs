@@ -1,13 +1,13 @@
-//! Disks that join and leave a group while random work runs: three windows of the work, and the moving beside the middle one.
+//! Disks that join and leave a group while random work runs: three windows of work, the moving beside the middle one.
 //!
-//! Takes an instance on the group and the group's own way to change ([`Grouped::change`]); gives one outcome whose classes say their
-//! window ("select during"), and the figures of the move. Prevents: a rebalance measured on a group that nobody uses, and
-//! latencies of three different situations in one distribution.
+//! Takes an instance on the group and the group's own way to change ([`Grouped::change`]); gives one outcome whose
+//! classes say their window ("select during"), and the figures of the move. Prevents: a rebalance measured on a group
+//! that nobody uses, and latencies of three different situations in one distribution.
 
 use crate::group::changing::{Change, HowFar, Moved};
 use crate::group::grouped::Grouped;
 use crate::ports::PageEngine;
-use crate::signals;
+use crate::signals::{self, SetWhenGone};
 use crate::trial::around::Around;
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
@@ -32,8 +32,7 @@ pub(crate) fn phase(
     (phase, asked): (&Phase, &Rebalance),
     around: &Around<'_>,
     seed: u64,
-    told: &mut Told,
-) -> anyhow::Result<Driven> {
+) -> anyhow::Result<(Driven, Told)> {
     let cancel = around.turn.cancel;
     let before = drive::random(instance, &asked.work, Some(asked.before), seed, cancel)?;
     signals::check(cancel)?;
@@ -41,7 +40,7 @@ pub(crate) fn phase(
     let (during, moved) = beside(instance, change, asked, (phase, around), seed.wrapping_add(1))?;
     signals::check(cancel)?;
     let after = drive::random(instance, &asked.work, Some(asked.after), seed.wrapping_add(2), cancel)?;
-    told.measures.extend([
+    let measures = vec![
         (Measure::RebalanceMovedBytes, moved.moved_bytes as f64),
         (Measure::RebalanceIdealBytes, moved.ideal_bytes as f64),
         (Measure::RebalanceNs, moved.elapsed_ns as f64),
@@ -49,9 +48,9 @@ pub(crate) fn phase(
         (Measure::RebalanceBeforeNs, before.elapsed_ns as f64),
         (Measure::RebalanceDuringNs, during.elapsed_ns as f64),
         (Measure::RebalanceAfterNs, after.elapsed_ns as f64),
-    ]);
+    ];
     let began = during.began.saturating_sub(before.began);
-    told.samples = moved
+    let samples = moved
         .course
         .iter()
         .map(|(at_ns, bytes)| Sample {
@@ -60,12 +59,13 @@ pub(crate) fn phase(
             value: *bytes as f64,
         })
         .collect();
-    told.invalid = moved.unfinished;
+    let told = Told {
+        measures,
+        samples,
+        invalid: moved.unfinished,
+    };
     let outcome = joined([("before", before), ("during", during), ("after", after)]);
-    Ok(Driven {
-        outcome,
-        user_scans: Vec::new(),
-    })
+    Ok((Driven::of(outcome), told))
 }
 
 /// The work in this thread until the change, in one of its own, is done.
@@ -81,7 +81,7 @@ fn beside(
     std::thread::scope(|scope| {
         let changing = scope.spawn(|| {
             // Also when it panics: the work has no other end.
-            let _ended = Ended(&over);
+            let _ended = SetWhenGone(&over);
             let how_far = |far: HowFar| {
                 if signals::is_set(around.turn.cancel) {
                     over.store(true, Ordering::Relaxed);
@@ -95,15 +95,6 @@ fn beside(
         let moved = changing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok((driven?, moved.context("rebalance")?))
     })
-}
-
-/// Sets the flag when it goes.
-struct Ended<'a>(&'a AtomicBool);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 fn words(far: HowFar) -> String {

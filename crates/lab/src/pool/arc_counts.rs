@@ -1,7 +1,7 @@
-//! What adaptive replacement caches of ZFS did in a phase, whichever way their pools go, and the label of a phase that they served.
+//! What adaptive replacement caches of ZFS did in a phase, and the label of a phase that they served.
 //!
-//! Takes counters of before and after, gives measures and a remark. Prevents: ways that count alike and are labelled unlike, and a scan
-//! that read-ahead brought in from the devices taken for one that memory served.
+//! Takes counters of before and after, gives measures and a remark. Prevents: ways that count alike and are labelled
+//! unlike, and a scan that read-ahead brought in from the devices taken for one that memory served.
 
 use ledger::Measure;
 use stacks::ArcCounted;
@@ -72,8 +72,8 @@ impl ArcDid {
         measures
     }
 
-    /// That the cache served the phase, in words; `None` where it hardly did. A hit on what read-ahead fetched a moment before is a read
-    /// of the devices.
+    /// That the cache served the phase, in words; `None` where it hardly did. A hit on what read-ahead fetched a
+    /// moment before is a read of the devices.
     pub(crate) fn label(&self) -> Option<String> {
         let all = self.data_hits + self.data_misses;
         let share = self.data_hits.saturating_sub(self.ahead_misses) as f64 / all.max(1) as f64;

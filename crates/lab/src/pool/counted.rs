@@ -1,8 +1,9 @@
-//! What the pools of ZFS under a phase do meanwhile, whichever way they go: counted before and after, and brought to their devices at its end.
+//! What the pools of ZFS under a phase do meanwhile, whichever way they go: counted before and after, and brought to
+//! their devices at its end.
 //!
-//! Takes the pools of a stack that stands, or of the two of a copy; gives the ledger's measures. Prevents: a phase that ends while a daemon
-//! still holds what was written, which no `syncfs` of a FUSE file system tells it to write, and two pools with one figure each where the
-//! result file has room for one.
+//! Takes the pools of a stack that stands, or of the two of a copy; gives the ledger's measures. Prevents: a phase
+//! that ends while a daemon still holds what was written, which no `syncfs` of a FUSE file system tells it to write,
+//! and two pools with one figure each where the result file has room for one.
 
 use crate::pool::arc_counts::ArcDid;
 use crate::pool::pooled;
@@ -115,8 +116,9 @@ impl Did {
         self.add((Measure::PoolProcessBytes, bytes as f64));
     }
 
-    /// Source and target of a copy have a figure each. What adds up is added; of the compression that which squeezes more stands, since
-    /// either may be why devices move less than was asked; of the fragmentation the target's, which comes last.
+    /// Source and target of a copy have a figure each. What adds up is added; of the compression that which squeezes
+    /// more stands, since either may be why devices move less than was asked; of the fragmentation the target's,
+    /// which comes last.
     fn add(&mut self, (measure, value): (Measure, f64)) {
         let there = self.measures.iter_mut().find(|(known, _)| *known == measure);
         match (there, measure) {

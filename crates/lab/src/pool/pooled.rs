@@ -1,7 +1,9 @@
-//! A stack of kind `zfs` in user space: its pools in the process that runs OpenZFS, the engine's two files in them, and what the pools count.
+//! A stack of kind `zfs` in user space: its pools in the process that runs OpenZFS, the engine's two files in them,
+//! and what the pools count.
 //!
-//! Takes what was made ready on the LUNs, gives ports and figures. A new process for each trial: no trial begins with the cache of
-//! another. Prevents: a pool under a name that the undo journal does not know, and a phase that ends while the pool still writes.
+//! Takes what was made ready on the LUNs, gives ports and figures. A new process for each trial: no trial begins with
+//! the cache of another. Prevents: a pool under a name that the undo journal does not know, and a phase that ends
+//! while the pool still writes.
 
 use crate::sizes::Sizes;
 use anyhow::Context;
@@ -15,8 +17,8 @@ use zpool::{Counted, FileName, FileSpec, Launch, PoolSpec, Redundancy, Tuning, Z
 const DATA: &str = "data";
 const REDO: &str = "redo";
 const REDO_RECORD: u32 = 128 << 10;
-/// Dirty data that OpenZFS may hold before it makes writers wait is a tenth of the machine's memory, of which a stack has only its
-/// budget: as much of the cache, in and above which dirty data lies.
+/// Dirty data that OpenZFS may hold before it makes writers wait is a tenth of the machine's memory, of which a stack
+/// has only its budget: as much of the cache, in and above which dirty data lies.
 const DIRTY_SHARE: u64 = 4;
 const DIRTY_LEAST: u64 = 64 << 20;
 
@@ -35,8 +37,8 @@ impl Pooled {
         matches!(&stack.kind, StackKind::Zfs(zfs) if !zfs.via.is_some_and(ZfsWay::has_files))
     }
 
-    /// Makes the directory that the process of a pool's stack will work in, by which it is found when its run was killed; both are
-    /// journalled. `None` for other stacks.
+    /// Makes the directory that the process of a pool's stack will work in, by which it is found when its run was
+    /// killed; both are journalled. `None` for other stacks.
     pub(crate) fn workplace(
         built: &Built,
         work_dir: &Directory,

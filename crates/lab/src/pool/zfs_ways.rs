@@ -1,7 +1,7 @@
 //! Which way a stack of kind `zfs` goes: the kernel's module, OpenZFS in user space, zfs-fuse.
 //!
-//! Takes a study and gives it back with each way said; gives what this machine offers. Prevents: two commands that take two ways for the
-//! same study, and a way that was taken and not printed.
+//! Takes a study and gives it back with each way said; gives what this machine offers. Prevents: two commands that
+//! take two ways for the same study, and a way that was taken and not printed.
 
 use ledger::Skipped;
 use plan::{PhaseKind, Resolved, Stack, StackKind, Study, Zfs, ZfsWay};
@@ -126,7 +126,7 @@ fn chosen(ways: &[WayHere], zfs: &Zfs, is_sql: bool, cuts: bool) -> Option<ZfsWa
     offered.find(|way| zfs.lacks(*way).is_empty()).or(first)
 }
 
-/// Why a stack's way can't be gone here. A way that the study left open is known only now, and so is what it needs beside its ARC.
+/// Why a stack's way can't be gone here. Of one that the study left open it is known only now what it needs.
 pub fn unable(study: &Study, stack: &Stack) -> Option<Skipped> {
     let StackKind::Zfs(zfs) = &stack.kind else { return None };
     let Some(way) = zfs.via else {

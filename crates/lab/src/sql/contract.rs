@@ -5,11 +5,12 @@
 use super::kept::Kept;
 use crate::condition::Condition;
 use crate::host::stand::Stand;
+use crate::trial::around::Around;
 use crate::turn::Turn;
 use databases::bulk::BulkResult;
 use databases::order_entry::{Home, Scale};
 use databases::sqlite::LockWait;
-use ledger::{Skipped, TrialId};
+use ledger::{Measure, Skipped, TrialId};
 use plan::{Company, Phase, PhaseKind, Random, Stack, Study, Tpcc};
 use stacks::Journal;
 use std::path::PathBuf;
@@ -39,6 +40,18 @@ pub(crate) struct Worked {
     pub(crate) sent: Option<(u64, u64)>,
 }
 
+impl Worked {
+    /// Work of which nobody counts more.
+    pub(crate) fn of(outcome: Outcome) -> Worked {
+        Worked {
+            outcome,
+            refused: [[0; 2]; 5],
+            lock_wait: None,
+            sent: None,
+        }
+    }
+}
+
 /// What a database counts of itself, since some beginning of its own; `None`: it does not tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
@@ -64,7 +77,7 @@ pub(crate) trait Database {
     fn making(&self) -> &'static str {
         "making the database"
     }
-    /// Makes it on the stack of a trial, to be driven through phases; what outlives a call is journalled before it is done.
+    /// Makes it on the stack of a trial, to be driven through phases; what outlives a call is journalled before.
     fn make(&self, trial: &Trial<'_>, journal: &mut Journal) -> anyhow::Result<Box<dyn Sql>>;
     /// Makes it on the stack of a trial, to be ended in the middle of its work again and again.
     fn make_to_cut<'a>(&self, trial: &'a Trial<'a>, journal: &mut Journal) -> anyhow::Result<Box<dyn Cuttable + 'a>>;
@@ -79,7 +92,7 @@ pub(crate) trait Database {
     fn page_bytes(&self) -> u64;
     /// How strictly it keeps transactions apart, in its own words.
     fn isolation(&self) -> &'static str;
-    /// Time in storage of all users together, and who told it. `waited_ns_most`: the most that they can have waited for the devices.
+    /// Time in storage of all users, and who told it. `waited_ns_most`: the most they can have waited for devices.
     fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
         let _ = (counted, waited_ns_most);
         None
@@ -105,13 +118,7 @@ pub(crate) trait Sql {
     /// Runs random work on a table of so many rows.
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked>;
     /// Loads rows into an empty table and brings them home.
-    fn bulk(
-        &mut self,
-        rows: u64,
-        commit_every: u64,
-        slice_ns: u64,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<BulkResult>;
+    fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult>;
     /// Brings everything home: a checkpoint.
     fn settle(&mut self) -> anyhow::Result<()>;
     /// Starts counting anew.
@@ -145,8 +152,9 @@ pub(crate) type Stop<'a> = dyn Fn() -> anyhow::Result<()> + 'a;
 pub(crate) trait Cuttable {
     /// Which it is and how it is set.
     fn describe(&mut self) -> anyhow::Result<ledger::Database>;
-    /// Sessions write, each from a number of its own on, until the power fails after this time; then everything of the database is
-    /// ended without a word. Gives the last number that each session had an acknowledgement for by then.
+    /// Sessions write, each from a number of its own on, until the power fails after this time; then everything of
+    /// the database is ended without a word. Gives the last number that each session had an acknowledgement for by
+    /// then.
     fn work(&mut self, first: &[u64], after: Duration, stop: &Stop<'_>) -> anyhow::Result<Vec<u64>>;
     /// Recovers it on what survived.
     fn rise(&mut self) -> anyhow::Result<()>;
@@ -195,4 +203,18 @@ pub(crate) struct Trial<'a> {
     pub(crate) first: bool,
     /// Rows of the table of random work.
     pub(crate) scattered_rows: u64,
+}
+
+impl Trial<'_> {
+    /// What surrounds its phases; `fixed`: measures that are the same in all of them.
+    pub(super) fn around(&self, fixed: Vec<(Measure, f64)>) -> Around<'_> {
+        Around {
+            study: self.study,
+            sizes: None,
+            trial: self.id,
+            stack: &self.stand.name,
+            turn: self.turn,
+            fixed,
+        }
+    }
 }

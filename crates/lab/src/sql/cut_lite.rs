@@ -1,7 +1,9 @@
-//! SQLite on a stack that loses its power, or as it is killed: it works in a process of its own, which is killed with the power.
+//! SQLite on a stack that loses its power, or as it is killed: it works in a process of its own, which is killed with
+//! the power.
 //!
-//! Takes a place on the stack; gives acknowledgements as that process tells them. Prevents: a page cache, a mapped file or a lock of
-//! this process that outlives the cut (SQLite maps its log's index, and whoever touches a page that can't be had any more is killed).
+//! Takes a place on the stack; gives acknowledgements as that process tells them. Prevents: a page cache, a mapped
+//! file or a lock of this process that outlives the cut (SQLite maps its log's index, and whoever touches a page that
+//! can't be had any more is killed).
 
 use super::contract::{self, Cuttable, Stop, Trial};
 use super::kept::Kept;
@@ -11,7 +13,7 @@ use crate::not_kept::NotKept;
 use crate::signals;
 use anyhow::{Context, anyhow, ensure};
 use databases::sqlite::Role;
-use diskgroup::{FileSpec, Stripe};
+use diskgroup::Stripe;
 use plan::{Access, Journal, Sqlite, Synchronous};
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -236,12 +238,8 @@ impl Cuttable for CutLite<'_> {
         if let Ground::Group(_) = stand.built.ground {
             let (group, _) = grouped::for_sql(&stand.stack, &stand.built)?;
             for role in Role::ALL {
-                group.create_file(&FileSpec {
-                    name: format!("{NAME}{}", role.suffix()),
-                    size: 1 << 20,
-                    redundancy: None,
-                    stripe: Stripe::Coarse,
-                })?;
+                let name = format!("{NAME}{}", role.suffix());
+                grouped::make_file(&group, &name, 1 << 20, Stripe::Coarse)?;
             }
             group.close()?;
         }

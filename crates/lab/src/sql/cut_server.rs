@@ -1,6 +1,8 @@
-//! A PostgreSQL server whose stack loses its power, or that is killed: one connection for each session, one transaction after the other.
+//! A PostgreSQL server whose stack loses its power, or that is killed: one connection for each session, one
+//! transaction after the other.
 //!
-//! Prevents: a commit that came after the power was gone counted as acknowledged, and a server that holds a mount that must go.
+//! Prevents: a commit that came after the power was gone counted as acknowledged, and a server that holds a mount
+//! that must go.
 
 use super::contract::{self, Cuttable, Stop, Trial};
 use super::kept::{self, Kept, TABLES};

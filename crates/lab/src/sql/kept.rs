@@ -1,7 +1,8 @@
-//! Transactions of numbered sessions that were acknowledged before a power cut, and the rows of them that are there after it.
+//! Transactions of numbered sessions that were acknowledged before a power cut, and their rows that are there after it.
 //!
-//! A transaction puts one row into each of two tables, with its session, its number in the session and text made from both. Takes
-//! rows as they are found; gives what is missing. Prevents: half a transaction, or a row with other bytes, taken for a whole one.
+//! A transaction puts one row into each of two tables, with its session, its number in the session and text made from
+//! both. Takes rows as they are found; gives what is missing. Prevents: half a transaction, or a row with other
+//! bytes, taken for a whole one.
 
 use crate::cuts::acknowledged::Found;
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ const BODY_BYTES: usize = 300;
 /// What makes one of the tables.
 pub(crate) fn table(name: &str) -> String {
     format!(
-        "CREATE TABLE {name} (session INTEGER NOT NULL, number BIGINT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, number))"
+        "CREATE TABLE {name} (session INTEGER NOT NULL, number BIGINT NOT NULL, body TEXT NOT NULL, \
+         PRIMARY KEY (session, number))"
     )
 }
 
@@ -83,8 +85,8 @@ impl Kept {
         rows.and_then(|rows| rows.get(&number)).copied().unwrap_or(0)
     }
 
-    /// Holds what is there now against what was acknowledged since, and against what was there `before`: of all sessions, also those that did
-    /// nothing since.
+    /// Holds what is there now against what was acknowledged since, and against what was there `before`: of all
+    /// sessions, also those that did nothing since.
     pub(crate) fn against(&self, acknowledged: &Acknowledged, before: &Kept) -> Found {
         let mut found = Found::default();
         for (session, (first, last)) in acknowledged.iter().enumerate() {

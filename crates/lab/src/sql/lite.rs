@@ -1,13 +1,15 @@
 //! SQLite on a stack: through the operating system's files, past them by our own VFS, or in files of a disk group.
 //!
-//! Each kind of work has a database of its own (order entry, random work, bulk load), so that a bulk load can begin with an empty
-//! one. Prevents: a figure of a second phase that finds the cache of the first (connections are made anew for each).
+//! Each kind of work has a database of its own (order entry, random work, bulk load), so that a bulk load can begin
+//! with an empty one. Prevents: a figure of a second phase that finds the cache of the first (connections are made
+//! anew for each).
 
 use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
 use super::cut_lite::CutLite;
 use crate::condition::Condition;
 use crate::group::grouped;
 use crate::record::unix_ns;
+use crate::trial::drive::{SLICE_NS_UNTIMED, on_threads};
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::{Scale, Terminal};
@@ -15,7 +17,7 @@ use databases::sqlite::{
     self, BulkSession, CacheCounts, DirectFiles, IoCounts, LockWait, OrderWorker, Place, READER_MEMORY_MIN, Role,
     ScatteredShape, Session, SharedWriter, Volume, VolumeSpec, WRITER_MEMORY_MIN,
 };
-use diskgroup::{FileSpec, Group, GroupPort, Stripe};
+use diskgroup::{Group, GroupPort, Stripe};
 use plan::{Access, Journal, Random, Sqlite, Synchronous};
 use stacks::Journal as UndoJournal;
 use std::collections::BTreeMap;
@@ -58,8 +60,8 @@ pub(super) struct Lite {
     workers: u32,
     ground: Ground,
     bases: BTreeMap<&'static str, Base>,
-    /// The writer of the phase that has ended: with the last connection SQLite would bring everything home by itself, outside
-    /// the time that is charged for it.
+    /// The writer of the phase that has ended: with the last connection SQLite would bring everything home by itself,
+    /// outside the time that is charged for it.
     open: Option<Arc<SharedWriter>>,
     /// Counts of connections since the phase began.
     pages: CacheCounts,
@@ -96,7 +98,7 @@ impl Database for Sqlite {
         "serializable"
     }
 
-    /// It works in this process and waits for what it asks: where its VFS is not ours, no longer than the devices had requests.
+    /// It works in this process and waits for what it asks: without a VFS of ours no longer than devices had requests.
     fn storage(&self, counted: &Counted, waited_ns_most: Option<u64>) -> Option<(f64, String)> {
         let by_vfs = counted.storage_ns.map(|ns| (ns, "the VFS below SQLite"));
         let by_devices = || {
@@ -214,12 +216,7 @@ impl Lite {
             Ground::Group { group, disks } => {
                 let names = names(name);
                 for name in &names {
-                    group.create_file(&FileSpec {
-                        name: name.clone(),
-                        size: 1 << 20,
-                        redundancy: None,
-                        stripe: Stripe::Coarse,
-                    })?;
+                    grouped::make_file(group, name, 1 << 20, Stripe::Coarse)?;
                 }
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 let port = |memory, depth| -> anyhow::Result<_> {
@@ -414,10 +411,8 @@ impl Sql for Lite {
         }
         self.count(CacheCounts::of(writer.enter().session()));
         Ok(Worked {
-            outcome,
-            refused: [[0; 2]; 5],
             lock_wait: wait,
-            sent: None,
+            ..Worked::of(outcome)
         })
     }
 
@@ -433,21 +428,10 @@ impl Sql for Lite {
             self.count(worker.cache_counts());
         }
         self.count(CacheCounts::of(writer.enter().session()));
-        Ok(Worked {
-            outcome,
-            refused: [[0; 2]; 5],
-            lock_wait: None,
-            sent: None,
-        })
+        Ok(Worked::of(outcome))
     }
 
-    fn bulk(
-        &mut self,
-        rows: u64,
-        commit_every: u64,
-        slice_ns: u64,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<BulkResult> {
+    fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {
         self.remove(BULK)?;
         let settings = self.alone();
         let session = self.base(BULK)?.place.connect(&settings)?;
@@ -455,7 +439,7 @@ impl Sql for Lite {
         let mut load = BulkLoad::new(database, rows)?
             .committing_every(commit_every)
             .cancelled_by(cancel.clone());
-        let result = load.run(slice_ns)?;
+        let result = load.run(SLICE_NS_UNTIMED)?;
         self.count(CacheCounts::of(load.into_database().session()));
         Ok(result)
     }
@@ -527,25 +511,13 @@ fn shape(rows: u64, page_bytes: u32, work: Option<&Random>) -> ScatteredShape {
     }
 }
 
-/// Each worker on a thread of its own; the first error is told.
+/// Each worker on a thread of its own.
 fn drive_all<O>(workers: &mut [O], parts: &[Pacing], seed: u64) -> Result<Outcome, O::Error>
 where
     O: workloads::Operation + Send,
     O::Error: Send,
 {
-    let outcomes = std::thread::scope(|scope| {
-        let threads: Vec<_> = workers
-            .iter_mut()
-            .zip(parts)
-            .enumerate()
-            .map(|(nth, (worker, part))| {
-                scope.spawn(move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)))
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
-    Ok(workloads::merge(outcomes))
+    let work = workers.iter_mut().zip(parts).enumerate();
+    let work = work.map(|(nth, (worker, part))| move || workloads::drive(worker, part, seed.wrapping_add(nth as u64)));
+    Ok(workloads::merge(on_threads(work)?))
 }

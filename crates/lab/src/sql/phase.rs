@@ -7,7 +7,8 @@ use super::{kinds, rows, steps};
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
 use crate::surroundings::Seen;
-use crate::trial::around::{Around, Done, phase_seed};
+use crate::trial::around::{Around, phase_seed};
+use crate::trial::done::Done;
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
 use databases::order_entry::{CONDITIONS, Scale};
@@ -36,6 +37,14 @@ struct Acted {
 }
 
 impl Acted {
+    fn of(outcome: Outcome) -> Acted {
+        Acted {
+            outcome,
+            worked: Vec::new(),
+            bulk: Vec::new(),
+        }
+    }
+
     /// The most that worked at once.
     fn users(&self) -> u32 {
         self.worked.iter().map(|(users, _)| *users).max().unwrap_or(1)
@@ -75,16 +84,12 @@ impl Work<'_> {
         let mut measures = rows::counted(&counted);
         measures.extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
         let mut done = Done {
-            driven: None,
-            counters: None,
             elapsed_ns,
             drain_ns,
             measures,
             seen,
-            full: None,
-            failed: None,
-            order_entry: None,
             bulk_loads: std::mem::take(&mut acted.bulk),
+            ..Done::default()
         };
         if let PhaseKind::Tpcc(tpcc) = &self.phase.kind {
             self.judge(sql, &mut done.seen)?;
@@ -92,10 +97,7 @@ impl Work<'_> {
             done.measures.extend(rows::sent(&acted.worked));
             done.order_entry = Some(self.order_entry(tpcc, &acted, told_by)?);
         }
-        done.driven = Some(Driven {
-            outcome: acted.outcome,
-            user_scans: Vec::new(),
-        });
+        done.driven = Some(Driven::of(acted.outcome));
         Ok(done)
     }
 
@@ -135,10 +137,10 @@ impl Work<'_> {
             crate::signals::check(self.trial.turn.cancel)?;
         }
         let outcomes: Vec<&Outcome> = worked.iter().map(|(_, one)| &one.outcome).collect();
+        let outcome = steps::one_after_another(&outcomes);
         Ok(Acted {
-            outcome: steps::one_after_another(&outcomes),
             worked,
-            bulk: Vec::new(),
+            ..Acted::of(outcome)
         })
     }
 
@@ -165,12 +167,7 @@ impl Work<'_> {
         let (mut outcomes, mut loads) = (Vec::new(), Vec::new());
         for rows in &bulk.rows {
             self.around.doing(self.phase, &format!(" · {rows} rows"));
-            let result = sql.bulk(
-                *rows,
-                bulk.commit_every,
-                drive::SLICE_NS_UNTIMED,
-                self.trial.turn.cancel,
-            )?;
+            let result = sql.bulk(*rows, bulk.commit_every, self.trial.turn.cancel)?;
             crate::signals::check(self.trial.turn.cancel)?;
             loads.push(rows::bulk_load(&result)?);
             let mut outcome = result.outcome;
@@ -180,20 +177,15 @@ impl Work<'_> {
             outcomes.push(outcome);
         }
         Ok(Acted {
-            outcome: steps::one_after_another(&outcomes.iter().collect::<Vec<_>>()),
-            worked: Vec::new(),
             bulk: loads,
+            ..Acted::of(steps::one_after_another(&outcomes.iter().collect::<Vec<_>>()))
         })
     }
 
     fn scattered(&self, sql: &mut dyn Sql, random: &Random, seed: u64) -> anyhow::Result<Acted> {
         let pacing = drive::random_pacing(random, self.phase.time, self.trial.turn.cancel);
         let worked = sql.scattered(random, self.trial.scattered_rows, &pacing, seed)?;
-        Ok(Acted {
-            outcome: worked.outcome,
-            worked: Vec::new(),
-            bulk: Vec::new(),
-        })
+        Ok(Acted::of(worked.outcome))
     }
 
     /// Asks the conditions; a database that breaks one has no figures.
@@ -262,9 +254,9 @@ fn add_mended(seen: &mut Seen, mended: Option<u64>) {
     }
 }
 
-/// A server that was there before the study is no child of this process, and may run on this host or on another: processors, memory and
-/// devices that are seen here are the users' and not its own, and what others did beside the phase may be its work. What remains is this
-/// process's own time, and the clock.
+/// A server that was there before the study is no child of this process, and may run on this host or on another:
+/// processors, memory and devices that are seen here are the users' and not its own, and what others did beside the
+/// phase may be its work. What remains is this process's own time, and the clock.
 fn forget_host(seen: &mut Seen) {
     use Measure as M;
     seen.measures.retain(|(measure, _)| {
@@ -309,8 +301,8 @@ const IDLE_SHARE_MIN: f64 = 0.04;
 const STOLEN_SHARE_MAX: f64 = 0.05;
 const THROTTLED_SHARE_MAX: f64 = 0.01;
 
-/// What speaks against the users' own host, where the server's is out of sight: that it has room says nothing of the server, that it has none
-/// says that the rate may be the users'.
+/// What speaks against the users' own host, where the server's is out of sight: that it has room says nothing of the
+/// server, that it has none says that the rate may be the users'.
 fn of_users(seen: &Seen) -> Option<String> {
     let of = |wanted: Measure| {
         let found = seen.measures.iter().find(|(measure, _)| *measure == wanted);
@@ -328,8 +320,8 @@ fn of_users(seen: &Seen) -> Option<String> {
     let said: Vec<String> = said.into_iter().flatten().collect();
     (!said.is_empty()).then(|| {
         format!(
-            "the host that plays the users was short of processors ({}), so the rate may be theirs and not the server's: use fewer users, or a \
-             host with more processors for them",
+            "the host that plays the users was short of processors ({}), so the rate may be theirs \
+             and not the server's: use fewer users, or a host with more processors for them",
             said.join(", ")
         )
     })

@@ -3,10 +3,12 @@
 //! Prevents: conditions that were never asked passing for conditions that hold, and a time that nobody told.
 
 use super::contract::{Counted, Worked};
+use crate::record;
 use databases::bulk::BulkResult;
 use databases::order_entry::{CLASSES, CONDITIONS, LIMITS_90_NS};
 use ledger::{
-    BulkLoadRow, ConditionRow, GrowthRow, LoadStep, Measure, SpaceRow, Stamp, StepHistogram, TransactionRow, WaitRow,
+    BulkLoadRow, ConditionRow, GrowthRow, HistogramRow, LoadStep, Measure, SpaceRow, StepHistogram, TransactionRow,
+    WaitRow,
 };
 use workloads::Outcome;
 
@@ -111,20 +113,16 @@ pub(super) fn load_steps(worked: &[(u32, Worked)]) -> anyhow::Result<Vec<LoadSte
     Ok(steps)
 }
 
+/// Those of a part of a phase.
 fn histograms(outcome: &Outcome) -> anyhow::Result<Vec<StepHistogram>> {
-    let mut rows = Vec::new();
-    for class in outcome.classes.iter().filter(|class| class.count > 0) {
-        for (stamp, histogram) in [(Stamp::Service, &class.service), (Stamp::Response, &class.response)] {
-            rows.push(StepHistogram {
-                class: class.name.clone(),
-                stamp,
-                blob: ledger::encode_histogram(histogram)?,
-                count: class.count,
-                units: class.units,
-            });
-        }
-    }
-    Ok(rows)
+    let of_step = |row: HistogramRow| StepHistogram {
+        class: row.class,
+        stamp: row.stamp,
+        blob: row.blob,
+        count: row.count,
+        units: row.units,
+    };
+    Ok(record::histograms(outcome)?.into_iter().map(of_step).collect())
 }
 
 /// One row count of a bulk load.

@@ -1,12 +1,15 @@
 //! PostgreSQL in a trial: a server made and started on the stack, or one that is there already.
 //!
-//! Takes the engine's settings and where its data may be; gives [`Sql`]. Every step that outlives a call is journalled before it is
-//! taken. Prevents: a server left behind, an error of the client where the server had died, and a port or a password in a result.
+//! Takes the engine's settings and where its data may be; gives [`Sql`]. Every step that outlives a call is
+//! journalled before it is taken. Prevents: a server left behind, an error of the client where the server had died,
+//! and a port or a password in a result.
 
 use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
 use super::cut_server::CutServer;
 use super::postgres_setup::{choose, initdb_options, private_dir, recorded, settings};
 use crate::record::unix_ns;
+use crate::signals::SetWhenGone;
+use crate::trial::drive::SLICE_NS_UNTIMED;
 use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
 use databases::order_entry::Scale;
@@ -234,16 +237,10 @@ impl Managed {
 
     /// A cancel flag of the work's own, which follows the run's: what the work stops for is not the end of the run.
     fn followed<T>(&self, work: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
-        /// Set when the work is over, also by a panic: the scope would wait for ever for a thread that is never told.
-        struct Over<'a>(&'a AtomicBool);
-        impl Drop for Over<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
         let (own, over) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let _over = Over(&over);
+            // Also by a panic: the scope would wait for ever for a thread that is never told.
+            let _over = SetWhenGone(&over);
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
                     if self.cancel.load(Ordering::Relaxed) {
@@ -331,10 +328,9 @@ impl Sql for Managed {
         });
         let report = self.blame(report)?;
         Ok(Worked {
-            outcome: report.outcome,
             refused: report.counts.refused,
-            lock_wait: None,
             sent: Some((report.counts.round_trips, report.counts.statements)),
+            ..Worked::of(report.outcome)
         })
     }
 
@@ -354,21 +350,10 @@ impl Sql for Managed {
             };
             postgres::run_scattered(&address, &spec, &pacing, self.workers, seed)
         });
-        Ok(Worked {
-            outcome: self.blame(outcome)?,
-            refused: [[0; 2]; 5],
-            lock_wait: None,
-            sent: None,
-        })
+        Ok(Worked::of(self.blame(outcome)?))
     }
 
-    fn bulk(
-        &mut self,
-        rows: u64,
-        commit_every: u64,
-        slice_ns: u64,
-        cancel: &Arc<AtomicBool>,
-    ) -> anyhow::Result<BulkResult> {
+    fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult> {
         let server = self.address.database.clone();
         self.count(&server)?;
         self.drop_database(BULK)?;
@@ -379,7 +364,7 @@ impl Sql for Managed {
             let mut load = BulkLoad::new(database, rows)?
                 .committing_every(commit_every)
                 .cancelled_by(cancel.clone());
-            load.run(slice_ns)
+            load.run(SLICE_NS_UNTIMED)
         });
         self.blame(loaded)
     }

@@ -1,7 +1,7 @@
 //! A trial of a database that takes SQL: stood up on a stack, loaded, driven through the phases, taken down.
 //!
-//! Takes a stack that stands; gives rows of the ledger. One story for SQLite and PostgreSQL: what differs is behind [`Sql`].
-//! Prevents: a figure of a database that breaks its own conditions.
+//! Takes a stack that stands; gives rows of the ledger. One story for SQLite and PostgreSQL: what differs is behind
+//! [`Sql`]. Prevents: a figure of a database that breaks its own conditions.
 
 use super::contract::{Sql, Trial, company};
 use super::{cuts, kinds, phase};
@@ -12,8 +12,9 @@ use crate::host::site::HostSite;
 use crate::host::stand::Stand;
 use crate::result_file;
 use crate::signals;
-use crate::trial::around::{After, Around};
+use crate::trial::around::After;
 use anyhow::Context;
+use databases::order_entry::Scale;
 use ledger::{Ledger, Measure};
 use plan::PhaseKind;
 use std::path::PathBuf;
@@ -41,55 +42,18 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_
 }
 
 fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dyn Sql>> {
-    let (block, name) = (trial.turn.block.number + 1, &trial.stand.name);
     let database = kinds::of(&trial.stand.stack.engine).context("the page engine takes no SQL")?;
-    let making = database.making();
-    trial.turn.progress.doing(&format!("block {block} · {name} · {making}"));
+    trial.turn.doing(&trial.stand.name, database.making());
     database.make(trial, &mut site.journal)
 }
 
 fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<After> {
     let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
     ledger.database_of(trial.id, &sql.describe()?)?;
-    let (block, name) = (turn.block.number + 1, &stand.name);
-    turn.progress.doing(&format!("block {block} · {name} · loading"));
-    let load_seed = turn.block.seed;
-    let company = company(study)?;
-    if let Some(scale) = &company {
-        let loaded = sql.load_orders(scale, load_seed, turn.cancel);
-        // The database's error, when a signal ended the load, is but its echo.
-        signals::check(turn.cancel)?;
-        loaded?;
-    }
-    if study.phases.iter().any(|p| matches!(p.kind, PhaseKind::Random(_))) {
-        let loaded = sql.load_scattered(trial.scattered_rows, load_seed, turn.cancel);
-        signals::check(turn.cancel)?;
-        loaded?;
-    }
-    sql.settle()?;
-    let places = match stand.built.ground.mounted_pool() {
-        Some(_) => stand.places(),
-        None => sql.places(),
-    };
-    let devices = Devices::under(&places)?;
-    if trial.first {
-        result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
-        stand.describe(ledger, &devices)?;
-    }
-    let (lost, server) = (sql.condition().lost, sql.server());
-    anyhow::ensure!(
-        lost.is_none(),
-        "{name}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
-        lost.unwrap_or_default()
-    );
-    let around = Around {
-        study,
-        sizes: None,
-        trial: trial.id,
-        stack: name,
-        turn,
-        fixed: fixed(stand, sql.bytes()?),
-    };
+    let company = load(trial, sql)?;
+    let (places, devices) = observed(ledger, trial, sql)?;
+    let server = sql.server();
+    let around = trial.around(fixed(stand, sql.bytes()?));
     let mut asked = None;
     for (ordinal, phase) in study.phases.iter().enumerate() {
         signals::check(turn.cancel)?;
@@ -109,14 +73,52 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
             before: asked.take(),
             after: None,
         };
-        let after = around.recorded(ledger, phase, ordinal, || work.run(sql, &mut host))?;
+        let after = around.recorded(ledger, ordinal, || work.run(sql, &mut host))?;
         asked = work.after;
         if after == After::Full {
-            turn.progress.advance((study.phases.len() - ordinal - 1) as u64);
             return Ok(After::Full);
         }
     }
     Ok(After::Next)
+}
+
+/// Loads what the phases work on; gives the company, if they have one.
+fn load(trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<Option<Scale>> {
+    let (study, turn) = (trial.study, trial.turn);
+    turn.doing(&trial.stand.name, "loading");
+    // The database's error, when a signal ended the load, is but its echo.
+    let unless_ended = |loaded| signals::check(turn.cancel).and(loaded);
+    let company = company(study)?;
+    if let Some(scale) = &company {
+        unless_ended(sql.load_orders(scale, turn.block.seed, turn.cancel))?;
+    }
+    if study.phases.iter().any(|p| matches!(p.kind, PhaseKind::Random(_))) {
+        unless_ended(sql.load_scattered(trial.scattered_rows, turn.block.seed, turn.cancel))?;
+    }
+    sql.settle()?;
+    Ok(company)
+}
+
+/// Where the loaded database can be observed: its places and the devices below them. None of them may be lost.
+fn observed(ledger: &mut Ledger, trial: &Trial<'_>, sql: &dyn Sql) -> anyhow::Result<(Vec<PathBuf>, Devices)> {
+    let stand = trial.stand;
+    let places = match stand.built.ground.mounted_pool() {
+        Some(_) => stand.places(),
+        None => sql.places(),
+    };
+    let devices = Devices::under(&places)?;
+    if trial.first {
+        result_file::facts(ledger, &stand.scope(), stand.granted_to_sql()?)?;
+        stand.describe(ledger, &devices)?;
+    }
+    let lost = sql.condition().lost;
+    anyhow::ensure!(
+        lost.is_none(),
+        "{}: {}\n  look for its disks (`assay dg check`, the kernel's log), and go on with `assay run --resume`",
+        stand.name,
+        lost.unwrap_or_default()
+    );
+    Ok((places, devices))
 }
 
 /// What observes a phase; a database tells by itself what its stack has lost.
@@ -127,16 +129,14 @@ fn host<'a>(
     server: Option<u32>,
 ) -> Host<'a> {
     let (mounts, budget) = (stand.built.mounts.clone(), site.prepared.budget);
-    let host = Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default);
-    let host = host.with_mounted(stand.built.ground.mounted_pool());
     // LUNs of the data are held against each other; data and log of a database are not counted apart.
     let data = stand.data_luns(devices);
-    let host = host.with_log(&data, &data);
-    let host = host.with_models(
-        site.luns.models_of(&[&stand.stack]),
-        site.luns.faults_of(&[&stand.stack]),
-    );
-    host.with_clients(server)
+    let stacks = [&stand.stack];
+    Host::new(devices.clone(), places.to_vec(), mounts, budget, &Condition::default)
+        .with_mounted(stand.built.ground.mounted_pool())
+        .with_log(&data, &data)
+        .with_models(site.luns.models_of(&stacks), site.luns.faults_of(&stacks))
+        .with_clients(server)
 }
 
 /// Measures that are the same in all phases of the trial.

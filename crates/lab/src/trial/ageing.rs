@@ -1,7 +1,7 @@
 //! A phase of kind `age`: all pages of all schemas through the engine, told as it goes.
 //!
-//! Takes an open instance and what the phase says; gives what the loop saw. Prevents: an ageing of hours of which nobody knows
-//! how far it is.
+//! Takes an open instance and what the phase says; gives what the loop saw. Prevents: an ageing of hours of which
+//! nobody knows how far it is.
 
 use crate::ports::PageEngine;
 use crate::trial::around::Around;
@@ -55,11 +55,7 @@ pub(crate) fn phase(
             how_far: &how_far,
         })
         .collect();
-    let outcome = drive::drive_all(&mut told, &pacing, seed)?;
-    Ok(Driven {
-        outcome,
-        user_scans: Vec::new(),
-    })
+    Ok(Driven::of(drive::drive_all(&mut told, &pacing, seed)?))
 }
 
 fn work(age: &Age) -> AgeWork {

@@ -6,8 +6,7 @@ use crate::full;
 use crate::record::{self, unix_ns};
 use crate::signals;
 use crate::sizes::Sizes;
-use crate::surroundings::Seen;
-use crate::trial::drive::Driven;
+use crate::trial::done::Done;
 use crate::turn::Turn;
 use anyhow::Context;
 use ledger::{Ledger, Measure, PhaseKind, PhaseRun, PhaseStatus, TrialId};
@@ -45,87 +44,59 @@ impl Around<'_> {
     pub(crate) fn recorded(
         &self,
         ledger: &mut Ledger,
-        phase: &Phase,
         ordinal: usize,
         work: impl FnOnce() -> anyhow::Result<Done>,
     ) -> anyhow::Result<After> {
-        self.doing(phase, "");
+        self.doing(&self.study.phases[ordinal], "");
         let began = unix_ns();
         let done = work();
-        self.record(ledger, phase, ordinal, began, done)
+        self.record(ledger, ordinal, began, done)
     }
 
-    /// Records a phase that began at that time and ended with `done`, and counts it as progress.
+    /// Records a phase that began at that time and ended with `done`, and counts as progress what is over with it.
     pub(crate) fn record(
         &self,
         ledger: &mut Ledger,
-        phase: &Phase,
         ordinal: usize,
         began: u64,
         done: anyhow::Result<Done>,
     ) -> anyhow::Result<After> {
-        let head = |elapsed_ns, drain_ns, status| self.head((phase, ordinal, began), (elapsed_ns, drain_ns), status);
-        let mut after = After::Next;
-        match done {
-            Ok(mut done) if done.failed.is_some() => {
-                signals::check(self.turn.cancel)?;
-                let error = done.failed.take().context("an error")?;
-                let run = head(done.elapsed_ns, 0, PhaseStatus::Failed(format!("{error:#}")));
-                self.found(ledger, run, done, &error)?;
-                return Err(error.context(format!("stack `{}`, phase `{}`", self.stack, phase.name)));
-            }
-            Ok(done) if done.full.is_some() => {
-                let run = head(
-                    done.elapsed_ns,
-                    0,
-                    PhaseStatus::Failed(done.full.clone().unwrap_or_default()),
-                );
-                self.ran_out(ledger, run, done)?;
-                after = After::Full;
-            }
-            Ok(done) => {
-                self.tell_invalid(phase, done.seen.invalid.as_deref());
-                let status = done
-                    .seen
-                    .invalid
-                    .clone()
-                    .map_or(PhaseStatus::Valid, PhaseStatus::Invalid);
-                let run = head(done.elapsed_ns, done.drain_ns, status);
-                let mut measures = self.fixed.clone();
-                measures.extend(done.measures);
-                ledger.record_phase(&record::finished(
-                    run,
-                    done.driven.as_ref(),
-                    done.counters.as_ref(),
-                    &measures,
-                    done.seen,
-                    (done.order_entry, done.bulk_loads),
-                )?)?;
-            }
+        let run = self.run(ordinal, began);
+        let after = match done {
+            Ok(done) if done.failed.is_some() => return Err(self.failed(ledger, run, done)?),
+            Ok(done) if done.full.is_some() => self.ran_out(ledger, run, done)?,
+            Ok(done) => self.ended(ledger, run, done)?,
             Err(error) if full::ran_out_of_space(&error) => {
-                let why = full::words(0, 0);
-                let run = head(0, 0, PhaseStatus::Failed(why.clone()));
-                self.ran_out(ledger, run, Done::out_of_space(why))?;
-                after = After::Full;
+                let full = Some(full::words(0, 0));
+                self.ran_out(
+                    ledger,
+                    run,
+                    Done {
+                        full,
+                        ..Done::default()
+                    },
+                )?
             }
             Err(error) => {
                 signals::check(self.turn.cancel)?;
                 let status = PhaseStatus::Failed(format!("{error:#}"));
-                ledger.record_phase(&record::failed(head(0, 0, status), &error))?;
-                return Err(error.context(format!("stack `{}`, phase `{}`", self.stack, phase.name)));
+                let named = self.words_of(&run);
+                ledger.record_phase(&record::failed(PhaseRun { status, ..run }, &error))?;
+                return Err(error.context(named));
             }
-        }
+        };
         signals::check(self.turn.cancel)?;
-        self.turn.progress.advance(1);
+        let over = match after {
+            After::Next => 1,
+            After::Full => self.study.phases.len() - ordinal,
+        };
+        self.turn.progress.advance(over as u64);
         Ok(after)
     }
 
-    fn head(
-        &self,
-        (phase, ordinal, began_unix_ns): (&Phase, usize, u64),
-        (elapsed_ns, drain_ns): (u64, u64),
-        status: PhaseStatus,
-    ) -> PhaseRun {
+    /// A phase that began at that time, before anything is known of it.
+    fn run(&self, ordinal: usize, began_unix_ns: u64) -> PhaseRun {
+        let phase = &self.study.phases[ordinal];
         PhaseRun {
             trial: self.trial,
             ordinal: ordinal as u32,
@@ -133,101 +104,74 @@ impl Around<'_> {
             kind: kind(phase),
             ranked: phase.ranked,
             began_unix_ns,
-            elapsed_ns,
-            drain_ns,
-            status,
+            elapsed_ns: 0,
+            drain_ns: 0,
+            status: PhaseStatus::Valid,
         }
     }
 
-    fn tell_invalid(&self, phase: &Phase, why: Option<&str>) {
-        let Some(why) = why else { return };
+    fn words_of(&self, run: &PhaseRun) -> String {
+        format!("stack `{}`, phase `{}`", self.stack, run.name)
+    }
+
+    /// Says something of a phase, in a line of its own.
+    fn line(&self, run: &PhaseRun, said: &str) {
         let (block, stack) = (self.turn.block.number + 1, self.stack);
-        let said = format!(
-            "block {block}: {stack}, {}: INVALID, the run goes on: {why}",
-            phase.name
-        );
+        let said = format!("block {block}: {stack}, {}: {said}", run.name);
         self.turn.progress.line(&said);
     }
 
-    /// Records a phase that failed, with what it had found by then.
-    fn found(&self, ledger: &mut Ledger, run: PhaseRun, done: Done, error: &anyhow::Error) -> anyhow::Result<()> {
-        let mut measures = self.fixed.clone();
-        measures.extend(done.measures);
-        measures.extend(record::failed(run.clone(), error).measures);
-        let record = record::finished(run, None, None, &measures, done.seen, (None, Vec::new()))?;
-        ledger.record_phase(&record)?;
-        Ok(())
+    /// Records a phase that came to its end.
+    fn ended(&self, ledger: &mut Ledger, run: PhaseRun, done: Done) -> anyhow::Result<After> {
+        let status = match &done.seen.invalid {
+            None => PhaseStatus::Valid,
+            Some(why) => {
+                self.line(&run, &format!("INVALID, the run goes on: {why}"));
+                PhaseStatus::Invalid(why.clone())
+            }
+        };
+        let run = PhaseRun {
+            elapsed_ns: done.elapsed_ns,
+            drain_ns: done.drain_ns,
+            status,
+            ..run
+        };
+        ledger.record_phase(&record::finished(run, &self.fixed, done)?)?;
+        Ok(After::Next)
+    }
+
+    /// Records a phase that failed, with what it had found by then; gives why.
+    fn failed(&self, ledger: &mut Ledger, run: PhaseRun, mut done: Done) -> anyhow::Result<anyhow::Error> {
+        signals::check(self.turn.cancel)?;
+        let error = done.failed.take().context("an error")?;
+        let run = PhaseRun {
+            elapsed_ns: done.elapsed_ns,
+            status: PhaseStatus::Failed(format!("{error:#}")),
+            ..run
+        };
+        let named = self.words_of(&run);
+        done.measures.extend(record::failed(run.clone(), &error).measures);
+        ledger.record_phase(&record::finished(run, &self.fixed, done)?)?;
+        Ok(error.context(named))
     }
 
     /// Records a phase that ended for want of space: a result of the stack, with what was seen by then.
-    fn ran_out(&self, ledger: &mut Ledger, run: PhaseRun, done: Done) -> anyhow::Result<()> {
-        let (block, stack) = (self.turn.block.number + 1, self.stack);
-        let why = done.full.unwrap_or_default();
-        self.turn
-            .progress
-            .line(&format!("block {block}: {stack}, {}: {why}; the run goes on", run.name));
-        let mut measures = self.fixed.clone();
-        measures.extend(done.measures);
-        measures.push((Measure::OutOfSpace, 1.0));
-        let record = record::finished(
-            run,
-            None,
-            done.counters.as_ref(),
-            &measures,
-            done.seen,
-            (None, Vec::new()),
-        )?;
-        ledger.record_phase(&record)?;
-        Ok(())
+    fn ran_out(&self, ledger: &mut Ledger, run: PhaseRun, mut done: Done) -> anyhow::Result<After> {
+        let why = done.full.take().unwrap_or_default();
+        self.line(&run, &format!("{why}; the run goes on"));
+        let run = PhaseRun {
+            elapsed_ns: done.elapsed_ns,
+            status: PhaseStatus::Failed(why),
+            ..run
+        };
+        done.measures.push((Measure::OutOfSpace, 1.0));
+        ledger.record_phase(&record::finished(run, &self.fixed, done)?)?;
+        Ok(After::Full)
     }
 
     /// Says what is being done.
     pub(crate) fn doing(&self, phase: &Phase, how_far: &str) {
-        self.turn.progress.doing(&format!(
-            "block {} · {} · {}{how_far}",
-            self.turn.block.number + 1,
-            self.stack,
-            phase.name
-        ));
-    }
-}
-
-/// A finished phase.
-pub(crate) struct Done {
-    /// What the loop saw; `None` where no work was driven.
-    pub(crate) driven: Option<Driven>,
-    /// What the page engine counted.
-    pub(crate) counters: Option<pages::Counters>,
-    pub(crate) elapsed_ns: u64,
-    pub(crate) drain_ns: u64,
-    /// Of this phase alone, beyond what engine and surroundings count.
-    pub(crate) measures: Vec<(Measure, f64)>,
-    pub(crate) seen: Seen,
-    /// It ended because the stack had no space left: the result in words.
-    pub(crate) full: Option<String>,
-    /// It failed after it had found what must not be lost with the error.
-    pub(crate) failed: Option<anyhow::Error>,
-    /// Of a database in SQL.
-    pub(crate) order_entry: Option<ledger::OrderEntry>,
-    /// Of a database in SQL.
-    pub(crate) bulk_loads: Vec<ledger::BulkLoadRow>,
-}
-
-impl Done {
-    /// A phase of which nothing is known but that there was no space for it.
-    fn out_of_space(why: String) -> Done {
-        Done {
-            driven: None,
-            counters: None,
-            elapsed_ns: 0,
-            drain_ns: 0,
-            measures: Vec::new(),
-            seen: Seen::default(),
-            full: Some(why),
-            failed: None,
-            order_entry: None,
-            bulk_loads: Vec::new(),
-        }
+        self.turn.doing(self.stack, &format!("{}{how_far}", phase.name));
     }
 }
 

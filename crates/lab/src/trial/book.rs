@@ -1,6 +1,6 @@
 //! Stacks and trials in the result file: begun before their work, ended after it with what came of it.
 //!
-//! Prevents: a trial that ran and stands nowhere, and two stacks ranked with each other that differ by more than what is compared.
+//! Prevents: a trial that ran and stands nowhere, and stacks ranked that differ by more than what is compared.
 
 use crate::inject;
 use crate::record;
@@ -10,9 +10,9 @@ use crate::turn::Turn;
 use ledger::{Access, Layers, Ledger, NewTrial, TrialId, TrialStatus};
 use plan::{Stack, StackKind, Study};
 
-/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group, and every
-/// stack with itself in each phase that is held against an earlier one.
-/// Directories and stacks on LUNs have different numbers of layers under them, and so do LUN files and devices.
+/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group,
+/// and every stack with itself in each phase that is held against an earlier one. Directories and stacks on LUNs have
+/// different numbers of layers under them, and so do LUN files and devices.
 pub fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {
     let ranked = study.phases.iter().filter(|p| p.ranked).count();
     let on_files = |set: &str| {
@@ -86,22 +86,26 @@ pub(crate) fn begun(
     turns.iter().map(begin).collect()
 }
 
-/// Ends them, all in one: as failed are recorded those of which `result` speaks, which is all that is known where one failed.
+/// Ends them, all in one: as failed are recorded those of which `result` speaks, which is all that is known where one
+/// failed.
 pub(crate) fn all_ended(
     ledger: &mut Ledger,
     turns: &[Turn<'_>],
     trials: &[TrialId],
     result: anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let interrupted = turns.iter().any(|turn| signals::is_set(turn.cancel));
-    let status = match &result {
-        Ok(()) => TrialStatus::Done,
-        Err(_) if interrupted => TrialStatus::Interrupted,
-        Err(error) => TrialStatus::Failed(format!("{error:#}")),
-    };
+    let status = came_to(&result, turns.iter().any(|turn| signals::is_set(turn.cancel)));
     let ended: Vec<_> = trials.iter().map(|trial| (*trial, status.clone())).collect();
     ledger.end_trials(&ended, record::unix_ns())?;
     result
+}
+
+fn came_to(result: &anyhow::Result<()>, interrupted: bool) -> TrialStatus {
+    match result {
+        Ok(()) => TrialStatus::Done,
+        Err(_) if interrupted => TrialStatus::Interrupted,
+        Err(error) => TrialStatus::Failed(format!("{error:#}")),
+    }
 }
 
 fn new_trial(stack: &Stack, turn: &Turn<'_>, host: &str) -> NewTrial {
@@ -127,12 +131,11 @@ pub(crate) fn recorded(
 ) -> anyhow::Result<()> {
     let trial = ledger.begin_trial(&new_trial(stack, turn, host))?;
     let result = work(ledger, trial);
-    let status = match &result {
-        Ok(()) => TrialStatus::Done,
-        Err(_) if signals::is_set(turn.cancel) => TrialStatus::Interrupted,
-        Err(error) => TrialStatus::Failed(format!("{error:#}")),
-    };
-    ledger.end_trial(trial, record::unix_ns(), &status)?;
+    ledger.end_trial(
+        trial,
+        record::unix_ns(),
+        &came_to(&result, signals::is_set(turn.cancel)),
+    )?;
     result
 }
 

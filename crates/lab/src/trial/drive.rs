@@ -24,6 +24,22 @@ pub(crate) struct Driven {
     pub(crate) user_scans: Vec<UserScan>,
 }
 
+impl Driven {
+    /// Work without scans of users.
+    pub(crate) fn of(outcome: Outcome) -> Driven {
+        Driven {
+            outcome,
+            user_scans: Vec::new(),
+        }
+    }
+
+    /// Scans that ran as these operations did.
+    pub(crate) fn scans<P: Port>(outcome: Outcome, operations: &[ScanOperation<'_, P>]) -> Driven {
+        let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
+        Driven { outcome, user_scans }
+    }
+}
+
 /// Runs one phase to its end (without the drain).
 pub(crate) fn phase(
     instance: &mut PageEngine,
@@ -32,10 +48,7 @@ pub(crate) fn phase(
     cancel: &Arc<AtomicBool>,
 ) -> Result<Driven, PagesError> {
     match &phase.kind {
-        PhaseKind::Random(work) => Ok(Driven {
-            outcome: random(instance, work, phase.time, seed, cancel)?,
-            user_scans: Vec::new(),
-        }),
+        PhaseKind::Random(work) => Ok(Driven::of(random(instance, work, phase.time, seed, cancel)?)),
         PhaseKind::Age(_)
         | PhaseKind::Copy(_)
         | PhaseKind::Rebalance(_)
@@ -48,8 +61,7 @@ pub(crate) fn phase(
             let pacing = scan_pacing(scan, phase.time, cancel);
             let mut operations = instance.scan(&scan_work(scan, phase), seed)?;
             let outcome = drive_all(&mut operations, &pacing, seed)?;
-            let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
-            Ok(Driven { outcome, user_scans })
+            Ok(Driven::scans(outcome, &operations))
         }
     }
 }
@@ -171,7 +183,7 @@ impl<P: Port> Served for ScanOperation<'_, P> {
     }
 }
 
-/// One worker in the caller's thread (so that a model's virtual time stays deterministic), several on threads of their own.
+/// One worker in the caller's thread (a model's virtual time stays deterministic so), several on their own.
 pub(crate) fn drive_all<O>(operations: &mut [O], pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error>
 where
     O: Served + Send,
@@ -187,36 +199,44 @@ where
         return Ok(outcome);
     }
     let parts = pacing.split(operations.len() as u32);
-    let outcomes = std::thread::scope(|scope| {
-        let threads: Vec<_> = operations
-            .iter_mut()
-            .zip(parts)
-            .enumerate()
-            .filter(|(_, (operation, _))| operation.sessions() > 0)
-            .map(|(worker, (operation, part))| {
-                let part = Pacing {
-                    sessions: operation.sessions(),
-                    ..part
-                };
-                scope.spawn(move || {
-                    busy(|| {
-                        let outcome = workloads::drive(operation, &part, seed.wrapping_add(worker as u64))?;
-                        operation.finish()?;
-                        Ok(outcome)
-                    })
+    let working = operations.iter_mut().zip(parts).enumerate();
+    let work = working
+        .filter(|(_, (operation, _))| operation.sessions() > 0)
+        .map(|(worker, (operation, part))| {
+            let part = Pacing {
+                sessions: operation.sessions(),
+                ..part
+            };
+            move || {
+                busy(|| {
+                    let outcome = workloads::drive(operation, &part, seed.wrapping_add(worker as u64))?;
+                    operation.finish()?;
+                    Ok(outcome)
                 })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
+            }
+        });
+    let outcomes = on_threads(work)?;
     let (outcomes, shares): (Vec<Outcome>, Vec<Option<f64>>) = outcomes.into_iter().unzip();
     let shares: Option<Vec<f64>> = shares.into_iter().collect();
     let mut outcome = workloads::merge(outcomes);
     outcome.busy_share = shares.map(|shares| together(&shares));
     Ok(outcome)
+}
+
+/// Each on a thread of its own; the first error is told.
+pub(crate) fn on_threads<T, E, W>(work: impl Iterator<Item = W>) -> Result<Vec<T>, E>
+where
+    T: Send,
+    E: Send,
+    W: FnOnce() -> Result<T, E> + Send,
+{
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = work.map(|work| scope.spawn(work)).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// Shares of single threads as one: there may be fewer processors than threads.

@@ -1,8 +1,8 @@
 //! From the extents of a data file to what the result file keeps of them: counts and a small picture.
 //!
-//! Takes the extents that a port tells, and where the pages are; gives a [`FileLayout`]. Pure arithmetic, in the number of
-//! extents. Prevents: two extents that touch counted as a break (a file system may cut a run wherever it likes), and a stripe of
-//! a disk group taken for fragmentation.
+//! Takes the extents that a port tells, and where the pages are; gives a [`FileLayout`]. Pure arithmetic, in the
+//! number of extents. Prevents: two extents that touch counted as a break (a file system may cut a run wherever it
+//! likes), and a stripe of a disk group taken for fragmentation.
 
 use crate::sizes::Sizes;
 use anyhow::Context;
@@ -103,75 +103,111 @@ struct Run {
     physical: u64,
 }
 
+/// What the runs of a file lie on.
+struct Below {
+    /// Addresses are a disk group's.
+    grouped: bool,
+    devices: u64,
+    /// From the first byte of a device to the last that is used of any.
+    span: u64,
+}
+
+impl Below {
+    fn of(runs: &[Run], grouped: bool) -> Below {
+        let mut below = Below {
+            grouped,
+            devices: 1,
+            span: 1,
+        };
+        for run in runs {
+            below.devices = below.devices.max(below.disk(run.physical) + 1);
+            below.span = below.span.max(below.offset(run.physical) + (run.to - run.from));
+        }
+        below
+    }
+
+    fn disk(&self, physical: u64) -> u64 {
+        if self.grouped { physical >> DISK_SHIFT } else { 0 }
+    }
+
+    fn offset(&self, physical: u64) -> u64 {
+        match self.grouped {
+            true => physical & ((1 << DISK_SHIFT) - 1),
+            false => physical,
+        }
+    }
+
+    /// A place in the picture, device after device.
+    fn place(&self, physical: u64) -> u16 {
+        let on_device = self.offset(physical) as f64 / self.span as f64;
+        let place = (self.disk(physical) as f64 + on_device) / self.devices as f64;
+        (place * f64::from(NOWHERE - 1)).round() as u16
+    }
+}
+
 /// How a file lies; `None` when nothing of its pages has a place. `grouped`: the addresses are a disk group's.
 pub(crate) fn laid_out(extents: &[Extent], pages: &Pages, file: String, grouped: bool) -> Option<FileLayout> {
     let runs = runs(extents, pages);
     if runs.is_empty() || pages.pages() == 0 {
         return None;
     }
-    let disk = |physical: u64| if grouped { physical >> DISK_SHIFT } else { 0 };
-    let offset = |physical: u64| {
-        if grouped {
-            physical & ((1 << DISK_SHIFT) - 1)
-        } else {
-            physical
-        }
-    };
-    let devices = runs.iter().map(|run| disk(run.physical) + 1).max().unwrap_or(1);
-    let span = runs.iter().map(|run| offset(run.physical) + (run.to - run.from)).max();
-    let span = span.unwrap_or(0).max(1);
+    let below = Below::of(&runs, grouped);
     let mut reads = pages.schema / pages.read + u64::from(!pages.schema.is_multiple_of(pages.read));
     reads *= pages.schemas;
+    let broken = runs.windows(2).filter(|pair| pages.breaks_a_read(pair[1].from)).count();
     let mut neighbours = neighbours(&runs, pages);
     let together: u64 = neighbours.iter().map(|(together, _)| together).sum();
-    let (mut striped, mut broken) = (0, 0);
-    for pair in runs.windows(2) {
-        let at = pair[1].from;
-        broken += u64::from(pages.breaks_a_read(at));
-        let inside = (at - pages.begin) % pages.page;
-        if inside == 0 && pair[0].to == at && disk(pair[0].physical) != disk(pair[1].physical) {
-            striped += 1;
-            // The picture is of what was torn apart, and a stripe was not.
-            let before = (at - pages.begin) / pages.page - 1;
-            neighbours[bucket_of(before, pages)].0 += 1;
-        }
-    }
     let pairs = pages.pages() - 1;
-    let share = |physical: u64| {
-        let place = (disk(physical) as f64 + offset(physical) as f64 / span as f64) / devices as f64;
-        (place * f64::from(NOWHERE - 1)).round() as u16
-    };
-    let mapped: u64 = runs.iter().map(|run| run.to - run.from).sum();
+    let pairs_apart = pairs - together.min(pairs);
+    let pairs_striped = striped(&runs, pages, &below, &mut neighbours).min(pairs_apart);
     Some(FileLayout {
         on_stack: None,
         file,
-        bytes: mapped,
+        bytes: runs.iter().map(|run| run.to - run.from).sum(),
         extents: extents.len() as u64,
         runs: runs.len() as u64,
         page_bytes: pages.page,
         pairs,
-        pairs_apart: pairs - together.min(pairs),
-        pairs_striped: striped.min(pairs - together.min(pairs)),
+        pairs_apart,
+        pairs_striped,
         read_bytes: pages.read,
         reads,
-        pieces: reads + broken,
+        pieces: reads + broken as u64,
         estimated: extents.iter().any(|extent| extent.packed),
-        devices: devices as u32,
-        span_bytes: span,
-        places: (0..PLACES as u64)
-            .map(|n| {
-                let bytes = pages.end() - pages.begin;
-                let at = pages.begin + (u128::from(2 * n + 1) * u128::from(bytes) / (2 * PLACES as u128)) as u64;
-                let run = runs[..runs.partition_point(|run| run.from <= at)].last();
-                run.filter(|run| at < run.to)
-                    .map_or(NOWHERE, |run| share(run.physical + (at - run.from)))
-            })
-            .collect(),
+        devices: below.devices as u32,
+        span_bytes: below.span,
+        places: places(&runs, pages, &below),
         adjacent: neighbours
             .iter()
             .map(|(together, all)| if *all == 0 { 255 } else { (together * 255 / all) as u8 })
             .collect(),
     })
+}
+
+/// Pairs of pages that a stripe sets apart; `neighbours`, for a picture of what was torn apart, has them together.
+fn striped(runs: &[Run], pages: &Pages, below: &Below, neighbours: &mut [(u64, u64)]) -> u64 {
+    let mut striped = 0;
+    for pair in runs.windows(2) {
+        let at = pair[1].from;
+        let inside = (at - pages.begin) % pages.page;
+        if inside == 0 && pair[0].to == at && below.disk(pair[0].physical) != below.disk(pair[1].physical) {
+            striped += 1;
+            neighbours[bucket_of((at - pages.begin) / pages.page - 1, pages)].0 += 1;
+        }
+    }
+    striped
+}
+
+/// Where evenly spread points of the file lie.
+fn places(runs: &[Run], pages: &Pages, below: &Below) -> Vec<u16> {
+    let bytes = pages.end() - pages.begin;
+    let place = |n: u64| {
+        let at = pages.begin + (u128::from(2 * n + 1) * u128::from(bytes) / (2 * PLACES as u128)) as u64;
+        let run = runs[..runs.partition_point(|run| run.from <= at)].last();
+        run.filter(|run| at < run.to)
+            .map_or(NOWHERE, |run| below.place(run.physical + (at - run.from)))
+    };
+    (0..PLACES as u64).map(place).collect()
 }
 
 /// Runs inside the pages, in the order of the file.

@@ -3,6 +3,7 @@
 pub(crate) mod ageing;
 pub(crate) mod around;
 pub(crate) mod book;
+pub(crate) mod done;
 pub(crate) mod drive;
 pub(crate) mod extents;
 pub(crate) mod laid_out;

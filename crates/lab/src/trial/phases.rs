@@ -1,7 +1,6 @@
 //! One stack, once: the phases on an open instance, each recorded as it ends.
 //!
-//! Generic over the port and over what surrounds it, so that a model in virtual time and a host with devices go through
-//! the same lines.
+//! Generic over the port and what surrounds it: a model in virtual time and a host go through the same lines.
 
 use crate::full;
 use crate::group::grouped::Grouped;
@@ -10,7 +9,8 @@ use crate::ports::PageEngine;
 use crate::signals;
 use crate::surroundings::{Seen, Surroundings};
 use crate::trial::ageing;
-use crate::trial::around::{After, Around, Done, phase_seed};
+use crate::trial::around::{After, Around, phase_seed};
+use crate::trial::done::Done;
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
 use ledger::{Ledger, Measure};
@@ -25,60 +25,19 @@ pub(crate) enum Leg {
     Done,
     /// The phase of this number is a copy: the instance must be closed and opened elsewhere.
     Copy(usize),
-    /// The phase of this number cuts the power or kills the engine: the instance must be closed, and is opened again after each cut.
+    /// The phase of this number cuts the power or kills the engine: the instance is closed, and opened after each cut.
     Cut(usize),
     /// The stack has no space left: no phase can follow.
     Full,
 }
 
-/// Runs the phases of the study from number `first` on an instance, up to the next copy.
-pub(crate) fn phases(
-    instance: &mut PageEngine,
-    surroundings: &mut dyn Surroundings,
-    around: &Around<'_>,
-    ledger: &mut Ledger,
-    first: usize,
-    group: Option<&Grouped>,
-) -> anyhow::Result<Leg> {
-    for (ordinal, phase) in around.study.phases.iter().enumerate().skip(first) {
-        signals::check(around.turn.cancel)?;
-        if let plan::PhaseKind::Copy(_) = &phase.kind {
-            return Ok(Leg::Copy(ordinal));
-        }
-        if let plan::PhaseKind::PowerCut(_) = &phase.kind {
-            // What came before is as it would be on a machine that has run for a while.
-            instance.checkpoint()?;
-            return Ok(Leg::Cut(ordinal));
-        }
-        let after = around.recorded(ledger, phase, ordinal, || {
-            one(instance, surroundings, around, phase, ordinal, group)
-        })?;
-        if after == After::Full {
-            let left = around.study.phases.len() - ordinal - 1;
-            around.turn.progress.advance(left as u64);
-            return Ok(Leg::Full);
-        }
-    }
-    Ok(Leg::Done)
-}
-
-fn one(
-    instance: &mut PageEngine,
-    surroundings: &mut dyn Surroundings,
-    around: &Around<'_>,
-    phase: &Phase,
-    ordinal: usize,
-    group: Option<&Grouped>,
-) -> anyhow::Result<Done> {
-    instance.count_overwritten();
-    surroundings.expect(phase);
-    let mut told = Told::default();
-    let mut piece = observed(instance, surroundings, around, End::Always, |instance| {
-        work(instance, around, (phase, ordinal), group, &mut told)
-    })?;
-    piece.seen.samples.extend(told.samples);
-    piece.seen.invalid = piece.seen.invalid.or(told.invalid);
-    Ok(done(instance, around, phase, piece, told.measures))
+/// A database that stands loaded, with what surrounds it: what phases run on.
+pub(crate) struct Loaded<'a> {
+    pub(crate) instance: PageEngine,
+    pub(crate) surroundings: Box<dyn Surroundings + 'a>,
+    pub(crate) around: &'a Around<'a>,
+    /// The disk group that it lies in.
+    pub(crate) group: Option<&'a Grouped>,
 }
 
 /// Work that was observed from its first operation to the last device at rest: a phase, or a stint of one.
@@ -101,109 +60,148 @@ pub(crate) enum End {
     AfterChanges,
 }
 
-/// Does `work` on an instance, and observes it.
-pub(crate) fn observed(
-    instance: &mut PageEngine,
-    surroundings: &mut dyn Surroundings,
-    around: &Around<'_>,
-    end: End,
-    work: impl FnOnce(&mut PageEngine) -> anyhow::Result<Driven>,
-) -> anyhow::Result<Piece> {
-    let before = instance.counters();
-    surroundings.begin(instance)?;
-    let began = clock(instance);
-    let worked = work(instance).and_then(|driven| {
-        if end == End::AfterChanges && (instance.counters() - before).commits == 0 {
-            return Ok((driven, 0));
+impl<'a> Loaded<'a> {
+    /// Runs the phases of the study from number `first` on, up to the next copy.
+    pub(crate) fn phases(&mut self, ledger: &mut Ledger, first: usize) -> anyhow::Result<Leg> {
+        let around = self.around;
+        for (ordinal, phase) in around.study.phases.iter().enumerate().skip(first) {
+            signals::check(around.turn.cancel)?;
+            if let plan::PhaseKind::Copy(_) = &phase.kind {
+                return Ok(Leg::Copy(ordinal));
+            }
+            if let plan::PhaseKind::PowerCut(_) = &phase.kind {
+                // What came before is as it would be on a machine that has run for a while.
+                self.instance.checkpoint()?;
+                return Ok(Leg::Cut(ordinal));
+            }
+            if around.recorded(ledger, ordinal, || self.phase(ordinal))? == After::Full {
+                return Ok(Leg::Full);
+            }
+        }
+        Ok(Leg::Done)
+    }
+
+    fn phase(&mut self, ordinal: usize) -> anyhow::Result<Done> {
+        let (around, group) = (self.around, self.group);
+        let phase = &around.study.phases[ordinal];
+        self.expect(phase);
+        let mut told = Told::default();
+        let mut piece = self.observed(End::Always, |instance| {
+            let (driven, beside) = work(instance, around, ordinal, group)?;
+            told = beside;
+            Ok(driven)
+        })?;
+        piece.seen.samples.extend(told.samples);
+        piece.seen.invalid = piece.seen.invalid.or(told.invalid);
+        Ok(self.done(phase, piece, told.measures))
+    }
+
+    /// This phase comes next.
+    pub(crate) fn expect(&mut self, phase: &Phase) {
+        self.instance.count_overwritten();
+        self.surroundings.expect(phase);
+    }
+
+    /// Does `work` on the instance, and observes it.
+    pub(crate) fn observed(
+        &mut self,
+        end: End,
+        work: impl FnOnce(&mut PageEngine) -> anyhow::Result<Driven>,
+    ) -> anyhow::Result<Piece> {
+        let before = self.instance.counters();
+        self.surroundings.begin(&mut self.instance)?;
+        let began = self.now();
+        let worked = work(&mut self.instance).and_then(|driven| Ok((driven, self.settle(end, &before)?)));
+        let now = self.now();
+        let (driven, proof_ns, full) = match worked {
+            Ok((driven, proof_ns)) => (Some(driven), proof_ns, None),
+            Err(error) if full::ran_out_of_space(&error) => {
+                let all = self.around.shape().pages();
+                (None, 0, Some(full::words(self.instance.overwritten_pages(), all)))
+            }
+            Err(error) => return Err(error),
+        };
+        let seen = self.surroundings.end(&mut self.instance, full.is_some())?;
+        let drain_ns = |driven: &Driven| now.saturating_sub(driven.outcome.ended).saturating_sub(proof_ns);
+        Ok(Piece {
+            elapsed_ns: driven
+                .as_ref()
+                .map_or(now.saturating_sub(began), |d| d.outcome.elapsed_ns),
+            drain_ns: driven.as_ref().map_or(0, drain_ns),
+            driven,
+            counters: self.instance.counters() - before,
+            seen,
+            full,
+        })
+    }
+
+    /// Brings home what was written since; gives the time that was spent only on proving that everything is at rest.
+    fn settle(&mut self, end: End, before: &pages::Counters) -> anyhow::Result<u64> {
+        if end == End::AfterChanges && (self.instance.counters() - *before).commits == 0 {
+            return Ok(0);
         }
         // The phase has not ended before what it wrote is where it belongs; the time of that is charged to it.
-        instance.checkpoint()?;
-        Ok((driven, surroundings.settle(instance).context("drain")?))
-    });
-    let now = clock(instance);
-    let (driven, proof_ns, full) = match worked {
-        Ok((driven, proof_ns)) => (Some(driven), proof_ns, None),
-        Err(error) if full::ran_out_of_space(&error) => {
-            let all = around.shape().pages();
-            (None, 0, Some(full::words(instance.overwritten_pages(), all)))
+        self.instance.checkpoint()?;
+        self.surroundings.settle(&mut self.instance).context("drain")
+    }
+
+    /// A phase that is over, from all that was seen of it.
+    pub(crate) fn done(&self, phase: &Phase, piece: Piece, mut measures: Vec<(Measure, f64)>) -> Done {
+        let shape = self.around.shape();
+        let touched = touched(shape, phase, &piece.counters);
+        // Where time is virtual nobody measured a ceiling, and a thread's own time says nothing.
+        let has_ceiling = (self.around.fixed.iter()).any(|(measure, _)| *measure == Measure::GeneratorCeilingIops);
+        let busy = piece.driven.as_ref().and_then(|driven| driven.outcome.busy_share);
+        measures.extend(
+            busy.filter(|_| has_ceiling)
+                .map(|share| (Measure::GeneratorBusyShare, share)),
+        );
+        measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
+        if piece.counters.commits > 0 {
+            let overwritten = self.instance.overwritten_pages() * u64::from(shape.page_bytes);
+            measures.push((Measure::EngineOverwrittenBytes, overwritten as f64));
         }
-        Err(error) => return Err(error),
-    };
-    let seen = surroundings.end(instance, full.is_some())?;
-    let drain_ns = |driven: &Driven| now.saturating_sub(driven.outcome.ended).saturating_sub(proof_ns);
-    Ok(Piece {
-        elapsed_ns: driven
-            .as_ref()
-            .map_or(now.saturating_sub(began), |d| d.outcome.elapsed_ns),
-        drain_ns: driven.as_ref().map_or(0, drain_ns),
-        driven,
-        counters: instance.counters() - before,
-        seen,
-        full,
-    })
-}
-
-/// A phase that is over, from all that was seen of it.
-pub(crate) fn done(
-    instance: &PageEngine,
-    around: &Around<'_>,
-    phase: &Phase,
-    piece: Piece,
-    mut measures: Vec<(Measure, f64)>,
-) -> Done {
-    let touched = touched(around.shape(), phase, &piece.counters);
-    // Where time is virtual nobody measured a ceiling, and a thread's own time says nothing.
-    let has_ceiling = (around.fixed.iter()).any(|(measure, _)| *measure == Measure::GeneratorCeilingIops);
-    let busy = piece.driven.as_ref().and_then(|driven| driven.outcome.busy_share);
-    measures.extend(
-        busy.filter(|_| has_ceiling)
-            .map(|share| (Measure::GeneratorBusyShare, share)),
-    );
-    measures.push((Measure::WorkingSetTouchedBytes, touched as f64));
-    if piece.counters.commits > 0 {
-        let overwritten = instance.overwritten_pages() * u64::from(around.shape().page_bytes);
-        measures.push((Measure::EngineOverwrittenBytes, overwritten as f64));
+        Done {
+            elapsed_ns: piece.elapsed_ns,
+            drain_ns: piece.drain_ns,
+            driven: piece.driven,
+            counters: Some(piece.counters),
+            measures,
+            seen: piece.seen,
+            full: piece.full,
+            ..Done::default()
+        }
     }
-    Done {
-        elapsed_ns: piece.elapsed_ns,
-        drain_ns: piece.drain_ns,
-        driven: piece.driven,
-        counters: Some(piece.counters),
-        measures,
-        seen: piece.seen,
-        full: piece.full,
-        failed: None,
-        order_entry: None,
-        bulk_loads: Vec::new(),
+
+    /// The latest of the workers' clocks.
+    pub(crate) fn now(&mut self) -> u64 {
+        self.instance.ports_mut().map(|port| port.now()).max().unwrap_or(0)
     }
 }
 
-/// The latest of the workers' clocks.
-pub(crate) fn clock(instance: &mut PageEngine) -> u64 {
-    instance.ports_mut().map(|port| port.now()).max().unwrap_or(0)
-}
-
-/// The work of a phase, without the drain.
+/// The work of a phase, without the drain, and what it has to tell beside that.
 fn work(
     instance: &mut PageEngine,
     around: &Around<'_>,
-    (phase, ordinal): (&Phase, usize),
+    ordinal: usize,
     group: Option<&Grouped>,
-    told: &mut Told,
-) -> anyhow::Result<Driven> {
+) -> anyhow::Result<(Driven, Told)> {
+    let phase = &around.study.phases[ordinal];
     let seed = phase_seed(around.turn.block.seed, ordinal);
-    match (&phase.kind, group) {
+    let driven = match (&phase.kind, group) {
         (plan::PhaseKind::Rebalance(asked), Some(group)) => {
-            rebalance::phase(instance, group, (phase, asked), around, seed, told)
+            return rebalance::phase(instance, group, (phase, asked), around, seed);
         }
         (plan::PhaseKind::Rebalance(_), None) => anyhow::bail!("no disk group is here to be rebalanced"),
-        (plan::PhaseKind::Age(age), _) => Ok(ageing::phase(instance, (phase, age), around, seed)?),
-        _ => Ok(drive::phase(instance, phase, seed, around.turn.cancel)?),
-    }
+        (plan::PhaseKind::Age(age), _) => ageing::phase(instance, (phase, age), around, seed)?,
+        _ => drive::phase(instance, phase, seed, around.turn.cancel)?,
+    };
+    Ok((driven, Told::default()))
 }
 
-/// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number of distinct pages after that
-/// many uniform draws from a range, n (1 - exp(-draws / n)) (the occupancy problem), range by range: hot spot, hot schema, the rest.
+/// Bytes of distinct pages touched. Scans: what was read; copies and ageings: all. Random reads: the expected number
+/// of distinct pages after that many uniform draws from a range, n (1 - exp(-draws / n)) (the occupancy problem),
+/// range by range: hot spot, hot schema, the rest.
 fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
     let data = shape.data_bytes();
     let random = match &phase.kind {

@@ -1,7 +1,8 @@
 //! What was seen around the stints of one phase, as what was seen around the phase.
 //!
-//! Takes what was seen in each stint and how long it lasted; counts are added, levels taken at their highest, shares weighted by
-//! time. Prevents: another stack's bytes in a phase (they move between its stints), and a share of time that is a sum of shares.
+//! Takes what was seen in each stint and how long it lasted; counts are added, levels taken at their highest, shares
+//! weighted by time. Prevents: another stack's bytes in a phase (they move between its stints), and a share of time
+//! that is a sum of shares.
 
 use crate::surroundings::Seen;
 use ledger::Measure;
@@ -47,8 +48,8 @@ fn rule(measure: Measure, others: usize) -> Rule {
     }
 }
 
-/// Joins what was seen in stints, each with its length in nanoseconds; `others` stacks stood beside this one in the same process.
-/// A measure that one stint lacks is not known of the phase.
+/// Joins what was seen in stints, each with its length in nanoseconds; `others` stacks stood beside this one in the
+/// same process. A measure that one stint lacks is not known of the phase.
 pub(crate) fn joined(stints: Vec<(Seen, u64)>, others: usize) -> Seen {
     let mut whole = Seen {
         measures: measures(&stints, others),

@@ -1,28 +1,29 @@
 //! Stacks that stand side by side take turns: each phase in stints, round after round, the others at rest meanwhile.
 //!
-//! Takes the sides of one block, loaded and warm, and the schedule; gives each side's phases to the ledger, one record a phase, as
-//! if it had run in one piece: work over the time of its own stints, counts added, levels at their highest. A stint ends as a phase
-//! does where something was changed, so that no side writes in another's time.
+//! Takes the sides of one block, loaded and warm, and the schedule; gives each side's phases to the ledger, one
+//! record a phase, as if it had run in one piece: work over the time of its own stints, counts added, levels at their
+//! highest. A stint ends as a phase does where something was changed, so that no side writes in another's time.
 //!
-//! Prevents: a drift of the machine that is taken for a difference of stacks, and a stint that is taken for a repeat (the block
-//! stays what is counted).
+//! Prevents: a drift of the machine that is taken for a difference of stacks, and a stint that is taken for a repeat
+//! (the block stays what is counted).
 
 use crate::ports::PageEngine;
 use crate::record::unix_ns;
 use crate::signals;
-use crate::surroundings::{Seen, Surroundings};
-use crate::trial::around::{After, Around, Done, phase_seed};
+use crate::surroundings::Seen;
+use crate::trial::around::{After, Around, phase_seed};
+use crate::trial::done::Done;
 use crate::trial::drive::{self, Driven};
 use crate::trial::extents::record_extents;
-use crate::trial::phases::{self, End, Piece};
+use crate::trial::phases::{End, Loaded, Piece};
 use crate::trial::seen_in_stints;
 use anyhow::Context;
 use ledger::{Ledger, Sample};
 use pages::{Files, PausedScan, ScanOperation};
-use plan::{Duration, Phase, PhaseKind, Stints};
+use plan::{Duration, Phase, PhaseKind, Random, Scan, Stints};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workloads::{Outcome, in_stints};
+use workloads::{Outcome, Pacing, in_stints};
 
 /// Share of their time by which stints may last longer.
 const LONGER_MAX: f64 = 0.1;
@@ -38,35 +39,29 @@ pub(crate) enum Goes {
 }
 
 /// All phases of one block on the sides that take part in it, in the order of `sides`.
-pub(crate) fn block(
-    sides: &mut [Standing<'_>],
-    stints: &Stints,
-    phases: &[Phase],
-    seed: u64,
-    ledger: &mut Ledger,
-    cancel: &AtomicBool,
-) -> anyhow::Result<()> {
+pub(crate) fn block(sides: &mut [Standing<'_>], stints: &Stints, ledger: &mut Ledger) -> anyhow::Result<()> {
+    let Some(study) = sides.first().map(|side| side.loaded.around.study) else {
+        return Ok(());
+    };
     let mut takes_part = vec![true; sides.len()];
-    for (ordinal, phase) in phases.iter().enumerate() {
+    for (ordinal, phase) in study.phases.iter().enumerate() {
         let began = unix_ns();
         for (side, _) in sides.iter_mut().zip(&takes_part).filter(|(_, takes_part)| **takes_part) {
             side.begin(phase);
         }
-        let failed = rounds(sides, &takes_part, (stints, phase, ordinal), seed, cancel)?;
+        let failed = rounds(sides, &takes_part, stints, ordinal)?;
         if let Some((nth, error)) = failed {
             // The others have not finished theirs.
-            sides[nth].around.record(ledger, phase, ordinal, began, Err(error))?;
+            sides[nth].loaded.around.record(ledger, ordinal, began, Err(error))?;
             anyhow::bail!("{}: a stint failed for want of space outside its work", phase.name);
         }
-        for (nth, side) in sides.iter_mut().enumerate() {
-            if !takes_part[nth] {
-                continue;
-            }
+        for (side, takes_part) in sides
+            .iter_mut()
+            .zip(&mut takes_part)
+            .filter(|(_, takes_part)| **takes_part)
+        {
             let done = side.end(phase);
-            if side.around.record(ledger, phase, ordinal, began, done)? == After::Full {
-                takes_part[nth] = false;
-                side.around.turn.progress.advance((phases.len() - ordinal - 1) as u64);
-            }
+            *takes_part = side.loaded.around.record(ledger, ordinal, began, done)? == After::Next;
         }
     }
     Ok(())
@@ -76,40 +71,39 @@ pub(crate) fn block(
 fn rounds(
     sides: &mut [Standing<'_>],
     takes_part: &[bool],
-    (stints, phase, ordinal): (&Stints, &Phase, usize),
-    seed: u64,
-    cancel: &AtomicBool,
+    stints: &Stints,
+    ordinal: usize,
 ) -> anyhow::Result<Option<(usize, anyhow::Error)>> {
+    let Around { study, turn, .. } = *sides[0].loaded.around;
+    let phase = &study.phases[ordinal];
     let (rounds, time) = stints.of_phase(phase);
     let mut goes: Vec<bool> = takes_part.to_vec();
     let mut round = 0;
     while rounds.is_none_or(|rounds| round < rounds) && goes.contains(&true) {
-        let order = plan::round(phase_seed(seed, ordinal), sides.len(), round);
+        let order = plan::round(phase_seed(turn.block.seed, ordinal), sides.len(), round);
         for nth in order {
             if !goes[nth] {
                 continue;
             }
-            signals::check(cancel)?;
+            signals::check(turn.cancel)?;
             let moment = sides.iter_mut().map(|side| side.now()).max().unwrap_or(0);
             let side = &mut sides[nth];
             side.rest_until(moment);
-            side.around.doing(phase, &format!(" · round {}", round + 1));
-            match side.stint(phase, ordinal, round, time) {
+            side.loaded.around.doing(phase, &format!(" · round {}", round + 1));
+            match side.stint(ordinal, round, time) {
                 Ok(after) => goes[nth] = after == Goes::On,
                 Err(error) => return Ok(Some((nth, error))),
             }
         }
         round += 1;
     }
-    signals::check(cancel)?;
+    signals::check(turn.cancel)?;
     Ok(None)
 }
 
 /// A stack that stands loaded, and works when it is its turn.
 pub(crate) struct Standing<'a> {
-    instance: PageEngine,
-    surroundings: Box<dyn Surroundings + 'a>,
-    around: Around<'a>,
+    loaded: Loaded<'a>,
     /// Others whose memory is this process's too.
     others: usize,
     pieces: Vec<Piece>,
@@ -124,16 +118,9 @@ pub(crate) struct Standing<'a> {
 
 impl<'a> Standing<'a> {
     /// A stack that is loaded and has others beside it.
-    pub(crate) fn new(
-        instance: PageEngine,
-        surroundings: Box<dyn Surroundings + 'a>,
-        around: Around<'a>,
-        others: usize,
-    ) -> Standing<'a> {
+    pub(crate) fn new(loaded: Loaded<'a>, others: usize) -> Standing<'a> {
         Standing {
-            instance,
-            surroundings,
-            around,
+            loaded,
             others,
             pieces: Vec::new(),
             began: Vec::new(),
@@ -151,42 +138,33 @@ impl Standing<'_> {
         self.began.clear();
         self.scans = None;
         self.asked_ns = 0;
-        self.instance.count_overwritten();
-        self.surroundings.expect(phase);
+        self.loaded.expect(phase);
     }
 
     /// Its turn. Whether it has more to do in this phase.
-    fn stint(&mut self, phase: &Phase, ordinal: usize, number: u32, time: Duration) -> anyhow::Result<Goes> {
-        // The same on all stacks in one round, another in each.
-        let seed = phase_seed(self.around.turn.block.seed, ordinal) ^ (u64::from(number) + 1).rotate_right(24);
-        let cancel = self.around.turn.cancel;
-        let scans = &mut self.scans;
+    fn stint(&mut self, ordinal: usize, number: u32, time: Duration) -> anyhow::Result<Goes> {
+        let Around { study, turn, .. } = *self.loaded.around;
+        let stint = Stint {
+            phase: &study.phases[ordinal],
+            time,
+            // The same on all stacks in one round, another in each.
+            seed: phase_seed(turn.block.seed, ordinal) ^ (u64::from(number) + 1).rotate_right(24),
+            cancel: turn.cancel,
+        };
         let mut through = false;
         self.began.push(unix_ns());
-        let piece = phases::observed(
-            &mut self.instance,
-            self.surroundings.as_mut(),
-            &self.around,
-            End::AfterChanges,
-            |instance| {
-                Ok(match &phase.kind {
-                    PhaseKind::Random(random) => {
-                        let mut pacing = drive::random_pacing(random, Some(time), cancel);
-                        pacing.slice_ns = slice_ns(phase, time);
-                        let mut operations = instance.random(&drive::random_work(random), seed)?;
-                        Driven {
-                            outcome: drive::drive_all(&mut operations, &pacing, seed)?,
-                            user_scans: Vec::new(),
-                        }
-                    }
-                    _ => {
-                        let (driven, ended) = scan(instance, phase, scans, time, seed, cancel)?;
-                        through = ended;
-                        driven
-                    }
-                })
-            },
-        )?;
+        let scans = &mut self.scans;
+        let piece = self
+            .loaded
+            .observed(End::AfterChanges, |instance| match &stint.phase.kind {
+                PhaseKind::Random(random) => stint.random(instance, random),
+                PhaseKind::Scan(scan) => {
+                    let (driven, ended) = stint.scan(instance, scan, scans)?;
+                    through = ended;
+                    Ok(driven)
+                }
+                _ => unreachable!("the plan takes turns in random work and scans only"),
+            })?;
         let full = piece.full.is_some();
         self.is_full |= full;
         self.asked_ns += time.0;
@@ -206,74 +184,92 @@ impl Standing<'_> {
             .seen
             .notes
             .extend(too_short(phase, whole.elapsed_ns, self.asked_ns));
-        Ok(phases::done(&self.instance, &self.around, phase, whole, Vec::new()))
+        Ok(self.loaded.done(phase, whole, Vec::new()))
     }
 
     /// The time on its clock.
     pub(crate) fn now(&mut self) -> u64 {
-        phases::clock(&mut self.instance)
+        self.loaded.now()
     }
 
     /// All phases are over: how its data files lie now.
     pub(crate) fn leave(&mut self, ledger: &mut Ledger, files: &Files) -> anyhow::Result<()> {
-        let asked = record_extents(&mut self.instance, files, self.around.trial, ledger, "at the end");
+        let asked = record_extents(
+            &mut self.loaded.instance,
+            files,
+            self.loaded.around.trial,
+            ledger,
+            "at the end",
+        );
         // A full file system may refuse even to say where its files lie.
         if self.is_full { Ok(()) } else { asked }
     }
 
     /// It has rested until then: a clock of its own is set, another goes by itself.
     fn rest_until(&mut self, moment: u64) {
-        for port in self.instance.ports_mut() {
+        for port in self.loaded.instance.ports_mut() {
             port.rest_until(moment);
         }
     }
 }
 
-/// Stints that are for a good part the wait for what is under way when their time is over: fewer requests are in flight then, and
-/// the slower a stack, the longer it waits.
+/// Stints that are for a good part the wait for what is under way when their time is over: fewer requests are in
+/// flight then, and the slower a stack, the longer it waits.
 fn too_short(phase: &Phase, lasted_ns: u64, asked_ns: u64) -> Option<String> {
     let share = lasted_ns as f64 / asked_ns.max(1) as f64 - 1.0;
     (share > LONGER_MAX).then(|| {
         format!(
-            "{}: its stints lasted {:.0} % longer than asked, waiting for what was under way, which brings stacks closer together; use a longer `stint`",
+            "{}: its stints lasted {:.0} % longer than asked, waiting for what was under way, \
+             which brings stacks closer together; use a longer `stint`",
             phase.name,
             share * 100.0
         )
     })
 }
 
-/// Width of slices: that of the whole phase, and a stint is a whole number of them.
-fn slice_ns(phase: &Phase, time: Duration) -> u64 {
-    let usual = drive::slice_ns(phase.time).min(time.0);
-    time.0.div_ceil(time.0.div_ceil(usual))
-}
-
-/// Scans for so long from where they were; and whether all have been read to the end.
-fn scan(
-    instance: &mut PageEngine,
-    phase: &Phase,
-    scans: &mut Option<Vec<PausedScan>>,
+/// A turn of one side in a phase.
+struct Stint<'a> {
+    phase: &'a Phase,
     time: Duration,
     seed: u64,
-    cancel: &Arc<AtomicBool>,
-) -> anyhow::Result<(Driven, bool)> {
-    let PhaseKind::Scan(asked) = &phase.kind else {
-        unreachable!("the plan takes turns in random work and scans only")
-    };
-    let mut pacing = drive::scan_pacing(asked, Some(time), cancel);
-    pacing.slice_ns = slice_ns(phase, time);
-    let mut operations = match scans.take() {
-        None => instance.scan(&drive::scan_work(asked, phase), seed)?,
-        Some(paused) => instance.scan_on(paused)?,
-    };
-    let outcome = drive::drive_all(&mut operations, &pacing, seed)?;
-    let through = operations.iter().all(ScanOperation::is_through);
-    let user_scans = operations.iter().flat_map(ScanOperation::user_scans).collect();
-    for operation in &mut operations {
-        operation.finish()?;
+    cancel: &'a Arc<AtomicBool>,
+}
+
+impl Stint<'_> {
+    fn random(&self, instance: &mut PageEngine, asked: &Random) -> anyhow::Result<Driven> {
+        let pacing = self.paced(drive::random_pacing(asked, Some(self.time), self.cancel));
+        let mut operations = instance.random(&drive::random_work(asked), self.seed)?;
+        Ok(Driven::of(drive::drive_all(&mut operations, &pacing, self.seed)?))
     }
-    *scans = Some(operations.into_iter().map(ScanOperation::pause).collect());
-    Ok((Driven { outcome, user_scans }, through))
+
+    /// Scans from where they were; and whether all have been read to the end.
+    fn scan(
+        &self,
+        instance: &mut PageEngine,
+        asked: &Scan,
+        scans: &mut Option<Vec<PausedScan>>,
+    ) -> anyhow::Result<(Driven, bool)> {
+        let pacing = self.paced(drive::scan_pacing(asked, Some(self.time), self.cancel));
+        let mut operations = match scans.take() {
+            None => instance.scan(&drive::scan_work(asked, self.phase), self.seed)?,
+            Some(paused) => instance.scan_on(paused)?,
+        };
+        let outcome = drive::drive_all(&mut operations, &pacing, self.seed)?;
+        let through = operations.iter().all(ScanOperation::is_through);
+        let driven = Driven::scans(outcome, &operations);
+        for operation in &mut operations {
+            operation.finish()?;
+        }
+        *scans = Some(operations.into_iter().map(ScanOperation::pause).collect());
+        Ok((driven, through))
+    }
+
+    /// Width of slices: that of the whole phase, and a stint is a whole number of them.
+    fn paced(&self, pacing: Pacing) -> Pacing {
+        let usual = drive::slice_ns(self.phase.time).min(self.time.0);
+        let slice_ns = self.time.0.div_ceil(self.time.0.div_ceil(usual));
+        Pacing { slice_ns, ..pacing }
+    }
 }
 
 /// Stints as one piece of work on the stack's own clock.
