@@ -3,18 +3,18 @@
 //! Its types are what `--json` prints; [`crate::derived`] makes them of a file. Prevents: a run and a report that judge
 //! differently, and forms that compute on their own.
 
-use crate::bulk::BulkRatio;
+use crate::cells::bulk::BulkRatio;
+use crate::cells::ran_out::RanOut;
 use crate::cells::{Cell, Metric};
-use crate::changes::Change;
 use crate::check::Check;
-use crate::databases::DatabaseOfStack;
 use crate::imported::ImportedPhase;
-use crate::layouts::Layout;
-use crate::memory::MemoryOfStack;
-use crate::modelled::ModelledDevices;
-use crate::others::NotTested;
 use crate::published::Published;
-use crate::ran_out::RanOut;
+use crate::ranking::changes::Change;
+use crate::ranking::others::NotTested;
+use crate::stacks::databases::DatabaseOfStack;
+use crate::stacks::layouts::Layout;
+use crate::stacks::memory::MemoryOfStack;
+use crate::stacks::modelled::ModelledDevices;
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;

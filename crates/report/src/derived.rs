@@ -4,23 +4,23 @@
 //! figures of one report that were derived in two ways.
 
 use crate::analysis::*;
-use crate::bulk::ratios;
+use crate::cells::bulk::ratios;
+use crate::cells::inflation::not_told;
+use crate::cells::ran_out::in_phase;
 use crate::cells::{Metric, cell};
-use crate::changes::{changes, of_stacks, words};
-use crate::databases::databases;
-use crate::differences::differences;
 use crate::history::{Book, PhaseHead};
 use crate::imported::imported;
-use crate::inflation::not_told;
-use crate::layouts::layouts;
-use crate::memory::memory;
-use crate::modelled::modelled;
-use crate::others::not_tested;
 use crate::published::published;
-use crate::ran_out::in_phase;
-use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
-use crate::sentence::sentence;
+use crate::ranking::changes::{changes, of_stacks, words};
+use crate::ranking::others::not_tested;
+use crate::ranking::rank::{Pair, Ranking, base_of, rank, takes_part};
 use crate::sheet::checks;
+use crate::stacks::databases::databases;
+use crate::stacks::differences::differences;
+use crate::stacks::layouts::layouts;
+use crate::stacks::memory::memory;
+use crate::stacks::modelled::modelled;
+use crate::words::sentence::sentence;
 use ledger::{FactName, FactValue, Ledger, LedgerError, Scope, TakingTurns};
 use stats::Judged;
 

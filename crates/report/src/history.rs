@@ -3,7 +3,7 @@
 //! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under
 //! way or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
 
-use crate::ran_out::RanOut;
+use crate::cells::ran_out::RanOut;
 use ledger::{
     BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look, Measure,
     OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, Trial, TrialId, TrialStatus,

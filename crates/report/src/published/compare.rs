@@ -7,8 +7,8 @@
 use super::source::{Phase, Source, find};
 use crate::analysis::{Comparison, DroppedBlock};
 use crate::cells::Metric;
-use crate::changes::Change;
 use crate::history::Book;
+use crate::ranking::changes::Change;
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;

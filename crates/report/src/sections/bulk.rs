@@ -4,12 +4,12 @@
 
 use super::Source;
 use crate::analysis::PhaseReport;
-use crate::bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
+use crate::cells::bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
 use crate::document::{
     Block, Cell, Chart, Fold, Form, Forms, Interval, Item, LineOf, Lines, Part, Placed, Table, Tone, column,
 };
 use crate::figures::Figure;
-use crate::format::{bytes, nanoseconds, number, ratio, whole};
+use crate::words::format::{bytes, nanoseconds, number, ratio, whole};
 
 /// Letters of the growth in a terminal.
 const SPARK_MAX: usize = 40;

@@ -6,8 +6,8 @@
 
 use super::{Source, list};
 use crate::analysis::Difference;
-use crate::contrast::{contrast, is_implied, same, title};
 use crate::document::{Block, Cell, Column, Fold, Forms, Name, Part, Section, Stands, Table, column};
+use crate::words::contrast::{contrast, is_implied, same, title};
 
 /// Longer values are read one by one.
 const SHORT_MAX: usize = 64;

@@ -6,10 +6,10 @@
 use super::{Source, list};
 use crate::analysis::PhaseReport;
 use crate::cells::Cell as OfStack;
+use crate::cells::moves::{CopyFigures, RebalanceFigures, lines};
 use crate::document::{Block, Cell, Column, Form, Forms, Placed, Table, column};
 use crate::figures::Figure;
-use crate::format::{bytes, megabytes, nanoseconds, number, whole};
-use crate::moves::{CopyFigures, RebalanceFigures, lines};
+use crate::words::format::{bytes, megabytes, nanoseconds, number, whole};
 
 pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let mut blocks = vec![(Forms::TEXTS, list(phase.cells.iter().flat_map(lines)))];

@@ -5,15 +5,15 @@
 
 use super::{Source, list};
 use crate::analysis::PhaseReport;
-use crate::databases::{DatabaseOfStack, DatabaseSetting};
+use crate::cells::load_curve::{METHOD, StepFigures};
+use crate::cells::orders::{CostPerNewOrder, OrderFigures, TransactionFigures, WaitFigures};
 use crate::document::{
     Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Part, Placed, Section, Stands, Table, column,
 };
 use crate::figures::Figure;
-use crate::format::{bytes, nanoseconds, number, percent, whole};
-use crate::load_curve::{METHOD, StepFigures};
-use crate::order_words::{DERIVED, doubts, has_orders};
-use crate::orders::{CostPerNewOrder, OrderFigures, TransactionFigures, WaitFigures};
+use crate::stacks::databases::{DatabaseOfStack, DatabaseSetting};
+use crate::words::format::{bytes, nanoseconds, number, percent, whole};
+use crate::words::order_words::{DERIVED, doubts, has_orders};
 
 /// Which databases ran, before any number.
 pub(super) fn databases(source: &Source<'_>) -> Option<Section> {

@@ -5,13 +5,13 @@
 
 use super::{Source, bulk, elsewhere, list, moves, orders};
 use crate::analysis::PhaseReport;
+use crate::cells::inflation::{Inflated, Inflation};
+use crate::cells::latency::Latency;
+use crate::cells::provenance::Origin;
 use crate::cells::{Cell as OfStack, Metric};
 use crate::document::{Block, Cell, Column, Fold, Form, Forms, Part, Placed, Section, Table, column};
 use crate::figures::Figure;
-use crate::format::{bytes, kibibytes, megabytes, nanoseconds, number, percent};
-use crate::inflation::{Inflated, Inflation};
-use crate::latency::Latency;
-use crate::provenance::Origin;
+use crate::words::format::{bytes, kibibytes, megabytes, nanoseconds, number, percent};
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let phases = &source.analysis.phases;

@@ -6,9 +6,9 @@
 
 use super::section;
 use crate::analysis::{Analysis, ReportError};
+use crate::cells::over_time::{held, is_in_bytes, rates, resampled};
 use crate::document::{Block, Chart, Forms, Name, OverTime, Section};
 use crate::history::{Book, Seen};
-use crate::over_time::{held, is_in_bytes, rates, resampled};
 use crate::sheet::rounds;
 use ledger::{Ledger, PhaseKind, Sample};
 use serde_json::{Value, json};
@@ -158,7 +158,7 @@ fn length_ns(seen: &Seen, samples: &Samples) -> u64 {
 
 fn run(one: &Drawn<'_>, samples: &Samples, kind: PhaseKind, in_bytes: bool, length_ns: u64, parts: usize) -> Value {
     let seen = one.seen;
-    let scaled = |pieces: &[crate::over_time::Piece], scale: f64| -> Vec<Value> {
+    let scaled = |pieces: &[crate::cells::over_time::Piece], scale: f64| -> Vec<Value> {
         let values = resampled(pieces, length_ns, parts).into_iter();
         values
             .map(|value| value.map_or(Value::Null, |value| rounded(value / scale)))
@@ -239,7 +239,7 @@ fn note(source: &Source<'_>, drawn: &[Drawn<'_>], parts: usize, step_s_max: f64)
          steady; none where work \
          falls due on a schedule, which sets the rate. Devices: the lowest that can be seen. Memory: the tool's own \
          and the page cache of the host.",
-        crate::format::number(step_s_max)
+        crate::words::format::number(step_s_max)
     );
     let valid: usize = source
         .book

@@ -3,11 +3,11 @@
 //! Takes the checks and the cells, gives the section. Prevents: a number believed because nothing was said against it.
 
 use super::{Source, status_tone};
+use crate::cells::provenance::{Direction, Origin, Provenance};
 use crate::check::{Check, Status};
 use crate::document::{Block, Cell, Fold, Forms, Item, Name, Part, Section, Table, column};
-use crate::doubts::merged;
-use crate::format::{bytes, percent};
-use crate::provenance::{Direction, Origin, Provenance};
+use crate::words::doubts::merged;
+use crate::words::format::{bytes, percent};
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let checks = &source.analysis.checks;
@@ -17,7 +17,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     if !doubts.is_empty() {
         title = format!("Doubts ({valid} other checks are VALID)");
-        let item = |doubt: crate::doubts::Doubt| Item {
+        let item = |doubt: crate::words::doubts::Doubt| Item {
             tag: Some((doubt.status.word().into(), status_tone(doubt.status))),
             text: doubt.words,
             series: Vec::new(),

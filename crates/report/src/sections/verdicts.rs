@@ -5,12 +5,12 @@
 
 use super::Source;
 use crate::analysis::{Comparison, Verdict};
-use crate::changes::Change;
 use crate::document::{
     Block, Cell, Column, Fold, Forms, Interval, Name, Part, Placed, Section, Stands, Table, Tone, column,
 };
-use crate::format::{percent, ratio};
-use crate::others::NotTested;
+use crate::ranking::changes::Change;
+use crate::ranking::others::NotTested;
+use crate::words::format::{percent, ratio};
 use std::collections::BTreeMap;
 
 /// Ratios that were tested, the worst of each phase first.

@@ -8,13 +8,13 @@ use super::foreign::Between;
 use super::rate::{Timing, has_own_rate};
 use super::rule::Taken;
 use crate::analysis::PhaseReport;
+use crate::cells::provenance::{BUDGET_SLACK, Origin};
+use crate::cells::stalls::stalls;
 use crate::cells::{Cell, memory_peak};
 use crate::check::Status;
 use crate::figures::Figure;
-use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::{Book, PhaseHead, Seen};
-use crate::provenance::{BUDGET_SLACK, Origin};
-use crate::stalls::stalls;
+use crate::words::format::{bytes, nanoseconds, number, percent};
 use ledger::{FactName, FactValue, Measure, PhaseKind, Slice, ZfsWay};
 
 /// Above it, a worker had no time for more: of this time some is the kernel's, on the stack's behalf, so it may be
@@ -97,7 +97,7 @@ impl<'a> At<'a> {
             None if provenance.is_partly_untold() => Status::Note,
             None => Status::Valid,
         };
-        let share = |direction: crate::provenance::Direction| match direction.share() {
+        let share = |direction: crate::cells::provenance::Direction| match direction.share() {
             Some(share) if direction.origin != Origin::None => {
                 format!("{} ({} of the bytes asked)", direction.origin.word(), percent(share))
             }

@@ -6,11 +6,11 @@
 
 use super::cell::At;
 use super::rule::Taken;
+use crate::cells::provenance::{ASKED_BYTES_MIN, READS_ASKED, WRITES_ASKED};
 use crate::check::Status;
 use crate::figures::Figure;
-use crate::format::{bytes, percent};
 use crate::history::{Book, Seen};
-use crate::provenance::{ASKED_BYTES_MIN, READS_ASKED, WRITES_ASKED};
+use crate::words::format::{bytes, percent};
 use ledger::{FactName, FactValue, Measure, Scope};
 
 /// What the lowest devices moved more than the nearest: from this share and size on someone else used them.

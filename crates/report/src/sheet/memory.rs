@@ -5,10 +5,10 @@
 
 use super::rule::Taken;
 use crate::analysis::PhaseReport;
+use crate::cells::provenance::BUDGET_SLACK;
 use crate::check::Status;
-use crate::format::bytes;
 use crate::history::Book;
-use crate::provenance::BUDGET_SLACK;
+use crate::words::format::bytes;
 use ledger::Measure;
 
 /// More memory than this many times another stack's, and by this much, may be what made the difference.

@@ -20,7 +20,7 @@ mod whole;
 use crate::analysis::Analysis;
 use crate::check::Check;
 use crate::history::Book;
-use crate::rank::takes_part;
+use crate::ranking::rank::takes_part;
 use cell::At;
 use ledger::Stack;
 use rule::{Rule, Take};

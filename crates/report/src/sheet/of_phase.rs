@@ -5,8 +5,8 @@
 
 use super::rule::{Bound, Document, Rule, Take};
 use super::{beside, foreign, memory, order, rate, runs};
+use crate::cells::orders::STORAGE_SHARE_MIN;
 use crate::check::Status;
-use crate::orders::STORAGE_SHARE_MIN;
 
 pub(crate) const RULES: &[Rule] = &[
     Rule {

@@ -6,7 +6,7 @@
 use super::cell::At;
 use super::rule::Taken;
 use crate::check::Status;
-use crate::format::{nanoseconds, percent};
+use crate::words::format::{nanoseconds, percent};
 
 pub(crate) fn conditions(at: &At<'_>) -> Option<Taken> {
     let orders = at.cell.orders.as_ref()?;
@@ -34,7 +34,7 @@ pub(crate) fn limits(at: &At<'_>) -> Option<Taken> {
     let figure = match over.first() {
         None => format!("{} kinds of transaction within theirs", known.len()),
         Some(_) => {
-            let said = |one: &&crate::orders::TransactionFigures| {
+            let said = |one: &&crate::cells::orders::TransactionFigures| {
                 let p90 = one.response.p90_ns.map_or("-".into(), |p90| nanoseconds(p90.high));
                 format!("{} {p90}", one.class)
             };

@@ -7,10 +7,10 @@
 use super::rule::Taken;
 use crate::analysis::Analysis;
 use crate::check::Status;
-use crate::format::{bytes, number, percent};
 use crate::history::Book;
-use crate::rank::takes_part;
-use crate::refusals::Seeds;
+use crate::ranking::rank::takes_part;
+use crate::ranking::refusals::Seeds;
+use crate::words::format::{bytes, number, percent};
 use ledger::{Access, FactName, FactValue, Measure, Role, Scope, Seal, Stack, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ pub(crate) fn durability(book: &Book, _: &Analysis) -> Option<Taken> {
     if book.study.modelled || book.phases.is_empty() {
         return None;
     }
-    let (status, figure) = crate::cuts::looked_at(book, &stacks(book));
+    let (status, figure) = crate::words::cuts::looked_at(book, &stacks(book));
     Some(Taken::judged(status, figure))
 }
 

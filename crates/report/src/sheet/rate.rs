@@ -7,10 +7,10 @@
 use super::cell::At;
 use super::rule::Taken;
 use crate::cells::Metric;
+use crate::cells::over_time::{rates, resampled};
 use crate::figures::total;
-use crate::format::{number, percent};
 use crate::history::Seen;
-use crate::over_time::{rates, resampled};
+use crate::words::format::{number, percent};
 use ledger::PhaseKind;
 use std::ops::RangeInclusive;
 

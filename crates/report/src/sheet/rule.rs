@@ -7,8 +7,8 @@
 use super::cell::At;
 use crate::analysis::{Analysis, PhaseReport};
 use crate::check::{Check, Status};
-use crate::format::percent;
 use crate::history::{Book, PhaseHead};
+use crate::words::format::percent;
 use ledger::Stack;
 
 /// One rule.

@@ -4,12 +4,12 @@
 //! them failed.
 
 use super::rule::Taken;
-use crate::cuts::{Cuts, cuts};
+use crate::cells::ran_out::{in_phase, is_full};
 use crate::figures::Figure;
 use crate::history::{Book, PhaseHead, Seen};
-use crate::layouts::whole;
-use crate::ran_out::{in_phase, is_full};
-use crate::refusals;
+use crate::ranking::refusals;
+use crate::stacks::layouts::whole;
+use crate::words::cuts::{Cuts, cuts};
 use ledger::{Measure, PhaseKind, PhaseStatus};
 
 fn of_cuts(book: &Book, stack: &str, head: &PhaseHead, wanted: impl Fn(&Cuts) -> bool) -> Vec<Taken> {

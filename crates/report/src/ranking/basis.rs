@@ -5,7 +5,7 @@
 
 use crate::cells::Metric;
 use crate::history::{Book, Ran};
-use crate::rank::{self, Pair, takes_part};
+use crate::ranking::rank::{self, Pair, takes_part};
 use ledger::{Ledger, LedgerError};
 use stats::{Design, Orientation};
 

@@ -4,9 +4,9 @@
 //! a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
 
 use crate::analysis::{Analysis, Comparison, GoOn, StopReason, Verdict};
-use crate::changes;
 use crate::check::Status;
-use crate::format::{percent, ratio};
+use crate::ranking::changes;
+use crate::words::format::{percent, ratio};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
 const LENGTH_MAX: usize = 235;

@@ -6,10 +6,10 @@
 
 use crate::analysis::{DroppedBlock, Unranked};
 use crate::cells::Metric;
+use crate::cells::provenance::{Provenance, cached_counts};
+use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead, Ran};
-use crate::provenance::{Provenance, cached_counts};
-use crate::ran_out;
-use crate::refusals;
+use crate::ranking::refusals;
 use ledger::{Group, LedgerError, PhaseStatus, Stack, TrialStatus};
 use stats::{Decision, Design, History};
 use std::collections::BTreeSet;
@@ -236,7 +236,7 @@ fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
     let seen: Vec<_> = book.valid(stack, &phase.name).into_iter().map(|(_, run)| run).collect();
     // A distribution that can't be read fails the report where its cell is made.
     let all: Vec<_> = book.seen(stack, &phase.name).map(|(_, run)| run).collect();
-    let of_orders = crate::orders::objection(&seen, &all).ok().flatten();
+    let of_orders = crate::cells::orders::objection(&seen, &all).ok().flatten();
     of_orders.or_else(|| provenance(book, stack, phase).objection())
 }
 

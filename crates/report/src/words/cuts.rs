@@ -6,7 +6,7 @@
 
 use crate::check::Status;
 use crate::history::{Book, Seen};
-use crate::layouts::whole;
+use crate::stacks::layouts::whole;
 use ledger::{Measure, PhaseKind, Stack};
 
 /// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which

@@ -3,8 +3,8 @@
 //! Takes figures, gives lines without a place. Prevents: a form that shows new orders per minute and leaves out that a condition is broken.
 
 use crate::analysis::Analysis;
-use crate::format::{nanoseconds, percent};
-use crate::orders::{Conditions, OrderFigures, is_too_small};
+use crate::cells::orders::{Conditions, OrderFigures, is_too_small};
+use crate::words::format::{nanoseconds, percent};
 
 /// Said wherever order entry is shown.
 pub(crate) const DERIVED: &str = "Order entry is derived from the published description of TPC-C. It is no TPC result and can't be compared with \

@@ -6,9 +6,9 @@
 
 use crate::analysis::{Verdict, finite};
 use crate::cells::Metric;
-use crate::format::ratio;
 use crate::history::Book;
-use crate::rank::{Pair, Ranking};
+use crate::ranking::rank::{Pair, Ranking};
+use crate::words::format::ratio;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -118,9 +118,9 @@ pub(crate) fn words(judged: &stats::Judged, of: &str, ranking: &Ranking, planned
         Some(e) => format!(
             "{}: {} ({} to {}) of {of}, after {} blocks",
             Verdict::from(judged.verdict).words(),
-            crate::format::ratio(e.ratio),
-            crate::format::ratio(e.low),
-            crate::format::ratio(e.high),
+            crate::words::format::ratio(e.ratio),
+            crate::words::format::ratio(e.low),
+            crate::words::format::ratio(e.high),
             e.n
         ),
         None if ranking.decision.looks.is_empty() => format!(

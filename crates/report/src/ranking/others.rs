@@ -4,12 +4,12 @@
 //! looks like the whole truth, and intervals of a dozen metrics read as a dozen verdicts.
 
 use crate::analysis::DroppedBlock;
+use crate::cells::latency::service_p99;
+use crate::cells::provenance::{READS_ASKED, WRITES_ASKED};
 use crate::cells::{Metric, operations};
 use crate::figures::over;
 use crate::history::{Book, Seen};
-use crate::latency::service_p99;
-use crate::provenance::{READS_ASKED, WRITES_ASKED};
-use crate::rank::Pair;
+use crate::ranking::rank::Pair;
 use ledger::{LedgerError, Measure, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,7 +4,7 @@
 //! as JSON. Prevents: an error rate that was promised on a computer's random numbers, and is not kept on the machine of
 //! the one who reads it.
 
-use crate::twins::{Twins, TwinsError};
+use crate::ranking::twins::{Twins, TwinsError};
 use serde_json::{Value, json};
 use stats::{Design, Neighbours, Rate, SimulationResult};
 use std::fmt::Write;

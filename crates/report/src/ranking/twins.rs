@@ -3,9 +3,9 @@
 //! Takes a result file, gives the block ratios of each ranked phase, unjudged. Prevents: an error rate worked out from
 //! stacks that were not the same thing, where every true verdict would count as a false one.
 
-use crate::differences::differences;
 use crate::history::Book;
-use crate::rank::{self, takes_part};
+use crate::ranking::rank::{self, takes_part};
+use crate::stacks::differences::differences;
 use ledger::{Ledger, Stack};
 use stats::TwinBlocks;
 use std::collections::BTreeSet;
@@ -84,7 +84,7 @@ pub enum TwinsError {
     #[error(
         "{blocks} blocks count, and {} are the fewest that say anything of the noise\n  \
          run the study with more `blocks`, or more than once",
-        crate::machine_noise::TWIN_BLOCKS_MIN
+        crate::ranking::machine_noise::TWIN_BLOCKS_MIN
     )]
     Few {
         /// Blocks that count.

@@ -6,8 +6,8 @@
 
 use crate::cells::Cell;
 use crate::figures::{Figure, over};
-use crate::format::{bytes, nanoseconds, number};
 use crate::history::Seen;
+use crate::words::format::{bytes, nanoseconds, number};
 use ledger::{Measure, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;

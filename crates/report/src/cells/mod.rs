@@ -3,17 +3,28 @@
 //! Takes what was seen in each block, gives a [`Cell`]: figures with their range. All rates are from phase totals, drain
 //! included. Prevents: a rate that leaves out the time until the data was really on the device.
 
-use crate::bulk::{BulkFigures, bulk};
+pub(crate) mod bulk;
+pub(crate) mod inflation;
+pub(crate) mod latency;
+pub(crate) mod load_curve;
+pub(crate) mod moves;
+pub(crate) mod orders;
+pub(crate) mod over_time;
+pub(crate) mod provenance;
+pub(crate) mod ran_out;
+pub(crate) mod stalls;
+
+use crate::cells::bulk::{BulkFigures, bulk};
+use crate::cells::inflation::Inflation;
+use crate::cells::latency::{Latency, latencies, response_p99};
+use crate::cells::load_curve::LoadCurve;
+use crate::cells::moves::{CopyFigures, RebalanceFigures};
+use crate::cells::orders::OrderFigures;
+use crate::cells::over_time::rate_over_time;
+use crate::cells::provenance::{Provenance, READS_ASKED, WRITES_ASKED, cached_counts};
+use crate::cells::ran_out::overwritten_share;
 use crate::figures::{Figure, over, total};
 use crate::history::{Book, PhaseHead, Seen};
-use crate::inflation::Inflation;
-use crate::latency::{Latency, latencies, response_p99};
-use crate::load_curve::LoadCurve;
-use crate::moves::{CopyFigures, RebalanceFigures};
-use crate::orders::OrderFigures;
-use crate::over_time::rate_over_time;
-use crate::provenance::{Provenance, READS_ASKED, WRITES_ASKED, cached_counts};
-use crate::ran_out::overwritten_share;
 use ledger::{LedgerError, Measure, PhaseKind};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -115,7 +115,7 @@ impl Block {
 
 /// A class without its window, and the window's place in time.
 pub(crate) fn in_order(class: &str) -> (&str, usize) {
-    let windows = crate::moves::WINDOWS.iter().enumerate();
+    let windows = crate::cells::moves::WINDOWS.iter().enumerate();
     let mut found = windows.filter_map(|(nth, window)| Some((class.strip_suffix(window.0)?.trim_end(), nth)));
     found.next().unwrap_or((class, 0))
 }

@@ -4,9 +4,9 @@
 //! is. Prevents: a comparison whose configuration was never disclosed.
 
 use crate::analysis::{Difference, FactOfStack};
-use crate::databases::of_stack;
 use crate::history::Book;
-use crate::rank::takes_part;
+use crate::ranking::rank::takes_part;
+use crate::stacks::databases::of_stack;
 use ledger::{Fact, FactName, Scope, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@
 use crate::analysis::DroppedBlock;
 use crate::figures::{Figure, over, quantiles};
 use crate::history::{Book, Seen};
-use crate::rank::base_of;
+use crate::ranking::rank::base_of;
 use ledger::{BulkLoadRow, LedgerError, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;
