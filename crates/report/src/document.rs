@@ -518,7 +518,7 @@ impl Cell {
 impl Interval {
     /// "0.78 to 0.82"; `None` where both ends are unbounded.
     pub(crate) fn words(&self) -> Option<String> {
-        let end = |end: Option<f64>, beyond: &str| end.map_or(beyond.into(), crate::words::format::ratio);
+        let end = |end: Option<f64>, beyond: &str| end.map_or(beyond.into(), crate::format::ratio);
         (self.low.is_some() || self.high.is_some())
             .then(|| format!("{} to {}", end(self.low, "0"), end(self.high, "unbounded")))
     }

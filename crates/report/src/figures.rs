@@ -92,6 +92,11 @@ pub(crate) fn over(above: Option<f64>, below: Option<f64>) -> Option<f64> {
     }
 }
 
+/// An interval of two blocks at a tiny alpha can end beyond what a number holds; JSON has no word for that.
+pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
+}
+
 /// Sum of counts, which a file may say to be as large as it likes.
 pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)

@@ -3,7 +3,7 @@
 //! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under
 //! way or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
 
-use crate::cells::ran_out::RanOut;
+use crate::figures::Figure;
 use ledger::{
     BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look, Measure,
     OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, Trial, TrialId, TrialStatus,
@@ -50,6 +50,23 @@ impl Seen {
     }
 }
 
+/// The runs of one phase on one stack.
+pub(crate) trait Runs {
+    /// Over all of them.
+    fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure>;
+
+    /// What they measured.
+    fn measured(&self, measure: Measure) -> Option<Figure> {
+        self.figure(|run| run.get(measure))
+    }
+}
+
+impl Runs for [&Seen] {
+    fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure> {
+        Figure::of(self.iter().map(|run| value(run)))
+    }
+}
+
 /// A trial that ended, with its phases by name.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -86,8 +103,8 @@ pub(crate) struct Book {
     pub seal: ledger::Seal,
     /// Stack by stack the blocks that it ran in, and by phase those in which it came to that.
     of_stack: BTreeMap<String, Blocks>,
-    /// Where a stack ran out of space, as far as that was asked for.
-    pub(crate) ran_out: RefCell<BTreeMap<String, Option<(usize, RanOut)>>>,
+    /// The place of the first phase in which a stack ran out of space, as far as that was asked for.
+    pub first_full: RefCell<BTreeMap<String, Option<usize>>>,
 }
 
 #[derive(Debug, Default)]
@@ -176,7 +193,7 @@ impl Book {
             stacks,
             phases: heads.into_values().collect(),
             of_stack: by_stack(&ran),
-            ran_out: RefCell::default(),
+            first_full: RefCell::default(),
             ran,
             uncounted: seen.len() as u32,
             looks: ledger.looks()?,
@@ -259,8 +276,8 @@ impl Book {
             .filter_map(move |block| Some((*block, self.ran(*block, stack)?)))
     }
 
-    /// What was seen of a phase on a stack, by block, valid or not.
-    pub(crate) fn seen<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = (u32, &'a Seen)> {
+    /// What was seen of a phase on a stack, with the block, valid or not.
+    pub(crate) fn by_block<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = (u32, &'a Seen)> {
         let blocks = self.of_stack.get(stack).and_then(|of| of.of_phase.get(phase));
         blocks.into_iter().flatten().filter_map(move |block| {
             let seen = self.ran(*block, stack)?.phases.get(phase)?;
@@ -268,9 +285,14 @@ impl Book {
         })
     }
 
-    /// The same, only runs whose numbers count.
-    pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<(u32, &'a Seen)> {
-        self.seen(stack, phase).filter(|(_, seen)| seen.is_valid()).collect()
+    /// The same without the blocks, in their order.
+    pub(crate) fn seen<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = &'a Seen> {
+        self.by_block(stack, phase).map(|(_, seen)| seen)
+    }
+
+    /// Only runs whose numbers count.
+    pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<&'a Seen> {
+        self.seen(stack, phase).filter(|seen| seen.is_valid()).collect()
     }
 }
 

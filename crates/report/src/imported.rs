@@ -4,8 +4,8 @@
 //! give a spread, no interval: nobody knows how they were drawn. Prevents: an imported figure read as a measured one, and
 //! the same run counted twice because two tools reported it.
 
-use crate::analysis::PhaseReport;
-use crate::cells::{Cell, Metric};
+use crate::cells::metric::Metric;
+use crate::cells::{Cell, PhaseReport};
 use crate::figures::Figure;
 use crate::history::Book;
 use ledger::ImportedText;

@@ -18,6 +18,7 @@ mod check;
 mod derived;
 mod document;
 mod figures;
+mod format;
 mod history;
 mod imported;
 pub mod published;
@@ -26,16 +27,15 @@ mod render;
 mod sections;
 pub mod sheet;
 mod stacks;
+mod text;
 mod words;
 
-pub use analysis::{
-    Analysis, Comparison, Difference, DroppedBlock, FactOfStack, GoOn, LookTaken, PhaseReport, ReportError, StackHead,
-    StopReason, StudyHead, Unranked, Verdict,
-};
-pub use cells::bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
+pub use analysis::{Analysis, Difference, FactOfStack, GoOn, LookTaken, ReportError, StackHead, StopReason, StudyHead};
+pub use cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
 pub use cells::inflation::{Inflated, Inflation};
 pub use cells::latency::Latency;
 pub use cells::load_curve::{LoadCurve, SaturationPoint, StepFigures};
+pub use cells::metric::Metric;
 pub use cells::moves::{CopyFigures, RebalanceFigures, SideFigures, Window};
 pub use cells::orders::{
     Conditions, CostPerNewOrder, OrderFigures, Percentiles, STORAGE_SHARE_MIN, TransactionFigures, WaitFigures,
@@ -44,22 +44,23 @@ pub use cells::provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
 };
 pub use cells::ran_out::RanOut;
-pub use cells::{Cell, DeviceFigures, EngineFigures, Metric};
+pub use cells::{Cell, DeviceFigures, EngineFigures, PhaseReport};
 pub use check::{Check, Status};
 pub use figures::Figure;
 pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
 pub use ranking::basis::{Basis, BlocksCompared, PhaseTaken, TrialTaken};
-pub use ranking::changes::Change;
 pub use ranking::machine_noise::{DESIGNS, DesignOnNoise, MachineNoise, TWIN_BLOCKS_MIN, duration, rate_json};
-pub use ranking::others::NotTested;
+pub use ranking::not_tested::{BulkRatio, NotTested};
+pub use ranking::rank::{DroppedBlock, Unranked};
 pub use ranking::twins::{Twins, TwinsError, twins};
+pub use ranking::verdicts::{Change, Comparison, Verdict};
 pub use render::{SCHEMA_VERSION, Style, json, schema};
 pub use stacks::databases::{DatabaseOfStack, DatabaseSetting};
 pub use stacks::layouts::{Layout, LayoutMoment, LayoutPicture};
 pub use stacks::memory::MemoryOfStack;
 pub use stacks::modelled::ModelledDevices;
+pub use text::{escaped, escaped_json, escaped_lines};
 pub use words::cuts::{KILL_IS_WEAKER, kill_words};
-pub use words::text::{escaped, escaped_json, escaped_lines};
 
 /// The report for a terminal. Ends with the sentence to decide on and a newline.
 pub fn terminal(analysis: &Analysis, style: &Style) -> String {

@@ -3,14 +3,11 @@
 //! Takes the runs of one stack in one phase, gives a [`BulkFigures`] per row count; over all stacks the ratios, as in the comparison that
 //! loaded in decades. Prevents: one total in which the largest load hides all others, and a size without what it is the size of.
 
-use crate::analysis::DroppedBlock;
 use crate::figures::{Figure, over, quantiles};
-use crate::history::{Book, Seen};
-use crate::ranking::rank::base_of;
+use crate::history::Seen;
 use ledger::{BulkLoadRow, LedgerError, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Orientation, log_ratio, ratio_interval};
 use std::collections::BTreeSet;
 
 /// What one thing in the database takes.
@@ -63,38 +60,17 @@ pub struct BulkFigures {
 /// Points of growth that are kept for a picture.
 const POINTS_MAX: usize = 256;
 
-/// A stack against its base at one row count: shown, not tested.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct BulkRatio {
-    /// The phase.
-    pub phase: String,
-    /// Rows.
-    pub rows: u64,
-    /// The stack.
-    pub stack: String,
-    /// The base.
-    pub base: String,
-    /// Speed relative to the base: the base's time over its own; above 1 is faster.
-    pub ratio: f64,
-    /// Lower end of the plain 95 % interval; `null` below two blocks.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Blocks in it.
-    pub n: u32,
-}
-
 /// Row counts of one stack in one phase, smallest first.
 pub(crate) fn bulk(runs: &[&Seen]) -> Result<Vec<BulkFigures>, LedgerError> {
     let counts: BTreeSet<u64> = runs.iter().flat_map(|run| &run.bulk).map(|load| load.rows).collect();
     counts.into_iter().map(|rows| figures(rows, runs)).collect()
 }
 
-fn of_rows(run: &Seen, rows: u64) -> Option<&BulkLoadRow> {
+pub(crate) fn of_rows(run: &Seen, rows: u64) -> Option<&BulkLoadRow> {
     run.bulk.iter().find(|load| load.rows == rows)
 }
 
-fn seconds(load: &BulkLoadRow) -> f64 {
+pub(crate) fn seconds(load: &BulkLoadRow) -> f64 {
     load.elapsed_ns as f64 / 1e9
 }
 
@@ -153,47 +129,4 @@ fn thinned(load: &BulkLoadRow) -> Vec<GrowthPoint> {
             bytes: one.bytes,
         })
         .collect()
-}
-
-/// Ratios per row count, phase by phase, stack by stack, smallest count first.
-pub(crate) fn ratios(book: &Book, dropped: &[DroppedBlock]) -> Vec<BulkRatio> {
-    let mut found = Vec::new();
-    for phase in &book.phases {
-        for stack in &book.stacks {
-            let Some(base) = base_of(book, stack) else { continue };
-            let (own, of_base) = (book.valid(&stack.name, &phase.name), book.valid(base, &phase.name));
-            let counts: BTreeSet<u64> = own
-                .iter()
-                .flat_map(|(_, run)| &run.bulk)
-                .map(|load| load.rows)
-                .collect();
-            for rows in counts {
-                let counted = own
-                    .iter()
-                    .filter(|(block, _)| dropped.iter().all(|one| one.block != *block));
-                let ys: Vec<f64> = counted
-                    .filter_map(|(block, run)| {
-                        let (_, base) = of_base.iter().find(|(other, _)| other == block)?;
-                        let (own, base) = (of_rows(run, rows)?, of_rows(base, rows)?);
-                        log_ratio(seconds(own), seconds(base), Orientation::LowerIsBetter)
-                    })
-                    .collect();
-                if ys.is_empty() {
-                    continue;
-                }
-                let interval = ratio_interval(&ys, 0.95);
-                found.push(BulkRatio {
-                    phase: phase.name.clone(),
-                    rows,
-                    stack: stack.name.clone(),
-                    base: base.into(),
-                    ratio: stats::mean(&ys).exp(),
-                    low: crate::analysis::finite(interval.map(|found| found.low)),
-                    high: crate::analysis::finite(interval.map(|found| found.high)),
-                    n: ys.len() as u32,
-                });
-            }
-        }
-    }
-    found
 }

@@ -5,9 +5,8 @@
 //! the devices nearest to the stack. Prevents: a rate whose price in device I/O nobody sees, mirror copies taken for
 //! waste, and a share of metadata that nobody measured.
 
-use crate::analysis::Analysis;
 use crate::figures::{Figure, over};
-use crate::history::{Book, Seen};
+use crate::history::{Runs, Seen};
 use ledger::Measure;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -61,7 +60,6 @@ pub struct Inflation {
 impl Inflation {
     pub(crate) fn of(runs: &[&Seen]) -> Inflation {
         use Measure as M;
-        let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
         let inflated = |asked: [&[M]; 2], device: [M; 2]| inflated(runs, asked, device);
         let reads: [&[M]; 2] = [&[M::EnginePhysicalReads], &[M::EngineReadBytes]];
         let data: [&[M]; 2] = [&[M::EngineWrites], &[M::EngineWriteBytes]];
@@ -87,19 +85,19 @@ impl Inflation {
             data_writes: inflated(data, [M::DataDeviceWrites, M::DataDeviceWriteBytes]),
             log_writes: inflated(log, [M::LogDeviceWrites, M::LogDeviceWriteBytes]),
             writes: inflated(all, [M::NearWrites, M::NearWriteBytes]),
-            flushes_per_log_flush: figure(&|run| {
+            flushes_per_log_flush: runs.figure(|run| {
                 over(
                     run.get(M::LogDeviceFlushes),
                     run.get(M::EngineRedoFlushes).filter(|flushes| *flushes >= 10.0),
                 )
             }),
             data_copies: copies,
-            beyond_per_byte: figure(&|run| {
+            beyond_per_byte: runs.figure(|run| {
                 let asked = run.get(M::EngineWriteBytes);
                 let share = over(run.get(M::DataDeviceWriteBytes), asked.filter(|_| data_written))?;
                 Some(share - copies.unwrap_or(1.0))
             }),
-            torn_page_share: figure(&|run| {
+            torn_page_share: runs.figure(|run| {
                 let torn = run.sum(&[M::EngineDoublewriteBytes, M::EnginePageImageBytes]);
                 over(torn.filter(|bytes| *bytes > 0.0), run.sum(all[1]))
             }),
@@ -113,82 +111,16 @@ impl Inflation {
 }
 
 fn inflated(runs: &[&Seen], asked: [&[Measure]; 2], device: [Measure; 2]) -> Option<Inflated> {
-    let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
     let enough = |run: &&Seen| run.sum(asked[1]).is_some_and(|bytes| bytes >= ASKED_BYTES_MIN);
     if !runs.iter().all(enough) {
         return None;
     }
     Some(Inflated {
-        asked_requests: figure(&|run| run.sum(asked[0]))?,
-        asked_bytes: figure(&|run| run.sum(asked[1]))?,
-        device_requests: figure(&|run| run.get(device[0]))?,
-        device_bytes: figure(&|run| run.get(device[1]))?,
-        requests_per_request: figure(&|run| over(run.get(device[0]), run.sum(asked[0])))?,
-        bytes_per_byte: figure(&|run| over(run.get(device[1]), run.sum(asked[1])))?,
+        asked_requests: runs.figure(|run| run.sum(asked[0]))?,
+        asked_bytes: runs.figure(|run| run.sum(asked[1]))?,
+        device_requests: runs.figure(|run| run.get(device[0]))?,
+        device_bytes: runs.figure(|run| run.get(device[1]))?,
+        requests_per_request: runs.figure(|run| over(run.get(device[0]), run.sum(asked[0])))?,
+        bytes_per_byte: runs.figure(|run| over(run.get(device[1]), run.sum(asked[1])))?,
     })
-}
-
-/// What could not be told apart, a sentence for stacks that are alike in it.
-pub(crate) fn not_told(book: &Book, analysis: &Analysis) -> Vec<String> {
-    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
-    for stack in &book.stacks {
-        let cells = analysis.phases.iter().flat_map(|phase| &phase.cells);
-        let mut mine = cells
-            .filter(|cell| cell.stack == stack.name && !cell.inflation.is_empty())
-            .peekable();
-        let Some(first) = mine.peek() else { continue };
-        let inflation = first.inflation;
-        let wrote = mine.any(|cell| cell.inflation.writes.is_some());
-        let mut words: Vec<String> = Vec::new();
-        if wrote && !inflation.log_apart {
-            words.push("data and log share devices, so that their writes are one figure".into());
-        }
-        if wrote {
-            words.extend(own_writes(&stack.kind, inflation.log_apart).map(String::from));
-            words.extend(parity(book, &stack.name).map(String::from));
-        }
-        if let Some(copies) = inflation.data_copies.filter(|copies| wrote && *copies > 1.0) {
-            words.push(format!("{copies:.0} bytes for each byte of data are its copies"));
-        }
-        if words.is_empty() {
-            continue;
-        }
-        let words = words.join("; ");
-        match said.iter_mut().find(|(other, _)| *other == words) {
-            Some((_, stacks)) => stacks.push(&stack.name),
-            None => said.push((words, vec![&stack.name])),
-        }
-    }
-    said.into_iter()
-        .map(|(words, stacks)| format!("{}: {words}", stacks.join(", ")))
-        .collect()
-}
-
-/// Redundancy that is no whole copy: how much of it a block needs depends on its size.
-fn parity(book: &Book, stack: &str) -> Option<&'static str> {
-    let key = format!("stack.{stack}.vdevs");
-    let said = book.settings.iter().find(|setting| setting.key == key)?;
-    (said.value.trim_matches('"') == "raidz1")
-        .then_some("parity is among what was written beyond the data, and is redundancy, not inflation")
-}
-
-/// What such a stack writes besides what it is given.
-fn own_writes(kind: &str, log_apart: bool) -> Option<&'static str> {
-    match (kind, log_apart) {
-        ("raw" | "model", _) => None,
-        ("diskgroup", _) => Some("what the group writes of its own metadata is among the data's"),
-        // A log device of the pool holds the intent log; without one it lies among the rest.
-        ("zfs", true) => Some(
-            "metadata and whatever the pool logs before it writes (its intent log) are among the data's writes, and those of the \
-             log's pool among the log's",
-        ),
-        ("zfs", false) => {
-            Some("metadata and the pool's intent log, with what is logged before it is written, are in it too")
-        }
-        ("ext4" | "xfs", true) => {
-            Some("metadata and journal are among the data's writes, and those of the log's file system among the log's")
-        }
-        (_, true) => Some("metadata are among the data's writes, and those of the log's file system among the log's"),
-        (_, false) => Some("metadata and any journal are in it too"),
-    }
 }

@@ -35,7 +35,7 @@ pub struct Latency {
 
 /// All classes of a phase, by name; the stamp is the one that matters for its kind: response where work falls due on a
 /// schedule, service where the next operation waits for the last.
-pub(crate) fn latencies(kind: PhaseKind, seen: &[(u32, &Seen)]) -> Result<Vec<Latency>, LedgerError> {
+pub(crate) fn latencies(kind: PhaseKind, seen: &[&Seen]) -> Result<Vec<Latency>, LedgerError> {
     let stamp = if matches!(kind, PhaseKind::Open | PhaseKind::TpccOpen) {
         Stamp::Response
     } else {
@@ -45,17 +45,17 @@ pub(crate) fn latencies(kind: PhaseKind, seen: &[(u32, &Seen)]) -> Result<Vec<La
 }
 
 /// All classes of a phase, by name, between these two stamps.
-pub(crate) fn of_stamp(stamp: Stamp, seen: &[(u32, &Seen)]) -> Result<Vec<Latency>, LedgerError> {
+pub(crate) fn of_stamp(stamp: Stamp, seen: &[&Seen]) -> Result<Vec<Latency>, LedgerError> {
     let of_stamp = |row: &&HistogramRow| row.stamp == stamp;
     let classes: BTreeSet<&str> = seen
         .iter()
-        .flat_map(|(_, s)| s.histograms.iter().filter(of_stamp))
+        .flat_map(|run| run.histograms.iter().filter(of_stamp))
         .map(|row| row.class.as_str())
         .collect();
     let mut found = Vec::new();
     for class in classes {
         let mut blocks = Vec::new();
-        for (_, phase) in seen {
+        for phase in seen {
             for row in phase
                 .histograms
                 .iter()
@@ -121,8 +121,8 @@ pub(crate) fn in_order(class: &str) -> (&str, usize) {
 }
 
 /// All operations of one class between these two stamps, all blocks together; `None` without any.
-pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[(u32, &Seen)]) -> Result<Option<Histogram<u64>>, LedgerError> {
-    let rows = seen.iter().flat_map(|(_, run)| &run.histograms);
+pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[&Seen]) -> Result<Option<Histogram<u64>>, LedgerError> {
+    let rows = seen.iter().flat_map(|run| &run.histograms);
     let mut sum: Option<Histogram<u64>> = None;
     for row in rows.filter(|row| row.stamp == stamp && row.class == class) {
         add(&mut sum, row)?;

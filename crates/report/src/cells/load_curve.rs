@@ -3,7 +3,7 @@
 //! Takes the runs of one stack in one phase with steps, gives a [`LoadCurve`]; where the point lies is arithmetic of room `stats`. Prevents: a
 //! peak quoted without the response that was paid for it, and "saturated" said of a curve that was still rising.
 
-use crate::cells::NEW_ORDER;
+use crate::cells::counts::NEW_ORDER;
 use crate::cells::orders::per_minute;
 use crate::figures::{Figure, quantiles};
 use crate::history::Seen;
@@ -125,7 +125,7 @@ fn people(users: u32) -> String {
 }
 
 fn point(found: &stats::Saturation, margin: f64, blocks: usize) -> SaturationPoint {
-    let margin = crate::words::format::percent(margin);
+    let margin = crate::format::percent(margin);
     let doubt = match (found.users_low, found.users_high) {
         (Some(low), Some(high)) if low == high => format!(", sure at 95 % over {blocks} blocks"),
         (Some(low), Some(high)) => format!(", between {low} and {high} at 95 % over {blocks} blocks"),

@@ -4,9 +4,11 @@
 //! included. Prevents: a rate that leaves out the time until the data was really on the device.
 
 pub(crate) mod bulk;
+pub(crate) mod counts;
 pub(crate) mod inflation;
 pub(crate) mod latency;
 pub(crate) mod load_curve;
+pub(crate) mod metric;
 pub(crate) mod moves;
 pub(crate) mod orders;
 pub(crate) mod over_time;
@@ -14,89 +16,39 @@ pub(crate) mod provenance;
 pub(crate) mod ran_out;
 pub(crate) mod stalls;
 
-use crate::cells::bulk::{BulkFigures, bulk};
-use crate::cells::inflation::Inflation;
-use crate::cells::latency::{Latency, latencies, response_p99};
-use crate::cells::load_curve::LoadCurve;
-use crate::cells::moves::{CopyFigures, RebalanceFigures};
-use crate::cells::orders::OrderFigures;
-use crate::cells::over_time::rate_over_time;
-use crate::cells::provenance::{Provenance, READS_ASKED, WRITES_ASKED, cached_counts};
-use crate::cells::ran_out::overwritten_share;
-use crate::figures::{Figure, over, total};
-use crate::history::{Book, PhaseHead, Seen};
-use ledger::{LedgerError, Measure, PhaseKind};
+use crate::figures::{Figure, over};
+use crate::history::{Book, PhaseHead, Runs, Seen};
+use bulk::{BulkFigures, bulk};
+use counts::{READS_ASKED, WRITES_ASKED};
+use inflation::Inflation;
+use latency::{Latency, latencies};
+use ledger::{LedgerError, Measure};
+use load_curve::LoadCurve;
+use metric::Metric;
+use moves::{CopyFigures, RebalanceFigures};
+use orders::OrderFigures;
+use over_time::rate_over_time;
+use provenance::{Provenance, cached_counts};
+use ran_out::{RanOut, in_phase};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::Orientation;
 
-/// The primary metric of a phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Operations per second, from totals including drain. Closed random phases.
-    OperationsPerSecond,
-    /// Bytes scanned per second, from totals including drain. Scans.
-    BytesPerSecond,
-    /// New orders committed per minute, from totals including drain. Order entry.
-    NewOrdersPerMinute,
-    /// 99th percentile of response in nanoseconds. Open phases.
-    ResponseNsP99,
-    /// Seconds from begin to idle devices. All others.
-    ElapsedSeconds,
+/// One phase on all stacks.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PhaseReport {
+    /// Name.
+    pub name: String,
+    /// Kind: "random", "open", "scan", "load" ...
+    pub kind: String,
+    /// Compared between stacks.
+    pub ranked: bool,
+    /// The primary metric.
+    pub metric: Metric,
+    /// One cell a stack that has valid runs.
+    pub cells: Vec<Cell>,
+    /// Stacks that had no space left in it.
+    pub ran_out_of_space: Vec<RanOut>,
 }
-
-impl Metric {
-    /// Of a kind of phase.
-    pub(crate) fn of(kind: PhaseKind) -> Metric {
-        match kind {
-            PhaseKind::Random => Metric::OperationsPerSecond,
-            PhaseKind::Scan => Metric::BytesPerSecond,
-            PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
-            PhaseKind::Tpcc => Metric::NewOrdersPerMinute,
-            PhaseKind::Load
-            | PhaseKind::Age
-            | PhaseKind::Bulk
-            | PhaseKind::Copy
-            | PhaseKind::Rebalance
-            | PhaseKind::PowerCut
-            | PhaseKind::Kill => Metric::ElapsedSeconds,
-        }
-    }
-
-    pub(crate) fn orientation(self) -> Orientation {
-        match self {
-            Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => {
-                Orientation::HigherIsBetter
-            }
-            Metric::ResponseNsP99 | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
-        }
-    }
-
-    /// What a ratio of it is a ratio of, in words.
-    pub(crate) fn noun(self) -> &'static str {
-        match self {
-            Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => "rate",
-            Metric::ResponseNsP99 => "speed at p99 of response",
-            Metric::ElapsedSeconds => "speed",
-        }
-    }
-
-    /// Value of one run.
-    pub(crate) fn value(self, seen: &Seen) -> Result<Option<f64>, LedgerError> {
-        let per_second = |amount: Option<f64>| over(amount, Some(seen.total_s()));
-        Ok(match self {
-            Metric::OperationsPerSecond => per_second(operations(seen)),
-            Metric::BytesPerSecond => per_second(scanned_bytes(seen)),
-            Metric::NewOrdersPerMinute => per_second(new_orders(seen)).map(|rate| rate * 60.0),
-            Metric::ResponseNsP99 => response_p99(seen)?,
-            Metric::ElapsedSeconds => Some(seen.total_s()),
-        })
-    }
-}
-
-/// The class of transactions that order entry counts.
-pub(crate) const NEW_ORDER: &str = "new order";
 
 /// What the engine asked of storage, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -193,57 +145,71 @@ pub struct Cell {
     pub bulk: Vec<BulkFigures>,
 }
 
+/// A phase on all stacks.
+pub(crate) fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport, LedgerError> {
+    let mut cells = Vec::new();
+    for stack in &book.stacks {
+        cells.extend(cell(book, &stack.name, head)?);
+    }
+    let full = book
+        .stacks
+        .iter()
+        .filter_map(|stack| in_phase(book, &stack.name, &head.name));
+    Ok(PhaseReport {
+        name: head.name.clone(),
+        kind: head.kind.as_str().into(),
+        ranked: head.ranked,
+        metric: Metric::of(head.kind),
+        cells,
+        ran_out_of_space: full.collect(),
+    })
+}
+
 /// The cell of a stack in a phase; `None` when no valid run of it is there.
-pub(crate) fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, LedgerError> {
-    let seen = book.valid(stack, &phase.name);
-    if seen.is_empty() {
+fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, LedgerError> {
+    let runs = &book.valid(stack, &phase.name)[..];
+    if runs.is_empty() {
         return Ok(None);
     }
     let mut primary = Vec::new();
-    for (_, run) in &seen {
+    for run in runs {
         primary.push(Metric::of(phase.kind).value(run)?);
     }
-    let runs: Vec<&Seen> = seen.iter().map(|(_, run)| *run).collect();
-    let all: Vec<&Seen> = book.seen(stack, &phase.name).map(|(_, run)| run).collect();
-    let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
-    let moved = |run: &Seen| run.sum(&[Measure::LowReadBytes, Measure::LowWriteBytes]);
-    let asked = |run: &Seen| run.sum(&[&READS_ASKED[..], &WRITES_ASKED[..]].concat());
+    let all: Vec<&Seen> = book.seen(stack, &phase.name).collect();
     let busy_us = |run: &Seen| run.get(Measure::CpuBusyNs).map(|ns| ns / 1e3);
     Ok(Some(Cell {
         stack: stack.into(),
         blocks: runs.len() as u32,
         primary: Figure::of(primary),
-        operations_per_s: figure(&|run| over(operations(run), Some(run.total_s()))),
-        rate_over_time: rate_over_time(phase.kind, &runs),
-        engine: engine(&figure),
-        near: device(&figure, NEAR),
-        low: device(&figure, LOW),
-        overwritten_share: figure(&overwritten_share),
-        latency: latencies(phase.kind, &seen)?,
-        device_bytes_per_operation: figure(&|run| over(moved(run), operations(run))),
-        device_bytes_per_asked_byte: figure(&|run| over(moved(run), asked(run))),
-        cpu_us_per_operation: figure(&|run| over(busy_us(run), operations(run))),
-        cpu_us_per_megabyte: figure(&|run| over(busy_us(run), asked(run).map(|bytes| bytes / 1e6))),
-        cpu_idle_share: figure(&|run| run.get(Measure::CpuIdleShare)),
-        memory_bytes_peak: figure(&memory_peak),
+        operations_per_s: runs.figure(|run| over(run.operations(), Some(run.total_s()))),
+        rate_over_time: rate_over_time(phase.kind, runs),
+        engine: engine(runs),
+        near: device(runs, NEAR),
+        low: device(runs, LOW),
+        overwritten_share: runs.figure(Seen::overwritten_share),
+        latency: latencies(phase.kind, runs)?,
+        device_bytes_per_operation: runs.figure(|run| over(run.moved_bytes(), run.operations())),
+        device_bytes_per_asked_byte: runs.figure(|run| over(run.moved_bytes(), run.asked_bytes())),
+        cpu_us_per_operation: runs.figure(|run| over(busy_us(run), run.operations())),
+        cpu_us_per_megabyte: runs.figure(|run| over(busy_us(run), run.asked_bytes().map(|bytes| bytes / 1e6))),
+        cpu_idle_share: runs.measured(Measure::CpuIdleShare),
+        memory_bytes_peak: runs.figure(Seen::memory_peak),
         memory_budget_bytes: runs.iter().find_map(|run| run.get(Measure::MemoryBudgetBytes)),
-        lun_bytes_per_data_byte: figure(&|run| over(run.get(Measure::LunUsedBytes), run.get(Measure::DataBytes))),
-        unsent_share: figure(&|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
-        inflation: Inflation::of(&runs),
-        provenance: Provenance::of(&runs),
-        cached_counts: cached_counts(book, &runs),
-        copy: CopyFigures::of(&runs),
-        rebalance: RebalanceFigures::of(&runs),
-        orders: OrderFigures::of(&runs, &all)?,
-        load_curve: LoadCurve::of(&runs, book.study.margin)?,
-        bulk: bulk(&runs)?,
+        lun_bytes_per_data_byte: runs.figure(|run| over(run.get(Measure::LunUsedBytes), run.get(Measure::DataBytes))),
+        unsent_share: runs.figure(|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
+        inflation: Inflation::of(runs),
+        provenance: Provenance::of(runs),
+        cached_counts: cached_counts(book, runs),
+        copy: CopyFigures::of(runs),
+        rebalance: RebalanceFigures::of(runs),
+        orders: OrderFigures::of(runs, &all)?,
+        load_curve: LoadCurve::of(runs, book.study.margin)?,
+        bulk: bulk(runs)?,
     }))
 }
 
-type Over<'a> = &'a dyn Fn(&dyn Fn(&Seen) -> Option<f64>) -> Option<Figure>;
-
-fn engine(figure: Over<'_>) -> EngineFigures {
-    let rate = |measures: &[Measure]| figure(&|run| over(run.sum(measures), Some(run.total_s())));
+fn engine(runs: &[&Seen]) -> EngineFigures {
+    let rate = |measures: &[Measure]| runs.figure(|run| over(run.sum(measures), Some(run.total_s())));
     EngineFigures {
         reads_per_s: rate(&[Measure::EnginePhysicalReads]),
         writes_per_s: rate(&[Measure::EngineWrites, Measure::EngineRedoWrites]),
@@ -270,55 +236,21 @@ const LOW: Level = [
     Measure::LowFlushes,
 ];
 
-fn device(figure: Over<'_>, [reads, writes, read_bytes, write_bytes, flushes]: Level) -> DeviceFigures {
-    let rate = |measure: Measure| figure(&|run| over(run.get(measure), Some(run.total_s())));
+fn device(runs: &[&Seen], [reads, writes, read_bytes, write_bytes, flushes]: Level) -> DeviceFigures {
+    let rate = |measure: Measure| runs.figure(|run| over(run.get(measure), Some(run.total_s())));
     // The kernel counts a flush that came by itself as a write of no bytes; where no byte was written, nothing else was.
     let count = |run: &Seen, of: Measure, bytes: Measure| match run.get(bytes) {
         Some(0.0) => Some(0.0),
         _ => run.get(of),
     };
-    let size = |bytes: Measure, of: Measure| figure(&|run| over(run.get(bytes), count(run, of, bytes)));
+    let size = |bytes: Measure, of: Measure| runs.figure(|run| over(run.get(bytes), count(run, of, bytes)));
     DeviceFigures {
         reads_per_s: rate(reads),
-        writes_per_s: figure(&|run| over(count(run, writes, write_bytes), Some(run.total_s()))),
+        writes_per_s: runs.figure(|run| over(count(run, writes, write_bytes), Some(run.total_s()))),
         flushes_per_s: rate(flushes),
         read_bytes_per_s: rate(read_bytes),
         write_bytes_per_s: rate(write_bytes),
         bytes_per_read: size(read_bytes, reads),
         bytes_per_write: size(write_bytes, writes),
     }
-}
-
-/// Operations of a run: the engine's count, else that of the distributions.
-pub(crate) fn operations(seen: &Seen) -> Option<f64> {
-    seen.get(Measure::EngineOperations)
-        .filter(|count| *count > 0.0)
-        .or_else(|| {
-            let service = seen.histograms.iter().filter(|row| row.stamp == ledger::Stamp::Service);
-            let count = total(service.map(|row| row.count));
-            (count > 0).then_some(count as f64)
-        })
-}
-
-/// New orders committed, of a phase of order entry.
-pub(crate) fn new_orders(seen: &Seen) -> Option<f64> {
-    let rows = seen.histograms.iter();
-    let row = rows.filter(|row| row.class == NEW_ORDER && row.stamp == ledger::Stamp::Response);
-    row.map(|row| row.units as f64).next()
-}
-
-/// Bytes a scan got: by its users' own account, else what the engine asked for.
-fn scanned_bytes(seen: &Seen) -> Option<f64> {
-    let by_users = total(seen.scans.iter().map(|scan| scan.bytes));
-    if by_users > 0 {
-        Some(by_users as f64)
-    } else {
-        seen.sum(&READS_ASKED)
-    }
-}
-
-/// What is compared with a memory budget.
-pub(crate) fn memory_peak(seen: &Seen) -> Option<f64> {
-    seen.get(Measure::MemoryTotalBytesPeak)
-        .or_else(|| seen.sum(&[Measure::MemoryOwnBytesPeak, Measure::MemoryCacheBytesPeak]))
 }

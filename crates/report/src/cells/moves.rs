@@ -4,10 +4,8 @@
 //! target go unseen (a file system that reads before it overwrites), and a rebalance praised for a speed that the work beside
 //! it paid for.
 
-use crate::cells::Cell;
 use crate::figures::{Figure, over};
-use crate::history::Seen;
-use crate::words::format::{bytes, nanoseconds, number};
+use crate::history::{Runs, Seen};
 use ledger::{Measure, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -72,30 +70,26 @@ pub struct RebalanceFigures {
     pub windows: Vec<Window>,
 }
 
-type Over<'a> = &'a dyn Fn(&dyn Fn(&Seen) -> Option<f64>) -> Option<Figure>;
-
 impl CopyFigures {
     pub(crate) fn of(runs: &[&Seen]) -> Option<CopyFigures> {
-        let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
-        let plain = |measure: Measure| figure(&|run| run.get(measure));
-        let bytes = plain(Measure::CopyBytes)?;
+        let bytes = runs.measured(Measure::CopyBytes)?;
         Some(CopyFigures {
             bytes: Some(bytes),
-            bytes_per_s: figure(&|run| over(run.get(Measure::CopyBytes), Some(run.total_s()))),
-            seconds: figure(&|run| run.get(Measure::CopyNs).map(|ns| ns / 1e9)),
-            verified_bytes: plain(Measure::CopyVerifiedBytes),
-            over_existing: plain(Measure::CopyOverExisting),
+            bytes_per_s: runs.figure(|run| over(run.get(Measure::CopyBytes), Some(run.total_s()))),
+            seconds: runs.figure(|run| run.get(Measure::CopyNs).map(|ns| ns / 1e9)),
+            verified_bytes: runs.measured(Measure::CopyVerifiedBytes),
+            over_existing: runs.measured(Measure::CopyOverExisting),
             source: SideFigures {
-                reads: plain(Measure::CopyFromReads),
-                read_bytes: plain(Measure::CopyFromReadBytes),
-                writes: plain(Measure::CopyFromWrites),
-                write_bytes: plain(Measure::CopyFromWriteBytes),
+                reads: runs.measured(Measure::CopyFromReads),
+                read_bytes: runs.measured(Measure::CopyFromReadBytes),
+                writes: runs.measured(Measure::CopyFromWrites),
+                write_bytes: runs.measured(Measure::CopyFromWriteBytes),
             },
             target: SideFigures {
-                reads: plain(Measure::CopyToReads),
-                read_bytes: plain(Measure::CopyToReadBytes),
-                writes: plain(Measure::CopyToWrites),
-                write_bytes: plain(Measure::CopyToWriteBytes),
+                reads: runs.measured(Measure::CopyToReads),
+                read_bytes: runs.measured(Measure::CopyToReadBytes),
+                writes: runs.measured(Measure::CopyToWrites),
+                write_bytes: runs.measured(Measure::CopyToWriteBytes),
             },
         })
     }
@@ -110,32 +104,30 @@ pub(crate) const WINDOWS: [(&str, Measure); 3] = [
 
 impl RebalanceFigures {
     pub(crate) fn of(runs: &[&Seen]) -> Option<RebalanceFigures> {
-        let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
-        let plain = |measure: Measure| figure(&|run| run.get(measure));
-        plain(Measure::RebalanceNs)?;
+        runs.measured(Measure::RebalanceNs)?;
         Some(RebalanceFigures {
-            moved_bytes: plain(Measure::RebalanceMovedBytes),
-            ideal_bytes: plain(Measure::RebalanceIdealBytes),
-            moved_per_ideal: figure(&|run| {
+            moved_bytes: runs.measured(Measure::RebalanceMovedBytes),
+            ideal_bytes: runs.measured(Measure::RebalanceIdealBytes),
+            moved_per_ideal: runs.figure(|run| {
                 over(
                     run.get(Measure::RebalanceMovedBytes),
                     run.get(Measure::RebalanceIdealBytes),
                 )
             }),
-            seconds: figure(&|run| run.get(Measure::RebalanceNs).map(|ns| ns / 1e9)),
-            power: plain(Measure::RebalancePower),
-            windows: WINDOWS.iter().map(|window| Window::of(window, &figure)).collect(),
+            seconds: runs.figure(|run| run.get(Measure::RebalanceNs).map(|ns| ns / 1e9)),
+            power: runs.measured(Measure::RebalancePower),
+            windows: WINDOWS.iter().map(|window| Window::of(window, runs)).collect(),
         })
     }
 }
 
 impl Window {
-    fn of((name, measure): &(&str, Measure), figure: Over<'_>) -> Window {
+    fn of((name, measure): &(&str, Measure), runs: &[&Seen]) -> Window {
         let seconds = |run: &Seen| run.get(*measure).map(|ns| ns / 1e9);
         Window {
             name: (*name).into(),
-            seconds: figure(&seconds),
-            operations_per_s: figure(&|run| over(Some(operations_in(run, name)), seconds(run))),
+            seconds: runs.figure(seconds),
+            operations_per_s: runs.figure(|run| over(Some(operations_in(run, name)), seconds(run))),
         }
     }
 }
@@ -145,76 +137,4 @@ fn operations_in(run: &Seen, window: &str) -> f64 {
     let rows = run.histograms.iter().filter(|row| row.stamp == Stamp::Service);
     let mine = rows.filter(|row| row.class.rsplit(' ').next() == Some(window));
     mine.map(|row| row.count as f64).sum()
-}
-
-/// What a cell has to say of moving data, a line each.
-pub(crate) fn lines(cell: &Cell) -> Vec<String> {
-    let copied = cell.copy.as_ref().and_then(|copy| copied(cell, copy));
-    let moved = cell.rebalance.as_ref().and_then(|rebalance| moved(cell, rebalance));
-    copied.into_iter().chain(moved).collect()
-}
-
-fn copied(cell: &Cell, copy: &CopyFigures) -> Option<String> {
-    let over = match copy.over_existing.map(|code| code.median) {
-        Some(code) if code >= 0.5 => ", over what was there",
-        Some(_) => ", into new files",
-        None => "",
-    };
-    let mut line = format!(
-        "{}: {} copied at {} MB/s{over}",
-        cell.stack,
-        bytes(copy.bytes?.median),
-        number(copy.bytes_per_s?.median / 1e6)
-    );
-    for (name, side) in [("source", copy.source), ("target", copy.target)] {
-        if let (Some(read), Some(written)) = (side.read_bytes, side.write_bytes) {
-            line.push_str(&format!(
-                "; {name}'s devices: {} read, {} written",
-                bytes(read.median),
-                bytes(written.median)
-            ));
-        }
-    }
-    line.push_str(&match copy.verified_bytes {
-        Some(verified) => format!("; {} read back and found the same", bytes(verified.median)),
-        None => "; not read back".to_string(),
-    });
-    Some(line)
-}
-
-fn moved(cell: &Cell, rebalance: &RebalanceFigures) -> Option<String> {
-    let mut line = format!(
-        "{}: {} moved in {} at power {}",
-        cell.stack,
-        bytes(rebalance.moved_bytes?.median),
-        nanoseconds(rebalance.seconds?.median * 1e9),
-        format_args!("{:.0}", rebalance.power?.median)
-    );
-    if let (Some(ideal), Some(share)) = (rebalance.ideal_bytes, rebalance.moved_per_ideal) {
-        line.push_str(&format!(
-            ", {} times the ideal of {}",
-            number(share.median),
-            bytes(ideal.median)
-        ));
-    }
-    for window in &rebalance.windows {
-        let p99: Vec<String> = cell
-            .latency
-            .iter()
-            .filter_map(|latency| {
-                Some((
-                    latency.class.strip_suffix(&format!(" {}", window.name))?,
-                    latency.p99_ns?,
-                ))
-            })
-            .map(|(class, figure)| format!("{class} p99 {}", nanoseconds(figure.median)))
-            .collect();
-        if let Some(rate) = window.operations_per_s {
-            line.push_str(&format!("; {}: {} op/s", window.name, number(rate.median)));
-            if !p99.is_empty() {
-                line.push_str(&format!(", {}", p99.join(", ")));
-            }
-        }
-    }
-    Some(line)
 }

@@ -4,9 +4,9 @@
 //! body that publishes it: the metric is new orders per minute, and nothing here has another name for it. Prevents: orders that were rolled
 //! back in the rate, a rate quoted without the users who waited too long for it, and processors and locks ranked as storage.
 
-use crate::cells::{NEW_ORDER, new_orders};
+use crate::cells::counts::NEW_ORDER;
 use crate::figures::{Figure, over, quantiles, total};
-use crate::history::Seen;
+use crate::history::{Runs, Seen};
 use ledger::{HistogramRow, LedgerError, Measure, OrderEntry, Stamp, decode_histogram};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -140,7 +140,6 @@ impl OrderFigures {
         let Some(first) = runs.iter().find_map(|run| run.orders.as_ref()) else {
             return Ok(None);
         };
-        let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
         let mut transactions = Vec::new();
         for class in CLASSES {
             transactions.extend(transaction(class, runs)?);
@@ -153,14 +152,14 @@ impl OrderFigures {
             arrival: first.arrival.clone(),
             pauses: first.pauses,
             home: first.home.clone(),
-            new_orders_per_minute: figure(&|run| per_minute(new_orders(run)?, run.run.elapsed_ns)),
+            new_orders_per_minute: runs.figure(|run| per_minute(run.new_orders()?, run.run.elapsed_ns)),
             transactions,
             conditions: Conditions::of(all),
             waits: waits(runs, first)?,
             storage_share: storage_share(runs)?,
             storage_told_by: first.storage_told_by.clone(),
-            cost: CostPerNewOrder::of(&figure),
-            memory_server_bytes_peak: figure(&|run| run.get(Measure::MemoryServerBytesPeak)),
+            cost: CostPerNewOrder::of(runs),
+            memory_server_bytes_peak: runs.measured(Measure::MemoryServerBytesPeak),
         }))
     }
 
@@ -194,12 +193,10 @@ pub(crate) fn per_minute(count: f64, ns: u64) -> Option<f64> {
     over(Some(count * 60e9), Some(ns as f64))
 }
 
-type Over<'a> = &'a dyn Fn(&dyn Fn(&Seen) -> Option<f64>) -> Option<Figure>;
-
 impl CostPerNewOrder {
-    fn of(figure: Over<'_>) -> CostPerNewOrder {
-        let per = |measure: Measure| figure(&|run| over(run.get(measure), new_orders(run)));
-        let us = |measures: &[Measure]| figure(&|run| over(run.sum(measures).map(|ns| ns / 1e3), new_orders(run)));
+    fn of(runs: &[&Seen]) -> CostPerNewOrder {
+        let per = |measure: Measure| runs.figure(|run| over(run.get(measure), run.new_orders()));
+        let us = |measures: &[Measure]| runs.figure(|run| over(run.sum(measures).map(|ns| ns / 1e3), run.new_orders()));
         CostPerNewOrder {
             device_read_bytes: per(Measure::LowReadBytes),
             device_written_bytes: per(Measure::LowWriteBytes),
@@ -317,7 +314,6 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
     if response.p50_ns.is_none() {
         return Ok(None);
     }
-    let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
     let count = |run: &Seen| row(run, Stamp::Response).map(|row| row.count as f64);
     let limit_ns = runs.iter().find_map(|run| told(run)).map(|row| row.limit_ns as f64);
     let stepped = runs
@@ -326,16 +322,16 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
         .any(|orders| !orders.steps.is_empty());
     Ok(Some(TransactionFigures {
         class: class.into(),
-        share: figure(&|run| {
+        share: runs.figure(|run| {
             let response = run.histograms.iter().filter(|row| row.stamp == Stamp::Response);
             let all = total(response.map(|row| row.count));
             over(count(run), Some(all as f64))
         }),
-        rolled_back_share: figure(&|run| {
+        rolled_back_share: runs.figure(|run| {
             let row = row(run, Stamp::Response)?;
             over(Some(row.count.saturating_sub(row.units) as f64), Some(row.count as f64))
         }),
-        refused_per_transaction: figure(&|run| {
+        refused_per_transaction: runs.figure(|run| {
             let told = told(run)?;
             over(Some((told.serialisation_failures + told.deadlocks) as f64), count(run))
         }),

@@ -3,14 +3,12 @@
 //! Takes the phases of one stack over all blocks, gives a [`Provenance`] per direction. Judged on totals, before any
 //! ratio is computed, so that it cannot be bent by one. Prevents: the page cache ranked as a storage stack.
 
+use super::counts::{READS_ASKED, WRITES_ASKED};
 use crate::check::Status;
 use crate::history::{Book, Seen};
 use ledger::Measure;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// What is compared with a budget is counted in batches.
-pub(crate) const BUDGET_SLACK: f64 = 1.02;
 
 /// From this share on, the devices moved what was asked. Not 1: engines and devices are read one after the other, and a
 /// few requests fall between.
@@ -198,16 +196,7 @@ impl Provenance {
 /// Whether what a cache served counts: the study asks for it, and in each of these runs the memory budget was enforced
 /// and kept, so that the cache was the stack's own and no larger than another's.
 pub(crate) fn cached_counts(book: &Book, seen: &[&Seen]) -> bool {
-    let is_kept = |run: &&Seen| {
-        let budget = run.get(Measure::MemoryBudgetBytes);
-        let enforced = run.get(Measure::MemoryBudgetEnforced).is_some_and(|code| code > 0.0);
-        let peak = crate::cells::memory_peak(run);
-        let fits = budget
-            .zip(peak)
-            .is_some_and(|(budget, peak)| peak <= budget * BUDGET_SLACK);
-        enforced && fits
-    };
-    book.ranks_cached() && !seen.is_empty() && seen.iter().all(is_kept)
+    book.ranks_cached() && !seen.is_empty() && seen.iter().all(|run| run.kept_budget().is_some())
 }
 
 impl Direction {
@@ -225,12 +214,6 @@ impl Direction {
         }
     }
 }
-
-/// What the engine asks of storage to read.
-pub(crate) const READS_ASKED: [Measure; 1] = [Measure::EngineReadBytes];
-
-/// What it asks of storage to write.
-pub(crate) const WRITES_ASKED: [Measure; 2] = [Measure::EngineWriteBytes, Measure::EngineRedoBytes];
 
 fn label(asked: f64, expected: f64, floor: f64, low: Option<f64>) -> Origin {
     if asked < floor {

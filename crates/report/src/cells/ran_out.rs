@@ -4,7 +4,7 @@
 //! stacks thrown away because one of them could not hold what it was given.
 
 use crate::figures::Figure;
-use crate::history::{Book, Seen};
+use crate::history::{Book, PhaseHead, Runs, Seen};
 use ledger::{Measure, PhaseStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,20 +29,14 @@ pub(crate) fn is_full(seen: &Seen) -> bool {
     matches!(seen.run.status, PhaseStatus::Failed(_)) && seen.get(Measure::OutOfSpace).is_some_and(|code| code > 0.0)
 }
 
-/// Share of the pages that a run overwrote.
-pub(crate) fn overwritten_share(seen: &Seen) -> Option<f64> {
-    crate::figures::over(seen.get(Measure::EngineOverwrittenBytes), seen.get(Measure::DataBytes))
-}
-
 /// The stack in this phase, if it ran out of space there in any block.
 pub(crate) fn in_phase(book: &Book, stack: &str, phase: &str) -> Option<RanOut> {
-    let all: Vec<&Seen> = book.seen(stack, phase).map(|(_, seen)| seen).collect();
-    let full: Vec<&Seen> = all.iter().copied().filter(|seen| is_full(seen)).collect();
+    let full: Vec<&Seen> = book.seen(stack, phase).filter(|seen| is_full(seen)).collect();
     if full.is_empty() {
         return None;
     }
-    let share = Figure::of(full.iter().map(|seen| overwritten_share(seen)));
-    let (blocks, of_blocks) = (full.len() as u32, all.len() as u32);
+    let share = full.figure(Seen::overwritten_share);
+    let (blocks, of_blocks) = (full.len() as u32, book.seen(stack, phase).count() as u32);
     let mut words = "ran out of space".to_string();
     if let Some(share) = share {
         let percent = |share: f64| format!("{:.1}", share * 100.0);
@@ -66,11 +60,8 @@ pub(crate) fn in_phase(book: &Book, stack: &str, phase: &str) -> Option<RanOut> 
 
 /// The first phase (by its place in a trial) in which the stack ran out of space, with the result.
 pub(crate) fn first(book: &Book, stack: &str) -> Option<(usize, RanOut)> {
-    if let Some(known) = book.ran_out.borrow().get(stack) {
-        return known.clone();
-    }
-    let found = |(place, head): (usize, &crate::history::PhaseHead)| Some((place, in_phase(book, stack, &head.name)?));
-    let found = book.phases.iter().enumerate().find_map(found);
-    book.ran_out.borrow_mut().insert(stack.into(), found.clone());
-    found
+    let full = |head: &PhaseHead| book.seen(stack, &head.name).any(is_full);
+    let look = || book.phases.iter().position(full);
+    let place = *(book.first_full.borrow_mut().entry(stack.into())).or_insert_with(look);
+    Some((place?, in_phase(book, stack, &book.phases[place?].name)?))
 }

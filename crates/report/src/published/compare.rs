@@ -5,10 +5,10 @@
 //! interval over blocks that is not tested. Prevents: two numbers that look alike called agreement.
 
 use super::source::{Phase, Source, find};
-use crate::analysis::{Comparison, DroppedBlock};
-use crate::cells::Metric;
+use crate::cells::metric::Metric;
 use crate::history::Book;
-use crate::ranking::changes::Change;
+use crate::ranking::rank::DroppedBlock;
+use crate::ranking::verdicts::{Change, Comparison};
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,7 +3,7 @@
 //! Takes a [`Published`], gives lines. Prevents: a published number without the word that it is another machine's.
 
 use super::compare::{Published, PublishedRatio};
-use crate::words::format::ratio;
+use crate::format::ratio;
 
 /// Lines in order: what was published, then each ratio with what may be said of it.
 pub(crate) fn lines(published: &Published) -> Vec<String> {

@@ -3,7 +3,7 @@
 //! Takes an open ledger, gives plain rows beside those of the [`Analysis`](crate::Analysis) of the same file. Prevents:
 //! a second program that examines the procedure on blocks that it chose by rules of its own.
 
-use crate::cells::Metric;
+use crate::cells::metric::Metric;
 use crate::history::{Book, Ran};
 use crate::ranking::rank::{self, Pair, takes_part};
 use ledger::{Ledger, LedgerError};

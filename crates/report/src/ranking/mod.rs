@@ -4,9 +4,10 @@
 //! procedure itself can be trusted on a machine. Prevents: a comparison made by rules that a report does not say.
 
 pub(crate) mod basis;
-pub(crate) mod changes;
+
 pub(crate) mod machine_noise;
-pub(crate) mod others;
+pub(crate) mod not_tested;
 pub(crate) mod rank;
 pub(crate) mod refusals;
 pub(crate) mod twins;
+pub(crate) mod verdicts;

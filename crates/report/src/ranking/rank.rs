@@ -4,13 +4,14 @@
 //! shuts out a stack or a block is judged on provenance, layers and status alone, before any ratio is computed.
 //! Prevents: a stack or a block left out because its number was unwelcome.
 
-use crate::analysis::{DroppedBlock, Unranked};
-use crate::cells::Metric;
+use crate::cells::metric::Metric;
 use crate::cells::provenance::{Provenance, cached_counts};
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead, Ran};
 use crate::ranking::refusals;
 use ledger::{Group, LedgerError, PhaseStatus, Stack, TrialStatus};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Decision, Design, History};
 use std::collections::BTreeSet;
 
@@ -22,6 +23,26 @@ pub(crate) struct Pair {
     pub phase: PhaseHead,
     /// The earlier phase; stack and base are then the same.
     pub before: Option<PhaseHead>,
+}
+
+/// Measured, and not ranked.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Unranked {
+    /// The stack.
+    pub stack: String,
+    /// The phase; `null` for all of them.
+    pub phase: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+/// A block whose ratios do not count.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DroppedBlock {
+    /// From 0.
+    pub block: u32,
+    /// Why.
+    pub reason: String,
 }
 
 /// The outcome.
@@ -233,9 +254,9 @@ fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
     if let Some(lost) = refusals::of_phase(book, stack, &phase.name) {
         return Some(lost);
     }
-    let seen: Vec<_> = book.valid(stack, &phase.name).into_iter().map(|(_, run)| run).collect();
+    let seen = book.valid(stack, &phase.name);
     // A distribution that can't be read fails the report where its cell is made.
-    let all: Vec<_> = book.seen(stack, &phase.name).map(|(_, run)| run).collect();
+    let all: Vec<_> = book.seen(stack, &phase.name).collect();
     let of_orders = crate::cells::orders::objection(&seen, &all).ok().flatten();
     of_orders.or_else(|| provenance(book, stack, phase).objection())
 }
@@ -286,7 +307,7 @@ impl Judged {
 }
 
 fn provenance(book: &Book, stack: &str, phase: &PhaseHead) -> Judged {
-    let seen: Vec<_> = book.valid(stack, &phase.name).into_iter().map(|(_, run)| run).collect();
+    let seen = book.valid(stack, &phase.name);
     if seen.is_empty() {
         Judged::Unseen
     } else {

@@ -4,9 +4,9 @@
 //! and what the clocks did, never on a rate. Prevents: a line that says INVALID beside a verdict that was given all the
 //! same.
 
+use crate::format::{nanoseconds, percent};
 use crate::history::{Book, Seen};
 use crate::stacks::layouts::whole;
-use crate::words::format::{nanoseconds, percent};
 use ledger::{Measure, PhaseKind, Seal};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,17 +63,14 @@ pub(crate) fn bad_pages(seen: &Seen) -> Option<f64> {
 /// Why a phase is not ranked on a stack: in one of its runs, counted or not, something was lost.
 pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> {
     let worst = |of: fn(&Seen) -> Option<f64>| {
-        let most = book
-            .seen(stack, phase)
-            .filter_map(|(_, seen)| of(seen))
-            .fold(0.0, f64::max);
+        let most = book.seen(stack, phase).filter_map(of).fold(0.0, f64::max);
         (most > 0.0).then_some(most)
     };
     if let Some(pages) = worst(bad_pages) {
         return Some(format!("it lost data: {} pages came back wrong", whole(pages)));
     }
     let losing = |seen: &Seen| seen.get(Measure::CutsLosing).is_some_and(|cuts| cuts > 0.0);
-    let (_, seen) = book.seen(stack, phase).find(|(_, seen)| losing(seen))?;
+    let seen = book.seen(stack, phase).find(|seen| losing(seen))?;
     Some(match seen.run.kind {
         PhaseKind::Kill => "it lost data in a kill".to_string(),
         _ => "it lost data in a power cut".to_string(),

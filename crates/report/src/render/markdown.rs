@@ -4,7 +4,7 @@
 
 use super::{Letters, lettered_columns, rows_of};
 use crate::document::{Block, Document, Fold, Forms, Placed, Table, shown};
-use crate::words::text::escaped;
+use crate::text::escaped;
 
 const FORM: Forms = Forms::MARKDOWN;
 /// More rows of a table than these are left to the JSON form.

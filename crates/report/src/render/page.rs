@@ -3,7 +3,7 @@
 //! Takes text of any origin and a width, gives lines no wider than it. Prevents: colour that says what no word says:
 //! only single words and headings are painted.
 
-use crate::words::text::escaped;
+use crate::text::escaped;
 use anstyle::{AnsiColor, Style as Paint};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

@@ -6,7 +6,7 @@
 use super::page::{Page, clipped, paint, paint_bold, plain, width};
 use super::{Lettered, Letters, lettered_columns, rows_of, spark};
 use crate::document::{Block, Chart, Document, Fold, Forms, Item, Placed, Scatter, Table, Tone, shown};
-use crate::words::text::escaped;
+use crate::text::escaped;
 use anstyle::{AnsiColor, Style as Paint};
 
 /// How to print.

@@ -223,7 +223,7 @@ fn every_figure_of_every_table_is_in_each_form() {
         cells: table
             .rows
             .iter()
-            .map(|_| Cell::figure(unknown, crate::words::format::number))
+            .map(|_| Cell::figure(unknown, crate::format::number))
             .collect(),
     });
     let rows = table.rows.len();

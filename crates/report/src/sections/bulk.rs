@@ -3,13 +3,14 @@
 //! Takes a phase of bulk loads, gives blocks. Prevents: one total in which the largest load hides all others.
 
 use super::Source;
-use crate::analysis::PhaseReport;
-use crate::cells::bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
+use crate::cells::PhaseReport;
+use crate::cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
 use crate::document::{
     Block, Cell, Chart, Fold, Form, Forms, Interval, Item, LineOf, Lines, Part, Placed, Table, Tone, column,
 };
 use crate::figures::Figure;
-use crate::words::format::{bytes, nanoseconds, number, ratio, whole};
+use crate::format::{bytes, nanoseconds, number, ratio, whole};
+use crate::ranking::not_tested::BulkRatio;
 
 /// Letters of the growth in a terminal.
 const SPARK_MAX: usize = 40;

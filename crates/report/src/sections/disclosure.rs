@@ -5,7 +5,7 @@
 
 use super::{FromFile, Source};
 use crate::document::{Block, Cell, Column, Fold, Forms, Name, Part, Placed, Section, Table, column};
-use crate::words::format::{date, ratio};
+use crate::format::{date, ratio};
 use ledger::{Event, Fact, Look, Setting, Severity, Trial, TrialStatus};
 
 pub(super) fn section(source: &Source<'_>, file: &FromFile) -> Section {

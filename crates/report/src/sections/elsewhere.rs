@@ -8,9 +8,9 @@ use super::{Source, distinct, list};
 use crate::document::{
     Block, Cell, Column, Fold, Form, Forms, Interval, Name, Part, Placed, Section, Table, Tone, column,
 };
+use crate::format::{megabytes, nanoseconds, number, percent, ratio};
 use crate::imported::{ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, SHOWN};
 use crate::published::{Agreement, Published, PublishedFigure, PublishedRatio};
-use crate::words::format::{megabytes, nanoseconds, number, percent, ratio};
 
 const IMPORTED: &str = "imported, not measured here and not ranked";
 

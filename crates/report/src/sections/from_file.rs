@@ -5,12 +5,13 @@
 
 use super::is_lean;
 use super::times::over_time;
-use crate::analysis::{Analysis, PhaseReport, ReportError};
-use crate::cells::Metric;
+use crate::analysis::{Analysis, ReportError};
+use crate::cells::PhaseReport;
 use crate::cells::latency::{Latency, of_stamp, whole};
+use crate::cells::metric::Metric;
 use crate::document::{Distribution, Section};
+use crate::format::nanoseconds;
 use crate::history::{Book, Seen};
-use crate::words::format::nanoseconds;
 use ledger::{Event, FactName, FactValue, Ledger, Scope, Stamp, Trial};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -118,7 +119,7 @@ fn shape(
     stack: &str,
     stamp: Stamp,
     latency: &Latency,
-    seen: &[(u32, &Seen)],
+    seen: &[&Seen],
 ) -> Result<Option<(Shown, Shape)>, ReportError> {
     let Some(histogram) = whole(stamp, &latency.class, seen)? else {
         return Ok(None);

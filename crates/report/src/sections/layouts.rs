@@ -5,11 +5,12 @@
 //! praised for what an aged one would do.
 
 use super::{Source, list};
-use crate::analysis::{PhaseReport, StackHead};
+use crate::analysis::StackHead;
+use crate::cells::PhaseReport;
 use crate::document::{Block, Cell, Chart, Column, Fold, Form, Forms, Part, Placed, Scatter, Section, Table, column};
 use crate::figures::Figure;
+use crate::format::{bytes, kibibytes, number, percent, whole};
 use crate::stacks::layouts::{Layout, LayoutMoment, lost, place};
-use crate::words::format::{bytes, kibibytes, number, percent, whole};
 
 /// Moments of a file that are shown where there is little room; of more, the first and the last.
 const MOMENTS_MAX: usize = 5;

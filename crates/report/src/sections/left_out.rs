@@ -3,8 +3,8 @@
 //! Takes it from the analysis, gives a section. Prevents: a stack that vanished from the comparison unsaid.
 
 use super::{Source, list};
-use crate::analysis::Unranked;
 use crate::document::{Block, Fold, Forms, Part, Placed, Section, Stands};
+use crate::ranking::rank::Unranked;
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let analysis = source.analysis;

@@ -4,12 +4,13 @@
 //! rebalance praised for a speed that the work beside it paid for, and a copy whose reads at the target nobody saw.
 
 use super::{Source, list};
-use crate::analysis::PhaseReport;
 use crate::cells::Cell as OfStack;
-use crate::cells::moves::{CopyFigures, RebalanceFigures, lines};
+use crate::cells::PhaseReport;
+use crate::cells::moves::{CopyFigures, RebalanceFigures};
 use crate::document::{Block, Cell, Column, Form, Forms, Placed, Table, column};
 use crate::figures::Figure;
-use crate::words::format::{bytes, megabytes, nanoseconds, number, whole};
+use crate::format::{bytes, megabytes, nanoseconds, number, whole};
+use crate::words::moves::lines;
 
 pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let mut blocks = vec![(Forms::TEXTS, list(phase.cells.iter().flat_map(lines)))];

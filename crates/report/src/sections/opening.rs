@@ -6,7 +6,7 @@ use super::{Source, status_tone};
 use crate::analysis::GoOn;
 use crate::check::Status;
 use crate::document::{Block, Forms, Placed};
-use crate::words::format::{date, percent};
+use crate::format::{date, percent};
 
 pub(super) fn blocks(source: &Source<'_>) -> Vec<Placed> {
     let study = &source.analysis.study;

@@ -4,15 +4,15 @@
 //! responses that were paid for them, and a name for them that belongs to an audited benchmark.
 
 use super::{Source, list};
-use crate::analysis::PhaseReport;
+use crate::cells::PhaseReport;
 use crate::cells::load_curve::{METHOD, StepFigures};
 use crate::cells::orders::{CostPerNewOrder, OrderFigures, TransactionFigures, WaitFigures};
 use crate::document::{
     Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Part, Placed, Section, Stands, Table, column,
 };
 use crate::figures::Figure;
+use crate::format::{bytes, nanoseconds, number, percent, whole};
 use crate::stacks::databases::{DatabaseOfStack, DatabaseSetting};
-use crate::words::format::{bytes, nanoseconds, number, percent, whole};
 use crate::words::order_words::{DERIVED, doubts, has_orders};
 
 /// Which databases ran, before any number.

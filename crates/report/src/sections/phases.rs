@@ -4,14 +4,15 @@
 //! rate without the device traffic, processor time and memory that it cost.
 
 use super::{Source, bulk, elsewhere, list, moves, orders};
-use crate::analysis::PhaseReport;
+use crate::cells::Cell as OfStack;
+use crate::cells::PhaseReport;
 use crate::cells::inflation::{Inflated, Inflation};
 use crate::cells::latency::Latency;
+use crate::cells::metric::Metric;
 use crate::cells::provenance::Origin;
-use crate::cells::{Cell as OfStack, Metric};
 use crate::document::{Block, Cell, Column, Fold, Form, Forms, Part, Placed, Section, Table, column};
 use crate::figures::Figure;
-use crate::words::format::{bytes, kibibytes, megabytes, nanoseconds, number, percent};
+use crate::format::{bytes, kibibytes, megabytes, nanoseconds, number, percent};
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let phases = &source.analysis.phases;

@@ -6,9 +6,9 @@
 use super::Source;
 use crate::document::{Bar, Block, Cell, Form, Forms, Section, Table, column};
 use crate::figures::Figure;
+use crate::format::{bytes, number, percent};
 use crate::stacks::memory::MemoryOfStack;
 use crate::stacks::modelled::ModelledDevices;
-use crate::words::format::{bytes, number, percent};
 
 pub(super) fn modelled(source: &Source<'_>) -> Option<Section> {
     let rows = &source.analysis.modelled;

@@ -111,8 +111,8 @@ fn drawn<'a>(source: &'a Source<'a>) -> Vec<Drawn<'a>> {
     let mut all = Vec::new();
     for (phase, head) in source.book.phases.iter().enumerate() {
         for (stack, of) in source.analysis.stacks.iter().enumerate() {
-            for (block, seen) in source.book.valid(&of.name, &head.name) {
-                if seen.slices.len() > 1 {
+            for (block, seen) in source.book.by_block(&of.name, &head.name) {
+                if seen.is_valid() && seen.slices.len() > 1 {
                     all.push(Drawn {
                         stack,
                         phase,
@@ -239,7 +239,7 @@ fn note(source: &Source<'_>, drawn: &[Drawn<'_>], parts: usize, step_s_max: f64)
          steady; none where work \
          falls due on a schedule, which sets the rate. Devices: the lowest that can be seen. Memory: the tool's own \
          and the page cache of the host.",
-        crate::words::format::number(step_s_max)
+        crate::format::number(step_s_max)
     );
     let valid: usize = source
         .book
@@ -251,7 +251,7 @@ fn note(source: &Source<'_>, drawn: &[Drawn<'_>], parts: usize, step_s_max: f64)
                 .book
                 .valid(&stack.name, &phase.name)
                 .iter()
-                .filter(|(_, seen)| seen.slices.len() > 1)
+                .filter(|seen| seen.slices.len() > 1)
                 .count()
         })
         .sum();

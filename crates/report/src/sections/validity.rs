@@ -6,8 +6,8 @@ use super::{Source, status_tone};
 use crate::cells::provenance::{Direction, Origin, Provenance};
 use crate::check::{Check, Status};
 use crate::document::{Block, Cell, Fold, Forms, Item, Name, Part, Section, Table, column};
+use crate::format::{bytes, percent};
 use crate::words::doubts::merged;
-use crate::words::format::{bytes, percent};
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let checks = &source.analysis.checks;

@@ -4,13 +4,13 @@
 //! Takes the comparisons, gives sections. Prevents: a ratio without its interval, and a verdict read without its doubt.
 
 use super::Source;
-use crate::analysis::{Comparison, Verdict};
+
 use crate::document::{
     Block, Cell, Column, Fold, Forms, Interval, Name, Part, Placed, Section, Stands, Table, Tone, column,
 };
-use crate::ranking::changes::Change;
-use crate::ranking::others::NotTested;
-use crate::words::format::{percent, ratio};
+use crate::format::{percent, ratio};
+use crate::ranking::not_tested::NotTested;
+use crate::ranking::verdicts::{Change, Comparison, Verdict};
 use std::collections::BTreeMap;
 
 /// Ratios that were tested, the worst of each phase first.

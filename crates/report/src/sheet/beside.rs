@@ -4,12 +4,12 @@
 //! Takes the runs of one stack in one phase, gives what was found. Prevents: a neighbour, a limit or one bad LUN that
 //! is read as a property of the stack.
 
-use super::cell::At;
+use super::at::At;
 use super::rule::Taken;
 use crate::check::Status;
+use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
 use crate::ranking::refusals::{CLOCK_STEP_NS_MAX, mostly_stolen};
-use crate::words::format::{bytes, nanoseconds, number, percent};
 use ledger::Measure;
 
 /// Stolen by the hypervisor, of the time that was wanted.

@@ -3,10 +3,10 @@
 //! Takes the figures of one stack in one phase, gives what was found. Prevents: a rate of a database that is no longer
 //! sound, and one whose users waited longer than anybody would.
 
-use super::cell::At;
+use super::at::At;
 use super::rule::Taken;
 use crate::check::Status;
-use crate::words::format::{nanoseconds, percent};
+use crate::format::{nanoseconds, percent};
 
 pub(crate) fn conditions(at: &At<'_>) -> Option<Taken> {
     let orders = at.cell.orders.as_ref()?;

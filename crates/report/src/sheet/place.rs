@@ -7,10 +7,10 @@
 use super::rule::Taken;
 use crate::analysis::Analysis;
 use crate::check::Status;
+use crate::format::{bytes, number, percent};
 use crate::history::Book;
 use crate::ranking::rank::takes_part;
 use crate::ranking::refusals::Seeds;
-use crate::words::format::{bytes, number, percent};
 use ledger::{Access, FactName, FactValue, Measure, Role, Scope, Seal, Stack, Way};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,9 +4,9 @@
 //! what an aged one would do, and stripes over disks read as fragmentation.
 
 use crate::figures::{Figure, over};
+use crate::format::percent;
+pub(crate) use crate::format::whole;
 use crate::history::Book;
-use crate::words::format::percent;
-pub(crate) use crate::words::format::whole;
 use ledger::{FileLayout, FileLayoutRow, NOWHERE, PhaseId};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,7 +2,6 @@
 //!
 //! Takes the gathered file, gives a [`MemoryOfStack`] each. Prevents: a cache that grew unseen beside the database's own.
 
-use crate::cells::memory_peak;
 use crate::history::Book;
 use ledger::Measure;
 use schemars::JsonSchema;
@@ -44,7 +43,7 @@ pub(crate) fn memory(book: &Book) -> Vec<MemoryOfStack> {
             .flat_map(|(_, ran)| ran.phases.values())
             .filter(|seen| seen.is_valid());
         let (peak, run) = seen
-            .filter_map(|seen| Some((memory_peak(seen)?, seen)))
+            .filter_map(|seen| Some((seen.memory_peak()?, seen)))
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(MemoryOfStack {
             stack: stack.name.clone(),
@@ -54,7 +53,7 @@ pub(crate) fn memory(book: &Book) -> Vec<MemoryOfStack> {
             buffer_cache_bytes: run.get(Measure::EngineCacheBytes),
             data_bytes: run.get(Measure::DataBytes),
             budget_bytes: run.get(Measure::MemoryBudgetBytes),
-            enforced: run.get(Measure::MemoryBudgetEnforced).is_some_and(|code| code > 0.0),
+            enforced: run.is_budget_enforced(),
         })
     };
     book.stacks.iter().filter_map(of).collect()

@@ -4,7 +4,7 @@
 //! taken for the device's, unseen by anybody else.
 
 use crate::figures::{Figure, over};
-use crate::history::{Book, Seen};
+use crate::history::{Book, Runs, Seen};
 use ledger::Measure;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -53,8 +53,7 @@ pub(crate) fn modelled(book: &Book) -> Vec<ModelledDevices> {
     let mut rows = Vec::new();
     for phase in book.phases.iter().map(|head| &head.name) {
         for stack in &book.stacks {
-            let seen = book.valid(&stack.name, phase);
-            let runs: Vec<&Seen> = seen.iter().map(|(_, run)| *run).collect();
+            let runs = book.valid(&stack.name, phase);
             if runs.iter().any(|run| run.get(Measure::ModelReads).is_some()) {
                 rows.push(of(phase, &stack.name, &runs));
             }
@@ -65,12 +64,13 @@ pub(crate) fn modelled(book: &Book) -> Vec<ModelledDevices> {
 
 fn of(phase: &str, stack: &str, runs: &[&Seen]) -> ModelledDevices {
     use Measure as M;
-    let figure = |value: &dyn Fn(&Seen) -> Option<f64>| Figure::of(runs.iter().map(|run| value(run)));
-    let sum = |all: &[Measure]| figure(&|run| run.sum(all));
+    let sum = |all: &[Measure]| runs.figure(|run| run.sum(all));
     // A device without a cache, an arm or a limit has nothing to say of it.
     let some = |all: &[Measure]| sum(all).filter(|figure| figure.high > 0.0);
-    let seconds =
-        |measure: Measure| figure(&|run| run.get(measure).map(|ns| ns / 1e9)).filter(|figure| figure.high > 0.0);
+    let seconds = |measure: Measure| {
+        runs.figure(|run| run.get(measure).map(|ns| ns / 1e9))
+            .filter(|figure| figure.high > 0.0)
+    };
     let requests = |run: &Seen| run.sum(&[M::ModelReads, M::ModelWrites]);
     let looked = |run: &Seen| run.sum(&[M::ModelCacheHits, M::ModelCacheMisses]).filter(|n| *n > 0.0);
     let late_us = |run: &Seen| over(run.get(M::ModelDelayNs).map(|ns| ns / 1e3), requests(run));
@@ -83,7 +83,7 @@ fn of(phase: &str, stack: &str, runs: &[&Seen]) -> ModelledDevices {
         kernel_bytes: sum(&[M::NearReadBytes, M::NearWriteBytes]),
         flushes: sum(&[M::ModelFlushes]),
         seeks: some(&[M::ModelSeeks]),
-        cache_hit_share: figure(&|run| over(run.get(M::ModelCacheHits), looked(run))),
+        cache_hit_share: runs.figure(|run| over(run.get(M::ModelCacheHits), looked(run))),
         destaged_bytes: some(&[M::ModelDestagedBytes]),
         moved_bytes: some(&[M::ModelMovedBytes]),
         held_back_s: seconds(M::ModelHeldNs),
@@ -92,6 +92,8 @@ fn of(phase: &str, stack: &str, runs: &[&Seen]) -> ModelledDevices {
         physical_bytes: sum(&[M::ModelPhysicalBytes]),
         busy_s: seconds(M::ModelBusyNs),
         // Without times of its own a device cannot be late.
-        late_us_mean: figure(&late_us).filter(|_| runs.iter().any(|run| run.get(M::ModelServiceNs) > Some(0.0))),
+        late_us_mean: runs
+            .figure(late_us)
+            .filter(|_| runs.iter().any(|run| run.get(M::ModelServiceNs) > Some(0.0))),
     }
 }

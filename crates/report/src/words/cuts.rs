@@ -104,7 +104,7 @@ impl Looked {
             let phases = book.phases.iter().filter(move |phase| phase.kind == kind);
             phases.flat_map(move |phase| book.seen(&stack.name, &phase.name))
         };
-        let sum = |kind, measure| runs(kind).filter_map(|(_, run)| run.get(measure)).sum::<f64>();
+        let sum = |kind, measure| runs(kind).filter_map(|run| run.get(measure)).sum::<f64>();
         let some = |kind, measure| sum(kind, measure) > 0.0;
         let (cut, kill) = (PhaseKind::PowerCut, PhaseKind::Kill);
         let acknowledged = |kind| some(kind, Measure::CutsAcknowledged);
@@ -116,7 +116,7 @@ impl Looked {
             return Looked::Lost;
         }
         match (some(cut, Measure::CutsMade), some(kill, Measure::CutsMade)) {
-            (true, _) if runs(cut).any(|(_, run)| at_risk(run)) => Looked::Cut,
+            (true, _) if runs(cut).any(at_risk) => Looked::Cut,
             (true, _) if acknowledged(cut) => Looked::NothingAtRisk,
             (_, true) if acknowledged(kill) => Looked::Killed {
                 forced: sum(kill, Measure::CutsForcedDown) >= sum(kill, Measure::CutsMade),

@@ -2,8 +2,9 @@
 //!
 //! Takes the analysis, gives lines, the gravest first. Prevents: a list so long that nobody reads it.
 
-use crate::analysis::{Analysis, Verdict};
+use crate::analysis::Analysis;
 use crate::check::{Check, Status};
+use crate::ranking::verdicts::Verdict;
 
 /// Places told apart in one doubt; the others are counted.
 const PLACES_MAX: usize = 4;

@@ -5,7 +5,7 @@
 pub(crate) mod contrast;
 pub(crate) mod cuts;
 pub(crate) mod doubts;
-pub(crate) mod format;
+pub(crate) mod moves;
+pub(crate) mod not_told;
 pub(crate) mod order_words;
 pub(crate) mod sentence;
-pub(crate) mod text;

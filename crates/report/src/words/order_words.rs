@@ -4,7 +4,7 @@
 
 use crate::analysis::Analysis;
 use crate::cells::orders::{Conditions, OrderFigures, is_too_small};
-use crate::words::format::{nanoseconds, percent};
+use crate::format::{nanoseconds, percent};
 
 /// Said wherever order entry is shown.
 pub(crate) const DERIVED: &str = "Order entry is derived from the published description of TPC-C. It is no TPC result and can't be compared with \

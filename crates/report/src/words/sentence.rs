@@ -3,17 +3,17 @@
 //! Takes the analysis, gives the sentence, short: what to take, the strongest reason, and what could not be told. Prevents:
 //! a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
 
-use crate::analysis::{Analysis, Comparison, GoOn, StopReason, Verdict};
+use crate::analysis::{Analysis, GoOn, StopReason};
 use crate::check::Status;
-use crate::ranking::changes;
-use crate::words::format::{percent, ratio};
+use crate::format::{percent, ratio};
+use crate::ranking::verdicts::{Change, Comparison, Verdict};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
 const LENGTH_MAX: usize = 235;
 
 pub(crate) fn sentence(analysis: &Analysis) -> String {
     let mut said = if analysis.comparisons.is_empty() {
-        let mut clauses: Vec<String> = changes::clause(&analysis.changes).into_iter().collect();
+        let mut clauses: Vec<String> = changed(&analysis.changes).into_iter().collect();
         clauses.extend(ran_out(analysis));
         if clauses.is_empty() && !analysis.changes.is_empty() {
             unchanged_so_far(analysis)
@@ -141,10 +141,40 @@ fn ranked(analysis: &Analysis) -> String {
     }
     // What the study asks of a stack alone stands right after the answer.
     let after = clauses.len().min(1);
-    let beside = changes::clause(&analysis.changes).into_iter().chain(ran_out(analysis));
+    let beside = changed(&analysis.changes).into_iter().chain(ran_out(analysis));
     clauses.splice(after..after, beside);
     clauses.extend(left_out(analysis));
     fitted(&clauses)
+}
+
+/// Where each stack of a phase stands, for the last sentence: "btrfs 0.42 of fresh scan (0.40 to 0.44), disk group as
+/// before".
+fn changed(changes: &[Change]) -> Option<String> {
+    // Of several phases the one that changed the most stacks' figure the furthest.
+    let far = |one: &&Change| match one.verdict {
+        Verdict::Better | Verdict::Worse => one.ratio.map_or(0.0, |ratio| ratio.ln().abs()),
+        Verdict::Equivalent | Verdict::NotEnoughData => 0.0,
+    };
+    let furthest = changes.iter().max_by(|a, b| far(a).total_cmp(&far(b)))?;
+    let same = |one: &&Change| one.phase == furthest.phase;
+    let said: Vec<String> = changes
+        .iter()
+        .filter(same)
+        .filter_map(|one| {
+            Some(match one.verdict {
+                Verdict::NotEnoughData => return None,
+                Verdict::Equivalent => format!("{} equivalent", one.stack),
+                Verdict::Better | Verdict::Worse => format!(
+                    "{} {} ({} to {})",
+                    one.stack,
+                    ratio(one.ratio?),
+                    one.low.map_or("0".into(), ratio),
+                    one.high.map_or("unbounded".into(), ratio)
+                ),
+            })
+        })
+        .collect();
+    (!said.is_empty()).then(|| format!("{} against {}: {}", furthest.phase, furthest.against, said.join(", ")))
 }
 
 /// "btrfs ran out of space in ageing".

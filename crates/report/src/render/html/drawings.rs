@@ -108,7 +108,7 @@ pub(super) fn axis_of_bars(most: f64) -> Markup {
     let at = |nth: u32| (nth, f64::from(nth) * step);
     let words = |at: f64| match at {
         0.0 => "0".into(),
-        at => crate::words::format::bytes(at)
+        at => crate::format::bytes(at)
             .replace(".00", "")
             .replace(".50", ".5")
             .replace(".0 ", " "),

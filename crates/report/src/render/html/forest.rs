@@ -5,7 +5,7 @@
 
 use super::scale::{LogScale, axis, line, percent};
 use crate::document::Interval;
-use crate::words::format::ratio;
+use crate::format::ratio;
 use maud::{Markup, html};
 
 /// Scale of a chart of ratios, with the margin.

@@ -14,7 +14,7 @@ mod scale;
 mod tables;
 
 use crate::document::{Block, Chart, Document, Fold, Forms, Item, Name, Part, Placed, Scatter, Section, Tone, shown};
-use crate::words::text::escaped;
+use crate::text::escaped;
 use maud::{Markup, PreEscaped, Render, html};
 use std::cell::Cell;
 

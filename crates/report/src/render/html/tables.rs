@@ -9,8 +9,8 @@ use super::scale::{LogScale, axis};
 use super::{Page, Words, class, drawings, named, pill};
 use crate::document::{Cell, Cells, Form, Forms, Interval, Spread, Table};
 use crate::figures::{Figure, zeroed};
+use crate::format::percent;
 use crate::render::rows_of;
-use crate::words::format::percent;
 use maud::{Markup, html};
 
 /// More rows are folded.
@@ -204,7 +204,7 @@ fn range(figure: &Figure, per: f64, form: Form) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::format::{nanoseconds, number};
+    use crate::format::{nanoseconds, number};
 
     #[test]
     fn the_spread_stands_with_the_median() {

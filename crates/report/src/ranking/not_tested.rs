@@ -3,13 +3,12 @@
 //! Takes the pairs that are ranked and the blocks that count, gives ratios with plain 95 % intervals. Prevents: a rate that
 //! looks like the whole truth, and intervals of a dozen metrics read as a dozen verdicts.
 
-use crate::analysis::DroppedBlock;
+use super::rank::{DroppedBlock, Pair, base_of};
+use crate::cells::bulk::{of_rows, seconds};
 use crate::cells::latency::service_p99;
-use crate::cells::provenance::{READS_ASKED, WRITES_ASKED};
-use crate::cells::{Metric, operations};
-use crate::figures::over;
+use crate::cells::metric::Metric;
+use crate::figures::{finite, over};
 use crate::history::{Book, Seen};
-use crate::ranking::rank::Pair;
 use ledger::{LedgerError, Measure, Stamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,16 +45,41 @@ impl NotTested {
 
 const CONFIDENCE: f64 = 0.95;
 
-/// In the order of the pairs.
+/// A stack against its base at one row count: shown, not tested.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BulkRatio {
+    /// The phase.
+    pub phase: String,
+    /// Rows.
+    pub rows: u64,
+    /// The stack.
+    pub stack: String,
+    /// The base.
+    pub base: String,
+    /// Speed relative to the base: the base's time over its own; above 1 is faster.
+    pub ratio: f64,
+    /// Lower end of the plain 95 % interval; `null` below two blocks.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Blocks in it.
+    pub n: u32,
+}
+
+/// The runs of two stacks in a phase, in the blocks that count.
+fn both<'b>(book: &'b Book, stacks: [&str; 2], phase: &str, dropped: &[DroppedBlock]) -> Vec<(&'b Seen, &'b Seen)> {
+    let of = |block: u32, stack: &str| book.ran(block, stack).and_then(|ran| ran.phases.get(phase));
+    let counts = |block: &u32| dropped.iter().all(|one| one.block != *block);
+    let two = |block| Some((of(block, stacks[0])?, of(block, stacks[1])?));
+    (0..book.blocks()).filter(counts).filter_map(two).collect()
+}
+
+/// Of two stacks, in the order of the pairs.
 pub(crate) fn not_tested(book: &Book, pairs: &[Pair], dropped: &[DroppedBlock]) -> Result<Vec<NotTested>, LedgerError> {
     let mut found = Vec::new();
-    for pair in pairs {
+    for pair in pairs.iter().filter(|pair| pair.before.is_none()) {
         let phase = pair.phase.name.as_str();
-        let of = |block: u32, stack: &str| book.ran(block, stack).and_then(|ran| ran.phases.get(phase));
-        let both: Vec<(&Seen, &Seen)> = (0..book.blocks())
-            .filter(|block| !dropped.iter().any(|one| one.block == *block))
-            .filter_map(|block| Some((of(block, &pair.stack)?, of(block, &pair.base)?)))
-            .collect();
+        let both = both(book, [&pair.stack, &pair.base], phase, dropped);
         for what in quantities(&both, Metric::of(pair.phase.kind)) {
             let mut ys = Vec::new();
             for (stack, base) in &both {
@@ -124,15 +148,55 @@ impl Quantity {
     }
 
     fn value(&self, seen: &Seen) -> Result<Option<f64>, LedgerError> {
-        let moved = seen.sum(&[Measure::LowReadBytes, Measure::LowWriteBytes]);
-        let asked = seen.sum(&[&READS_ASKED[..], &WRITES_ASKED[..]].concat());
+        let (moved, asked) = (seen.moved_bytes(), seen.asked_bytes());
         let busy = seen.get(Measure::CpuBusyNs);
         Ok(match self {
-            Quantity::CpuPerOperation => over(busy, operations(seen)),
+            Quantity::CpuPerOperation => over(busy, seen.operations()),
             Quantity::CpuPerByteAsked => over(busy, asked),
-            Quantity::MovedPerOperation => over(moved, operations(seen)),
+            Quantity::MovedPerOperation => over(moved, seen.operations()),
             Quantity::MovedPerByteAsked => over(moved, asked),
             Quantity::ServiceP99(class) => service_p99(seen, class)?,
         })
     }
+}
+
+/// Ratios per row count, phase by phase, stack by stack, smallest count first.
+pub(crate) fn bulk_ratios(book: &Book, dropped: &[DroppedBlock]) -> Vec<BulkRatio> {
+    let mut found = Vec::new();
+    for phase in &book.phases {
+        for stack in &book.stacks {
+            let Some(base) = base_of(book, stack) else { continue };
+            let mut both = both(book, [&stack.name, base], &phase.name, dropped);
+            both.retain(|(own, base)| own.is_valid() && base.is_valid());
+            let counts: BTreeSet<u64> = both
+                .iter()
+                .flat_map(|(own, _)| &own.bulk)
+                .map(|load| load.rows)
+                .collect();
+            for rows in counts {
+                let ys: Vec<f64> = both
+                    .iter()
+                    .filter_map(|(own, base)| {
+                        let (own, base) = (of_rows(own, rows)?, of_rows(base, rows)?);
+                        stats::log_ratio(seconds(own), seconds(base), Orientation::LowerIsBetter)
+                    })
+                    .collect();
+                if ys.is_empty() {
+                    continue;
+                }
+                let interval = stats::ratio_interval(&ys, CONFIDENCE);
+                found.push(BulkRatio {
+                    phase: phase.name.clone(),
+                    rows,
+                    stack: stack.name.clone(),
+                    base: base.into(),
+                    ratio: stats::mean(&ys).exp(),
+                    low: finite(interval.map(|found| found.low)),
+                    high: finite(interval.map(|found| found.high)),
+                    n: ys.len() as u32,
+                });
+            }
+        }
+    }
+    found
 }
