@@ -19,6 +19,7 @@ mod derived;
 mod document;
 mod figures;
 mod format;
+mod grouped;
 mod history;
 mod imported;
 pub mod published;

@@ -2,12 +2,10 @@
 //!
 //! Takes a phase of bulk loads, gives blocks. Prevents: one total in which the largest load hides all others.
 
-use super::Source;
+use super::source::Source;
 use crate::cells::PhaseReport;
 use crate::cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
-use crate::document::{
-    Block, Cell, Chart, Fold, Form, Forms, Interval, Item, LineOf, Lines, Part, Placed, Table, Tone, column,
-};
+use crate::document::{Block, Cell, Chart, Fold, Form, Forms, Item, LineOf, Lines, Placed, Table, Tone, column};
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, ratio, whole};
 use crate::ranking::not_tested::BulkRatio;
@@ -60,16 +58,7 @@ fn loads(source: &Source<'_>, phase: &PhaseReport, rows: &[Load<'_>]) -> Table {
             match against(stack, load) {
                 // One block has no interval.
                 Some(one) if one.low.is_some() || one.high.is_some() => {
-                    let (ratio, low, high) = (one.ratio, one.low, one.high);
-                    Cell::Interval(
-                        Interval {
-                            ratio,
-                            low,
-                            high,
-                            margin,
-                        },
-                        Tone::Clear,
-                    )
+                    Cell::interval(one.ratio, [one.low, one.high], margin, Tone::Clear)
                 }
                 _ => Cell::Nothing,
             }
@@ -116,18 +105,11 @@ fn space(source: &Source<'_>, phase: &PhaseReport, rows: &[Load<'_>]) -> Vec<Pla
     ];
     let name = |(stack, .., forms): &Of<'_>| source.stack(stack).only(*forms);
     let caption = format!("Space by table and index: {}", phase.name);
-    let part = Part {
-        title: "Space by table and index".into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(
-            Forms::LONG,
-            Block::Table(Table::of(caption, "stack", &all, name, columns)),
-        )],
-    };
+    let table = Block::Table(Table::of(caption, "stack", &all, name, columns));
+    let part = Block::part("Space by table and index", Fold::Always, vec![(Forms::LONG, table)]);
     vec![
         (Forms::TERMINAL, Block::Label("space after the largest load".into())),
-        (Forms::LONG, Block::Part(part)),
+        (Forms::LONG, part),
     ]
 }
 
@@ -188,14 +170,10 @@ fn growth(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     ];
     let caption = format!("Growth of the files: {}", phase.name);
     let table = Table::of(caption, "stack", &points, |(stack, _)| source.stack(stack), columns);
-    let part = Part {
-        title: "The growth drawn, as a table".into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, Block::Table(table))],
-    };
+    let table = vec![(Forms::PAGE, Block::Table(table))];
+    let part = Block::part("The growth drawn, as a table", Fold::Always, table);
     blocks.push((Forms::PAGE, Block::Chart(chart)));
-    blocks.push((Forms::PAGE, Block::Part(part)));
+    blocks.push((Forms::PAGE, part));
     blocks
 }
 

@@ -4,7 +4,9 @@
 //! ratios beside ours with what may be said of both. Prevents: a figure that nobody here measured read in one table
 //! with those that were.
 
-use super::{Source, distinct, list};
+use super::source::Source;
+use crate::grouped::distinct;
+
 use crate::document::{
     Block, Cell, Column, Fold, Form, Forms, Interval, Name, Part, Placed, Section, Table, Tone, column,
 };
@@ -102,7 +104,7 @@ fn imported(source: &Source<'_>, phase: &str, of: &[&ImportedPhase]) -> Vec<Plac
     );
     vec![
         (Forms::ALL, Block::Table(table)),
-        (Forms::ALL, list(of.iter().map(|one| from(one)))),
+        (Forms::ALL, Block::list(of.iter().map(|one| from(one)))),
     ]
 }
 
@@ -181,16 +183,11 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.push((Forms::PAGE, table_of_texts(&texts)));
         blocks.extend(texts.iter().map(|(_, one)| (Forms::PAGE, printed_figures(one))));
     }
-    super::section("elsewhere", "Elsewhere", title, blocks)
+    Section::of("elsewhere", "Elsewhere", title, blocks)
 }
 
 fn publication(source: &Source<'_>, published: &Published) -> Vec<Placed> {
-    let figures = Part {
-        title: "Its figures".into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, Block::Table(published_figures(published)))],
-    };
+    let figures = vec![(Forms::PAGE, Block::Table(published_figures(published)))];
     let words = "Above 1 is better for the first of the two. Diamond: as published; dot and line: measured here with \
          its interval; ratios \
          marked not tested have a plain 95 % interval. Another machine and another size: printed to be read beside, \
@@ -200,11 +197,11 @@ fn publication(source: &Source<'_>, published: &Published) -> Vec<Placed> {
         published.title, published.source, published.year, published.about
     );
     vec![
-        (Forms::TEXTS, list(crate::published::lines(published))),
+        (Forms::TEXTS, Block::list(crate::published::lines(published))),
         (Forms::PAGE, Block::Note(about)),
         (Forms::PAGE, Block::Table(published_ratios(source, published))),
         (Forms::PAGE, Block::Note(words.into())),
-        (Forms::PAGE, Block::Part(figures)),
+        (Forms::PAGE, Block::part("Its figures", Fold::Always, figures)),
     ]
 }
 
@@ -314,15 +311,11 @@ fn printed_figures(one: &ImportedSource) -> Block {
     let kept = &one.figures[..one.figures.len().min(FIGURES_MAX)];
     let name = |figure: &ImportedFigure| Name::from(figure.name.as_str());
     let table = Table::of(format!("Figures of {}", one.file), "figure", kept, name, columns);
-    let mut blocks = vec![(Forms::PAGE, list(facts)), (Forms::PAGE, Block::Table(table))];
+    let mut blocks = vec![(Forms::PAGE, Block::list(facts)), (Forms::PAGE, Block::Table(table))];
     if one.figures.len() > kept.len() {
         blocks.push((Forms::PAGE, Block::Note("The JSON form has the others.".into())));
     }
-    blocks.push((Forms::PAGE, list(one.notes.clone())));
-    Block::Part(Part {
-        title: format!("{}: every figure as printed ({})", one.file, one.figures.len()),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks,
-    })
+    blocks.push((Forms::PAGE, Block::list(one.notes.clone())));
+    let title = format!("{}: every figure as printed ({})", one.file, one.figures.len());
+    Block::part(title, Fold::Always, blocks)
 }

@@ -3,7 +3,8 @@
 //! Takes the cells of a phase, gives blocks: a line each where there is little room, tables on a page. Prevents: a
 //! rebalance praised for a speed that the work beside it paid for, and a copy whose reads at the target nobody saw.
 
-use super::{Source, list};
+use super::source::Source;
+
 use crate::cells::Cell as OfStack;
 use crate::cells::PhaseReport;
 use crate::cells::moves::{CopyFigures, RebalanceFigures};
@@ -13,7 +14,7 @@ use crate::format::{bytes, megabytes, nanoseconds, number, whole};
 use crate::words::moves::lines;
 
 pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
-    let mut blocks = vec![(Forms::TEXTS, list(phase.cells.iter().flat_map(lines)))];
+    let mut blocks = vec![(Forms::TEXTS, Block::list(phase.cells.iter().flat_map(lines)))];
     let with =
         |moved: fn(&OfStack) -> bool| -> Vec<&OfStack> { phase.cells.iter().filter(|cell| moved(cell)).collect() };
     let copied = with(|cell| cell.copy.is_some());

@@ -3,12 +3,13 @@
 //! Takes the databases and the phases of order entry, gives blocks. Prevents: new orders per minute without the
 //! responses that were paid for them, and a name for them that belongs to an audited benchmark.
 
-use super::{Source, list};
+use super::source::Source;
+
 use crate::cells::PhaseReport;
 use crate::cells::load_curve::{METHOD, StepFigures};
 use crate::cells::orders::{CostPerNewOrder, OrderFigures, TransactionFigures, WaitFigures};
 use crate::document::{
-    Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Part, Placed, Section, Stands, Table, column,
+    Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Placed, Section, Stands, Table, column,
 };
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent, whole};
@@ -20,14 +21,14 @@ pub(super) fn databases(source: &Source<'_>) -> Option<Section> {
     let all = &source.analysis.databases;
     let mut blocks = vec![];
     if !all.is_empty() {
-        blocks.push((Forms::TERMINAL, list(all.iter().flat_map(lines))));
+        blocks.push((Forms::TERMINAL, Block::list(all.iter().flat_map(lines))));
         blocks.push((Forms::PAGE, table_of_databases(source)));
         blocks.extend(settings(all));
     }
     if has_orders(source.analysis) {
         blocks.push((Forms::ALL, Block::Note(DERIVED.into())));
     }
-    super::section("databases", "Databases", "Databases", blocks).map(|section| section.standing(Stands::Before))
+    Section::of("databases", "Databases", "Databases", blocks).map(|section| section.standing(Stands::Before))
 }
 
 fn lines(one: &DatabaseOfStack) -> Vec<String> {
@@ -92,13 +93,9 @@ fn settings(all: &[DatabaseOfStack]) -> Option<Placed> {
         |name| Name::from(*name),
         columns,
     );
-    let part = Part {
-        title: "Every setting, as the databases told them".into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, Block::Table(table))],
-    };
-    Some((Forms::PAGE, Block::Part(part)))
+    let title = "Every setting, as the databases told them";
+    let part = Block::part(title, Fold::Always, vec![(Forms::PAGE, Block::Table(table))]);
+    Some((Forms::PAGE, part))
 }
 
 /// A stack with its order entry.
@@ -128,7 +125,7 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
             blocks.push((Forms::LONG, Block::Table(costs)));
         }
         let lines = rows.iter().flat_map(|(stack, orders)| doubts(stack, orders));
-        blocks.push((Forms::ALL, list(lines)));
+        blocks.push((Forms::ALL, Block::list(lines)));
     }
     blocks.extend(curve(source, phase));
     blocks
@@ -280,7 +277,7 @@ fn curve(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
             lines_of(source, phase, (response, nanoseconds), |step| step.response_ns_p90),
         ),
         (Forms::LONG, Block::Table(table)),
-        (Forms::ALL, list(points)),
+        (Forms::ALL, Block::list(points)),
         (Forms::LONG, Block::Note(METHOD.into())),
     ]
 }

@@ -3,7 +3,9 @@
 //! Takes the phases of the analysis, gives a part each. A column of their table is one row of [`columns`]. Prevents: a
 //! rate without the device traffic, processor time and memory that it cost.
 
-use super::{Source, bulk, elsewhere, list, moves, orders};
+use super::source::Source;
+use super::{bulk, elsewhere, moves, orders};
+
 use crate::cells::Cell as OfStack;
 use crate::cells::PhaseReport;
 use crate::cells::inflation::{Inflated, Inflation};
@@ -22,15 +24,11 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.extend(legend(source));
     }
     if !source.analysis.not_told_apart.is_empty() {
-        let part = Part {
-            title: "Device I/O that could not be told apart".into(),
-            about: String::new(),
-            fold: Fold::Never,
-            blocks: vec![(Forms::ALL, list(source.analysis.not_told_apart.clone()))],
-        };
-        blocks.push((Forms::ALL, Block::Part(part)));
+        let told = vec![(Forms::ALL, Block::list(source.analysis.not_told_apart.clone()))];
+        let part = Block::part("Device I/O that could not be told apart", Fold::Never, told);
+        blocks.push((Forms::ALL, part));
     }
-    super::section("phases", "Phases", "", blocks)
+    Section::of("phases", "Phases", "", blocks)
 }
 
 fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
@@ -40,7 +38,7 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
             .ran_out_of_space
             .iter()
             .map(|one| format!("{} {}", one.stack, one.words));
-        blocks.push((Forms::ALL, list(full)));
+        blocks.push((Forms::ALL, Block::list(full)));
     } else if phase.cells.is_empty() {
         blocks.push((Forms::ALL, Block::Note("no valid run".into())));
     }

@@ -3,7 +3,7 @@
 //! Takes both from the analysis, gives a section each. Prevents: a model's word without its witness, and a stack that
 //! is fast by the memory it takes.
 
-use super::Source;
+use super::source::Source;
 use crate::document::{Bar, Block, Cell, Form, Forms, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, number, percent};
@@ -40,7 +40,7 @@ pub(super) fn modelled(source: &Source<'_>) -> Option<Section> {
         vec![(Forms::ALL, Block::Table(table))]
     };
     let title = "What modelled devices did, totals of a phase (medians)";
-    super::section("modelled", "Modelled devices", title, blocks)
+    Section::of("modelled", "Modelled devices", title, blocks)
 }
 
 pub(super) fn memory(source: &Source<'_>) -> Option<Section> {
@@ -86,5 +86,5 @@ pub(super) fn memory(source: &Source<'_>) -> Option<Section> {
             (Forms::PAGE, Block::Note(words.into())),
         ],
     };
-    super::section("memory", "Memory", "Memory at its highest", blocks)
+    Section::of("memory", "Memory", "Memory at its highest", blocks)
 }

@@ -4,7 +4,6 @@
 //! into parts of equal length, each drawn as its mean, and the page says so. Prevents: a page too large to open, and a
 //! point that was left out because it did not fit.
 
-use super::section;
 use crate::analysis::{Analysis, ReportError};
 use crate::cells::over_time::{held, is_in_bytes, rates, resampled};
 use crate::document::{Block, Chart, Forms, Name, OverTime, Section};
@@ -95,7 +94,7 @@ pub(super) fn over_time(ledger: &Ledger, book: &Book, analysis: &Analysis) -> Re
         let words = "A model has no processors and no memory of its own to show.";
         blocks.push((Forms::PAGE, Block::Note(words.into())));
     }
-    Ok(section("time", "Over time", "", blocks))
+    Ok(Section::of("time", "Over time", "", blocks))
 }
 
 /// A run whose series are drawn.

@@ -2,11 +2,13 @@
 //!
 //! Takes the checks and the cells, gives the section. Prevents: a number believed because nothing was said against it.
 
-use super::{Source, status_tone};
+use super::source::Source;
+
 use crate::cells::provenance::{Direction, Origin, Provenance};
 use crate::check::{Check, Status};
-use crate::document::{Block, Cell, Fold, Forms, Item, Name, Part, Section, Table, column};
+use crate::document::{Block, Cell, Fold, Forms, Item, Name, Section, Table, column};
 use crate::format::{bytes, percent};
+use crate::grouped::grouped;
 use crate::words::doubts::merged;
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
@@ -18,7 +20,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     if !doubts.is_empty() {
         title = format!("Doubts ({valid} other checks are VALID)");
         let item = |doubt: crate::words::doubts::Doubt| Item {
-            tag: Some((doubt.status.word().into(), status_tone(doubt.status))),
+            tag: Some((doubt.status.word().into(), doubt.status.into())),
             text: doubt.words,
             series: Vec::new(),
         };
@@ -38,7 +40,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.push((Forms::PAGE, Block::Table(sheet(checks))));
         blocks.push((Forms::PAGE, every_check(checks, valid)));
     }
-    super::section("validity", "Validity", title, blocks)
+    Section::of("validity", "Validity", title, blocks)
 }
 
 const ORIGINS: &str = "All blocks together. Device: at least 90 % of the bytes asked met the lowest visible device; \
@@ -96,19 +98,13 @@ fn origin(direction: Direction) -> Cell {
 
 /// A row a subject: how many of its checks say what.
 fn sheet(checks: &[Check]) -> Table {
-    let mut subjects: Vec<(&str, Vec<&Check>)> = Vec::new();
-    for check in checks {
-        match subjects.iter_mut().find(|(subject, _)| *subject == check.subject) {
-            Some((_, of)) => of.push(check),
-            None => subjects.push((&check.subject, vec![check])),
-        }
-    }
+    let subjects = grouped(checks.iter().map(|check| (check.subject.as_str(), check)));
     type Of<'a> = (&'a str, Vec<&'a Check>);
     let counted = |status: Status| {
         column(status.word(), "", move |(_, of): &Of<'_>| {
             match of.iter().filter(|check| check.status == status).count() {
                 0 => Cell::Nothing,
-                count => Cell::Tagged(count.to_string(), status_tone(status)),
+                count => Cell::Tagged(count.to_string(), status.into()),
             }
         })
     };
@@ -146,7 +142,7 @@ fn every_check(checks: &[Check], valid: usize) -> Block {
         words("stack", |check| check.stack.as_deref().unwrap_or("all")),
         words("phase", |check| check.phase.as_deref().unwrap_or("all")),
         column("outcome", "", |check: &&Check| {
-            Cell::Tagged(check.status.word().into(), status_tone(check.status))
+            Cell::Tagged(check.status.word().into(), check.status.into())
         })
         .of_words(),
         words("found", |check| &check.figure),
@@ -161,10 +157,6 @@ fn every_check(checks: &[Check], valid: usize) -> Block {
     ];
     let name = |check: &&Check| Name::from(check.subject.as_str());
     let table = Table::of("Every check with its figure", "check", &kept, name, columns);
-    Block::Part(Part {
-        title: format!("Every check with its figure ({} of {})", kept.len(), checks.len()),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, Block::Table(table))],
-    })
+    let title = format!("Every check with its figure ({} of {})", kept.len(), checks.len());
+    Block::part(title, Fold::Always, vec![(Forms::PAGE, Block::Table(table))])
 }
