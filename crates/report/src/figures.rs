@@ -34,6 +34,11 @@ impl Figure {
         })
     }
 
+    /// Of blocks that all have it.
+    pub(crate) fn of_all(values: Vec<f64>) -> Option<Figure> {
+        Figure::of(values.into_iter().map(Some))
+    }
+
     /// The median divided by this, in text. Next to nothing is 0.
     pub(crate) fn written(&self, per: f64, form: fn(f64) -> String) -> String {
         zeroed(form(self.median / per))

@@ -4,6 +4,7 @@
 //! loaded in decades. Prevents: one total in which the largest load hides all others, and a size without what it is the size of.
 
 use crate::figures::{Figure, over, quantiles};
+use crate::grouped::distinct;
 use crate::history::Seen;
 use ledger::{BulkLoadRow, LedgerError, Stamp};
 use schemars::JsonSchema;
@@ -77,13 +78,8 @@ pub(crate) fn seconds(load: &BulkLoadRow) -> f64 {
 fn figures(rows: u64, runs: &[&Seen]) -> Result<BulkFigures, LedgerError> {
     let loads: Vec<&BulkLoadRow> = runs.iter().filter_map(|run| of_rows(run, rows)).collect();
     let figure = |value: &dyn Fn(&BulkLoadRow) -> Option<f64>| Figure::of(loads.iter().map(|load| value(load)));
-    let mut names: Vec<(String, String)> = Vec::new();
-    for one in loads.iter().flat_map(|load| &load.space) {
-        let name = (one.kind.clone(), one.name.clone());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let space = loads.iter().flat_map(|load| &load.space);
+    let names = distinct(space.map(|one| (one.kind.clone(), one.name.clone())));
     let space = names.into_iter().map(|(kind, name)| SpaceFigure {
         bytes: figure(&|load| {
             let mut all = load.space.iter();
@@ -96,7 +92,7 @@ fn figures(rows: u64, runs: &[&Seen]) -> Result<BulkFigures, LedgerError> {
     let space = space.collect();
     let commits = loads.iter().flat_map(|load| &load.histograms);
     let commits = commits.filter(|row| row.stamp == Stamp::Service).map(|row| &row.blob);
-    let [p50, p99] = quantiles(commits, [0.5, 0.99])?.map(|of| Figure::of(of.into_iter().map(Some)));
+    let [p50, p99] = quantiles(commits, [0.5, 0.99])?.map(Figure::of_all);
     Ok(BulkFigures {
         rows,
         seconds: figure(&|load| Some(seconds(load))),

@@ -110,7 +110,7 @@ fn rate(step: &LoadStep) -> Option<f64> {
 fn figures(users: u32, blocks: &[&LoadStep]) -> Result<StepFigures, LedgerError> {
     let rows = blocks.iter().filter_map(|step| new_order(step));
     let found = quantiles(rows.map(|row| &row.blob), [0.5, 0.9, 0.99])?;
-    let [p50, p90, p99] = found.map(|of| Figure::of(of.into_iter().map(Some)));
+    let [p50, p90, p99] = found.map(Figure::of_all);
     Ok(StepFigures {
         users,
         new_orders_per_minute: Figure::of(blocks.iter().map(|step| rate(step))),

@@ -352,7 +352,7 @@ fn percentiles(
     let rows: Vec<HistogramRow> = runs.iter().filter_map(|run| row(run)).collect();
     let found = quantiles(rows.iter().map(|row| &row.blob), [0.5, 0.9, 0.99])?;
     let p90s = found[1].clone();
-    let [p50_ns, p90_ns, p99_ns] = found.map(|of| Figure::of(of.into_iter().map(Some)));
+    let [p50_ns, p90_ns, p99_ns] = found.map(Figure::of_all);
     Ok((Percentiles { p50_ns, p90_ns, p99_ns }, p90s))
 }
 

@@ -5,7 +5,7 @@
 
 use crate::cells::metric::Metric;
 use crate::history::{Book, Ran};
-use crate::ranking::rank::{self, Pair, takes_part};
+use crate::ranking::rank::{self, Pair, taking_part};
 use ledger::{Ledger, LedgerError};
 use stats::{Design, Orientation};
 
@@ -85,10 +85,9 @@ impl Basis {
                 comparisons.push(compared(&book, pair, &history.ys)?);
             }
         }
-        let took_part = book.stacks.iter().filter(|stack| takes_part(&book, stack).is_ok());
         Ok(Basis {
             design: rank::design(&book, &ranking.pairs),
-            stacks: took_part.map(|stack| stack.name.clone()).collect(),
+            stacks: taking_part(&book).map(|stack| stack.name.clone()).collect(),
             comparisons,
             blocks_used: ranking.decision.blocks_valid + ranking.decision.blocks_dropped,
             trials: (book.ran.iter())
@@ -102,7 +101,7 @@ fn compared(book: &Book, pair: &Pair, ys: &[Option<f64>]) -> Result<BlocksCompar
     let metric = Metric::of(pair.phase.kind);
     let figures = |stack: &str| {
         let figure = |block: u32| {
-            let seen = book.ran(block, stack).and_then(|ran| ran.phases.get(&pair.phase.name));
+            let seen = book.at(block, stack, &pair.phase.name);
             seen.map_or(Ok(None), |seen| metric.value(seen))
         };
         (0..book.blocks()).map(figure).collect::<Result<Vec<_>, LedgerError>>()

@@ -68,9 +68,8 @@ pub struct BulkRatio {
 
 /// The runs of two stacks in a phase, in the blocks that count.
 fn both<'b>(book: &'b Book, stacks: [&str; 2], phase: &str, dropped: &[DroppedBlock]) -> Vec<(&'b Seen, &'b Seen)> {
-    let of = |block: u32, stack: &str| book.ran(block, stack).and_then(|ran| ran.phases.get(phase));
     let counts = |block: &u32| dropped.iter().all(|one| one.block != *block);
-    let two = |block| Some((of(block, stacks[0])?, of(block, stacks[1])?));
+    let two = |block| Some((book.at(block, stacks[0], phase)?, book.at(block, stacks[1], phase)?));
     (0..book.blocks()).filter(counts).filter_map(two).collect()
 }
 

@@ -59,10 +59,7 @@ pub(crate) struct Ranking {
 /// The base of a stack: the first stack of its group that could be run; `None` for the base itself and for stacks that
 /// take no part.
 pub(crate) fn base_of<'a>(book: &'a Book, stack: &Stack) -> Option<&'a str> {
-    let base = book
-        .stacks
-        .iter()
-        .find(|other| other.group() == stack.group() && takes_part(book, other).is_ok())?;
+    let base = taking_part(book).find(|other| other.group() == stack.group())?;
     (base.name != stack.name).then_some(base.name.as_str())
 }
 
@@ -81,18 +78,18 @@ pub(crate) fn takes_part(book: &Book, stack: &Stack) -> Result<(), String> {
     failure.map_or(Ok(()), Err)
 }
 
+/// The stacks that took part, in the order of the study.
+pub(crate) fn taking_part(book: &Book) -> impl Iterator<Item = &Stack> {
+    book.stacks.iter().filter(|stack| takes_part(book, stack).is_ok())
+}
+
 /// Judges the file.
 pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
     let (mut pairs, mut unranked) = pairs(book);
     pairs.extend(changes(book, &mut unranked));
     if let Some(reason) = refusals::of_file(book) {
         pairs.clear();
-        let all = book.stacks.iter().filter(|stack| takes_part(book, stack).is_ok());
-        unranked.extend(all.map(|stack| Unranked {
-            stack: stack.name.clone(),
-            phase: None,
-            reason: reason.clone(),
-        }));
+        unranked.extend(taking_part(book).map(|stack| unfit(stack, None, reason.clone())));
     }
     let mut histories: Vec<History> = pairs
         .iter()
@@ -150,37 +147,28 @@ pub(crate) fn design(book: &Book, pairs: &[Pair]) -> Design {
 fn pairs(book: &Book) -> (Vec<Pair>, Vec<Unranked>) {
     let mut pairs = Vec::new();
     let mut unranked = Vec::new();
-    let first = book.stacks.iter().find(|stack| takes_part(book, stack).is_ok());
+    let first = taking_part(book).next();
     for stack in &book.stacks {
         if let Err(reason) = takes_part(book, stack) {
             // Skipped stacks have a list of their own.
             if stack.skipped.is_none() {
-                unranked.push(Unranked {
-                    stack: stack.name.clone(),
-                    phase: None,
-                    reason,
-                });
+                unranked.push(unfit(stack, None, reason));
             }
             continue;
         }
         if let Some(first) = first.filter(|first| first.group() != stack.group()) {
-            let reason = apart(stack, first);
-            unranked.push(Unranked {
-                stack: stack.name.clone(),
-                phase: None,
-                reason,
-            });
+            unranked.push(unfit(stack, None, apart(stack, first)));
         }
         let base = base_of(book, stack);
         for phase in book.phases.iter().filter(|phase| phase.ranked) {
             let own = objection_of(book, &stack.name, phase);
             let Some(base) = base else {
                 // A base has nothing to be compared with, but what it is must be said.
-                unranked.extend(own.map(|reason| unfit(&stack.name, phase, reason)));
+                unranked.extend(own.map(|reason| unfit(stack, Some(phase), reason)));
                 continue;
             };
             match own.or_else(|| base_objection(book, base, phase)) {
-                Some(reason) => unranked.push(unfit(&stack.name, phase, reason)),
+                Some(reason) => unranked.push(unfit(stack, Some(phase), reason)),
                 None => pairs.push(Pair {
                     stack: stack.name.clone(),
                     base: base.into(),
@@ -226,10 +214,10 @@ fn apart(stack: &Stack, first: &Stack) -> String {
     said.join("; ")
 }
 
-fn unfit(stack: &str, phase: &PhaseHead, reason: String) -> Unranked {
+fn unfit(stack: &Stack, phase: Option<&PhaseHead>, reason: String) -> Unranked {
     Unranked {
-        stack: stack.into(),
-        phase: Some(phase.name.clone()),
+        stack: stack.name.clone(),
+        phase: phase.map(|phase| phase.name.clone()),
         reason,
     }
 }
@@ -258,13 +246,15 @@ fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Option<String> {
     // A distribution that can't be read fails the report where its cell is made.
     let all: Vec<_> = book.seen(stack, &phase.name).collect();
     let of_orders = crate::cells::orders::objection(&seen, &all).ok().flatten();
-    of_orders.or_else(|| provenance(book, stack, phase).objection())
+    // A phase not yet seen has no objection: the provenance of nothing would say that nothing was asked.
+    let of_provenance = || Provenance::of(&seen).objection(cached_counts(book, &seen));
+    of_orders.or_else(|| (!seen.is_empty()).then(of_provenance).flatten())
 }
 
 /// Phases that are held against an earlier one, on each stack that took part.
 fn changes(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
     let mut pairs = Vec::new();
-    for stack in book.stacks.iter().filter(|stack| takes_part(book, stack).is_ok()) {
+    for stack in taking_part(book) {
         for phase in &book.phases {
             let Some(before) = book.against(&phase.name) else {
                 continue;
@@ -273,7 +263,7 @@ fn changes(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
             let of_before = || Some(format!("{} cannot be ranked: {}", before.name, objection(before)?));
             match objection(phase).or_else(of_before) {
                 Some(reason) => {
-                    let said = unfit(&stack.name, phase, reason);
+                    let said = unfit(stack, Some(phase), reason);
                     if !unranked.contains(&said) {
                         unranked.push(said);
                     }
@@ -288,31 +278,6 @@ fn changes(book: &Book, unranked: &mut Vec<Unranked>) -> Vec<Pair> {
         }
     }
     pairs
-}
-
-/// What is known of where a phase's bytes came from, and whether those of a cache count. A phase not yet seen has no
-/// objection: `provenance` of nothing would say that nothing was asked.
-enum Judged {
-    Unseen,
-    Seen(Provenance, bool),
-}
-
-impl Judged {
-    fn objection(&self) -> Option<String> {
-        match self {
-            Judged::Unseen => None,
-            Judged::Seen(provenance, cached_counts) => provenance.objection(*cached_counts),
-        }
-    }
-}
-
-fn provenance(book: &Book, stack: &str, phase: &PhaseHead) -> Judged {
-    let seen = book.valid(stack, &phase.name);
-    if seen.is_empty() {
-        Judged::Unseen
-    } else {
-        Judged::Seen(Provenance::of(&seen), cached_counts(book, &seen))
-    }
 }
 
 fn members(pairs: &[Pair]) -> BTreeSet<&str> {
@@ -360,8 +325,7 @@ fn objection(ran: &Ran, stack: &str, pairs: &[Pair]) -> Option<String> {
 fn log_ratio(book: &Book, block: u32, pair: &Pair) -> Result<Option<f64>, LedgerError> {
     let metric = Metric::of(pair.phase.kind);
     let value = |stack: &str, phase: &PhaseHead| {
-        let ran = book.ran(block, stack).and_then(|ran| ran.phases.get(&phase.name));
-        ran.map_or(Ok(None), |seen| metric.value(seen))
+        (book.at(block, stack, &phase.name)).map_or(Ok(None), |seen| metric.value(seen))
     };
     let of_base = pair.before.as_ref().unwrap_or(&pair.phase);
     Ok(match (value(&pair.stack, &pair.phase)?, value(&pair.base, of_base)?) {

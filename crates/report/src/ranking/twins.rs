@@ -4,7 +4,7 @@
 //! stacks that were not the same thing, where every true verdict would count as a false one.
 
 use crate::history::Book;
-use crate::ranking::rank::{self, takes_part};
+use crate::ranking::rank::{self, taking_part};
 use crate::stacks::differences::differences;
 use ledger::{Ledger, Stack};
 use stats::TwinBlocks;
@@ -105,11 +105,9 @@ pub fn twins(ledger: &Ledger, may_differ: &[&str]) -> Result<Twins, TwinsError> 
 }
 
 fn pair(book: &Book) -> Result<[&Stack; 2], TwinsError> {
-    let taking_part = || book.stacks.iter().filter(|stack| takes_part(book, stack).is_ok());
-    let stacks: Vec<_> = taking_part().collect();
-    stacks.try_into().map_err(|_| TwinsError::Count {
-        found: taking_part().count(),
-    })
+    let stacks: Vec<_> = taking_part(book).collect();
+    let found = stacks.len();
+    stacks.try_into().map_err(|_| TwinsError::Count { found })
 }
 
 fn blocks(book: &Book, [first, second]: [&Stack; 2]) -> Result<Twins, TwinsError> {

@@ -10,7 +10,7 @@ use crate::grouped::distinct;
 use crate::document::{
     Block, Cell, Column, Fold, Form, Forms, Interval, Name, Part, Placed, Section, Table, Tone, column,
 };
-use crate::format::{megabytes, nanoseconds, number, percent, ratio};
+use crate::format::{megabytes, nanoseconds, number, percent};
 use crate::imported::{ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, SHOWN};
 use crate::published::{Agreement, Published, PublishedFigure, PublishedRatio};
 
@@ -192,13 +192,9 @@ fn publication(source: &Source<'_>, published: &Published) -> Vec<Placed> {
          its interval; ratios \
          marked not tested have a plain 95 % interval. Another machine and another size: printed to be read beside, \
          not to be met.";
-    let about = format!(
-        "{} ({}, {}): {}",
-        published.title, published.source, published.year, published.about
-    );
     vec![
         (Forms::TEXTS, Block::list(crate::published::lines(published))),
-        (Forms::PAGE, Block::Note(about)),
+        (Forms::PAGE, Block::Note(published.head())),
         (Forms::PAGE, Block::Table(published_ratios(source, published))),
         (Forms::PAGE, Block::Note(words.into())),
         (Forms::PAGE, Block::part("Its figures", Fold::Always, figures)),
@@ -209,8 +205,7 @@ fn published_figures(published: &Published) -> Table {
     let columns = [
         column("phase", "", |one: &PublishedFigure| Cell::text(&one.phase)).of_words(),
         column("published", "one a run", |one: &PublishedFigure| {
-            let values: Vec<String> = one.values.iter().map(f64::to_string).collect();
-            Cell::Text(values.join(", "))
+            Cell::Text(one.values())
         }),
         column("of", "", |one: &PublishedFigure| Cell::text(&one.quantity)).of_words(),
     ];
@@ -236,23 +231,9 @@ fn published_ratios(source: &Source<'_>, published: &Published) -> Table {
             let ours = one.measured.map(|m| interval(m.ratio, m.low, m.high));
             Cell::Beside(interval((one.low * one.high).sqrt(), one.low, one.high), ours, tone)
         }),
-        column("published", "", |one: &PublishedRatio| {
-            let theirs = match one.low == one.high {
-                true => ratio(one.low),
-                false => format!("{} to {}", ratio(one.low), ratio(one.high)),
-            };
-            Cell::Text(
-                one.words
-                    .as_ref()
-                    .map_or(theirs.clone(), |words| format!("{theirs} ({words})")),
-            )
-        })
-        .of_words(),
+        column("published", "", |one: &PublishedRatio| Cell::Text(one.published())).of_words(),
         column("here", "", |one: &PublishedRatio| {
-            Cell::maybe(one.measured.map(|m| {
-                let doubt = if m.tested { "" } else { ", not tested" };
-                format!("{} ({} to {}{doubt})", ratio(m.ratio), ratio(m.low), ratio(m.high))
-            }))
+            Cell::maybe(one.measured.map(|m| m.words()))
         })
         .of_words(),
         column("of ours", "", |one: &PublishedRatio| Cell::maybe(one.ours.as_ref())).of_words(),

@@ -5,7 +5,7 @@
 //! point that was left out because it did not fit.
 
 use crate::analysis::{Analysis, ReportError};
-use crate::cells::over_time::{held, is_in_bytes, rates, resampled};
+use crate::cells::over_time::{Piece, held, is_in_bytes, rates, resampled};
 use crate::document::{Block, Chart, Forms, Name, OverTime, Section};
 use crate::history::{Book, Seen};
 use crate::sheet::rounds;
@@ -23,6 +23,24 @@ const SERIES: usize = 5;
 
 /// Samples of one run by their name.
 type Samples = BTreeMap<String, Vec<Sample>>;
+
+/// The parts into which a phase of a block is put.
+#[derive(Clone, Copy)]
+struct Grid {
+    length_ns: u64,
+    parts: usize,
+}
+
+impl Grid {
+    fn means(self, pieces: &[Piece]) -> Vec<Option<f64>> {
+        resampled(pieces, self.length_ns, self.parts)
+    }
+
+    /// Seconds of a part.
+    fn step_s(self) -> f64 {
+        self.length_ns as f64 / self.parts as f64 / 1e9
+    }
+}
 
 /// What is drawn, and from what.
 struct Source<'a> {
@@ -47,18 +65,16 @@ pub(super) fn over_time(ledger: &Ledger, book: &Book, analysis: &Analysis) -> Re
         phases.push(json!({ "name": head.name, "unit": if in_bytes { "MB/s" } else { "op/s" } }));
         let blocks: BTreeSet<u32> = mine.iter().map(|one| one.block).collect();
         for block in blocks {
-            let of_block = || mine.iter().filter(|one| one.block == block);
             let mut series = Vec::new();
-            for one in of_block() {
+            for one in mine.iter().filter(|one| one.block == block) {
                 series.push((one, samples_of(source, one.seen)?));
             }
             // The stacks of a block share one grid, so that one moment is one place for all.
             let lengths = series.iter().map(|(one, samples)| length_ns(one.seen, samples));
             let length_ns = lengths.max().unwrap_or(0);
-            step_s_max = step_s_max.max(length_ns as f64 / parts as f64 / 1e9);
-            for (one, samples) in &series {
-                runs.push(run(one, samples, head.kind, in_bytes, length_ns, parts));
-            }
+            let grid = Grid { length_ns, parts };
+            step_s_max = step_s_max.max(grid.step_s());
+            runs.extend(series.iter().map(|(one, samples)| run(one, samples, in_bytes, grid)));
         }
     }
     let stacks = analysis.stacks.iter().enumerate();
@@ -88,8 +104,10 @@ pub(super) fn over_time(ledger: &Ledger, book: &Book, analysis: &Analysis) -> Re
             .map(named)
             .collect(),
     };
-    let mut blocks = vec![(Forms::PAGE, Block::Chart(Chart::OverTime(chart)))];
-    blocks.push((Forms::PAGE, Block::Note(note(source, &drawn, parts, step_s_max))));
+    let mut blocks = vec![
+        (Forms::PAGE, Block::Chart(Chart::OverTime(chart))),
+        (Forms::PAGE, Block::Note(note(source, &drawn, parts, step_s_max))),
+    ];
     if analysis.study.modelled {
         let words = "A model has no processors and no memory of its own to show.";
         blocks.push((Forms::PAGE, Block::Note(words.into())));
@@ -155,10 +173,10 @@ fn length_ns(seen: &Seen, samples: &Samples) -> u64 {
     sampled.map_or(seen.run.elapsed_ns, |_| whole)
 }
 
-fn run(one: &Drawn<'_>, samples: &Samples, kind: PhaseKind, in_bytes: bool, length_ns: u64, parts: usize) -> Value {
+fn run(one: &Drawn<'_>, samples: &Samples, in_bytes: bool, grid: Grid) -> Value {
     let seen = one.seen;
-    let scaled = |pieces: &[crate::cells::over_time::Piece], scale: f64| -> Vec<Value> {
-        let values = resampled(pieces, length_ns, parts).into_iter();
+    let scaled = |pieces: &[Piece], scale: f64| -> Vec<Value> {
+        let values = grid.means(pieces).into_iter();
         values
             .map(|value| value.map_or(Value::Null, |value| rounded(value / scale)))
             .collect()
@@ -167,24 +185,24 @@ fn run(one: &Drawn<'_>, samples: &Samples, kind: PhaseKind, in_bytes: bool, leng
         Some(of) => scaled(&held(of), scale),
         None => Vec::new(),
     };
-    let rate = scaled(&rates(kind, &seen.slices), if in_bytes { 1e6 } else { 1.0 });
+    let rate = scaled(&rates(seen.run.kind, &seen.slices), if in_bytes { 1e6 } else { 1.0 });
     json!({
         "s": one.stack,
         "p": one.phase,
         "b": one.block,
-        "dt": rounded(length_ns as f64 / parts as f64 / 1e9),
-        "steady": steady_s(seen, kind),
+        "dt": rounded(grid.step_s()),
+        "steady": steady_s(seen),
         "rate": rate,
         "reads": named("device.low.read_bytes_per_s", 1e6),
         "writes": named("device.low.write_bytes_per_s", 1e6),
         "cpu": named("cpu.busy_cores", 1.0),
-        "memory": memory(samples, length_ns, parts),
+        "memory": memory(samples, grid),
     })
 }
 
 /// Own memory and the page cache of the host together, in MiB.
-fn memory(samples: &Samples, length_ns: u64, parts: usize) -> Vec<Value> {
-    let of = |name: &str| samples.get(name).map(|of| resampled(&held(of), length_ns, parts));
+fn memory(samples: &Samples, grid: Grid) -> Vec<Value> {
+    let of = |name: &str| samples.get(name).map(|of| grid.means(&held(of)));
     let (Some(own), Some(cache)) = (of("memory.own_bytes"), of("memory.page_cache_bytes")) else {
         return Vec::new();
     };
@@ -197,8 +215,8 @@ fn memory(samples: &Samples, length_ns: u64, parts: usize) -> Vec<Value> {
 
 /// Begin and end of the first window that is steady by SNIA's rule and whose level lasts, in seconds. On a schedule the
 /// rate is the schedule's, and steady whatever the device does.
-fn steady_s(seen: &Seen, kind: PhaseKind) -> Value {
-    if kind != PhaseKind::Random {
+fn steady_s(seen: &Seen) -> Value {
+    if seen.run.kind != PhaseKind::Random {
         return Value::Null;
     }
     let Some(rounds) = rounds(&seen.slices) else {
@@ -240,20 +258,14 @@ fn note(source: &Source<'_>, drawn: &[Drawn<'_>], parts: usize, step_s_max: f64)
          and the page cache of the host.",
         crate::format::number(step_s_max)
     );
-    let valid: usize = source
+    let valid = source
         .book
         .phases
         .iter()
         .flat_map(|phase| source.analysis.stacks.iter().map(move |stack| (phase, stack)))
-        .map(|(phase, stack)| {
-            source
-                .book
-                .valid(&stack.name, &phase.name)
-                .iter()
-                .filter(|seen| seen.slices.len() > 1)
-                .count()
-        })
-        .sum();
+        .flat_map(|(phase, stack)| source.book.valid(&stack.name, &phase.name))
+        .filter(|seen| seen.slices.len() > 1)
+        .count();
     if valid > drawn.len() {
         text.push_str(&format!(
             " Of {valid} runs the {} of the first blocks are here.",

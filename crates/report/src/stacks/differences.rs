@@ -4,28 +4,20 @@
 //! is. Prevents: a comparison whose configuration was never disclosed.
 
 use crate::analysis::{Difference, FactOfStack};
+use crate::grouped::distinct;
 use crate::history::Book;
-use crate::ranking::rank::takes_part;
+use crate::ranking::rank::taking_part;
 use crate::stacks::databases::of_stack;
 use ledger::{Fact, FactName, Scope, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// (what differs, what is the same), over the stacks that took part.
 pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
-    let stacks: Vec<&Stack> = book
-        .stacks
-        .iter()
-        .filter(|stack| takes_part(book, stack).is_ok())
-        .collect();
+    let stacks: Vec<&Stack> = taking_part(book).collect();
     let mut known: Vec<Vec<(String, String)>> = stacks.iter().map(|stack| facts_of(book, stack)).collect();
     add_settings_that_differ(book, &stacks, &mut known);
     // The order of the first mention, so that kind and layers come first.
-    let mut names: Vec<&String> = Vec::new();
-    for (name, _) in known.iter().flatten() {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names = distinct(known.iter().flatten().map(|(name, _)| name));
     let by_stack: Vec<BTreeMap<&String, &String>> = known
         .iter()
         .map(|facts| facts.iter().map(|(name, value)| (name, value)).collect())

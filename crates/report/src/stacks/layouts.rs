@@ -251,8 +251,8 @@ fn counted_only(book: &Book, stack: &str) -> Vec<Layout> {
         stack: stack.into(),
         on: None,
         file: file.into(),
-        extents_loaded: Figure::of(loaded.into_iter().map(Some)),
-        extents_at_the_end: Figure::of(ended.into_iter().map(Some)),
+        extents_loaded: Figure::of_all(loaded),
+        extents_at_the_end: Figure::of_all(ended),
         moments: Vec::new(),
     };
     files.into_iter().map(one).collect()

@@ -5,6 +5,7 @@
 //! matters lost among sixty that do not.
 
 use crate::analysis::{Analysis, Difference};
+use crate::grouped::grouped;
 
 /// Longer values are for `--json`.
 const VALUE_MAX: usize = 56;
@@ -18,9 +19,9 @@ pub(crate) fn contrast(analysis: &Analysis) -> Vec<String> {
         .collect();
     let mut lines = Vec::new();
     let mut left = 0;
-    let mut only: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
+    let mut only: Vec<(Vec<&str>, String)> = Vec::new();
     for difference in shown {
-        let groups = grouped(difference);
+        let groups = by_value(difference);
         if groups.iter().any(|(value, _)| is_long(value)) {
             left += 1;
             continue;
@@ -29,11 +30,7 @@ pub(crate) fn contrast(analysis: &Analysis) -> Vec<String> {
         match groups.as_slice() {
             [] => {}
             [(value, stacks)] if !everywhere => {
-                let text = format!("{} {value}", label(&difference.fact));
-                match only.iter_mut().find(|(of, _)| of == stacks) {
-                    Some((_, texts)) => texts.push(text),
-                    None => only.push((stacks.clone(), vec![text])),
-                }
+                only.push((stacks.clone(), format!("{} {value}", label(&difference.fact))));
             }
             _ => {
                 let values: Vec<String> = groups
@@ -48,7 +45,7 @@ pub(crate) fn contrast(analysis: &Analysis) -> Vec<String> {
             }
         }
     }
-    for (stacks, texts) in only {
+    for (stacks, texts) in grouped(only) {
         lines.push(format!("only of {}: {}", stacks.join(", "), texts.join(", ")));
     }
     if left > 0 {
@@ -70,18 +67,9 @@ pub(crate) fn same(analysis: &Analysis) -> Option<String> {
 }
 
 /// The values with their stacks, in the order of the stacks; what was not recorded is left out.
-fn grouped(difference: &Difference) -> Vec<(&str, Vec<&str>)> {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for of in &difference.values {
-        let Some(value) = of.value.as_deref().map(unquoted) else {
-            continue;
-        };
-        match groups.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, stacks)) => stacks.push(&of.stack),
-            None => groups.push((value, vec![&of.stack])),
-        }
-    }
-    groups
+fn by_value(difference: &Difference) -> Vec<(&str, Vec<&str>)> {
+    let values = difference.values.iter();
+    grouped(values.filter_map(|of| Some((unquoted(of.value.as_deref()?), of.stack.as_str()))))
 }
 
 fn unquoted(value: &str) -> &str {
@@ -95,7 +83,7 @@ fn is_long(value: &str) -> bool {
 
 /// True for what another line says already, and for what was left empty.
 pub(crate) fn is_implied(one: &Difference, all: &[Difference]) -> bool {
-    let groups = grouped(one);
+    let groups = by_value(one);
     if groups
         .iter()
         .all(|(value, _)| value.is_empty() || *value == "[]" || *value == "false")
@@ -106,7 +94,7 @@ pub(crate) fn is_implied(one: &Difference, all: &[Difference]) -> bool {
         return is_in_layers(one, all);
     }
     let before = all.iter().take_while(|other| other.fact != one.fact);
-    let said = |other: &Difference| grouped(other) == groups;
+    let said = |other: &Difference| by_value(other) == groups;
     if one.fact.starts_with("redo ") && twin(one, all).is_some_and(said) {
         return true;
     }
@@ -146,7 +134,7 @@ pub(crate) fn title(one: &Difference, all: &[Difference]) -> String {
         .strip_prefix("data ")
         .and_then(|rest| all.iter().find(|other| other.fact.strip_prefix("redo ") == Some(rest)));
     match redo {
-        Some(redo) if grouped(redo) == grouped(one) => one.fact.replacen("data ", "data and redo ", 1),
+        Some(redo) if by_value(redo) == by_value(one) => one.fact.replacen("data ", "data and redo ", 1),
         _ => label(&one.fact),
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::analysis::Analysis;
 use crate::check::{Check, Status};
+use crate::grouped::grouped;
 use crate::ranking::verdicts::Verdict;
 
 /// Places told apart in one doubt; the others are counted.
@@ -43,40 +44,22 @@ impl Analysis {
 }
 
 /// All doubts, equal kinds together, the gravest first.
-pub(crate) fn merged(analysis: &Analysis) -> Vec<Doubt> {
-    let mut groups: Vec<Vec<&Check>> = Vec::new();
-    for check in analysis.doubts() {
-        let alike = |group: &&mut Vec<&Check>| {
-            let first = group[0];
-            (first.status, &first.subject, &first.advice) == (check.status, &check.subject, &check.advice)
-        };
-        match groups.iter_mut().find(alike) {
-            Some(group) => group.push(check),
-            None => groups.push(vec![check]),
-        }
-    }
-    groups.iter().map(|group| doubt(group, analysis)).collect()
+pub(crate) fn merged<'a>(analysis: &'a Analysis) -> Vec<Doubt> {
+    let of_kind = |check: &&'a Check| ((check.status, &check.subject, &check.advice), *check);
+    let groups = grouped(analysis.doubts().iter().map(of_kind));
+    groups.iter().map(|(_, group)| doubt(group, analysis)).collect()
 }
 
 fn doubt(group: &[&Check], analysis: &Analysis) -> Doubt {
     let first = group[0];
     // Equal figures of a stack in several phases, then of several stacks, are said once.
-    let mut said: Vec<(Vec<&Check>, String)> = Vec::new();
-    for check in group {
-        match said
-            .iter_mut()
-            .find(|(of, figure)| of[0].stack == check.stack && *figure == check.figure)
-        {
-            Some((of, _)) => of.push(check),
-            None => said.push((vec![check], check.figure.clone())),
-        }
-    }
+    let said = grouped(group.iter().map(|check| ((&check.stack, &check.figure), *check)));
     let left = said.len().saturating_sub(PLACES_MAX);
     let mut parts: Vec<String> = said
         .iter()
         .take(PLACES_MAX)
-        .map(|(of, figure)| match place(of, analysis) {
-            place if place.is_empty() => figure.clone(),
+        .map(|((_, figure), of)| match place(of, analysis) {
+            place if place.is_empty() => figure.to_string(),
             place => format!("{place}: {figure}"),
         })
         .collect();

@@ -4,11 +4,12 @@
 //! taken for waste, and a share of metadata that nobody measured.
 
 use crate::cells::PhaseReport;
+use crate::grouped::grouped;
 use crate::history::Book;
 
 /// What could not be told apart, a sentence for stacks that are alike in it.
 pub(crate) fn not_told(book: &Book, phases: &[PhaseReport]) -> Vec<String> {
-    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut said: Vec<(String, &str)> = Vec::new();
     for stack in &book.stacks {
         let cells = phases.iter().flat_map(|phase| &phase.cells);
         let mut mine = cells
@@ -28,25 +29,17 @@ pub(crate) fn not_told(book: &Book, phases: &[PhaseReport]) -> Vec<String> {
         if let Some(copies) = inflation.data_copies.filter(|copies| wrote && *copies > 1.0) {
             words.push(format!("{copies:.0} bytes for each byte of data are its copies"));
         }
-        if words.is_empty() {
-            continue;
-        }
-        let words = words.join("; ");
-        match said.iter_mut().find(|(other, _)| *other == words) {
-            Some((_, stacks)) => stacks.push(&stack.name),
-            None => said.push((words, vec![&stack.name])),
-        }
+        said.extend((!words.is_empty()).then(|| (words.join("; "), stack.name.as_str())));
     }
-    said.into_iter()
-        .map(|(words, stacks)| format!("{}: {words}", stacks.join(", ")))
+    let said = grouped(said).into_iter();
+    said.map(|(words, stacks)| format!("{}: {words}", stacks.join(", ")))
         .collect()
 }
 
 /// Redundancy that is no whole copy: how much of it a block needs depends on its size.
 fn parity(book: &Book, stack: &str) -> Option<&'static str> {
-    let key = format!("stack.{stack}.vdevs");
-    let said = book.settings.iter().find(|setting| setting.key == key)?;
-    (said.value.trim_matches('"') == "raidz1")
+    let said = book.setting(&format!("stack.{stack}.vdevs"))?;
+    (said.trim_matches('"') == "raidz1")
         .then_some("parity is among what was written beyond the data, and is redundancy, not inflation")
 }
 

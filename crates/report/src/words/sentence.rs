@@ -6,6 +6,7 @@
 use crate::analysis::{Analysis, GoOn, StopReason};
 use crate::check::Status;
 use crate::format::{percent, ratio};
+use crate::grouped::{distinct, grouped};
 use crate::ranking::verdicts::{Change, Comparison, Verdict};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
@@ -50,15 +51,9 @@ pub(crate) fn sentence(analysis: &Analysis) -> String {
 }
 
 fn losers_of_data(analysis: &Analysis) -> Vec<&str> {
-    let mut lost: Vec<&str> = Vec::new();
     let bad = |c: &&crate::Check| c.subject == "data loss" && c.status == Status::Invalid;
-    for check in analysis.checks.iter().filter(bad) {
-        let stack = check.stack.as_deref().unwrap_or("a stack");
-        if !lost.contains(&stack) {
-            lost.push(stack);
-        }
-    }
-    lost
+    let lost = analysis.checks.iter().filter(bad);
+    distinct(lost.map(|check| check.stack.as_deref().unwrap_or("a stack")))
 }
 
 fn nothing_ranked(analysis: &Analysis) -> String {
@@ -113,25 +108,17 @@ fn unchanged_so_far(analysis: &Analysis) -> String {
     )
 }
 
-fn ranked(analysis: &Analysis) -> String {
+fn ranked<'a>(analysis: &'a Analysis) -> String {
     if analysis.looks.is_empty() {
         return no_look(analysis);
     }
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for one in &analysis.comparisons {
-        match groups.iter_mut().find(|group| group.base == one.base) {
-            Some(group) => group.add(one),
-            None => {
-                let mut group = Group {
-                    base: &one.base,
-                    stacks: Vec::new(),
-                    all: Vec::new(),
-                };
-                group.add(one);
-                groups.push(group);
-            }
-        }
-    }
+    let by_base = grouped(analysis.comparisons.iter().map(|one| (one.base.as_str(), one)));
+    let group = |(base, all): (_, Vec<&'a Comparison>)| Group {
+        base,
+        stacks: distinct(all.iter().map(|one| one.stack.as_str())),
+        all,
+    };
+    let mut groups: Vec<Group<'_>> = by_base.into_iter().map(group).collect();
     // What was decided comes first.
     groups.sort_by_key(Group::is_undecided);
     let mut clauses: Vec<String> = Vec::new();
@@ -179,21 +166,12 @@ fn changed(changes: &[Change]) -> Option<String> {
 
 /// "btrfs ran out of space in ageing".
 fn ran_out(analysis: &Analysis) -> Option<String> {
-    let mut found: Vec<(&str, &str)> = Vec::new();
-    for phase in &analysis.phases {
-        for one in &phase.ran_out_of_space {
-            if !found.iter().any(|(stack, _)| *stack == one.stack) {
-                found.push((&one.stack, &phase.name));
-            }
-        }
-    }
-    let (_, first) = *found.first()?;
-    let stacks: Vec<&str> = found
+    let first = analysis
+        .phases
         .iter()
-        .filter(|(_, phase)| *phase == first)
-        .map(|(stack, _)| *stack)
-        .collect();
-    Some(format!("{} ran out of space in {first}", listed(&stacks, "and")))
+        .find(|phase| !phase.ran_out_of_space.is_empty())?;
+    let stacks: Vec<&str> = first.ran_out_of_space.iter().map(|one| one.stack.as_str()).collect();
+    Some(format!("{} ran out of space in {}", listed(&stacks, "and"), first.name))
 }
 
 /// As many clauses as fit; the first always stands.
@@ -220,13 +198,6 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    fn add(&mut self, one: &'a Comparison) {
-        if !self.stacks.contains(&one.stack.as_str()) {
-            self.stacks.push(&one.stack);
-        }
-        self.all.push(one);
-    }
-
     fn is_undecided(&self) -> bool {
         self.all.iter().all(|one| one.verdict == Verdict::NotEnoughData)
     }
@@ -273,27 +244,21 @@ impl<'a> Group<'a> {
                 "nothing speaks against {members}: equivalent within {margin} where it could be told"
             )]
         };
-        let open = self
-            .all
-            .iter()
-            .filter(|one| one.verdict == Verdict::NotEnoughData)
-            .count();
-        if open == 1 {
-            clauses.extend(
-                self.all
-                    .iter()
-                    .find(|one| one.verdict == Verdict::NotEnoughData)
-                    .map(|one| {
-                        format!(
-                            "{} and {} could not be told apart in {}",
-                            one.stack, one.base, one.phase
-                        )
-                    }),
-            );
-        } else if open > 1 {
-            clauses.push(format!("{open} other differences could not be told in {blocks} blocks"));
-        } else if self.all.iter().any(|one| one.verdict == Verdict::Equivalent) {
-            clauses.push(format!("otherwise equivalent within {margin}"));
+        let open = self.all.iter().filter(|one| one.verdict == Verdict::NotEnoughData);
+        let open: Vec<_> = open.collect();
+        match open.as_slice() {
+            [] if self.all.iter().any(|one| one.verdict == Verdict::Equivalent) => {
+                clauses.push(format!("otherwise equivalent within {margin}"));
+            }
+            [] => {}
+            [one] => clauses.push(format!(
+                "{} and {} could not be told apart in {}",
+                one.stack, one.base, one.phase
+            )),
+            open => clauses.push(format!(
+                "{} other differences could not be told in {blocks} blocks",
+                open.len()
+            )),
         }
         clauses
     }
@@ -396,12 +361,7 @@ impl<'a> Group<'a> {
 
     /// "50 % update", or how many phases.
     fn phases(&self) -> String {
-        let mut names: Vec<&str> = Vec::new();
-        for one in &self.all {
-            if !names.contains(&one.phase.as_str()) {
-                names.push(&one.phase);
-            }
-        }
+        let names = distinct(self.all.iter().map(|one| one.phase.as_str()));
         match names.as_slice() {
             [one] => (*one).to_string(),
             [a, b] => format!("{a} and {b}"),
@@ -420,25 +380,16 @@ fn more(analysis: &Analysis) -> &'static str {
 
 /// What was measured and takes no part in the ranking, by cause.
 fn left_out(analysis: &Analysis) -> Option<String> {
-    let mut named: Vec<&str> = Vec::new();
-    for one in &analysis.unranked {
-        // A stack of another group is still compared inside its own.
-        let somewhere = |c: &Comparison| c.stack == one.stack || c.base == one.stack;
-        let compared = analysis.comparisons.iter().any(somewhere);
-        if (one.phase.is_some() || !compared) && !named.contains(&one.stack.as_str()) {
-            named.push(&one.stack);
-        }
-    }
-    if named.is_empty() {
-        return None;
-    }
-    let everywhere = |stack: &&&str| {
-        let taken = |c: &Comparison| c.stack == **stack || c.base == **stack;
-        !analysis.comparisons.iter().any(taken)
+    let is_compared = |stack: &str| analysis.comparisons.iter().any(|c| c.stack == stack || c.base == stack);
+    // A stack of another group is still compared inside its own.
+    let left = (analysis.unranked.iter()).filter(|one| one.phase.is_some() || !is_compared(&one.stack));
+    let named = distinct(left.map(|one| one.stack.as_str()));
+    let tail = if named.iter().any(|stack| is_compared(stack)) {
+        " everywhere"
+    } else {
+        ""
     };
-    let partly = named.iter().any(|stack| !everywhere(&stack));
-    let tail = if partly { " everywhere" } else { "" };
-    Some(format!("not ranked{tail}: {}", listed(&named, "and")))
+    (!named.is_empty()).then(|| format!("not ranked{tail}: {}", listed(&named, "and")))
 }
 
 /// "a", "a and b", "a, b and c".
