@@ -240,8 +240,8 @@ impl StudyHead {
     pub(crate) fn turns(&self) -> Option<String> {
         let schedule = self.schedule.as_ref().filter(|_| self.in_stints)?;
         Some(format!(
-            "The stacks of a block stood side by side and took turns: {schedule}. A block is one repeat all the same. What recovers at \
-             rest, as a device's cache does, did so while the others worked."
+            "The stacks of a block stood side by side and took turns: {schedule}. A block is one repeat all the \
+             same. What recovers at rest, as a device's cache does, did so while the others worked."
         ))
     }
 }

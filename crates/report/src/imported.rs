@@ -1,8 +1,8 @@
 //! What was imported: figures that another tool measured elsewhere, set beside what was measured here and never ranked.
 //!
-//! Takes the gathered file and the phases of the analysis, gives an [`ImportedPhase`] a stack and phase. Several reports
-//! give a spread, no interval: nobody knows how they were drawn. Prevents: an imported figure read as a measured one, and
-//! the same run counted twice because two tools reported it.
+//! Takes the gathered file and the phases of the analysis, gives an [`ImportedPhase`] a stack and phase. Several
+//! reports give a spread, no interval: nobody knows how they were drawn. Prevents: an imported figure read as a
+//! measured one, and the same run counted twice because two tools reported it.
 
 use crate::cells::metric::Metric;
 use crate::cells::{Cell, PhaseReport};

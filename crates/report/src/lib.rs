@@ -5,8 +5,8 @@
 //! file too). What they say is declared once, in `sections`, as a document; `render` puts it into forms. The run itself
 //! asks [`Analysis::go_on`] whether to run another block, so that run and report cannot disagree. Nothing here prints.
 //!
-//! Prevents: a number without its unit and its doubt, a cached result ranked as a storage result, and a report that needs
-//! the machine it was measured on.
+//! Prevents: a number without its unit and its doubt, a cached result ranked as a storage result, and a report that
+//! needs the machine it was measured on.
 
 // The fixture of the tests names this crate from outside.
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Bulk loads: time, rate and space at each row count, the growth of the files, and ratios between stacks per row count.
+//! Bulk loads: time, rate and space at each row count, the growth of the files, and ratios between stacks per row
+//! count.
 //!
-//! Takes the runs of one stack in one phase, gives a [`BulkFigures`] per row count; over all stacks the ratios, as in the comparison that
-//! loaded in decades. Prevents: one total in which the largest load hides all others, and a size without what it is the size of.
+//! Takes the runs of one stack in one phase, gives a [`BulkFigures`] per row count; over all stacks the ratios, as in
+//! the comparison that loaded in decades. Prevents: one total in which the largest load hides all others, and a size
+//! without what it is the size of.
 
 use crate::figures::{Figure, over, quantiles};
 use crate::grouped::distinct;
@@ -52,7 +54,8 @@ pub struct BulkFigures {
     pub space: Vec<SpaceFigure>,
     /// Bytes of all files at the end.
     pub file_bytes: Option<Figure>,
-    /// Looks at the files that found them larger than the look before; a load has at most 1,000 looks, one a commit or fewer.
+    /// Looks at the files that found them larger than the look before; a load has at most 1,000 looks, one a commit
+    /// or fewer.
     pub growth_steps: Option<Figure>,
     /// Growth in one block, thinned to at most 256 points.
     pub growth: Vec<GrowthPoint>,

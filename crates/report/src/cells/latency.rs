@@ -1,8 +1,8 @@
 //! Percentiles of latency, from the whole distributions of each block.
 //!
-//! Takes the histograms of a phase on a stack, gives a [`Latency`] per class of operation. A percentile is taken in each
-//! block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a stamp
-//! (service or response) left unsaid.
+//! Takes the histograms of a phase on a stack, gives a [`Latency`] per class of operation. A percentile is taken in
+//! each block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a
+//! stamp (service or response) left unsaid.
 
 use crate::figures::Figure;
 use crate::history::Seen;

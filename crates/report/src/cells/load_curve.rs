@@ -1,7 +1,8 @@
 //! The load curve: throughput and response from few users to many, and the point from which more users no longer help.
 //!
-//! Takes the runs of one stack in one phase with steps, gives a [`LoadCurve`]; where the point lies is arithmetic of room `stats`. Prevents: a
-//! peak quoted without the response that was paid for it, and "saturated" said of a curve that was still rising.
+//! Takes the runs of one stack in one phase with steps, gives a [`LoadCurve`]; where the point lies is arithmetic of
+//! room `stats`. Prevents: a peak quoted without the response that was paid for it, and "saturated" said of a curve
+//! that was still rising.
 
 use crate::cells::counts::NEW_ORDER;
 use crate::cells::orders::per_minute;
@@ -140,8 +141,8 @@ fn point(found: &stats::Saturation, margin: f64, blocks: usize) -> SaturationPoi
         )
     } else {
         format!(
-            "the end of the rise was not seen: {} within {margin} of the best step{doubt}, and no step with more users shows that they \
-             no longer help",
+            "the end of the rise was not seen: {} within {margin} of the best step{doubt}, and no step with more \
+             users shows that they no longer help",
             match found.users {
                 1 => "1 user is".to_string(),
                 users => format!("{users} users are"),
@@ -159,6 +160,6 @@ fn point(found: &stats::Saturation, margin: f64, blocks: usize) -> SaturationPoi
 }
 
 /// How the point is found, for those who ask.
-pub(crate) const METHOD: &str = "The point is the smallest number of users whose new orders per minute are within the study's margin of the \
-     best step's; its interval comes from the t interval (95 %) of the log ratio of both over the blocks. The best step is chosen by the same \
-     data, so the point errs to more users.";
+pub(crate) const METHOD: &str = "The point is the smallest number of users whose new orders per minute are within \
+     the study's margin of the best step's; its interval comes from the t interval (95 %) of the log ratio of both \
+     over the blocks. The best step is chosen by the same data, so the point errs to more users.";

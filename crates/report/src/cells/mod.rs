@@ -1,7 +1,7 @@
 //! One stack in one phase: its rate, its I/O, its cost, over the blocks that count.
 //!
-//! Takes what was seen in each block, gives a [`Cell`]: figures with their range. All rates are from phase totals, drain
-//! included. Prevents: a rate that leaves out the time until the data was really on the device.
+//! Takes what was seen in each block, gives a [`Cell`]: figures with their range. All rates are from phase totals,
+//! drain included. Prevents: a rate that leaves out the time until the data was really on the device.
 
 pub(crate) mod bulk;
 pub(crate) mod counts;
@@ -70,8 +70,8 @@ pub struct EngineFigures {
 pub struct DeviceFigures {
     /// Reads per second.
     pub reads_per_s: Option<Figure>,
-    /// Writes per second; the kernel counts a flush that came by itself as one of no bytes, so that some of them may be flushes. Zero
-    /// where no byte was written.
+    /// Writes per second; the kernel counts a flush that came by itself as one of no bytes, so that some of them may
+    /// be flushes. Zero where no byte was written.
     pub writes_per_s: Option<Figure>,
     /// Flushes per second; `null` where the kernel does not count them.
     pub flushes_per_s: Option<Figure>,
@@ -131,7 +131,8 @@ pub struct Cell {
     pub inflation: Inflation,
     /// Where the bytes came from and went to.
     pub provenance: Provenance,
-    /// Whether it is ranked even where a cache served it: the study asks for it, and the memory budget was enforced and kept.
+    /// Whether it is ranked even where a cache served it: the study asks for it, and the memory budget was enforced
+    /// and kept.
     pub cached_counts: bool,
     /// What was copied and how (copy phases).
     pub copy: Option<CopyFigures>,
@@ -238,7 +239,8 @@ const LOW: Level = [
 
 fn device(runs: &[&Seen], [reads, writes, read_bytes, write_bytes, flushes]: Level) -> DeviceFigures {
     let rate = |measure: Measure| runs.figure(|run| over(run.get(measure), Some(run.total_s())));
-    // The kernel counts a flush that came by itself as a write of no bytes; where no byte was written, nothing else was.
+    // The kernel counts a flush that came by itself as a write of no bytes; where no byte was written, nothing else
+    // was.
     let count = |run: &Seen, of: Measure, bytes: Measure| match run.get(bytes) {
         Some(0.0) => Some(0.0),
         _ => run.get(of),

@@ -1,8 +1,9 @@
-//! Phases that move data: what a copy carried between two stacks, and what a rebalance moved inside one while work went on.
+//! Phases that move data: what a copy carried between two stacks, and what a rebalance moved inside one while work
+//! went on.
 //!
-//! Takes the runs of one stack in one phase, gives figures and the lines that say them. Prevents: a copy whose reads at the
-//! target go unseen (a file system that reads before it overwrites), and a rebalance praised for a speed that the work beside
-//! it paid for.
+//! Takes the runs of one stack in one phase, gives figures and the lines that say them. Prevents: a copy whose reads
+//! at the target go unseen (a file system that reads before it overwrites), and a rebalance praised for a speed that
+//! the work beside it paid for.
 
 use crate::figures::{Figure, over};
 use crate::history::{Runs, Seen};

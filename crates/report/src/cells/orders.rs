@@ -1,8 +1,10 @@
-//! Order entry: new orders per minute, each kind of transaction with both stamps against its limit, conditions, waits, the storage's share.
+//! Order entry: new orders per minute, each kind of transaction with both stamps against its limit, conditions,
+//! waits, the storage's share.
 //!
-//! Takes the runs of one stack in one phase, gives [`OrderFigures`]. The work is derived from a published description and is no result of the
-//! body that publishes it: the metric is new orders per minute, and nothing here has another name for it. Prevents: orders that were rolled
-//! back in the rate, a rate quoted without the users who waited too long for it, and processors and locks ranked as storage.
+//! Takes the runs of one stack in one phase, gives [`OrderFigures`]. The work is derived from a published description
+//! and is no result of the body that publishes it: the metric is new orders per minute, and nothing here has another
+//! name for it. Prevents: orders that were rolled back in the rate, a rate quoted without the users who waited too
+//! long for it, and processors and locks ranked as storage.
 
 use crate::cells::counts::NEW_ORDER;
 use crate::figures::{Figure, over, quantiles, total};
@@ -11,7 +13,8 @@ use ledger::{HistogramRow, LedgerError, Measure, OrderEntry, Stamp, decode_histo
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Below this share of the service time a phase of order entry does not measure storage, and is not ranked as if it did.
+/// Below this share of the service time a phase of order entry does not measure storage, and is not ranked as if it
+/// did.
 pub const STORAGE_SHARE_MIN: f64 = 0.30;
 
 /// The five kinds, in the order in which everybody names them.
@@ -45,8 +48,8 @@ pub struct TransactionFigures {
     pub response: Percentiles,
     /// The longest allowed 90th percentile of response, in nanoseconds.
     pub limit_ns: Option<f64>,
-    /// The limit was kept in every block; `null` where there is no limit or nothing ended, and for a load curve: all its steps together
-    /// are nobody's response.
+    /// The limit was kept in every block; `null` where there is no limit or nothing ended, and for a load curve: all
+    /// its steps together are nobody's response.
     pub within_limit: Option<bool>,
 }
 
@@ -122,8 +125,8 @@ pub struct OrderFigures {
     pub conditions: Conditions,
     /// Waits for locks.
     pub waits: Vec<WaitFigures>,
-    /// Share of the service time, waits for locks taken off, that was spent in storage calls: an upper bound of the device's share. Its
-    /// median over the blocks decides whether the phase is ranked.
+    /// Share of the service time, waits for locks taken off, that was spent in storage calls: an upper bound of the
+    /// device's share. Its median over the blocks decides whether the phase is ranked.
     pub storage_share: Option<Figure>,
     /// Who told the time in storage calls.
     pub storage_told_by: Option<String>,
@@ -134,8 +137,8 @@ pub struct OrderFigures {
 }
 
 impl OrderFigures {
-    /// Of the runs of one stack in one phase that count; `None` where none is of order entry. Conditions are those of `all` runs: one that
-    /// is broken makes its run invalid.
+    /// Of the runs of one stack in one phase that count; `None` where none is of order entry. Conditions are those of
+    /// `all` runs: one that is broken makes its run invalid.
     pub(crate) fn of(runs: &[&Seen], all: &[&Seen]) -> Result<Option<OrderFigures>, LedgerError> {
         let Some(first) = runs.iter().find_map(|run| run.orders.as_ref()) else {
             return Ok(None);
@@ -244,8 +247,8 @@ fn broken(one: &ledger::ConditionRow) -> String {
     )
 }
 
-/// Why a stack cannot be ranked in a phase of order entry: a condition is broken in some run, or storage had too small a part in those
-/// that count.
+/// Why a stack cannot be ranked in a phase of order entry: a condition is broken in some run, or storage had too
+/// small a part in those that count.
 pub(crate) fn objection(valid: &[&Seen], all: &[&Seen]) -> Result<Option<String>, LedgerError> {
     let rows = all.iter().filter_map(|run| run.orders.as_ref());
     if let Some(row) = rows.flat_map(|orders| &orders.conditions).find(|row| row.found > 0) {
@@ -253,7 +256,8 @@ pub(crate) fn objection(valid: &[&Seen], all: &[&Seen]) -> Result<Option<String>
     }
     Ok(storage_share(valid)?.filter(|share| is_too_small(*share)).map(|share| {
         format!(
-            "storage was at most {:.0} % of its service time without waits for locks, less than {:.0} %: processors and locks were measured",
+            "storage was at most {:.0} % of its service time without waits for locks, less than {:.0} %: processors \
+             and locks were measured",
             share.median * 100.0,
             STORAGE_SHARE_MIN * 100.0
         )
@@ -275,8 +279,8 @@ fn storage_share(runs: &[&Seen]) -> Result<Option<Figure>, LedgerError> {
     Ok(Figure::of(shares))
 }
 
-/// Nanoseconds in storage calls, and nanoseconds of service without waits for locks. A wait for a lock is another's service, in which
-/// storage has the same share: counted, it would only say how many users there are.
+/// Nanoseconds in storage calls, and nanoseconds of service without waits for locks. A wait for a lock is another's
+/// service, in which storage has the same share: counted, it would only say how many users there are.
 fn storage_and_service(run: &Seen) -> Result<Option<(f64, f64)>, LedgerError> {
     let (Some(orders), Some(storage)) = (&run.orders, run.get(Measure::DatabaseStorageNs)) else {
         return Ok(None);

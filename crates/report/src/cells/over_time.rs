@@ -1,7 +1,7 @@
 //! Series over time: the rate of a phase from its slices, and any series put into equal parts of time.
 //!
-//! Takes slices and samples (each stands for the time since the one before it), gives means over equal parts. Prevents: a
-//! series thinned by leaving values out, so that a stall between two of them is never seen.
+//! Takes slices and samples (each stands for the time since the one before it), gives means over equal parts.
+//! Prevents: a series thinned by leaving values out, so that a stall between two of them is never seen.
 
 use crate::history::Seen;
 use ledger::{PhaseKind, Sample, Slice};

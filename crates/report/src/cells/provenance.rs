@@ -125,8 +125,8 @@ impl Provenance {
         }
     }
 
-    /// `None` when the phase may be ranked, else why not: as a storage result, or, where `cached_counts`, as what a stack makes of its
-    /// storage and its memory.
+    /// `None` when the phase may be ranked, else why not: as a storage result, or, where `cached_counts`, as what a
+    /// stack makes of its storage and its memory.
     pub(crate) fn objection(&self, cached_counts: bool) -> Option<String> {
         self.doubt(cached_counts).map(|(_, reason)| reason)
     }

@@ -1,7 +1,7 @@
 //! Stacks that ran out of space: a result of theirs in that phase, and the end of what they can be compared in.
 //!
-//! Takes the gathered file, gives what ran out where. Prevents: a full stack that is taken for a broken one, and a block of all
-//! stacks thrown away because one of them could not hold what it was given.
+//! Takes the gathered file, gives what ran out where. Prevents: a full stack that is taken for a broken one, and a
+//! block of all stacks thrown away because one of them could not hold what it was given.
 
 use crate::figures::Figure;
 use crate::history::{Book, PhaseHead, Runs, Seen};

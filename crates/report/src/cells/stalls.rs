@@ -1,7 +1,7 @@
 //! Stalls: stretches of a phase in which next to nothing was done.
 //!
-//! Takes the slices of one run, gives how many of them fell far below the usual one and the longest run of such. Prevents:
-//! a mean rate that hides a second of standstill, which the intervals of the verdict cannot see either.
+//! Takes the slices of one run, gives how many of them fell far below the usual one and the longest run of such.
+//! Prevents: a mean rate that hides a second of standstill, which the intervals of the verdict cannot see either.
 
 use ledger::Slice;
 

@@ -1,8 +1,8 @@
 //! Published ratios beside measured ones with their intervals, and what may be said of both.
 //!
-//! Takes the gathered file, the comparisons and the dropped blocks; gives a [`Published`]. A measured ratio is that of the
-//! verdict where the study made one; else, and for a change from one phase to another on the same stack, a plain 95 %
-//! interval over blocks that is not tested. Prevents: two numbers that look alike called agreement.
+//! Takes the gathered file, the comparisons and the dropped blocks; gives a [`Published`]. A measured ratio is that
+//! of the verdict where the study made one; else, and for a change from one phase to another on the same stack, a
+//! plain 95 % interval over blocks that is not tested. Prevents: two numbers that look alike called agreement.
 
 use super::source::{Phase, Source, find};
 use crate::cells::metric::Metric;

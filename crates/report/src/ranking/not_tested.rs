@@ -1,7 +1,7 @@
 //! Ratios of what is not tested: what an operation costs in processor time and device traffic, and its slow end.
 //!
-//! Takes the pairs that are ranked and the blocks that count, gives ratios with plain 95 % intervals. Prevents: a rate that
-//! looks like the whole truth, and intervals of a dozen metrics read as a dozen verdicts.
+//! Takes the pairs that are ranked and the blocks that count, gives ratios with plain 95 % intervals. Prevents: a
+//! rate that looks like the whole truth, and intervals of a dozen metrics read as a dozen verdicts.
 
 use super::rank::{DroppedBlock, Pair, base_of};
 use crate::cells::bulk::{of_rows, seconds};

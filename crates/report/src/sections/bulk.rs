@@ -28,8 +28,7 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let mut blocks = vec![(Forms::LONG, Block::Table(loads(source, phase, &rows)))];
     if source.analysis.bulk_ratios.iter().any(|one| one.phase == phase.name) {
         let words = "Speed: the base's time over the stack's, block by block; above 1 is faster. Plain 95 % \
-             intervals, not tested: the \
-             verdict is on the time of all row counts together.";
+             intervals, not tested: the verdict is on the time of all row counts together.";
         blocks.push((Forms::PAGE, Block::Note(words.into())));
     }
     blocks.extend(space(source, phase, &rows));

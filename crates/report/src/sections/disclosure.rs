@@ -27,8 +27,8 @@ pub(super) fn section(source: &Source<'_>, file: &FromFile) -> Section {
         blocks.push(part("What happened", events(&file.events)));
     }
     let not = "The page engine does to storage what a database does, and nothing else: it is not Oracle, and its \
-         rates are not Oracle's. A disk \
-         group here is not Oracle ASM. A verdict is about this machine, these sizes, this time.";
+         rates are not Oracle's. A disk group here is not Oracle ASM. A verdict is about this machine, these sizes, \
+         this time.";
     blocks.push(part("What this is not", Block::Text(not.into())));
     Section::of("disclosure", "Disclosure", "", blocks).expect("there are always parts")
 }

@@ -189,9 +189,8 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
 fn publication(source: &Source<'_>, published: &Published) -> Vec<Placed> {
     let figures = vec![(Forms::PAGE, Block::Table(published_figures(published)))];
     let words = "Above 1 is better for the first of the two. Diamond: as published; dot and line: measured here with \
-         its interval; ratios \
-         marked not tested have a plain 95 % interval. Another machine and another size: printed to be read beside, \
-         not to be met.";
+         its interval; ratios marked not tested have a plain 95 % interval. Another machine and another size: \
+         printed to be read beside, not to be met.";
     vec![
         (Forms::TEXTS, Block::list(crate::published::lines(published))),
         (Forms::PAGE, Block::Note(published.head())),

@@ -199,14 +199,13 @@ fn legend(source: &Source<'_>, rows: &[At<'_>]) -> String {
     };
     let mut words = format!(
         "Neighbours lost: pages next to each other in the file and not below{but}. Pieces: physical runs that a \
-             multiblock read of {} meets.",
+         multiblock read of {} meets.",
         bytes(read)
     );
     if let Some(picture) = rows.iter().find_map(|(_, at)| at.picture.as_ref()) {
         words.push_str(&format!(
-            " A strip is the file from its begin to its end (block {}), its height where that part lies: a ramp is in \
-                 order, noise is \
-             scattered.",
+            " A strip is the file from its begin to its end (block {}), its height where that part lies: a ramp is \
+             in order, noise is scattered.",
             picture.block.saturating_add(1)
         ));
     }

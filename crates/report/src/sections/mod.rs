@@ -64,7 +64,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         sections: sections.into_iter().flatten().collect(),
         imprint: format!(
             "Made by assay {} from the result file of run {}; run by assay {}. This page is one file and sends \
-                 nothing anywhere.",
+             nothing anywhere.",
             env!("CARGO_PKG_VERSION"),
             study.run_id,
             study.tool_version

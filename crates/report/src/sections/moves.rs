@@ -31,12 +31,11 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
 }
 
 const COPIES: &str = "Read and written: by the devices nearest to each side, where the sides share none. A target \
-     that reads has to look at \
-     what it overwrites.";
+     that reads has to look at what it overwrites.";
 
 const REBALANCES: &str = "Ideal: bytes that had to move so that every disk holds its share by size. p99: service of \
-     the slowest class of \
-     operation, on a logarithmic axis; ring: before, dot: during, tick: after. All classes stand in the table above.";
+     the slowest class of operation, on a logarithmic axis; ring: before, dot: during, tick: after. All classes \
+     stand in the table above.";
 
 fn table<'a>(source: &Source<'_>, caption: &str, rows: &[&'a OfStack], columns: Vec<Column<'a, &'a OfStack>>) -> Block {
     Block::Table(Table::of(

@@ -325,10 +325,8 @@ fn legend(source: &Source<'_>) -> Vec<Placed> {
     let each = "requests and bytes at the nearest devices for each that the engine sent";
     let columns = format!(
         "Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to \
-             the stack; moved \
-         /asked: bytes the lowest device moved for each byte that the database asked of storage; for each asked: \
-         {each}; over time: the \
-         rate from the begin of the phase to the end of its work, from zero."
+         the stack; moved /asked: bytes the lowest device moved for each byte that the database asked of storage; \
+         for each asked: {each}; over time: the rate from the begin of the phase to the end of its work, from zero."
     );
     let medians = "Medians over blocks, from totals including the drain;";
     let marked = "~ marks those whose blocks lie more than 10 % off the median.";
@@ -351,27 +349,20 @@ fn legend(source: &Source<'_>) -> Vec<Placed> {
     ];
     if source.lean {
         let left_out = "With so many phases this page leaves out the spread of what is not compared between stacks, \
-             and draws coarser \
-             shapes: the JSON form has every figure with its range.";
+             and draws coarser shapes: the JSON form has every figure with its range.";
         words.push((Forms::PAGE, Block::Note(left_out.into())));
     }
     words
 }
 
 const PAGE_COLUMNS: &str = "For each asked, 1 is one for one; below 1 requests were merged, bytes compressed or left \
-     in a cache. Data and \
-     log writes stand apart where they lie on devices of their own. Beyond the copies: bytes written to the data's \
-     devices, less the \
-     engine's times the copies that the stack keeps, per byte of the engine's. Torn pages: what the engine itself \
-     writes twice against \
-     them. Reads or writes of less than 1 MiB in a block have no ratio. Processor time is that of the whole system, \
-     kernel threads \
-     included. Memory: own and page cache at the highest.";
+     in a cache. Data and log writes stand apart where they lie on devices of their own. Beyond the copies: bytes \
+     written to the data's devices, less the engine's times the copies that the stack keeps, per byte of the \
+     engine's. Torn pages: what the engine itself writes twice against them. Reads or writes of less than 1 MiB in a \
+     block have no ratio. Processor time is that of the whole system, kernel threads included. Memory: own and page \
+     cache at the highest.";
 
 const SHAPES: &str = "Each shape of latency holds every operation of all blocks, on a logarithmic axis, and is drawn \
-     to its own height. \
-     Marks: median (tall), p99 and p99.9 (short); the line ends at the slowest. Percentiles are taken in each block: \
-     the median of the \
-     blocks, their range below. Service: from start to done; response: from due to done, so that waiting to be \
-     started counts. Where no \
-     phase runs on a schedule both are the same.";
+     to its own height. Marks: median (tall), p99 and p99.9 (short); the line ends at the slowest. Percentiles are \
+     taken in each block: the median of the blocks, their range below. Service: from start to done; response: from \
+     due to done, so that waiting to be started counts. Where no phase runs on a schedule both are the same.";

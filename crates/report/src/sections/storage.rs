@@ -75,10 +75,8 @@ pub(super) fn memory(source: &Source<'_>) -> Option<Section> {
         columns,
     );
     let words = "Bar: the engine's own memory (a database server's and a pool's processes among it) and the page \
-         cache it caused; the inner \
-         line: the engine's buffer cache. Tall line: the size of the data. Dashed: the budget. What a device or an \
-         array has of its \
-         own is unknown.";
+         cache it caused; the inner line: the engine's buffer cache. Tall line: the size of the data. Dashed: the \
+         budget. What a device or an array has of its own is unknown.";
     let blocks = match rows.is_empty() {
         true => Vec::new(),
         false => vec![

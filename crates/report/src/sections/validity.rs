@@ -44,8 +44,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
 }
 
 const ORIGINS: &str = "All blocks together. Device: at least 90 % of the bytes asked met the lowest visible device; \
-     cache: at most 10 %; mixed: \
-     between. What lies below that device, a host or an array, is unknown.";
+     cache: at most 10 %; mixed: between. What lies below that device, a host or an array, is unknown.";
 
 /// False where a cache, or nothing that can be seen, stood for the device, and where nothing was asked of one.
 fn met_a_device(provenance: &Provenance) -> bool {

@@ -112,9 +112,8 @@ fn chances(source: &Source<'_>) -> Placed {
 fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
     let words = format!(
         "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric \
-             mean of the blocks; line: \
-         interval. The chance of a false verdict is that of all comparisons and looks together. Shaded: differences \
-         inside {} count as equal.",
+         mean of the blocks; line: interval. The chance of a false verdict is that of all comparisons and looks \
+         together. Shaded: differences inside {} count as equal.",
         percent(source.analysis.study.margin)
     );
     (Forms::PAGE, Block::Note(words))
@@ -201,8 +200,7 @@ pub(super) fn not_tested(source: &Source<'_>) -> Option<Section> {
     if rows.len() < all.len() || source.lean {
         words.push_str(&format!(
             " Of these {} ratios only those are here whose whole interval lies outside the margin (on a page of very \
-                 many phases, the \
-             farthest of each); the JSON form has all.",
+             many phases, the farthest of each); the JSON form has all.",
             all.len()
         ));
     }

@@ -78,8 +78,8 @@ impl At<'_> {
                  `database.cache`"
             }
             Some(_) if provenance.is_idle() => {
-                "it is not ranked: what served it cannot be told; run the study again, with a version that \
-                 records what the engine asks"
+                "it is not ranked: what served it cannot be told; run the study again, with a version that records \
+                 what the engine asks"
             }
             Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
             None if provenance.is_partly_untold() => {

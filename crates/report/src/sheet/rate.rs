@@ -70,8 +70,8 @@ pub(crate) fn has_own_rate(kind: PhaseKind) -> bool {
 }
 
 /// What to do about a rate that fell.
-pub(crate) const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure longer \
-     than it lasts, and read the level after the step";
+pub(crate) const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure \
+     longer than it lasts, and read the level after the step";
 const ADVICE_RISE: &str =
     "a resync, a rebuild or a neighbour that ended, or a long warm-up: let it end first, and run the study again";
 

@@ -1,7 +1,7 @@
 //! What differs between the stacks, to be read before any number.
 //!
-//! Takes the stacks, their facts and their keys of the study; gives what is not the same everywhere, and the names of what
-//! is. Prevents: a comparison whose configuration was never disclosed.
+//! Takes the stacks, their facts and their keys of the study; gives what is not the same everywhere, and the names of
+//! what is. Prevents: a comparison whose configuration was never disclosed.
 
 use crate::analysis::{Difference, FactOfStack};
 use crate::grouped::distinct;
@@ -45,8 +45,8 @@ pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
     (differ, equal)
 }
 
-/// A value without names that are made anew for each stack: identities of file systems, and of the devices they are made on when a tool
-/// repeats them. Which devices a stack stands on is a fact of its own.
+/// A value without names that are made anew for each stack: identities of file systems, and of the devices they are
+/// made on when a tool repeats them. Which devices a stack stands on is a fact of its own.
 fn unnamed(value: &str) -> String {
     let is_identity = |word: &str| {
         let parts: Vec<usize> = word.split('-').map(str::len).collect();
@@ -68,8 +68,8 @@ fn unnamed(value: &str) -> String {
         .collect()
 }
 
-/// Settings of databases, where they are not the same on all stacks of one engine: there are hundreds that are, and what one
-/// engine can be told and another can't is no choice of anybody's.
+/// Settings of databases, where they are not the same on all stacks of one engine: there are hundreds that are, and
+/// what one engine can be told and another can't is no choice of anybody's.
 fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(String, String)>]) {
     let engines: Vec<Option<String>> = stacks
         .iter()

@@ -1,7 +1,7 @@
 //! How the data files lie on what is below them: after the load, and after each phase that wrote.
 //!
-//! Takes the gathered file, gives a [`Layout`] a stack and file with its [`LayoutMoment`]s. Prevents: a fresh layout praised for
-//! what an aged one would do, and stripes over disks read as fragmentation.
+//! Takes the gathered file, gives a [`Layout`] a stack and file with its [`LayoutMoment`]s. Prevents: a fresh layout
+//! praised for what an aged one would do, and stripes over disks read as fragmentation.
 
 use crate::figures::{Figure, over};
 use crate::format::percent;
@@ -59,8 +59,8 @@ pub struct LayoutPicture {
     pub block: u32,
     /// Disks that the places are of, end to end; 1 where what is below has one address space.
     pub devices: u32,
-    /// Places of points evenly spread over the file, each from 0 to 1 over all disks, to one scale for all moments; `null`:
-    /// nowhere.
+    /// Places of points evenly spread over the file, each from 0 to 1 over all disks, to one scale for all moments;
+    /// `null`: nowhere.
     pub places: Vec<Option<f64>>,
     /// Share of neighbouring pages that are neighbours below, in equal parts of the file.
     pub adjacent: Vec<f64>,

@@ -1,6 +1,7 @@
 //! Memory at its highest, stack by stack, against the size of the data and the budget.
 //!
-//! Takes the gathered file, gives a [`MemoryOfStack`] each. Prevents: a cache that grew unseen beside the database's own.
+//! Takes the gathered file, gives a [`MemoryOfStack`] each. Prevents: a cache that grew unseen beside the database's
+//! own.
 
 use crate::history::Book;
 use ledger::Measure;

@@ -1,7 +1,7 @@
 //! What modelled devices counted of themselves, beside what the kernel counted of the loop devices that stand on them.
 //!
-//! Takes the gathered file, gives a [`ModelledDevices`] for each phase of a stack on modelled LUNs. Prevents: a model whose word is
-//! taken for the device's, unseen by anybody else.
+//! Takes the gathered file, gives a [`ModelledDevices`] for each phase of a stack on modelled LUNs. Prevents: a model
+//! whose word is taken for the device's, unseen by anybody else.
 
 use crate::figures::{Figure, over};
 use crate::history::{Book, Runs, Seen};

@@ -1,8 +1,8 @@
 //! What differs between the stacks, short enough to be read: the lines of a terminal and of Markdown.
 //!
-//! Takes the analysis, gives lines: first what every stack has and not all have alike, stacks of one value together; then
-//! what only some have. Values too long to read are counted, and stand in the JSON form. Prevents: the one difference that
-//! matters lost among sixty that do not.
+//! Takes the analysis, gives lines: first what every stack has and not all have alike, stacks of one value together;
+//! then what only some have. Values too long to read are counted, and stand in the JSON form. Prevents: the one
+//! difference that matters lost among sixty that do not.
 
 use crate::analysis::{Analysis, Difference};
 use crate::grouped::grouped;

@@ -56,7 +56,8 @@ pub(crate) fn cuts(kind: PhaseKind, runs: &[&Seen]) -> Option<Cuts> {
     let lost = losing > 0.0;
     let figure = match (lost, killed) {
         (true, _) => format!(
-            "{} of {} acknowledged transactions lost, {} half there, {} pages older than before, in {} of {} {} ({} could not be brought up)",
+            "{} of {} acknowledged transactions lost, {} half there, {} pages older than before, in {} of {} {} ({} \
+             could not be brought up)",
             whole(sum(Measure::CutsLost)),
             whole(acknowledged),
             whole(sum(Measure::CutsHalf)),

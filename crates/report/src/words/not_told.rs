@@ -1,7 +1,7 @@
 //! What of the devices' I/O could not be told apart, in words.
 //!
-//! Takes the gathered file and the phases, gives sentences, one for stacks that are alike in it. Prevents: mirror copies
-//! taken for waste, and a share of metadata that nobody measured.
+//! Takes the gathered file and the phases, gives sentences, one for stacks that are alike in it. Prevents: mirror
+//! copies taken for waste, and a share of metadata that nobody measured.
 
 use crate::cells::PhaseReport;
 use crate::grouped::grouped;
@@ -50,8 +50,8 @@ fn own_writes(kind: &str, log_apart: bool) -> Option<&'static str> {
         ("diskgroup", _) => Some("what the group writes of its own metadata is among the data's"),
         // A log device of the pool holds the intent log; without one it lies among the rest.
         ("zfs", true) => Some(
-            "metadata and whatever the pool logs before it writes (its intent log) are among the data's writes, and those of the \
-             log's pool among the log's",
+            "metadata and whatever the pool logs before it writes (its intent log) are among the data's writes, and \
+             those of the log's pool among the log's",
         ),
         ("zfs", false) => {
             Some("metadata and the pool's intent log, with what is logged before it is written, are in it too")

@@ -1,14 +1,15 @@
 //! Order entry in words, for every form: what it is derived from, and what its figures are worth.
 //!
-//! Takes figures, gives lines without a place. Prevents: a form that shows new orders per minute and leaves out that a condition is broken.
+//! Takes figures, gives lines without a place. Prevents: a form that shows new orders per minute and leaves out that
+//! a condition is broken.
 
 use crate::analysis::Analysis;
 use crate::cells::orders::{Conditions, OrderFigures, is_too_small};
 use crate::format::{nanoseconds, percent};
 
 /// Said wherever order entry is shown.
-pub(crate) const DERIVED: &str = "Order entry is derived from the published description of TPC-C. It is no TPC result and can't be compared with \
-     one: nothing is audited, and the metric is new orders committed per minute.";
+pub(crate) const DERIVED: &str = "Order entry is derived from the published description of TPC-C. It is no TPC \
+     result and can't be compared with one: nothing is audited, and the metric is new orders committed per minute.";
 
 /// Order entry was run.
 pub(crate) fn has_orders(analysis: &Analysis) -> bool {
@@ -30,7 +31,8 @@ pub(crate) fn doubts(stack: &str, orders: &OrderFigures) -> Vec<String> {
         && is_too_small(share)
     {
         said.push(format!(
-            "{stack}: storage is at most {} of the service without waits for locks (told by {by}): not ranked as a storage result",
+            "{stack}: storage is at most {} of the service without waits for locks (told by {by}): not ranked as a \
+             storage result",
             percent(share.median)
         ));
     }

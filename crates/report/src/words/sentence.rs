@@ -1,7 +1,7 @@
 //! The last line: one sentence that a person can decide on, honest when there is nothing to decide.
 //!
-//! Takes the analysis, gives the sentence, short: what to take, the strongest reason, and what could not be told. Prevents:
-//! a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
+//! Takes the analysis, gives the sentence, short: what to take, the strongest reason, and what could not be told.
+//! Prevents: a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
 
 use crate::analysis::{Analysis, GoOn, StopReason};
 use crate::check::Status;
@@ -66,7 +66,8 @@ fn nothing_ranked(analysis: &Analysis) -> String {
     if analysis.phases.iter().all(|phase| phase.cells.is_empty()) {
         if let Some(first) = analysis.imported.first() {
             return format!(
-                "Nothing was measured here: what stands in this file is imported ({}), and imported figures are not ranked",
+                "Nothing was measured here: what stands in this file is imported ({}), and imported figures are not \
+                 ranked",
                 first.stack
             );
         }
@@ -285,7 +286,8 @@ impl<'a> Group<'a> {
             clauses.push(self.reason(stack));
         }
         if !better.is_empty() {
-            // Whoever takes the better one still wants to know how bad the others are, and which of them nothing speaks against.
+            // Whoever takes the better one still wants to know how bad the others are, and which of them nothing
+            // speaks against.
             let mut rest = worse.clone();
             rest.sort_by(|a, b| self.distance(b).total_cmp(&self.distance(a)));
             clauses.extend(rest.into_iter().map(|stack| self.reason(stack)));
