@@ -199,6 +199,17 @@ pub(crate) struct Part {
     pub(crate) blocks: Vec<Placed>,
 }
 
+impl Part {
+    /// Title and what it is about, in forms that never fold; `None` where it has none there.
+    pub(crate) fn heading(&self) -> Option<String> {
+        match (self.fold, self.about.is_empty()) {
+            (Fold::Always, _) => None,
+            (_, true) => Some(self.title.clone()),
+            (_, false) => Some(format!("{} ({})", self.title, self.about)),
+        }
+    }
+}
+
 /// Whether a page folds a part; other forms never do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fold {
@@ -437,6 +448,11 @@ pub(crate) fn column<'a, R>(
         breaks: false,
         cell: Box::new(cell),
     }
+}
+
+/// A column of words for all forms.
+pub(crate) fn words<'a, R>(head: impl Into<String>, cell: impl Fn(&R) -> String + 'a) -> Column<'a, R> {
+    column(head, "", move |row| Cell::Text(cell(row))).of_words()
 }
 
 impl<R> Column<'_, R> {

@@ -133,9 +133,15 @@ impl Window {
     }
 }
 
+/// Whether a class is that of operations in this window.
+pub(crate) fn is_in(class: &str, window: &str) -> bool {
+    class.rsplit(' ').next() == Some(window)
+}
+
 /// Operations whose class says that they ended in this window.
 fn operations_in(run: &Seen, window: &str) -> f64 {
     let rows = run.histograms.iter().filter(|row| row.stamp == Stamp::Service);
-    let mine = rows.filter(|row| row.class.rsplit(' ').next() == Some(window));
-    mine.map(|row| row.count as f64).sum()
+    rows.filter(|row| is_in(&row.class, window))
+        .map(|row| row.count as f64)
+        .sum()
 }

@@ -4,9 +4,9 @@
 //! and what the clocks did, never on a rate. Prevents: a line that says INVALID beside a verdict that was given all the
 //! same.
 
+use crate::format::whole;
 use crate::format::{nanoseconds, percent};
 use crate::history::{Book, Seen};
-use crate::stacks::layouts::whole;
 use ledger::{Measure, PhaseKind, Seal};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -72,7 +72,7 @@ fn loads(source: &Source<'_>, phase: &PhaseReport, rows: &[Load<'_>]) -> Table {
         of("files seen", "to grow, times", |load| load.growth_steps, whole).only(Forms::PAGE),
     ];
     let caption = format!("Bulk load by row count: {}", phase.name);
-    Table::of(caption, "stack", rows, |(stack, _)| source.stack(stack), columns)
+    source.table(caption, rows, |(stack, _)| stack, columns)
 }
 
 /// True for the largest row count of a stack.
@@ -168,7 +168,7 @@ fn growth(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
         }),
     ];
     let caption = format!("Growth of the files: {}", phase.name);
-    let table = Table::of(caption, "stack", &points, |(stack, _)| source.stack(stack), columns);
+    let table = source.table(caption, &points, |(stack, _)| stack, columns);
     let table = vec![(Forms::PAGE, Block::Table(table))];
     let part = Block::part("The growth drawn, as a table", Fold::Always, table);
     blocks.push((Forms::PAGE, Block::Chart(chart)));

@@ -6,7 +6,7 @@
 use super::from_file::FromFile;
 use super::source::Source;
 
-use crate::document::{Block, Cell, Column, Fold, Forms, Name, Placed, Section, Table, column};
+use crate::document::{Block, Column, Fold, Forms, Name, Placed, Section, Table, words};
 use crate::format::{date, ratio};
 use ledger::{Event, Fact, Look, Setting, Severity, Trial, TrialStatus};
 
@@ -38,10 +38,6 @@ fn part(title: &str, block: Block) -> Placed {
         Forms::PAGE,
         Block::part(title, Fold::Always, vec![(Forms::PAGE, block)]),
     )
-}
-
-fn words<'a, R>(head: &str, cell: impl Fn(&R) -> String + 'a) -> Column<'a, R> {
-    column(head, "", move |row| Cell::Text(cell(row))).of_words()
 }
 
 fn table<'a, R>(

@@ -8,7 +8,7 @@ use super::source::Source;
 use crate::grouped::distinct;
 
 use crate::document::{
-    Block, Cell, Column, Fold, Form, Forms, Interval, Name, Part, Placed, Section, Table, Tone, column,
+    Block, Cell, Column, Fold, Form, Forms, Interval, Name, Part, Placed, Section, Table, Tone, column, words,
 };
 use crate::format::{megabytes, nanoseconds, number, percent};
 use crate::imported::{ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, SHOWN};
@@ -279,14 +279,11 @@ fn printed_figures(one: &ImportedSource) -> Block {
         .facts
         .iter()
         .map(|fact| format!("{}: {} (line {})", fact.name, fact.value, fact.line));
-    let words = |head: &str, cell: fn(&ImportedFigure) -> String| {
-        column(head, "", move |figure| Cell::Text(cell(figure))).of_words()
-    };
     let columns = [
-        words("report", |figure| figure.report.clone()),
-        words("as printed", |figure| figure.text.clone()),
-        words("unit", |figure| figure.unit.clone()),
-        words("line", |figure| figure.line.to_string()),
+        words("report", |figure: &ImportedFigure| figure.report.clone()),
+        words("as printed", |figure: &ImportedFigure| figure.text.clone()),
+        words("unit", |figure: &ImportedFigure| figure.unit.clone()),
+        words("line", |figure: &ImportedFigure| figure.line.to_string()),
     ];
     let kept = &one.figures[..one.figures.len().min(FIGURES_MAX)];
     let name = |figure: &ImportedFigure| Name::from(figure.name.as_str());

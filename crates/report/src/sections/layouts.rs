@@ -237,13 +237,7 @@ fn read_sizes(source: &Source<'_>) -> Option<Placed> {
             })
         })
         .collect();
-    let name = |stack: &&StackHead| source.stack(&stack.name);
-    let table = Table::of(
-        "Average size of a read at the nearest device",
-        "stack",
-        &stacks,
-        name,
-        columns,
-    );
+    let caption = "Average size of a read at the nearest device";
+    let table = source.table(caption, &stacks, |stack| &stack.name, columns);
     (!phases.is_empty()).then_some((Forms::FULL_PAGE, Block::Table(table)))
 }

@@ -9,7 +9,7 @@ use crate::cells::PhaseReport;
 use crate::cells::load_curve::{METHOD, StepFigures};
 use crate::cells::orders::{CostPerNewOrder, OrderFigures, TransactionFigures, WaitFigures};
 use crate::document::{
-    Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Placed, Section, Stands, Table, column,
+    Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Placed, Section, Stands, Table, column, words,
 };
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent, whole};
@@ -42,26 +42,17 @@ fn lines(one: &DatabaseOfStack) -> Vec<String> {
 }
 
 fn table_of_databases(source: &Source<'_>) -> Block {
-    let words = |head: &str, cell: fn(&DatabaseOfStack) -> String| {
-        column(head, "", move |one| Cell::Text(cell(one))).of_words()
-    };
     let columns = [
-        words("database", |one| one.words()),
-        words("its way to storage", |one| one.access.clone()),
-        words("started by", |one| match one.managed {
+        words("database", |one: &DatabaseOfStack| one.words()),
+        words("its way to storage", |one: &DatabaseOfStack| one.access.clone()),
+        words("started by", |one: &DatabaseOfStack| match one.managed {
             true => "Assay".into(),
             false => "somebody else: seen from outside only".into(),
         }),
-        words("changed between blocks", |one| one.changed.join(", ")),
+        words("changed between blocks", |one: &DatabaseOfStack| one.changed.join(", ")),
     ];
-    let name = |one: &DatabaseOfStack| source.stack(&one.stack);
-    Block::Table(Table::of(
-        "Databases that ran",
-        "stack",
-        &source.analysis.databases,
-        name,
-        columns,
-    ))
+    let all = &source.analysis.databases;
+    Block::Table(source.table("Databases that ran", all, |one| &one.stack, columns))
 }
 
 /// Every setting of every stack.
@@ -154,13 +145,7 @@ fn rates(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) -> Bloc
         }),
     ];
     let caption = format!("New orders per minute: {}", phase.name);
-    Block::Table(Table::of(
-        caption,
-        "stack",
-        rows,
-        |(stack, _)| source.stack(stack),
-        columns,
-    ))
+    Block::Table(source.table(caption, rows, |(stack, _)| stack, columns))
 }
 
 fn transactions(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) -> Block {
@@ -190,13 +175,7 @@ fn transactions(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) 
         }),
     ];
     let caption = format!("Transactions: {}", phase.name);
-    Block::Table(Table::of(
-        caption,
-        "stack",
-        &rows,
-        |(stack, _)| source.stack(stack),
-        columns,
-    ))
+    Block::Table(source.table(caption, &rows, |(stack, _)| stack, columns))
 }
 
 /// "5.00 s OVER" where a block went over it.
@@ -225,7 +204,7 @@ fn cost(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) -> Table
         of("client", "us", |cost| cost.cpu_client_us, number),
     ];
     let caption = format!("Cost per new order: {}", phase.name);
-    Table::of(caption, "stack", rows, |(stack, _)| source.stack(stack), columns)
+    source.table(caption, rows, |(stack, _)| stack, columns)
 }
 
 fn curve(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
@@ -258,7 +237,7 @@ fn curve(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
         of("response", "p99", |step| step.response_ns_p99, nanoseconds),
     ];
     let caption = format!("Load curve: {}", phase.name);
-    let table = Table::of(caption, "stack", &rows, |(stack, _)| source.stack(stack), columns);
+    let table = source.table(caption, &rows, |(stack, _)| stack, columns);
     let points = phase.cells.iter().filter_map(|cell| {
         let point = cell.load_curve.as_ref()?.saturation.as_ref()?;
         Some(format!("{}: {}", cell.stack, point.words))

@@ -43,9 +43,8 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         blocks.push((Forms::ALL, Block::Note("no valid run".into())));
     }
     if !phase.cells.is_empty() {
-        let name = |cell: &OfStack| source.stack(&cell.stack);
         let caption = format!("Figures of {}", phase.name);
-        let table = Table::of(caption, "stack", &phase.cells, name, columns(phase));
+        let table = source.table(caption, &phase.cells, |cell| &cell.stack, columns(phase));
         blocks.push((Forms::ALL, Block::Table(table)));
         blocks.push((latencies_for(phase), latencies(source, phase)));
         blocks.extend(moves::blocks(source, phase));

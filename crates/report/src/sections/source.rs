@@ -5,7 +5,7 @@
 
 use super::from_file::FromFile;
 use crate::analysis::Analysis;
-use crate::document::{Forms, Name};
+use crate::document::{Column, Forms, Name, Table};
 
 /// What sections are made from.
 pub(crate) struct Source<'a> {
@@ -19,6 +19,17 @@ impl Source<'_> {
     /// The name of a stack, with the mark in which it is drawn everywhere.
     pub(super) fn stack(&self, stack: &str) -> Name {
         self.named(stack, stack.into())
+    }
+
+    /// A table whose rows are of stacks.
+    pub(super) fn table<'c, R>(
+        &self,
+        caption: impl Into<String>,
+        rows: &[R],
+        stack: impl Fn(&R) -> &str,
+        columns: impl IntoIterator<Item = Column<'c, R>>,
+    ) -> Table {
+        Table::of(caption, "stack", rows, |row| self.stack(stack(row)), columns)
     }
 
     /// Something of a stack, with its mark.

@@ -67,13 +67,7 @@ pub(super) fn memory(source: &Source<'_>) -> Option<Section> {
         }),
         column("highest in", "", |one: &MemoryOfStack| Cell::text(&one.phase)).of_words(),
     ];
-    let table = Table::of(
-        "Memory against data",
-        "stack",
-        rows,
-        |one| source.stack(&one.stack),
-        columns,
-    );
+    let table = source.table("Memory against data", rows, |one| &one.stack, columns);
     let words = "Bar: the engine's own memory (a database server's and a pool's processes among it) and the page \
          cache it caused; the inner line: the engine's buffer cache. Tall line: the size of the data. Dashed: the \
          budget. What a device or an array has of its own is unknown.";

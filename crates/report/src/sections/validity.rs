@@ -5,8 +5,8 @@
 use super::source::Source;
 
 use crate::cells::provenance::{Direction, Origin, Provenance};
-use crate::check::{Check, Status};
-use crate::document::{Block, Cell, Fold, Forms, Item, Name, Section, Table, column};
+use crate::check::{Check, Status, wanted};
+use crate::document::{Block, Cell, Fold, Forms, Item, Name, Section, Table, column, words};
 use crate::format::{bytes, percent};
 use crate::grouped::grouped;
 use crate::words::doubts::merged;
@@ -81,8 +81,8 @@ fn provenance(source: &Source<'_>) -> Table {
             Cell::number(one.writes.low_bytes, bytes)
         }),
     ];
-    let name = |(stack, ..): &Of<'_>| source.stack(stack);
-    Table::of("Where the bytes came from and went to", "stack", &rows, name, columns)
+    let caption = "Where the bytes came from and went to";
+    source.table(caption, &rows, |(stack, ..)| stack, columns)
 }
 
 fn origin(direction: Direction) -> Cell {
@@ -112,12 +112,7 @@ fn sheet(checks: &[Check]) -> Table {
         counted(Status::Note),
         counted(Status::Suspect),
         counted(Status::Invalid),
-        column("wanted", "", |(_, of): &Of<'_>| {
-            let first = &of[0].threshold;
-            let same = first != "none" && of.iter().all(|check| check.threshold == *first);
-            Cell::maybe(same.then_some(first))
-        })
-        .of_words(),
+        column("wanted", "", |(_, of): &Of<'_>| Cell::maybe(wanted(of))).of_words(),
     ];
     Table::of(
         "Validity sheet",
@@ -134,9 +129,7 @@ const VALID_ROWS_MAX: usize = 600;
 fn every_check(checks: &[Check], valid: usize) -> Block {
     let is_kept = |check: &&Check| valid <= VALID_ROWS_MAX || check.status != Status::Valid;
     let kept: Vec<&Check> = checks.iter().filter(is_kept).collect();
-    let words = |head: &str, cell: fn(&Check) -> &str| {
-        column(head, "", move |check: &&Check| Cell::text(cell(check))).of_words()
-    };
+    let words = |head: &str, cell: fn(&Check) -> &str| words(head, move |check: &&Check| cell(check).into());
     let columns = [
         words("stack", |check| check.stack.as_deref().unwrap_or("all")),
         words("phase", |check| check.phase.as_deref().unwrap_or("all")),

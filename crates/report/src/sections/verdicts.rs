@@ -137,8 +137,8 @@ pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
             .compared(),
         ];
         columns.extend(ends(|one: &&Change| (one.n, one.verdict)));
-        let name = |one: &&Change| source.stack(&one.stack);
-        let table = Table::of(format!("Ratios of {phase} to {against}"), "stack", &rows, name, columns);
+        let caption = format!("Ratios of {phase} to {against}");
+        let table = source.table(caption, &rows, |one| &one.stack, columns);
         let title = format!("{phase} against {against}, on the same stack (ratio, above 1 is better)");
         let part = Block::part(title, Fold::Never, vec![(Forms::ALL, Block::Table(table))]);
         (Forms::ALL, part)

@@ -184,7 +184,7 @@ pub(crate) fn device_errors(at: &At<'_>) -> Option<Taken> {
     let said = match errors.high > 0.0 {
         true => format!(
             "{} counted by those of the stack's devices that count, or mended from another copy, in the worst block",
-            crate::stacks::layouts::whole(errors.high)
+            crate::format::whole(errors.high)
         ),
         false => "none counted by those of the stack's devices that count, none mended from another copy".to_string(),
     };

@@ -6,9 +6,9 @@
 use super::rule::Taken;
 use crate::cells::ran_out::{in_phase, is_full};
 use crate::figures::Figure;
+use crate::format::whole;
 use crate::history::{Book, PhaseHead, Seen};
 use crate::ranking::refusals;
-use crate::stacks::layouts::whole;
 use crate::words::cuts::{Cuts, cuts};
 use ledger::{Measure, PhaseKind, PhaseStatus};
 

@@ -5,7 +5,6 @@
 
 use crate::figures::{Figure, over};
 use crate::format::percent;
-pub(crate) use crate::format::whole;
 use crate::history::Book;
 use ledger::{FileLayout, FileLayoutRow, NOWHERE, PhaseId};
 use schemars::JsonSchema;

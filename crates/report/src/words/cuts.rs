@@ -5,8 +5,8 @@
 //! kill that passes for a power cut.
 
 use crate::check::Status;
+use crate::format::whole;
 use crate::history::{Book, Seen};
-use crate::stacks::layouts::whole;
 use ledger::{Measure, PhaseKind, Stack};
 
 /// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which

@@ -3,7 +3,7 @@
 //! Takes the analysis, gives lines, the gravest first. Prevents: a list so long that nobody reads it.
 
 use crate::analysis::Analysis;
-use crate::check::{Check, Status};
+use crate::check::{Check, Status, wanted};
 use crate::grouped::grouped;
 use crate::ranking::verdicts::Verdict;
 
@@ -66,11 +66,7 @@ fn doubt(group: &[&Check], analysis: &Analysis) -> Doubt {
     if left > 0 {
         parts.push(format!("{left} more (--json has them)"));
     }
-    let wanted = if first.threshold == "none" || group.iter().any(|check| check.threshold != first.threshold) {
-        String::new()
-    } else {
-        format!(" (wanted: {})", first.threshold)
-    };
+    let wanted = wanted(group).map_or(String::new(), |wanted| format!(" (wanted: {wanted})"));
     Doubt {
         status: first.status,
         words: format!("{}: {}{wanted}; {}", first.subject, parts.join("; "), first.advice),
