@@ -4,7 +4,7 @@
 
 use crate::figures::total;
 use crate::history::Seen;
-use ledger::{Measure, Stamp};
+use ledger::{HistogramRow, Measure, Stamp};
 
 /// The class of transactions that order entry counts.
 pub(crate) const NEW_ORDER: &str = "new order";
@@ -19,21 +19,28 @@ pub(crate) const READS_ASKED: [Measure; 1] = [Measure::EngineReadBytes];
 pub(crate) const WRITES_ASKED: [Measure; 2] = [Measure::EngineWriteBytes, Measure::EngineRedoBytes];
 
 impl Seen {
+    /// The distributions between these two stamps, a class each.
+    pub(crate) fn of_stamp(&self, stamp: Stamp) -> impl Iterator<Item = &HistogramRow> {
+        self.histograms.iter().filter(move |row| row.stamp == stamp)
+    }
+
+    /// The distribution of a class.
+    pub(crate) fn of_class(&self, class: &str, stamp: Stamp) -> Option<&HistogramRow> {
+        self.of_stamp(stamp).find(|row| row.class == class)
+    }
+
     /// Operations: the engine's count, else that of the distributions.
     pub(crate) fn operations(&self) -> Option<f64> {
         let counted = self.get(Measure::EngineOperations).filter(|count| *count > 0.0);
         counted.or_else(|| {
-            let service = self.histograms.iter().filter(|row| row.stamp == Stamp::Service);
-            let count = total(service.map(|row| row.count));
+            let count = total(self.of_stamp(Stamp::Service).map(|row| row.count));
             (count > 0).then_some(count as f64)
         })
     }
 
     /// New orders committed, of a phase of order entry.
     pub(crate) fn new_orders(&self) -> Option<f64> {
-        let mut rows = self.histograms.iter();
-        let row = rows.find(|row| row.class == NEW_ORDER && row.stamp == Stamp::Response);
-        row.map(|row| row.units as f64)
+        self.of_class(NEW_ORDER, Stamp::Response).map(|row| row.units as f64)
     }
 
     /// Bytes a scan got: by its users' own account, else what the engine asked for.

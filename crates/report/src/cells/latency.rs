@@ -46,25 +46,16 @@ pub(crate) fn latencies(kind: PhaseKind, seen: &[&Seen]) -> Result<Vec<Latency>,
 
 /// All classes of a phase, by name, between these two stamps.
 pub(crate) fn of_stamp(stamp: Stamp, seen: &[&Seen]) -> Result<Vec<Latency>, LedgerError> {
-    let of_stamp = |row: &&HistogramRow| row.stamp == stamp;
-    let classes: BTreeSet<&str> = seen
-        .iter()
-        .flat_map(|run| run.histograms.iter().filter(of_stamp))
-        .map(|row| row.class.as_str())
-        .collect();
+    let classes = seen.iter().flat_map(|run| run.of_stamp(stamp));
+    let classes: BTreeSet<&str> = classes.map(|row| row.class.as_str()).collect();
     let mut found = Vec::new();
     for class in classes {
         let mut blocks = Vec::new();
-        for phase in seen {
-            for row in phase
-                .histograms
-                .iter()
-                .filter(of_stamp)
-                .filter(|row| row.class == class)
-            {
+        for run in seen {
+            for row in run.of_stamp(stamp).filter(|row| row.class == class) {
                 let histogram = decode_histogram(&row.blob)?;
                 if stamp == Stamp::Service {
-                    phase.service_p99_ns.borrow_mut().insert(class.into(), p99(&histogram));
+                    run.service_p99_ns.borrow_mut().insert(class.into(), p99(&histogram));
                 }
                 // Unpacked they are large; what is said of each is not.
                 if !histogram.is_empty() {
@@ -78,12 +69,7 @@ pub(crate) fn of_stamp(stamp: Stamp, seen: &[&Seen]) -> Result<Vec<Latency>, Led
         let at = |nth: usize| Figure::of(blocks.iter().map(|block| Some(block.at[nth] as f64)));
         found.push(Latency {
             class: class.into(),
-            stamp: if stamp == Stamp::Response {
-                "response"
-            } else {
-                "service"
-            }
-            .into(),
+            stamp: stamp.as_str().into(),
             count: blocks.iter().fold(0, |sum, block| sum.saturating_add(block.count)),
             p50_ns: at(0),
             p95_ns: at(1),
@@ -122,9 +108,9 @@ pub(crate) fn in_order(class: &str) -> (&str, usize) {
 
 /// All operations of one class between these two stamps, all blocks together; `None` without any.
 pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[&Seen]) -> Result<Option<Histogram<u64>>, LedgerError> {
-    let rows = seen.iter().flat_map(|run| &run.histograms);
+    let rows = seen.iter().flat_map(|run| run.of_stamp(stamp));
     let mut sum: Option<Histogram<u64>> = None;
-    for row in rows.filter(|row| row.stamp == stamp && row.class == class) {
+    for row in rows.filter(|row| row.class == class) {
         add(&mut sum, row)?;
     }
     Ok(sum.filter(|sum| !sum.is_empty()))
@@ -149,18 +135,15 @@ fn add(sum: &mut Option<Histogram<u64>>, row: &HistogramRow) -> Result<(), Ledge
 /// p99 of response over all classes of one run of a phase, in nanoseconds.
 pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
     let mut whole: Option<Histogram<u64>> = None;
-    for row in seen.histograms.iter().filter(|row| row.stamp == Stamp::Response) {
+    for row in seen.of_stamp(Stamp::Response) {
         add(&mut whole, row)?;
     }
-    Ok(whole
-        .filter(|h| !h.is_empty())
-        .map(|h| h.value_at_quantile(0.99) as f64))
+    Ok(whole.as_ref().and_then(p99))
 }
 
 /// p99 of service of one class of one run of a phase, in nanoseconds.
 pub(crate) fn service_p99(seen: &Seen, class: &str) -> Result<Option<f64>, LedgerError> {
-    let mut rows = seen.histograms.iter();
-    let Some(row) = rows.find(|row| row.stamp == Stamp::Service && row.class == class) else {
+    let Some(row) = seen.of_class(class, Stamp::Service) else {
         return Ok(None);
     };
     if let Some(known) = seen.service_p99_ns.borrow().get(class) {

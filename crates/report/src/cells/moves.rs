@@ -140,7 +140,7 @@ pub(crate) fn is_in(class: &str, window: &str) -> bool {
 
 /// Operations whose class says that they ended in this window.
 fn operations_in(run: &Seen, window: &str) -> f64 {
-    let rows = run.histograms.iter().filter(|row| row.stamp == Stamp::Service);
+    let rows = run.of_stamp(Stamp::Service);
     rows.filter(|row| is_in(&row.class, window))
         .map(|row| row.count as f64)
         .sum()

@@ -9,7 +9,7 @@
 use crate::cells::counts::NEW_ORDER;
 use crate::figures::{Figure, over, quantiles, total};
 use crate::history::{Runs, Seen};
-use ledger::{HistogramRow, LedgerError, Measure, OrderEntry, Stamp, decode_histogram};
+use ledger::{LedgerError, Measure, OrderEntry, Stamp, decode_histogram};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -296,7 +296,7 @@ fn service_ns(run: &Seen) -> Result<f64, LedgerError> {
         return Ok(known);
     }
     let mut sum = 0.0;
-    for row in run.histograms.iter().filter(|row| row.stamp == Stamp::Service) {
+    for row in run.of_stamp(Stamp::Service) {
         let histogram = decode_histogram(&row.blob)?;
         sum += histogram.mean() * histogram.len() as f64;
     }
@@ -305,20 +305,16 @@ fn service_ns(run: &Seen) -> Result<f64, LedgerError> {
 }
 
 fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>, LedgerError> {
-    let row = |run: &Seen, stamp: Stamp| -> Option<HistogramRow> {
-        let mut rows = run.histograms.iter();
-        rows.find(|row| row.class == class && row.stamp == stamp).cloned()
-    };
     let told = |run: &Seen| {
-        let rows = run.orders.as_ref()?.transactions.iter();
-        rows.clone().find(|row| row.class == class).cloned()
+        let mut rows = run.orders.as_ref()?.transactions.iter();
+        rows.find(|row| row.class == class).cloned()
     };
-    let (response, p90s) = percentiles(runs, |run| row(run, Stamp::Response))?;
-    let (service, _) = percentiles(runs, |run| row(run, Stamp::Service))?;
+    let (response, p90s) = percentiles(runs, class, Stamp::Response)?;
+    let (service, _) = percentiles(runs, class, Stamp::Service)?;
     if response.p50_ns.is_none() {
         return Ok(None);
     }
-    let count = |run: &Seen| row(run, Stamp::Response).map(|row| row.count as f64);
+    let count = |run: &Seen| Some(run.of_class(class, Stamp::Response)?.count as f64);
     let limit_ns = runs.iter().find_map(|run| told(run)).map(|row| row.limit_ns as f64);
     let stepped = runs
         .iter()
@@ -327,12 +323,11 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
     Ok(Some(TransactionFigures {
         class: class.into(),
         share: runs.figure(|run| {
-            let response = run.histograms.iter().filter(|row| row.stamp == Stamp::Response);
-            let all = total(response.map(|row| row.count));
+            let all = total(run.of_stamp(Stamp::Response).map(|row| row.count));
             over(count(run), Some(all as f64))
         }),
         rolled_back_share: runs.figure(|run| {
-            let row = row(run, Stamp::Response)?;
+            let row = run.of_class(class, Stamp::Response)?;
             over(Some(row.count.saturating_sub(row.units) as f64), Some(row.count as f64))
         }),
         refused_per_transaction: runs.figure(|run| {
@@ -349,12 +344,9 @@ fn transaction(class: &str, runs: &[&Seen]) -> Result<Option<TransactionFigures>
 }
 
 /// Percentiles over the blocks, and each block's 90th.
-fn percentiles(
-    runs: &[&Seen],
-    row: impl Fn(&Seen) -> Option<HistogramRow>,
-) -> Result<(Percentiles, Vec<f64>), LedgerError> {
-    let rows: Vec<HistogramRow> = runs.iter().filter_map(|run| row(run)).collect();
-    let found = quantiles(rows.iter().map(|row| &row.blob), [0.5, 0.9, 0.99])?;
+fn percentiles(runs: &[&Seen], class: &str, stamp: Stamp) -> Result<(Percentiles, Vec<f64>), LedgerError> {
+    let rows = runs.iter().filter_map(|run| run.of_class(class, stamp));
+    let found = quantiles(rows.map(|row| &row.blob), [0.5, 0.9, 0.99])?;
     let p90s = found[1].clone();
     let [p50_ns, p90_ns, p99_ns] = found.map(Figure::of_all);
     Ok((Percentiles { p50_ns, p90_ns, p99_ns }, p90s))

@@ -127,8 +127,7 @@ fn quantities(both: &[(&Seen, &Seen)], metric: Metric) -> Vec<Quantity> {
     };
     let classes: BTreeSet<&str> = both
         .iter()
-        .flat_map(|(stack, _)| &stack.histograms)
-        .filter(|row| row.stamp == Stamp::Service)
+        .flat_map(|(stack, _)| stack.of_stamp(Stamp::Service))
         .map(|row| row.class.as_str())
         .collect();
     found.extend(classes.into_iter().map(|class| Quantity::ServiceP99(class.into())));
