@@ -303,7 +303,7 @@ const TEXT_READERS: [(&str, &str); 6] = [
         "keys of the study, and paths of devices in what tools say",
     ),
     (
-        "crates/report/src/sheet/foreign.rs",
+        "crates/report/src/sheet/between.rs",
         "names that the kernel gives to devices",
     ),
     (
