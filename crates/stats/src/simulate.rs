@@ -6,10 +6,9 @@
 //!
 //! Prevents: an error rate that is believed because a formula says so.
 
-use crate::decide::{Estimate, History, Verdict, decide_by};
+use crate::decide::{Estimate, History, Memory, Verdict, decide_by};
 use crate::design::{Design, LookRule};
 use crate::normal::normal_quantile;
-use crate::student::t_upper_quantile;
 use noise::Draw;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -164,17 +163,24 @@ fn at_most(count: u64, of: u64, share: f64) -> f64 {
 }
 
 impl Rule {
+    fn memory(self) -> Memory {
+        match self {
+            Rule::Procedure => Memory::AllLooks,
+            Rule::EveryBlock => Memory::OneLook,
+        }
+    }
+
     fn looks(self, design: &Design) -> Vec<LookRule> {
         match self {
             Rule::Procedure => design.looks(),
             Rule::EveryBlock => (3..=design.blocks)
                 .enumerate()
-                .map(|(index, n)| LookRule {
-                    number: index as u32 + 1,
-                    n,
-                    alpha: design.alpha,
-                    alpha_total: design.alpha,
-                    t: t_upper_quantile(design.alpha / 2.0, f64::from(n - 1)),
+                .map(|(index, n)| {
+                    let rule = LookRule::new(index as u32 + 1, n, design.alpha, design.alpha);
+                    LookRule {
+                        t_one_sided: rule.t,
+                        ..rule
+                    }
                 })
                 .collect(),
         }
@@ -198,7 +204,7 @@ pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -
         })
         .collect();
     let mut draw = Draw::new(scenario, design, rand_core::SeedableRng::seed_from_u64(seed));
-    let mut tally = Tally::by(design, rules);
+    let mut tally = Tally::by(design, rules, scenario.rule.memory());
     for _ in 0..studies {
         draw.study(&mut histories);
         tally.judge(&histories, truth);
@@ -221,6 +227,7 @@ fn is_false(verdict: Verdict, truth: f64, margin: f64) -> bool {
 pub struct Tally<'a> {
     design: &'a Design,
     rules: Vec<LookRule>,
+    memory: Memory,
     studies: u64,
     false_verdicts: u64,
     missed: u64,
@@ -233,13 +240,14 @@ pub struct Tally<'a> {
 impl<'a> Tally<'a> {
     /// No study yet; all of them will have this design.
     pub fn new(design: &'a Design) -> Self {
-        Tally::by(design, design.looks())
+        Tally::by(design, design.looks(), Memory::AllLooks)
     }
 
-    fn by(design: &'a Design, rules: Vec<LookRule>) -> Self {
+    fn by(design: &'a Design, rules: Vec<LookRule>, memory: Memory) -> Self {
         Tally {
             design,
             rules,
+            memory,
             studies: 0,
             false_verdicts: 0,
             missed: 0,
@@ -252,7 +260,7 @@ impl<'a> Tally<'a> {
 
     /// Judges a study of stacks whose true log ratio is `truth`. *Detected* counts for the first comparison.
     pub fn judge(&mut self, histories: &[History], truth: f64) {
-        let decision = decide_by(self.design, &self.rules, histories);
+        let decision = decide_by(self.design, &self.rules, self.memory, histories);
         self.studies += 1;
         self.blocks += u64::from(decision.blocks_valid);
         let results = || decision.looks.iter().flat_map(|look| &look.results);

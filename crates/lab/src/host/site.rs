@@ -180,14 +180,20 @@ impl<'a> HostSite<'a> {
                         let name = "method.probe";
                         let path = self.work_dir.path().join(name);
                         let step = self.journal.before(stacks::Undo::RemoveFile { path })?;
-                        let probe =
-                            luns::create_file(&self.work_dir, name, 64 << 20, self.study.seed, &mut |_| (), cancel)?;
+                        let probe = luns::create_file(
+                            &self.work_dir,
+                            name,
+                            64 << 20,
+                            self.study.root_seed(),
+                            &mut |_| (),
+                            cancel,
+                        )?;
                         self.journal.made(step, probe.identity)?;
                         probe.path
                     }
                 };
                 let spec = targets::OpenSpec::reading(&place, targets::Access::Direct);
-                let choice = targets::choose(&spec, self.study.seed)?;
+                let choice = targets::choose(&spec, self.study.root_seed())?;
                 undone(&self.journal.undo_to(mark))?;
                 let rate = |iops: f64| format!("{iops:.0} reads/s of 8 KiB");
                 facts.push(FactName::IoRing.is(choice.ring_iops.map_or_else(|| "none".to_string(), rate)));
@@ -198,7 +204,7 @@ impl<'a> HostSite<'a> {
         };
         self.prepared.facts.extend(facts);
         let page_bytes = u32::try_from(self.study.database.page.0)?;
-        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, self.study.seed)?;
+        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, self.study.root_seed())?;
         Ok(())
     }
 

@@ -135,7 +135,7 @@ impl LunSets {
                         progress.doing(&format!("writing {} in full", path.display()));
                         own.check()?;
                         let step = journal.before(Undo::RemoveFile { path })?;
-                        let seed = study.seed ^ u64::from(number);
+                        let seed = study.root_seed() ^ u64::from(number);
                         let file = luns::create_file(&own, &name, size.0, seed, &mut |_| (), cancel)?;
                         journal.made(step, file.identity)?;
                         let facts = vec![

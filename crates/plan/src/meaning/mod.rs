@@ -51,7 +51,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
             .and_then(|at| at.value)
             .map(|blocks| blocks.min(u64::from(u32::MAX)) as u32),
         stop_early: or(&header.stop_early, true, home).value,
-        seed: or(&header.seed, 1, home).value,
+        seed: header.seed.as_ref().and_then(|at| at.value),
         io: or(&header.io, IoMethod::Auto, home).value,
         workers: settle.count(&header.workers, "workers", 1, 1..=1024, home),
         schedule: or(&header.schedule, Schedule::Auto, home).value,

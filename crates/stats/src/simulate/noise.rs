@@ -15,12 +15,12 @@ pub enum Noise {
     Normal,
     /// Normal, with a standard deviation that grows fourfold from the first block to the last.
     UnequalVariance,
-    /// Normal, and the machine gets slower by `per_run` standard deviations with each run; orders are mirrored pairs.
+    /// Normal, and the machine gets slower by `per_run` standard deviations with each run.
     Drift {
         /// Slowing from one run to the next, in units of the ratio's standard deviation.
         per_run: f64,
     },
-    /// The machine's state wanders from run to run (autoregressive, coefficient `rho`); orders are mirrored pairs.
+    /// The machine's state wanders from run to run (autoregressive, coefficient `rho`).
     SlowState {
         /// Correlation of one run's state with the next's.
         rho: f64,
@@ -108,11 +108,12 @@ impl Draw {
         }
     }
 
-    /// A new order in even blocks, its reverse in odd ones.
+    /// Of four blocks, two in a new order and two in its reverse.
     fn arrange(&mut self, block: usize) {
-        if block % 2 == 1 {
-            self.order.reverse();
-            return;
+        match block % 4 {
+            0 => {}
+            2 => return self.order.reverse(),
+            _ => return,
         }
         for last in (1..self.stacks).rev() {
             let other = (self.normal.uniform() * (last + 1) as f64) as usize;
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_mirrored_pairs() {
+    fn orders_are_forwards_twice_and_backwards_twice() {
         let scenario = Scenario {
             noise: Noise::Normal,
             sd: 0.1,
@@ -268,11 +269,15 @@ mod tests {
         };
         let mut draw = Draw::new(&scenario, &Design::new(12, 3, 0.0), Random::seed_from_u64(7));
         let mut orders = std::collections::BTreeSet::new();
-        for pair in 0..200 {
-            draw.arrange(2 * pair);
+        for four in 0..200 {
+            draw.arrange(4 * four);
             let forward = draw.order.clone();
-            draw.arrange(2 * pair + 1);
-            assert!(forward.iter().eq(draw.order.iter().rev()));
+            draw.arrange(4 * four + 1);
+            assert_eq!(forward, draw.order);
+            for backward in 2..4 {
+                draw.arrange(4 * four + backward);
+                assert!(forward.iter().eq(draw.order.iter().rev()));
+            }
             orders.insert(forward);
         }
         assert_eq!(orders.len(), 24, "every order comes up");

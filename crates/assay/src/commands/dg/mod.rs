@@ -23,7 +23,6 @@ use super::{print, print_json};
 use crate::cli::dg::Dg;
 use crate::exit::Failure;
 use anyhow::Context;
-use std::io::Read;
 
 pub(crate) fn dispatch(command: &Dg) -> Result<(), Failure> {
     match command {
@@ -41,11 +40,7 @@ pub(crate) fn dispatch(command: &Dg) -> Result<(), Failure> {
 
 /// A number that was never used before: UUIDs are made of it.
 fn fresh_seed() -> anyhow::Result<u64> {
-    let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut f| f.read_exact(&mut bytes))
-        .context("read /dev/urandom, which new UUIDs are made of")?;
-    Ok(u64::from_le_bytes(bytes))
+    sandbox::random_number().context("draw the number that new UUIDs are made of")
 }
 
 /// The answer of a command, as asked for.
