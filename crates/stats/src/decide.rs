@@ -131,6 +131,42 @@ pub fn decide(design: &Design, comparisons: &[History]) -> Decision {
     decide_by(design, &design.looks(), Memory::AllLooks, comparisons)
 }
 
+/// The procedure for many studies of one design: the looks' t quantiles cost more than all the rest.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    design: Design,
+    rules: Vec<LookRule>,
+}
+
+impl Procedure {
+    /// For studies of this design.
+    pub fn new(design: Design) -> Self {
+        Procedure {
+            design,
+            rules: design.looks(),
+        }
+    }
+
+    /// As [`decide`].
+    pub fn decide(&self, comparisons: &[History]) -> Decision {
+        decide_by(&self.design, &self.rules, Memory::AllLooks, comparisons)
+    }
+}
+
+impl Verdict {
+    /// Whether it is false for a stack whose true log ratio is `truth`: it names a direction that is not the true one, or
+    /// calls equivalent what is not inside the margin.
+    pub fn is_false(self, truth: f64, margin: f64) -> bool {
+        match self {
+            Verdict::Better => truth <= 0.0,
+            Verdict::Worse => truth >= 0.0,
+            // Room for the last bits of a truth that is the margin itself.
+            Verdict::Equivalent => truth.abs() >= margin.ln_1p() - 1e-12,
+            Verdict::NotEnoughData => false,
+        }
+    }
+}
+
 /// Whose intervals a verdict is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {

@@ -212,16 +212,6 @@ pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -
     tally.result()
 }
 
-/// Is the verdict wrong for a stack whose true log ratio is `truth`?
-fn is_false(verdict: Verdict, truth: f64, margin: f64) -> bool {
-    match verdict {
-        Verdict::Better => truth <= 0.0,
-        Verdict::Worse => truth >= 0.0,
-        Verdict::Equivalent => truth.abs() >= margin.ln_1p(),
-        Verdict::NotEnoughData => false,
-    }
-}
-
 /// Studies that are judged by the procedure's own code, one after the other, and what came of them.
 #[derive(Debug)]
 pub struct Tally<'a> {
@@ -266,7 +256,7 @@ impl<'a> Tally<'a> {
         let results = || decision.looks.iter().flat_map(|look| &look.results);
         let misses = |estimate: &Estimate| truth < estimate.low.ln() || truth > estimate.high.ln();
         self.missed += u64::from(results().any(|(_, estimate)| misses(estimate)));
-        let is_false = |verdict| is_false(verdict, truth, self.design.margin);
+        let is_false = |verdict: Verdict| verdict.is_false(truth, self.design.margin);
         self.false_verdicts += u64::from(decision.comparisons.iter().any(|judged| is_false(judged.verdict)));
         match decision.comparisons[0].verdict {
             Verdict::NotEnoughData => self.undecided += 1,
