@@ -4,16 +4,9 @@
 //! ratios were seen, and an error rate that every further comparison or look adds to.
 
 use crate::student::t_upper_quantile;
-use std::time::Duration;
 
 /// Blocks at which the data may be looked at, besides the last.
 const LOOKS_AT: [u32; 5] = [4, 6, 8, 12, 20];
-
-/// Most blocks of a study whose number follows from its time limit.
-const BLOCKS_MAX: u32 = 12;
-
-/// Fewest blocks for which a verdict is possible by design.
-const BLOCKS_MIN: u32 = 4;
 
 /// The design of a study, fixed before its first block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,17 +89,6 @@ impl Design {
     }
 }
 
-/// N for a time limit: the largest even number of blocks that fits, at most 12; `None` when fewer than 4 fit. Even,
-/// because blocks come in mirrored pairs. A block time of zero allows 12.
-pub fn blocks_allowed(time_limit: Duration, block_time: Duration) -> Option<u32> {
-    let fitting = match block_time.as_nanos() {
-        0 => u128::from(BLOCKS_MAX),
-        each => time_limit.as_nanos() / each,
-    };
-    let blocks = fitting.min(u128::from(BLOCKS_MAX)) as u32 / 2 * 2;
-    (blocks >= BLOCKS_MIN).then_some(blocks)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,17 +115,5 @@ mod tests {
         let look = Design::new(4, 1, 0.0).looks()[0];
         assert_eq!(look.alpha, 0.05);
         assert!((look.t - 3.182_446_305_284_263).abs() < 1e-12, "{}", look.t);
-    }
-
-    #[test]
-    fn blocks_follow_the_time() {
-        let allowed = |limit, block| blocks_allowed(Duration::from_secs(limit), Duration::from_secs(block));
-        assert_eq!(allowed(600, 60), Some(10));
-        assert_eq!(allowed(659, 60), Some(10));
-        assert_eq!(allowed(599, 60), Some(8));
-        assert_eq!(allowed(100_000, 60), Some(12));
-        assert_eq!(allowed(239, 60), None);
-        assert_eq!(allowed(240, 60), Some(4));
-        assert_eq!(allowed(1, 0), Some(12));
     }
 }
