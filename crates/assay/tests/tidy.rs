@@ -295,11 +295,11 @@ const TEXT_READERS: [(&str, &str); 6] = [
         "line breaks, as a study writes them in its values",
     ),
     (
-        "crates/report/src/contrast.rs",
+        "crates/report/src/words/contrast.rs",
         "keys of the study, and names of facts as they are printed",
     ),
     (
-        "crates/report/src/differences.rs",
+        "crates/report/src/stacks/differences.rs",
         "keys of the study, and paths of devices in what tools say",
     ),
     (

@@ -3,18 +3,17 @@
 //! Its types are what `--json` prints; [`crate::derived`] makes them of a file. Prevents: a run and a report that judge
 //! differently, and forms that compute on their own.
 
-use crate::bulk::BulkRatio;
-use crate::cells::{Cell, Metric};
-use crate::changes::Change;
+use crate::cells::PhaseReport;
 use crate::check::Check;
-use crate::databases::DatabaseOfStack;
 use crate::imported::ImportedPhase;
-use crate::layouts::Layout;
-use crate::memory::MemoryOfStack;
-use crate::modelled::ModelledDevices;
-use crate::others::NotTested;
 use crate::published::Published;
-use crate::ran_out::RanOut;
+use crate::ranking::not_tested::{BulkRatio, NotTested};
+use crate::ranking::rank::{DroppedBlock, Unranked};
+use crate::ranking::verdicts::{Change, Comparison, Verdict};
+use crate::stacks::databases::DatabaseOfStack;
+use crate::stacks::layouts::Layout;
+use crate::stacks::memory::MemoryOfStack;
+use crate::stacks::modelled::ModelledDevices;
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -170,109 +169,6 @@ pub struct FactOfStack {
     pub value: Option<String>,
 }
 
-/// One phase on all stacks.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct PhaseReport {
-    /// Name.
-    pub name: String,
-    /// Kind: "random", "open", "scan", "load" ...
-    pub kind: String,
-    /// Compared between stacks.
-    pub ranked: bool,
-    /// The primary metric.
-    pub metric: Metric,
-    /// One cell a stack that has valid runs.
-    pub cells: Vec<Cell>,
-    /// Stacks that had no space left in it.
-    pub ran_out_of_space: Vec<RanOut>,
-}
-
-/// The four things that can be said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Better than the base.
-    Better,
-    /// Worse than the base.
-    Worse,
-    /// The difference lies inside the margin.
-    Equivalent,
-    /// None of these can be told.
-    NotEnoughData,
-}
-
-impl Verdict {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Verdict::Better => "better",
-            Verdict::Worse => "worse",
-            Verdict::Equivalent => "equivalent",
-            Verdict::NotEnoughData => "not enough data",
-        }
-    }
-}
-
-impl From<stats::Verdict> for Verdict {
-    fn from(verdict: stats::Verdict) -> Self {
-        match verdict {
-            stats::Verdict::Better => Verdict::Better,
-            stats::Verdict::Worse => Verdict::Worse,
-            stats::Verdict::Equivalent => Verdict::Equivalent,
-            stats::Verdict::NotEnoughData => Verdict::NotEnoughData,
-        }
-    }
-}
-
-/// A stack against its base in one phase.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Comparison {
-    /// The stack.
-    pub stack: String,
-    /// The base.
-    pub base: String,
-    /// The phase.
-    pub phase: String,
-    /// The metric compared.
-    pub metric: Metric,
-    /// What may be said.
-    pub verdict: Verdict,
-    /// Ratio to the base, oriented so that above 1 is better; `null` before the first look.
-    pub ratio: Option<f64>,
-    /// Lower end of its interval.
-    pub low: Option<f64>,
-    /// Upper end of its interval.
-    pub high: Option<f64>,
-    /// Blocks in it.
-    pub n: Option<u32>,
-    /// Number of the look it is from, from 1.
-    pub look: Option<u32>,
-    /// Error spent at that look.
-    pub alpha: f64,
-    /// In words.
-    pub words: String,
-}
-
-/// Measured, and not ranked.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Unranked {
-    /// The stack.
-    pub stack: String,
-    /// The phase; `null` for all of them.
-    pub phase: Option<String>,
-    /// Why.
-    pub reason: String,
-}
-
-/// A block whose ratios do not count.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct DroppedBlock {
-    /// From 0.
-    pub block: u32,
-    /// Why.
-    pub reason: String,
-}
-
 /// A look at the data.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LookTaken {
@@ -344,8 +240,8 @@ impl StudyHead {
     pub(crate) fn turns(&self) -> Option<String> {
         let schedule = self.schedule.as_ref().filter(|_| self.in_stints)?;
         Some(format!(
-            "The stacks of a block stood side by side and took turns: {schedule}. A block is one repeat all the same. What recovers at \
-             rest, as a device's cache does, did so while the others worked."
+            "The stacks of a block stood side by side and took turns: {schedule}. A block is one repeat all the \
+             same. What recovers at rest, as a device's cache does, did so while the others worked."
         ))
     }
 }
@@ -392,9 +288,4 @@ impl Analysis {
 
 pub(crate) fn same_look(a: &ledger::Look, b: &ledger::Look) -> bool {
     (a.n, &a.stack, &a.base, &a.phase) == (b.n, &b.stack, &b.base, &b.phase)
-}
-
-/// An interval of two blocks at a tiny alpha can end beyond what a number holds; JSON has no word for that.
-pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
-    value.filter(|value| value.is_finite())
 }

@@ -49,3 +49,9 @@ pub struct Check {
     /// What to do.
     pub advice: String,
 }
+
+/// What all of these are held against, where it is one and the same.
+pub(crate) fn wanted<'a>(checks: &[&'a Check]) -> Option<&'a str> {
+    let first = checks.first()?.threshold.as_str();
+    (first != "none" && checks.iter().all(|check| check.threshold == first)).then_some(first)
+}

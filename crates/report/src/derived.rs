@@ -3,41 +3,36 @@
 //! Takes an open ledger, gives an [`Analysis`]; the same file gives the same one on any machine at any time. Prevents:
 //! figures of one report that were derived in two ways.
 
-use crate::analysis::*;
-use crate::bulk::ratios;
-use crate::cells::{Metric, cell};
-use crate::changes::{changes, of_stacks, words};
-use crate::databases::databases;
-use crate::differences::differences;
-use crate::history::{Book, PhaseHead};
+use crate::analysis::{Analysis, LookTaken, ReportError, StackHead, StudyHead};
+use crate::cells::phase_report;
+use crate::history::Book;
 use crate::imported::imported;
-use crate::inflation::not_told;
-use crate::layouts::layouts;
-use crate::memory::memory;
-use crate::modelled::modelled;
-use crate::others::not_tested;
 use crate::published::published;
-use crate::ran_out::in_phase;
-use crate::rank::{Pair, Ranking, base_of, rank, takes_part};
-use crate::sentence::sentence;
+use crate::ranking::not_tested::{bulk_ratios, not_tested};
+use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
+use crate::ranking::verdicts::verdicts;
 use crate::sheet::checks;
+use crate::stacks::databases::databases;
+use crate::stacks::differences::differences;
+use crate::stacks::layouts::layouts;
+use crate::stacks::memory::memory;
+use crate::stacks::modelled::modelled;
+use crate::words::not_told::not_told;
+use crate::words::sentence::sentence;
 use ledger::{FactName, FactValue, Ledger, LedgerError, Scope, TakingTurns};
-use stats::Judged;
 
 impl Analysis {
     /// Derives everything from the file.
     pub fn of(ledger: &Ledger) -> Result<Analysis, ReportError> {
         let book = Book::read(ledger)?;
         let ranking = rank(&book)?;
-        let mut phases = Vec::new();
-        for head in &book.phases {
-            phases.push(phase_report(&book, head)?);
-        }
+        let phases = book.phases.iter().map(|head| phase_report(&book, head));
+        let phases = phases.collect::<Result<Vec<_>, LedgerError>>()?;
         let (differences, equal) = differences(&book);
-        let comparisons = comparisons(&book, &ranking);
-        let changes = changes(&book, &ranking);
+        let (comparisons, changes) = verdicts(&book, &ranking);
         let mut analysis = Analysis {
             imported: imported(&book, &phases),
+            not_told_apart: not_told(&book, &phases),
             published: published(&book, (&comparisons, &changes), &ranking.dropped)?,
             study: study_head(&book, &ranking),
             stacks: stack_heads(&book),
@@ -47,12 +42,11 @@ impl Analysis {
             comparisons,
             looks: looks(&ranking),
             go_on: ranking.decision.go_on.into(),
-            not_tested: not_tested(&book, &of_stacks(&ranking.pairs), &ranking.dropped)?,
+            not_tested: not_tested(&book, &ranking.pairs, &ranking.dropped)?,
             changes,
             databases: databases(&book),
-            bulk_ratios: ratios(&book, &ranking.dropped),
+            bulk_ratios: bulk_ratios(&book, &ranking.dropped),
             layouts: layouts(&book),
-            not_told_apart: Vec::new(),
             modelled: modelled(&book),
             memory: memory(&book),
             unranked: ranking.unranked,
@@ -61,7 +55,6 @@ impl Analysis {
             sentence: String::new(),
             recorded_looks: book.looks.clone(),
         };
-        analysis.not_told_apart = not_told(&book, &analysis);
         analysis.checks = checks(&book, &analysis);
         analysis.sentence = sentence(&analysis);
         Ok(analysis)
@@ -113,52 +106,6 @@ fn stack_heads(book: &Book) -> Vec<StackHead> {
         skipped_cure: stack.skipped.as_ref().map(|skipped| skipped.cure.clone()),
     };
     book.stacks.iter().map(head).collect()
-}
-
-fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport, LedgerError> {
-    let mut cells = Vec::new();
-    for stack in &book.stacks {
-        cells.extend(cell(book, &stack.name, head)?);
-    }
-    Ok(PhaseReport {
-        name: head.name.clone(),
-        kind: head.kind.as_str().into(),
-        ranked: head.ranked,
-        metric: Metric::of(head.kind),
-        cells,
-        ran_out_of_space: book
-            .stacks
-            .iter()
-            .filter_map(|stack| in_phase(book, &stack.name, &head.name))
-            .collect(),
-    })
-}
-
-fn comparisons(book: &Book, ranking: &Ranking) -> Vec<Comparison> {
-    let one = |(pair, judged): (&Pair, &Judged)| {
-        let verdict = Verdict::from(judged.verdict);
-        Comparison {
-            stack: pair.stack.clone(),
-            base: pair.base.clone(),
-            phase: pair.phase.name.clone(),
-            metric: Metric::of(pair.phase.kind),
-            verdict,
-            ratio: finite(judged.estimate.map(|e| e.ratio)),
-            low: finite(judged.estimate.map(|e| e.low)),
-            high: finite(judged.estimate.map(|e| e.high)),
-            n: judged.estimate.map(|e| e.n),
-            look: judged.look,
-            alpha: judged.alpha,
-            words: words(judged, &pair.base, ranking, book.study.blocks_planned),
-        }
-    };
-    ranking
-        .pairs
-        .iter()
-        .zip(&ranking.decision.comparisons)
-        .filter(|(pair, _)| pair.before.is_none())
-        .map(one)
-        .collect()
 }
 
 fn looks(ranking: &Ranking) -> Vec<LookTaken> {

@@ -3,6 +3,7 @@
 //! Made once from the analysis (by `sections`) and put into four forms (by `render`), which know nothing of storage. A
 //! thing that only some forms show says so by its [`Forms`]. Prevents: a column that one form has and another forgets.
 
+use crate::check::Status;
 use crate::figures::Figure;
 
 /// Which forms show a thing.
@@ -90,6 +91,27 @@ impl Document {
 }
 
 impl Section {
+    /// A section that follows; `None` without blocks.
+    pub(crate) fn of(
+        id: &'static str,
+        name: &'static str,
+        title: impl Into<String>,
+        blocks: Vec<Placed>,
+    ) -> Option<Section> {
+        (!blocks.is_empty()).then(|| Section {
+            id,
+            name,
+            title: title.into(),
+            stands: Stands::Follows,
+            blocks,
+        })
+    }
+
+    pub(crate) fn standing(mut self, stands: Stands) -> Section {
+        self.stands = stands;
+        self
+    }
+
     /// The blocks that a form shows.
     pub(crate) fn shown(&self, form: Forms) -> impl Iterator<Item = &Block> {
         shown(&self.blocks, form)
@@ -133,6 +155,22 @@ pub(crate) enum Block {
     Part(Part),
 }
 
+impl Block {
+    pub(crate) fn list(lines: impl IntoIterator<Item = String>) -> Block {
+        Block::List(lines.into_iter().map(Item::from).collect())
+    }
+
+    /// A part that its title tells all about.
+    pub(crate) fn part(title: impl Into<String>, fold: Fold, blocks: Vec<Placed>) -> Block {
+        Block::Part(Part {
+            title: title.into(),
+            about: String::new(),
+            fold,
+            blocks,
+        })
+    }
+}
+
 /// An item of a list.
 #[derive(Default)]
 pub(crate) struct Item {
@@ -161,6 +199,17 @@ pub(crate) struct Part {
     pub(crate) blocks: Vec<Placed>,
 }
 
+impl Part {
+    /// Title and what it is about, in forms that never fold; `None` where it has none there.
+    pub(crate) fn heading(&self) -> Option<String> {
+        match (self.fold, self.about.is_empty()) {
+            (Fold::Always, _) => None,
+            (_, true) => Some(self.title.clone()),
+            (_, false) => Some(format!("{} ({})", self.title, self.about)),
+        }
+    }
+}
+
 /// Whether a page folds a part; other forms never do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fold {
@@ -183,6 +232,17 @@ pub(crate) enum Tone {
     Note,
     Suspect,
     Invalid,
+}
+
+impl From<Status> for Tone {
+    fn from(status: Status) -> Tone {
+        match status {
+            Status::Valid => Tone::Valid,
+            Status::Note => Tone::Note,
+            Status::Suspect => Tone::Suspect,
+            Status::Invalid => Tone::Invalid,
+        }
+    }
 }
 
 /// A table: rows with names, columns with heads and units.
@@ -390,6 +450,11 @@ pub(crate) fn column<'a, R>(
     }
 }
 
+/// A column of words for all forms.
+pub(crate) fn words<'a, R>(head: impl Into<String>, cell: impl Fn(&R) -> String + 'a) -> Column<'a, R> {
+    column(head, "", move |row| Cell::Text(cell(row))).of_words()
+}
+
 impl<R> Column<'_, R> {
     /// For these forms alone.
     pub(crate) fn only(mut self, forms: Forms) -> Self {
@@ -492,6 +557,17 @@ impl Cell {
         figure
             .into()
             .map_or(Cell::Nothing, |figure| Cell::Figure(figure, spread, 1.0, form))
+    }
+
+    /// A ratio between these ends.
+    pub(crate) fn interval(ratio: f64, [low, high]: [Option<f64>; 2], margin: f64, tone: Tone) -> Cell {
+        let interval = Interval {
+            ratio,
+            low,
+            high,
+            margin,
+        };
+        Cell::Interval(interval, tone)
     }
 
     /// The figure divided by this.

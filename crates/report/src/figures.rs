@@ -34,6 +34,11 @@ impl Figure {
         })
     }
 
+    /// Of blocks that all have it.
+    pub(crate) fn of_all(values: Vec<f64>) -> Option<Figure> {
+        Figure::of(values.into_iter().map(Some))
+    }
+
     /// The median divided by this, in text. Next to nothing is 0.
     pub(crate) fn written(&self, per: f64, form: fn(f64) -> String) -> String {
         zeroed(form(self.median / per))
@@ -90,6 +95,11 @@ pub(crate) fn over(above: Option<f64>, below: Option<f64>) -> Option<f64> {
         (Some(above), Some(below)) if below != 0.0 => Some(above / below),
         _ => None,
     }
+}
+
+/// An interval of two blocks at a tiny alpha can end beyond what a number holds; JSON has no word for that.
+pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
 }
 
 /// Sum of counts, which a file may say to be as large as it likes.

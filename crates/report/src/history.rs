@@ -3,9 +3,10 @@
 //! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under
 //! way or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
 
-use crate::ran_out::RanOut;
+use crate::figures::Figure;
+use crate::grouped::distinct;
 use ledger::{
-    BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look, Measure,
+    BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look, Measure, OfPhase,
     OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, Trial, TrialId, TrialStatus,
     UserScan,
 };
@@ -50,6 +51,23 @@ impl Seen {
     }
 }
 
+/// The runs of one phase on one stack.
+pub(crate) trait Runs {
+    /// Over all of them.
+    fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure>;
+
+    /// What they measured.
+    fn measured(&self, measure: Measure) -> Option<Figure> {
+        self.figure(|run| run.get(measure))
+    }
+}
+
+impl Runs for [&Seen] {
+    fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure> {
+        Figure::of(self.iter().map(|run| value(run)))
+    }
+}
+
 /// A trial that ended, with its phases by name.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -86,8 +104,8 @@ pub(crate) struct Book {
     pub seal: ledger::Seal,
     /// Stack by stack the blocks that it ran in, and by phase those in which it came to that.
     of_stack: BTreeMap<String, Blocks>,
-    /// Where a stack ran out of space, as far as that was asked for.
-    pub(crate) ran_out: RefCell<BTreeMap<String, Option<(usize, RanOut)>>>,
+    /// The place of the first phase in which a stack ran out of space, as far as that was asked for.
+    pub first_full: RefCell<BTreeMap<String, Option<usize>>>,
 }
 
 #[derive(Debug, Default)]
@@ -176,7 +194,7 @@ impl Book {
             stacks,
             phases: heads.into_values().collect(),
             of_stack: by_stack(&ran),
-            ran_out: RefCell::default(),
+            first_full: RefCell::default(),
             ran,
             uncounted: seen.len() as u32,
             looks: ledger.looks()?,
@@ -202,17 +220,17 @@ impl Book {
         self.fact(&Scope::Stack(stack.into()), key)
     }
 
+    /// A setting of the study, as it was written.
+    pub(crate) fn setting(&self, key: &str) -> Option<&str> {
+        let found = self.settings.iter().find(|setting| setting.key == key)?;
+        Some(&found.value)
+    }
+
     /// The devices under a stack, from the nearest down to the lowest.
     pub(crate) fn devices(&self, stack: &str) -> Vec<&str> {
-        let mut all: Vec<&str> = Vec::new();
-        for level in [FactName::NearestDevices, FactName::Devices, FactName::LowestDevices] {
-            for device in self.of_stack(stack, level).map_or(&[][..], FactValue::names) {
-                if !all.contains(&device.as_str()) {
-                    all.push(device);
-                }
-            }
-        }
-        all
+        let levels = [FactName::NearestDevices, FactName::Devices, FactName::LowestDevices];
+        let all = levels.iter().filter_map(|level| self.of_stack(stack, *level));
+        distinct(all.flat_map(FactValue::names).map(String::as_str))
     }
 
     /// Blocks begun, as a count from 0.
@@ -226,28 +244,31 @@ impl Book {
 
     /// The earlier phase that a phase is held against, as the study says.
     pub(crate) fn against(&self, phase: &str) -> Option<&PhaseHead> {
-        let key = format!("phase.{phase}.against");
-        let said = self.settings.iter().find(|setting| setting.key == key)?;
-        let table: toml::Table = toml::from_str(&format!("name = {}", said.value)).ok()?;
+        let said = self.setting(&format!("phase.{phase}.against"))?;
+        let table: toml::Table = toml::from_str(&format!("name = {said}")).ok()?;
         let name = table.get("name")?.as_str()?;
         self.phases.iter().find(|head| head.name == name)
     }
 
     /// Whether the sessions of a phase go home after so many operations each, as the study says.
     pub(crate) fn goes_home_by_count(&self, phase: &str) -> bool {
-        let key = format!("phase.{phase}.work_loop");
-        let said = self.settings.iter().find(|setting| setting.key == key);
-        said.is_some_and(|setting| setting.value.trim() != "0")
+        let said = self.setting(&format!("phase.{phase}.work_loop"));
+        said.is_some_and(|loops| loops.trim() != "0")
     }
 
     /// Whether the study wants phases ranked that a cache inside the memory budget served.
     pub(crate) fn ranks_cached(&self) -> bool {
-        let said = self.settings.iter().find(|setting| setting.key == "memory.rank_cached");
-        said.is_some_and(|setting| setting.value.trim() == "true")
+        let said = self.setting("memory.rank_cached");
+        said.is_some_and(|wanted| wanted.trim() == "true")
     }
 
     pub(crate) fn ran(&self, block: u32, stack: &str) -> Option<&Ran> {
         self.ran.get(&(block, stack.to_string()))
+    }
+
+    /// What was seen of a phase on a stack in a block.
+    pub(crate) fn at(&self, block: u32, stack: &str, phase: &str) -> Option<&Seen> {
+        self.ran(block, stack)?.phases.get(phase)
     }
 
     /// Trials of a stack that ended, by block.
@@ -259,18 +280,23 @@ impl Book {
             .filter_map(move |block| Some((*block, self.ran(*block, stack)?)))
     }
 
-    /// What was seen of a phase on a stack, by block, valid or not.
-    pub(crate) fn seen<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = (u32, &'a Seen)> {
+    /// What was seen of a phase on a stack, with the block, valid or not.
+    pub(crate) fn by_block<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = (u32, &'a Seen)> {
         let blocks = self.of_stack.get(stack).and_then(|of| of.of_phase.get(phase));
-        blocks.into_iter().flatten().filter_map(move |block| {
-            let seen = self.ran(*block, stack)?.phases.get(phase)?;
-            Some((*block, seen))
-        })
+        blocks
+            .into_iter()
+            .flatten()
+            .filter_map(move |block| Some((*block, self.at(*block, stack, phase)?)))
     }
 
-    /// The same, only runs whose numbers count.
-    pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<(u32, &'a Seen)> {
-        self.seen(stack, phase).filter(|(_, seen)| seen.is_valid()).collect()
+    /// The same without the blocks, in their order.
+    pub(crate) fn seen<'a>(&'a self, stack: &'a str, phase: &'a str) -> impl Iterator<Item = &'a Seen> {
+        self.by_block(stack, phase).map(|(_, seen)| seen)
+    }
+
+    /// Only runs whose numbers count.
+    pub(crate) fn valid<'a>(&'a self, stack: &'a str, phase: &'a str) -> Vec<&'a Seen> {
+        self.seen(stack, phase).filter(|seen| seen.is_valid()).collect()
     }
 }
 
@@ -299,8 +325,20 @@ fn by_stack(ran: &BTreeMap<(u32, String), Ran>) -> BTreeMap<String, Blocks> {
     of_stack
 }
 
-fn phases(ledger: &Ledger) -> Result<BTreeMap<PhaseId, (ledger::TrialId, Seen)>, LedgerError> {
-    let mut seen: BTreeMap<PhaseId, (ledger::TrialId, Seen)> = BTreeMap::new();
+/// By phase: its trial, and what was seen.
+type OfTrials = BTreeMap<PhaseId, (TrialId, Seen)>;
+
+/// Rows of phases that are not in the file are left out.
+fn add<R>(seen: &mut OfTrials, rows: Vec<OfPhase<R>>, put: impl Fn(&mut Seen, R)) {
+    for OfPhase { phase, row } in rows {
+        if let Some((_, phase)) = seen.get_mut(&phase) {
+            put(phase, row);
+        }
+    }
+}
+
+fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
+    let mut seen = OfTrials::new();
     for phase in ledger.phases()? {
         let fresh = Seen {
             id: phase.id,
@@ -316,35 +354,13 @@ fn phases(ledger: &Ledger) -> Result<BTreeMap<PhaseId, (ledger::TrialId, Seen)>,
         };
         seen.insert(phase.id, (fresh.run.trial, fresh));
     }
-    for measure in ledger.measures()? {
-        if let Some((_, phase)) = seen.get_mut(&measure.phase) {
-            phase.measures.insert(measure.row.0, measure.row.1);
-        }
-    }
-    for histogram in ledger.histograms()? {
-        if let Some((_, phase)) = seen.get_mut(&histogram.phase) {
-            phase.histograms.push(histogram.row);
-        }
-    }
-    for slice in ledger.slices()? {
-        if let Some((_, phase)) = seen.get_mut(&slice.phase) {
-            phase.slices.push(slice.row);
-        }
-    }
-    for orders in ledger.order_entries()? {
-        if let Some((_, phase)) = seen.get_mut(&orders.phase) {
-            phase.orders = Some(orders.row);
-        }
-    }
-    for load in ledger.bulk_loads()? {
-        if let Some((_, phase)) = seen.get_mut(&load.phase) {
-            phase.bulk.push(load.row);
-        }
-    }
-    for scan in ledger.user_scans()? {
-        if let Some((_, phase)) = seen.get_mut(&scan.phase) {
-            phase.scans.push(scan.row);
-        }
-    }
+    add(&mut seen, ledger.measures()?, |phase, row| phase.measures.extend([row]));
+    add(&mut seen, ledger.histograms()?, |phase, row| phase.histograms.push(row));
+    add(&mut seen, ledger.slices()?, |phase, row| phase.slices.push(row));
+    add(&mut seen, ledger.order_entries()?, |phase, row| {
+        phase.orders = Some(row)
+    });
+    add(&mut seen, ledger.bulk_loads()?, |phase, row| phase.bulk.push(row));
+    add(&mut seen, ledger.user_scans()?, |phase, row| phase.scans.push(row));
     Ok(seen)
 }

@@ -1,12 +1,13 @@
 //! What was imported: figures that another tool measured elsewhere, set beside what was measured here and never ranked.
 //!
-//! Takes the gathered file and the phases of the analysis, gives an [`ImportedPhase`] a stack and phase. Several reports
-//! give a spread, no interval: nobody knows how they were drawn. Prevents: an imported figure read as a measured one, and
-//! the same run counted twice because two tools reported it.
+//! Takes the gathered file and the phases of the analysis, gives an [`ImportedPhase`] a stack and phase. Several
+//! reports give a spread, no interval: nobody knows how they were drawn. Prevents: an imported figure read as a
+//! measured one, and the same run counted twice because two tools reported it.
 
-use crate::analysis::PhaseReport;
-use crate::cells::{Cell, Metric};
+use crate::cells::metric::Metric;
+use crate::cells::{Cell, PhaseReport};
 use crate::figures::Figure;
+use crate::grouped::{distinct, grouped};
 use crate::history::Book;
 use ledger::ImportedText;
 use schemars::JsonSchema;
@@ -116,41 +117,22 @@ pub(crate) const SHOWN: [(&str, &str, &str); 12] = [
 
 /// In the order of import; texts of one stack and phase together.
 pub(crate) fn imported(book: &Book, phases: &[PhaseReport]) -> Vec<ImportedPhase> {
-    let mut found: Vec<(ImportedPhase, Vec<&ImportedText>)> = Vec::new();
-    for text in &book.imported {
-        let same =
-            |one: &&mut (ImportedPhase, Vec<&ImportedText>)| one.0.stack == text.stack && one.0.phase == text.phase;
-        match found.iter_mut().find(same) {
-            Some((phase, texts)) => {
-                phase.sources.push(source(text));
-                texts.push(text);
-            }
-            None => found.push((
-                ImportedPhase {
-                    stack: text.stack.clone(),
-                    phase: text.phase.clone(),
-                    sources: vec![source(text)],
-                    quantities: Vec::new(),
-                },
-                vec![text],
-            )),
+    let texts = grouped(book.imported.iter().map(|text| ((&text.stack, &text.phase), text)));
+    let whole = |((stack, phase), texts): ((&String, &String), Vec<&ImportedText>)| {
+        let measured = phases.iter().find(|report| report.name == *phase);
+        let quantities = SHOWN.iter().filter_map(|(name, ..)| quantity(name, &texts, measured));
+        ImportedPhase {
+            stack: stack.clone(),
+            phase: phase.clone(),
+            sources: texts.iter().map(|text| source(text)).collect(),
+            quantities: quantities.collect(),
         }
-    }
-    let whole = |(mut phase, texts): (ImportedPhase, Vec<&ImportedText>)| {
-        let measured = phases.iter().find(|report| report.name == phase.phase);
-        phase.quantities = SHOWN
-            .iter()
-            .filter_map(|(name, ..)| quantity(name, &texts, measured))
-            .collect();
-        phase
     };
-    found.into_iter().map(whole).collect()
+    texts.into_iter().map(whole).collect()
 }
 
 fn source(text: &ImportedText) -> ImportedSource {
-    let mut reports: Vec<&str> = text.figures.iter().map(|figure| figure.report.as_str()).collect();
-    reports.sort_unstable();
-    reports.dedup();
+    let reports = distinct(text.figures.iter().map(|figure| figure.report.as_str()));
     ImportedSource {
         file: text.file.clone(),
         sha256: text.sha256.clone(),
@@ -192,33 +174,27 @@ fn source(text: &ImportedText) -> ImportedSource {
 /// Over the reports of the first tool and layout that have it: two tools that watched one run, or two parts of one
 /// report, are no two runs.
 fn quantity(name: &str, texts: &[&ImportedText], measured: Option<&PhaseReport>) -> Option<ImportedQuantity> {
-    let has = |text: &&&ImportedText| {
-        text.figures
-            .iter()
-            .any(|f| f.comparable.as_ref().is_some_and(|c| c.0 == name))
+    let value = |figure: &ledger::ImportedFigure| {
+        let (_, value) = figure.comparable.as_ref().filter(|(known, _)| known == name)?;
+        Some(*value)
     };
-    let first = texts.iter().find(has)?;
-    let mut values = Vec::new();
-    let mut printed = Vec::new();
-    for text in texts
+    let first = texts
         .iter()
-        .filter(|text| (&text.format, &text.layout) == (&first.format, &first.layout))
-    {
-        let mut seen: Vec<&str> = Vec::new();
-        for figure in &text.figures {
-            let Some((_, value)) = figure.comparable.as_ref().filter(|c| c.0 == name) else {
-                continue;
-            };
-            // A report has a quantity once.
-            if !seen.contains(&figure.report.as_str()) {
-                seen.push(&figure.report);
-                values.push(Some(*value));
-                printed.push(figure);
-            }
-        }
+        .find(|text| text.figures.iter().any(|figure| value(figure).is_some()))?;
+    let alike = texts
+        .iter()
+        .filter(|text| (&text.format, &text.layout) == (&first.format, &first.layout));
+    let mut printed = Vec::new();
+    for text in alike {
+        // A report has a quantity once.
+        let of = text
+            .figures
+            .iter()
+            .filter_map(|figure| Some((&figure.report, (figure, value(figure)?))));
+        printed.extend(grouped(of).into_iter().map(|(_, all)| all[0]));
     }
-    let figure = Figure::of(values)?;
-    let one = (printed.len() == 1).then(|| printed[0]);
+    let figure = Figure::of(printed.iter().map(|(_, value)| Some(*value)))?;
+    let one = (printed.len() == 1).then(|| printed[0].0);
     let beside = |cell: &Cell| {
         let figure = measured_as(name, cell, measured?.metric)?;
         Some(MeasuredBeside {

@@ -1,14 +1,15 @@
 //! Published ratios beside measured ones with their intervals, and what may be said of both.
 //!
-//! Takes the gathered file, the comparisons and the dropped blocks; gives a [`Published`]. A measured ratio is that of the
-//! verdict where the study made one; else, and for a change from one phase to another on the same stack, a plain 95 %
-//! interval over blocks that is not tested. Prevents: two numbers that look alike called agreement.
+//! Takes the gathered file, the comparisons and the dropped blocks; gives a [`Published`]. A measured ratio is that
+//! of the verdict where the study made one; else, and for a change from one phase to another on the same stack, a
+//! plain 95 % interval over blocks that is not tested. Prevents: two numbers that look alike called agreement.
 
 use super::source::{Phase, Source, find};
-use crate::analysis::{Comparison, DroppedBlock};
-use crate::cells::Metric;
-use crate::changes::Change;
+use crate::cells::metric::Metric;
+use crate::format::ratio;
 use crate::history::Book;
+use crate::ranking::rank::DroppedBlock;
+use crate::ranking::verdicts::{Change, Comparison};
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -79,6 +80,46 @@ pub struct MeasuredRatio {
     pub tested: bool,
 }
 
+impl Published {
+    /// What it is, on what.
+    pub(crate) fn head(&self) -> String {
+        format!("{} ({}, {}): {}", self.title, self.source, self.year, self.about)
+    }
+}
+
+impl PublishedFigure {
+    /// One after the other.
+    pub(crate) fn values(&self) -> String {
+        let values: Vec<String> = self.values.iter().map(f64::to_string).collect();
+        values.join(", ")
+    }
+}
+
+impl PublishedRatio {
+    /// "0.50 to 0.60 (what was said of it)".
+    pub(crate) fn published(&self) -> String {
+        let range = match self.low == self.high {
+            true => ratio(self.low),
+            false => format!("{} to {}", ratio(self.low), ratio(self.high)),
+        };
+        let words = self.words.as_ref().map(|words| format!(" ({words})"));
+        range + &words.unwrap_or_default()
+    }
+}
+
+impl MeasuredRatio {
+    /// "0.55 (0.52 to 0.58)".
+    pub(crate) fn words(&self) -> String {
+        let doubt = if self.tested { "" } else { ", not tested" };
+        format!(
+            "{} ({} to {}{doubt})",
+            ratio(self.ratio),
+            ratio(self.low),
+            ratio(self.high)
+        )
+    }
+}
+
 /// Whether a published and a measured ratio agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -146,8 +187,7 @@ struct Map {
 impl Map {
     fn of(book: &Book) -> Map {
         let pairs = |key: &str| {
-            let setting = book.settings.iter().find(|setting| setting.key == key);
-            let text = setting.map_or(String::new(), |setting| format!("pairs = {}", setting.value));
+            let text = (book.setting(key)).map_or(String::new(), |pairs| format!("pairs = {pairs}"));
             let table: toml::Table = toml::from_str(&text).unwrap_or_default();
             let pairs = table.get("pairs").and_then(|value| value.as_table());
             let one = |(ours, theirs): (&String, &toml::Value)| Some((ours.clone(), theirs.as_str()?.to_string()));
@@ -184,6 +224,16 @@ struct Judge<'b> {
     map: Map,
 }
 
+/// A ratio as it was published.
+struct Claim {
+    theirs: String,
+    range: (f64, f64),
+    words: Option<String>,
+}
+
+/// A ratio of ours: its name, stack and base, phase of the one and of the other.
+type Ours<'m> = (String, [&'m str; 2], [&'m str; 2]);
+
 impl Judge<'_> {
     /// A stack to the base in one phase.
     fn between_stacks(&self, source: &Source, phase: &Phase, stack: &str) -> Result<Vec<PublishedRatio>, LedgerError> {
@@ -194,7 +244,7 @@ impl Judge<'_> {
             .find(|ratio| ratio.stack == stack && ratio.phase == phase.id);
         let base_phase = phase.base_phase.as_ref().unwrap_or(&phase.id);
         let from_figures = oriented(source.mean(stack, &phase.id), source.mean(base, base_phase), phase);
-        let Some((low, high)) = said.map(|ratio| (ratio.low, ratio.high)).or(from_figures) else {
+        let Some(range) = said.map(|ratio| (ratio.low, ratio.high)).or(from_figures) else {
             return Ok(Vec::new());
         };
         let theirs = match &phase.base_phase {
@@ -202,20 +252,14 @@ impl Judge<'_> {
             None => format!("{stack} to {base} in {}", phase.id),
         };
         let words = said.map(|ratio| ratio.words.clone());
-        let mut found = Vec::new();
+        let mut mapped = Vec::new();
         for ours in self.map.stacks(stack) {
-            for our_base in self.map.stacks(base) {
-                for our_phase in self.map.phases(&phase.id) {
-                    let measured = self.ratio(ours, our_base, our_phase, our_phase)?;
-                    let name = format!("{ours} to {our_base} in {our_phase}");
-                    found.push(self.said(&theirs, (low, high), words.clone(), Some(name), measured));
-                }
+            for base in self.map.stacks(base) {
+                let phases = self.map.phases(&phase.id).into_iter();
+                mapped.extend(phases.map(|phase| (format!("{ours} to {base} in {phase}"), [ours, base], [phase; 2])));
             }
         }
-        if found.is_empty() {
-            found.push(self.said(&theirs, (low, high), words, None, None));
-        }
-        Ok(found)
+        self.beside(&Claim { theirs, range, words }, mapped)
     }
 
     /// The same stack in this phase and in the one that it is a change from.
@@ -223,45 +267,43 @@ impl Judge<'_> {
         let Some(before) = &phase.against else {
             return Ok(Vec::new());
         };
-        let Some(published) = oriented(source.mean(stack, &phase.id), source.mean(stack, before), phase) else {
+        let Some(range) = oriented(source.mean(stack, &phase.id), source.mean(stack, before), phase) else {
             return Ok(Vec::new());
         };
         let theirs = format!("{stack}, {} to {before}", phase.id);
-        let mut found = Vec::new();
+        let mut mapped = Vec::new();
         for ours in self.map.stacks(stack) {
             for after in self.map.phases(&phase.id) {
-                for our_before in self.map.phases(before) {
-                    let measured = self.ratio(ours, ours, after, our_before)?;
-                    let name = format!("{ours}, {after} to {our_before}");
-                    found.push(self.said(&theirs, published, None, Some(name), measured));
-                }
+                let earlier = self.map.phases(before).into_iter();
+                mapped
+                    .extend(earlier.map(|before| (format!("{ours}, {after} to {before}"), [ours; 2], [after, before])));
             }
         }
-        if found.is_empty() {
-            found.push(self.said(&theirs, published, None, None, None));
-        }
-        Ok(found)
+        let words = None;
+        self.beside(&Claim { theirs, range, words }, mapped)
     }
 
-    fn said(
-        &self,
-        theirs: &str,
-        (low, high): (f64, f64),
-        words: Option<String>,
-        ours: Option<String>,
-        measured: Option<MeasuredRatio>,
-    ) -> PublishedRatio {
-        let agreement = agreement((low, high), measured.as_ref(), self.book.study.margin);
+    /// What was published beside each of ours that the study maps to it.
+    fn beside(&self, claim: &Claim, mapped: Vec<Ours<'_>>) -> Result<Vec<PublishedRatio>, LedgerError> {
+        if mapped.is_empty() {
+            return Ok(vec![self.said(claim, None, None)]);
+        }
+        let one = |(name, stacks, phases): Ours<'_>| Ok(self.said(claim, Some(name), self.ratio(stacks, phases)?));
+        mapped.into_iter().map(one).collect()
+    }
+
+    fn said(&self, claim: &Claim, ours: Option<String>, measured: Option<MeasuredRatio>) -> PublishedRatio {
+        let agreement = agreement(claim.range, measured.as_ref(), self.book.study.margin);
         let says = match (&ours, &measured) {
             (None, _) => "nothing of this study is mapped to it".into(),
             (_, None) => "could not be told: it was not measured in two blocks or more".into(),
-            (_, Some(measured)) => words_of(agreement, (low, high), measured),
+            (_, Some(measured)) => words_of(agreement, claim.range, measured),
         };
         PublishedRatio {
-            theirs: theirs.into(),
-            low,
-            high,
-            words,
+            theirs: claim.theirs.clone(),
+            low: claim.range.0,
+            high: claim.range.1,
+            words: claim.words.clone(),
             ours,
             measured,
             agreement,
@@ -270,75 +312,66 @@ impl Judge<'_> {
     }
 
     /// A ratio of two cells: the study's own comparison where it made one, else over blocks.
-    fn ratio(&self, stack: &str, base: &str, after: &str, before: &str) -> Result<Option<MeasuredRatio>, LedgerError> {
-        if after == before {
-            for one in self.comparisons.iter().filter(|one| one.phase == after) {
-                let (Some(ratio), Some(low), Some(high), Some(n)) = (one.ratio, one.low, one.high, one.n) else {
-                    continue;
-                };
-                let found = |ratio, low, high| MeasuredRatio {
-                    ratio,
-                    low,
-                    high,
-                    n,
-                    tested: true,
-                };
-                if one.stack == stack && one.base == base {
-                    return Ok(Some(found(ratio, low, high)));
-                }
-                if one.stack == base && one.base == stack && low > 0.0 {
-                    return Ok(Some(found(1.0 / ratio, 1.0 / high, 1.0 / low)));
-                }
+    fn ratio(&self, stacks: [&str; 2], phases: [&str; 2]) -> Result<Option<MeasuredRatio>, LedgerError> {
+        match self.tested(stacks, phases) {
+            Some(tested) => Ok(Some(tested)),
+            None => self.over_blocks(stacks, phases),
+        }
+    }
+
+    fn tested(&self, [stack, base]: [&str; 2], [after, before]: [&str; 2]) -> Option<MeasuredRatio> {
+        let found = |ratio, low, high, n| MeasuredRatio {
+            ratio,
+            low,
+            high,
+            n,
+            tested: true,
+        };
+        for one in self
+            .comparisons
+            .iter()
+            .filter(|one| after == before && one.phase == after)
+        {
+            let (Some(ratio), Some(low), Some(high), Some(n)) = (one.ratio, one.low, one.high, one.n) else {
+                continue;
+            };
+            if one.stack == stack && one.base == base {
+                return Some(found(ratio, low, high, n));
+            }
+            if one.stack == base && one.base == stack && low > 0.0 {
+                return Some(found(1.0 / ratio, 1.0 / high, 1.0 / low, n));
             }
         }
-        let of_change =
-            |one: &&Change| stack == base && (&*one.stack, &*one.phase, &*one.against) == (stack, after, before);
-        if let Some(one) = self.changes.iter().find(of_change)
-            && let (Some(ratio), Some(low), Some(high), Some(n)) = (one.ratio, one.low, one.high, one.n)
-        {
-            return Ok(Some(MeasuredRatio {
-                ratio,
-                low,
-                high,
-                n,
-                tested: true,
-            }));
-        }
-        let metric_of = |phase: &str| {
-            self.book
-                .phases
-                .iter()
-                .find(|head| head.name == phase)
-                .map(|head| Metric::of(head.kind))
-        };
-        let (Some(metric), Some(other)) = (metric_of(after), metric_of(before)) else {
+        let same = |one: &&Change| (&*one.stack, &*one.phase, &*one.against) == (stack, after, before);
+        let one = self.changes.iter().filter(|_| stack == base).find(same)?;
+        Some(found(one.ratio?, one.low?, one.high?, one.n?))
+    }
+
+    fn over_blocks(&self, stacks: [&str; 2], phases: [&str; 2]) -> Result<Option<MeasuredRatio>, LedgerError> {
+        let kind_of = |phase: &str| Some(self.book.phases.iter().find(|head| head.name == phase)?.kind);
+        let [metric, other] = phases.map(|phase| kind_of(phase).map(Metric::of));
+        let Some(metric) = metric.filter(|_| metric == other) else {
             return Ok(None);
         };
-        if metric != other {
-            return Ok(None);
-        }
         let mut ys = Vec::new();
         for block in (0..self.book.blocks()).filter(|block| !self.dropped.iter().any(|one| one.block == *block)) {
-            let value = |stack: &str, phase: &str| {
-                let seen = self.book.ran(block, stack).and_then(|ran| ran.phases.get(phase));
+            let value = |nth: usize| {
+                let seen = self.book.at(block, stacks[nth], phases[nth]);
                 seen.filter(|seen| seen.is_valid())
                     .map_or(Ok(None), |seen| metric.value(seen))
             };
-            if let (Some(x), Some(base)) = (value(stack, after)?, value(base, before)?) {
+            if let (Some(x), Some(base)) = (value(0)?, value(1)?) {
                 ys.extend(stats::log_ratio(x, base, metric.orientation()));
             }
         }
-        let interval = stats::ratio_interval(&ys, 0.95);
-        let found = interval
-            .filter(|i| i.low.is_finite() && i.high.is_finite())
-            .map(|i| MeasuredRatio {
-                ratio: i.middle,
-                low: i.low,
-                high: i.high,
-                n: ys.len() as u32,
-                tested: false,
-            });
-        Ok(found)
+        let interval = stats::ratio_interval(&ys, 0.95).filter(|i| i.low.is_finite() && i.high.is_finite());
+        Ok(interval.map(|i| MeasuredRatio {
+            ratio: i.middle,
+            low: i.low,
+            high: i.high,
+            n: ys.len() as u32,
+            tested: false,
+        }))
     }
 }
 

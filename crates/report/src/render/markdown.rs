@@ -3,7 +3,7 @@
 //! Takes the [`Document`], gives text for an issue or a wiki page. Prevents: names in a study that turn into markup.
 
 use super::{Letters, lettered_columns, rows_of};
-use crate::document::{Block, Document, Fold, Forms, Placed, Table, shown};
+use crate::document::{Block, Document, Forms, Placed, Table, shown};
 use crate::text::escaped;
 
 const FORM: Forms = Forms::MARKDOWN;
@@ -57,11 +57,7 @@ fn put(out: &mut String, block: &Block) {
         }
         Block::Table(one) => table(out, one),
         Block::Part(part) => {
-            match (part.fold, part.about.is_empty()) {
-                (Fold::Always, _) => {}
-                (_, true) => out.push_str(&format!("### {}\n\n", plain(&part.title))),
-                (_, false) => out.push_str(&format!("### {} ({})\n\n", plain(&part.title), plain(&part.about))),
-            }
+            out.extend(part.heading().map(|heading| format!("### {}\n\n", plain(&heading))));
             blocks(out, &part.blocks);
         }
         // Neither drawings nor long texts are short.

@@ -5,7 +5,7 @@
 
 use super::page::{Page, clipped, paint, paint_bold, plain, width};
 use super::{Lettered, Letters, lettered_columns, rows_of, spark};
-use crate::document::{Block, Chart, Document, Fold, Forms, Item, Placed, Scatter, Table, Tone, shown};
+use crate::document::{Block, Chart, Document, Forms, Item, Placed, Scatter, Table, Tone, shown};
 use crate::text::escaped;
 use anstyle::{AnsiColor, Style as Paint};
 
@@ -94,11 +94,7 @@ fn put(page: &mut Page, block: &Block, after_chart: bool) {
         Block::Chart(Chart::Lines(_) | Chart::OverTime(_)) => {}
         Block::Verbatim(text) => text.lines().for_each(|line| page.say(&format!("  {line}"), 4, plain())),
         Block::Part(part) => {
-            match (part.fold, part.about.is_empty()) {
-                (Fold::Always, _) => {}
-                (_, true) => page.title(&part.title),
-                (_, false) => page.title(&format!("{} ({})", part.title, part.about)),
-            }
+            part.heading().iter().for_each(|heading| page.title(heading));
             blocks(page, &part.blocks);
         }
     }

@@ -2,14 +2,13 @@
 //!
 //! Takes a phase of bulk loads, gives blocks. Prevents: one total in which the largest load hides all others.
 
-use super::Source;
-use crate::analysis::PhaseReport;
-use crate::bulk::{BulkFigures, BulkRatio, GrowthPoint, SpaceFigure};
-use crate::document::{
-    Block, Cell, Chart, Fold, Form, Forms, Interval, Item, LineOf, Lines, Part, Placed, Table, Tone, column,
-};
+use super::source::Source;
+use crate::cells::PhaseReport;
+use crate::cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
+use crate::document::{Block, Cell, Chart, Fold, Form, Forms, Item, LineOf, Lines, Placed, Table, Tone, column};
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, ratio, whole};
+use crate::ranking::not_tested::BulkRatio;
 
 /// Letters of the growth in a terminal.
 const SPARK_MAX: usize = 40;
@@ -29,8 +28,7 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let mut blocks = vec![(Forms::LONG, Block::Table(loads(source, phase, &rows)))];
     if source.analysis.bulk_ratios.iter().any(|one| one.phase == phase.name) {
         let words = "Speed: the base's time over the stack's, block by block; above 1 is faster. Plain 95 % \
-             intervals, not tested: the \
-             verdict is on the time of all row counts together.";
+             intervals, not tested: the verdict is on the time of all row counts together.";
         blocks.push((Forms::PAGE, Block::Note(words.into())));
     }
     blocks.extend(space(source, phase, &rows));
@@ -59,16 +57,7 @@ fn loads(source: &Source<'_>, phase: &PhaseReport, rows: &[Load<'_>]) -> Table {
             match against(stack, load) {
                 // One block has no interval.
                 Some(one) if one.low.is_some() || one.high.is_some() => {
-                    let (ratio, low, high) = (one.ratio, one.low, one.high);
-                    Cell::Interval(
-                        Interval {
-                            ratio,
-                            low,
-                            high,
-                            margin,
-                        },
-                        Tone::Clear,
-                    )
+                    Cell::interval(one.ratio, [one.low, one.high], margin, Tone::Clear)
                 }
                 _ => Cell::Nothing,
             }
@@ -83,7 +72,7 @@ fn loads(source: &Source<'_>, phase: &PhaseReport, rows: &[Load<'_>]) -> Table {
         of("files seen", "to grow, times", |load| load.growth_steps, whole).only(Forms::PAGE),
     ];
     let caption = format!("Bulk load by row count: {}", phase.name);
-    Table::of(caption, "stack", rows, |(stack, _)| source.stack(stack), columns)
+    source.table(caption, rows, |(stack, _)| stack, columns)
 }
 
 /// True for the largest row count of a stack.
@@ -115,18 +104,11 @@ fn space(source: &Source<'_>, phase: &PhaseReport, rows: &[Load<'_>]) -> Vec<Pla
     ];
     let name = |(stack, .., forms): &Of<'_>| source.stack(stack).only(*forms);
     let caption = format!("Space by table and index: {}", phase.name);
-    let part = Part {
-        title: "Space by table and index".into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(
-            Forms::LONG,
-            Block::Table(Table::of(caption, "stack", &all, name, columns)),
-        )],
-    };
+    let table = Block::Table(Table::of(caption, "stack", &all, name, columns));
+    let part = Block::part("Space by table and index", Fold::Always, vec![(Forms::LONG, table)]);
     vec![
         (Forms::TERMINAL, Block::Label("space after the largest load".into())),
-        (Forms::LONG, Block::Part(part)),
+        (Forms::LONG, part),
     ]
 }
 
@@ -186,15 +168,11 @@ fn growth(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
         }),
     ];
     let caption = format!("Growth of the files: {}", phase.name);
-    let table = Table::of(caption, "stack", &points, |(stack, _)| source.stack(stack), columns);
-    let part = Part {
-        title: "The growth drawn, as a table".into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, Block::Table(table))],
-    };
+    let table = source.table(caption, &points, |(stack, _)| stack, columns);
+    let table = vec![(Forms::PAGE, Block::Table(table))];
+    let part = Block::part("The growth drawn, as a table", Fold::Always, table);
     blocks.push((Forms::PAGE, Block::Chart(chart)));
-    blocks.push((Forms::PAGE, Block::Part(part)));
+    blocks.push((Forms::PAGE, part));
     blocks
 }
 

@@ -4,10 +4,11 @@
 //! Takes the differences of the analysis, gives the first section. Prevents: a comparison read without its
 //! configuration.
 
-use super::{Source, list};
+use super::source::Source;
+
 use crate::analysis::Difference;
-use crate::contrast::{contrast, is_implied, same, title};
-use crate::document::{Block, Cell, Column, Fold, Forms, Name, Part, Section, Stands, Table, column};
+use crate::document::{Block, Cell, Column, Fold, Forms, Name, Section, Stands, Table, column};
+use crate::words::contrast::{contrast, is_implied, same, title};
 
 /// Longer values are read one by one.
 const SHORT_MAX: usize = 64;
@@ -22,7 +23,7 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         if lines.is_empty() {
             lines.push("nothing that was recorded".into());
         }
-        blocks.push((Forms::TEXTS, list(lines.into_iter().chain(same(analysis)))));
+        blocks.push((Forms::TEXTS, Block::list(lines.into_iter().chain(same(analysis)))));
     }
     let all = &analysis.differences;
     let kept = all.iter().filter(|one| !is_implied(one, all));
@@ -34,19 +35,13 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.push((Forms::PAGE, Block::Text(nothing.into())));
     }
     if !rest.is_empty() {
-        let part = Part {
-            title: format!("{} more: long ones, and those of a single stack", rest.len()),
-            about: String::new(),
-            fold: Fold::Always,
-            blocks: vec![(
-                Forms::PAGE,
-                table(source, &rest, "Long facts, and facts of single stacks"),
-            )],
-        };
-        blocks.push((Forms::PAGE, Block::Part(part)));
+        let title = format!("{} more: long ones, and those of a single stack", rest.len());
+        let facts = table(source, &rest, "Long facts, and facts of single stacks");
+        let part = Block::part(title, Fold::Always, vec![(Forms::PAGE, facts)]);
+        blocks.push((Forms::PAGE, part));
     }
     blocks.extend(same(analysis).map(|line| (Forms::PAGE, Block::Note(line))));
-    super::section("differences", "What differs", "What differs between the stacks", blocks)
+    Section::of("differences", "What differs", "What differs between the stacks", blocks)
         .map(|section| section.standing(Stands::Before))
 }
 

@@ -3,8 +3,10 @@
 //! Takes what was read from the file, gives the last section of a page. Prevents: "you did not disclose the
 //! configuration".
 
-use super::{FromFile, Source};
-use crate::document::{Block, Cell, Column, Fold, Forms, Name, Part, Placed, Section, Table, column};
+use super::from_file::FromFile;
+use super::source::Source;
+
+use crate::document::{Block, Column, Fold, Forms, Name, Placed, Section, Table, words};
 use crate::format::{date, ratio};
 use ledger::{Event, Fact, Look, Setting, Severity, Trial, TrialStatus};
 
@@ -25,24 +27,17 @@ pub(super) fn section(source: &Source<'_>, file: &FromFile) -> Section {
         blocks.push(part("What happened", events(&file.events)));
     }
     let not = "The page engine does to storage what a database does, and nothing else: it is not Oracle, and its \
-         rates are not Oracle's. A disk \
-         group here is not Oracle ASM. A verdict is about this machine, these sizes, this time.";
+         rates are not Oracle's. A disk group here is not Oracle ASM. A verdict is about this machine, these sizes, \
+         this time.";
     blocks.push(part("What this is not", Block::Text(not.into())));
-    super::section("disclosure", "Disclosure", "", blocks).expect("there are always parts")
+    Section::of("disclosure", "Disclosure", "", blocks).expect("there are always parts")
 }
 
 fn part(title: &str, block: Block) -> Placed {
-    let part = Part {
-        title: title.into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, block)],
-    };
-    (Forms::PAGE, Block::Part(part))
-}
-
-fn words<'a, R>(head: &str, cell: impl Fn(&R) -> String + 'a) -> Column<'a, R> {
-    column(head, "", move |row| Cell::Text(cell(row))).of_words()
+    (
+        Forms::PAGE,
+        Block::part(title, Fold::Always, vec![(Forms::PAGE, block)]),
+    )
 }
 
 fn table<'a, R>(

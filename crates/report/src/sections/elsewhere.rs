@@ -4,11 +4,13 @@
 //! ratios beside ours with what may be said of both. Prevents: a figure that nobody here measured read in one table
 //! with those that were.
 
-use super::{Source, distinct, list};
+use super::source::Source;
+use crate::grouped::distinct;
+
 use crate::document::{
-    Block, Cell, Column, Fold, Form, Forms, Interval, Name, Part, Placed, Section, Table, Tone, column,
+    Block, Cell, Column, Fold, Form, Forms, Interval, Name, Part, Placed, Section, Table, Tone, column, words,
 };
-use crate::format::{megabytes, nanoseconds, number, percent, ratio};
+use crate::format::{megabytes, nanoseconds, number, percent};
 use crate::imported::{ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, SHOWN};
 use crate::published::{Agreement, Published, PublishedFigure, PublishedRatio};
 
@@ -102,7 +104,7 @@ fn imported(source: &Source<'_>, phase: &str, of: &[&ImportedPhase]) -> Vec<Plac
     );
     vec![
         (Forms::ALL, Block::Table(table)),
-        (Forms::ALL, list(of.iter().map(|one| from(one)))),
+        (Forms::ALL, Block::list(of.iter().map(|one| from(one)))),
     ]
 }
 
@@ -181,30 +183,20 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.push((Forms::PAGE, table_of_texts(&texts)));
         blocks.extend(texts.iter().map(|(_, one)| (Forms::PAGE, printed_figures(one))));
     }
-    super::section("elsewhere", "Elsewhere", title, blocks)
+    Section::of("elsewhere", "Elsewhere", title, blocks)
 }
 
 fn publication(source: &Source<'_>, published: &Published) -> Vec<Placed> {
-    let figures = Part {
-        title: "Its figures".into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, Block::Table(published_figures(published)))],
-    };
+    let figures = vec![(Forms::PAGE, Block::Table(published_figures(published)))];
     let words = "Above 1 is better for the first of the two. Diamond: as published; dot and line: measured here with \
-         its interval; ratios \
-         marked not tested have a plain 95 % interval. Another machine and another size: printed to be read beside, \
-         not to be met.";
-    let about = format!(
-        "{} ({}, {}): {}",
-        published.title, published.source, published.year, published.about
-    );
+         its interval; ratios marked not tested have a plain 95 % interval. Another machine and another size: \
+         printed to be read beside, not to be met.";
     vec![
-        (Forms::TEXTS, list(crate::published::lines(published))),
-        (Forms::PAGE, Block::Note(about)),
+        (Forms::TEXTS, Block::list(crate::published::lines(published))),
+        (Forms::PAGE, Block::Note(published.head())),
         (Forms::PAGE, Block::Table(published_ratios(source, published))),
         (Forms::PAGE, Block::Note(words.into())),
-        (Forms::PAGE, Block::Part(figures)),
+        (Forms::PAGE, Block::part("Its figures", Fold::Always, figures)),
     ]
 }
 
@@ -212,8 +204,7 @@ fn published_figures(published: &Published) -> Table {
     let columns = [
         column("phase", "", |one: &PublishedFigure| Cell::text(&one.phase)).of_words(),
         column("published", "one a run", |one: &PublishedFigure| {
-            let values: Vec<String> = one.values.iter().map(f64::to_string).collect();
-            Cell::Text(values.join(", "))
+            Cell::Text(one.values())
         }),
         column("of", "", |one: &PublishedFigure| Cell::text(&one.quantity)).of_words(),
     ];
@@ -239,23 +230,9 @@ fn published_ratios(source: &Source<'_>, published: &Published) -> Table {
             let ours = one.measured.map(|m| interval(m.ratio, m.low, m.high));
             Cell::Beside(interval((one.low * one.high).sqrt(), one.low, one.high), ours, tone)
         }),
-        column("published", "", |one: &PublishedRatio| {
-            let theirs = match one.low == one.high {
-                true => ratio(one.low),
-                false => format!("{} to {}", ratio(one.low), ratio(one.high)),
-            };
-            Cell::Text(
-                one.words
-                    .as_ref()
-                    .map_or(theirs.clone(), |words| format!("{theirs} ({words})")),
-            )
-        })
-        .of_words(),
+        column("published", "", |one: &PublishedRatio| Cell::Text(one.published())).of_words(),
         column("here", "", |one: &PublishedRatio| {
-            Cell::maybe(one.measured.map(|m| {
-                let doubt = if m.tested { "" } else { ", not tested" };
-                format!("{} ({} to {}{doubt})", ratio(m.ratio), ratio(m.low), ratio(m.high))
-            }))
+            Cell::maybe(one.measured.map(|m| m.words()))
         })
         .of_words(),
         column("of ours", "", |one: &PublishedRatio| Cell::maybe(one.ours.as_ref())).of_words(),
@@ -302,27 +279,20 @@ fn printed_figures(one: &ImportedSource) -> Block {
         .facts
         .iter()
         .map(|fact| format!("{}: {} (line {})", fact.name, fact.value, fact.line));
-    let words = |head: &str, cell: fn(&ImportedFigure) -> String| {
-        column(head, "", move |figure| Cell::Text(cell(figure))).of_words()
-    };
     let columns = [
-        words("report", |figure| figure.report.clone()),
-        words("as printed", |figure| figure.text.clone()),
-        words("unit", |figure| figure.unit.clone()),
-        words("line", |figure| figure.line.to_string()),
+        words("report", |figure: &ImportedFigure| figure.report.clone()),
+        words("as printed", |figure: &ImportedFigure| figure.text.clone()),
+        words("unit", |figure: &ImportedFigure| figure.unit.clone()),
+        words("line", |figure: &ImportedFigure| figure.line.to_string()),
     ];
     let kept = &one.figures[..one.figures.len().min(FIGURES_MAX)];
     let name = |figure: &ImportedFigure| Name::from(figure.name.as_str());
     let table = Table::of(format!("Figures of {}", one.file), "figure", kept, name, columns);
-    let mut blocks = vec![(Forms::PAGE, list(facts)), (Forms::PAGE, Block::Table(table))];
+    let mut blocks = vec![(Forms::PAGE, Block::list(facts)), (Forms::PAGE, Block::Table(table))];
     if one.figures.len() > kept.len() {
         blocks.push((Forms::PAGE, Block::Note("The JSON form has the others.".into())));
     }
-    blocks.push((Forms::PAGE, list(one.notes.clone())));
-    Block::Part(Part {
-        title: format!("{}: every figure as printed ({})", one.file, one.figures.len()),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks,
-    })
+    blocks.push((Forms::PAGE, Block::list(one.notes.clone())));
+    let title = format!("{}: every figure as printed ({})", one.file, one.figures.len());
+    Block::part(title, Fold::Always, blocks)
 }

@@ -3,14 +3,14 @@
 //! Takes an open ledger and its analysis, gives a [`FromFile`]. Prevents: sections that read files while they are put
 //! together, and every histogram of a file unpacked at once.
 
-use super::is_lean;
 use super::times::over_time;
-use crate::analysis::{Analysis, PhaseReport, ReportError};
-use crate::cells::Metric;
+use crate::analysis::{Analysis, ReportError};
+use crate::cells::PhaseReport;
+use crate::cells::latency::{Latency, of_stamp, whole};
+use crate::cells::metric::Metric;
 use crate::document::{Distribution, Section};
 use crate::format::nanoseconds;
 use crate::history::{Book, Seen};
-use crate::latency::{Latency, of_stamp, whole};
 use ledger::{Event, FactName, FactValue, Ledger, Scope, Stamp, Trial};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -36,6 +36,14 @@ struct Shape {
 
 /// Parts of a logarithmic axis over all times there are: finer than a drawing.
 const PARTS_A_DECADE: f64 = 400.0;
+
+/// More pairs of phase and stack than this make a lean page.
+const FULL_MAX: usize = 400;
+
+/// True when there is so much to show that a page leaves out what is secondary.
+pub(super) fn is_lean(analysis: &Analysis) -> bool {
+    analysis.phases.iter().map(|phase| phase.cells.len()).sum::<usize>() > FULL_MAX
+}
 
 impl FromFile {
     pub(crate) fn read(ledger: &Ledger, analysis: &Analysis) -> Result<FromFile, ReportError> {
@@ -118,7 +126,7 @@ fn shape(
     stack: &str,
     stamp: Stamp,
     latency: &Latency,
-    seen: &[(u32, &Seen)],
+    seen: &[&Seen],
 ) -> Result<Option<(Shown, Shape)>, ReportError> {
     let Some(histogram) = whole(stamp, &latency.class, seen)? else {
         return Ok(None);

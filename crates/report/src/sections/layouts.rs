@@ -4,12 +4,14 @@
 //! Takes the layouts, gives the section. Prevents: a count of extents that nobody can picture, and a fresh layout
 //! praised for what an aged one would do.
 
-use super::{Source, list};
-use crate::analysis::{PhaseReport, StackHead};
-use crate::document::{Block, Cell, Chart, Column, Fold, Form, Forms, Part, Placed, Scatter, Section, Table, column};
+use super::source::Source;
+
+use crate::analysis::StackHead;
+use crate::cells::PhaseReport;
+use crate::document::{Block, Cell, Chart, Column, Fold, Form, Forms, Placed, Scatter, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, kibibytes, number, percent, whole};
-use crate::layouts::{Layout, LayoutMoment, lost, place};
+use crate::stacks::layouts::{Layout, LayoutMoment, lost, place};
 
 /// Moments of a file that are shown where there is little room; of more, the first and the last.
 const MOMENTS_MAX: usize = 5;
@@ -26,30 +28,25 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         // With one data file its number says nothing.
         let alone = layouts.iter().all(|one| one.file == "data 0");
         let counted = layouts.iter().filter(|one| one.moments.is_empty());
-        blocks.push((Forms::TERMINAL, list(counted.map(|one| counts(one, alone)))));
+        blocks.push((Forms::TERMINAL, Block::list(counted.map(|one| counts(one, alone)))));
         blocks.push((Forms::PAGE, Block::Table(extents(source, alone))));
         let rows: Vec<At<'_>> = layouts
             .iter()
             .flat_map(|one| one.moments.iter().map(move |at| (one, at)))
             .collect();
         if !rows.is_empty() {
-            let part = Part {
-                title: "Every moment as a table".into(),
-                about: String::new(),
-                fold: Fold::Always,
-                blocks: vec![(Forms::ALL, Block::Table(moments(source, &rows, alone)))],
-            };
-            blocks.push((Forms::ALL, Block::Part(part)));
+            let table = vec![(Forms::ALL, Block::Table(moments(source, &rows, alone)))];
+            blocks.push((Forms::ALL, Block::part("Every moment as a table", Fold::Always, table)));
             blocks.push((
                 Forms::LONG,
                 Block::Chart(Chart::Scatters(scatters(source, &rows, alone))),
             ));
-            blocks.push((Forms::TERMINAL, list(scans(source))));
+            blocks.push((Forms::TERMINAL, Block::list(scans(source))));
             blocks.push((Forms::LONG, Block::Note(legend(source, &rows))));
         }
     }
     blocks.extend(read_sizes(source));
-    super::section("layout", "Fragmentation", "How the data files lie", blocks)
+    Section::of("layout", "Fragmentation", "How the data files lie", blocks)
 }
 
 /// A file of which only counts are kept.
@@ -202,14 +199,13 @@ fn legend(source: &Source<'_>, rows: &[At<'_>]) -> String {
     };
     let mut words = format!(
         "Neighbours lost: pages next to each other in the file and not below{but}. Pieces: physical runs that a \
-             multiblock read of {} meets.",
+         multiblock read of {} meets.",
         bytes(read)
     );
     if let Some(picture) = rows.iter().find_map(|(_, at)| at.picture.as_ref()) {
         words.push_str(&format!(
-            " A strip is the file from its begin to its end (block {}), its height where that part lies: a ramp is in \
-                 order, noise is \
-             scattered.",
+            " A strip is the file from its begin to its end (block {}), its height where that part lies: a ramp is \
+             in order, noise is scattered.",
             picture.block.saturating_add(1)
         ));
     }
@@ -241,13 +237,7 @@ fn read_sizes(source: &Source<'_>) -> Option<Placed> {
             })
         })
         .collect();
-    let name = |stack: &&StackHead| source.stack(&stack.name);
-    let table = Table::of(
-        "Average size of a read at the nearest device",
-        "stack",
-        &stacks,
-        name,
-        columns,
-    );
+    let caption = "Average size of a read at the nearest device";
+    let table = source.table(caption, &stacks, |stack| &stack.name, columns);
     (!phases.is_empty()).then_some((Forms::FULL_PAGE, Block::Table(table)))
 }

@@ -2,9 +2,11 @@
 //!
 //! Takes it from the analysis, gives a section. Prevents: a stack that vanished from the comparison unsaid.
 
-use super::{Source, list};
-use crate::analysis::Unranked;
-use crate::document::{Block, Fold, Forms, Part, Placed, Section, Stands};
+use super::source::Source;
+
+use crate::document::{Block, Fold, Forms, Placed, Section, Stands};
+use crate::grouped::grouped;
+use crate::ranking::rank::Unranked;
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let analysis = source.analysis;
@@ -26,32 +28,20 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         .into_iter()
         .filter_map(|(title, lines)| part(title, lines))
         .collect();
-    super::section("left-out", "Left out", "", blocks).map(|section| section.standing(Stands::Concludes))
+    Section::of("left-out", "Left out", "", blocks).map(|section| section.standing(Stands::Concludes))
 }
 
 fn part(title: &str, lines: Vec<String>) -> Option<Placed> {
-    let part = Part {
-        title: title.into(),
-        about: String::new(),
-        fold: Fold::Never,
-        blocks: vec![(Forms::ALL, list(lines.clone()))],
-    };
-    (!lines.is_empty()).then_some((Forms::ALL, Block::Part(part)))
+    let block = |lines| Block::part(title, Fold::Never, vec![(Forms::ALL, Block::list(lines))]);
+    (!lines.is_empty()).then(|| (Forms::ALL, block(lines)))
 }
 
 /// Stacks with one and the same reason stand in one line.
 fn not_ranked(all: &[Unranked]) -> Vec<String> {
-    let mut lines: Vec<(Vec<&str>, &Unranked)> = Vec::new();
-    for one in all {
-        let same = |(_, other): &&mut (Vec<&str>, &Unranked)| other.phase == one.phase && other.reason == one.reason;
-        match lines.iter_mut().find(same) {
-            Some((stacks, _)) => stacks.push(&one.stack),
-            None => lines.push((vec![&one.stack], one)),
-        }
-    }
-    let line = |(stacks, one): (Vec<&str>, &Unranked)| {
-        let place = one.phase.as_ref().map_or(String::new(), |phase| format!(" in {phase}"));
-        format!("{}{place}: {}", stacks.join(", "), one.reason)
+    let alike = all.iter().map(|one| ((&one.phase, &one.reason), one.stack.as_str()));
+    let line = |((phase, reason), stacks): ((&Option<String>, &String), Vec<&str>)| {
+        let place = phase.as_ref().map_or(String::new(), |phase| format!(" in {phase}"));
+        format!("{}{place}: {reason}", stacks.join(", "))
     };
-    lines.into_iter().map(line).collect()
+    grouped(alike).into_iter().map(line).collect()
 }

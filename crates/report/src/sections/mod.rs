@@ -14,47 +14,17 @@ mod moves;
 mod opening;
 mod orders;
 mod phases;
+mod source;
 mod storage;
 mod times;
 mod validity;
 mod verdicts;
 
 use crate::analysis::Analysis;
-use crate::document::{Block, Document, Forms, Item, Name, Placed, Section, Stands, Tone};
+use crate::document::Document;
 pub(crate) use from_file::FromFile;
-
-/// What sections are made from.
-pub(crate) struct Source<'a> {
-    analysis: &'a Analysis,
-    /// What only a page shows, read from the file.
-    file: Option<&'a FromFile>,
-    lean: bool,
-}
-
-/// More pairs of phase and stack than this make a lean page.
-const FULL_MAX: usize = 400;
-
-impl Source<'_> {
-    /// The name of a stack, with the mark in which it is drawn everywhere.
-    fn stack(&self, stack: &str) -> Name {
-        self.named(stack, stack.into())
-    }
-
-    /// Something of a stack, with its mark.
-    fn named(&self, stack: &str, text: String) -> Name {
-        let index = self.analysis.stacks.iter().position(|head| head.name == stack);
-        Name {
-            text,
-            mark: Some(index.unwrap_or(0)),
-            forms: Forms::ALL,
-        }
-    }
-}
-
-/// True when there is so much to show that a page leaves out what is secondary.
-pub(crate) fn is_lean(analysis: &Analysis) -> bool {
-    analysis.phases.iter().map(|phase| phase.cells.len()).sum::<usize>() > FULL_MAX
-}
+use from_file::is_lean;
+use source::Source;
 
 /// The document; without the file it has no series, no distributions and no disclosure, which only a page shows.
 pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document {
@@ -94,53 +64,11 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         sections: sections.into_iter().flatten().collect(),
         imprint: format!(
             "Made by assay {} from the result file of run {}; run by assay {}. This page is one file and sends \
-                 nothing anywhere.",
+             nothing anywhere.",
             env!("CARGO_PKG_VERSION"),
             study.run_id,
             study.tool_version
         ),
         lean: source.lean,
     }
-}
-
-/// A section that follows; `None` without blocks.
-fn section(id: &'static str, name: &'static str, title: impl Into<String>, blocks: Vec<Placed>) -> Option<Section> {
-    (!blocks.is_empty()).then(|| Section {
-        id,
-        name,
-        title: title.into(),
-        stands: Stands::Follows,
-        blocks,
-    })
-}
-
-impl Section {
-    fn standing(mut self, stands: Stands) -> Section {
-        self.stands = stands;
-        self
-    }
-}
-
-fn list(lines: impl IntoIterator<Item = String>) -> Block {
-    Block::List(lines.into_iter().map(Item::from).collect())
-}
-
-fn status_tone(status: crate::check::Status) -> Tone {
-    match status {
-        crate::check::Status::Valid => Tone::Valid,
-        crate::check::Status::Note => Tone::Note,
-        crate::check::Status::Suspect => Tone::Suspect,
-        crate::check::Status::Invalid => Tone::Invalid,
-    }
-}
-
-/// Values in the order in which each came first.
-fn distinct<'a>(values: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut found: Vec<&str> = Vec::new();
-    for value in values {
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
 }

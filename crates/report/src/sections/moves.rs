@@ -3,16 +3,18 @@
 //! Takes the cells of a phase, gives blocks: a line each where there is little room, tables on a page. Prevents: a
 //! rebalance praised for a speed that the work beside it paid for, and a copy whose reads at the target nobody saw.
 
-use super::{Source, list};
-use crate::analysis::PhaseReport;
+use super::source::Source;
+
 use crate::cells::Cell as OfStack;
-use crate::document::{Block, Cell, Column, Form, Forms, Placed, Table, column};
+use crate::cells::PhaseReport;
+use crate::cells::moves::{CopyFigures, RebalanceFigures, WINDOWS, is_in};
+use crate::document::{Block, Cell, Column, Form, Forms, Placed, column};
 use crate::figures::Figure;
 use crate::format::{bytes, megabytes, nanoseconds, number, whole};
-use crate::moves::{CopyFigures, RebalanceFigures, lines};
+use crate::words::moves::lines;
 
 pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
-    let mut blocks = vec![(Forms::TEXTS, list(phase.cells.iter().flat_map(lines)))];
+    let mut blocks = vec![(Forms::TEXTS, Block::list(phase.cells.iter().flat_map(lines)))];
     let with =
         |moved: fn(&OfStack) -> bool| -> Vec<&OfStack> { phase.cells.iter().filter(|cell| moved(cell)).collect() };
     let copied = with(|cell| cell.copy.is_some());
@@ -29,21 +31,14 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
 }
 
 const COPIES: &str = "Read and written: by the devices nearest to each side, where the sides share none. A target \
-     that reads has to look at \
-     what it overwrites.";
+     that reads has to look at what it overwrites.";
 
 const REBALANCES: &str = "Ideal: bytes that had to move so that every disk holds its share by size. p99: service of \
-     the slowest class of \
-     operation, on a logarithmic axis; ring: before, dot: during, tick: after. All classes stand in the table above.";
+     the slowest class of operation, on a logarithmic axis; ring: before, dot: during, tick: after. All classes \
+     stand in the table above.";
 
 fn table<'a>(source: &Source<'_>, caption: &str, rows: &[&'a OfStack], columns: Vec<Column<'a, &'a OfStack>>) -> Block {
-    Block::Table(Table::of(
-        caption,
-        "stack",
-        rows,
-        |cell| source.stack(&cell.stack),
-        columns,
-    ))
+    Block::Table(source.table(caption, rows, |cell| &cell.stack, columns))
 }
 
 fn copies<'a>() -> Vec<Column<'a, &'a OfStack>> {
@@ -80,8 +75,6 @@ fn copies<'a>() -> Vec<Column<'a, &'a OfStack>> {
     ]
 }
 
-const WINDOWS: [&str; 3] = ["before", "during", "after"];
-
 fn rebalances<'a>() -> Vec<Column<'a, &'a OfStack>> {
     let of = |head: &str, unit: &str, pick: fn(&RebalanceFigures) -> Option<Figure>, form: Form| {
         column(head, unit, move |cell: &&OfStack| {
@@ -95,20 +88,20 @@ fn rebalances<'a>() -> Vec<Column<'a, &'a OfStack>> {
         of("time", "s", |one| one.seconds, number),
         of("power", "I/Os in flight", |one| one.power, whole),
     ];
-    for window in WINDOWS {
+    for (window, _) in WINDOWS {
         columns.push(column("op/s", window, move |cell: &&OfStack| {
             Cell::figure(rate(cell, window), number)
         }));
     }
     columns.push(column("p99 of the slowest class", "", |cell: &&OfStack| {
-        let slowest = WINDOWS.map(|window| p99(cell, window).map(|figure| figure.median));
+        let slowest = WINDOWS.map(|(window, _)| p99(cell, window).map(|figure| figure.median));
         if slowest.iter().all(Option::is_none) {
             Cell::Nothing
         } else {
             Cell::Way(slowest, nanoseconds)
         }
     }));
-    for window in WINDOWS {
+    for (window, _) in WINDOWS {
         columns.push(column("p99", window, move |cell: &&OfStack| {
             Cell::figure(p99(cell, window), nanoseconds)
         }));
@@ -124,8 +117,7 @@ fn rate(cell: &OfStack, window: &str) -> Option<Figure> {
 
 /// The slowest class's p99 in a window.
 fn p99(cell: &OfStack, window: &str) -> Option<Figure> {
-    let mine = |class: &str| class.rsplit(' ').next() == Some(window);
-    let of = cell.latency.iter().filter(|one| mine(&one.class));
+    let of = cell.latency.iter().filter(|one| is_in(&one.class, window));
     of.filter_map(|one| one.p99_ns)
         .max_by(|a, b| a.median.total_cmp(&b.median))
 }

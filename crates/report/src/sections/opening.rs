@@ -2,7 +2,8 @@
 //!
 //! Takes the head of the study and the checks, gives blocks. Prevents: an answer read without its doubts.
 
-use super::{Source, status_tone};
+use super::source::Source;
+
 use crate::analysis::GoOn;
 use crate::check::Status;
 use crate::document::{Block, Forms, Placed};
@@ -56,7 +57,7 @@ fn checked(source: &Source<'_>) -> Block {
     let checks = &source.analysis.checks;
     let counted = |status: Status| {
         let many = checks.iter().filter(|check| check.status == status).count();
-        (many > 0).then(|| (format!("{many} {}", status.word()), status_tone(status)))
+        (many > 0).then(|| (format!("{many} {}", status.word()), status.into()))
     };
     let found = [Status::Invalid, Status::Suspect, Status::Note]
         .into_iter()

@@ -3,31 +3,32 @@
 //! Takes the databases and the phases of order entry, gives blocks. Prevents: new orders per minute without the
 //! responses that were paid for them, and a name for them that belongs to an audited benchmark.
 
-use super::{Source, list};
-use crate::analysis::PhaseReport;
-use crate::databases::{DatabaseOfStack, DatabaseSetting};
+use super::source::Source;
+
+use crate::cells::PhaseReport;
+use crate::cells::load_curve::{METHOD, StepFigures};
+use crate::cells::orders::{CostPerNewOrder, OrderFigures, TransactionFigures, WaitFigures};
 use crate::document::{
-    Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Part, Placed, Section, Stands, Table, column,
+    Block, Cell, Chart, Column, Fold, Form, Forms, LineOf, Lines, Name, Placed, Section, Stands, Table, column, words,
 };
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent, whole};
-use crate::load_curve::{METHOD, StepFigures};
-use crate::order_words::{DERIVED, doubts, has_orders};
-use crate::orders::{CostPerNewOrder, OrderFigures, TransactionFigures, WaitFigures};
+use crate::stacks::databases::{DatabaseOfStack, DatabaseSetting};
+use crate::words::order_words::{DERIVED, doubts, has_orders};
 
 /// Which databases ran, before any number.
 pub(super) fn databases(source: &Source<'_>) -> Option<Section> {
     let all = &source.analysis.databases;
     let mut blocks = vec![];
     if !all.is_empty() {
-        blocks.push((Forms::TERMINAL, list(all.iter().flat_map(lines))));
+        blocks.push((Forms::TERMINAL, Block::list(all.iter().flat_map(lines))));
         blocks.push((Forms::PAGE, table_of_databases(source)));
         blocks.extend(settings(all));
     }
     if has_orders(source.analysis) {
         blocks.push((Forms::ALL, Block::Note(DERIVED.into())));
     }
-    super::section("databases", "Databases", "Databases", blocks).map(|section| section.standing(Stands::Before))
+    Section::of("databases", "Databases", "Databases", blocks).map(|section| section.standing(Stands::Before))
 }
 
 fn lines(one: &DatabaseOfStack) -> Vec<String> {
@@ -41,26 +42,17 @@ fn lines(one: &DatabaseOfStack) -> Vec<String> {
 }
 
 fn table_of_databases(source: &Source<'_>) -> Block {
-    let words = |head: &str, cell: fn(&DatabaseOfStack) -> String| {
-        column(head, "", move |one| Cell::Text(cell(one))).of_words()
-    };
     let columns = [
-        words("database", |one| one.words()),
-        words("its way to storage", |one| one.access.clone()),
-        words("started by", |one| match one.managed {
+        words("database", |one: &DatabaseOfStack| one.words()),
+        words("its way to storage", |one: &DatabaseOfStack| one.access.clone()),
+        words("started by", |one: &DatabaseOfStack| match one.managed {
             true => "Assay".into(),
             false => "somebody else: seen from outside only".into(),
         }),
-        words("changed between blocks", |one| one.changed.join(", ")),
+        words("changed between blocks", |one: &DatabaseOfStack| one.changed.join(", ")),
     ];
-    let name = |one: &DatabaseOfStack| source.stack(&one.stack);
-    Block::Table(Table::of(
-        "Databases that ran",
-        "stack",
-        &source.analysis.databases,
-        name,
-        columns,
-    ))
+    let all = &source.analysis.databases;
+    Block::Table(source.table("Databases that ran", all, |one| &one.stack, columns))
 }
 
 /// Every setting of every stack.
@@ -92,13 +84,9 @@ fn settings(all: &[DatabaseOfStack]) -> Option<Placed> {
         |name| Name::from(*name),
         columns,
     );
-    let part = Part {
-        title: "Every setting, as the databases told them".into(),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, Block::Table(table))],
-    };
-    Some((Forms::PAGE, Block::Part(part)))
+    let title = "Every setting, as the databases told them";
+    let part = Block::part(title, Fold::Always, vec![(Forms::PAGE, Block::Table(table))]);
+    Some((Forms::PAGE, part))
 }
 
 /// A stack with its order entry.
@@ -128,7 +116,7 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
             blocks.push((Forms::LONG, Block::Table(costs)));
         }
         let lines = rows.iter().flat_map(|(stack, orders)| doubts(stack, orders));
-        blocks.push((Forms::ALL, list(lines)));
+        blocks.push((Forms::ALL, Block::list(lines)));
     }
     blocks.extend(curve(source, phase));
     blocks
@@ -157,13 +145,7 @@ fn rates(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) -> Bloc
         }),
     ];
     let caption = format!("New orders per minute: {}", phase.name);
-    Block::Table(Table::of(
-        caption,
-        "stack",
-        rows,
-        |(stack, _)| source.stack(stack),
-        columns,
-    ))
+    Block::Table(source.table(caption, rows, |(stack, _)| stack, columns))
 }
 
 fn transactions(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) -> Block {
@@ -193,13 +175,7 @@ fn transactions(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) 
         }),
     ];
     let caption = format!("Transactions: {}", phase.name);
-    Block::Table(Table::of(
-        caption,
-        "stack",
-        &rows,
-        |(stack, _)| source.stack(stack),
-        columns,
-    ))
+    Block::Table(source.table(caption, &rows, |(stack, _)| stack, columns))
 }
 
 /// "5.00 s OVER" where a block went over it.
@@ -228,7 +204,7 @@ fn cost(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) -> Table
         of("client", "us", |cost| cost.cpu_client_us, number),
     ];
     let caption = format!("Cost per new order: {}", phase.name);
-    Table::of(caption, "stack", rows, |(stack, _)| source.stack(stack), columns)
+    source.table(caption, rows, |(stack, _)| stack, columns)
 }
 
 fn curve(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
@@ -261,7 +237,7 @@ fn curve(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
         of("response", "p99", |step| step.response_ns_p99, nanoseconds),
     ];
     let caption = format!("Load curve: {}", phase.name);
-    let table = Table::of(caption, "stack", &rows, |(stack, _)| source.stack(stack), columns);
+    let table = source.table(caption, &rows, |(stack, _)| stack, columns);
     let points = phase.cells.iter().filter_map(|cell| {
         let point = cell.load_curve.as_ref()?.saturation.as_ref()?;
         Some(format!("{}: {}", cell.stack, point.words))
@@ -280,7 +256,7 @@ fn curve(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
             lines_of(source, phase, (response, nanoseconds), |step| step.response_ns_p90),
         ),
         (Forms::LONG, Block::Table(table)),
-        (Forms::ALL, list(points)),
+        (Forms::ALL, Block::list(points)),
         (Forms::LONG, Block::Note(METHOD.into())),
     ]
 }

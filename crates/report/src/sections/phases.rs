@@ -3,15 +3,18 @@
 //! Takes the phases of the analysis, gives a part each. A column of their table is one row of [`columns`]. Prevents: a
 //! rate without the device traffic, processor time and memory that it cost.
 
-use super::{Source, bulk, elsewhere, list, moves, orders};
-use crate::analysis::PhaseReport;
-use crate::cells::{Cell as OfStack, Metric};
+use super::source::Source;
+use super::{bulk, elsewhere, moves, orders};
+
+use crate::cells::Cell as OfStack;
+use crate::cells::PhaseReport;
+use crate::cells::inflation::{Inflated, Inflation};
+use crate::cells::latency::Latency;
+use crate::cells::metric::Metric;
+use crate::cells::provenance::Origin;
 use crate::document::{Block, Cell, Column, Fold, Form, Forms, Part, Placed, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, kibibytes, megabytes, nanoseconds, number, percent};
-use crate::inflation::{Inflated, Inflation};
-use crate::latency::Latency;
-use crate::provenance::Origin;
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let phases = &source.analysis.phases;
@@ -21,15 +24,11 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.extend(legend(source));
     }
     if !source.analysis.not_told_apart.is_empty() {
-        let part = Part {
-            title: "Device I/O that could not be told apart".into(),
-            about: String::new(),
-            fold: Fold::Never,
-            blocks: vec![(Forms::ALL, list(source.analysis.not_told_apart.clone()))],
-        };
-        blocks.push((Forms::ALL, Block::Part(part)));
+        let told = vec![(Forms::ALL, Block::list(source.analysis.not_told_apart.clone()))];
+        let part = Block::part("Device I/O that could not be told apart", Fold::Never, told);
+        blocks.push((Forms::ALL, part));
     }
-    super::section("phases", "Phases", "", blocks)
+    Section::of("phases", "Phases", "", blocks)
 }
 
 fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
@@ -39,14 +38,13 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
             .ran_out_of_space
             .iter()
             .map(|one| format!("{} {}", one.stack, one.words));
-        blocks.push((Forms::ALL, list(full)));
+        blocks.push((Forms::ALL, Block::list(full)));
     } else if phase.cells.is_empty() {
         blocks.push((Forms::ALL, Block::Note("no valid run".into())));
     }
     if !phase.cells.is_empty() {
-        let name = |cell: &OfStack| source.stack(&cell.stack);
         let caption = format!("Figures of {}", phase.name);
-        let table = Table::of(caption, "stack", &phase.cells, name, columns(phase));
+        let table = source.table(caption, &phase.cells, |cell| &cell.stack, columns(phase));
         blocks.push((Forms::ALL, Block::Table(table)));
         blocks.push((latencies_for(phase), latencies(source, phase)));
         blocks.extend(moves::blocks(source, phase));
@@ -326,10 +324,8 @@ fn legend(source: &Source<'_>) -> Vec<Placed> {
     let each = "requests and bytes at the nearest devices for each that the engine sent";
     let columns = format!(
         "Device columns: the lowest visible device; read and write KiB: size of a request at the device nearest to \
-             the stack; moved \
-         /asked: bytes the lowest device moved for each byte that the database asked of storage; for each asked: \
-         {each}; over time: the \
-         rate from the begin of the phase to the end of its work, from zero."
+         the stack; moved /asked: bytes the lowest device moved for each byte that the database asked of storage; \
+         for each asked: {each}; over time: the rate from the begin of the phase to the end of its work, from zero."
     );
     let medians = "Medians over blocks, from totals including the drain;";
     let marked = "~ marks those whose blocks lie more than 10 % off the median.";
@@ -352,27 +348,20 @@ fn legend(source: &Source<'_>) -> Vec<Placed> {
     ];
     if source.lean {
         let left_out = "With so many phases this page leaves out the spread of what is not compared between stacks, \
-             and draws coarser \
-             shapes: the JSON form has every figure with its range.";
+             and draws coarser shapes: the JSON form has every figure with its range.";
         words.push((Forms::PAGE, Block::Note(left_out.into())));
     }
     words
 }
 
 const PAGE_COLUMNS: &str = "For each asked, 1 is one for one; below 1 requests were merged, bytes compressed or left \
-     in a cache. Data and \
-     log writes stand apart where they lie on devices of their own. Beyond the copies: bytes written to the data's \
-     devices, less the \
-     engine's times the copies that the stack keeps, per byte of the engine's. Torn pages: what the engine itself \
-     writes twice against \
-     them. Reads or writes of less than 1 MiB in a block have no ratio. Processor time is that of the whole system, \
-     kernel threads \
-     included. Memory: own and page cache at the highest.";
+     in a cache. Data and log writes stand apart where they lie on devices of their own. Beyond the copies: bytes \
+     written to the data's devices, less the engine's times the copies that the stack keeps, per byte of the \
+     engine's. Torn pages: what the engine itself writes twice against them. Reads or writes of less than 1 MiB in a \
+     block have no ratio. Processor time is that of the whole system, kernel threads included. Memory: own and page \
+     cache at the highest.";
 
 const SHAPES: &str = "Each shape of latency holds every operation of all blocks, on a logarithmic axis, and is drawn \
-     to its own height. \
-     Marks: median (tall), p99 and p99.9 (short); the line ends at the slowest. Percentiles are taken in each block: \
-     the median of the \
-     blocks, their range below. Service: from start to done; response: from due to done, so that waiting to be \
-     started counts. Where no \
-     phase runs on a schedule both are the same.";
+     to its own height. Marks: median (tall), p99 and p99.9 (short); the line ends at the slowest. Percentiles are \
+     taken in each block: the median of the blocks, their range below. Service: from start to done; response: from \
+     due to done, so that waiting to be started counts. Where no phase runs on a schedule both are the same.";

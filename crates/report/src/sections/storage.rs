@@ -3,12 +3,12 @@
 //! Takes both from the analysis, gives a section each. Prevents: a model's word without its witness, and a stack that
 //! is fast by the memory it takes.
 
-use super::Source;
+use super::source::Source;
 use crate::document::{Bar, Block, Cell, Form, Forms, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, number, percent};
-use crate::memory::MemoryOfStack;
-use crate::modelled::ModelledDevices;
+use crate::stacks::memory::MemoryOfStack;
+use crate::stacks::modelled::ModelledDevices;
 
 pub(super) fn modelled(source: &Source<'_>) -> Option<Section> {
     let rows = &source.analysis.modelled;
@@ -40,7 +40,7 @@ pub(super) fn modelled(source: &Source<'_>) -> Option<Section> {
         vec![(Forms::ALL, Block::Table(table))]
     };
     let title = "What modelled devices did, totals of a phase (medians)";
-    super::section("modelled", "Modelled devices", title, blocks)
+    Section::of("modelled", "Modelled devices", title, blocks)
 }
 
 pub(super) fn memory(source: &Source<'_>) -> Option<Section> {
@@ -67,18 +67,10 @@ pub(super) fn memory(source: &Source<'_>) -> Option<Section> {
         }),
         column("highest in", "", |one: &MemoryOfStack| Cell::text(&one.phase)).of_words(),
     ];
-    let table = Table::of(
-        "Memory against data",
-        "stack",
-        rows,
-        |one| source.stack(&one.stack),
-        columns,
-    );
+    let table = source.table("Memory against data", rows, |one| &one.stack, columns);
     let words = "Bar: the engine's own memory (a database server's and a pool's processes among it) and the page \
-         cache it caused; the inner \
-         line: the engine's buffer cache. Tall line: the size of the data. Dashed: the budget. What a device or an \
-         array has of its \
-         own is unknown.";
+         cache it caused; the inner line: the engine's buffer cache. Tall line: the size of the data. Dashed: the \
+         budget. What a device or an array has of its own is unknown.";
     let blocks = match rows.is_empty() {
         true => Vec::new(),
         false => vec![
@@ -86,5 +78,5 @@ pub(super) fn memory(source: &Source<'_>) -> Option<Section> {
             (Forms::PAGE, Block::Note(words.into())),
         ],
     };
-    super::section("memory", "Memory", "Memory at its highest", blocks)
+    Section::of("memory", "Memory", "Memory at its highest", blocks)
 }

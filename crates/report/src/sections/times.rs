@@ -4,11 +4,10 @@
 //! into parts of equal length, each drawn as its mean, and the page says so. Prevents: a page too large to open, and a
 //! point that was left out because it did not fit.
 
-use super::section;
 use crate::analysis::{Analysis, ReportError};
+use crate::cells::over_time::{Piece, held, is_in_bytes, rates, resampled};
 use crate::document::{Block, Chart, Forms, Name, OverTime, Section};
 use crate::history::{Book, Seen};
-use crate::over_time::{held, is_in_bytes, rates, resampled};
 use crate::sheet::rounds;
 use ledger::{Ledger, PhaseKind, Sample};
 use serde_json::{Value, json};
@@ -24,6 +23,24 @@ const SERIES: usize = 5;
 
 /// Samples of one run by their name.
 type Samples = BTreeMap<String, Vec<Sample>>;
+
+/// The parts into which a phase of a block is put.
+#[derive(Clone, Copy)]
+struct Grid {
+    length_ns: u64,
+    parts: usize,
+}
+
+impl Grid {
+    fn means(self, pieces: &[Piece]) -> Vec<Option<f64>> {
+        resampled(pieces, self.length_ns, self.parts)
+    }
+
+    /// Seconds of a part.
+    fn step_s(self) -> f64 {
+        self.length_ns as f64 / self.parts as f64 / 1e9
+    }
+}
 
 /// What is drawn, and from what.
 struct Source<'a> {
@@ -48,18 +65,16 @@ pub(super) fn over_time(ledger: &Ledger, book: &Book, analysis: &Analysis) -> Re
         phases.push(json!({ "name": head.name, "unit": if in_bytes { "MB/s" } else { "op/s" } }));
         let blocks: BTreeSet<u32> = mine.iter().map(|one| one.block).collect();
         for block in blocks {
-            let of_block = || mine.iter().filter(|one| one.block == block);
             let mut series = Vec::new();
-            for one in of_block() {
+            for one in mine.iter().filter(|one| one.block == block) {
                 series.push((one, samples_of(source, one.seen)?));
             }
             // The stacks of a block share one grid, so that one moment is one place for all.
             let lengths = series.iter().map(|(one, samples)| length_ns(one.seen, samples));
             let length_ns = lengths.max().unwrap_or(0);
-            step_s_max = step_s_max.max(length_ns as f64 / parts as f64 / 1e9);
-            for (one, samples) in &series {
-                runs.push(run(one, samples, head.kind, in_bytes, length_ns, parts));
-            }
+            let grid = Grid { length_ns, parts };
+            step_s_max = step_s_max.max(grid.step_s());
+            runs.extend(series.iter().map(|(one, samples)| run(one, samples, in_bytes, grid)));
         }
     }
     let stacks = analysis.stacks.iter().enumerate();
@@ -89,13 +104,15 @@ pub(super) fn over_time(ledger: &Ledger, book: &Book, analysis: &Analysis) -> Re
             .map(named)
             .collect(),
     };
-    let mut blocks = vec![(Forms::PAGE, Block::Chart(Chart::OverTime(chart)))];
-    blocks.push((Forms::PAGE, Block::Note(note(source, &drawn, parts, step_s_max))));
+    let mut blocks = vec![
+        (Forms::PAGE, Block::Chart(Chart::OverTime(chart))),
+        (Forms::PAGE, Block::Note(note(source, &drawn, parts, step_s_max))),
+    ];
     if analysis.study.modelled {
         let words = "A model has no processors and no memory of its own to show.";
         blocks.push((Forms::PAGE, Block::Note(words.into())));
     }
-    Ok(section("time", "Over time", "", blocks))
+    Ok(Section::of("time", "Over time", "", blocks))
 }
 
 /// A run whose series are drawn.
@@ -111,8 +128,8 @@ fn drawn<'a>(source: &'a Source<'a>) -> Vec<Drawn<'a>> {
     let mut all = Vec::new();
     for (phase, head) in source.book.phases.iter().enumerate() {
         for (stack, of) in source.analysis.stacks.iter().enumerate() {
-            for (block, seen) in source.book.valid(&of.name, &head.name) {
-                if seen.slices.len() > 1 {
+            for (block, seen) in source.book.by_block(&of.name, &head.name) {
+                if seen.is_valid() && seen.slices.len() > 1 {
                     all.push(Drawn {
                         stack,
                         phase,
@@ -156,10 +173,10 @@ fn length_ns(seen: &Seen, samples: &Samples) -> u64 {
     sampled.map_or(seen.run.elapsed_ns, |_| whole)
 }
 
-fn run(one: &Drawn<'_>, samples: &Samples, kind: PhaseKind, in_bytes: bool, length_ns: u64, parts: usize) -> Value {
+fn run(one: &Drawn<'_>, samples: &Samples, in_bytes: bool, grid: Grid) -> Value {
     let seen = one.seen;
-    let scaled = |pieces: &[crate::over_time::Piece], scale: f64| -> Vec<Value> {
-        let values = resampled(pieces, length_ns, parts).into_iter();
+    let scaled = |pieces: &[Piece], scale: f64| -> Vec<Value> {
+        let values = grid.means(pieces).into_iter();
         values
             .map(|value| value.map_or(Value::Null, |value| rounded(value / scale)))
             .collect()
@@ -168,24 +185,24 @@ fn run(one: &Drawn<'_>, samples: &Samples, kind: PhaseKind, in_bytes: bool, leng
         Some(of) => scaled(&held(of), scale),
         None => Vec::new(),
     };
-    let rate = scaled(&rates(kind, &seen.slices), if in_bytes { 1e6 } else { 1.0 });
+    let rate = scaled(&rates(seen.run.kind, &seen.slices), if in_bytes { 1e6 } else { 1.0 });
     json!({
         "s": one.stack,
         "p": one.phase,
         "b": one.block,
-        "dt": rounded(length_ns as f64 / parts as f64 / 1e9),
-        "steady": steady_s(seen, kind),
+        "dt": rounded(grid.step_s()),
+        "steady": steady_s(seen),
         "rate": rate,
         "reads": named("device.low.read_bytes_per_s", 1e6),
         "writes": named("device.low.write_bytes_per_s", 1e6),
         "cpu": named("cpu.busy_cores", 1.0),
-        "memory": memory(samples, length_ns, parts),
+        "memory": memory(samples, grid),
     })
 }
 
 /// Own memory and the page cache of the host together, in MiB.
-fn memory(samples: &Samples, length_ns: u64, parts: usize) -> Vec<Value> {
-    let of = |name: &str| samples.get(name).map(|of| resampled(&held(of), length_ns, parts));
+fn memory(samples: &Samples, grid: Grid) -> Vec<Value> {
+    let of = |name: &str| samples.get(name).map(|of| grid.means(&held(of)));
     let (Some(own), Some(cache)) = (of("memory.own_bytes"), of("memory.page_cache_bytes")) else {
         return Vec::new();
     };
@@ -198,8 +215,8 @@ fn memory(samples: &Samples, length_ns: u64, parts: usize) -> Vec<Value> {
 
 /// Begin and end of the first window that is steady by SNIA's rule and whose level lasts, in seconds. On a schedule the
 /// rate is the schedule's, and steady whatever the device does.
-fn steady_s(seen: &Seen, kind: PhaseKind) -> Value {
-    if kind != PhaseKind::Random {
+fn steady_s(seen: &Seen) -> Value {
+    if seen.run.kind != PhaseKind::Random {
         return Value::Null;
     }
     let Some(rounds) = rounds(&seen.slices) else {
@@ -232,29 +249,20 @@ fn rounded(value: f64) -> Value {
 fn note(source: &Source<'_>, drawn: &[Drawn<'_>], parts: usize, step_s_max: f64) -> String {
     let mut text = format!(
         "For display each phase of a block is put into {parts} parts of equal length (at most {} s each here), each \
-             drawn as its mean; \
-         the result file has every value. Time counts from the begin of a phase, drain included. Steady: the first \
-         window that meets \
-         SNIA's rule and whose level lasts, a bar for each stack below the rate; shaded where all stacks shown are \
-         steady; none where work \
-         falls due on a schedule, which sets the rate. Devices: the lowest that can be seen. Memory: the tool's own \
-         and the page cache of the host.",
+         drawn as its mean; the result file has every value. Time counts from the begin of a phase, drain included. \
+         Steady: the first window that meets SNIA's rule and whose level lasts, a bar for each stack below the rate; \
+         shaded where all stacks shown are steady; none where work falls due on a schedule, which sets the rate. \
+         Devices: the lowest that can be seen. Memory: the tool's own and the page cache of the host.",
         crate::format::number(step_s_max)
     );
-    let valid: usize = source
+    let valid = source
         .book
         .phases
         .iter()
         .flat_map(|phase| source.analysis.stacks.iter().map(move |stack| (phase, stack)))
-        .map(|(phase, stack)| {
-            source
-                .book
-                .valid(&stack.name, &phase.name)
-                .iter()
-                .filter(|(_, seen)| seen.slices.len() > 1)
-                .count()
-        })
-        .sum();
+        .flat_map(|(phase, stack)| source.book.valid(&stack.name, &phase.name))
+        .filter(|seen| seen.slices.len() > 1)
+        .count();
     if valid > drawn.len() {
         text.push_str(&format!(
             " Of {valid} runs the {} of the first blocks are here.",

@@ -2,12 +2,14 @@
 //!
 //! Takes the checks and the cells, gives the section. Prevents: a number believed because nothing was said against it.
 
-use super::{Source, status_tone};
-use crate::check::{Check, Status};
-use crate::document::{Block, Cell, Fold, Forms, Item, Name, Part, Section, Table, column};
-use crate::doubts::merged;
+use super::source::Source;
+
+use crate::cells::provenance::{Direction, Origin, Provenance};
+use crate::check::{Check, Status, wanted};
+use crate::document::{Block, Cell, Fold, Forms, Item, Name, Section, Table, column, words};
 use crate::format::{bytes, percent};
-use crate::provenance::{Direction, Origin, Provenance};
+use crate::grouped::grouped;
+use crate::words::doubts::merged;
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let checks = &source.analysis.checks;
@@ -17,8 +19,8 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     if !doubts.is_empty() {
         title = format!("Doubts ({valid} other checks are VALID)");
-        let item = |doubt: crate::doubts::Doubt| Item {
-            tag: Some((doubt.status.word().into(), status_tone(doubt.status))),
+        let item = |doubt: crate::words::doubts::Doubt| Item {
+            tag: Some((doubt.status.word().into(), doubt.status.into())),
             text: doubt.words,
             series: Vec::new(),
         };
@@ -38,12 +40,11 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         blocks.push((Forms::PAGE, Block::Table(sheet(checks))));
         blocks.push((Forms::PAGE, every_check(checks, valid)));
     }
-    super::section("validity", "Validity", title, blocks)
+    Section::of("validity", "Validity", title, blocks)
 }
 
 const ORIGINS: &str = "All blocks together. Device: at least 90 % of the bytes asked met the lowest visible device; \
-     cache: at most 10 %; mixed: \
-     between. What lies below that device, a host or an array, is unknown.";
+     cache: at most 10 %; mixed: between. What lies below that device, a host or an array, is unknown.";
 
 /// False where a cache, or nothing that can be seen, stood for the device, and where nothing was asked of one.
 fn met_a_device(provenance: &Provenance) -> bool {
@@ -80,8 +81,8 @@ fn provenance(source: &Source<'_>) -> Table {
             Cell::number(one.writes.low_bytes, bytes)
         }),
     ];
-    let name = |(stack, ..): &Of<'_>| source.stack(stack);
-    Table::of("Where the bytes came from and went to", "stack", &rows, name, columns)
+    let caption = "Where the bytes came from and went to";
+    source.table(caption, &rows, |(stack, ..)| stack, columns)
 }
 
 fn origin(direction: Direction) -> Cell {
@@ -96,19 +97,13 @@ fn origin(direction: Direction) -> Cell {
 
 /// A row a subject: how many of its checks say what.
 fn sheet(checks: &[Check]) -> Table {
-    let mut subjects: Vec<(&str, Vec<&Check>)> = Vec::new();
-    for check in checks {
-        match subjects.iter_mut().find(|(subject, _)| *subject == check.subject) {
-            Some((_, of)) => of.push(check),
-            None => subjects.push((&check.subject, vec![check])),
-        }
-    }
+    let subjects = grouped(checks.iter().map(|check| (check.subject.as_str(), check)));
     type Of<'a> = (&'a str, Vec<&'a Check>);
     let counted = |status: Status| {
         column(status.word(), "", move |(_, of): &Of<'_>| {
             match of.iter().filter(|check| check.status == status).count() {
                 0 => Cell::Nothing,
-                count => Cell::Tagged(count.to_string(), status_tone(status)),
+                count => Cell::Tagged(count.to_string(), status.into()),
             }
         })
     };
@@ -117,12 +112,7 @@ fn sheet(checks: &[Check]) -> Table {
         counted(Status::Note),
         counted(Status::Suspect),
         counted(Status::Invalid),
-        column("wanted", "", |(_, of): &Of<'_>| {
-            let first = &of[0].threshold;
-            let same = first != "none" && of.iter().all(|check| check.threshold == *first);
-            Cell::maybe(same.then_some(first))
-        })
-        .of_words(),
+        column("wanted", "", |(_, of): &Of<'_>| Cell::maybe(wanted(of))).of_words(),
     ];
     Table::of(
         "Validity sheet",
@@ -139,14 +129,12 @@ const VALID_ROWS_MAX: usize = 600;
 fn every_check(checks: &[Check], valid: usize) -> Block {
     let is_kept = |check: &&Check| valid <= VALID_ROWS_MAX || check.status != Status::Valid;
     let kept: Vec<&Check> = checks.iter().filter(is_kept).collect();
-    let words = |head: &str, cell: fn(&Check) -> &str| {
-        column(head, "", move |check: &&Check| Cell::text(cell(check))).of_words()
-    };
+    let words = |head: &str, cell: fn(&Check) -> &str| words(head, move |check: &&Check| cell(check).into());
     let columns = [
         words("stack", |check| check.stack.as_deref().unwrap_or("all")),
         words("phase", |check| check.phase.as_deref().unwrap_or("all")),
         column("outcome", "", |check: &&Check| {
-            Cell::Tagged(check.status.word().into(), status_tone(check.status))
+            Cell::Tagged(check.status.word().into(), check.status.into())
         })
         .of_words(),
         words("found", |check| &check.figure),
@@ -161,10 +149,6 @@ fn every_check(checks: &[Check], valid: usize) -> Block {
     ];
     let name = |check: &&Check| Name::from(check.subject.as_str());
     let table = Table::of("Every check with its figure", "check", &kept, name, columns);
-    Block::Part(Part {
-        title: format!("Every check with its figure ({} of {})", kept.len(), checks.len()),
-        about: String::new(),
-        fold: Fold::Always,
-        blocks: vec![(Forms::PAGE, Block::Table(table))],
-    })
+    let title = format!("Every check with its figure ({} of {})", kept.len(), checks.len());
+    Block::part(title, Fold::Always, vec![(Forms::PAGE, Block::Table(table))])
 }

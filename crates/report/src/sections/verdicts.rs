@@ -3,14 +3,13 @@
 //!
 //! Takes the comparisons, gives sections. Prevents: a ratio without its interval, and a verdict read without its doubt.
 
-use super::Source;
-use crate::analysis::{Comparison, Verdict};
-use crate::changes::Change;
-use crate::document::{
-    Block, Cell, Column, Fold, Forms, Interval, Name, Part, Placed, Section, Stands, Table, Tone, column,
-};
+use super::source::Source;
+
+use crate::document::{Block, Cell, Column, Fold, Forms, Name, Placed, Section, Stands, Table, Tone, column};
 use crate::format::{percent, ratio};
-use crate::others::NotTested;
+use crate::grouped::grouped;
+use crate::ranking::not_tested::NotTested;
+use crate::ranking::verdicts::{Change, Comparison, Verdict};
 use std::collections::BTreeMap;
 
 /// Ratios that were tested, the worst of each phase first.
@@ -37,7 +36,7 @@ pub(super) fn verdicts(source: &Source<'_>) -> Option<Section> {
             .only(Forms::PAGE),
         column("ratio", "", |one: &&Comparison| Cell::number(one.ratio, ratio)),
         column("interval", "", move |one: &&Comparison| {
-            interval(one.ratio, one.low, one.high, margin, one.verdict)
+            interval(one.ratio, [one.low, one.high], margin, one.verdict)
         })
         .compared(),
         column("of", "", |one: &&Comparison| Cell::text(&one.base)).of_words(),
@@ -52,7 +51,7 @@ pub(super) fn verdicts(source: &Source<'_>) -> Option<Section> {
     );
     let mut blocks = vec![(Forms::ALL, Block::Table(table)), chances(source)];
     blocks.push(how_to_read(source, "Stack over base"));
-    super::section(
+    Section::of(
         "ratios",
         "Verdicts",
         "Verdicts (ratio to the base, above 1 is better)",
@@ -75,17 +74,9 @@ fn ends<'a, R: 'a>(of: fn(&R) -> (Option<u32>, Verdict)) -> [Column<'a, R>; 2] {
     ]
 }
 
-fn interval(ratio: Option<f64>, low: Option<f64>, high: Option<f64>, margin: f64, verdict: Verdict) -> Cell {
+fn interval(ratio: Option<f64>, ends: [Option<f64>; 2], margin: f64, verdict: Verdict) -> Cell {
     ratio.map_or(Cell::Nothing, |ratio| {
-        Cell::Interval(
-            Interval {
-                ratio,
-                low,
-                high,
-                margin,
-            },
-            tone(verdict),
-        )
+        Cell::interval(ratio, ends, margin, tone(verdict))
     })
 }
 
@@ -121,9 +112,8 @@ fn chances(source: &Source<'_>) -> Placed {
 fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
     let words = format!(
         "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric \
-             mean of the blocks; line: \
-         interval. The chance of a false verdict is that of all comparisons and looks together. Shaded: differences \
-         inside {} count as equal.",
+         mean of the blocks; line: interval. The chance of a false verdict is that of all comparisons and looks \
+         together. Shaded: differences inside {} count as equal.",
         percent(source.analysis.study.margin)
     );
     (Forms::PAGE, Block::Note(words))
@@ -133,14 +123,8 @@ fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
 pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
     let analysis = source.analysis;
     let margin = analysis.study.margin;
-    let mut pairs: Vec<((&str, &str), Vec<&Change>)> = Vec::new();
-    for one in &analysis.changes {
-        let pair = (one.phase.as_str(), one.against.as_str());
-        match pairs.iter_mut().find(|(known, _)| *known == pair) {
-            Some((_, rows)) => rows.push(one),
-            None => pairs.push((pair, vec![one])),
-        }
-    }
+    let changes = analysis.changes.iter();
+    let pairs = grouped(changes.map(|one| ((one.phase.as_str(), one.against.as_str()), one)));
     let part = |((phase, against), rows): ((&str, &str), Vec<&Change>)| {
         let mut columns = vec![
             column("of what", "", |one: &&Change| Cell::text(one.metric.noun()))
@@ -148,27 +132,23 @@ pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
                 .only(Forms::PAGE),
             column("ratio", "", |one: &&Change| Cell::number(one.ratio, ratio)),
             column("interval", "", move |one: &&Change| {
-                interval(one.ratio, one.low, one.high, margin, one.verdict)
+                interval(one.ratio, [one.low, one.high], margin, one.verdict)
             })
             .compared(),
         ];
         columns.extend(ends(|one: &&Change| (one.n, one.verdict)));
-        let name = |one: &&Change| source.stack(&one.stack);
-        let table = Table::of(format!("Ratios of {phase} to {against}"), "stack", &rows, name, columns);
-        let part = Part {
-            title: format!("{phase} against {against}, on the same stack (ratio, above 1 is better)"),
-            about: String::new(),
-            fold: Fold::Never,
-            blocks: vec![(Forms::ALL, Block::Table(table))],
-        };
-        (Forms::ALL, Block::Part(part))
+        let caption = format!("Ratios of {phase} to {against}");
+        let table = source.table(caption, &rows, |one| &one.stack, columns);
+        let title = format!("{phase} against {against}, on the same stack (ratio, above 1 is better)");
+        let part = Block::part(title, Fold::Never, vec![(Forms::ALL, Block::Table(table))]);
+        (Forms::ALL, part)
     };
     let mut blocks: Vec<Placed> = pairs.into_iter().map(part).collect();
     if !blocks.is_empty() && analysis.comparisons.is_empty() {
         blocks.push(chances(source));
         blocks.push(how_to_read(source, "Phase over the earlier one"));
     }
-    super::section("changes", "Changes", "", blocks).map(|section| section.standing(Stands::Concludes))
+    Section::of("changes", "Changes", "", blocks).map(|section| section.standing(Stands::Concludes))
 }
 
 /// With more ratios than these, only those clear of 1 by more than the margin are on a page, as in a terminal.
@@ -211,16 +191,7 @@ pub(super) fn not_tested(source: &Source<'_>) -> Option<Section> {
         column("ratio", "", |one: &&NotTested| Cell::Number(one.ratio, ratio)),
         column("interval", "", move |one: &&NotTested| {
             let tone = if one.is_clear(margin) { Tone::Clear } else { Tone::Open };
-            let (ratio, low, high) = (one.ratio, Some(one.low), Some(one.high));
-            Cell::Interval(
-                Interval {
-                    ratio,
-                    low,
-                    high,
-                    margin,
-                },
-                tone,
-            )
+            Cell::interval(one.ratio, [one.low, one.high].map(Some), margin, tone)
         }),
     ];
     let name = |one: &&NotTested| Name::from(one.phase.as_str()).only(forms(one));
@@ -229,12 +200,11 @@ pub(super) fn not_tested(source: &Source<'_>) -> Option<Section> {
     if rows.len() < all.len() || source.lean {
         words.push_str(&format!(
             " Of these {} ratios only those are here whose whole interval lies outside the margin (on a page of very \
-                 many phases, the \
-             farthest of each); the JSON form has all.",
+             many phases, the farthest of each); the JSON form has all.",
             all.len()
         ));
     }
     let title = "Not tested, 95 % interval each (ratio to the base, above 1 is more of it)";
     let blocks = vec![(Forms::LONG, Block::Table(table)), (Forms::PAGE, Block::Note(words))];
-    super::section("cost", "Cost ratios", title, blocks)
+    Section::of("cost", "Cost ratios", title, blocks)
 }

@@ -4,12 +4,12 @@
 //! Takes the runs of one stack in one phase, gives what was found. Prevents: a neighbour, a limit or one bad LUN that
 //! is read as a property of the stack.
 
-use super::cell::At;
+use super::at::At;
 use super::rule::Taken;
 use crate::check::Status;
 use crate::format::{bytes, nanoseconds, number, percent};
 use crate::history::Seen;
-use crate::refusals::{CLOCK_STEP_NS_MAX, mostly_stolen};
+use crate::ranking::refusals::{CLOCK_STEP_NS_MAX, mostly_stolen};
 use ledger::Measure;
 
 /// Stolen by the hypervisor, of the time that was wanted.
@@ -184,7 +184,7 @@ pub(crate) fn device_errors(at: &At<'_>) -> Option<Taken> {
     let said = match errors.high > 0.0 {
         true => format!(
             "{} counted by those of the stack's devices that count, or mended from another copy, in the worst block",
-            crate::layouts::whole(errors.high)
+            crate::format::whole(errors.high)
         ),
         false => "none counted by those of the stack's devices that count, none mended from another copy".to_string(),
     };

@@ -4,18 +4,16 @@
 //! rule, or is a constant with its reason. Prevents: a rate that is the generator's, the cache's or a neighbour's,
 //! taken for the stack's.
 
-use super::foreign::Between;
-use super::rate::{Timing, has_own_rate};
+use super::at::At;
+use super::rate::has_own_rate;
 use super::rule::Taken;
-use crate::analysis::PhaseReport;
-use crate::cells::{Cell, memory_peak};
+use crate::cells::counts::BUDGET_SLACK;
+use crate::cells::provenance::Origin;
+use crate::cells::stalls::stalls;
 use crate::check::Status;
-use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, percent};
-use crate::history::{Book, PhaseHead, Seen};
-use crate::provenance::{BUDGET_SLACK, Origin};
-use crate::stalls::stalls;
-use ledger::{FactName, FactValue, Measure, PhaseKind, Slice, ZfsWay};
+use crate::history::Seen;
+use ledger::{Measure, PhaseKind, Slice};
 
 /// Above it, a worker had no time for more: of this time some is the kernel's, on the stack's behalf, so it may be
 /// longer than the generator's.
@@ -34,49 +32,7 @@ const ROUNDS_MAX: usize = 10;
 /// What a rate of the whole phase may lie from its steady level: as far as that level may slope.
 const WHOLE_MAX: f64 = 0.10;
 
-/// One stack in one phase, to be checked.
-pub(crate) struct At<'a> {
-    pub report: &'a PhaseReport,
-    pub cell: &'a Cell,
-    pub kind: PhaseKind,
-    pub timing: Timing,
-    pub margin: f64,
-    /// Whether the stack's ZFS runs in a process of its own.
-    pub in_process: bool,
-    /// What lies between the nearest devices and the lowest, where it moves other bytes than it is given.
-    pub between: Option<Between>,
-    pub runs: Vec<&'a Seen>,
-}
-
-impl<'a> At<'a> {
-    pub(crate) fn new(book: &'a Book, report: &'a PhaseReport, cell: &'a Cell, head: &PhaseHead) -> At<'a> {
-        let runs = book.valid(&cell.stack, &report.name).into_iter().map(|(_, run)| run);
-        let way = book.of_stack(&cell.stack, FactName::WayToZfs);
-        At {
-            report,
-            cell,
-            kind: head.kind,
-            timing: Timing {
-                kind: head.kind,
-                by_count: book.goes_home_by_count(&head.name),
-            },
-            margin: book.study.margin,
-            in_process: matches!(way, Some(FactValue::ZfsWay(ZfsWay::Userspace | ZfsWay::Fuse(_)))),
-            between: Between::of(book, &cell.stack),
-            runs: runs.collect(),
-        }
-    }
-
-    /// The figure of the runs.
-    pub(crate) fn figure(&self, value: impl Fn(&Seen) -> Option<f64>) -> Option<Figure> {
-        Figure::of(self.runs.iter().map(|run| value(run)))
-    }
-
-    /// The figure of a measure.
-    pub(crate) fn measured(&self, measure: Measure) -> Option<Figure> {
-        self.figure(|run| run.get(measure))
-    }
-
+impl At<'_> {
     pub(crate) fn provenance(&self) -> Option<Taken> {
         // Only a ranked phase claims to be a storage result.
         if !self.report.ranked {
@@ -97,7 +53,7 @@ impl<'a> At<'a> {
             None if provenance.is_partly_untold() => Status::Note,
             None => Status::Valid,
         };
-        let share = |direction: crate::provenance::Direction| match direction.share() {
+        let share = |direction: crate::cells::provenance::Direction| match direction.share() {
             Some(share) if direction.origin != Origin::None => {
                 format!("{} ({} of the bytes asked)", direction.origin.word(), percent(share))
             }
@@ -122,8 +78,8 @@ impl<'a> At<'a> {
                  `database.cache`"
             }
             Some(_) if provenance.is_idle() => {
-                "it is not ranked: what served it cannot be told; run the study again, with a version that \
-                 records what the engine asks"
+                "it is not ranked: what served it cannot be told; run the study again, with a version that records \
+                 what the engine asks"
             }
             Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
             None if provenance.is_partly_untold() => {
@@ -206,7 +162,7 @@ impl<'a> At<'a> {
 
     pub(crate) fn memory(&self) -> Option<Taken> {
         let budget = self.cell.memory_budget_bytes?;
-        let peak = self.figure(memory_peak)?;
+        let peak = self.figure(Seen::memory_peak)?;
         let enforced = match self.measured(Measure::MemoryBudgetEnforced).map(|code| code.low as u32) {
             Some(1) => "enforced by cgroup v1",
             Some(2) => "enforced by cgroup v2",
@@ -225,7 +181,7 @@ impl<'a> At<'a> {
         let caches = self.figure(|run| {
             let own = run.get(Measure::EngineCacheBytes)?;
             // The page cache of the whole host says nothing about this phase; that of its memory group does.
-            let grouped = run.get(Measure::MemoryBudgetEnforced).is_some_and(|code| code > 0.0);
+            let grouped = run.is_budget_enforced();
             Some(
                 own + if grouped {
                     run.get(Measure::MemoryCacheBytesPeak).unwrap_or(0.0)
@@ -359,7 +315,7 @@ fn generator_share(run: &Seen) -> Option<f64> {
     // Files of earlier versions have no ceiling of pages found.
     let finding_s = crate::figures::over(Some(found), run.get(Measure::GeneratorCeilingCached)).unwrap_or(0.0);
     let counted = (moved + found) / CEILING_WORK_UNIT;
-    let beside = crate::cells::operations(run).map(|operations| (operations - counted).max(0.0));
+    let beside = run.operations().map(|operations| (operations - counted).max(0.0));
     let beside_s = crate::figures::over(beside, run.get(Measure::GeneratorCeilingOperations)).unwrap_or(0.0);
     Some((reading_s + finding_s + beside_s) / (run.run.elapsed_ns as f64 / 1e9))
 }

@@ -4,11 +4,10 @@
 //! for a better stack, also where both kept below one generous budget.
 
 use super::rule::Taken;
-use crate::analysis::PhaseReport;
+use crate::cells::PhaseReport;
 use crate::check::Status;
 use crate::format::bytes;
 use crate::history::Book;
-use crate::provenance::BUDGET_SLACK;
 use ledger::Measure;
 
 /// More memory than this many times another stack's, and by this much, may be what made the difference.
@@ -39,16 +38,11 @@ pub(crate) fn alike(book: &Book, report: &PhaseReport) -> Option<Taken> {
 
 /// All kept within one budget that was enforced, with caches of one size in the engine.
 fn had_one_budget(book: &Book, report: &PhaseReport) -> bool {
-    let mut terms = report.cells.iter().flat_map(|cell| {
-        let runs = book.valid(&cell.stack, &report.name);
-        runs.into_iter().map(|(_, run)| {
-            let budget = run.get(Measure::MemoryBudgetBytes)?;
-            run.get(Measure::MemoryBudgetEnforced).filter(|code| *code > 0.0)?;
-            let peak = crate::cells::memory_peak(run)?;
-            let cache = run.get(Measure::EngineCacheBytes)?;
-            (peak <= budget * BUDGET_SLACK).then_some((budget, cache))
-        })
-    });
+    let runs = report
+        .cells
+        .iter()
+        .flat_map(|cell| book.valid(&cell.stack, &report.name));
+    let mut terms = runs.map(|run| run.kept_budget().zip(run.get(Measure::EngineCacheBytes)));
     let first = terms.next().flatten();
     first.is_some() && terms.all(|one| one == first)
 }

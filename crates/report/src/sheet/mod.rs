@@ -3,7 +3,9 @@
 //! Takes the gathered file and the analysis of it, gives [`Check`]s: a rule after the other, the study first, then by
 //! phase and stack. Prevents: the objections that every published comparison has met in its comments.
 
+mod at;
 mod beside;
+mod between;
 mod cell;
 mod document;
 mod foreign;
@@ -20,8 +22,8 @@ mod whole;
 use crate::analysis::Analysis;
 use crate::check::Check;
 use crate::history::Book;
-use crate::rank::takes_part;
-use cell::At;
+use crate::ranking::rank::takes_part;
+use at::At;
 use ledger::Stack;
 use rule::{Rule, Take};
 

@@ -5,8 +5,8 @@
 
 use super::rule::{Bound, Document, Rule, Take};
 use super::{beside, foreign, memory, order, rate, runs};
+use crate::cells::orders::STORAGE_SHARE_MIN;
 use crate::check::Status;
-use crate::orders::STORAGE_SHARE_MIN;
 
 pub(crate) const RULES: &[Rule] = &[
     Rule {
@@ -17,13 +17,13 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(|at| at.provenance()),
         document: Some(Document {
             figure: "bytes that the lowest devices moved, over bytes that the engine asked for, by direction, all \
-                blocks together",
+                 blocks together",
             threshold: "90 % device, 10 % cache",
             beyond: "INVALID cache, SUSPECT between, unknown or where nobody told what was asked; INVALID too where \
-                next to nothing was asked (under 1 MiB): the engine's own cache did the work; NOTE where one \
-                direction was not told (SQLite's writes through the page cache) and the other met a device, and where \
-                `rank_cached` asks for what memory does, and the budget was enforced and kept. In doubt wherever the \
-                ranking refuses the phase for it, and nowhere else",
+                 next to nothing was asked (under 1 MiB): the engine's own cache did the work; NOTE where one \
+                 direction was not told (SQLite's writes through the page cache) and the other met a device, and \
+                 where `rank_cached` asks for what memory does, and the budget was enforced and kept. In doubt \
+                 wherever the ranking refuses the phase for it, and nowhere else",
             why: "not 100 %: engine and devices are read one after the other",
         }),
         traps: &[
@@ -39,8 +39,9 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "give the phase more time, or let what goes on beside it (a resync, a warm-up) end first",
         take: Take::Cell(|at| at.steady()),
         document: Some(Document {
-            figure: "blocks that found five rounds of a second or more within 20 %, slope within 10 %, whose level the \
-                rest keeps, and whose rate as a whole lies within 10 % of it; no line where work is due on a schedule",
+            figure: "blocks that found five rounds of a second or more within 20 %, slope within 10 %, whose level \
+                 the rest keeps, and whose rate as a whole lies within 10 % of it; no line where work is due on a \
+                 schedule",
             threshold: "most",
             beyond: "",
             why: "the rule of the SNIA specification [8], for a figure of the whole phase: see [above](#steady-state)",
@@ -57,9 +58,9 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "the processors may be the limit: use fewer sessions, or a host with more of them",
         take: Take::Cell(|at| at.idle()),
         document: Some(Document {
-            figure: "idle share of the processors that the run may use: all that are online, or the fewer to which an \
-                affinity, a service or a container's set of processors keeps it (the host's fact *cpus allowed* names \
-                them); no line on a server that was there before the study, whose host is out of sight",
+            figure: "idle share of the processors that the run may use: all that are online, or the fewer to which \
+                 an affinity, a service or a container's set of processors keeps it (the host's fact *cpus allowed* \
+                 names them); no line on a server that was there before the study, whose host is out of sight",
             threshold: "",
             beyond: "",
             why: "with less left, what waits for a processor waits long; what idles elsewhere is no room",
@@ -74,11 +75,11 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
         advice: "the generator may be the limit: give it more `workers`, up to the processors, then more processors \
-            (`assay calibrate` says what one can do)",
+             (`assay calibrate` says what one can do)",
         take: Take::Cell(|at| at.ceiling()),
         document: Some(Document {
             figure: "time that the phase's pages and operations need at the generator's ceilings, over its time; \
-                processor time of the workers' threads over their time",
+                 processor time of the workers' threads over their time",
             threshold: "70 %; 90 %",
             beyond: "",
             why: "queues grow steeply from about there; a busy worker has no time for more, whatever its ceiling was",
@@ -107,7 +108,7 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(|at| at.working_set()),
         document: Some(Document {
             figure: "bytes of distinct pages touched, against the engine's cache and the page cache of its memory \
-                group",
+                 group",
             threshold: "more",
             beyond: "",
             why: "less could have been served from memory",
@@ -150,7 +151,7 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Most(0.02),
         beyond: Status::Suspect,
         advice: "each process of the host is looked at before and after a phase: stop those that are not needed, or \
-            give the phase more time",
+             give the phase more time",
         take: Take::Cell(|at| at.observer()),
         document: Some(Document {
             figure: "processor time of observing, of one processor",
@@ -183,10 +184,10 @@ pub(crate) const RULES: &[Rule] = &[
         document: Some(Document {
             figure: "slices with under a tenth of the usual work",
             threshold: "none; the study's margin of the time, 5 % where it has none (1 % where work is due on a \
-                schedule)",
+                 schedule)",
             beyond: "NOTE, SUSPECT",
             why: "from the margin on, stalls alone can make the difference that a verdict speaks of; 1 % of the \
-                operations are what a p99 is about",
+                 operations are what a p99 is about",
         }),
         traps: &["a standstill of one second under an open schedule"],
     },
@@ -195,7 +196,7 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Words("all twelve hold, before and after"),
         beyond: Status::Invalid,
         advice: "do not use it: the database or the storage lost something; look into the server's log and the \
-            kernel's",
+             kernel's",
         take: Take::Cell(order::conditions),
         document: None,
         traps: &[],
@@ -234,13 +235,13 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "stop what else runs on the host, or measure when it rests (`top` says who)",
         take: Take::Cell(beside::others_cpu),
         document: Some(Document {
-            figure: "share of the processors that the run may use that went to neither Assay, its children, a database \
-                server, kernel threads (where the run is kept to some processors, wherever they ran) nor interrupts; \
-                no line where no kernel thread is in sight, as in a container",
+            figure: "share of the processors that the run may use that went to neither Assay, its children, a \
+                 database server, kernel threads (where the run is kept to some processors, wherever they ran) nor \
+                 interrupts; no line where no kernel thread is in sight, as in a container",
             threshold: "",
             beyond: "",
             why: "a CPU-bound part can be off by as much; the kernel's account of a short phase is exact to a few \
-                percent",
+                 percent",
         }),
         traps: &["programs that compute beside the run"],
     },
@@ -254,9 +255,9 @@ pub(crate) const RULES: &[Rule] = &[
             figure: "share of the time wanted of the same processors that the hypervisor gave to others",
             threshold: "5 %, and ten ticks",
             beyond: "",
-            why: "of the time wanted, for idle processors make no theft smaller; ten ticks are the kernel's rounding. \
-                A ranked run in which it was more than half of all their time, wanted or not, and a second at least, \
-                does not count, nor does its block",
+            why: "of the time wanted, for idle processors make no theft smaller; ten ticks are the kernel's \
+                 rounding. A ranked run in which it was more than half of all their time, wanted or not, and a \
+                 second at least, does not count, nor does its block",
         }),
         traps: &["the hypervisor gives the processors to others"],
     },
@@ -264,12 +265,12 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "throttling",
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
-        advice: "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool the \
-            host",
+        advice: "lift the limit on processor time of the group that runs this (cpu.max, cpu.cfs_quota_us), or cool \
+             the host",
         take: Take::Cell(beside::throttled),
         document: Some(Document {
             figure: "periods in which a limit on processor time held the run's control group (or one above it) back; \
-                slow-downs of a core or package for heat; only of what could be read",
+                 slow-downs of a core or package for heat; only of what could be read",
             threshold: "1 % of the periods; none",
             beyond: "",
             why: "a limit that is ever reached shapes the tail first",
@@ -287,9 +288,9 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(beside::others_io),
         document: Some(Document {
             figure: "what the nearest devices moved beyond what the engine asked for (a mirror's copies counted), as \
-                far as other processes that may be seen read or wrote as much; no line where the engine asked \
-                nothing, nor where the host's processes are out of sight (a container with process numbers of its \
-                own, a `/proc` with `hidepid`: no kernel thread is seen), for then nobody could be counted",
+                 far as other processes that may be seen read or wrote as much; no line where the engine asked \
+                 nothing, nor where the host's processes are out of sight (a container with process numbers of its \
+                 own, a `/proc` with `hidepid`: no kernel thread is seen), for then nobody could be counted",
             threshold: "10 % and 16 MiB",
             beyond: "",
             why: "either alone proves nothing: the first may be the stack's own inflation, the second another disk",
@@ -300,15 +301,15 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "clock",
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
-        advice: "durations here are of a clock that is never set, but servers' and kernels' stamps moved: let the time \
-            daemon slew, not step, and keep the host awake",
+        advice: "durations here are of a clock that is never set, but servers' and kernels' stamps moved: let the \
+             time daemon slew, not step, and keep the host awake",
         take: Take::Cell(beside::clock),
         document: Some(Document {
             figure: "how far the wall clock was set; how long the host slept",
             threshold: "10 ms",
             beyond: "SUSPECT; INVALID",
             why: "durations are of a clock that is never set (CLOCK_MONOTONIC), but stamps of servers and logs are \
-                not; that clock stands still while the host sleeps, devices and their caches do not",
+                 not; that clock stands still while the host sleeps, devices and their caches do not",
         }),
         traps: &[
             "the wall clock is set back by an hour",
@@ -319,13 +320,13 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "slow LUN",
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
-        advice: "look at that LUN (the events of the phase name it): path, RAID group, neighbours; a stripe is as fast \
-            as its slowest",
+        advice: "look at that LUN (the events of the phase name it): path, RAID group, neighbours; a stripe is as \
+             fast as its slowest",
         take: Take::Cell(beside::slow_lun),
         document: Some(Document {
             figure: "mean time of a request, of the direction with more of them, on the slowest data LUN over the \
-                median of the others; no line where a LUN had under a tenth of the median's requests, the slowest \
-                over one and a half times as many, or one of a size more than a quarter off",
+                 median of the others; no line where a LUN had under a tenth of the median's requests, the slowest \
+                 over one and a half times as many, or one of a size more than a quarter off",
             threshold: "2 (and 20 us), the same LUN in all blocks",
             beyond: "",
             why: "a stripe is as fast as its slowest LUN; random requests on equal LUNs differ by far less",
@@ -337,13 +338,14 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Words("none"),
         beyond: Status::Suspect,
         advice: "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): \
-            retries are slow, and what is below may be failing; a SCSI or SATA disk also counts what is no error (a \
-            poll by `smartd`, a full queue, a reset): then the log says nothing of it",
+             retries are slow, and what is below may be failing; a SCSI or SATA disk also counts what is no error (a \
+             poll by `smartd`, a full queue, a reset): then the log says nothing of it",
         take: Take::Cell(beside::device_errors),
         document: Some(Document {
-            figure: "errors that the stack's devices counted themselves (SCSI and SATA disks, members of the kernel's \
-                arrays, btrfs), and reads of a mirrored disk group that another copy had to serve; one sum of those \
-                that count, which need not be all, and a SCSI or SATA disk counts some answers that are no error",
+            figure: "errors that the stack's devices counted themselves (SCSI and SATA disks, members of the \
+                 kernel's arrays, btrfs), and reads of a mirrored disk group that another copy had to serve; one sum \
+                 of those that count, which need not be all, and a SCSI or SATA disk counts some answers that are no \
+                 error",
             threshold: "none",
             beyond: "SUSPECT; one NOTE for the study where nobody counts them",
             why: "a retry that heals takes its time",
@@ -363,11 +365,11 @@ pub(crate) const RULES: &[Rule] = &[
             figure: "what the lowest devices moved beyond the nearest",
             threshold: "10 % and 16 MiB",
             beyond: "SUSPECT; NOTE where the nearest counted nothing though the engine asked for 1 MiB or more, and \
-                where a layer that moves other bytes than it is given lies between (an array with redundancy, a \
-                cache, a snapshot, a part of one of LVM): it is named. A mirror's reads are held to the threshold all \
-                the same",
+                 where a layer that moves other bytes than it is given lies between (an array with redundancy, a \
+                 cache, a snapshot, a part of one of LVM): it is named. A mirror's reads are held to the threshold \
+                 all the same",
             why: "less is metadata; with native multipath of NVMe a partition counts nothing, a mirror writes twice \
-                and reads once",
+                 and reads once",
         }),
         traps: &["the disk below is somebody else's too"],
     },
@@ -375,8 +377,9 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "way to ZFS",
         bound: Bound::Least(0.30),
         beyond: Status::Suspect,
-        advice: "the rate is bound by what this way costs, which a kernel's ZFS does not: take bytes, extents and the \
-            ARC from it, and rates from slower LUNs (an array, a disk, a model of one) or from `via = \"kernel\"`",
+        advice: "the rate is bound by what this way costs, which a kernel's ZFS does not: take bytes, extents and \
+             the ARC from it, and rates from slower LUNs (an array, a disk, a model of one) or from `via = \
+             \"kernel\"`",
         take: Take::Cell(|at| at.way()),
         document: Some(Document {
             figure: "idle share of these processors, of a pool that runs in a process (`userspace`, `fuse`)",
@@ -394,7 +397,7 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(rate::level),
         document: Some(Document {
             figure: "the rate before and after the sharpest cut of the phase, and of the series of blocks, into two \
-                levels; no line where work is due on a schedule",
+                 levels; no line where work is due on a schedule",
             threshold: "no step of 20 % in most blocks, and none for good",
             beyond: "",
             why: "see below",
@@ -409,8 +412,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "drift between blocks",
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
-        advice: "the mirrored order takes a steady drift out of ratios, but not out of this stack's own figures: find \
-            what changed over the study",
+        advice: "the mirrored order takes a steady drift out of ratios, but not out of this stack's own figures: \
+             find what changed over the study",
         take: Take::Cell(rate::drift),
         document: Some(Document {
             figure: "change of the primary metric along the line of least squares from the first block to the last",
@@ -441,8 +444,8 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "this stack does not keep what it acknowledges: do not use it so; the events name what was lost",
         take: Take::Runs(runs::lost),
         document: Some(Document {
-            figure: "pages that came back wrong, also in a run that ended with it; acknowledged work that a power cut \
-                or a kill lost",
+            figure: "pages that came back wrong, also in a run that ended with it; acknowledged work that a power \
+                 cut or a kill lost",
             threshold: "0",
             beyond: "",
             why: "one is enough",
@@ -467,7 +470,7 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Note,
         advice: "a phase of kind `power_cut` on LUNs that have a model says more of the stack, and nothing of these \
-            devices",
+             devices",
         take: Take::Runs(runs::killed),
         document: None,
         traps: &[],

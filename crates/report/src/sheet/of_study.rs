@@ -49,15 +49,15 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "server's host",
         bound: Bound::Words("none"),
         beyond: Status::Note,
-        advice: "watch that host by other means meanwhile (`vmstat 1`, `iostat -x 1`), or let Assay start a server on \
-            a stack of its own",
+        advice: "watch that host by other means meanwhile (`vmstat 1`, `iostat -x 1`), or let Assay start a server \
+             on a stack of its own",
         take: Take::Stack(whole::on_a_server),
         document: Some(Document {
             figure: "whether a stack is a server that was there before the study",
             threshold: "none",
             beyond: "",
             why: "processors, throttling, memory, other processes and devices have no line there: those seen are the \
-                users' host's",
+                 users' host's",
         }),
         traps: &["a server on a host that nobody looks at"],
     },
@@ -93,8 +93,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "recorded looks",
         bound: Bound::Words("none"),
         beyond: Status::Suspect,
-        advice: "a stack that left the ranking since brought blocks back that it had dropped, another version of assay \
-            ran the study, or the file was edited: see what is not ranked, and compare the tool versions",
+        advice: "a stack that left the ranking since brought blocks back that it had dropped, another version of \
+             assay ran the study, or the file was edited: see what is not ranked, and compare the tool versions",
         take: Take::Study(whole::looks),
         document: Some(Document {
             figure: "verdicts that the file's numbers give otherwise than the run recorded them",
@@ -126,11 +126,11 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Study(place::sealed),
         document: Some(Document {
             figure: "tables that are not as they were when the study ended (SHA-256 of each), or that lack their \
-                checksum",
+                 checksum",
             threshold: "none",
             beyond: "",
-            why: "an edit, and `--resume` refuses it; see [the result file](result-file.md) for what a seal without a \
-                secret can and cannot prove",
+            why: "an edit, and `--resume` refuses it; see [the result file](result-file.md) for what a seal without \
+                 a secret can and cannot prove",
         }),
         traps: &[
             "a result file edited by hand",
@@ -141,17 +141,17 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "durability",
         bound: Bound::Words("what is acknowledged is kept through a power cut"),
         beyond: Status::Note,
-        advice: "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps; on others, one \
-            of kind `kill` shows a part of it",
+        advice: "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps; on others, \
+             one of kind `kill` shows a part of it",
         take: Take::Study(place::durability),
         document: Some(Document {
             figure: "whether the power was cut under every stack that takes part, with something acknowledged and \
-                writes unflushed",
+                 writes unflushed",
             threshold: "under all",
             beyond: "",
             why: "a speed says nothing of what is kept; a kill is weaker than a power cut, one of the engine alone \
-                weaker still, and a cut that finds nothing unflushed shows nothing (judged by run, not by single \
-                cut); a loss in a cut or a kill is said first",
+                 weaker still, and a cut that finds nothing unflushed shows nothing (judged by run, not by single \
+                 cut); a loss in a cut or a kill is said first",
         }),
         traps: &["a speed of which nobody asked what is kept"],
     },
@@ -172,8 +172,8 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Study(place::mount_options),
         document: Some(Document {
             figure: "options that differ between stacks on one kind of file system, without those of the device's \
-                geometry where a directory is taken as it is, and without the name of a device that has the log or \
-                data of real time (that there is one counts); options that pass no flushes on",
+                 geometry where a directory is taken as it is, and without the name of a device that has the log or \
+                 data of real time (that there is one counts); options that pass no flushes on",
             threshold: "none",
             beyond: "SUSPECT; NOTE where the study's own keys say so",
             why: "another option is another stack",
@@ -213,7 +213,7 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Least(0.99),
         beyond: Status::Suspect,
         advice: "write the file in full first, with data that does not compress: what was never written is read from \
-            nowhere",
+             nowhere",
         take: Take::Each(place::luns_whole),
         document: Some(Document {
             figure: "allocated share of the file under a loop device that the user named, before the study",
@@ -231,10 +231,10 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::TakingPart(place::direct),
         document: Some(Document {
             figure: "which way reads and writes really went on a stack that asked for O_DIRECT, by looking into the \
-                page cache",
+                 page cache",
             threshold: "around it",
-            beyond: "SUSPECT for reads and where another stack kept it, else NOTE; NOTE where a way could not be seen, \
-                SUSPECT where no device lies below",
+            beyond: "SUSPECT for reads and where another stack kept it, else NOTE; NOTE where a way could not be \
+                 seen, SUSPECT where no device lies below",
             why: "a flag is a wish",
         }),
         traps: &[
@@ -249,8 +249,8 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "make the partition anew on a boundary of 1 MiB: every request now touches one block too many",
         take: Take::TakingPart(place::alignment),
         document: Some(Document {
-            figure: "first byte of a partition, or of a loop device in its file, of every device from the nearest down \
-                to the lowest",
+            figure: "first byte of a partition, or of a loop device in its file, of every device from the nearest \
+                 down to the lowest",
             threshold: "a multiple of the physical block, at least 4 KiB",
             beyond: "",
             why: "every request touches one block too many",
@@ -262,11 +262,11 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
         advice: "a stack or array that compresses or deduplicates stores and moves next to none of it: lower \
-            `database.compressibility` and `database.duplication`",
+             `database.compressibility` and `database.duplication`",
         take: Take::TakingPart(place::data),
         document: Some(Document {
             figure: "compressibility and copies found in 64 random pages of the loaded database, read back (deflate, \
-                page by page; equal blocks of 4 KiB)",
+                 page by page; equal blocks of 4 KiB)",
             threshold: "15 % above the declared; 4 to 1; 20 % copies",
             beyond: "SUSPECT; NOTE where declared and below",
             why: "headers and rounding explain some percent; what databases hold compresses two to four times",

@@ -3,7 +3,7 @@
 //! Takes the figures of one stack in one phase, gives what was found. Prevents: a rate of a database that is no longer
 //! sound, and one whose users waited longer than anybody would.
 
-use super::cell::At;
+use super::at::At;
 use super::rule::Taken;
 use crate::check::Status;
 use crate::format::{nanoseconds, percent};
@@ -34,7 +34,7 @@ pub(crate) fn limits(at: &At<'_>) -> Option<Taken> {
     let figure = match over.first() {
         None => format!("{} kinds of transaction within theirs", known.len()),
         Some(_) => {
-            let said = |one: &&crate::orders::TransactionFigures| {
+            let said = |one: &&crate::cells::orders::TransactionFigures| {
                 let p90 = one.response.p90_ns.map_or("-".into(), |p90| nanoseconds(p90.high));
                 format!("{} {p90}", one.class)
             };

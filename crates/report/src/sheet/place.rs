@@ -8,9 +8,10 @@ use super::rule::Taken;
 use crate::analysis::Analysis;
 use crate::check::Status;
 use crate::format::{bytes, number, percent};
+use crate::grouped::distinct;
 use crate::history::Book;
-use crate::rank::takes_part;
-use crate::refusals::Seeds;
+use crate::ranking::rank::taking_part;
+use crate::ranking::refusals::Seeds;
 use ledger::{Access, FactName, FactValue, Measure, Role, Scope, Seal, Stack, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,13 +23,6 @@ const DATA_SLACK: f64 = 0.15;
 const COMPRESSIBILITY_MAX: f64 = 4.0;
 /// From so many copies on a deduplicating device stores another amount of data than was written.
 const DUPLICATION_MAX: f64 = 0.20;
-
-pub(crate) fn stacks(book: &Book) -> Vec<&Stack> {
-    book.stacks
-        .iter()
-        .filter(|stack| takes_part(book, stack).is_ok())
-        .collect()
-}
 
 pub(crate) fn sealed(book: &Book, _: &Analysis) -> Option<Taken> {
     Some(match &book.seal {
@@ -43,7 +37,7 @@ pub(crate) fn durability(book: &Book, _: &Analysis) -> Option<Taken> {
     if book.study.modelled || book.phases.is_empty() {
         return None;
     }
-    let (status, figure) = crate::cuts::looked_at(book, &stacks(book));
+    let (status, figure) = crate::words::cuts::looked_at(book, &taking_part(book).collect::<Vec<_>>());
     Some(Taken::judged(status, figure))
 }
 
@@ -73,8 +67,8 @@ pub(crate) fn seeds(book: &Book, _: &Analysis) -> Option<Taken> {
 pub(crate) fn mount_options(book: &Book, _: &Analysis) -> Option<Taken> {
     let mut of_kind: BTreeMap<&str, Vec<(&Stack, BTreeSet<&str>)>> = BTreeMap::new();
     let mut unsafe_ones = Vec::new();
-    let has_directory = stacks(book).iter().any(|stack| stack.kind == "directory");
-    for stack in stacks(book) {
+    let has_directory = taking_part(book).any(|stack| stack.kind == "directory");
+    for stack in taking_part(book) {
         let Some(options) = book
             .of_stack(&stack.name, FactName::MountOptions)
             .and_then(FactValue::text)
@@ -153,8 +147,7 @@ fn without_place(option: &str) -> &str {
 }
 
 pub(crate) fn read_ahead(book: &Book, _: &Analysis) -> Option<Taken> {
-    let known: Vec<(&Stack, &FactValue)> = stacks(book)
-        .into_iter()
+    let known: Vec<(&Stack, &FactValue)> = taking_part(book)
         .filter_map(|stack| Some((stack, book.of_stack(&stack.name, FactName::ReadAhead)?)))
         .collect();
     let (_, first) = known.first()?;
@@ -163,7 +156,7 @@ pub(crate) fn read_ahead(book: &Book, _: &Analysis) -> Option<Taken> {
     let cached = |stack: &Stack| stack.access == Access::Buffered || goes(book, stack, &READS) == Some(Way::Through);
     let matters = known.iter().any(|(stack, _)| cached(stack));
     let status = match (differs, matters) {
-        (false, _) if known.len() < stacks(book).len() => Status::Note,
+        (false, _) if known.len() < taking_part(book).count() => Status::Note,
         (false, _) => Status::Valid,
         (true, true) => Status::Suspect,
         (true, false) => Status::Note,
@@ -176,11 +169,11 @@ pub(crate) fn read_ahead(book: &Book, _: &Analysis) -> Option<Taken> {
         said.join(", ")
     } else {
         let of = known.len();
-        match of == stacks(book).len() {
+        match of == taking_part(book).count() {
             true => format!("{first} KiB on all"),
             false => format!(
                 "{first} KiB on {of} of {} stacks; of the others it is not known",
-                stacks(book).len()
+                taking_part(book).count()
             ),
         }
     };
@@ -287,8 +280,7 @@ pub(crate) fn direct(book: &Book, stack: &Stack) -> Option<Taken> {
         let advice = "measure on storage; or believe provenance, which counts what devices moved";
         return Some(Taken::judged(status, figure).advising(advice));
     }
-    let kept = |other: &&Stack, fact: &WayFact| goes(book, other, fact) == Some(Way::Around);
-    let one_sided = |fact: &WayFact| stacks(book).iter().any(|other| kept(other, fact));
+    let one_sided = |fact: &WayFact| taking_part(book).any(|other| goes(book, other, fact) == Some(Way::Around));
     let status = match cached.as_slice() {
         [] => Status::Valid,
         ways if ways.contains(&READS) || ways.iter().any(one_sided) => Status::Suspect,
@@ -318,10 +310,7 @@ pub(crate) fn alignment(book: &Book, stack: &Stack) -> Option<Taken> {
         let wanted = number(FactName::PhysicalBlockBytes).unwrap_or(0).max(ALIGNMENT_MIN);
         for name in [FactName::PartitionStartBytes, FactName::LoopOffsetBytes] {
             if let Some(start) = number(name).filter(|start| start % wanted != 0) {
-                let said = format!("{device} begins at byte {start}, no multiple of {wanted}");
-                if !askew.contains(&said) {
-                    askew.push(said);
-                }
+                askew.push(format!("{device} begins at byte {start}, no multiple of {wanted}"));
             }
         }
     }
@@ -330,7 +319,7 @@ pub(crate) fn alignment(book: &Book, stack: &Stack) -> Option<Taken> {
     }
     Some(match askew.is_empty() {
         true => Taken::holds(true, "begins where its blocks do"),
-        false => Taken::broken(askew.join("; ")),
+        false => Taken::broken(distinct(askew).join("; ")),
     })
 }
 
@@ -338,7 +327,7 @@ pub(crate) fn alignment(book: &Book, stack: &Stack) -> Option<Taken> {
 pub(crate) fn data(book: &Book, stack: &Stack) -> Option<Taken> {
     let number_of = |name: FactName| book.of_stack(&stack.name, name)?.number();
     let declared = |key: &str| {
-        let value = book.settings.iter().find(|s| s.key == key)?.value.trim_matches('"');
+        let value = book.setting(key)?.trim_matches('"');
         let share = value
             .strip_suffix('%')
             .map(|percents| percents.trim().parse::<f64>().map(|p| p / 100.0));

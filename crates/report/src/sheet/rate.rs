@@ -4,13 +4,13 @@
 //! device's burst and of what came after it, that of a resync and of the device without it, and a machine that got
 //! slower all day taken for noise.
 
-use super::cell::At;
+use super::at::At;
 use super::rule::Taken;
-use crate::cells::Metric;
+use crate::cells::metric::Metric;
+use crate::cells::over_time::{rates, resampled};
 use crate::figures::total;
 use crate::format::{number, percent};
 use crate::history::Seen;
-use crate::over_time::{rates, resampled};
 use ledger::PhaseKind;
 use std::ops::RangeInclusive;
 
@@ -63,14 +63,6 @@ impl Step {
     }
 }
 
-/// What is to be known of the phase besides its runs.
-#[derive(Clone, Copy)]
-pub(crate) struct Timing {
-    pub kind: PhaseKind,
-    /// Its sessions go home after so many operations: the rate falls when the first one does, on every device.
-    pub by_count: bool,
-}
-
 /// Phases that have a rate of their own, which a device, and no schedule, decides: where work falls due on a schedule,
 /// as much of it ends as fell due, however the device is, until it cannot keep up; then *open arrival* says so.
 pub(crate) fn has_own_rate(kind: PhaseKind) -> bool {
@@ -78,18 +70,18 @@ pub(crate) fn has_own_rate(kind: PhaseKind) -> bool {
 }
 
 /// What to do about a rate that fell.
-pub(crate) const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure longer \
-     than it lasts, and read the level after the step";
+pub(crate) const ADVICE_FALL: &str = "a burst credit, a cache that filled or a processor that was slowed: measure \
+     longer than it lasts, and read the level after the step";
 const ADVICE_RISE: &str =
     "a resync, a rebuild or a neighbour that ended, or a long warm-up: let it end first, and run the study again";
 
 pub(crate) fn level(at: &At<'_>) -> Option<Taken> {
-    let (Timing { kind, by_count }, runs) = (at.timing, &at.runs);
+    let (kind, runs) = (at.kind, &at.runs);
     // A load curve goes in steps on purpose.
     if at.cell.load_curve.is_some() {
         return None;
     }
-    let levels: Vec<Level> = match has_own_rate(kind) && !by_count {
+    let levels: Vec<Level> = match has_own_rate(kind) && !at.by_count {
         true => runs.iter().filter_map(|run| Level::of(kind, run)).collect(),
         false => Vec::new(),
     };
@@ -274,7 +266,7 @@ fn step(parts: &[f64]) -> Option<Step> {
 
 /// The line of least squares through the primary metric over the blocks, and the t test of its slope.
 pub(crate) fn drift(at: &At<'_>) -> Option<Taken> {
-    let (kind, runs) = (at.timing.kind, &at.runs);
+    let (kind, runs) = (at.kind, &at.runs);
     if at.cell.load_curve.is_some() {
         return None;
     }

@@ -4,8 +4,9 @@
 //! and of the study ([`super::of_study`]); the document has its tables from them. Prevents: a line without a bound, a
 //! reason or a trap, and a document that says another threshold than the program has.
 
-use super::cell::At;
-use crate::analysis::{Analysis, PhaseReport};
+use super::at::At;
+use crate::analysis::Analysis;
+use crate::cells::PhaseReport;
 use crate::check::{Check, Status};
 use crate::format::percent;
 use crate::history::{Book, PhaseHead};

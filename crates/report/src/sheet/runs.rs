@@ -4,16 +4,16 @@
 //! them failed.
 
 use super::rule::Taken;
-use crate::cuts::{Cuts, cuts};
+use crate::cells::ran_out::{in_phase, is_full};
 use crate::figures::Figure;
+use crate::format::whole;
 use crate::history::{Book, PhaseHead, Seen};
-use crate::layouts::whole;
-use crate::ran_out::{in_phase, is_full};
-use crate::refusals;
+use crate::ranking::refusals;
+use crate::words::cuts::{Cuts, cuts};
 use ledger::{Measure, PhaseKind, PhaseStatus};
 
 fn of_cuts(book: &Book, stack: &str, head: &PhaseHead, wanted: impl Fn(&Cuts) -> bool) -> Vec<Taken> {
-    let runs: Vec<&Seen> = book.seen(stack, &head.name).map(|(_, run)| run).collect();
+    let runs: Vec<&Seen> = book.seen(stack, &head.name).collect();
     let found = cuts(head.kind, &runs).filter(wanted);
     found.map(|cuts| Taken::broken(cuts.figure)).into_iter().collect()
 }
@@ -35,7 +35,7 @@ pub(crate) fn killed(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
 
 /// Of every run: one that met a bad page did not come through, and is in no figure.
 pub(crate) fn bad_pages(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> {
-    let runs = || book.seen(stack, &head.name).map(|(_, seen)| seen);
+    let runs = || book.seen(stack, &head.name);
     let bad = Figure::of(runs().map(refusals::bad_pages));
     // Where the engine's own cache served all, nothing was read back.
     let nothing_read = || runs().all(|seen| seen.get(Measure::EnginePagesVerified) == Some(0.0));
@@ -54,7 +54,7 @@ pub(crate) fn invalid(book: &Book, stack: &str, head: &PhaseHead) -> Vec<Taken> 
         };
         Some(Taken::broken(format!("block {block} {word}: {reason}")))
     };
-    let runs = book.seen(stack, &head.name).filter(|(_, seen)| !is_full(seen));
+    let runs = book.by_block(stack, &head.name).filter(|(_, seen)| !is_full(seen));
     runs.filter_map(taken).collect()
 }
 

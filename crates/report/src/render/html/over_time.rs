@@ -9,8 +9,8 @@ use maud::{Markup, html};
 pub(super) fn over_time(chart: &OverTime) -> Markup {
     html! {
         p class="script" {
-            "The time lines are drawn by a script of this page, which does not run here. The same series stand in the \
-                 result file."
+            "The time lines are drawn by a script of this page, which does not run here. The same series stand in \
+             the result file."
         }
         form class="controls" id="controls" hidden {
             label {

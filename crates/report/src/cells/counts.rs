@@ -1,0 +1,80 @@
+//! What one run of a phase counted, where more than one measure tells it.
+//!
+//! Takes what was seen in a run, gives amounts. Prevents: operations, orders or memory counted in two ways.
+
+use crate::figures::total;
+use crate::history::Seen;
+use ledger::{Measure, Stamp};
+
+/// The class of transactions that order entry counts.
+pub(crate) const NEW_ORDER: &str = "new order";
+
+/// What is compared with a budget is counted in batches.
+pub(crate) const BUDGET_SLACK: f64 = 1.02;
+
+/// What the engine asks of storage to read.
+pub(crate) const READS_ASKED: [Measure; 1] = [Measure::EngineReadBytes];
+
+/// What it asks of storage to write.
+pub(crate) const WRITES_ASKED: [Measure; 2] = [Measure::EngineWriteBytes, Measure::EngineRedoBytes];
+
+impl Seen {
+    /// Operations: the engine's count, else that of the distributions.
+    pub(crate) fn operations(&self) -> Option<f64> {
+        let counted = self.get(Measure::EngineOperations).filter(|count| *count > 0.0);
+        counted.or_else(|| {
+            let service = self.histograms.iter().filter(|row| row.stamp == Stamp::Service);
+            let count = total(service.map(|row| row.count));
+            (count > 0).then_some(count as f64)
+        })
+    }
+
+    /// New orders committed, of a phase of order entry.
+    pub(crate) fn new_orders(&self) -> Option<f64> {
+        let mut rows = self.histograms.iter();
+        let row = rows.find(|row| row.class == NEW_ORDER && row.stamp == Stamp::Response);
+        row.map(|row| row.units as f64)
+    }
+
+    /// Bytes a scan got: by its users' own account, else what the engine asked for.
+    pub(crate) fn scanned_bytes(&self) -> Option<f64> {
+        match total(self.scans.iter().map(|scan| scan.bytes)) {
+            0 => self.sum(&READS_ASKED),
+            by_users => Some(by_users as f64),
+        }
+    }
+
+    /// Bytes that the engine asked of storage, both directions.
+    pub(crate) fn asked_bytes(&self) -> Option<f64> {
+        self.sum(&[&READS_ASKED[..], &WRITES_ASKED[..]].concat())
+    }
+
+    /// Bytes that the lowest devices moved, both directions.
+    pub(crate) fn moved_bytes(&self) -> Option<f64> {
+        self.sum(&[Measure::LowReadBytes, Measure::LowWriteBytes])
+    }
+
+    /// Share of the pages that were overwritten.
+    pub(crate) fn overwritten_share(&self) -> Option<f64> {
+        crate::figures::over(self.get(Measure::EngineOverwrittenBytes), self.get(Measure::DataBytes))
+    }
+
+    /// What is compared with a memory budget.
+    pub(crate) fn memory_peak(&self) -> Option<f64> {
+        self.get(Measure::MemoryTotalBytesPeak)
+            .or_else(|| self.sum(&[Measure::MemoryOwnBytesPeak, Measure::MemoryCacheBytesPeak]))
+    }
+
+    /// Whether the kernel held to the memory budget.
+    pub(crate) fn is_budget_enforced(&self) -> bool {
+        self.get(Measure::MemoryBudgetEnforced).is_some_and(|code| code > 0.0)
+    }
+
+    /// The memory budget, where it was enforced and kept.
+    pub(crate) fn kept_budget(&self) -> Option<f64> {
+        let budget = self
+            .get(Measure::MemoryBudgetBytes)
+            .filter(|_| self.is_budget_enforced())?;
+        (self.memory_peak()? <= budget * BUDGET_SLACK).then_some(budget)
+    }
+}

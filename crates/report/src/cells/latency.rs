@@ -1,0 +1,176 @@
+//! Percentiles of latency, from the whole distributions of each block.
+//!
+//! Takes the histograms of a phase on a stack, gives a [`Latency`] per class of operation. A percentile is taken in
+//! each block and then summarised over blocks. Prevents: averaged percentiles of which nobody knows the spread, and a
+//! stamp (service or response) left unsaid.
+
+use crate::figures::Figure;
+use crate::history::Seen;
+use hdrhistogram::Histogram;
+use ledger::{HistogramRow, LedgerError, PhaseKind, Stamp, decode_histogram};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Latency of one class of operation on one stack in one phase, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Latency {
+    /// Class of operation.
+    pub class: String,
+    /// "service" (start to done) or "response" (due to done).
+    pub stamp: String,
+    /// Operations, all blocks together.
+    pub count: u64,
+    /// Half of the operations were faster.
+    pub p50_ns: Option<Figure>,
+    /// 95 % were faster.
+    pub p95_ns: Option<Figure>,
+    /// 99 % were faster.
+    pub p99_ns: Option<Figure>,
+    /// 99.9 % were faster.
+    pub p999_ns: Option<Figure>,
+    /// The slowest.
+    pub max_ns: Option<Figure>,
+}
+
+/// All classes of a phase, by name; the stamp is the one that matters for its kind: response where work falls due on a
+/// schedule, service where the next operation waits for the last.
+pub(crate) fn latencies(kind: PhaseKind, seen: &[&Seen]) -> Result<Vec<Latency>, LedgerError> {
+    let stamp = if matches!(kind, PhaseKind::Open | PhaseKind::TpccOpen) {
+        Stamp::Response
+    } else {
+        Stamp::Service
+    };
+    of_stamp(stamp, seen)
+}
+
+/// All classes of a phase, by name, between these two stamps.
+pub(crate) fn of_stamp(stamp: Stamp, seen: &[&Seen]) -> Result<Vec<Latency>, LedgerError> {
+    let of_stamp = |row: &&HistogramRow| row.stamp == stamp;
+    let classes: BTreeSet<&str> = seen
+        .iter()
+        .flat_map(|run| run.histograms.iter().filter(of_stamp))
+        .map(|row| row.class.as_str())
+        .collect();
+    let mut found = Vec::new();
+    for class in classes {
+        let mut blocks = Vec::new();
+        for phase in seen {
+            for row in phase
+                .histograms
+                .iter()
+                .filter(of_stamp)
+                .filter(|row| row.class == class)
+            {
+                let histogram = decode_histogram(&row.blob)?;
+                if stamp == Stamp::Service {
+                    phase.service_p99_ns.borrow_mut().insert(class.into(), p99(&histogram));
+                }
+                // Unpacked they are large; what is said of each is not.
+                if !histogram.is_empty() {
+                    blocks.push(Block::of(&histogram));
+                }
+            }
+        }
+        if blocks.is_empty() {
+            continue;
+        }
+        let at = |nth: usize| Figure::of(blocks.iter().map(|block| Some(block.at[nth] as f64)));
+        found.push(Latency {
+            class: class.into(),
+            stamp: if stamp == Stamp::Response {
+                "response"
+            } else {
+                "service"
+            }
+            .into(),
+            count: blocks.iter().fold(0, |sum, block| sum.saturating_add(block.count)),
+            p50_ns: at(0),
+            p95_ns: at(1),
+            p99_ns: at(2),
+            p999_ns: at(3),
+            max_ns: at(4),
+        });
+    }
+    // By class; the windows of a rebalance in the order of time.
+    found.sort_by(|a, b| in_order(&a.class).cmp(&in_order(&b.class)));
+    Ok(found)
+}
+
+/// One block's distribution: operations, p50, p95, p99, p99.9 and the slowest.
+struct Block {
+    count: u64,
+    at: [u64; 5],
+}
+
+impl Block {
+    fn of(histogram: &Histogram<u64>) -> Block {
+        let at = |quantile| histogram.value_at_quantile(quantile);
+        Block {
+            count: histogram.len(),
+            at: [at(0.50), at(0.95), at(0.99), at(0.999), histogram.max()],
+        }
+    }
+}
+
+/// A class without its window, and the window's place in time.
+pub(crate) fn in_order(class: &str) -> (&str, usize) {
+    let windows = crate::cells::moves::WINDOWS.iter().enumerate();
+    let mut found = windows.filter_map(|(nth, window)| Some((class.strip_suffix(window.0)?.trim_end(), nth)));
+    found.next().unwrap_or((class, 0))
+}
+
+/// All operations of one class between these two stamps, all blocks together; `None` without any.
+pub(crate) fn whole(stamp: Stamp, class: &str, seen: &[&Seen]) -> Result<Option<Histogram<u64>>, LedgerError> {
+    let rows = seen.iter().flat_map(|run| &run.histograms);
+    let mut sum: Option<Histogram<u64>> = None;
+    for row in rows.filter(|row| row.stamp == stamp && row.class == class) {
+        add(&mut sum, row)?;
+    }
+    Ok(sum.filter(|sum| !sum.is_empty()))
+}
+
+fn add(sum: &mut Option<Histogram<u64>>, row: &HistogramRow) -> Result<(), LedgerError> {
+    let mut next = decode_histogram(&row.blob)?;
+    match sum {
+        None => {
+            // One block's slowest may lie beyond what another's distribution has room for.
+            next.auto(true);
+            *sum = Some(next);
+        }
+        Some(sum) => sum.add(&next).map_err(|source| LedgerError::Distribution {
+            act: "added",
+            detail: format!("class {}: {source:?}", row.class),
+        })?,
+    }
+    Ok(())
+}
+
+/// p99 of response over all classes of one run of a phase, in nanoseconds.
+pub(crate) fn response_p99(seen: &Seen) -> Result<Option<f64>, LedgerError> {
+    let mut whole: Option<Histogram<u64>> = None;
+    for row in seen.histograms.iter().filter(|row| row.stamp == Stamp::Response) {
+        add(&mut whole, row)?;
+    }
+    Ok(whole
+        .filter(|h| !h.is_empty())
+        .map(|h| h.value_at_quantile(0.99) as f64))
+}
+
+/// p99 of service of one class of one run of a phase, in nanoseconds.
+pub(crate) fn service_p99(seen: &Seen, class: &str) -> Result<Option<f64>, LedgerError> {
+    let mut rows = seen.histograms.iter();
+    let Some(row) = rows.find(|row| row.stamp == Stamp::Service && row.class == class) else {
+        return Ok(None);
+    };
+    if let Some(known) = seen.service_p99_ns.borrow().get(class) {
+        return Ok(*known);
+    }
+    let found = p99(&decode_histogram(&row.blob)?);
+    seen.service_p99_ns.borrow_mut().insert(class.into(), found);
+    Ok(found)
+}
+
+fn p99(histogram: &Histogram<u64>) -> Option<f64> {
+    (!histogram.is_empty()).then(|| histogram.value_at_quantile(0.99) as f64)
+}

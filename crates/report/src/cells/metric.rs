@@ -1,0 +1,77 @@
+//! The primary metric of a phase: what it counts, which direction of it is good, and its value in a run.
+//!
+//! Takes the kind of a phase, gives a [`Metric`]. All rates are from phase totals, drain included. Prevents: two places
+//! that take the same phase by two metrics.
+
+use super::latency::response_p99;
+use crate::figures::over;
+use crate::history::Seen;
+use ledger::{LedgerError, PhaseKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::Orientation;
+
+/// The primary metric of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Operations per second, from totals including drain. Closed random phases.
+    OperationsPerSecond,
+    /// Bytes scanned per second, from totals including drain. Scans.
+    BytesPerSecond,
+    /// New orders committed per minute, from totals including drain. Order entry.
+    NewOrdersPerMinute,
+    /// 99th percentile of response in nanoseconds. Open phases.
+    ResponseNsP99,
+    /// Seconds from begin to idle devices. All others.
+    ElapsedSeconds,
+}
+
+impl Metric {
+    /// Of a kind of phase.
+    pub(crate) fn of(kind: PhaseKind) -> Metric {
+        match kind {
+            PhaseKind::Random => Metric::OperationsPerSecond,
+            PhaseKind::Scan => Metric::BytesPerSecond,
+            PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
+            PhaseKind::Tpcc => Metric::NewOrdersPerMinute,
+            PhaseKind::Load
+            | PhaseKind::Age
+            | PhaseKind::Bulk
+            | PhaseKind::Copy
+            | PhaseKind::Rebalance
+            | PhaseKind::PowerCut
+            | PhaseKind::Kill => Metric::ElapsedSeconds,
+        }
+    }
+
+    pub(crate) fn orientation(self) -> Orientation {
+        match self {
+            Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => {
+                Orientation::HigherIsBetter
+            }
+            Metric::ResponseNsP99 | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
+        }
+    }
+
+    /// What a ratio of it is a ratio of, in words.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => "rate",
+            Metric::ResponseNsP99 => "speed at p99 of response",
+            Metric::ElapsedSeconds => "speed",
+        }
+    }
+
+    /// Value of one run.
+    pub(crate) fn value(self, seen: &Seen) -> Result<Option<f64>, LedgerError> {
+        let per_second = |amount: Option<f64>| over(amount, Some(seen.total_s()));
+        Ok(match self {
+            Metric::OperationsPerSecond => per_second(seen.operations()),
+            Metric::BytesPerSecond => per_second(seen.scanned_bytes()),
+            Metric::NewOrdersPerMinute => per_second(seen.new_orders()).map(|rate| rate * 60.0),
+            Metric::ResponseNsP99 => response_p99(seen)?,
+            Metric::ElapsedSeconds => Some(seen.total_s()),
+        })
+    }
+}

@@ -1,0 +1,246 @@
+//! Where the bytes came from and went to: what the engine asked of storage against what the devices moved.
+//!
+//! Takes the phases of one stack over all blocks, gives a [`Provenance`] per direction. Judged on totals, before any
+//! ratio is computed, so that it cannot be bent by one. Prevents: the page cache ranked as a storage stack.
+
+use super::counts::{READS_ASKED, WRITES_ASKED};
+use crate::check::Status;
+use crate::history::{Book, Seen};
+use ledger::Measure;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// From this share on, the devices moved what was asked. Not 1: engines and devices are read one after the other, and a
+/// few requests fall between.
+pub const DEVICE_SHARE_MIN: f64 = 0.9;
+
+/// Up to this share, nearly nothing of it met a device.
+pub const CACHE_SHARE_MAX: f64 = 0.1;
+
+/// Below this many bytes a direction was not used: control pages and a checkpoint's end, not a workload.
+pub const ASKED_BYTES_MIN: f64 = 1024.0 * 1024.0;
+
+/// A direction with less than this share of all bytes of the phase does not decide what the phase is.
+pub const ASKED_SHARE_MIN: f64 = 0.01;
+
+const READS: &str = "reads";
+
+/// Where the bytes of one direction came from or went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The lowest visible device moved at least 0.9 of them.
+    Device,
+    /// Between the two.
+    Mixed,
+    /// At most 0.1 of them met a device.
+    Cache,
+    /// No device is visible below.
+    Unknown,
+    /// Nearly nothing was asked (under 1 MiB, or under 1 % of the phase's bytes).
+    None,
+    /// The engine does not say what it asked.
+    Untold,
+}
+
+impl Origin {
+    /// The word in a table.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Origin::Device => "device",
+            Origin::Mixed => "mixed",
+            Origin::Cache => "cache",
+            Origin::Unknown => "unknown",
+            Origin::None => "none",
+            Origin::Untold => "untold",
+        }
+    }
+}
+
+/// One direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Direction {
+    /// The label.
+    pub origin: Origin,
+    /// Bytes the engine asked of storage, all blocks together.
+    pub asked_bytes: f64,
+    /// Bytes the nearest devices moved.
+    pub near_bytes: Option<f64>,
+    /// Bytes the lowest visible devices moved.
+    pub low_bytes: Option<f64>,
+}
+
+/// Both directions of a phase on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Provenance {
+    /// Reads.
+    pub reads: Direction,
+    /// Writes, redo included, after the drain.
+    pub writes: Direction,
+    /// Share of the accesses to data that the adaptive replacement cache of a ZFS served without its devices: hits less
+    /// what read-ahead had to fetch; `None` where that was not counted.
+    pub arc_share: Option<f64>,
+}
+
+impl Provenance {
+    /// Of the runs of one phase on one stack.
+    pub(crate) fn of(seen: &[&Seen]) -> Provenance {
+        let total = |measures: &[Measure]| {
+            let found: Vec<f64> = seen.iter().filter_map(|phase| phase.sum(measures)).collect();
+            (!found.is_empty()).then(|| found.iter().sum::<f64>())
+        };
+        let (read, written) = (total(&READS_ASKED), total(&WRITES_ASKED));
+        let all = read.unwrap_or(0.0) + written.unwrap_or(0.0);
+        let floor = ASKED_BYTES_MIN.max(ASKED_SHARE_MIN * all);
+        // A stack that compresses moves fewer bytes than it was given, and no cache took the rest.
+        let squeezed = seen
+            .iter()
+            .filter_map(|phase| phase.get(Measure::DataCompressionRatio))
+            .fold(1.0, f64::max);
+        let direction = |asked: Option<f64>, near, low: Option<f64>| Direction {
+            origin: match asked {
+                Some(asked) => label(asked, asked / squeezed, floor, low),
+                None if seen.is_empty() => Origin::None,
+                None => Origin::Untold,
+            },
+            asked_bytes: asked.unwrap_or(0.0),
+            near_bytes: near,
+            low_bytes: low,
+        };
+        let [hits, misses, ahead] =
+            [Measure::ArcDataHits, Measure::ArcDataMisses, Measure::ArcAheadMisses].map(|of| total(&[of]));
+        let accesses = hits
+            .zip(misses)
+            .map(|(hits, misses)| hits + misses)
+            .filter(|all| *all > 0.0);
+        let served = hits.zip(ahead).map(|(hits, ahead)| (hits - ahead).max(0.0));
+        Provenance {
+            arc_share: served.zip(accesses).map(|(served, all)| served / all),
+            reads: direction(read, total(&[Measure::NearReadBytes]), total(&[Measure::LowReadBytes])),
+            writes: direction(
+                written,
+                total(&[Measure::NearWriteBytes]),
+                total(&[Measure::LowWriteBytes]),
+            ),
+        }
+    }
+
+    /// `None` when the phase may be ranked, else why not: as a storage result, or, where `cached_counts`, as what a
+    /// stack makes of its storage and its memory.
+    pub(crate) fn objection(&self, cached_counts: bool) -> Option<String> {
+        self.doubt(cached_counts).map(|(_, reason)| reason)
+    }
+
+    /// The same with the status of the line in the sheet, so that the two cannot disagree: the graver of both
+    /// directions.
+    pub(crate) fn doubt(&self, cached_counts: bool) -> Option<(Status, String)> {
+        let of = |(name, direction): (&str, Direction)| match direction.origin {
+            Origin::Device | Origin::None | Origin::Untold => None,
+            Origin::Cache | Origin::Mixed if cached_counts => None,
+            Origin::Unknown => Some((Status::Suspect, format!("no device is visible below its {name}"))),
+            Origin::Cache => Some((Status::Invalid, self.by_cache(name, direction, "by a cache"))),
+            Origin::Mixed => Some((Status::Suspect, self.by_cache(name, direction, "partly by a cache"))),
+        };
+        let [reads, writes] = [(READS, self.reads), ("writes", self.writes)].map(of);
+        let graver = match (&reads, &writes) {
+            (Some((of_reads, _)), Some((of_writes, _))) if of_writes > of_reads => writes,
+            _ => reads.or(writes),
+        };
+        graver.or_else(|| self.idle())
+    }
+
+    fn by_cache(&self, name: &str, direction: Direction, by: &str) -> String {
+        format!(
+            "its {name} were served {by} ({}{})",
+            direction.share_words(),
+            self.arc_words(name)
+        )
+    }
+
+    /// Next to nothing was asked of storage, as far as is known.
+    pub(crate) fn is_idle(&self) -> bool {
+        let nothing = [Origin::None, Origin::Untold];
+        [self.reads, self.writes]
+            .iter()
+            .all(|direction| nothing.contains(&direction.origin))
+    }
+
+    /// Of one direction at least nobody told what was asked.
+    pub(crate) fn is_partly_untold(&self) -> bool {
+        [self.reads, self.writes]
+            .iter()
+            .any(|direction| direction.origin == Origin::Untold)
+    }
+
+    /// A rate of what asked for nothing is that of a processor and a cache; where nobody told what was asked, it may be
+    /// anything.
+    fn idle(&self) -> Option<(Status, String)> {
+        self.is_idle().then(|| match self.is_partly_untold() {
+            true => (
+                Status::Suspect,
+                "its engine does not say what it asked of storage".to_string(),
+            ),
+            false => (Status::Invalid, "it asked storage for next to nothing".to_string()),
+        })
+    }
+
+    /// Which cache it was, if it is known; what is written waits in it too, but is no hit.
+    fn arc_words(&self, name: &str) -> String {
+        match self.arc_share.filter(|_| name == READS) {
+            Some(share) => format!("; the ARC served {:.0} % of the accesses to data", share * 100.0),
+            None => String::new(),
+        }
+    }
+}
+
+/// Whether what a cache served counts: the study asks for it, and in each of these runs the memory budget was enforced
+/// and kept, so that the cache was the stack's own and no larger than another's.
+pub(crate) fn cached_counts(book: &Book, seen: &[&Seen]) -> bool {
+    book.ranks_cached() && !seen.is_empty() && seen.iter().all(|run| run.kept_budget().is_some())
+}
+
+impl Direction {
+    /// Share of what was asked that the lowest devices moved.
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.low_bytes
+            .filter(|_| self.asked_bytes > 0.0)
+            .map(|low| low / self.asked_bytes)
+    }
+
+    fn share_words(&self) -> String {
+        match self.share() {
+            Some(share) => format!("the device moved {:.0} % of the bytes", share * 100.0),
+            None => "nothing was asked".into(),
+        }
+    }
+}
+
+fn label(asked: f64, expected: f64, floor: f64, low: Option<f64>) -> Origin {
+    if asked < floor {
+        return Origin::None;
+    }
+    match low.map(|low| low / expected) {
+        None => Origin::Unknown,
+        Some(share) if share >= DEVICE_SHARE_MIN => Origin::Device,
+        Some(share) if share <= CACHE_SHARE_MAX => Origin::Cache,
+        Some(_) => Origin::Mixed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_follow_the_thresholds() {
+        let mib = 1024.0 * 1024.0;
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(90.0 * mib)), Origin::Device);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(300.0 * mib)), Origin::Device);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(89.0 * mib)), Origin::Mixed);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(10.0 * mib)), Origin::Cache);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, Some(11.0 * mib)), Origin::Mixed);
+        assert_eq!(label(100.0 * mib, 100.0 * mib, mib, None), Origin::Unknown);
+        assert_eq!(label(0.5 * mib, 0.5 * mib, mib, Some(0.0)), Origin::None);
+        assert_eq!(label(100.0 * mib, 50.0 * mib, mib, Some(51.0 * mib)), Origin::Device);
+    }
+}

@@ -1,0 +1,13 @@
+//! Who is compared with whom, and what may be said of it.
+//!
+//! Takes the gathered file, gives pairs, verdicts, plain ratios beside them and what is left out; and how far the
+//! procedure itself can be trusted on a machine. Prevents: a comparison made by rules that a report does not say.
+
+pub(crate) mod basis;
+
+pub(crate) mod machine_noise;
+pub(crate) mod not_tested;
+pub(crate) mod rank;
+pub(crate) mod refusals;
+pub(crate) mod twins;
+pub(crate) mod verdicts;

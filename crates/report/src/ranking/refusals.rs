@@ -1,0 +1,96 @@
+//! What shuts figures out of the ranking because the sheet calls them INVALID: the file, a phase on a stack, a run.
+//!
+//! Takes the gathered file, gives the reason in words, or nothing. Judged on the file's seal, its seeds, what was lost
+//! and what the clocks did, never on a rate. Prevents: a line that says INVALID beside a verdict that was given all the
+//! same.
+
+use crate::format::whole;
+use crate::format::{nanoseconds, percent};
+use crate::history::{Book, Seen};
+use ledger::{Measure, PhaseKind, Seal};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Of all processor time, wanted or not: so a rate is more the neighbours' than the stack's. (Where a hypervisor does a
+/// guest's I/O on the guest's processors, a stack that wants little of them and moves much loses as much as it wants by
+/// itself: that is a doubt, and no neighbour.) In phases too short for a second of it, such a burst is scatter.
+const STEAL_REFUSED: f64 = 0.5;
+const STEAL_NS_REFUSED: f64 = 1e9;
+/// Reading three clocks takes microseconds; a step that anybody would make is larger.
+pub(crate) const CLOCK_STEP_NS_MAX: f64 = 10e6;
+
+/// Seeds that are not as they must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    pub blocks: usize,
+    /// Blocks with the seed of another.
+    pub again: usize,
+    /// Blocks in which the stacks had unlike seeds.
+    pub unlike: usize,
+}
+
+impl Seeds {
+    pub(crate) fn of(book: &Book) -> Seeds {
+        let mut of_block: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for ((block, _), ran) in &book.ran {
+            of_block.entry(*block).or_default().insert(ran.trial.seed);
+        }
+        let firsts: BTreeSet<u64> = of_block.values().filter_map(|seeds| seeds.first().copied()).collect();
+        Seeds {
+            blocks: of_block.len(),
+            again: of_block.len() - firsts.len(),
+            unlike: of_block.values().filter(|seeds| seeds.len() > 1).count(),
+        }
+    }
+}
+
+/// Why nothing of this file is ranked.
+pub(crate) fn of_file(book: &Book) -> Option<String> {
+    if let Seal::Broken(tables) = &book.seal {
+        return Some(format!(
+            "the file was changed after the study ended: {}",
+            tables.join(", ")
+        ));
+    }
+    let seeds = Seeds::of(book);
+    (seeds.again > 0 || seeds.unlike > 0).then(|| "blocks of one study do not have a seed each".to_string())
+}
+
+/// Pages that came back wrong in a run, as far as it tells.
+pub(crate) fn bad_pages(seen: &Seen) -> Option<f64> {
+    seen.get(Measure::EnginePagesBad)
+}
+
+/// Why a phase is not ranked on a stack: in one of its runs, counted or not, something was lost.
+pub(crate) fn of_phase(book: &Book, stack: &str, phase: &str) -> Option<String> {
+    let worst = |of: fn(&Seen) -> Option<f64>| {
+        let most = book.seen(stack, phase).filter_map(of).fold(0.0, f64::max);
+        (most > 0.0).then_some(most)
+    };
+    if let Some(pages) = worst(bad_pages) {
+        return Some(format!("it lost data: {} pages came back wrong", whole(pages)));
+    }
+    let losing = |seen: &Seen| seen.get(Measure::CutsLosing).is_some_and(|cuts| cuts > 0.0);
+    let seen = book.seen(stack, phase).find(|seen| losing(seen))?;
+    Some(match seen.run.kind {
+        PhaseKind::Kill => "it lost data in a kill".to_string(),
+        _ => "it lost data in a power cut".to_string(),
+    })
+}
+
+/// Why a run does not count though it came through: the host slept meanwhile, or was mostly another's.
+pub(crate) fn of_run(seen: &Seen) -> Option<String> {
+    let slept = seen.get(Measure::ClockSleptNs).filter(|ns| *ns > CLOCK_STEP_NS_MAX);
+    let slept = slept.map(|ns| format!("the host slept for {}", nanoseconds(ns)));
+    slept.or_else(|| {
+        let share = percent(mostly_stolen(seen)?);
+        Some(format!("the hypervisor gave {share} of all processor time to others"))
+    })
+}
+
+/// The share of all processor time, where it was most of a ranked run's; what is not ranked took longer for it and left
+/// what it would have left.
+pub(crate) fn mostly_stolen(run: &Seen) -> Option<f64> {
+    let much = run.get(Measure::CpuStealNs)? >= STEAL_NS_REFUSED && run.run.ranked;
+    let share = run.get(Measure::CpuStealShare)?;
+    Some(share).filter(|share| much && *share > STEAL_REFUSED)
+}

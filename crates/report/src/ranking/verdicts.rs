@@ -1,0 +1,179 @@
+//! What may be said of a stack against its base, and of a phase against another on the same stack.
+//!
+//! Takes the ranking, in which all these pairs are judged together and share the study's error; gives [`Comparison`]s
+//! and [`Change`]s. Prevents: two figures set beside each other and called a difference without an interval.
+
+use super::rank::Ranking;
+use crate::cells::metric::Metric;
+use crate::figures::finite;
+use crate::format::ratio;
+use crate::history::Book;
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::Judged;
+
+/// The four things that can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Better than the base.
+    Better,
+    /// Worse than the base.
+    Worse,
+    /// The difference lies inside the margin.
+    Equivalent,
+    /// None of these can be told.
+    NotEnoughData,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::Equivalent => "equivalent",
+            Verdict::NotEnoughData => "not enough data",
+        }
+    }
+}
+
+impl From<stats::Verdict> for Verdict {
+    fn from(verdict: stats::Verdict) -> Self {
+        match verdict {
+            stats::Verdict::Better => Verdict::Better,
+            stats::Verdict::Worse => Verdict::Worse,
+            stats::Verdict::Equivalent => Verdict::Equivalent,
+            stats::Verdict::NotEnoughData => Verdict::NotEnoughData,
+        }
+    }
+}
+
+/// A stack against its base in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// The stack.
+    pub stack: String,
+    /// The base.
+    pub base: String,
+    /// The phase.
+    pub phase: String,
+    /// The metric compared.
+    pub metric: Metric,
+    /// What may be said.
+    pub verdict: Verdict,
+    /// Ratio to the base, oriented so that above 1 is better; `null` before the first look.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// Blocks in it.
+    pub n: Option<u32>,
+    /// Number of the look it is from, from 1.
+    pub look: Option<u32>,
+    /// Error spent at that look.
+    pub alpha: f64,
+    /// In words.
+    pub words: String,
+}
+
+/// A phase against an earlier one, on one stack.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    /// The stack.
+    pub stack: String,
+    /// The phase.
+    pub phase: String,
+    /// The earlier phase that it is held against.
+    pub against: String,
+    /// The metric compared.
+    pub metric: Metric,
+    /// What may be said.
+    pub verdict: Verdict,
+    /// Ratio of the two, oriented so that above 1 is better than before; `null` before the first look.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// Blocks in it.
+    pub n: Option<u32>,
+    /// Number of the look it is from, from 1.
+    pub look: Option<u32>,
+    /// Error spent at that look.
+    pub alpha: f64,
+    /// In words.
+    pub words: String,
+}
+
+/// The pairs of two stacks, and those of two phases on one stack, which stand after all of them.
+pub(crate) fn verdicts(book: &Book, ranking: &Ranking) -> (Vec<Comparison>, Vec<Change>) {
+    let (mut comparisons, mut changes) = (Vec::new(), Vec::new());
+    for (pair, judged) in ranking.pairs.iter().zip(&ranking.decision.comparisons) {
+        let of = pair.before.as_ref().map_or(&pair.base, |before| &before.name);
+        let one = Comparison {
+            stack: pair.stack.clone(),
+            base: pair.base.clone(),
+            phase: pair.phase.name.clone(),
+            metric: Metric::of(pair.phase.kind),
+            verdict: judged.verdict.into(),
+            ratio: finite(judged.estimate.map(|e| e.ratio)),
+            low: finite(judged.estimate.map(|e| e.low)),
+            high: finite(judged.estimate.map(|e| e.high)),
+            n: judged.estimate.map(|e| e.n),
+            look: judged.look,
+            alpha: judged.alpha,
+            words: words(judged, of, ranking, book.study.blocks_planned),
+        };
+        match &pair.before {
+            None => comparisons.push(one),
+            Some(before) => changes.push(Change::of(one, before.name.clone())),
+        }
+    }
+    (comparisons, changes)
+}
+
+impl Change {
+    /// What was found of a stack against itself.
+    fn of(one: Comparison, against: String) -> Change {
+        Change {
+            stack: one.stack,
+            phase: one.phase,
+            against,
+            metric: one.metric,
+            verdict: one.verdict,
+            ratio: one.ratio,
+            low: one.low,
+            high: one.high,
+            n: one.n,
+            look: one.look,
+            alpha: one.alpha,
+            words: one.words,
+        }
+    }
+
+    /// The base that a recorded look names.
+    pub(crate) fn base(&self) -> String {
+        format!("{} in {}", self.stack, self.against)
+    }
+}
+
+/// What may be said of a ratio to `of`.
+fn words(judged: &Judged, of: &str, ranking: &Ranking, planned: u32) -> String {
+    match judged.estimate {
+        Some(e) => format!(
+            "{}: {} ({} to {}) of {of}, after {} blocks",
+            Verdict::from(judged.verdict).words(),
+            ratio(e.ratio),
+            ratio(e.low),
+            ratio(e.high),
+            e.n
+        ),
+        None if ranking.decision.looks.is_empty() => format!(
+            "not enough data: no look is due yet, {} of {planned} blocks count so far",
+            ranking.decision.blocks_valid
+        ),
+        None => "not enough data".into(),
+    }
+}

@@ -1,0 +1,82 @@
+//! Layers between a stack's nearest devices and the lowest that move other bytes than they are given.
+//!
+//! Takes the devices of a stack as the file names them, gives a [`Between`]. Prevents: a mirror's copies taken for
+//! somebody else's I/O.
+
+use crate::history::Book;
+use ledger::{FactName, FactValue, Scope};
+
+/// Arrays that pass on each byte once.
+const ARRAYS_PLAIN: [&str; 3] = ["raid0", "linear", "container"];
+/// Arrays that read no more than they are asked to: copies are written, and one of them is read.
+const ARRAYS_MIRRORED: [&str; 2] = ["raid1", "raid10"];
+/// Kinds of mappings that move other bytes than they are given. Of those of LVM only the parts tell.
+const MAPPINGS: [&str; 6] = ["dmraid", "vdo", "cache", "writecache", "integrity", "bcache"];
+/// What stands in the names of the parts of LVM's arrays, caches and pools, and in no other's: `lvm(8)` reserves it.
+const LVM_PARTS: [(&str, &str); 10] = [
+    ("pvmove", "move"),
+    ("_rimage_", "array"),
+    ("_mimage_", "mirror"),
+    ("_corig", "cache"),
+    ("_cdata", "cache"),
+    ("_cvol", "cache"),
+    ("_wcorig", "cache"),
+    ("_tdata", "thin pool"),
+    ("_vdata", "deduplication"),
+    ("_vorigin", "snapshot"),
+];
+/// Where the part that a snapshot keeps lies; the origin's changes go there first.
+const LVM_SNAPSHOT: &str = "-cow";
+
+/// A layer between the nearest devices and the lowest that moves other bytes than it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Between {
+    /// "md0 (raid1)"
+    pub words: String,
+    /// Reads pass it as they are.
+    pub mirrors: bool,
+}
+
+impl Between {
+    /// Of the devices of a stack; `None` where all pass on what they are given, as far as is known.
+    pub(crate) fn of(book: &Book, stack: &str) -> Option<Between> {
+        let found: Vec<(String, bool)> = book
+            .devices(stack)
+            .into_iter()
+            .filter_map(|device| layer(book, device))
+            .collect();
+        let mirrors = found.iter().all(|(_, mirrors)| *mirrors);
+        let mut words: Vec<String> = found.into_iter().map(|(words, _)| words).collect();
+        words.dedup();
+        (!words.is_empty()).then(|| Between {
+            words: words.join(", "),
+            mirrors,
+        })
+    }
+}
+
+/// What a device is, and whether reads pass it as they are; `None` where writes do, too.
+fn layer(book: &Book, device: &str) -> Option<(String, bool)> {
+    let scope = Scope::Device(device.into());
+    let of = |name: FactName| book.fact(&scope, name).and_then(FactValue::text);
+    if let Some(level) = of(FactName::ArrayLevel).filter(|level| !ARRAYS_PLAIN.contains(level)) {
+        return Some((format!("{device} ({level})"), ARRAYS_MIRRORED.contains(&level)));
+    }
+    if let Some(kind) = of(FactName::MappingKind).filter(|kind| MAPPINGS.contains(kind)) {
+        return Some((format!("{device} ({kind})"), false));
+    }
+    let part = |name: &str| match name.ends_with(LVM_SNAPSHOT) {
+        true => Some("snapshot"),
+        false => LVM_PARTS
+            .iter()
+            .find(|(part, _)| name.contains(part))
+            .map(|(_, kind)| *kind),
+    };
+    let of_lvm = of(FactName::Mapping).filter(|_| of(FactName::MappingKind) == Some("lvm"));
+    if let Some(kind) = of_lvm.and_then(part) {
+        return Some((format!("{device} (part of a {kind} of LVM)"), false));
+    }
+    device
+        .starts_with("bcache")
+        .then(|| (format!("{device} (a cache)"), false))
+}

@@ -1,0 +1,94 @@
+//! Which database ran on each stack, and how it was set.
+//!
+//! Takes the gathered file, gives a [`DatabaseOfStack`] each; settings that differ between stacks go to what differs,
+//! before any number. Prevents: a comparison of two stacks that compares two configurations of a database.
+
+use crate::history::Book;
+use ledger::DatabaseRow;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DatabaseSetting {
+    /// In the database's words.
+    pub name: String,
+    /// As the database told it.
+    pub value: String,
+    /// Who set it.
+    pub source: String,
+}
+
+/// The database of one stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DatabaseOfStack {
+    /// The stack.
+    pub stack: String,
+    /// "postgres" or "sqlite".
+    pub engine: String,
+    /// As it tells it.
+    pub version: String,
+    /// Its way to storage.
+    pub access: String,
+    /// Started by the tool; false for a server that was there: its devices, memory and processor time are not seen.
+    pub managed: bool,
+    /// All settings of the first trial on that stack.
+    pub settings: Vec<DatabaseSetting>,
+    /// Settings of which a later trial on the same stack told another value: the blocks are then not alike.
+    pub changed: Vec<String>,
+}
+
+impl DatabaseOfStack {
+    /// "PostgreSQL 15.18".
+    pub(crate) fn words(&self) -> String {
+        let engine = match self.engine.as_str() {
+            "postgres" => "PostgreSQL",
+            "sqlite" => "SQLite",
+            other => other,
+        };
+        format!("{engine} {}", self.version)
+    }
+}
+
+/// In the order of the stacks; stacks without a database are left out.
+pub(crate) fn databases(book: &Book) -> Vec<DatabaseOfStack> {
+    book.stacks
+        .iter()
+        .filter_map(|stack| of_stack(book, &stack.name))
+        .collect()
+}
+
+pub(crate) fn of_stack(book: &Book, stack: &str) -> Option<DatabaseOfStack> {
+    let trials = book.ran.values().filter(|ran| ran.trial.stack == stack);
+    let rows: Vec<&DatabaseRow> = trials
+        .flat_map(|ran| book.databases.iter().filter(|row| row.trial == ran.trial.id))
+        .collect();
+    let first = &rows.first()?.database;
+    let mut changed: Vec<String> = Vec::new();
+    // A database of one phase may be set otherwise on purpose; those of whole trials are alike.
+    for later in rows.iter().filter(|row| row.phase == rows[0].phase) {
+        for setting in &later.database.settings {
+            let told = first.settings.iter().find(|one| one.name == setting.name);
+            if told.is_none_or(|one| one.value != setting.value) && !changed.contains(&setting.name) {
+                changed.push(setting.name.clone());
+            }
+        }
+    }
+    Some(DatabaseOfStack {
+        stack: stack.into(),
+        engine: first.engine.clone(),
+        version: first.version.clone(),
+        access: first.access.clone(),
+        managed: first.managed,
+        settings: first
+            .settings
+            .iter()
+            .map(|one| DatabaseSetting {
+                name: one.name.clone(),
+                value: one.value.clone(),
+                source: one.source.clone(),
+            })
+            .collect(),
+        changed,
+    })
+}

@@ -1,0 +1,184 @@
+//! What differs between the stacks, to be read before any number.
+//!
+//! Takes the stacks, their facts and their keys of the study; gives what is not the same everywhere, and the names of
+//! what is. Prevents: a comparison whose configuration was never disclosed.
+
+use crate::analysis::{Difference, FactOfStack};
+use crate::grouped::distinct;
+use crate::history::Book;
+use crate::ranking::rank::taking_part;
+use crate::stacks::databases::of_stack;
+use ledger::{Fact, FactName, Scope, Stack};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// (what differs, what is the same), over the stacks that took part.
+pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
+    let stacks: Vec<&Stack> = taking_part(book).collect();
+    let mut known: Vec<Vec<(String, String)>> = stacks.iter().map(|stack| facts_of(book, stack)).collect();
+    add_settings_that_differ(book, &stacks, &mut known);
+    // The order of the first mention, so that kind and layers come first.
+    let names = distinct(known.iter().flatten().map(|(name, _)| name));
+    let by_stack: Vec<BTreeMap<&String, &String>> = known
+        .iter()
+        .map(|facts| facts.iter().map(|(name, value)| (name, value)).collect())
+        .collect();
+    let mut differ = Vec::new();
+    let mut equal = Vec::new();
+    for name in names {
+        let values: Vec<Option<&&String>> = by_stack.iter().map(|facts| facts.get(name)).collect();
+        let masked: Vec<Option<String>> = values.iter().map(|value| value.map(|value| unnamed(value))).collect();
+        if masked.windows(2).all(|pair| pair[0] == pair[1]) {
+            equal.push(name.clone());
+            continue;
+        }
+        let of = |(stack, value): (&&Stack, &Option<&&String>)| FactOfStack {
+            stack: stack.name.clone(),
+            value: value.map(|value| (*value).clone()),
+        };
+        differ.push(Difference {
+            fact: name.clone(),
+            values: stacks.iter().zip(&values).map(of).collect(),
+        });
+    }
+    // A stable order: inside one importance that of the first mention.
+    differ.sort_by_key(|difference: &Difference| importance(&difference.fact));
+    (differ, equal)
+}
+
+/// A value without names that are made anew for each stack: identities of file systems, and of the devices they are
+/// made on when a tool repeats them. Which devices a stack stands on is a fact of its own.
+fn unnamed(value: &str) -> String {
+    let is_identity = |word: &str| {
+        let parts: Vec<usize> = word.split('-').map(str::len).collect();
+        parts == [8, 4, 4, 4, 12] && word.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
+    };
+    let mask = |word: &str| match word {
+        word if is_identity(word) => "ID".to_string(),
+        word if word.starts_with("/dev/") => "DEVICE".to_string(),
+        word => word.to_string(),
+    };
+    // Separators stay, so that lists of another shape stay different.
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ':' | '"' | '(' | ')');
+    value
+        .split_inclusive(is_separator)
+        .map(|part| {
+            let word = part.trim_end_matches(is_separator);
+            mask(word) + &part[word.len()..]
+        })
+        .collect()
+}
+
+/// Settings of databases, where they are not the same on all stacks of one engine: there are hundreds that are, and
+/// what one engine can be told and another can't is no choice of anybody's.
+fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(String, String)>]) {
+    let engines: Vec<Option<String>> = stacks
+        .iter()
+        .map(|stack| of_stack(book, &stack.name).map(|database| database.engine))
+        .collect();
+    let settings: Vec<BTreeMap<String, String>> = stacks
+        .iter()
+        .map(|stack| of_stack(book, &stack.name).map_or_else(Vec::new, |database| database.settings))
+        .map(|settings| settings.into_iter().map(|one| (one.name, one.value)).collect())
+        .collect();
+    let names: BTreeSet<&String> = settings.iter().flat_map(BTreeMap::keys).collect();
+    for name in names.into_iter().filter(|name| !OF_THE_PLACE.contains(&name.as_str())) {
+        let values: Vec<Option<&String>> = settings.iter().map(|of| of.get(name)).collect();
+        let of_engines: BTreeSet<(&Option<String>, &Option<&String>)> = engines.iter().zip(&values).collect();
+        let differs = |engine: &&Option<String>| of_engines.iter().filter(|(of, _)| *of == *engine).count() > 1;
+        if engines.iter().any(|engine| engine.is_some() && differs(&engine)) {
+            for (facts, value) in known.iter_mut().zip(values) {
+                facts.extend(value.map(|value| (format!("database setting {name}"), value.clone())));
+            }
+        }
+    }
+}
+
+/// Settings that say where a server lies: they differ with the place and with nothing else.
+const OF_THE_PLACE: [&str; 7] = [
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "log_directory",
+    "unix_socket_directories",
+];
+
+/// What may decide the result comes first.
+fn importance(fact: &str) -> usize {
+    const FIRST: [&str; 10] = [
+        "planted disadvantage",
+        "access",
+        "data reads go",
+        "data writes go",
+        "redo reads go",
+        "redo writes go",
+        "kind",
+        "layers",
+        "mount options",
+        "nearest devices",
+    ];
+    const THEN: [&str; 4] = ["lowest visible devices", "data LUNs", "redo LUNs", "memory"];
+    let place = |list: &[&str]| list.iter().position(|name| fact.starts_with(name));
+    place(&FIRST)
+        .or_else(|| place(&THEN).map(|place| FIRST.len() + place))
+        .unwrap_or(FIRST.len() + THEN.len())
+}
+
+fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
+    let mut facts = vec![
+        ("kind".to_string(), stack.kind.clone()),
+        ("layers".to_string(), stack.layers.to_string()),
+        ("access".to_string(), stack.access.as_str().into()),
+        (
+            "data LUNs".to_string(),
+            stack.data_lun_set.clone().unwrap_or_else(|| "none".into()),
+        ),
+        (
+            "redo LUNs".to_string(),
+            stack.redo_lun_set.clone().unwrap_or_else(|| "beside the data".into()),
+        ),
+    ];
+    let injected = stack.injected.clone().unwrap_or_else(|| "none".into());
+    facts.push(("planted disadvantage".to_string(), injected));
+    if let Some(database) = of_stack(book, &stack.name) {
+        facts.push(("database".to_string(), database.words()));
+        facts.push(("database's way to storage".to_string(), database.access));
+    }
+    let prefix = format!("stack.{}.", stack.name);
+    for setting in &book.settings {
+        match setting.key.strip_prefix(&prefix) {
+            // Already said above, in the words of the run.
+            None | Some("name" | "kind" | "data" | "redo" | "access") => {}
+            Some(key) if key.starts_with("inject.") => {}
+            Some(key) => facts.push((key.to_string(), setting.value.clone())),
+        }
+    }
+    let scope = Scope::Stack(stack.name.clone());
+    // All devices differ where the nearest or the lowest do.
+    let counts = |fact: &&Fact| fact.scope == scope && fact.key.name != FactName::Devices;
+    for fact in book.facts.iter().filter(counts) {
+        let printed = (fact.key.to_string(), fact.value.to_string());
+        if !facts.contains(&printed) {
+            facts.push(printed);
+        }
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unnamed;
+
+    #[test]
+    fn only_names_are_taken_out() {
+        let made = |id: &str, device: &str| unnamed(&format!("mkfs.xfs -K -f -m uuid={id} {device}"));
+        assert_eq!(
+            made("a32695f3-302c-88de-a246-75dd17882c27", "/dev/loop0"),
+            made("149e609e-b841-8266-ac20-822f6383bebd", "/dev/loop1")
+        );
+        assert_ne!(unnamed("agcount=4, agsize=20480"), unnamed("agcount=4, agsize=20481"));
+        assert_eq!(unnamed("rw,relatime,inode64"), "rw,relatime,inode64");
+        assert_eq!(unnamed("a  b="), "a  b=");
+    }
+}

@@ -1,0 +1,176 @@
+//! What power cuts and kills found, in a sentence: what was acknowledged is there, or how much of it is not.
+//!
+//! Takes the runs of a stack in a phase, gives [`Cuts`]; and those of all stacks, for the study as a whole. Prevents: a
+//! loss that stands in a table nobody reads (it stands in the report's last sentence, as any loss of data does), and a
+//! kill that passes for a power cut.
+
+use crate::check::Status;
+use crate::format::whole;
+use crate::history::{Book, Seen};
+use ledger::{Measure, PhaseKind, Stack};
+
+/// What must stand beside every kill that is told; of one that took the engine alone the page cache stays too, which
+/// [`kill_words`] says.
+pub const KILL_IS_WEAKER: &str = "weaker than a power cut: what devices hold in their caches stays";
+
+/// The same of kills that took the engine alone.
+const ENGINE_ONLY_IS_WEAKER: &str = "weaker still: what the page cache and devices hold stays";
+
+/// How often the engine was killed and what went with it, in words; `forced` kills of all took what lay unwritten in
+/// memory too, and in `pools` of them that was in the process of a pool.
+pub fn kill_words(kills: f64, forced: f64, pools: f64) -> String {
+    let times = match kills {
+        1.0 => "once".to_string(),
+        kills => format!("{} times", whole(kills)),
+    };
+    let with = if pools > 0.0 {
+        "the process of its pool ended too"
+    } else {
+        "file system forced down"
+    };
+    let how = match forced {
+        0.0 => "the engine only: what the page cache holds stays".to_string(),
+        forced if forced == kills => with.to_string(),
+        forced => format!("{with} in {} of them", whole(forced)),
+    };
+    format!("killed {times} ({how})")
+}
+
+/// What a phase that cuts the power, or kills, showed of a stack.
+pub(crate) struct Cuts {
+    /// Something acknowledged was lost.
+    pub lost: bool,
+    /// How many, and what became of what was acknowledged.
+    pub figure: String,
+}
+
+/// `None` where no power was cut and nothing killed.
+pub(crate) fn cuts(kind: PhaseKind, runs: &[&Seen]) -> Option<Cuts> {
+    let sum = |measure| runs.iter().filter_map(|run| run.get(measure)).sum::<f64>();
+    let cuts = sum(Measure::CutsMade);
+    if cuts == 0.0 {
+        return None;
+    }
+    let killed = kind == PhaseKind::Kill;
+    let (losing, acknowledged) = (sum(Measure::CutsLosing), sum(Measure::CutsAcknowledged));
+    let lost = losing > 0.0;
+    let figure = match (lost, killed) {
+        (true, _) => format!(
+            "{} of {} acknowledged transactions lost, {} half there, {} pages older than before, in {} of {} {} ({} \
+             could not be brought up)",
+            whole(sum(Measure::CutsLost)),
+            whole(acknowledged),
+            whole(sum(Measure::CutsHalf)),
+            whole(sum(Measure::CutsOlder)),
+            whole(losing),
+            whole(cuts),
+            if killed { "kills" } else { "power cuts" },
+            whole(sum(Measure::CutsNotUp)),
+        ),
+        (false, false) => format!(
+            "{} power cuts, {} of them with writes unflushed: kept all {} acknowledged transactions",
+            whole(cuts),
+            whole(sum(Measure::CutsUnflushed)),
+            whole(acknowledged)
+        ),
+        (false, true) => format!(
+            "{}: kept all {} acknowledged transactions; {KILL_IS_WEAKER}",
+            kill_words(cuts, sum(Measure::CutsForcedDown), sum(Measure::CutsPoolEnded)),
+            whole(acknowledged)
+        ),
+    };
+    Some(Cuts { lost, figure })
+}
+
+/// How well it was looked whether a stack keeps what it acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Looked {
+    /// Something was lost, in a cut or in a kill.
+    Lost,
+    /// Cut while something acknowledged could be lost, and nothing was.
+    Cut,
+    /// Cut, but nothing lay unflushed.
+    NothingAtRisk,
+    /// Cut or killed before anything was acknowledged.
+    NothingAcknowledged,
+    /// Killed only; `forced`: each time with what lay unwritten in memory.
+    Killed { forced: bool },
+    /// Neither, or it failed before.
+    Not,
+}
+
+impl Looked {
+    fn of(book: &Book, stack: &Stack) -> Looked {
+        let runs = move |kind: PhaseKind| {
+            let phases = book.phases.iter().filter(move |phase| phase.kind == kind);
+            phases.flat_map(move |phase| book.seen(&stack.name, &phase.name))
+        };
+        let sum = |kind, measure| runs(kind).filter_map(|run| run.get(measure)).sum::<f64>();
+        let some = |kind, measure| sum(kind, measure) > 0.0;
+        let (cut, kill) = (PhaseKind::PowerCut, PhaseKind::Kill);
+        let acknowledged = |kind| some(kind, Measure::CutsAcknowledged);
+        // Single cuts are not recorded: of several in one run, one may have found the acknowledgements and another the
+        // unflushed writes.
+        let has = |run: &Seen, measure| run.get(measure).is_some_and(|count| count > 0.0);
+        let at_risk = |run: &Seen| has(run, Measure::CutsAcknowledged) && has(run, Measure::CutsUnflushed);
+        if some(cut, Measure::CutsLosing) || some(kill, Measure::CutsLosing) {
+            return Looked::Lost;
+        }
+        match (some(cut, Measure::CutsMade), some(kill, Measure::CutsMade)) {
+            (true, _) if runs(cut).any(at_risk) => Looked::Cut,
+            (true, _) if acknowledged(cut) => Looked::NothingAtRisk,
+            (_, true) if acknowledged(kill) => Looked::Killed {
+                forced: sum(kill, Measure::CutsForcedDown) >= sum(kill, Measure::CutsMade),
+            },
+            (false, false) => Looked::Not,
+            _ => Looked::NothingAcknowledged,
+        }
+    }
+
+    /// What it says of these stacks, where `killed` are the phases that kill.
+    fn words(self, stacks: &str, killed: &str) -> String {
+        match self {
+            Looked::Cut => String::new(),
+            Looked::Lost => format!("lost on {stacks}"),
+            Looked::NothingAtRisk => format!("nothing was at risk on {stacks}: no cut found a write unflushed"),
+            Looked::NothingAcknowledged => format!("nothing was acknowledged on {stacks}"),
+            Looked::Killed { forced: true } => format!("only killed in {killed}: {stacks}; {KILL_IS_WEAKER}"),
+            Looked::Killed { forced: false } => {
+                format!("only the engine killed in {killed}: {stacks}; {ENGINE_ONLY_IS_WEAKER}")
+            }
+            Looked::Not => format!("not on {stacks}"),
+        }
+    }
+}
+
+/// Whether anybody looked that what these stacks acknowledge is kept: status and figure.
+pub(crate) fn looked_at(book: &Book, stacks: &[&Stack]) -> (Status, String) {
+    let phases = |kind: PhaseKind| {
+        let phases = book.phases.iter().filter(|phase| phase.kind == kind);
+        phases
+            .map(|phase| phase.name.as_str())
+            .collect::<Vec<_>>()
+            .join(" and ")
+    };
+    let (cut, killed) = (phases(PhaseKind::PowerCut), phases(PhaseKind::Kill));
+    if cut.is_empty() && killed.is_empty() {
+        return (Status::Note, "nobody looked whether it is kept".to_string());
+    }
+    let mut found: Vec<(Looked, &str)> = stacks
+        .iter()
+        .map(|stack| (Looked::of(book, stack), stack.name.as_str()))
+        .collect();
+    found.sort_by_key(|(looked, _)| *looked);
+    let all_cut = !found.is_empty() && found.iter().all(|(looked, _)| *looked == Looked::Cut);
+    let mut said = Vec::new();
+    if !cut.is_empty() {
+        said.push(format!("looked at in {cut}"));
+    }
+    for same in found.chunk_by(|(one, _), (other, _)| one == other) {
+        let names: Vec<&str> = same.iter().map(|(_, name)| *name).collect();
+        let words = same[0].0.words(&names.join(", "), &killed);
+        said.extend((!words.is_empty()).then_some(words));
+    }
+    let status = if all_cut { Status::Valid } else { Status::Note };
+    (status, said.join("; "))
+}

@@ -1,0 +1,415 @@
+//! The last line: one sentence that a person can decide on, honest when there is nothing to decide.
+//!
+//! Takes the analysis, gives the sentence, short: what to take, the strongest reason, and what could not be told.
+//! Prevents: a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
+
+use crate::analysis::{Analysis, GoOn, StopReason};
+use crate::check::Status;
+use crate::format::{percent, ratio};
+use crate::grouped::{distinct, grouped};
+use crate::ranking::verdicts::{Change, Comparison, Verdict};
+
+/// Three lines of a terminal; what would go beyond is left to the tables.
+const LENGTH_MAX: usize = 235;
+
+pub(crate) fn sentence(analysis: &Analysis) -> String {
+    let mut said = if analysis.comparisons.is_empty() {
+        let mut clauses: Vec<String> = changed(&analysis.changes).into_iter().collect();
+        clauses.extend(ran_out(analysis));
+        if clauses.is_empty() && !analysis.changes.is_empty() {
+            unchanged_so_far(analysis)
+        } else if clauses.is_empty() {
+            nothing_ranked(analysis)
+        } else {
+            fitted(&clauses)
+        }
+    } else {
+        ranked(analysis)
+    };
+    if analysis.study.modelled {
+        said = format!("On a modelled device, not a real one: {said}");
+    }
+    let on_models = |stack: &crate::StackHead| stack.on_model;
+    if !analysis.stacks.is_empty() && analysis.stacks.iter().all(on_models) {
+        said = format!("On modelled devices, not real ones: {said}");
+    }
+    let planted: Vec<&str> = analysis
+        .stacks
+        .iter()
+        .filter(|s| s.injected.is_some())
+        .map(|s| s.name.as_str())
+        .collect();
+    if !planted.is_empty() {
+        said.push_str(&format!(" (with a disadvantage planted on {})", planted.join(", ")));
+    }
+    let lost = losers_of_data(analysis);
+    if !lost.is_empty() {
+        said.push_str(&format!("; but {} LOST DATA, whatever the speed", listed(&lost, "and")));
+    }
+    said.push('.');
+    said
+}
+
+fn losers_of_data(analysis: &Analysis) -> Vec<&str> {
+    let bad = |c: &&crate::Check| c.subject == "data loss" && c.status == Status::Invalid;
+    let lost = analysis.checks.iter().filter(bad);
+    distinct(lost.map(|check| check.stack.as_deref().unwrap_or("a stack")))
+}
+
+fn nothing_ranked(analysis: &Analysis) -> String {
+    let ran: Vec<&str> = analysis
+        .stacks
+        .iter()
+        .filter(|s| s.skipped_reason.is_none())
+        .map(|s| s.name.as_str())
+        .collect();
+    if analysis.phases.iter().all(|phase| phase.cells.is_empty()) {
+        if let Some(first) = analysis.imported.first() {
+            return format!(
+                "Nothing was measured here: what stands in this file is imported ({}), and imported figures are not \
+                 ranked",
+                first.stack
+            );
+        }
+        return match analysis.unranked.first() {
+            Some(first) => format!("There is no answer: {}: {}", first.stack, first.reason),
+            None => "There is no answer yet: no stack has come through its phases".into(),
+        };
+    }
+    if let Some(first) = analysis.unranked.first() {
+        return format!("Nothing can be ranked here: {}: {}", first.stack, first.reason);
+    }
+    match ran.as_slice() {
+        [only] => format!("Only {only} was measured, so there is nothing to compare it with"),
+        _ => "No phase of this study is ranked, so its numbers are to be read as they are".into(),
+    }
+}
+
+/// Before the first look.
+fn no_look(analysis: &Analysis) -> String {
+    let study = &analysis.study;
+    let tail = match analysis.go_on {
+        GoOn::Stop(StopReason::TooManyDropped) => "too many blocks had to be dropped",
+        _ => "let the study go on (`assay run --resume`)",
+    };
+    format!(
+        "Not enough data yet: {} of {} planned blocks count, and none of the looks was due; {tail}",
+        study.blocks_valid, study.blocks_planned
+    )
+}
+
+/// Nothing but phases against earlier ones, and of none of them may anything be said.
+fn unchanged_so_far(analysis: &Analysis) -> String {
+    if analysis.looks.is_empty() {
+        return no_look(analysis);
+    }
+    format!(
+        "Not enough data to say what changed from phase to phase: {}",
+        more(analysis)
+    )
+}
+
+fn ranked<'a>(analysis: &'a Analysis) -> String {
+    if analysis.looks.is_empty() {
+        return no_look(analysis);
+    }
+    let by_base = grouped(analysis.comparisons.iter().map(|one| (one.base.as_str(), one)));
+    let group = |(base, all): (_, Vec<&'a Comparison>)| Group {
+        base,
+        stacks: distinct(all.iter().map(|one| one.stack.as_str())),
+        all,
+    };
+    let mut groups: Vec<Group<'_>> = by_base.into_iter().map(group).collect();
+    // What was decided comes first.
+    groups.sort_by_key(Group::is_undecided);
+    let mut clauses: Vec<String> = Vec::new();
+    let lost = losers_of_data(analysis);
+    for group in &groups {
+        clauses.extend(group.clauses(analysis, &lost, groups.len() > 1));
+    }
+    // What the study asks of a stack alone stands right after the answer.
+    let after = clauses.len().min(1);
+    let beside = changed(&analysis.changes).into_iter().chain(ran_out(analysis));
+    clauses.splice(after..after, beside);
+    clauses.extend(left_out(analysis));
+    fitted(&clauses)
+}
+
+/// Where each stack of a phase stands, for the last sentence: "btrfs 0.42 of fresh scan (0.40 to 0.44), disk group as
+/// before".
+fn changed(changes: &[Change]) -> Option<String> {
+    // Of several phases the one that changed the most stacks' figure the furthest.
+    let far = |one: &&Change| match one.verdict {
+        Verdict::Better | Verdict::Worse => one.ratio.map_or(0.0, |ratio| ratio.ln().abs()),
+        Verdict::Equivalent | Verdict::NotEnoughData => 0.0,
+    };
+    let furthest = changes.iter().max_by(|a, b| far(a).total_cmp(&far(b)))?;
+    let same = |one: &&Change| one.phase == furthest.phase;
+    let said: Vec<String> = changes
+        .iter()
+        .filter(same)
+        .filter_map(|one| {
+            Some(match one.verdict {
+                Verdict::NotEnoughData => return None,
+                Verdict::Equivalent => format!("{} equivalent", one.stack),
+                Verdict::Better | Verdict::Worse => format!(
+                    "{} {} ({} to {})",
+                    one.stack,
+                    ratio(one.ratio?),
+                    one.low.map_or("0".into(), ratio),
+                    one.high.map_or("unbounded".into(), ratio)
+                ),
+            })
+        })
+        .collect();
+    (!said.is_empty()).then(|| format!("{} against {}: {}", furthest.phase, furthest.against, said.join(", ")))
+}
+
+/// "btrfs ran out of space in ageing".
+fn ran_out(analysis: &Analysis) -> Option<String> {
+    let first = analysis
+        .phases
+        .iter()
+        .find(|phase| !phase.ran_out_of_space.is_empty())?;
+    let stacks: Vec<&str> = first.ran_out_of_space.iter().map(|one| one.stack.as_str()).collect();
+    Some(format!("{} ran out of space in {}", listed(&stacks, "and"), first.name))
+}
+
+/// As many clauses as fit; the first always stands.
+fn fitted(clauses: &[String]) -> String {
+    let mut said = String::new();
+    for clause in clauses {
+        if said.is_empty() {
+            let mut letters = clause.chars();
+            said.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+            said.push_str(letters.as_str());
+        } else if said.chars().count() + 2 + clause.chars().count() <= LENGTH_MAX {
+            said.push_str("; ");
+            said.push_str(clause);
+        }
+    }
+    said
+}
+
+/// A base and the stacks compared with it.
+struct Group<'a> {
+    base: &'a str,
+    stacks: Vec<&'a str>,
+    all: Vec<&'a Comparison>,
+}
+
+impl<'a> Group<'a> {
+    fn is_undecided(&self) -> bool {
+        self.all.iter().all(|one| one.verdict == Verdict::NotEnoughData)
+    }
+
+    fn has(&self, stack: &str, verdict: Verdict) -> bool {
+        self.all.iter().any(|one| one.stack == stack && one.verdict == verdict)
+    }
+
+    fn members(&self) -> Vec<&'a str> {
+        [self.base].into_iter().chain(self.stacks.iter().copied()).collect()
+    }
+
+    fn clauses(&self, analysis: &Analysis, lost: &[&str], several: bool) -> Vec<String> {
+        let members = listed(&self.members(), "and");
+        let margin = percent(analysis.study.margin);
+        let blocks = analysis.study.blocks_valid;
+        if self.is_undecided() {
+            if several {
+                return vec![format!("not enough data to tell {members} apart")];
+            }
+            return vec![format!(
+                "not enough data to tell {members} apart after {blocks} blocks: {}",
+                more(analysis)
+            )];
+        }
+        if self.all.iter().all(|one| one.verdict == Verdict::Equivalent) {
+            return vec![format!(
+                "take {}: {} within {margin} in {}",
+                listed(&self.members(), "or"),
+                if self.stacks.len() == 1 {
+                    "they are equivalent"
+                } else {
+                    "all are equivalent"
+                },
+                self.phases()
+            )];
+        }
+        let decided = |one: &&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
+        let mut clauses = if self.all.iter().any(decided) {
+            self.advice(lost)
+        } else {
+            // Some are equivalent and the rest is open: nothing speaks for one of them, and not all is known.
+            vec![format!(
+                "nothing speaks against {members}: equivalent within {margin} where it could be told"
+            )]
+        };
+        let open = self.all.iter().filter(|one| one.verdict == Verdict::NotEnoughData);
+        let open: Vec<_> = open.collect();
+        match open.as_slice() {
+            [] if self.all.iter().any(|one| one.verdict == Verdict::Equivalent) => {
+                clauses.push(format!("otherwise equivalent within {margin}"));
+            }
+            [] => {}
+            [one] => clauses.push(format!(
+                "{} and {} could not be told apart in {}",
+                one.stack, one.base, one.phase
+            )),
+            open => clauses.push(format!(
+                "{} other differences could not be told in {blocks} blocks",
+                open.len()
+            )),
+        }
+        clauses
+    }
+
+    /// What to take, and why.
+    fn advice(&self, lost: &[&str]) -> Vec<String> {
+        let better: Vec<&str> = self.only(Verdict::Better, Verdict::Worse);
+        let worse: Vec<&str> = self.only(Verdict::Worse, Verdict::Better);
+        let both = |stack: &&str| self.has(stack, Verdict::Better) && self.has(stack, Verdict::Worse);
+        let mixed: Vec<&str> = self.stacks.iter().copied().filter(|stack| both(stack)).collect();
+        let take: Vec<&str> = if better.is_empty() {
+            let good = |stack: &&str| !worse.contains(stack) && !lost.contains(stack);
+            self.members().into_iter().filter(good).collect()
+        } else {
+            // A stack with two sides stays a choice beside one that is better in something.
+            let good = |stack: &&str| !lost.contains(stack);
+            better.iter().chain(&mixed).copied().filter(good).collect()
+        };
+        let reasons = if better.is_empty() { &worse } else { &better };
+        let mut clauses: Vec<String> = Vec::new();
+        let mut of: Vec<&str> = reasons.iter().chain(&mixed).copied().collect();
+        of.sort_by(|a, b| self.distance(b).total_cmp(&self.distance(a)));
+        for stack in of {
+            clauses.push(self.reason(stack));
+        }
+        if !better.is_empty() {
+            // Whoever takes the better one still wants to know how bad the others are, and which of them nothing
+            // speaks against.
+            let mut rest = worse.clone();
+            rest.sort_by(|a, b| self.distance(b).total_cmp(&self.distance(a)));
+            clauses.extend(rest.into_iter().map(|stack| self.reason(stack)));
+            let told = |stack: &&str| !better.contains(stack) && !worse.contains(stack) && !mixed.contains(stack);
+            let open = self.stacks.iter().copied().filter(told);
+            let open: Vec<&str> = open.filter(|stack| self.has(stack, Verdict::NotEnoughData)).collect();
+            if !open.is_empty() {
+                let are = if open.len() == 1 { "is" } else { "are" };
+                clauses.push(format!("{} {are} undecided", listed(&open, "and")));
+            }
+        }
+        let members = self.members();
+        let head = match (take.is_empty(), take.len() == members.len(), members.len()) {
+            (true, ..) => format!("take none of {}", listed(&members, "and")),
+            (_, true, _) => format!("take {} by what you do most", listed(&take, "or")),
+            (_, _, 2) => format!("take {}", take[0]),
+            _ => format!("of {}, take {}", listed(&members, "and"), listed(&take, "or")),
+        };
+        let first = clauses.remove(0);
+        clauses.insert(0, format!("{head}: {first}"));
+        clauses
+    }
+
+    /// Stacks with the one verdict somewhere and the other nowhere.
+    fn only(&self, verdict: Verdict, not: Verdict) -> Vec<&'a str> {
+        let fits = |stack: &&str| self.has(stack, verdict) && !self.has(stack, not);
+        self.stacks.iter().copied().filter(fits).collect()
+    }
+
+    /// How far from 1 the furthest decided ratio of a stack is.
+    fn distance(&self, stack: &str) -> f64 {
+        self.decided(stack)
+            .iter()
+            .filter_map(|one| one.ratio)
+            .map(|ratio| ratio.ln().abs())
+            .fold(0.0, f64::max)
+    }
+
+    /// Better and worse of a stack, the furthest from 1 first.
+    fn decided(&self, stack: &str) -> Vec<&'a Comparison> {
+        let said = |one: &&Comparison| one.stack == stack && matches!(one.verdict, Verdict::Better | Verdict::Worse);
+        let mut found: Vec<&Comparison> = self.all.iter().copied().filter(said).collect();
+        let far = |one: &Comparison| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+        found.sort_by(|a, b| far(b).total_cmp(&far(a)));
+        found
+    }
+
+    /// "btrfs does 0.16 of ext4's rate in 50 % update (0.04 to 0.63) and 0.50 in scan".
+    fn reason(&self, stack: &str) -> String {
+        let decided = self.decided(stack);
+        let Some((first, rest)) = decided.split_first() else {
+            return format!("{stack} was compared with {}", self.base);
+        };
+        let mut said = format!(
+            "{stack} does {} of {}'s {} in {} {}",
+            value(first),
+            self.base,
+            first.metric.noun(),
+            first.phase,
+            interval(first)
+        );
+        match rest {
+            [] => {}
+            [one] => said.push_str(&format!(" and {} in {}", value(one), one.phase)),
+            more => {
+                let sides = more.iter().all(|one| one.verdict == first.verdict);
+                let word = if sides { first.verdict.words() } else { "decided" };
+                said.push_str(&format!(", and is {word} in {} more phases", more.len()));
+            }
+        }
+        said
+    }
+
+    /// "50 % update", or how many phases.
+    fn phases(&self) -> String {
+        let names = distinct(self.all.iter().map(|one| one.phase.as_str()));
+        match names.as_slice() {
+            [one] => (*one).to_string(),
+            [a, b] => format!("{a} and {b}"),
+            _ => format!("all {} phases", names.len()),
+        }
+    }
+}
+
+/// What to do when nothing could be told.
+fn more(analysis: &Analysis) -> &'static str {
+    match analysis.go_on {
+        GoOn::Continue(_) => "let the study go on (`assay run --resume`)",
+        GoOn::Stop(_) => "run longer, with more blocks (`assay run`, a higher `time_limit`)",
+    }
+}
+
+/// What was measured and takes no part in the ranking, by cause.
+fn left_out(analysis: &Analysis) -> Option<String> {
+    let is_compared = |stack: &str| analysis.comparisons.iter().any(|c| c.stack == stack || c.base == stack);
+    // A stack of another group is still compared inside its own.
+    let left = (analysis.unranked.iter()).filter(|one| one.phase.is_some() || !is_compared(&one.stack));
+    let named = distinct(left.map(|one| one.stack.as_str()));
+    let tail = if named.iter().any(|stack| is_compared(stack)) {
+        " everywhere"
+    } else {
+        ""
+    };
+    (!named.is_empty()).then(|| format!("not ranked{tail}: {}", listed(&named, "and")))
+}
+
+/// "a", "a and b", "a, b and c".
+fn listed(names: &[&str], last: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_string(),
+        [rest @ .., end] => format!("{} {last} {end}", rest.join(", ")),
+    }
+}
+
+fn value(one: &Comparison) -> String {
+    one.ratio.map_or("an unknown part".into(), ratio)
+}
+
+fn interval(one: &Comparison) -> String {
+    match (one.low, one.high) {
+        (Some(low), Some(high)) => format!("({} to {})", ratio(low), ratio(high)),
+        _ => "(no interval)".into(),
+    }
+}
