@@ -29,6 +29,9 @@ pub(crate) enum Command {
     Protocols(Protocols),
     /// The procedure beside a fixed protocol in simulated worlds: what each finds, and in how much time
     Worlds(Worlds),
+    /// What a verdict promises, in simulated worlds that keep its conditions and in others: how often it is wrong, what
+    /// it finds, and whether the sheet speaks
+    Claim(Claim),
     /// Which schedule tells most in a minute on the storage of a directory: whole runs, or stints in turns
     Schedules(Schedules),
     /// Whether to believe a verdict: all of it in one table, beside what is owed
@@ -78,6 +81,25 @@ pub(crate) struct Protocols {
 pub(crate) struct Worlds {
     #[command(flatten)]
     pub(crate) drawing: Drawing,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Claim {
+    /// Studies to draw, per cell
+    #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..))]
+    pub(crate) studies: u32,
+    /// Studies of them whose own blocks are looked at
+    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..))]
+    pub(crate) looked_at: u32,
+    /// Only worlds whose name has this in it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) world: Option<String>,
+    /// Root of the seeds
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

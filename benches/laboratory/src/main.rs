@@ -11,6 +11,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that cannot go on panics"))]
 
 mod belief;
+mod claim;
 mod fixed;
 mod flags;
 mod outcome;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Twins(flags) => twins::run(flags),
         Command::Protocols(flags) => protocols::run(flags),
         Command::Worlds(flags) => fixed::run(flags),
+        Command::Claim(flags) => claim::run(flags),
         Command::Schedules(flags) => schedules::run(flags),
         Command::Belief(flags) => belief::run(flags),
         Command::Measure(flags) => return belief::measure::run(flags),

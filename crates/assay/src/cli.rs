@@ -144,6 +144,9 @@ pub(crate) struct Run {
     /// Multiply every size of the study by this; `seed`: as large as the publication that it names
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<Scale>,
+    /// Root of all random numbers: the order of stacks, what is read [default: the study's, else drawn anew]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
     /// Destroy what is on the devices that the study names
     #[arg(long)]
     pub(crate) yes: bool,

@@ -26,7 +26,7 @@ pub(crate) fn create(path: &Path, opening: &Opening<'_>) -> anyhow::Result<Ledge
             name: study.name.clone(),
             question: study.question.clone(),
             text: study.text.clone(),
-            seed: study.seed,
+            seed: study.root_seed(),
             margin: study.margin.0,
             time_limit_ns: study.time_limit.0,
             blocks_planned: opening.blocks,

@@ -43,7 +43,7 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
     let finished = result_file::finished(ledger)?;
     for number in 0.. {
         let block_began = Instant::now();
-        let block = plan::block(study.seed, study.stacks.len(), number);
+        let block = plan::block(study.root_seed(), study.stacks.len(), number);
         let mut due = Vec::new();
         for (position, &index) in block.order.iter().enumerate() {
             if site.skips(index) || finished.contains(&(number, study.stacks[index].name.clone())) {

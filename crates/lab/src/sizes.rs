@@ -39,7 +39,7 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
         page_bytes: u32::try_from(database.page.0)?,
         schemas: database.schemas,
         pages_per_schema: u32::try_from(pages)?,
-        seed: study.seed,
+        seed: study.root_seed(),
         compressibility: database.compressibility,
         duplication: database.duplication.0,
     };

@@ -159,6 +159,11 @@ impl Study {
         parse_scaled(&self.text, &self.file, factor)
     }
 
+    /// The seed that all random numbers of a run come from; 1 where none is drawn yet, as for an estimate.
+    pub fn root_seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
     /// The study as a file that says every key; it reads back as the same study.
     pub fn to_toml(&self) -> String {
         entries::to_toml(self)

@@ -7,7 +7,9 @@ use crate::cells::PhaseReport;
 use crate::check::Check;
 use crate::imported::ImportedPhase;
 use crate::published::Published;
+use crate::ranking::alike::PairAlike;
 use crate::ranking::not_tested::{BulkRatio, NotTested};
+use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::rank::{DroppedBlock, Unranked};
 use crate::ranking::verdicts::{Change, Comparison, Verdict};
 use crate::stacks::databases::DatabaseOfStack;
@@ -73,8 +75,14 @@ pub struct Analysis {
     pub looks: Vec<LookTaken>,
     /// Whether another block would be run.
     pub go_on: GoOn,
+    /// What the study's own blocks say against the conditions of its verdicts; `null` before six valid blocks.
+    pub own_blocks: Option<OwnBlocks>,
+    /// Pairs of stacks, neither of them the base, that are equivalent to each other in a phase.
+    pub pairs_alike: Vec<PairAlike>,
     /// What was checked before the numbers were believed.
     pub checks: Vec<Check>,
+    /// What the verdicts promise, and under which condition.
+    pub promise: String,
     /// One sentence that a person can decide on.
     pub sentence: String,
     #[serde(skip)]

@@ -8,7 +8,9 @@ use crate::cells::phase_report;
 use crate::history::Book;
 use crate::imported::imported;
 use crate::published::published;
+use crate::ranking::alike::pairs_alike;
 use crate::ranking::not_tested::{bulk_ratios, not_tested};
+use crate::ranking::own_blocks::own_blocks;
 use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
 use crate::ranking::verdicts::verdicts;
 use crate::sheet::checks;
@@ -18,8 +20,9 @@ use crate::stacks::layouts::layouts;
 use crate::stacks::memory::memory;
 use crate::stacks::modelled::modelled;
 use crate::words::not_told::not_told;
+use crate::words::promise::promise;
 use crate::words::sentence::sentence;
-use ledger::{FactName, FactValue, Ledger, LedgerError, Scope, TakingTurns};
+use ledger::{FactName, FactValue, Ledger, LedgerError, Scope};
 
 impl Analysis {
     /// Derives everything from the file.
@@ -42,6 +45,8 @@ impl Analysis {
             comparisons,
             looks: looks(&ranking),
             go_on: ranking.decision.go_on.into(),
+            own_blocks: own_blocks(&book, &ranking),
+            pairs_alike: pairs_alike(&book, &ranking),
             not_tested: not_tested(&book, &ranking.pairs, &ranking.dropped)?,
             changes,
             databases: databases(&book),
@@ -52,9 +57,11 @@ impl Analysis {
             unranked: ranking.unranked,
             dropped: ranking.dropped,
             checks: Vec::new(),
+            promise: String::new(),
             sentence: String::new(),
             recorded_looks: book.looks.clone(),
         };
+        analysis.promise = promise(&analysis.study);
         analysis.checks = checks(&book, &analysis);
         analysis.sentence = sentence(&analysis);
         Ok(analysis)
@@ -67,7 +74,7 @@ fn study_head(book: &Book, ranking: &Ranking) -> StudyHead {
     let schedule = fact(FactName::Schedule);
     StudyHead {
         schedule: schedule.map(FactValue::to_string),
-        in_stints: matches!(schedule, Some(FactValue::Turns(TakingTurns::Stints(_)))),
+        in_stints: book.takes_stints(),
         schedule_why: fact(FactName::WhySchedule).map(FactValue::to_string),
         name: study.name.clone(),
         question: study.question.clone(),

@@ -7,8 +7,8 @@ use crate::figures::Figure;
 use crate::grouped::distinct;
 use ledger::{
     BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look, Measure, OfPhase,
-    OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, Trial, TrialId, TrialStatus,
-    UserScan,
+    OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, TakingTurns, Trial, TrialId,
+    TrialStatus, UserScan,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -213,6 +213,12 @@ impl Book {
         let key = key.into();
         let found = self.facts.iter().find(|fact| fact.scope == *scope && fact.key == key)?;
         Some(&found.value)
+    }
+
+    /// Whether the stacks of a block took turns within its phases.
+    pub(crate) fn takes_stints(&self) -> bool {
+        let schedule = self.fact(&Scope::Study, FactName::Schedule);
+        matches!(schedule, Some(FactValue::Turns(TakingTurns::Stints(_))))
     }
 
     /// The value of a fact of a stack.

@@ -14,6 +14,7 @@ mod databases;
 mod fixture;
 mod forms;
 mod kept;
+mod own_blocks;
 mod places;
 mod sentences;
 mod sheet;

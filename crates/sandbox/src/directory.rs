@@ -216,9 +216,17 @@ pub fn write_beside(path: &Path, content: &[u8]) -> Result<(), SandboxError> {
 /// # Errors
 /// The kernel has no random numbers.
 pub fn unique_name(prefix: &str) -> io::Result<String> {
+    Ok(format!("{prefix}{:016x}", random_number()?))
+}
+
+/// A number that the kernel draws.
+///
+/// # Errors
+/// The kernel has no random numbers.
+pub fn random_number() -> io::Result<u64> {
     let mut random = [0u8; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    Ok(format!("{prefix}{:016x}", u64::from_le_bytes(random)))
+    Ok(u64::from_le_bytes(random))
 }
 
 /// The process's mask for new files, as `/proc` says it: asking the kernel by `umask` would change it for a moment.

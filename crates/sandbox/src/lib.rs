@@ -14,7 +14,7 @@ mod removal;
 mod trust;
 
 pub use child::{confine_thread, confined, confinement};
-pub use directory::{Directory, unique_name, write_beside};
+pub use directory::{Directory, random_number, unique_name, write_beside};
 pub use error::SandboxError;
 pub use identity::Identity;
 pub use program::{command, find_program, is_safe_code, is_safe_program, ourselves};

@@ -4,11 +4,12 @@
 //! how often it is wrong. It walks through the looks in order, so the same history always gives the same answer,
 //! whether it is asked after each block or once at the end.
 //!
-//! A comparison keeps the verdict, ratio and interval of the first look that decided it. The union bound covers all
-//! looks at once (with probability 1 - alpha every interval of every look holds its true ratio), so any look may be
-//! reported; the first is taken because then a verdict that was shown during the run is never taken back, and one
-//! comparison's noise cannot prolong the study of another. A comparison that no look decided is reported from the last
-//! look taken.
+//! The union bound covers all looks at once: with probability 1 - alpha every interval of every look holds its true
+//! ratio, so their intersection does too, and verdicts are taken from it. *Equivalent* asks for less: each of its two
+//! one-sided tests may spend the look's whole alpha, for only one of the two can err.
+//!
+//! A comparison keeps the verdict of the first look that decided it: what was shown during the run is never taken back.
+//! Ratio and interval are those of the last look taken.
 //!
 //! Prevents: stopping when the figures look good, and a report that disagrees with the run.
 
@@ -42,14 +43,14 @@ pub enum Verdict {
     NotEnoughData,
 }
 
-/// A ratio with its interval at one look.
+/// A ratio with what all looks so far leave of its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// exp(mean of y).
+    /// exp(mean of y), no further out than the interval.
     pub ratio: f64,
-    /// exp(mean - h).
+    /// The largest exp(mean - h) of the looks so far.
     pub low: f64,
-    /// exp(mean + h).
+    /// The smallest exp(mean + h).
     pub high: f64,
     /// Standard deviation of y.
     pub sd: f64,
@@ -64,7 +65,7 @@ pub struct Look {
     pub rule: LookRule,
     /// Blocks run by then, dropped ones included.
     pub blocks_run: u32,
-    /// What this look by itself says, in the order of the comparisons.
+    /// What is said with this look, in the order of the comparisons.
     pub results: Vec<(Verdict, Estimate)>,
 }
 
@@ -77,9 +78,9 @@ pub struct Judged {
     pub phase: String,
     /// Of the first look that decided, else of the last look taken.
     pub verdict: Verdict,
-    /// The interval at that look; `None` before the first look.
+    /// At the last look taken; `None` before the first look.
     pub estimate: Option<Estimate>,
-    /// That look's number from 1; `None` before the first look.
+    /// Number from 1 of the look that decided, else of the last one; `None` before the first look.
     pub look: Option<u32>,
     /// Error spent at that look; 0 before the first.
     pub alpha: f64,
@@ -127,14 +128,60 @@ pub struct Decision {
 
 /// Judges a study so far. See the file's head for the rule, `docs/method.md` for the reasons.
 pub fn decide(design: &Design, comparisons: &[History]) -> Decision {
-    decide_by(design, &design.looks(), comparisons)
+    decide_by(design, &design.looks(), Memory::AllLooks, comparisons)
+}
+
+/// The procedure for many studies of one design: the looks' t quantiles cost more than all the rest.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    design: Design,
+    rules: Vec<LookRule>,
+}
+
+impl Procedure {
+    /// For studies of this design.
+    pub fn new(design: Design) -> Self {
+        Procedure {
+            design,
+            rules: design.looks(),
+        }
+    }
+
+    /// As [`decide`].
+    pub fn decide(&self, comparisons: &[History]) -> Decision {
+        decide_by(&self.design, &self.rules, Memory::AllLooks, comparisons)
+    }
+}
+
+impl Verdict {
+    /// Whether it is false for a stack whose true log ratio is `truth`: it names a direction that is not the true one, or
+    /// calls equivalent what is not inside the margin.
+    pub fn is_false(self, truth: f64, margin: f64) -> bool {
+        match self {
+            Verdict::Better => truth <= 0.0,
+            Verdict::Worse => truth >= 0.0,
+            // Room for the last bits of a truth that is the margin itself.
+            Verdict::Equivalent => truth.abs() >= margin.ln_1p() - 1e-12,
+            Verdict::NotEnoughData => false,
+        }
+    }
+}
+
+/// Whose intervals a verdict is taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// Those of all looks so far.
+    AllLooks,
+    /// That of the look alone, as hands do it.
+    OneLook,
 }
 
 /// The same with the looks at hand: their t quantiles cost more than all the rest.
-pub(crate) fn decide_by(design: &Design, rules: &[LookRule], histories: &[History]) -> Decision {
+pub(crate) fn decide_by(design: &Design, rules: &[LookRule], memory: Memory, histories: &[History]) -> Decision {
     let mut walk = Walk::new(histories);
     let mut looks: Vec<Look> = Vec::with_capacity(rules.len());
     let mut judged: Vec<Judged> = histories.iter().map(Judged::open).collect();
+    let mut held = vec![Held::default(); histories.len()];
     let reason = if histories.is_empty() {
         Some(Reason::NothingToCompare)
     } else {
@@ -153,7 +200,11 @@ pub(crate) fn decide_by(design: &Design, rules: &[LookRule], histories: &[Histor
         if go_on.is_some() {
             break;
         }
-        let results: Vec<_> = walk.valid.iter().map(|ys| judge(design, rule, ys)).collect();
+        if memory == Memory::OneLook {
+            held.fill(Held::default());
+        }
+        let seen = walk.valid.iter().zip(&mut held);
+        let results: Vec<_> = seen.map(|(ys, held)| held.judge(design, rule, ys)).collect();
         for (comparison, (verdict, estimate)) in judged.iter_mut().zip(&results) {
             comparison.hear(*verdict, *estimate, rule);
         }
@@ -178,29 +229,60 @@ pub(crate) fn decide_by(design: &Design, rules: &[LookRule], histories: &[Histor
     }
 }
 
-/// One comparison at one look.
-pub(crate) fn judge(design: &Design, rule: &LookRule, ys: &[f64]) -> (Verdict, Estimate) {
-    let middle = mean(ys);
-    let spread = sd(ys);
-    let half = rule.t * spread / f64::from(rule.n).sqrt();
-    let estimate = Estimate {
-        ratio: middle.exp(),
-        low: (middle - half).exp(),
-        high: (middle + half).exp(),
-        sd: spread,
-        n: rule.n,
-    };
-    let edge = 1.0 + design.margin;
-    let verdict = if estimate.low > 1.0 / edge && estimate.high < edge {
-        Verdict::Equivalent
-    } else if middle - half > 0.0 {
-        Verdict::Better
-    } else if middle + half < 0.0 {
-        Verdict::Worse
-    } else {
-        Verdict::NotEnoughData
-    };
-    (verdict, estimate)
+/// What all looks so far leave of one comparison's intervals, as ln.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// The interval.
+    two_sided: (f64, f64),
+    /// The bounds of the two one-sided tests.
+    one_sided: (f64, f64),
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        let all = (f64::NEG_INFINITY, f64::INFINITY);
+        Held {
+            two_sided: all,
+            one_sided: all,
+        }
+    }
+}
+
+/// What two intervals share. Where they share nothing one of them has missed, which the error pays for: then the new one.
+fn shared(old: (f64, f64), new: (f64, f64)) -> (f64, f64) {
+    let (low, high) = (old.0.max(new.0), old.1.min(new.1));
+    if low <= high { (low, high) } else { new }
+}
+
+impl Held {
+    /// One comparison at one look.
+    fn judge(&mut self, design: &Design, rule: &LookRule, ys: &[f64]) -> (Verdict, Estimate) {
+        let middle = mean(ys);
+        let spread = sd(ys);
+        let error = spread / f64::from(rule.n).sqrt();
+        let around = |t: f64| (middle - t * error, middle + t * error);
+        self.two_sided = shared(self.two_sided, around(rule.t));
+        self.one_sided = shared(self.one_sided, around(rule.t_one_sided));
+        let (low, high) = self.two_sided;
+        let estimate = Estimate {
+            ratio: middle.clamp(low, high).exp(),
+            low: low.exp(),
+            high: high.exp(),
+            sd: spread,
+            n: rule.n,
+        };
+        let edge = design.margin.ln_1p();
+        let verdict = if self.one_sided.0 > -edge && self.one_sided.1 < edge {
+            Verdict::Equivalent
+        } else if low > 0.0 {
+            Verdict::Better
+        } else if high < 0.0 {
+            Verdict::Worse
+        } else {
+            Verdict::NotEnoughData
+        };
+        (verdict, estimate)
+    }
 }
 
 impl Judged {
@@ -216,9 +298,9 @@ impl Judged {
     }
 
     fn hear(&mut self, verdict: Verdict, estimate: Estimate, rule: &LookRule) {
+        self.estimate = Some(estimate);
         if self.verdict == Verdict::NotEnoughData {
             self.verdict = verdict;
-            self.estimate = Some(estimate);
             self.look = Some(rule.number);
             self.alpha = rule.alpha;
         }

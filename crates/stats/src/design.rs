@@ -6,7 +6,7 @@
 use crate::student::t_upper_quantile;
 
 /// Blocks at which the data may be looked at, besides the last.
-const LOOKS_AT: [u32; 4] = [4, 6, 8, 12];
+const LOOKS_AT: [u32; 5] = [4, 6, 8, 12, 20];
 
 /// The design of a study, fixed before its first block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,8 +32,25 @@ pub struct LookRule {
     pub alpha: f64,
     /// Error it has spent with this look: alpha(n_k) = alpha / m (n_k / N)^2.
     pub alpha_total: f64,
-    /// t(1 - alpha / 2; n - 1): the half-width is this times s / sqrt(n).
+    /// t(1 - alpha / 2; n - 1): the interval's half-width is this times s / sqrt(n).
     pub t: f64,
+    /// t(1 - alpha; n - 1): the same for each of the two one-sided tests of *equivalent*.
+    pub t_one_sided: f64,
+}
+
+impl LookRule {
+    /// Look `number` (from 1) at `n` blocks, at least 2, that spends `alpha` of `alpha_total` spent by then.
+    pub fn new(number: u32, n: u32, alpha: f64, alpha_total: f64) -> Self {
+        let freedom = f64::from(n - 1);
+        LookRule {
+            number,
+            n,
+            alpha,
+            alpha_total,
+            t: t_upper_quantile(alpha / 2.0, freedom),
+            t_one_sided: t_upper_quantile(alpha, freedom),
+        }
+    }
 }
 
 impl Design {
@@ -47,7 +64,7 @@ impl Design {
         }
     }
 
-    /// The looks: at 4, 6, 8 and 12 blocks as far as they lie below N, and at N. Empty when N is below 2.
+    /// The looks: at 4, 6, 8, 12 and 20 blocks as far as they lie below N, and at N. Empty when N is below 2.
     ///
     /// The error is spent as a power of the share of blocks (Kim and DeMets 1987, their family with exponent 2).
     pub fn looks(&self) -> Vec<LookRule> {
@@ -66,14 +83,7 @@ impl Design {
                 let alpha_total = each * share * share;
                 let alpha = alpha_total - spent;
                 spent = alpha_total;
-                let t = t_upper_quantile(alpha / 2.0, f64::from(n - 1));
-                LookRule {
-                    number: index as u32 + 1,
-                    n,
-                    alpha,
-                    alpha_total,
-                    t,
-                }
+                LookRule::new(index as u32 + 1, n, alpha, alpha_total)
             })
             .collect()
     }
@@ -97,6 +107,7 @@ mod tests {
         assert_eq!(ns(&Design::new(2, 1, 0.0)), [2]);
         assert_eq!(ns(&Design::new(1, 1, 0.0)), [0; 0]);
         assert_eq!(ns(&Design::new(20, 1, 0.0)), [4, 6, 8, 12, 20]);
+        assert_eq!(ns(&Design::new(30, 1, 0.0)), [4, 6, 8, 12, 20, 30]);
     }
 
     #[test]

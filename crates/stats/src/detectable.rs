@@ -16,8 +16,8 @@ const POINTS: u32 = 400;
 /// standard deviation `sd` (of the logarithms; measured, or assumed). Infinity when the design has no look.
 ///
 /// Exact for the last look: the mean is normal, the sample's spread has a chi distribution independent of it, and the
-/// verdict needs the mean to exceed both h (the interval excludes 1) and ln(1 + margin) - h (it is not inside the
-/// margin; without this a tiny spread would promise differences that are called equivalent). The probability is
+/// verdict needs the mean to exceed both h (the interval excludes 1) and ln(1 + margin) less the one-sided half-width (it
+/// is not *equivalent*; without this a tiny spread would promise differences that are called so). The probability is
 /// integrated over the spread. Earlier looks can only be passed with larger differences or smaller luck, so the figure
 /// is slightly pessimistic for a difference beyond the margin.
 pub fn detectable(design: &Design, sd: f64) -> f64 {
@@ -39,8 +39,8 @@ fn power(rule: &LookRule, edge: f64, sd: f64, difference: f64, spreads: &[(f64, 
     spreads
         .iter()
         .map(|&(spread, weight)| {
-            let half = rule.t * spread * error;
-            weight * normal_upper_tail((half.max(edge - half) - difference) / error)
+            let (half, one_sided) = (rule.t * spread * error, rule.t_one_sided * spread * error);
+            weight * normal_upper_tail((half.max(edge - one_sided) - difference) / error)
         })
         .sum()
 }
@@ -71,21 +71,11 @@ mod tests {
     fn agrees_with_the_noncentral_t() {
         // Noncentralities with power 0.9, one look: tests/data/detectable_one_look.csv.
         for (n, noncentrality) in [(4, 5.013_790_638_877_427), (12, 3.566_194_313_492_101)] {
-            let rule = LookRule {
-                number: 1,
-                n,
-                alpha: 0.05,
-                alpha_total: 0.05,
-                t: t(n),
-            };
+            let rule = LookRule::new(1, n, 0.05, 0.05);
             let difference = noncentrality * 0.01 / f64::from(n).sqrt();
             let found = power(&rule, 0.0, 0.01, difference, &spreads(n - 1));
             assert!((found - 0.9).abs() < 1e-5, "{n}: {found}");
         }
-    }
-
-    fn t(n: u32) -> f64 {
-        crate::student::t_upper_quantile(0.025, f64::from(n - 1))
     }
 
     #[test]

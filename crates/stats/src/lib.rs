@@ -9,6 +9,7 @@ mod decide;
 mod design;
 mod detectable;
 mod normal;
+mod own_blocks;
 mod populations;
 mod saturation;
 mod simulate;
@@ -16,10 +17,11 @@ mod steady;
 mod student;
 mod summary;
 
-pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Reason, Verdict, decide};
+pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Procedure, Reason, Verdict, decide};
 pub use design::{Design, LookRule};
 pub use detectable::detectable;
 pub use normal::{normal_quantile, normal_upper_tail};
+pub use own_blocks::{BlockRatios, Doubt, OwnBlocks, own_blocks};
 pub use populations::{Group, Split, two_populations};
 pub use saturation::{LoadStep, Saturation, saturation};
 pub use simulate::{

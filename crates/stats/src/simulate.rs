@@ -7,7 +7,7 @@
 //!
 //! Prevents: an error rate that is believed because a formula says so.
 
-use crate::decide::{Estimate, History, Verdict, decide_by};
+use crate::decide::{Estimate, History, Memory, Verdict, decide_by};
 use crate::design::{Design, LookRule};
 use crate::normal::normal_quantile;
 use noise::Draw;
@@ -148,7 +148,7 @@ pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -
         })
         .collect();
     let mut draw = Draw::new(scenario, design, rand_core::SeedableRng::seed_from_u64(seed));
-    let mut tally = Tally::by(design, rules);
+    let mut tally = Tally::by(design, rules, scenario.rule.memory());
     for _ in 0..studies {
         draw.study(&mut histories);
         tally.judge(&histories, truth);
@@ -156,21 +156,12 @@ pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -
     tally.result()
 }
 
-/// Is the verdict wrong for a stack whose true log ratio is `truth`?
-fn is_false(verdict: Verdict, truth: f64, margin: f64) -> bool {
-    match verdict {
-        Verdict::Better => truth <= 0.0,
-        Verdict::Worse => truth >= 0.0,
-        Verdict::Equivalent => truth.abs() >= margin.ln_1p(),
-        Verdict::NotEnoughData => false,
-    }
-}
-
 /// Studies that are judged by the procedure's own code, one after the other, and what came of them.
 #[derive(Debug)]
 pub struct Tally<'a> {
     design: &'a Design,
     rules: Vec<LookRule>,
+    memory: Memory,
     studies: u64,
     false_verdicts: u64,
     missed: u64,
@@ -183,13 +174,14 @@ pub struct Tally<'a> {
 impl<'a> Tally<'a> {
     /// No study yet; all of them will have this design.
     pub fn new(design: &'a Design) -> Self {
-        Tally::by(design, design.looks())
+        Tally::by(design, design.looks(), Memory::AllLooks)
     }
 
-    fn by(design: &'a Design, rules: Vec<LookRule>) -> Self {
+    fn by(design: &'a Design, rules: Vec<LookRule>, memory: Memory) -> Self {
         Tally {
             design,
             rules,
+            memory,
             studies: 0,
             false_verdicts: 0,
             missed: 0,
@@ -202,13 +194,13 @@ impl<'a> Tally<'a> {
 
     /// Judges a study of stacks whose true log ratio is `truth`. *Detected* counts for the first comparison.
     pub fn judge(&mut self, histories: &[History], truth: f64) {
-        let decision = decide_by(self.design, &self.rules, histories);
+        let decision = decide_by(self.design, &self.rules, self.memory, histories);
         self.studies += 1;
         self.blocks += u64::from(decision.blocks_valid);
         let results = || decision.looks.iter().flat_map(|look| &look.results);
         let misses = |estimate: &Estimate| truth < estimate.low.ln() || truth > estimate.high.ln();
         self.missed += u64::from(results().any(|(_, estimate)| misses(estimate)));
-        let is_false = |verdict| is_false(verdict, truth, self.design.margin);
+        let is_false = |verdict: Verdict| verdict.is_false(truth, self.design.margin);
         self.false_verdicts += u64::from(decision.comparisons.iter().any(|judged| is_false(judged.verdict)));
         match decision.comparisons[0].verdict {
             Verdict::NotEnoughData => self.undecided += 1,

@@ -17,7 +17,7 @@ fn the_set_keeps_its_promises() {
     for (name, wanted) in [
         ("naive: every block 3 to 12, margin", 0.1387),
         ("naive: every block 3 to 12, no", 0.1856),
-        ("equal, spread 5 %", 0.0347),
+        ("equal, spread 5 %", 0.0319),
         ("equal stacks", 0.0411),
     ] {
         let found = named(name).result.false_verdicts;

@@ -35,7 +35,7 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
         quiet: false,
         fail_on: Vec::new(),
     };
-    let ended = run::study(&study, &wanted, &flags.format);
+    let ended = run::study(study, &wanted, &flags.format);
     drop(scratch);
     ended?;
     if let Some(path) = kept {

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::printed::say;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow};
-use lab::{Caller, HostSite, ModelSite, Progress as _, Site, signals};
+use lab::{Caller, HostSite, ModelSite, Site, signals};
 use ledger::Ledger;
 use plan::{StackKind, Study};
 use report::Analysis;
@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 }
 
 pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
-    let plan = load(&flags.study, flags.scale)?;
+    let mut plan = load(&flags.study, flags.scale)?;
     let output = flags.output.clone().unwrap_or_else(|| usual_output(&plan));
     let wanted = Wanted {
         output: output.clone(),
@@ -32,7 +32,8 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
         quiet: flags.quiet,
         fail_on: flags.fail_on.clone(),
     };
-    study(&plan, &wanted, &flags.format)?;
+    plan.seed = flags.seed.or(plan.seed);
+    study(plan, &wanted, &flags.format)?;
     if !flags.quiet {
         say!("result file: {}", output.display());
     }
@@ -40,8 +41,17 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
 }
 
 /// Runs a study and prints its report.
-pub(crate) fn study(plan: &Study, wanted: &Wanted, format: &Format) -> Result<(), Failure> {
-    check_output(wanted, plan).map_err(Failure::Usage)?;
+pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result<(), Failure> {
+    let recorded = check_output(wanted, &plan).map_err(Failure::Usage)?;
+    if let (Some(recorded), Some(asked)) = (recorded, plan.seed) {
+        refuse_other_seed(recorded, asked).map_err(Failure::Usage)?;
+    }
+    let seed = recorded
+        .or(plan.seed)
+        .map_or_else(drawn_seed, Ok)
+        .map_err(Failure::Run)?;
+    plan.seed = Some(seed);
+    let plan = &plan;
     super::page_file::check(format)?;
     let cancel = signals::cancel_flag()?;
     let blocks = ::plan::estimate(plan, 500 << 20).blocks(plan);
@@ -118,7 +128,21 @@ fn is_left(run_id: &str) -> bool {
     left.iter().any(|journal| journal.run_id == run_id)
 }
 
-fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
+fn refuse_other_seed(recorded: u64, asked: u64) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        recorded == asked,
+        "the result file was begun with seed {recorded}, not {asked}\n  leave out --seed to go on with it"
+    );
+    Ok(())
+}
+
+/// A seed for one run. As a number of JSON it keeps all its digits.
+fn drawn_seed() -> anyhow::Result<u64> {
+    Ok(sandbox::random_number().context("draw the seed of the run")? >> 11)
+}
+
+/// Refuses a result file that cannot be written; gives the seed of one that is to be gone on with.
+fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<Option<u64>> {
     let there = wanted.output.exists();
     anyhow::ensure!(
         wanted.resume || !there,
@@ -141,13 +165,14 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<()> {
         dir.display()
     );
     sandbox::Directory::open(dir).context("the result file")?;
-    if wanted.resume {
-        // Before anything is built: a refusal must not cost the writing of all LUNs.
-        let ledger = Ledger::open(&wanted.output)?;
-        ledger.must_be_whole()?;
-        lab::must_match(&ledger, &wanted.output, plan)?;
+    if !wanted.resume {
+        return Ok(None);
     }
-    Ok(())
+    // Before anything is built: a refusal must not cost the writing of all LUNs.
+    let ledger = Ledger::open(&wanted.output)?;
+    ledger.must_be_whole()?;
+    lab::must_match(&ledger, &wanted.output, plan)?;
+    Ok(Some(ledger.study()?.seed))
 }
 
 /// Unique for ever: the time and the process.

@@ -173,7 +173,7 @@ impl<'a> HostSite<'a> {
                             &self.work_dir,
                             name,
                             64 << 20,
-                            self.study.seed,
+                            self.study.root_seed(),
                             &mut |_| (),
                             caller.cancel,
                         )?;
@@ -182,7 +182,7 @@ impl<'a> HostSite<'a> {
                     }
                 };
                 let spec = targets::OpenSpec::reading(&place, targets::Access::Direct);
-                let choice = targets::choose(&spec, self.study.seed)?;
+                let choice = targets::choose(&spec, self.study.root_seed())?;
                 undone(&self.journal.undo_to(mark))?;
                 let rate = |iops: f64| format!("{iops:.0} reads/s of 8 KiB");
                 facts.push(FactName::IoRing.is(choice.ring_iops.map_or_else(|| "none".to_string(), rate)));
@@ -193,7 +193,7 @@ impl<'a> HostSite<'a> {
         };
         self.prepared.facts.extend(facts);
         let page_bytes = u32::try_from(self.study.database.page.0)?;
-        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, self.study.seed)?;
+        self.prepared.ceiling = Ceiling::of(page_bytes, self.study.workers, self.study.root_seed())?;
         Ok(())
     }
 

@@ -142,7 +142,7 @@ impl LunSets {
             let made = match &set.source {
                 LunSource::Files { count, size, .. } => {
                     written += u64::from(*count) * size.0;
-                    sets.make_files(set, study.seed, journal, caller.progress)?
+                    sets.make_files(set, study.root_seed(), journal, caller.progress)?
                 }
                 LunSource::Devices { paths, .. } => {
                     sets.describe_devices(&set.name, paths, devices)?;

@@ -175,7 +175,10 @@ fn header(study: &Study) -> Keys {
             study.blocks.map_or_else(|| quoted("auto"), |blocks| blocks.to_string()),
         ),
         ("stop_early", study.stop_early.to_string()),
-        ("seed", study.seed.to_string()),
+        (
+            "seed",
+            study.seed.map_or_else(|| quoted("auto"), |seed| seed.to_string()),
+        ),
         ("io", word(&study.io)),
         ("workers", study.workers.to_string()),
         ("schedule", word(&study.schedule)),

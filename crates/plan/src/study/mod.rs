@@ -44,8 +44,8 @@ pub struct Study {
     pub blocks: Option<u32>,
     /// Whether the study ends when every comparison has its verdict; else all blocks are run.
     pub stop_early: bool,
-    /// Root of all seeds.
-    pub seed: u64,
+    /// Root of all seeds; `None`: whoever runs the study draws one ([`Study::root_seed`]).
+    pub seed: Option<u64>,
     /// How I/O is issued, once for all stacks.
     pub io: IoMethod,
     /// Workers (threads) of the engine.

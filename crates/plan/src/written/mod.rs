@@ -58,13 +58,14 @@ written! {
         margin: Share = "`\"5%\"`";
         /// of the whole study; for simulated stacks, of simulated time. Four blocks of all phases must fit
         time_limit: Duration = "`\"15m\"`";
-        /// repeats: even, 4 to 64. `"auto"`: as many as the time limit allows, even, 4 to 12
+        /// repeats: even, 4 to 64. `"auto"`: as many as the time limit allows, even, 4 to 12 (6 to 12 with more than three
+        /// comparisons)
         blocks: u64 | "auto" = "`\"auto\"`";
         /// the study ends when every comparison has its verdict; `false`: all blocks are run. Verdicts are the same
         /// either way
         stop_early: bool = "`true`";
-        /// root of all random numbers
-        seed: u64 = "`1`";
+        /// root of all random numbers. `"auto"`: drawn anew for each run, and recorded; `assay run --seed` says it too
+        seed: u64 | "auto" = "`\"auto\"`";
         /// `auto`, `ring` (io_uring) or `pread`: chosen once, the same for all stacks
         io: IoMethod = "`\"auto\"`";
         /// threads of the page engine, at most one for each schema; in SQL, threads that play the users

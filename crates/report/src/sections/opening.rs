@@ -81,10 +81,10 @@ fn facts(source: &Source<'_>) -> Block {
         facts.push(("Host", host.join(", ")));
     }
     facts.push((
-        "Doubt allowed",
+        "Verdicts",
         format!(
-            "any false verdict: at most {}; equal: within {}",
-            percent(study.alpha),
+            "together {} confidence, under the conditions below them; equal: within {}",
+            percent(1.0 - study.alpha),
             percent(study.margin)
         ),
     ));

@@ -99,21 +99,14 @@ fn severity(verdict: Verdict) -> u8 {
 }
 
 fn chances(source: &Source<'_>) -> Placed {
-    let study = &source.analysis.study;
-    let words = format!(
-        "Chance of any false verdict in the study: at most {}; equivalent means within {}.",
-        percent(study.alpha),
-        percent(study.margin)
-    );
-    (Forms::ALL, Block::Note(words))
+    (Forms::ALL, Block::Note(source.analysis.promise.clone()))
 }
 
 /// How the chart is to be read.
 fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
     let words = format!(
         "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric \
-         mean of the blocks; line: interval. The chance of a false verdict is that of all comparisons and looks \
-         together. Shaded: differences inside {} count as equal.",
+         mean of the blocks; line: what all looks leave of the interval. Shaded: differences inside {} count as equal.",
         percent(source.analysis.study.margin)
     );
     (Forms::PAGE, Block::Note(words))

@@ -90,6 +90,65 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &["a block that was left out"],
     },
     Rule {
+        subject: "neighbouring blocks",
+        bound: Bound::Words("no more alike than chance makes them"),
+        beyond: Status::Suspect,
+        advice: "the intervals are too narrow: find what lasts longer than a block (a cache that fills, upkeep, a \
+             neighbour), make the phases longer than it, or run the study again on other days",
+        take: Take::Study(whole::neighbours),
+        document: Some(Document {
+            figure: "correlation of neighbouring blocks' ratios in the stack where it is highest, a steady drift of the \
+                 machine taken out",
+            threshold: "what chance does in 1.6 % of studies: blocks in another order, 499 draws",
+            beyond: "SUSPECT; NOTE with fewer than six blocks",
+            why: "a verdict takes blocks for independent",
+        }),
+        traps: &["blocks_whose_ratios_wander_are_suspect"],
+    },
+    Rule {
+        subject: "halves of the study",
+        bound: Bound::Words("no further apart than chance puts them"),
+        beyond: Status::Suspect,
+        advice: "the verdict is of both halves mixed: see the ratios block by block, and run the study again",
+        take: Take::Study(whole::halves),
+        document: Some(Document {
+            figure: "ratio of the second half of the blocks over that of the first, in the stack where they differ most",
+            threshold: "the same",
+            beyond: "",
+            why: "a verdict takes all blocks to have one true ratio",
+        }),
+        traps: &["a_ratio_that_changes_in_the_middle_is_suspect"],
+    },
+    Rule {
+        subject: "one-sided runs",
+        bound: Bound::Words("losses as often as gains"),
+        beyond: Status::Suspect,
+        advice: "the verdict is of a mixture of runs: see its slowest runs, and what ran then (compaction, garbage \
+             collection, a checkpoint)",
+        take: Take::Study(whole::one_sided),
+        document: Some(Document {
+            figure: "runs with a tenth less than the stack's usual ratio, less those with a tenth more",
+            threshold: "what chance does in 1.6 % of studies: blocks with the other sign, 499 draws",
+            beyond: "",
+            why: "few blocks may hold none of the slow runs, and the mean is theirs too",
+        }),
+        traps: &["runs_that_only_lose_are_suspect"],
+    },
+    Rule {
+        subject: "LUN sets apart",
+        bound: Bound::Words("one set for all, in turn"),
+        beyond: Status::Note,
+        advice: "run the study again with the sets exchanged, or on one set with schedule = \"whole\"",
+        take: Take::Study(whole::sets_apart),
+        document: Some(Document {
+            figure: "that a stack and its base stand on different LUN sets in every block",
+            threshold: "none",
+            beyond: "",
+            why: "no number of blocks tells the stack from its LUNs",
+        }),
+        traps: &["stacks_on_sets_of_their_own_say_so"],
+    },
+    Rule {
         subject: "recorded looks",
         bound: Bound::Words("none"),
         beyond: Status::Suspect,

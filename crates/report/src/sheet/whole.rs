@@ -7,7 +7,10 @@
 use super::rule::Taken;
 use crate::analysis::{Analysis, same_look};
 use crate::check::Status;
+use crate::format::{percent, ratio};
 use crate::history::Book;
+use crate::ranking::own_blocks::BlockDoubt;
+use crate::ranking::verdicts::Comparison;
 use ledger::Stack;
 
 pub(crate) fn modelled(book: &Book, _: &Analysis) -> Option<Taken> {
@@ -50,6 +53,72 @@ pub(crate) fn dropped(_: &Book, analysis: &Analysis) -> Option<Taken> {
         _ => Status::Suspect,
     };
     (dropped > 0).then(|| Taken::judged(status, format!("{dropped} of {begun} blocks were dropped")))
+}
+
+/// How often chance does as much, in words.
+fn by_chance(doubt: &BlockDoubt) -> String {
+    format!("chance alone does as much in {} of such studies", percent(doubt.chance))
+}
+
+/// Ratios of neighbouring blocks; of too few blocks that is said.
+pub(crate) fn neighbours(_: &Book, analysis: &Analysis) -> Option<Taken> {
+    if analysis.comparisons.is_empty() && analysis.changes.is_empty() {
+        return None;
+    }
+    let Some(seen) = &analysis.own_blocks else {
+        let blocks = analysis.study.blocks_valid;
+        let said = format!("{blocks} valid blocks: too few, or too much alike, to be asked");
+        let advice = "give the study six blocks or more, so that its blocks can be asked";
+        return Some(Taken::judged(Status::Note, said).advising(advice));
+    };
+    let doubt = &seen.neighbours;
+    let said = format!(
+        "correlation {:.2} in {} ({})",
+        doubt.value,
+        doubt.stack,
+        by_chance(doubt)
+    );
+    Some(Taken::holds(!doubt.speaks, said))
+}
+
+pub(crate) fn halves(_: &Book, analysis: &Analysis) -> Option<Taken> {
+    let doubt = &analysis.own_blocks.as_ref()?.halves;
+    let said = format!(
+        "{}'s ratio in the second half is {} of that in the first ({})",
+        doubt.stack,
+        ratio(doubt.value),
+        by_chance(doubt)
+    );
+    Some(Taken::holds(!doubt.speaks, said))
+}
+
+pub(crate) fn one_sided(_: &Book, analysis: &Analysis) -> Option<Taken> {
+    let doubt = &analysis.own_blocks.as_ref()?.one_sided;
+    let (runs, did) = match doubt.value {
+        value if value < 0.0 => (-value, "gained"),
+        value => (value, "lost"),
+    };
+    let said = format!(
+        "{} {did} a tenth or more of its usual ratio in {runs:.0} more runs than the other way ({})",
+        doubt.stack,
+        by_chance(doubt)
+    );
+    Some(Taken::holds(!doubt.speaks, said))
+}
+
+/// Stacks that are compared and stand on LUN sets of their own in every block.
+pub(crate) fn sets_apart(book: &Book, analysis: &Analysis) -> Option<Taken> {
+    let set = |name: &str| {
+        let stack = book.stacks.iter().find(|stack| stack.name == name)?;
+        stack.data_lun_set.clone()
+    };
+    let apart = |one: &&Comparison| matches!((set(&one.stack), set(&one.base)), (Some(a), Some(b)) if a != b);
+    let one = analysis.comparisons.iter().find(apart)?;
+    let (own, its) = (set(&one.stack)?, set(&one.base)?);
+    Some(Taken::broken(format!(
+        "{} is on `{own}` and {} on `{its}` in every block: what the LUNs differ by counts as a difference of the stacks",
+        one.stack, one.base
+    )))
 }
 
 pub(crate) fn looks(book: &Book, analysis: &Analysis) -> Option<Taken> {

@@ -8,4 +8,5 @@ pub(crate) mod doubts;
 pub(crate) mod moves;
 pub(crate) mod not_told;
 pub(crate) mod order_words;
+pub(crate) mod promise;
 pub(crate) mod sentence;

@@ -7,6 +7,8 @@ use crate::analysis::{Analysis, GoOn, StopReason};
 use crate::check::Status;
 use crate::format::{percent, ratio};
 use crate::grouped::{distinct, grouped};
+use crate::ranking::alike::PairAlike;
+use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::verdicts::{Change, Comparison, Verdict};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
@@ -45,6 +47,17 @@ pub(crate) fn sentence(analysis: &Analysis) -> String {
     let lost = losers_of_data(analysis);
     if !lost.is_empty() {
         said.push_str(&format!("; but {} LOST DATA, whatever the speed", listed(&lost, "and")));
+    }
+    let broken = analysis
+        .own_blocks
+        .as_ref()
+        .map(OwnBlocks::broken_by)
+        .unwrap_or_default();
+    if !broken.is_empty() {
+        let broken = listed(&broken, "and");
+        said.push_str(&format!(
+            "; but the blocks of {broken} break a condition of the verdicts"
+        ));
     }
     said.push('.');
     said
@@ -225,31 +238,39 @@ impl<'a> Group<'a> {
             )];
         }
         if self.all.iter().all(|one| one.verdict == Verdict::Equivalent) {
-            return vec![format!(
-                "take {}: {} within {margin} in {}",
-                listed(&self.members(), "or"),
-                if self.stacks.len() == 1 {
-                    "they are equivalent"
-                } else {
-                    "all are equivalent"
-                },
-                self.phases()
-            )];
+            let apart = !self.are_all_alike(analysis);
+            let alike = match (self.stacks.len(), apart) {
+                (1, _) => "they are equivalent".to_string(),
+                (_, false) => "all are equivalent".to_string(),
+                (_, true) => format!("each is equivalent to {}", self.base),
+            };
+            let take = listed(&self.members(), "or");
+            let mut clauses = vec![format!("take {take}: {alike} within {margin} in {}", self.phases())];
+            if apart {
+                let others = listed(&self.stacks, "and");
+                clauses.push(format!("{others} may differ from each other by more"));
+            }
+            return clauses;
         }
         let decided = |one: &&Comparison| matches!(one.verdict, Verdict::Better | Verdict::Worse);
         let mut clauses = if self.all.iter().any(decided) {
             self.advice(lost)
         } else {
             // Some are equivalent and the rest is open: nothing speaks for one of them, and not all is known.
+            let alike = |stack: &&str| self.has(stack, Verdict::Equivalent);
+            let alike: Vec<&str> = self.stacks.iter().copied().filter(alike).collect();
+            let are = if alike.len() == 1 { "is" } else { "are" };
+            let alike = listed(&alike, "and");
             vec![format!(
-                "nothing speaks against {members}: equivalent within {margin} where it could be told"
+                "{alike} {are} equivalent to {} within {margin} where it could be told",
+                self.base
             )]
         };
         let open = self.all.iter().filter(|one| one.verdict == Verdict::NotEnoughData);
         let open: Vec<_> = open.collect();
         match open.as_slice() {
             [] if self.all.iter().any(|one| one.verdict == Verdict::Equivalent) => {
-                clauses.push(format!("otherwise equivalent within {margin}"));
+                clauses.push(format!("otherwise equivalent to {} within {margin}", self.base));
             }
             [] => {}
             [one] => clauses.push(format!(
@@ -271,11 +292,13 @@ impl<'a> Group<'a> {
         let both = |stack: &&str| self.has(stack, Verdict::Better) && self.has(stack, Verdict::Worse);
         let mixed: Vec<&str> = self.stacks.iter().copied().filter(|stack| both(stack)).collect();
         let take: Vec<&str> = if better.is_empty() {
-            let good = |stack: &&str| !worse.contains(stack) && !lost.contains(stack);
+            // Only what was decided is named: a stack of which something is open is no advice.
+            let open = |stack: &str| self.has(stack, Verdict::NotEnoughData);
+            let good = |stack: &&str| !worse.contains(stack) && !lost.contains(stack) && !open(stack);
             self.members().into_iter().filter(good).collect()
         } else {
             // A stack with two sides stays a choice beside one that is better in something.
-            let good = |stack: &&str| !lost.contains(stack);
+            let good = |stack: &&str| !lost.contains(stack) && !better.iter().any(|other| self.is_above(other, stack));
             better.iter().chain(&mixed).copied().filter(good).collect()
         };
         let reasons = if better.is_empty() { &worse } else { &better };
@@ -291,13 +314,13 @@ impl<'a> Group<'a> {
             let mut rest = worse.clone();
             rest.sort_by(|a, b| self.distance(b).total_cmp(&self.distance(a)));
             clauses.extend(rest.into_iter().map(|stack| self.reason(stack)));
-            let told = |stack: &&str| !better.contains(stack) && !worse.contains(stack) && !mixed.contains(stack);
-            let open = self.stacks.iter().copied().filter(told);
-            let open: Vec<&str> = open.filter(|stack| self.has(stack, Verdict::NotEnoughData)).collect();
-            if !open.is_empty() {
-                let are = if open.len() == 1 { "is" } else { "are" };
-                clauses.push(format!("{} {are} undecided", listed(&open, "and")));
-            }
+        }
+        let told = |stack: &&str| !better.contains(stack) && !worse.contains(stack) && !mixed.contains(stack);
+        let open = self.stacks.iter().copied().filter(told);
+        let open: Vec<&str> = open.filter(|stack| self.has(stack, Verdict::NotEnoughData)).collect();
+        if !open.is_empty() {
+            let are = if open.len() == 1 { "is" } else { "are" };
+            clauses.push(format!("{} {are} undecided", listed(&open, "and")));
         }
         let members = self.members();
         let head = match (take.is_empty(), take.len() == members.len(), members.len()) {
@@ -309,6 +332,42 @@ impl<'a> Group<'a> {
         let first = clauses.remove(0);
         clauses.insert(0, format!("{head}: {first}"));
         clauses
+    }
+
+    /// Whether each pair of stacks, and not only each stack and the base, is equivalent in each phase.
+    fn are_all_alike(&self, analysis: &Analysis) -> bool {
+        let alike = |one: &Comparison, other: &Comparison| {
+            let is_pair = |a: &str, b: &str, pair: &PairAlike| pair.stack == a && pair.other == b;
+            analysis.pairs_alike.iter().any(|pair| {
+                pair.phase == one.phase
+                    && (is_pair(&one.stack, &other.stack, pair) || is_pair(&other.stack, &one.stack, pair))
+            })
+        };
+        let beside = |one: &&Comparison, other: &&Comparison| one.phase == other.phase && one.stack != other.stack;
+        let all_of = |one: &&Comparison| {
+            self.all
+                .iter()
+                .filter(|other| beside(one, other))
+                .all(|other| alike(one, other))
+        };
+        self.all.iter().all(|one| all_of(one))
+    }
+
+    /// Whether a stack is above another in every phase: all intervals hold at once, so those that do not meet tell.
+    fn is_above(&self, stack: &str, other: &str) -> bool {
+        let of = |stack: &str| {
+            self.all
+                .iter()
+                .filter(move |one| one.stack == stack)
+                .copied()
+                .collect::<Vec<_>>()
+        };
+        let (its, others) = (of(stack), of(other));
+        let above = |one: &&Comparison| {
+            let same = its.iter().find(|own| own.phase == one.phase);
+            same.is_some_and(|own| matches!((own.low, one.high), (Some(low), Some(high)) if low > high))
+        };
+        stack != other && !others.is_empty() && others.iter().all(above)
     }
 
     /// Stacks with the one verdict somewhere and the other nowhere.

@@ -57,11 +57,12 @@ impl Draw {
         }
     }
 
-    /// A new order in even blocks, its reverse in odd ones.
+    /// Of four blocks, two in a new order and two in its reverse.
     fn arrange(&mut self, block: usize) {
-        if block % 2 == 1 {
-            self.order.reverse();
-            return;
+        match block % 4 {
+            0 => {}
+            2 => return self.order.reverse(),
+            _ => return,
         }
         for last in (1..self.stacks).rev() {
             let other = (self.normal.uniform() * (last + 1) as f64) as usize;
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_mirrored_pairs() {
+    fn orders_are_forwards_twice_and_backwards_twice() {
         let scenario = Scenario {
             noise: Noise::Normal,
             sd: 0.1,
@@ -217,11 +218,15 @@ mod tests {
         };
         let mut draw = Draw::new(&scenario, &Design::new(12, 3, 0.0), Random::seed_from_u64(7));
         let mut orders = std::collections::BTreeSet::new();
-        for pair in 0..200 {
-            draw.arrange(2 * pair);
+        for four in 0..200 {
+            draw.arrange(4 * four);
             let forward = draw.order.clone();
-            draw.arrange(2 * pair + 1);
-            assert!(forward.iter().eq(draw.order.iter().rev()));
+            draw.arrange(4 * four + 1);
+            assert_eq!(forward, draw.order);
+            for backward in 2..4 {
+                draw.arrange(4 * four + backward);
+                assert!(forward.iter().eq(draw.order.iter().rev()));
+            }
             orders.insert(forward);
         }
         assert_eq!(orders.len(), 24, "every order comes up");

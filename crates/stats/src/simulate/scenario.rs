@@ -2,8 +2,8 @@
 //!
 //! Prevents: a simulation of something that its result does not name.
 
+use crate::decide::Memory;
 use crate::design::{Design, LookRule};
-use crate::student::t_upper_quantile;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A world to draw studies from.
@@ -41,17 +41,24 @@ pub enum Rule {
 }
 
 impl Rule {
+    pub(super) fn memory(self) -> Memory {
+        match self {
+            Rule::Procedure => Memory::AllLooks,
+            Rule::EveryBlock => Memory::OneLook,
+        }
+    }
+
     pub(super) fn looks(self, design: &Design) -> Vec<LookRule> {
         match self {
             Rule::Procedure => design.looks(),
             Rule::EveryBlock => (3..=design.blocks)
                 .enumerate()
-                .map(|(index, n)| LookRule {
-                    number: index as u32 + 1,
-                    n,
-                    alpha: design.alpha,
-                    alpha_total: design.alpha,
-                    t: t_upper_quantile(design.alpha / 2.0, f64::from(n - 1)),
+                .map(|(index, n)| {
+                    let rule = LookRule::new(index as u32 + 1, n, design.alpha, design.alpha);
+                    LookRule {
+                        t_one_sided: rule.t,
+                        ..rule
+                    }
                 })
                 .collect(),
         }
@@ -65,12 +72,12 @@ pub enum Noise {
     Normal,
     /// Normal, with a standard deviation that grows fourfold from the first block to the last.
     UnequalVariance,
-    /// Normal, and the machine gets slower by `per_run` standard deviations with each run; orders are mirrored pairs.
+    /// Normal, and the machine gets slower by `per_run` standard deviations with each run.
     Drift {
         /// Slowing from one run to the next, in units of the ratio's standard deviation.
         per_run: f64,
     },
-    /// The machine's state wanders from run to run (autoregressive, coefficient `rho`); orders are mirrored pairs.
+    /// The machine's state wanders from run to run (autoregressive, coefficient `rho`).
     SlowState {
         /// Correlation of one run's state with the next's.
         rho: f64,

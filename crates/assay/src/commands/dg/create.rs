@@ -10,7 +10,6 @@ use crate::exit::Failure;
 use anyhow::{Context, anyhow};
 use diskgroup::{Geometry, Group, GroupSpec};
 use serde_json::json;
-use std::io::Read;
 use std::path::PathBuf;
 
 pub(super) fn redundancy(flag: Redundancy) -> diskgroup::Redundancy {
@@ -64,9 +63,5 @@ fn make(flags: &dg::Create, asked: &[Asked]) -> Result<(), Failure> {
 
 /// A number that was never used before: UUIDs are made of it.
 pub(super) fn fresh_seed() -> anyhow::Result<u64> {
-    let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut f| f.read_exact(&mut bytes))
-        .context("read /dev/urandom, which new UUIDs are made of")?;
-    Ok(u64::from_le_bytes(bytes))
+    sandbox::random_number().context("draw the number that new UUIDs are made of")
 }

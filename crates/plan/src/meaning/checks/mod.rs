@@ -53,7 +53,7 @@ fn header(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
         && (blocks % 2 == 1 || !(4..=64).contains(&blocks))
     {
         let near = (blocks.saturating_add(1) / 2 * 2).clamp(4, 64);
-        let message = format!("`blocks` cannot be {blocks}: blocks come in mirrored pairs, from 4 to 64");
+        let message = format!("`blocks` cannot be {blocks}: it is an even number from 4 to 64");
         findings.add(
             place(&w.blocks, &w.span),
             message,

@@ -1,0 +1,22 @@
+//! What the verdicts of a study promise, with the condition, in one sentence for all forms.
+//!
+//! Prevents: a promise that drops its condition, and forms that promise different things.
+
+use crate::analysis::StudyHead;
+use crate::format::percent;
+
+/// The promise.
+pub(crate) fn promise(study: &StudyHead) -> String {
+    let equal = match study.margin > 0.0 {
+        true => format!(
+            ", and none calls a difference beyond {} equivalent",
+            percent(study.margin)
+        ),
+        false => String::new(),
+    };
+    format!(
+        "Where block ratios are independent and roughly normal, no verdict of this study names the wrong \
+         direction{equal}: with {} confidence for all of them together.",
+        percent(1.0 - study.alpha)
+    )
+}

@@ -1,0 +1,120 @@
+//! What a study's own blocks say: traps in which a condition of the verdicts is broken, each with an honest twin.
+//!
+//! Prevents: verdicts of blocks that hang together, change in the middle or lose on one side, and nobody says so.
+
+use crate::fixture::{Scene, actor, scene};
+use report::{Analysis, Status};
+
+/// Thirty blocks of two stacks, the second with what `in_block` makes of it.
+fn study(in_block: fn(u32, &str) -> f64) -> Scene {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("zfs", 1.0)]);
+    (scene.blocks, scene.planned) = (30, 30);
+    scene.noise = 0.02;
+    scene.in_block = in_block;
+    // Otherwise the study would end before what is looked for.
+    scene.margin = 0.0001;
+    scene
+}
+
+fn line(analysis: &Analysis, subject: &str) -> (Status, String) {
+    let found: Vec<_> = analysis
+        .checks
+        .iter()
+        .filter(|check| check.subject == subject)
+        .collect();
+    assert_eq!(found.len(), 1, "{subject}: {found:?}");
+    (found[0].status, found[0].figure.clone())
+}
+
+/// A number from -1 to 1 that is the same each time and follows no pattern.
+fn drawn(block: u32) -> f64 {
+    let mixed = u64::from(block + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed >> 40) as f64 / f64::from(1u32 << 23) - 1.0
+}
+
+const SUBJECTS: [&str; 3] = ["neighbouring blocks", "halves of the study", "one-sided runs"];
+
+#[test]
+fn honest_blocks_are_valid() {
+    let analysis = study(|block, name| 1.0 + 0.03 * drawn(block * 7 + name.len() as u32))
+        .film()
+        .analysis();
+    for subject in SUBJECTS {
+        let (status, figure) = line(&analysis, subject);
+        assert_eq!(status, Status::Valid, "{subject}: {figure}");
+    }
+    assert!(
+        !analysis.sentence.contains("break a condition"),
+        "{}",
+        analysis.sentence
+    );
+}
+
+#[test]
+fn blocks_whose_ratios_wander_are_suspect() {
+    let wander = |block: u32, name: &str| match name {
+        "zfs" => 1.0 + 0.2 * (f64::from(block) * 0.9).sin(),
+        _ => 1.0,
+    };
+    let analysis = study(wander).film().analysis();
+    let (status, figure) = line(&analysis, "neighbouring blocks");
+    assert_eq!(status, Status::Suspect, "{figure}");
+    assert!(figure.contains("in zfs (chance alone"), "{figure}");
+    assert!(
+        analysis
+            .sentence
+            .ends_with("; but the blocks of zfs break a condition of the verdicts."),
+        "{}",
+        analysis.sentence
+    );
+}
+
+#[test]
+fn a_ratio_that_changes_in_the_middle_is_suspect() {
+    let shift = |block: u32, name: &str| match name {
+        "zfs" if block >= 15 => 0.8,
+        _ => 1.0,
+    };
+    let (status, figure) = line(&study(shift).film().analysis(), "halves of the study");
+    assert_eq!(status, Status::Suspect, "{figure}");
+    assert!(
+        figure.starts_with("zfs's ratio in the second half is 0.80 of"),
+        "{figure}"
+    );
+}
+
+#[test]
+fn runs_that_only_lose_are_suspect() {
+    let lose = |block: u32, name: &str| match name {
+        "zfs" if drawn(block) < -0.2 => 0.7,
+        _ => 1.0,
+    };
+    let (status, figure) = line(&study(lose).film().analysis(), "one-sided runs");
+    assert_eq!(status, Status::Suspect, "{figure}");
+    assert!(figure.starts_with("zfs lost a tenth or more"), "{figure}");
+}
+
+#[test]
+fn too_few_blocks_are_said_to_be_too_few() {
+    let analysis = scene(vec![actor("ext4", 1.0), actor("zfs", 0.9)]).film().analysis();
+    let (status, figure) = line(&analysis, "neighbouring blocks");
+    assert_eq!(status, Status::Note, "{figure}");
+    assert!(figure.starts_with("4 valid blocks: too few"), "{figure}");
+    assert_eq!(analysis.own_blocks, None);
+}
+
+#[test]
+fn stacks_on_sets_of_their_own_say_so() {
+    let mut other = actor("zfs", 0.9);
+    other.stack.data_lun_set = Some("second".into());
+    let apart = scene(vec![actor("ext4", 1.0), other]).film().analysis();
+    let (status, figure) = line(&apart, "LUN sets apart");
+    assert_eq!(status, Status::Note);
+    assert!(
+        figure.starts_with("zfs is on `second` and ext4 on `data` in every block"),
+        "{figure}"
+    );
+    let together = scene(vec![actor("ext4", 1.0), actor("zfs", 0.9)]).film().analysis();
+    assert!(together.checks.iter().all(|check| check.subject != "LUN sets apart"));
+}

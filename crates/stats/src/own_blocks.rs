@@ -1,0 +1,312 @@
+//! What a study's own blocks say against the conditions of its verdicts: independent block ratios around one mean.
+//!
+//! Takes the block ratios of each comparison, gives for each condition the stack that breaks it most, with how often chance alone
+//! does as much. Chance is found by drawing: blocks in another order, or a block's ratios with the other sign, for all
+//! comparisons alike, so that those which share a base or a block count once. Of several stacks the worst one is asked for
+//! each time, so that many stacks give no more false alarms than one.
+//!
+//! Prevents: an interval that is too narrow for a study whose blocks hang together, and nobody looked.
+
+use crate::summary::{mean, median};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Draws that say what chance does.
+const DRAWS: u32 = 499;
+
+/// The share of studies with nothing wrong in which chance makes one of the three speak: 1.6 % each.
+const CHANCE_MAX: f64 = 0.016;
+
+/// Fewer blocks say nothing: chance can always do as much.
+const BLOCKS_MIN: usize = 6;
+
+/// A run that lost this share of its stack's usual figure is counted.
+const LOSS: f64 = 0.1;
+
+/// The ratios of one comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockRatios {
+    /// The stack, as a number from 0; the base has none.
+    pub stack: usize,
+    /// ln(x / base) of the valid blocks in the order of running; all comparisons of a study have the same blocks.
+    pub ys: Vec<f64>,
+    /// For each of them how many runs after the base's the stack's run began; negative before it. All 0 where they ran in stints.
+    pub runs_after_base: Vec<f64>,
+}
+
+/// One condition, and the stack that breaks it most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Doubt {
+    /// The stack.
+    pub stack: usize,
+    /// How far: the correlation, the difference of the halves as a ratio, or the number of runs.
+    pub value: f64,
+    /// How often chance alone does as much, 0 to 1.
+    pub chance: f64,
+}
+
+impl Doubt {
+    /// Chance alone would hardly do it.
+    pub fn speaks(&self) -> bool {
+        self.chance <= CHANCE_MAX
+    }
+}
+
+/// What the blocks say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnBlocks {
+    /// Ratios of neighbouring blocks are alike: `value` is their correlation.
+    pub neighbours: Doubt,
+    /// The first half has another ratio than the second: `value` is second over first.
+    pub halves: Doubt,
+    /// Runs lose a tenth or more of the usual ratio, or gain it, and not as often the other way: `value` is the number of
+    /// runs that lost less those that gained.
+    pub one_sided: Doubt,
+}
+
+impl OwnBlocks {
+    /// All of them, by name.
+    pub fn doubts(&self) -> impl Iterator<Item = (&'static str, Doubt)> {
+        [
+            ("neighbours", self.neighbours),
+            ("halves", self.halves),
+            ("one-sided", self.one_sided),
+        ]
+        .into_iter()
+    }
+}
+
+/// Looks at the blocks of a study; `None` of fewer than 6 blocks, or of none that scatter.
+pub fn own_blocks(comparisons: &[BlockRatios]) -> Option<OwnBlocks> {
+    let blocks = comparisons.first()?.ys.len();
+    let fits = |one: &BlockRatios| one.ys.len() == blocks && one.runs_after_base.len() == blocks;
+    if blocks < BLOCKS_MIN || !comparisons.iter().all(fits) {
+        return None;
+    }
+    let stacks = comparisons.iter().map(|one| one.stack).max()? + 1;
+    let mut alike: Vec<Alike> = (0..stacks).map(|_| Alike::new(blocks)).collect();
+    let mut tilts: Vec<Vec<f64>> = vec![vec![0.0; blocks]; stacks];
+    for one in comparisons {
+        alike[one.stack].add(&rest(one));
+        let usual = median(&one.ys);
+        for (tilt, y) in tilts[one.stack].iter_mut().zip(&one.ys) {
+            *tilt += lost(y - usual);
+        }
+    }
+    if alike.iter().all(|one| one.comparisons == 0) {
+        return None;
+    }
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let order: Vec<usize> = (0..blocks).collect();
+    let (mut neighbours, mut halves) = (Worst::new(), Worst::new());
+    neighbours.of_study(alike.iter().map(|one| one.neighbours(&order)));
+    halves.of_study(alike.iter().map(|one| one.halves(&order)));
+    let mut one_sided = Worst::new();
+    one_sided.of_study(tilts.iter().map(|tilt| tilt.iter().sum::<f64>().abs()));
+    let mut drawn = order.clone();
+    let mut signs = vec![1.0; blocks];
+    for _ in 0..DRAWS {
+        shuffle(&mut drawn, &mut random);
+        neighbours.of_chance(alike.iter().map(|one| one.neighbours(&drawn)));
+        halves.of_chance(alike.iter().map(|one| one.halves(&drawn)));
+        for sign in &mut signs {
+            *sign = if random.next_u64() >> 63 == 0 { 1.0 } else { -1.0 };
+        }
+        let turned = |tilt: &Vec<f64>| tilt.iter().zip(&signs).map(|(t, s)| t * s).sum::<f64>().abs();
+        one_sided.of_chance(tilts.iter().map(turned));
+    }
+    let (first, second) = order.split_at(blocks / 2);
+    let middle = |stack: usize, part: &[usize]| {
+        let of_part = |one: &BlockRatios| part.iter().map(|&block| one.ys[block]).collect::<Vec<_>>();
+        let own = comparisons.iter().filter(|one| one.stack == stack);
+        mean(&own.flat_map(of_part).collect::<Vec<_>>())
+    };
+    let shift = |stack: usize| (middle(stack, second) - middle(stack, first)).exp();
+    Some(OwnBlocks {
+        neighbours: neighbours.doubt(|_, value| value),
+        halves: halves.doubt(|stack, _| shift(stack)),
+        one_sided: one_sided.doubt(|stack, _| tilts[stack].iter().sum()),
+    })
+}
+
+/// 1 for a loss of a tenth or more, -1 for the gain that undoes one, else 0.
+fn lost(off_usual: f64) -> f64 {
+    let edge = -(1.0 - LOSS).ln();
+    f64::from(i8::from(off_usual <= -edge) - i8::from(off_usual >= edge))
+}
+
+/// A comparison's ratios without their mean and without what a steady drift of the machine adds by the order of runs.
+fn rest(one: &BlockRatios) -> Vec<f64> {
+    let (y, place) = (mean(&one.ys), mean(&one.runs_after_base));
+    let off = |values: &[f64], middle: f64| values.iter().map(|value| value - middle).collect::<Vec<_>>();
+    let (ys, places) = (off(&one.ys, y), off(&one.runs_after_base, place));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let square = dot(&places, &places);
+    let slope = if square > 0.0 { dot(&ys, &places) / square } else { 0.0 };
+    ys.iter().zip(&places).map(|(y, place)| y - slope * place).collect()
+}
+
+/// How the blocks of one stack are alike: for each pair of blocks the sum over its comparisons of the product of their rests.
+struct Alike {
+    blocks: usize,
+    products: Vec<f64>,
+    comparisons: u32,
+}
+
+impl Alike {
+    fn new(blocks: usize) -> Self {
+        Alike {
+            blocks,
+            products: vec![0.0; blocks * blocks],
+            comparisons: 0,
+        }
+    }
+
+    fn add(&mut self, rest: &[f64]) {
+        let square: f64 = rest.iter().map(|r| r * r).sum();
+        // What scatters by its last bits only has nothing to say.
+        if square <= 1e-24 {
+            return;
+        }
+        self.comparisons += 1;
+        for (row, one) in self.products.chunks_mut(self.blocks).zip(rest) {
+            for (product, other) in row.iter_mut().zip(rest) {
+                *product += one * other / square;
+            }
+        }
+    }
+
+    fn mean_of(&self, sum: f64) -> f64 {
+        sum / f64::from(self.comparisons.max(1))
+    }
+
+    fn product(&self, one: usize, other: usize) -> f64 {
+        self.products[one * self.blocks + other]
+    }
+
+    /// Mean correlation of neighbours in this order.
+    fn neighbours(&self, order: &[usize]) -> f64 {
+        self.mean_of(order.windows(2).map(|pair| self.product(pair[0], pair[1])).sum())
+    }
+
+    /// Square of the first half's sum.
+    fn halves(&self, order: &[usize]) -> f64 {
+        let first = &order[..self.blocks / 2];
+        let of_one = |&one: &usize| first.iter().map(|&other| self.product(one, other)).sum::<f64>();
+        self.mean_of(first.iter().map(of_one).sum())
+    }
+}
+
+/// The stack with the largest figure, and how often chance has one as large.
+struct Worst {
+    stack: usize,
+    value: f64,
+    as_large: u32,
+}
+
+impl Worst {
+    fn new() -> Self {
+        Worst {
+            stack: 0,
+            value: f64::NEG_INFINITY,
+            as_large: 0,
+        }
+    }
+
+    fn of_study(&mut self, values: impl Iterator<Item = f64>) {
+        for (stack, value) in values.enumerate() {
+            if value > self.value {
+                (self.stack, self.value) = (stack, value);
+            }
+        }
+    }
+
+    fn of_chance(&mut self, values: impl Iterator<Item = f64>) {
+        // A draw that comes back to the study's own order must count, whatever its last bits.
+        let largest = values.fold(f64::NEG_INFINITY, f64::max);
+        self.as_large += u32::from(largest >= self.value - 1e-9);
+    }
+
+    fn doubt(&self, value: impl Fn(usize, f64) -> f64) -> Doubt {
+        Doubt {
+            stack: self.stack,
+            value: value(self.stack, self.value),
+            chance: f64::from(self.as_large + 1) / f64::from(DRAWS + 1),
+        }
+    }
+}
+
+/// Fisher and Yates, from the end; that the high half of a product favours some numbers by 2^-60 does not matter here.
+fn shuffle(order: &mut [usize], random: &mut Xoshiro256PlusPlus) {
+    for last in (1..order.len()).rev() {
+        let below = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
+        order.swap(last, below as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(stack: usize, ys: &[f64]) -> BlockRatios {
+        BlockRatios {
+            stack,
+            ys: ys.to_vec(),
+            runs_after_base: vec![0.0; ys.len()],
+        }
+    }
+
+    #[test]
+    fn a_shift_in_the_middle_is_seen_in_the_stack_that_has_it() {
+        let noise = [
+            0.01, -0.01, 0.005, -0.012, 0.008, -0.004, 0.011, -0.009, 0.002, -0.006, 0.007, -0.003,
+        ];
+        let shifted: Vec<f64> = (noise.iter().enumerate())
+            .map(|(n, y)| if n < 6 { y + 0.1 } else { y - 0.1 })
+            .collect();
+        let found = own_blocks(&[one(0, &noise), one(1, &shifted)]).expect("twelve blocks");
+        assert!(found.halves.speaks() && found.halves.stack == 1, "{found:?}");
+        assert!((found.halves.value / (-0.2f64).exp() - 1.0).abs() < 0.02, "{found:?}");
+        assert!(found.neighbours.speaks() && found.neighbours.value > 0.6, "{found:?}");
+        let calm = own_blocks(&[one(0, &noise)]).expect("twelve blocks");
+        assert!(
+            !calm.halves.speaks() && !calm.neighbours.speaks() && !calm.one_sided.speaks(),
+            "{calm:?}"
+        );
+    }
+
+    #[test]
+    fn runs_that_lose_on_one_side_only_are_counted() {
+        let mut ys: Vec<f64> = (0..24).map(|n| f64::from(n % 5) * 0.002).collect();
+        for hit in [1, 4, 9, 12, 15, 18, 20, 22] {
+            ys[hit] -= 0.3;
+        }
+        let found = own_blocks(&[one(0, &ys)]).expect("enough blocks").one_sided;
+        assert!(found.speaks() && found.value == 8.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_steady_drift_of_the_machine_is_no_correlation() {
+        let order = [1.0, 1.0, -1.0, -1.0];
+        let places: Vec<f64> = (0..12).map(|n| order[n % 4]).collect();
+        let ys: Vec<f64> = places
+            .iter()
+            .enumerate()
+            .map(|(n, p)| p * 0.1 + 0.001 * (n as f64 * 2.4).sin())
+            .collect();
+        let found = own_blocks(&[BlockRatios {
+            stack: 0,
+            ys,
+            runs_after_base: places,
+        }])
+        .expect("twelve blocks");
+        assert!(!found.neighbours.speaks(), "{found:?}");
+    }
+
+    #[test]
+    fn few_blocks_and_blocks_without_scatter_say_nothing() {
+        assert_eq!(own_blocks(&[]), None);
+        assert_eq!(own_blocks(&[one(0, &[0.1, 0.2, 0.3, 0.4])]), None);
+        assert_eq!(own_blocks(&[one(0, &[0.25; 12])]), None);
+    }
+}
