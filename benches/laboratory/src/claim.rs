@@ -1,7 +1,8 @@
 //! `laboratory claim`: what a verdict promises, in worlds that keep its conditions and in worlds that do not.
 //!
-//! Whole studies are drawn and judged by the product's own code; what the sheet says of their blocks is asked of the same
-//! code. Takes a number of studies, gives a table. Prevents: a sentence about verdicts that is wider than what was tried.
+//! Whole studies are drawn and judged by the product's own code; what the sheet says of their blocks is asked of the
+//! same code. Takes a number of studies, gives a table. Prevents: a sentence about verdicts that is wider than what
+//! was tried.
 
 mod worlds;
 

@@ -1,9 +1,9 @@
 //! Which stack runs when, and with which seed: an infinite pure function of (study seed, stacks, block).
 //!
-//! Takes the seed of the study, the number of stacks and the number of the block; gives one [`Block`]. Prevents: an order
-//! that favours a stack (whoever runs first finds a colder machine), and a drift of the machine that is taken for a
-//! difference of stacks: of four blocks the first two have one order and the others its reverse, so that every stack has the
-//! same mean position and a linear drift cancels.
+//! Takes the seed of the study, the number of stacks and the number of the block; gives one [`Block`]. Prevents: an
+//! order that favours a stack (whoever runs first finds a colder machine), and a drift of the machine that is taken
+//! for a difference of stacks: of four blocks the first two have one order and the others its reverse, so that every
+//! stack has the same mean position and a linear drift cancels.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,8 +19,8 @@ pub struct Block {
     pub seed: u64,
 }
 
-/// Blocks with one order: two forwards, two backwards. With one each, what a machine's state leaves behind from run to run
-/// makes the ratios of neighbouring blocks alike, and verdicts err more often than they say.
+/// Blocks with one order: two forwards, two backwards. With one each, what a machine's state leaves behind from run
+/// to run makes the ratios of neighbouring blocks alike, and verdicts err more often than they say.
 const BLOCKS_OF_AN_ORDER: u32 = 4;
 
 /// The block `number` (0-based) of a study with `stacks` stacks and the root seed `seed`.

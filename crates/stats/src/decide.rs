@@ -154,8 +154,8 @@ impl Procedure {
 }
 
 impl Verdict {
-    /// Whether it is false for a stack whose true log ratio is `truth`: it names a direction that is not the true one, or
-    /// calls equivalent what is not inside the margin.
+    /// Whether it is false for a stack whose true log ratio is `truth`: it names a direction that is not the true
+    /// one, or calls equivalent what is not inside the margin.
     pub fn is_false(self, truth: f64, margin: f64) -> bool {
         match self {
             Verdict::Better => truth <= 0.0,
@@ -248,7 +248,8 @@ impl Default for Held {
     }
 }
 
-/// What two intervals share. Where they share nothing one of them has missed, which the error pays for: then the new one.
+/// What two intervals share. Where they share nothing one of them has missed, which the error pays for: then the new
+/// one.
 fn shared(old: (f64, f64), new: (f64, f64)) -> (f64, f64) {
     let (low, high) = (old.0.max(new.0), old.1.min(new.1));
     if low <= high { (low, high) } else { new }

@@ -16,10 +16,10 @@ const POINTS: u32 = 400;
 /// standard deviation `sd` (of the logarithms; measured, or assumed). Infinity when the design has no look.
 ///
 /// Exact for the last look: the mean is normal, the sample's spread has a chi distribution independent of it, and the
-/// verdict needs the mean to exceed both h (the interval excludes 1) and ln(1 + margin) less the one-sided half-width (it
-/// is not *equivalent*; without this a tiny spread would promise differences that are called so). The probability is
-/// integrated over the spread. Earlier looks can only be passed with larger differences or smaller luck, so the figure
-/// is slightly pessimistic for a difference beyond the margin.
+/// verdict needs the mean to exceed both h (the interval excludes 1) and ln(1 + margin) less the one-sided half-width
+/// (it is not *equivalent*; without this a tiny spread would promise differences that are called so). The probability
+/// is integrated over the spread. Earlier looks can only be passed with larger differences or smaller luck, so the
+/// figure is slightly pessimistic for a difference beyond the margin.
 pub fn detectable(design: &Design, sd: f64) -> f64 {
     let Some(last) = design.looks().last().copied() else {
         return f64::INFINITY;

@@ -1,9 +1,9 @@
 //! What a study's own blocks say against the conditions of its verdicts: independent block ratios around one mean.
 //!
-//! Takes the block ratios of each comparison, gives for each condition the stack that breaks it most, with how often chance alone
-//! does as much. Chance is found by drawing: blocks in another order, or a block's ratios with the other sign, for all
-//! comparisons alike, so that those which share a base or a block count once. Of several stacks the worst one is asked for
-//! each time, so that many stacks give no more false alarms than one.
+//! Takes the block ratios of each comparison, gives for each condition the stack that breaks it most, with how often
+//! chance alone does as much. Chance is found by drawing: blocks in another order, or a block's ratios with the other
+//! sign, for all comparisons alike, so that those which share a base or a block count once. Of several stacks the
+//! worst one is asked for each time, so that many stacks give no more false alarms than one.
 //!
 //! Prevents: an interval that is too narrow for a study whose blocks hang together, and nobody looked.
 
@@ -30,7 +30,8 @@ pub struct BlockRatios {
     pub stack: usize,
     /// ln(x / base) of the valid blocks in the order of running; all comparisons of a study have the same blocks.
     pub ys: Vec<f64>,
-    /// For each of them how many runs after the base's the stack's run began; negative before it. All 0 where they ran in stints.
+    /// For each of them how many runs after the base's the stack's run began; negative before it. All 0 where they
+    /// ran in stints.
     pub runs_after_base: Vec<f64>,
 }
 
@@ -59,8 +60,8 @@ pub struct OwnBlocks {
     pub neighbours: Doubt,
     /// The first half has another ratio than the second: `value` is second over first.
     pub halves: Doubt,
-    /// Runs lose a tenth or more of the usual ratio, or gain it, and not as often the other way: `value` is the number of
-    /// runs that lost less those that gained.
+    /// Runs lose a tenth or more of the usual ratio, or gain it, and not as often the other way: `value` is the
+    /// number of runs that lost less those that gained.
     pub one_sided: Doubt,
 }
 
@@ -146,7 +147,8 @@ fn rest(one: &BlockRatios) -> Vec<f64> {
     ys.iter().zip(&places).map(|(y, place)| y - slope * place).collect()
 }
 
-/// How the blocks of one stack are alike: for each pair of blocks the sum over its comparisons of the product of their rests.
+/// How the blocks of one stack are alike: for each pair of blocks the sum over its comparisons of the product of
+/// their rests.
 struct Alike {
     blocks: usize,
     products: Vec<f64>,

@@ -2,8 +2,8 @@
 //!
 //! Takes names, gives the struct, differences and sums. Prevents: a new counter that is forgotten in a difference.
 
-/// Defines a struct of counts since some beginning: take the difference of two for what happened between. A `level` is no
-/// count: a difference keeps the later one, and a sum joins both as it says.
+/// Defines a struct of counts since some beginning: take the difference of two for what happened between. A `level`
+/// is no count: a difference keeps the later one, and a sum joins both as it says.
 #[macro_export]
 macro_rules! counts {
     (

@@ -1,7 +1,8 @@
-//! Worlds that studies are drawn from: how the figures of stacks, phases and blocks come about, and what is true in them.
+//! Worlds that studies are drawn from: how the figures of stacks, phases and blocks come about, and what is true in
+//! them.
 //!
-//! The first group keeps the conditions of the claim (block ratios independent and roughly normal), the second breaks them.
-//! Prevents: a procedure tried only on the noise it was derived for.
+//! The first group keeps the conditions of the claim (block ratios independent and roughly normal), the second breaks
+//! them. Prevents: a procedure tried only on the noise it was derived for.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

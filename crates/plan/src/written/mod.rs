@@ -58,8 +58,8 @@ written! {
         margin: Share = "`\"5%\"`";
         /// of the whole study; for simulated stacks, of simulated time. Four blocks of all phases must fit
         time_limit: Duration = "`\"15m\"`";
-        /// repeats: even, 4 to 64. `"auto"`: as many as the time limit allows, even, 4 to 12 (6 to 12 with more than three
-        /// comparisons)
+        /// repeats: even, 4 to 64. `"auto"`: as many as the time limit allows, even, 4 to 12 (6 to 12 with more than
+        /// three comparisons)
         blocks: u64 | "auto" = "`\"auto\"`";
         /// the study ends when every comparison has its verdict; `false`: all blocks are run. Verdicts are the same
         /// either way

@@ -1,8 +1,8 @@
 //! Which stacks are equivalent to each other, and not only to their base.
 //!
-//! Two stacks inside the margin of a base can be almost two margins apart. Takes the ranking, gives the pairs that the same
-//! procedure calls equivalent. A sentence that names all of a group as equivalent needs each pair of it, so it errs no more
-//! often than one of them. Prevents: "all are equivalent", said of two stacks that are not.
+//! Two stacks inside the margin of a base can be almost two margins apart. Takes the ranking, gives the pairs that
+//! the same procedure calls equivalent. A sentence that names all of a group as equivalent needs each pair of it, so
+//! it errs no more often than one of them. Prevents: "all are equivalent", said of two stacks that are not.
 
 use super::rank::{Pair, Ranking, design};
 use crate::history::Book;

@@ -18,7 +18,8 @@ pub struct OwnBlocks {
     pub neighbours: BlockDoubt,
     /// The halves of the study differ: `value` is the ratio of the second half over that of the first.
     pub halves: BlockDoubt,
-    /// Runs lose a tenth or more on one side only: `value` is the number of runs that lost it less those that gained it.
+    /// Runs lose a tenth or more on one side only: `value` is the number of runs that lost it less those that gained
+    /// it.
     pub one_sided: BlockDoubt,
 }
 

@@ -97,8 +97,8 @@ pub(crate) const RULES: &[Rule] = &[
              neighbour), make the phases longer than it, or run the study again on other days",
         take: Take::Study(whole::neighbours),
         document: Some(Document {
-            figure: "correlation of neighbouring blocks' ratios in the stack where it is highest, a steady drift of the \
-                 machine taken out",
+            figure: "correlation of neighbouring blocks' ratios in the stack where it is highest, a steady drift of \
+                 the machine taken out",
             threshold: "what chance does in 1.6 % of studies: blocks in another order, 499 draws",
             beyond: "SUSPECT; NOTE with fewer than six blocks",
             why: "a verdict takes blocks for independent",
@@ -112,7 +112,8 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "the verdict is of both halves mixed: see the ratios block by block, and run the study again",
         take: Take::Study(whole::halves),
         document: Some(Document {
-            figure: "ratio of the second half of the blocks over that of the first, in the stack where they differ most",
+            figure: "ratio of the second half of the blocks over that of the first, in the stack where they differ \
+                 most",
             threshold: "the same",
             beyond: "",
             why: "a verdict takes all blocks to have one true ratio",

@@ -116,7 +116,8 @@ pub(crate) fn sets_apart(book: &Book, analysis: &Analysis) -> Option<Taken> {
     let one = analysis.comparisons.iter().find(apart)?;
     let (own, its) = (set(&one.stack)?, set(&one.base)?);
     Some(Taken::broken(format!(
-        "{} is on `{own}` and {} on `{its}` in every block: what the LUNs differ by counts as a difference of the stacks",
+        "{} is on `{own}` and {} on `{its}` in every block: what the LUNs differ by counts as a difference of the \
+         stacks",
         one.stack, one.base
     )))
 }

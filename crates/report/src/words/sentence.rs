@@ -350,7 +350,7 @@ impl<'a> Group<'a> {
                 .filter(|other| beside(one, other))
                 .all(|other| alike(one, other))
         };
-        self.all.iter().all(|one| all_of(one))
+        self.all.iter().all(all_of)
     }
 
     /// Whether a stack is above another in every phase: all intervals hold at once, so those that do not meet tell.
