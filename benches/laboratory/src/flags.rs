@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// What examines the verdict procedure of Assay itself.
 ///
-/// The answers are explained in docs/method.md; what they were on some day stands in benches/runs.
+/// benches/laboratory/README.md explains the answers; benches/runs has those of some days.
 #[derive(Parser, Debug)]
 #[command(
     version,

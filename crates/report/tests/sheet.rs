@@ -8,7 +8,7 @@ use std::path::Path;
 /// `UPDATE_DOCS=1` writes them.
 #[test]
 fn the_documents_tables_are_the_rules() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/method.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/validity-sheet.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let mut made = text.clone();
     for (name, table) in [("phase", sheet::rules_of_phases()), ("study", sheet::rules_of_study())] {
@@ -26,7 +26,7 @@ fn the_documents_tables_are_the_rules() {
     }
     assert!(
         text == made,
-        "docs/method.md is old: run `UPDATE_DOCS=1 cargo test -p report --test integration sheet::`"
+        "docs/validity-sheet.md is old: run `UPDATE_DOCS=1 cargo test -p report --test integration sheet::`"
     );
 }
 

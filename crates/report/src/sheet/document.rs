@@ -1,4 +1,4 @@
-//! The tables of the sheet in docs/method.md, and which traps show which line, from the rules.
+//! The tables of the sheet in docs/validity-sheet.md, and which traps show which line, from the rules.
 //!
 //! Takes the rules, gives Markdown and names. Prevents: a document that gives another threshold than the program has.
 

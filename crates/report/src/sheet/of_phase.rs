@@ -44,7 +44,7 @@ pub(crate) const RULES: &[Rule] = &[
                  schedule",
             threshold: "most",
             beyond: "",
-            why: "the rule of the SNIA specification [8], for a figure of the whole phase: see [above](#steady-state)",
+            why: "the rule of the SNIA specification [1], for a figure of the whole phase: see [below](#steady-state)",
         }),
         traps: &[
             "a warm-up that never ends",
