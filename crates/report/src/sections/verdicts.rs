@@ -112,6 +112,10 @@ fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
     (Forms::PAGE, Block::Note(words))
 }
 
+/// What no number of blocks tells apart.
+const LATER: &str = "The later phase ran after the earlier one in every trial: what slows a trial down as it goes on counts \
+                     as a change too. Compare the stacks' changes with each other.";
+
 /// Phases against earlier ones on the same stack: a part for each pair.
 pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
     let analysis = source.analysis;
@@ -137,6 +141,9 @@ pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
         (Forms::ALL, part)
     };
     let mut blocks: Vec<Placed> = pairs.into_iter().map(part).collect();
+    if !blocks.is_empty() {
+        blocks.push((Forms::ALL, Block::Note(LATER.into())));
+    }
     if !blocks.is_empty() && analysis.comparisons.is_empty() {
         blocks.push(chances(source));
         blocks.push(how_to_read(source, "Phase over the earlier one"));
