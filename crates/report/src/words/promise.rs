@@ -1,4 +1,4 @@
-//! What the verdicts of a study promise, with the condition, in one sentence for all forms.
+//! What the verdicts of a study promise, with the condition, in the same words for all forms.
 //!
 //! Prevents: a promise that drops its condition, and forms that promise different things.
 
@@ -15,8 +15,8 @@ pub(crate) fn promise(study: &StudyHead) -> String {
         false => String::new(),
     };
     format!(
-        "Where block ratios are independent and roughly normal, no verdict of this study names the wrong \
-         direction{equal}: with {} confidence for all of them together.",
+        "No verdict of this study names the wrong direction{equal}. That holds with {} confidence for all of them \
+         together, where block ratios are independent and roughly normal.",
         percent(1.0 - study.alpha)
     )
 }
