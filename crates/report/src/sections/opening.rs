@@ -83,7 +83,7 @@ fn facts(source: &Source<'_>) -> Block {
     facts.push((
         "Verdicts",
         format!(
-            "together {} confidence, under the conditions below them; equal: within {}",
+            "{} confidence for all together, on the condition below them; equal: within {}",
             percent(1.0 - study.alpha),
             percent(study.margin)
         ),

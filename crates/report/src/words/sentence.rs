@@ -435,7 +435,7 @@ impl<'a> Group<'a> {
 fn more(analysis: &Analysis) -> &'static str {
     match analysis.go_on {
         GoOn::Continue(_) => "let the study go on (`assay run --resume`)",
-        GoOn::Stop(_) => "run longer, with more blocks (`assay run`, a higher `time_limit`)",
+        GoOn::Stop(_) => "a new study with more blocks may tell (a higher `time_limit`); report both",
     }
 }
 
