@@ -23,10 +23,14 @@ pub(crate) struct Ran {
 /// The planted disadvantage.
 pub(crate) const LATE: &str = "inject = { late = \"20%\" }";
 
-/// The `assay` of this build: Cargo builds none for the tests of another crate.
+/// The `assay` of this build: that of `ASSAY_TEST_BINARY`, which `./test` has built, else built here. Cargo builds none for the
+/// tests of another crate, and one package alone has other features than all: minutes of building.
 fn assay() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
+        if let Some(built) = std::env::var_os("ASSAY_TEST_BINARY") {
+            return built.into();
+        }
         let ours = Path::new(env!("CARGO_BIN_EXE_laboratory"));
         let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
         let mut build = Command::new(cargo);
