@@ -68,9 +68,9 @@ pub struct Comparison {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// Blocks in it.
+    /// Blocks in ratio and interval: all that count.
     pub n: Option<u32>,
-    /// Number of the look it is from, from 1.
+    /// Number, from 1, of the look that decided it, else of the last one.
     pub look: Option<u32>,
     /// Error spent at that look.
     pub alpha: f64,
@@ -97,9 +97,9 @@ pub struct Change {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// Blocks in it.
+    /// Blocks in ratio and interval: all that count.
     pub n: Option<u32>,
-    /// Number of the look it is from, from 1.
+    /// Number, from 1, of the look that decided it, else of the last one.
     pub look: Option<u32>,
     /// Error spent at that look.
     pub alpha: f64,
