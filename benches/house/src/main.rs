@@ -62,7 +62,8 @@ fn main() -> anyhow::Result<()> {
     let mut text = rooms(&files);
     let figures = figures(&files)?;
     for figure in &figures {
-        text.push_str(&format!("{:<58} {:>7}\n", figure.name, figure.places.len()));
+        let owed = figure.most.map_or(String::new(), |most| format!("  (at most {most})"));
+        text.push_str(&format!("{:<58} {:>7}{owed}\n", figure.name, figure.places.len()));
         for place in figure.places.iter().take(if flags.places { usize::MAX } else { 0 }) {
             text.push_str(&format!("    {place}\n"));
         }
