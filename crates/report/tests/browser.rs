@@ -182,13 +182,13 @@ fn pictures(browser: &mut Browser, name: &str, width: u32) {
         .evaluate("document.documentElement.scrollHeight")
         .as_u64()
         .unwrap() as u32;
+    // What is left at the end may be the page's margin, on which there is nothing to see.
+    const MARGIN: u32 = 100;
     for (number, top) in (0..height).step_by(EACH as usize).enumerate() {
-        browser.picture(
-            &format!("{name}-{number}.png"),
-            top,
-            width,
-            EACH.min(height - top).max(50),
-        );
+        let rest = EACH.min(height - top);
+        if number == 0 || rest > MARGIN {
+            browser.picture(&format!("{name}-{number}.png"), top, width, rest.max(50));
+        }
     }
 }
 

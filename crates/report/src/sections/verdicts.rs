@@ -113,8 +113,8 @@ fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
 }
 
 /// What no number of blocks tells apart.
-const LATER: &str = "The later phase ran after the earlier one in every trial: what slows a trial down as it goes on counts \
-                     as a change too. Compare the stacks' changes with each other.";
+const LATER: &str = "The later phase ran after the earlier one in every trial: what slows a trial down as it goes on \
+                     counts as a change too. Compare the stacks' changes with each other.";
 
 /// Phases against earlier ones on the same stack: a part for each pair.
 pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
