@@ -135,7 +135,7 @@ pub(crate) fn wait_until_over(pids: &[u32]) -> io::Result<()> {
 #[cfg(test)]
 pub(crate) mod stand_ins {
     use std::path::Path;
-    use std::process::{Child, Command};
+    use std::process::{Child, Command, Stdio};
     use std::time::Duration;
 
     /// Sleeps in the directory: a stranger.
@@ -161,11 +161,12 @@ pub(crate) mod stand_ins {
         }
     }
 
-    /// Sleeps in the directory with this word for its first argument.
+    /// Waits in the directory with this word for its first argument. It starts no process, which would bear that word too.
     pub(crate) fn ours(dir: &Path, service: &str) -> Child {
-        std::fs::write(dir.join(service), "while :; do sleep 0.1; done\n").expect("a script");
-        let spawned = Command::new("sh").arg(service).current_dir(dir).spawn();
-        spawned.expect("a child")
+        std::fs::write(dir.join(service), "read never\n").expect("a script");
+        let mut command = Command::new("sh");
+        command.arg(service).current_dir(dir).stdin(Stdio::piped());
+        command.spawn().expect("a child")
     }
 }
 
