@@ -161,7 +161,7 @@ pub(crate) mod stand_ins {
         }
     }
 
-    /// Waits in the directory with this word for its first argument. It starts no process, which would bear that word too.
+    /// Waits in the directory with this word for its first argument, and starts no process that would bear it too.
     pub(crate) fn ours(dir: &Path, service: &str) -> Child {
         std::fs::write(dir.join(service), "read never\n").expect("a script");
         let mut command = Command::new("sh");
