@@ -47,6 +47,6 @@ pub use run::run;
 pub use site::Site;
 pub use sql::kinds::unable as database_unable;
 pub use sql::sessions::serve as serve_sqlite_sessions;
-pub use trial::book::{comparisons, kind_word};
+pub use trial::book::comparisons;
 pub use turn::Turn;
 pub use writes::{Writes, Written};

@@ -46,11 +46,7 @@ impl Writes {
             beside(&result, "-journal"),
             "its journal while it is written",
         );
-        if study
-            .stacks
-            .iter()
-            .any(|stack| matches!(stack.kind, StackKind::Model(_)))
-        {
+        if study.stacks.iter().any(|stack| stack.kind.model().is_some()) {
             return writes;
         }
         // Without one there is no run, which says so.
@@ -229,11 +225,10 @@ pub(crate) fn work_place(study: &Study) -> PathBuf {
         plan::LunSource::Files { dir, .. } => Some(dir.clone()),
         plan::LunSource::Devices { .. } => None,
     });
-    let directory = study.stacks.iter().find_map(|stack| match &stack.kind {
-        StackKind::Directory { path } => Some(path.clone()),
-        _ => None,
-    });
-    files.or(directory).unwrap_or_else(std::env::temp_dir)
+    let directory = study.stacks.iter().find_map(|stack| stack.kind.directory());
+    files
+        .or(directory.map(Path::to_path_buf))
+        .unwrap_or_else(std::env::temp_dir)
 }
 
 #[cfg(test)]

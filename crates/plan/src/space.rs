@@ -4,8 +4,7 @@
 //! rooms that compute the size of the data differently.
 
 use crate::study::{
-    BtrfsProfile, Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Stack, StackKind, Study,
-    Tpcc, Vdevs, Zfs, ZfsWay,
+    Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Stack, Study, Tpcc, Vdevs, Zfs, ZfsWay,
 };
 use crate::units::Bytes;
 
@@ -27,32 +26,26 @@ pub(crate) fn luns(study: &Study, name: &str) -> Option<usize> {
 
 /// Bytes of a stack before the file system takes its own part: an upper bound of what data and redo can use.
 pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
-    if let StackKind::Model(model) = &stack.kind {
+    if let Some(model) = stack.kind.model() {
         return Some(model.size.0);
     }
     let mut bytes = set_bytes(study, stack.data.as_ref()?)?;
-    if let StackKind::Diskgroup(group) = stack.kind {
+    if let Some(group) = stack.kind.disk_group() {
         let luns = luns(study, stack.data.as_ref()?)? as u64;
         bytes = bytes / luns.max(1) * luns.saturating_sub(u64::from(group.reserve));
     }
-    if let StackKind::Zfs(zfs) = &stack.kind {
+    if let Some(zfs) = stack.kind.pool() {
         let luns = luns(study, stack.data.as_ref()?)? as u64;
         return Some(zfs_room(zfs, bytes, luns.max(1)));
     }
-    match stack.kind {
-        StackKind::Btrfs {
-            profile: BtrfsProfile::Raid1,
-            ..
-        } => Some(bytes / 2),
-        StackKind::Diskgroup(group) => Some(bytes / u64::from(group.redundancy.copies())),
-        _ => Some(bytes),
-    }
+    let luns = luns(study, stack.data.as_ref()?)? as u32;
+    Some(bytes / u64::from(stack.kind.copies(luns)))
 }
 
 /// Why the ARC of a stack, what its way holds beside it, and the cache of its database are more than the study's
 /// memory budget; `None`: they fit, or there is no budget, or it is no pool.
 pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
-    let (StackKind::Zfs(zfs), Some(budget)) = (&stack.kind, study.memory_budget) else {
+    let (Some(zfs), Some(budget)) = (stack.kind.pool(), study.memory_budget) else {
         return None;
     };
     let cache = match &stack.engine {
@@ -97,10 +90,8 @@ pub fn zfs_room(zfs: &Zfs, bytes: u64, luns: u64) -> u64 {
 /// beside the data, or only the machine knows.
 pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
     let bytes = set_bytes(study, stack.redo.as_ref()?)?;
-    Some(match stack.kind {
-        StackKind::Diskgroup(group) => bytes / u64::from(group.redundancy.copies()),
-        _ => bytes,
-    })
+    let copies = stack.kind.disk_group().map_or(1, |group| group.redundancy.copies());
+    Some(bytes / u64::from(copies))
 }
 
 /// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room

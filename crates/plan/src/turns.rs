@@ -4,7 +4,7 @@
 //! common, work that does not survive an interruption, a device that recovers while its stack rests) is an
 //! [`Obstacle`] with its cure. Prevents: a schedule that resolves more and means something else.
 
-use crate::study::{Access, Inject, Phase, PhaseKind, Random, Schedule, Stack, StackKind, Study};
+use crate::study::{Access, Inject, Phase, PhaseKind, Random, Schedule, Stack, Study};
 use crate::units::Duration;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -104,7 +104,7 @@ impl Study {
 }
 
 fn is_model(stack: &Stack) -> bool {
-    matches!(stack.kind, StackKind::Model(_))
+    stack.kind.model().is_some()
 }
 
 fn is_updating(phase: &Phase) -> bool {
@@ -147,13 +147,13 @@ fn shared_luns(study: &Study) -> Option<Obstacle> {
 
 fn of_stack(study: &Study, stack: &Stack) -> Option<Obstacle> {
     let name = &stack.name;
-    if stack.engine.is_sql() || matches!(stack.kind, StackKind::Server { .. }) {
+    if stack.engine.is_sql() || stack.kind.server().is_some() {
         return Some(Obstacle::new(
             format!("{name:?} has a database in SQL, which works on in the background while it rests"),
             "use the page engine",
         ));
     }
-    if matches!(stack.kind, StackKind::Zfs(_)) {
+    if stack.kind.pool().is_some() {
         return Some(Obstacle::new(
             format!("{name:?} is a pool of ZFS, which writes on in the background while it rests"),
             "leave the pool out",

@@ -2,7 +2,9 @@
 //!
 //! Prevents: a reference study that the tool refuses, and a default that is used but not printed.
 
-use plan::{BtrfsProfile, Bytes, Duration, LunSource, PhaseKind, Scale, Share, StackKind, Study, estimate};
+use plan::{
+    BtrfsProfile, Bytes, Duration, FileSystemKind, LunSource, PhaseKind, Scale, Share, StackKind, Study, estimate,
+};
 use std::path::{Path, PathBuf};
 
 fn parse(text: &str) -> Study {
@@ -193,10 +195,9 @@ fn everything_at_once_reads_back_as_itself() {
     let study = parse(EVERYTHING);
     assert_same(&study, &parse(&study.to_toml()));
     assert_eq!(study.question, "Does it all come back?");
-    assert!(
-        matches!(&study.stacks[0].kind, StackKind::Btrfs { profile: BtrfsProfile::Raid1, mount_options, .. }
-        if plan::mount_words(mount_options) == ["noatime", "commit=5"])
-    );
+    let made = study.stacks[0].kind.file_system().expect("a file system");
+    assert!(matches!(&made.kind, FileSystemKind::Btrfs(btrfs) if btrfs.profile == BtrfsProfile::Raid1));
+    assert_eq!(plan::mount_words(&made.mount_options), ["noatime", "commit=5"]);
     assert!(matches!(&study.luns[1].source, LunSource::Devices { overwrite, paths } if overwrite == paths));
     let PhaseKind::Random(slob) = &study.phases[0].kind else {
         panic!("a random phase")

@@ -14,7 +14,7 @@ use crate::places::{Owners, Places, claim};
 use crate::undo::{Undo, resolve};
 use crate::zfs;
 use crate::zfs::cleared::claimed;
-use plan::{BtrfsProfile, DiskGroup, Stack, StackKind, Zfs};
+use plan::{DiskGroup, Stack, StackKind, Zfs};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,8 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut
             Some(way) if way.has_files() => zfs::build(stack, (zfs, way), places, work_dir, journal),
             _ => process_pool(zfs, places, mark, journal),
         },
-        _ => file_systems(stack, places, work_dir, mark, journal),
+        StackKind::FileSystem(_) => file_systems(stack, places, work_dir, mark, journal),
+        StackKind::Model(_) => unreachable!("refused before"),
     };
     built.inspect_err(|_| {
         // What can't be undone stays in the journal: the end of the run tries again and reports it.
@@ -59,12 +60,7 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
     };
     for place in places.data.iter().chain(&places.redo) {
         // A disk group works on LUN files as well: those are made new for it and removed with the run.
-        let takes_files = match &stack.kind {
-            StackKind::Diskgroup { .. } => true,
-            StackKind::Zfs(zfs) => !zfs.via.is_some_and(|way| way.has_files()),
-            _ => false,
-        };
-        let file = takes_files && place.is_file();
+        let file = stack.kind.takes_lun_files() && place.is_file();
         if !device::is_block(place) && !file {
             return refuse(
                 &format!("{} is not a block device", place.display()),
@@ -92,14 +88,14 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
             "name a LUN set: redo = \"...\"",
         ),
         StackKind::Raw => Ok(()),
-        StackKind::Ext4 { .. } | StackKind::Xfs { .. } if count > 1 || places.redo.len() > 1 => refuse(
-            "ext4 and XFS take one LUN each for data and redo in this version",
+        StackKind::FileSystem(made) if !made.row().several_luns && count.max(places.redo.len()) > 1 => refuse(
+            &format!(
+                "{} takes one LUN each for data and redo in this version",
+                made.row().name
+            ),
             "give its LUN sets count = 1, or use btrfs",
         ),
-        StackKind::Btrfs {
-            profile: BtrfsProfile::Raid0 | BtrfsProfile::Raid1,
-            ..
-        } if count < 2 => refuse(
+        StackKind::FileSystem(made) if count < made.least_luns().0 => refuse(
             "raid0 and raid1 need at least two data LUNs",
             "give its LUN set count = 2 or more, or profile = \"single\"",
         ),

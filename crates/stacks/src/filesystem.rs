@@ -9,7 +9,7 @@ use crate::error::StackError;
 use crate::host::mounts;
 use crate::run::Run;
 use crate::tool::{self, Tool, argument};
-use plan::{BtrfsProfile, StackKind};
+use plan::{Btrfs, BtrfsProfile, FileSystemKind, StackKind};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,71 +29,49 @@ pub(crate) struct Recipe {
 
 /// The recipe of a stack kind on `devices`; `None` for kinds without a file system.
 pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> Option<Recipe> {
+    let asked = kind.file_system()?;
     let id = device::uuid_text(uuid);
     let names = devices.iter().map(|d| argument(d));
     let words = |fixed: &[&str]| fixed.iter().map(|w| (*w).to_owned()).collect::<Vec<String>>();
     let mut facts = Vec::new();
-    let (kind, program, mut args, extra, mut options, mounted) = match kind {
-        StackKind::Ext4 {
-            mount_options,
-            mkfs_options,
-        } => {
-            let (extended, rest) = plan::split_flag(mkfs_options, "-E");
+    let mut options = vec!["nodiscard".to_owned()];
+    let (mut args, own) = match &asked.kind {
+        FileSystemKind::Ext4 => {
+            let (extended, rest) = plan::split_flag(&asked.mkfs_options, "-E");
             // mke2fs takes one `-E` and forgets the ones before it.
             let extended =
                 std::iter::once("nodiscard,lazy_itable_init=0,lazy_journal_init=0".to_owned()).chain(extended);
             let extended = extended.collect::<Vec<_>>().join(",");
-            let args = words(&["-F", "-U", &id, "-E", &extended]);
-            let extra = plan::arguments(&rest);
-            ("ext4", "mkfs.ext4", args, extra, Vec::new(), mount_options)
+            (words(&["-F", "-U", &id, "-E", &extended]), rest)
         }
-        StackKind::Xfs {
-            mount_options,
-            mkfs_options,
-        } => {
-            let args = words(&["-K", "-f", "-m", &format!("uuid={id}")]);
-            let extra = plan::arguments(mkfs_options);
-            ("xfs", "mkfs.xfs", args, extra, Vec::new(), mount_options)
+        FileSystemKind::Xfs => {
+            let uuid = format!("uuid={id}");
+            (words(&["-K", "-f", "-m", &uuid]), asked.mkfs_options.clone())
         }
-        StackKind::Btrfs {
-            profile,
-            compress,
-            nodatacow,
-            mount_options,
-            mkfs_options,
-        } => {
-            let (data, metadata) = profiles(*profile, devices.len());
+        FileSystemKind::Btrfs(btrfs) => {
+            let (data, metadata) = profiles(btrfs.profile, devices.len());
             facts.push(("data profile".to_owned(), data.to_owned()));
             facts.push(("metadata profile".to_owned(), metadata.to_owned()));
             facts.push((
                 "compression".to_owned(),
-                compress.clone().unwrap_or_else(|| "none".to_owned()),
+                btrfs.compress.clone().unwrap_or_else(|| "none".to_owned()),
             ));
             facts.push((
                 "copy-on-write of data".to_owned(),
-                if *nodatacow { "no" } else { "yes" }.to_owned(),
+                if btrfs.nodatacow { "no" } else { "yes" }.to_owned(),
             ));
+            options.extend(btrfs_options(devices, btrfs));
             let args = words(&["-K", "-f", "-U", &id, "-d", data, "-m", metadata]);
-            let own = btrfs_options(devices, compress.as_deref(), *nodatacow);
-            let extra = plan::arguments(mkfs_options);
-            ("btrfs", "mkfs.btrfs", args, extra, own, mount_options)
-        }
-        StackKind::Directory { .. }
-        | StackKind::Raw
-        | StackKind::Diskgroup { .. }
-        | StackKind::Server { .. }
-        | StackKind::Zfs(_)
-        | StackKind::Model(_) => {
-            return None;
+            (args, asked.mkfs_options.clone())
         }
     };
-    args.extend(extra);
+    args.extend(plan::arguments(&own));
     args.extend(names);
-    options.insert(0, "nodiscard".to_owned());
-    options.extend(plan::mount_words(mounted));
+    options.extend(plan::mount_words(&asked.mount_options));
+    let row = asked.row();
     Some(Recipe {
-        kind,
-        mkfs: Tool::new(program, args, MKFS_LIMIT).writing(devices),
+        kind: row.word,
+        mkfs: Tool::new(row.mkfs.name(), args, MKFS_LIMIT).writing(devices),
         mount_options: options,
         facts,
     })
@@ -110,13 +88,14 @@ fn profiles(profile: BtrfsProfile, devices: usize) -> (&'static str, &'static st
 }
 
 /// All members are named at the mount, so that no scan of all the devices of the host is needed.
-fn btrfs_options(devices: &[PathBuf], compress: Option<&str>, nodatacow: bool) -> Vec<String> {
+fn btrfs_options(devices: &[PathBuf], asked: &Btrfs) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
     if devices.len() > 1 {
         options.extend(devices.iter().map(|d| format!("device={}", argument(d))));
     }
+    let compress = asked.compress.iter();
     options.extend(compress.map(|algorithm| format!("compress={algorithm}")));
-    if nodatacow {
+    if asked.nodatacow {
         options.push("nodatacow".to_owned());
     }
     options
@@ -190,13 +169,15 @@ fn ext4_facts(device: &Path) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plan::FileSystem;
 
     #[test]
     fn the_extended_options_of_a_study_are_joined_with_ours() {
-        let kind = StackKind::Ext4 {
+        let kind = StackKind::FileSystem(FileSystem {
+            kind: FileSystemKind::Ext4,
             mount_options: plan::options(plan::Tool::MountExt4, &["noatime"]).expect("an option"),
             mkfs_options: plan::options(plan::Tool::MkfsExt4, &["-b 4k", "-E", "stride=4"]).expect("options"),
-        };
+        });
         let recipe = recipe(&kind, &[PathBuf::from("/dev/x")], &[0x11; 16]).expect("a recipe");
         assert_eq!(
             recipe.mkfs.line(),
@@ -208,13 +189,11 @@ mod tests {
 
     #[test]
     fn btrfs_names_all_its_devices_and_profiles() {
-        let kind = StackKind::Btrfs {
+        let kind = StackKind::FileSystem(FileSystem::plain(FileSystemKind::Btrfs(Btrfs {
             profile: BtrfsProfile::Raid0,
             compress: Some("zstd:3".into()),
             nodatacow: false,
-            mount_options: vec![],
-            mkfs_options: vec![],
-        };
+        })));
         let devices = [PathBuf::from("/dev/a"), PathBuf::from("/dev/b")];
         let two = recipe(&kind, &devices, &[0; 16]).expect("a recipe");
         assert!(

@@ -1,6 +1,6 @@
 //! Stacks built and taken down on real loop devices, and cleaned up after a kill. Needs root.
 
-use plan::{Access, BtrfsProfile, Inject, Stack, StackKind};
+use plan::{Access, Btrfs, BtrfsProfile, FileSystem, FileSystemKind, Inject, Stack, StackKind};
 use sandbox::{Directory, Identity};
 use stacks::{Enforcement, Journal, Places, Undo};
 use std::fs::{File, OpenOptions};
@@ -134,21 +134,19 @@ fn stack(name: &str, kind: StackKind) -> Stack {
 }
 
 fn ext4() -> StackKind {
-    StackKind::Ext4 {
+    StackKind::FileSystem(FileSystem {
         mount_options: plan::options(plan::Tool::MountExt4, &["noatime"]).expect("an option"),
-        mkfs_options: vec![],
-    }
+        ..FileSystem::plain(FileSystemKind::Ext4)
+    })
 }
 
 fn btrfs(profile: BtrfsProfile, compress: Option<&str>, nodatacow: bool) -> StackKind {
     let compress = compress.map(str::to_owned);
-    StackKind::Btrfs {
+    StackKind::FileSystem(FileSystem::plain(FileSystemKind::Btrfs(Btrfs {
         profile,
         compress,
         nodatacow,
-        mount_options: vec![],
-        mkfs_options: vec![],
-    }
+    })))
 }
 
 fn has_tool(name: &str) -> bool {
@@ -235,10 +233,7 @@ fn xfs_is_built_and_taken_down() {
     let facts = there_and_back(
         &bench,
         "x",
-        StackKind::Xfs {
-            mount_options: vec![],
-            mkfs_options: vec![],
-        },
+        StackKind::FileSystem(FileSystem::plain(FileSystemKind::Xfs)),
         1,
     );
     assert!(fact(&facts, "mkfs said").contains("sectsz"), "{facts:?}");
@@ -286,20 +281,20 @@ fn what_cant_be_built_says_why_and_leaves_nothing() {
         assert_eq!(journal.open_steps(), Vec::<String>::new(), "{error}");
         error.to_string()
     };
-    assert!(try_build(ext4(), &bench.places(2)).contains("take one LUN each"));
+    assert!(try_build(ext4(), &bench.places(2)).contains("ext4 takes one LUN each"));
     assert!(try_build(btrfs(BtrfsProfile::Raid1, None, false), &bench.places(1)).contains("at least two"));
-    let bad = StackKind::Ext4 {
+    let bad = StackKind::FileSystem(FileSystem {
         // Two honest ones that the kernel does not take together.
         mount_options: plan::options(plan::Tool::MountExt4, &["data=journal,delalloc"]).expect("options"),
-        mkfs_options: vec![],
-    };
+        ..FileSystem::plain(FileSystemKind::Ext4)
+    });
     let error = try_build(bad, &bench.places(1));
     assert!(error.contains("data=journal") && error.contains("/dev/loop"), "{error}");
-    let bad = StackKind::Ext4 {
-        mount_options: vec![],
+    let bad = StackKind::FileSystem(FileSystem {
         // Clusters of blocks are a feature that is not asked for.
         mkfs_options: plan::options(plan::Tool::MkfsExt4, &["-C", "64k"]).expect("an option"),
-    };
+        ..FileSystem::plain(FileSystemKind::Ext4)
+    });
     let error = try_build(bad, &bench.places(1));
     assert!(
         error.contains("mkfs.ext4 -F") && error.contains("exit status: 1"),

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use anyhow::{Context, anyhow};
 use lab::{Caller, HostSite, ModelSite, Site, signals};
 use ledger::Ledger;
-use plan::{StackKind, Study};
+use plan::Study;
 use report::Analysis;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
     let phases = u64::from(blocks) * plan.stacks.len() as u64 * plan.phases.len() as u64;
     let progress = Progress::new(phases, wanted.quiet);
     let run_id = run_id();
-    let modelled = plan.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)));
+    let modelled = plan.stacks.iter().any(|s| s.kind.model().is_some());
     let caller = Caller {
         progress: &progress,
         cancel: &cancel,

@@ -13,7 +13,7 @@ use diskgroup::{
 };
 use ledger::{Disclosed, FactName, Role};
 use pages::Files;
-use plan::{Inject, Stack, StackKind};
+use plan::{Inject, Stack};
 use stacks::{Built, Owners};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,7 +66,7 @@ struct Asked {
 
 impl Asked {
     fn of(stack: &Stack) -> anyhow::Result<Asked> {
-        let StackKind::Diskgroup(group) = &stack.kind else {
+        let Some(group) = stack.kind.disk_group() else {
             return Err(anyhow!("{} is no disk group", stack.name));
         };
         Ok(Asked {

@@ -12,7 +12,7 @@ use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Disclosed, FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
-use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, StackKind, Study, Turns};
+use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::PathBuf;
@@ -277,9 +277,7 @@ impl<'a> HostSite<'a> {
 
     /// Block devices for one trial of a stack, which names its LUN sets.
     pub(crate) fn places(&mut self, stack: &Stack, seed: u64) -> anyhow::Result<Places> {
-        // A disk group does with files what it does with devices, so an ordinary user can have one.
-        let takes_files = matches!(stack.kind, StackKind::Diskgroup { .. }) || crate::pool::pooled::Pooled::is(stack);
-        let looped = stacks::is_root() || !takes_files;
+        let looped = stacks::is_root() || !stack.kind.takes_lun_files();
         let mut attach = |set: &Option<String>, salt: u64| -> anyhow::Result<Vec<PathBuf>> {
             let Some(set) = set else { return Ok(Vec::new()) };
             let devices = self.luns.attach(set, looped, seed ^ salt, &mut self.journal)?;
@@ -421,7 +419,7 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
             if let Some((reason, cure)) = book::on_models(study, stack).then(service::unable).flatten() {
                 return Some(Skipped { reason, cure });
             }
-            let kind = book::kind_word(&stack.kind);
+            let kind = stack.kind.word();
             let found = probed.iter().find(|p| p.kind == kind)?;
             if !found.able {
                 return Some(Skipped {

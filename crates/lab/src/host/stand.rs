@@ -117,7 +117,8 @@ impl Stand {
 
     /// Whether the LUNs of the redo log are a log device of the data's pool.
     fn log_is_of_pool(&self) -> bool {
-        matches!(&self.stack.kind, plan::StackKind::Zfs(zfs) if zfs.redo_as == plan::RedoAs::Log)
+        let pool = self.stack.kind.pool();
+        pool.is_some_and(|zfs| zfs.redo_as == plan::RedoAs::Log)
     }
 
     /// The places of the data and those of the redo log, as devices or as files on them. A log device of a pool holds
@@ -153,9 +154,9 @@ impl Stand {
 
     /// Empties the directory that the stack made for itself among the user's, for a database that is made anew.
     pub(crate) fn empty_directory(&self) -> anyhow::Result<()> {
-        let plan::StackKind::Directory { .. } = self.stack.kind else {
+        if self.stack.kind.directory().is_none() {
             return Ok(());
-        };
+        }
         self.built.check()?;
         Ok(sandbox::remove_contents(&Directory::open(&self.directory()?)?)?)
     }
@@ -220,21 +221,7 @@ impl Stand {
 
     /// Copies that the stack keeps of the data by its own redundancy.
     pub(crate) fn data_copies(&self) -> u32 {
-        use plan::{BtrfsProfile, StackKind};
-        match &self.stack.kind {
-            StackKind::Diskgroup(group) => group.redundancy.copies(),
-            StackKind::Zfs(zfs) if zfs.vdevs == plan::Vdevs::Mirror => self.lun_count(),
-            StackKind::Btrfs {
-                profile: BtrfsProfile::Raid1,
-                ..
-            } => 2,
-            _ => 1,
-        }
-    }
-
-    /// LUNs of the data.
-    fn lun_count(&self) -> u32 {
-        self.built.data_devices as u32
+        self.stack.kind.copies(self.built.data_devices as u32)
     }
 
     /// The data files, to see how they lie.

@@ -10,7 +10,7 @@ use crate::trial::book;
 use crate::trial::stints::{self, Standing};
 use crate::turn::Turn;
 use ledger::{FactName, Layers, Ledger, Scope, TrialId};
-use plan::{CopyTarget, Model, PhaseKind, StackKind, Stints, Study, Turns};
+use plan::{CopyTarget, Model, PhaseKind, Stints, Study, Turns};
 use std::path::Path;
 
 /// Stacks of kind `model`.
@@ -29,10 +29,8 @@ impl<'a> ModelSite<'a> {
     /// # Errors
     /// Data that no model has room for.
     pub fn new(study: &'a Study, run_id: String) -> anyhow::Result<ModelSite<'a>> {
-        let usable = study.stacks.iter().filter_map(|stack| match &stack.kind {
-            StackKind::Model(model) => Some(model.size.0),
-            _ => None,
-        });
+        let models = study.stacks.iter().filter_map(|stack| stack.kind.model());
+        let usable = models.map(|model| model.size.0);
         let sizes = crate::sizes::sizes(study, usable.min())?;
         Ok(ModelSite {
             turns: study.turns(),
@@ -45,10 +43,8 @@ impl<'a> ModelSite<'a> {
 
     /// The model of a stack.
     fn model(&self, turn: &Turn<'_>) -> &'a Model {
-        match &self.study.stacks[turn.stack].kind {
-            StackKind::Model(model) => model,
-            _ => unreachable!("the plan does not mix modelled and real stacks"),
-        }
+        let model = self.study.stacks[turn.stack].kind.model();
+        model.expect("the plan does not mix modelled and real stacks")
     }
 
     /// The device of a trial, as old as the study is by now.
@@ -101,7 +97,7 @@ impl<'a> ModelSite<'a> {
         for (nth, target) in self.study.stacks.iter().enumerate() {
             // Each its own luck, and another than it has as a home.
             let seed = turn.block.seed ^ ((nth as u64 + 1) << 48);
-            if let StackKind::Model(model) = &target.kind
+            if let Some(model) = target.kind.model()
                 && copied_to(self.study, &target.name)
             {
                 let device = modelled::device(model, target.inject, &self.sizes, seed)?;
@@ -129,7 +125,7 @@ impl Site for ModelSite<'_> {
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         for (ordinal, stack) in self.study.stacks.iter().enumerate() {
             ledger.stack(&book::row(ordinal, stack, Layers::plain(["model"]), None))?;
-            if let StackKind::Model(model) = &stack.kind {
+            if let Some(model) = stack.kind.model() {
                 let facts = vec![
                     FactName::Device.is("modelled, in virtual time"),
                     FactName::Service.is(model.service.to_string()),

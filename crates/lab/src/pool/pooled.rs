@@ -8,7 +8,7 @@
 use crate::sizes::Sizes;
 use anyhow::Context;
 use ledger::{Disclosed, FactName, Measure, Role};
-use plan::{RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
+use plan::{RedoAs, Stack, Vdevs, Zfs, ZfsPreset};
 use sandbox::Directory;
 use stacks::{Built, Ground, Journal, Undo};
 use std::path::PathBuf;
@@ -32,11 +32,6 @@ pub(crate) struct Pooled {
 }
 
 impl Pooled {
-    /// Whether a stack is one: of kind `zfs`, and reached in user space.
-    pub(crate) fn is(stack: &Stack) -> bool {
-        matches!(&stack.kind, StackKind::Zfs(zfs) if !zfs.via.is_some_and(ZfsWay::has_files))
-    }
-
     /// Makes the directory that the process of a pool's stack will work in, by which it is found when its run was
     /// killed; both are journalled. `None` for other stacks.
     pub(crate) fn workplace(
@@ -97,10 +92,7 @@ impl Pooled {
     }
 
     fn asked(stack: &Stack) -> anyhow::Result<&Zfs> {
-        match &stack.kind {
-            StackKind::Zfs(zfs) => Ok(zfs),
-            _ => anyhow::bail!("{} is no pool", stack.name),
-        }
+        stack.kind.pool().with_context(|| format!("{} is no pool", stack.name))
     }
 
     /// A port on the data (file 0) and the redo log (file 1).

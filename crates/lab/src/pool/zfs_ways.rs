@@ -68,10 +68,7 @@ pub fn words(way: &WayHere) -> String {
 
 /// The ways of a study's stacks, in words.
 pub fn of(study: &Study) -> Vec<String> {
-    let said = |stack: &Stack| match &stack.kind {
-        StackKind::Zfs(zfs) => Some(said(&stack.name, zfs)),
-        _ => None,
-    };
+    let said = |stack: &Stack| Some(said(&stack.name, stack.kind.pool()?));
     study.stacks.iter().filter_map(said).collect()
 }
 
@@ -128,7 +125,7 @@ fn chosen(ways: &[WayHere], zfs: &Zfs, is_sql: bool, cuts: bool) -> Option<ZfsWa
 
 /// Why a stack's way can't be gone here. Of one that the study left open it is known only now what it needs.
 pub fn unable(study: &Study, stack: &Stack) -> Option<Skipped> {
-    let StackKind::Zfs(zfs) = &stack.kind else { return None };
+    let zfs = stack.kind.pool()?;
     let Some(way) = zfs.via else {
         let ways: Vec<ZfsWay> = ZfsWay::KINDS
             .into_iter()

@@ -63,7 +63,7 @@ impl Work<'_> {
         let proof_ns = host.rest().context("drain")?;
         let now = targets::monotonic_ns();
         let mut seen = host.stop()?;
-        if matches!(self.trial.stand.stack.kind, plan::StackKind::Server { .. }) {
+        if self.trial.stand.stack.kind.server().is_some() {
             seen.notes.extend(of_users(&seen));
             forget_host(&mut seen);
         }

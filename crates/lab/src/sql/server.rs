@@ -18,7 +18,7 @@ use databases::postgres::{
     ServerCounters,
 };
 use ledger::Skipped;
-use plan::{Access, Postgres, Random, Stack, StackKind};
+use plan::{Access, Postgres, Random, Stack};
 use stacks::{Journal, Undo};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Database for Postgres {
     }
 
     fn unable(&self, stack: &Stack) -> Option<Skipped> {
-        if let StackKind::Server { .. } = stack.kind {
+        if stack.kind.server().is_some() {
             return None;
         }
         let error = choose(self, stack.access).err()?.to_string();
@@ -111,7 +111,7 @@ impl Database for Postgres {
 
 impl Managed {
     fn make(journal: &mut Journal, asked: &Postgres, trial: &Trial<'_>) -> anyhow::Result<Managed> {
-        if let StackKind::Server { url } = &trial.stand.stack.kind {
+        if let Some(url) = trial.stand.stack.kind.server() {
             return Managed::there(url, asked, trial);
         }
         let stack = &trial.stand.stack;

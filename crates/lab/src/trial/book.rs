@@ -8,7 +8,7 @@ use crate::signals;
 use crate::sizes::Sizes;
 use crate::turn::Turn;
 use ledger::{Access, Layers, Ledger, NewTrial, TrialId, TrialStatus};
-use plan::{Stack, StackKind, Study};
+use plan::{Stack, Study};
 
 /// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group,
 /// and every stack with itself in each phase that is held against an earlier one. Directories and stacks on LUNs have
@@ -43,7 +43,7 @@ pub(crate) fn row(ordinal: usize, stack: &Stack, layers: Layers, skipped: Option
     ledger::Stack {
         ordinal: ordinal as u32,
         name: stack.name.clone(),
-        kind: kind_word(&stack.kind).to_string(),
+        kind: stack.kind.word().to_string(),
         layers,
         database: match &stack.engine {
             plan::Engine::Pages => None,
@@ -57,21 +57,6 @@ pub(crate) fn row(ordinal: usize, stack: &Stack, layers: Layers, skipped: Option
         },
         injected: inject::words(&stack.inject),
         skipped,
-    }
-}
-
-/// The kind as the study writes it.
-pub fn kind_word(kind: &StackKind) -> &'static str {
-    match kind {
-        StackKind::Directory { .. } => "directory",
-        StackKind::Raw => "raw",
-        StackKind::Ext4 { .. } => "ext4",
-        StackKind::Xfs { .. } => "xfs",
-        StackKind::Btrfs { .. } => "btrfs",
-        StackKind::Diskgroup { .. } => "diskgroup",
-        StackKind::Server { .. } => "server",
-        StackKind::Zfs(_) => "zfs",
-        StackKind::Model(_) => "model",
     }
 }
 

@@ -8,8 +8,8 @@ mod keys;
 
 use crate::options::{arguments, mount_words};
 use crate::study::{
-    CopyTarget, Database, Device, DeviceFault, DiskGroup, End, FaultKind, LunSource, Model, Phase, PhaseKind, PowerCut,
-    Random, Resolved, Scale, Stack, StackKind, Study,
+    CopyTarget, Database, Device, DeviceFault, DiskGroup, End, FaultKind, FileSystem, FileSystemKind, LunSource, Model,
+    Phase, PhaseKind, PowerCut, Random, Resolved, Scale, Stack, StackKind, Study,
 };
 use crate::units::{ByteRate, Duration, Rate, Share};
 use keys::{Keys, float, or_word, path, quoted, strings, word};
@@ -187,60 +187,27 @@ fn header(study: &Study) -> Keys {
 }
 
 fn stack_keys(stack: &Stack) -> Keys {
-    let mut keys = vec![
-        ("name", quoted(&stack.name)),
-        ("kind", quoted(crate::meaning::stack_word(&stack.kind))),
-    ];
-    if let StackKind::Directory { path: place } = &stack.kind {
+    let mut keys = vec![("name", quoted(&stack.name)), ("kind", quoted(stack.kind.word()))];
+    if let Some(place) = stack.kind.directory() {
         keys.push(("path", path(place)));
     }
     if let Some(data) = &stack.data {
         keys.push(("data", quoted(data)));
         keys.push(("redo", or_word(&stack.redo, "none")));
     }
-    if let StackKind::Server { url } = &stack.kind {
+    if let Some(url) = stack.kind.server() {
         keys.push(("url", quoted(url)));
     }
-    let own_way = matches!(
-        stack.kind,
-        StackKind::Model(_) | StackKind::Diskgroup { .. } | StackKind::Server { .. } | StackKind::Zfs(_)
-    );
-    if !own_way {
-        keys.push(("access", word(&stack.access)));
-    }
-    if let StackKind::Btrfs {
-        profile,
-        compress,
-        nodatacow,
-        ..
-    } = &stack.kind
-    {
-        keys.push(("profile", word(profile)));
-        keys.push(("compress", or_word(compress, "none")));
-        keys.push(("nodatacow", nodatacow.to_string()));
-    }
     match &stack.kind {
-        StackKind::Ext4 {
-            mount_options,
-            mkfs_options,
-        }
-        | StackKind::Xfs {
-            mount_options,
-            mkfs_options,
-        }
-        | StackKind::Btrfs {
-            mount_options,
-            mkfs_options,
-            ..
-        } => {
-            let (mount, mkfs) = (mount_words(mount_options), arguments(mkfs_options));
-            keys.push(("mount_options", strings(mount.into_iter())));
-            keys.push(("mkfs_options", strings(mkfs.into_iter())));
+        StackKind::Directory { .. } | StackKind::Raw => keys.push(("access", word(&stack.access))),
+        StackKind::FileSystem(made) => {
+            keys.push(("access", word(&stack.access)));
+            keys.extend(file_system_keys(made));
         }
         StackKind::Model(model) => keys.extend(model_keys(model)),
         StackKind::Diskgroup(group) => keys.extend(group_keys(group)),
         StackKind::Zfs(zfs) => keys.extend(zfs_keys(zfs, stack.redo.is_some())),
-        StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => {}
+        StackKind::Server { .. } => {}
     }
     keys.push(("inject.late", quoted(Share(stack.inject.late))));
     let error_at = stack.inject.error_at;
@@ -265,6 +232,19 @@ fn rare_faults(inject: &crate::study::Inject) -> Keys {
         keys.push(("inject.stall_at", nth.to_string()));
         keys.push(("inject.stall", quoted(inject.stall)));
     }
+    keys
+}
+
+fn file_system_keys(made: &FileSystem) -> Keys {
+    let mut keys = Keys::new();
+    if let FileSystemKind::Btrfs(btrfs) = &made.kind {
+        keys.push(("profile", word(&btrfs.profile)));
+        keys.push(("compress", or_word(&btrfs.compress, "none")));
+        keys.push(("nodatacow", btrfs.nodatacow.to_string()));
+    }
+    let (mount, mkfs) = (mount_words(&made.mount_options), arguments(&made.mkfs_options));
+    keys.push(("mount_options", strings(mount.into_iter())));
+    keys.push(("mkfs_options", strings(mkfs.into_iter())));
     keys
 }
 

@@ -6,7 +6,7 @@
 use super::settle::{MIB, SECOND, Settle, or, value_or};
 use crate::error::Span;
 use crate::space;
-use crate::study::{Database, Engine, PhaseKind, Scale, StackKind, Study, TornPages};
+use crate::study::{Database, Engine, PhaseKind, Scale, Study, TornPages};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::{At, WrittenStudy};
 
@@ -101,11 +101,7 @@ fn scale(written: &Option<At<Scale>>, study: &Study, settle: &mut Settle<'_>) ->
             }
             Scale::Share(share)
         }
-        None if study
-            .stacks
-            .iter()
-            .any(|stack| matches!(stack.kind, StackKind::Directory { .. })) =>
-        {
+        None if study.stacks.iter().any(|stack| stack.kind.directory().is_some()) => {
             let smallest = study
                 .stacks
                 .iter()

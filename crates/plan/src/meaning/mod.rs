@@ -18,8 +18,6 @@ mod sql;
 mod stacks;
 mod zfs;
 
-pub(crate) use stacks::word as stack_word;
-
 use crate::error::Findings;
 use crate::study::{IoMethod, Schedule, StandsFor, Study};
 use crate::units::{Bytes, Duration, Share};

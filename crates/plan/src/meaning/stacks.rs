@@ -8,7 +8,8 @@ use super::{engines, server_url};
 use crate::error::Span;
 use crate::options::{Given, Reading, Tool};
 use crate::study::{
-    Access, BtrfsProfile, DiskGroup, Engine, Inject, LunSet, Model, Redundancy, Stack, StackKind, Stripe,
+    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystem, FileSystemKind, Inject, LunSet, Model, Redundancy,
+    Stack, StackKind, Stripe,
 };
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use crate::written::{At, Options, StackWord, Word, WrittenStack, WrittenStudy};
@@ -51,41 +52,16 @@ fn width(luns: &[LunSet], name: &Option<At<String>>) -> Option<usize> {
 }
 
 fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, settle: &mut Settle<'_>) -> StackKind {
-    let (mkfs, mount) = match word {
-        StackWord::Ext4 => (Some(Tool::MkfsExt4), Some(Tool::MountExt4)),
-        StackWord::Xfs => (Some(Tool::MkfsXfs), Some(Tool::MountXfs)),
-        StackWord::Btrfs => (Some(Tool::MkfsBtrfs), Some(Tool::MountBtrfs)),
-        _ => (None, None),
-    };
-    let mount_options = options(&stack.mount_options, mount, crate::options::mount, settle);
-    let mkfs_options = options(&stack.mkfs_options, mkfs, crate::options::mkfs, settle);
     match word {
         StackWord::Directory => StackKind::Directory {
             path: path(stack, settle),
         },
         StackWord::Raw => StackKind::Raw,
-        StackWord::Ext4 => StackKind::Ext4 {
-            mount_options,
-            mkfs_options,
-        },
-        StackWord::Xfs => StackKind::Xfs {
-            mount_options,
-            mkfs_options,
-        },
+        StackWord::Ext4 => file_system(stack, FileSystemKind::Ext4, settle),
+        StackWord::Xfs => file_system(stack, FileSystemKind::Xfs, settle),
         StackWord::Btrfs => {
-            let several = width(luns, &stack.data).is_some_and(|width| width > 1);
-            let usual = if several {
-                BtrfsProfile::Raid0
-            } else {
-                BtrfsProfile::Single
-            };
-            StackKind::Btrfs {
-                profile: value_or(&stack.profile, usual),
-                compress: compress(stack, settle),
-                nodatacow: value_or(&stack.nodatacow, false),
-                mount_options,
-                mkfs_options,
-            }
+            let btrfs = FileSystemKind::Btrfs(btrfs(stack, luns, settle));
+            file_system(stack, btrfs, settle)
         }
         StackWord::Diskgroup => StackKind::Diskgroup(diskgroup(stack, settle)),
         StackWord::Server => StackKind::Server {
@@ -93,6 +69,31 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
         },
         StackWord::Zfs => StackKind::Zfs(super::zfs::zfs(stack, page, settle)),
         StackWord::Model => StackKind::Model(model(stack, &stack.span, settle)),
+    }
+}
+
+fn file_system(stack: &WrittenStack, kind: FileSystemKind, settle: &mut Settle<'_>) -> StackKind {
+    let row = kind.row();
+    let mount_options = options(&stack.mount_options, row.mount, crate::options::mount, settle);
+    let mkfs_options = options(&stack.mkfs_options, row.mkfs, crate::options::mkfs, settle);
+    StackKind::FileSystem(FileSystem {
+        kind,
+        mount_options,
+        mkfs_options,
+    })
+}
+
+fn btrfs(stack: &WrittenStack, luns: &[LunSet], settle: &mut Settle<'_>) -> Btrfs {
+    let several = width(luns, &stack.data).is_some_and(|width| width > 1);
+    let usual = if several {
+        BtrfsProfile::Raid0
+    } else {
+        BtrfsProfile::Single
+    };
+    Btrfs {
+        profile: value_or(&stack.profile, usual),
+        compress: compress(stack, settle),
+        nodatacow: value_or(&stack.nodatacow, false),
     }
 }
 
@@ -157,12 +158,10 @@ fn compress(stack: &WrittenStack, settle: &mut Settle<'_>) -> Option<String> {
 }
 
 /// Options of a tool, of those that its table has.
-fn options(written: &Option<At<Options>>, tool: Option<Tool>, read: Reading, settle: &mut Settle<'_>) -> Vec<Given> {
-    match (written, tool) {
-        (Some(at), Some(tool)) => read(tool, &at.value.0, settle.findings),
-        // The reader has refused the key for this kind.
-        _ => Vec::new(),
-    }
+fn options(written: &Option<At<Options>>, tool: Tool, read: Reading, settle: &mut Settle<'_>) -> Vec<Given> {
+    written
+        .as_ref()
+        .map_or_else(Vec::new, |at| read(tool, &at.value.0, settle.findings))
 }
 
 fn model(written: &WrittenStack, home: &Span, settle: &mut Settle<'_>) -> Model {
@@ -263,17 +262,18 @@ fn inject(stack: &WrittenStack, settle: &mut Settle<'_>) -> Inject {
     }
 }
 
-/// The word of a kind, for messages.
-pub(crate) fn word(kind: &StackKind) -> &'static str {
-    match kind {
-        StackKind::Directory { .. } => StackWord::Directory.word(),
-        StackKind::Raw => StackWord::Raw.word(),
-        StackKind::Ext4 { .. } => StackWord::Ext4.word(),
-        StackKind::Xfs { .. } => StackWord::Xfs.word(),
-        StackKind::Btrfs { .. } => StackWord::Btrfs.word(),
-        StackKind::Diskgroup { .. } => StackWord::Diskgroup.word(),
-        StackKind::Server { .. } => StackWord::Server.word(),
-        StackKind::Zfs(_) => StackWord::Zfs.word(),
-        StackKind::Model(_) => StackWord::Model.word(),
+impl StackKind {
+    /// As a study writes it.
+    pub fn word(&self) -> &'static str {
+        let word = match self {
+            StackKind::Directory { .. } => StackWord::Directory,
+            StackKind::Raw => StackWord::Raw,
+            StackKind::FileSystem(made) => return made.row().word,
+            StackKind::Diskgroup(_) => StackWord::Diskgroup,
+            StackKind::Server { .. } => StackWord::Server,
+            StackKind::Zfs(_) => StackWord::Zfs,
+            StackKind::Model(_) => StackWord::Model,
+        };
+        word.word()
     }
 }

@@ -3,10 +3,10 @@
 //! Plain data. Prevents: a property of a stack that no report discloses.
 
 use super::engines::Engine;
-use super::zfs::Zfs;
-use crate::options::Given;
+use super::file_system::FileSystem;
+use super::zfs::{Vdevs, Zfs, ZfsWay};
 use crate::units::{Bytes, Duration, Share};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,33 +53,8 @@ pub enum StackKind {
     },
     /// LUNs without any layer.
     Raw,
-    /// ext4 on one LUN.
-    Ext4 {
-        /// Extra mount options, of those in the table.
-        mount_options: Vec<Given>,
-        /// Extra options of mkfs, of those in the table.
-        mkfs_options: Vec<Given>,
-    },
-    /// XFS on one LUN.
-    Xfs {
-        /// As for ext4.
-        mount_options: Vec<Given>,
-        /// As for ext4.
-        mkfs_options: Vec<Given>,
-    },
-    /// btrfs on one or more LUNs.
-    Btrfs {
-        /// Data profile.
-        profile: BtrfsProfile,
-        /// `None`, or an algorithm as btrfs writes it ("zstd", "lzo", "zstd:3").
-        compress: Option<String>,
-        /// Overwrite in place.
-        nodatacow: bool,
-        /// As for ext4.
-        mount_options: Vec<Given>,
-        /// As for ext4.
-        mkfs_options: Vec<Given>,
-    },
+    /// A file system of this host, made new.
+    FileSystem(FileSystem),
     /// LUNs given whole to a disk group: striped and mirrored by extent maps that the engine itself holds.
     Diskgroup(DiskGroup),
     /// A database server that is there already, on storage that is not ours.
@@ -91,6 +66,75 @@ pub enum StackKind {
     Zfs(Zfs),
     /// A simulated device in virtual time.
     Model(Model),
+}
+
+impl StackKind {
+    /// The mounted place, of a stack that is one.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            StackKind::Directory { path } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The file system that is made.
+    pub fn file_system(&self) -> Option<&FileSystem> {
+        match self {
+            StackKind::FileSystem(made) => Some(made),
+            _ => None,
+        }
+    }
+
+    /// The disk group.
+    pub fn disk_group(&self) -> Option<&DiskGroup> {
+        match self {
+            StackKind::Diskgroup(group) => Some(group),
+            _ => None,
+        }
+    }
+
+    /// The pool of OpenZFS.
+    pub fn pool(&self) -> Option<&Zfs> {
+        match self {
+            StackKind::Zfs(zfs) => Some(zfs),
+            _ => None,
+        }
+    }
+
+    /// The URL of a server that was there.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            StackKind::Server { url } => Some(url),
+            _ => None,
+        }
+    }
+
+    /// The simulated device.
+    pub fn model(&self) -> Option<&Model> {
+        match self {
+            StackKind::Model(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    /// Whether it does with a LUN's file what it does with a device: then an ordinary user can have it too.
+    pub fn takes_lun_files(&self) -> bool {
+        match self {
+            StackKind::Diskgroup(_) => true,
+            StackKind::Zfs(zfs) => !zfs.via.is_some_and(ZfsWay::has_files),
+            _ => false,
+        }
+    }
+
+    /// Copies of the data by its own redundancy, on `luns` LUNs.
+    pub fn copies(&self, luns: u32) -> u32 {
+        match self {
+            StackKind::Diskgroup(group) => group.redundancy.copies(),
+            StackKind::Zfs(zfs) if zfs.vdevs == Vdevs::Mirror => luns,
+            StackKind::FileSystem(made) => made.copies(),
+            _ => 1,
+        }
+    }
 }
 
 /// A disk group on the LUNs of a stack.
@@ -137,17 +181,6 @@ pub enum Stripe {
     Coarse,
     /// 128 KiB after 128 KiB over eight allocation units.
     Fine,
-}
-
-/// Data profile of btrfs; metadata follow it (`single` keeps `dup` on one device).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BtrfsProfile {
-    /// One copy, no stripes.
-    Single,
-    /// Striped.
-    Raid0,
-    /// Two copies.
-    Raid1,
 }
 
 /// A simulated device.

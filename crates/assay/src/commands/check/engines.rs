@@ -10,11 +10,9 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
     for stack in study.stacks.iter().filter(|stack| stack.engine.is_sql()) {
         let said = settings(study, &format!("stack.{}.database.", stack.name));
         let found = match &stack.engine {
-            Engine::Postgres(asked) if !matches!(stack.kind, plan::StackKind::Server { .. }) => {
-                databases::postgres::choose(asked.version)
-                    .map(|install| format!("; {} would be used ({})", install.version, install.bin.display()))
-                    .unwrap_or_default()
-            }
+            Engine::Postgres(asked) if stack.kind.server().is_none() => databases::postgres::choose(asked.version)
+                .map(|install| format!("; {} would be used ({})", install.version, install.bin.display()))
+                .unwrap_or_default(),
             _ => String::new(),
         };
         rows.push(("database", format!("{}: {said}{found}", stack.name)));
@@ -43,10 +41,10 @@ fn kills(study: &Study) -> Vec<(&'static str, String)> {
 
 fn reach(stack: &Stack) -> &'static str {
     match &stack.kind {
-        StackKind::Ext4 { .. } | StackKind::Xfs { .. } => {
+        StackKind::FileSystem(made) if made.row().always_forced_down => {
             "the engine; the file system is forced down and mounted again"
         }
-        StackKind::Btrfs { .. } => {
+        StackKind::FileSystem(_) => {
             "the engine; the file system is forced down and mounted again if this kernel can, else it stays"
         }
         StackKind::Zfs(zfs) if zfs.via != Some(ZfsWay::Kernel) => {

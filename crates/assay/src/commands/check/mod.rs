@@ -49,7 +49,7 @@ impl Facts {
         let probed = zfs_ways::probe();
         let mut skipped = Vec::new();
         for stack in &study.stacks {
-            let kind = lab::kind_word(&stack.kind);
+            let kind = stack.kind.word();
             if let Some(no) = probed.iter().find(|p| p.kind == kind && !p.able) {
                 skipped.push((stack.name.clone(), format!("{}: {}", no.reason, no.cure)));
             } else if let Some(no) = zfs_ways::unable(study, stack).or_else(|| lab::database_unable(stack)) {
@@ -292,7 +292,7 @@ fn row_text(name: &str, text: &str) -> String {
 }
 
 fn is_modelled(study: &Study) -> bool {
-    study.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)))
+    study.stacks.iter().any(|s| s.kind.model().is_some())
 }
 
 /// What would be made, and which devices would lose their content (with the verdict of the safety rules).
@@ -339,7 +339,9 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
             }
             StackKind::Zfs(zfs) => creates.push(pool(zfs.via, &stack.name)),
             StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
-            _ => creates.push(format!("a file system and its mount point for stack {}", stack.name)),
+            StackKind::FileSystem(_) => {
+                creates.push(format!("a file system and its mount point for stack {}", stack.name))
+            }
         }
     }
     if is_modelled(study) {

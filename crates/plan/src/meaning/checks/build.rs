@@ -4,9 +4,8 @@
 
 use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
-use crate::meaning::stacks::word;
 use crate::meaning::zfs;
-use crate::study::{BtrfsProfile, LunSet, LunSource, Stack, StackKind, Study};
+use crate::study::{Btrfs, FileSystemKind, LunSet, LunSource, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenStack, nearest};
 
@@ -34,10 +33,10 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
                 format!("{:?} cannot be both `data` and `redo` of a stack", set.name),
                 cure,
             );
-        } else if let StackKind::Diskgroup { .. } = stack.kind {
+        } else if stack.kind.disk_group().is_some() {
             named.copies_fit(0, findings);
             named.smallest(findings);
-        } else if set.count() > 1 && !matches!(stack.kind, StackKind::Zfs(_)) {
+        } else if set.count() > 1 && stack.kind.pool().is_none() {
             let message = format!("the redo log takes one LUN, and {:?} has {}", set.name, set.count());
             findings.add(span, message, "name a LUN set of one file or device");
         } else {
@@ -52,11 +51,12 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
             cure,
         );
     }
-    if let StackKind::Btrfs {
+    let made = stack.kind.file_system().map(|made| &made.kind);
+    if let Some(FileSystemKind::Btrfs(Btrfs {
         compress: Some(_),
         nodatacow: true,
         ..
-    } = stack.kind
+    })) = made
     {
         let cure = "keep one of the two: what is overwritten in place is never compressed";
         findings.add(
@@ -100,30 +100,21 @@ impl Named<'_> {
         let Named { w, stack, set, span } = *self;
         let luns = set.count();
         match &stack.kind {
-            StackKind::Ext4 { .. } | StackKind::Xfs { .. } if luns > 1 => {
-                let message = format!(
-                    "{} takes one LUN until volume managers come, and {:?} has {luns}",
-                    word(&stack.kind),
-                    set.name
-                );
-                findings.add(
-                    span,
-                    message,
-                    "name a LUN set of one file or device; btrfs and raw take several",
-                );
-            }
-            StackKind::Btrfs {
-                profile: profile @ (BtrfsProfile::Raid0 | BtrfsProfile::Raid1),
-                ..
-            } if luns < 2 => {
-                let name = if *profile == BtrfsProfile::Raid0 {
-                    "raid0"
-                } else {
-                    "raid1"
-                };
-                let message = format!("the profile {name} needs two LUNs, and {:?} has {luns}", set.name);
-                let cure = "write profile = \"single\", or give the LUN set count = 2";
-                findings.add(place(&w.profile, span), message, cure);
+            StackKind::FileSystem(made) => {
+                let (least, asked_by) = made.least_luns();
+                if luns > 1 && !made.row().several_luns {
+                    let message = format!(
+                        "{} takes one LUN until volume managers come, and {:?} has {luns}",
+                        stack.kind.word(),
+                        set.name
+                    );
+                    let cure = "name a LUN set of one file or device; btrfs and raw take several";
+                    findings.add(span, message, cure);
+                } else if luns < least {
+                    let message = format!("the profile {asked_by} needs two LUNs, and {:?} has {luns}", set.name);
+                    let cure = "write profile = \"single\", or give the LUN set count = 2";
+                    findings.add(place(&w.profile, span), message, cure);
+                }
             }
             StackKind::Diskgroup(group) => self.copies_fit(group.reserve as usize, findings),
             StackKind::Zfs(zfs) => {
@@ -137,9 +128,7 @@ impl Named<'_> {
     /// A group on a set must have a failure group for each copy.
     fn copies_fit(&self, reserve: usize, findings: &mut Findings) {
         let Named { w, stack, set, span } = *self;
-        let StackKind::Diskgroup(group) = &stack.kind else {
-            return;
-        };
+        let Some(group) = stack.kind.disk_group() else { return };
         let luns = set.count().saturating_sub(reserve);
         if luns == 0 {
             let message = format!(
@@ -162,16 +151,14 @@ impl Named<'_> {
         }
     }
 
-    /// What the mkfs of a kind refuses: mkfs.xfs below 300 MiB (since xfsprogs 5.19), mkfs.btrfs below about 114
-    /// MiB with its metadata twice.
+    /// LUNs that are too small for what is made of them.
     fn smallest(&self, findings: &mut Findings) {
         let Named { stack, set, span, .. } = *self;
         let LunSource::Files { size, .. } = &set.source else {
             return;
         };
-        let least = match stack.kind {
-            StackKind::Xfs { .. } => 300,
-            StackKind::Btrfs { .. } => 128,
+        let least = match &stack.kind {
+            StackKind::FileSystem(made) => made.row().least_lun_mib,
             // Headers, journal and tables take some allocation units of each disk.
             StackKind::Diskgroup(group) => (group.au.0.saturating_mul(32) >> 20).max(64),
             // OpenZFS takes no device under 64 MiB, and keeps labels and slop space of a larger one.
@@ -182,7 +169,7 @@ impl Named<'_> {
             let message = format!(
                 "the LUNs of {:?} have {size}, and {} needs {}",
                 set.name,
-                word(&stack.kind),
+                stack.kind.word(),
                 Bytes(least << 20)
             );
             findings.add(

@@ -5,7 +5,6 @@
 
 use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
-use crate::meaning::stacks::word;
 use crate::space;
 use crate::study::{Access, Engine, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study, Zfs};
 use crate::units::Bytes;
@@ -50,7 +49,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             } else {
                 "SQLite"
             };
-            let message = format!("{what} can't work on a stack of kind \"{}\"", word(&stack.kind));
+            let message = format!("{what} can't work on a stack of kind \"{}\"", stack.kind.word());
             let cure = match what {
                 "SQLite" => "use a file system or a disk group; or database = { engine = \"pages\" } on this stack",
                 _ => {

@@ -10,10 +10,9 @@ mod moves;
 mod places;
 
 use super::settle::MINUTE;
-use super::stacks::word;
 use crate::error::Findings;
 use crate::estimate;
-use crate::study::{Phase, PhaseKind, Schedule, Stack, StackKind, Study};
+use crate::study::{Phase, PhaseKind, Schedule, Stack, Study};
 use crate::units::Duration;
 use crate::written::WrittenStudy;
 use places::{kind_place, place};
@@ -113,7 +112,7 @@ fn turns(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
 
 /// A simulated device has a clock of its own; its seconds cannot be compared with real ones.
 fn models(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
-    let simulated = |stack: &Stack| matches!(stack.kind, StackKind::Model(_));
+    let simulated = |stack: &Stack| stack.kind.model().is_some();
     let Some(real) = study.stacks.iter().find(|stack| !simulated(stack)) else {
         return;
     };
@@ -129,7 +128,7 @@ fn models(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
         "{:?} is simulated and {:?} is real ({}): they run on different clocks",
         model.name,
         real.name,
-        word(&real.kind)
+        real.kind.word()
     );
     findings.add(kind_place(w), message, "put simulated stacks into a study of their own");
 }

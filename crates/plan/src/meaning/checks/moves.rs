@@ -6,7 +6,7 @@
 use super::places::place;
 use crate::error::{Findings, Span};
 use crate::space;
-use crate::study::{Copy, CopyTarget, Device, LunSet, LunSource, PhaseKind, Rebalance, Stack, StackKind, Study};
+use crate::study::{Copy, CopyTarget, Device, LunSet, LunSource, PhaseKind, Rebalance, Stack, Study};
 use crate::written::{WrittenPhase, WrittenStudy, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,10 +52,7 @@ struct Trial<'s> {
 impl<'s> Trial<'s> {
     fn of(study: &'s Study, stack: &'s Stack) -> Trial<'s> {
         let luns = stack.data.as_ref().and_then(|set| space::luns(study, set)).unwrap_or(0) as u32;
-        let reserve = match stack.kind {
-            StackKind::Diskgroup(group) => group.reserve,
-            _ => 0,
-        };
+        let reserve = stack.kind.disk_group().map_or(0, |group| group.reserve);
         Trial {
             study,
             stack,
@@ -165,7 +162,7 @@ impl<'s> Trial<'s> {
     }
 
     fn rebalance(&mut self, w: &WrittenPhase, rebalance: &Rebalance, findings: &mut Findings) {
-        if !matches!(self.stack.kind, StackKind::Diskgroup { .. }) || !self.at_home {
+        if self.stack.kind.disk_group().is_none() || !self.at_home {
             let message = match self.at_home {
                 true => format!("stack {:?} is no disk group: it cannot be rebalanced", self.stack.name),
                 false => "the database was copied away: its group cannot be rebalanced meanwhile".to_string(),

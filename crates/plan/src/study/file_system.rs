@@ -1,0 +1,151 @@
+//! File systems that a stack can be: one row for each.
+//!
+//! Whoever makes, mounts, checks or explains a file system asks its row. Prevents: a file system that one place
+//! forgets.
+
+use crate::options::{Given, Tool};
+
+/// A file system, made new on the LUNs of a stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileSystem {
+    /// Which one.
+    pub kind: FileSystemKind,
+    /// Extra mount options, of those in the table.
+    pub mount_options: Vec<Given>,
+    /// Extra options of mkfs, of those in the table.
+    pub mkfs_options: Vec<Given>,
+}
+
+/// File systems that this version makes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FileSystemKind {
+    /// ext4.
+    Ext4,
+    /// XFS.
+    Xfs,
+    /// btrfs.
+    Btrfs(Btrfs),
+}
+
+/// btrfs, on one or more LUNs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Btrfs {
+    /// Data profile.
+    pub profile: BtrfsProfile,
+    /// `None`, or an algorithm as btrfs writes it ("zstd", "lzo", "zstd:3").
+    pub compress: Option<String>,
+    /// Overwrite in place.
+    pub nodatacow: bool,
+}
+
+/// Data profile of btrfs; metadata follow it (`single` keeps `dup` on one device).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BtrfsProfile {
+    /// One copy, no stripes.
+    Single,
+    /// Striped.
+    Raid0,
+    /// Two copies.
+    Raid1,
+}
+
+/// What is the same for every stack of one file system.
+#[derive(Debug)]
+pub struct FileSystemRow {
+    /// As a study writes it, and the kernel as the type of a mount.
+    pub word: &'static str,
+    /// As people write it.
+    pub name: &'static str,
+    /// The program that makes it, with the options that a study may say.
+    pub mkfs: Tool,
+    /// Its mount, with the options that a study may say.
+    pub mount: Tool,
+    /// The smallest LUN that the program takes, MiB.
+    pub least_lun_mib: u64,
+    /// Whether it takes more than one LUN.
+    pub several_luns: bool,
+    /// Whether every kernel can force it down, as a kill does.
+    pub always_forced_down: bool,
+}
+
+static EXT4: FileSystemRow = FileSystemRow {
+    word: "ext4",
+    name: "ext4",
+    mkfs: Tool::MkfsExt4,
+    mount: Tool::MountExt4,
+    least_lun_mib: 1,
+    several_luns: false,
+    always_forced_down: true,
+};
+/// mkfs.xfs refuses smaller LUNs since xfsprogs 5.19.
+static XFS: FileSystemRow = FileSystemRow {
+    word: "xfs",
+    name: "XFS",
+    mkfs: Tool::MkfsXfs,
+    mount: Tool::MountXfs,
+    least_lun_mib: 300,
+    several_luns: false,
+    always_forced_down: true,
+};
+/// mkfs.btrfs takes about 114 MiB, with its metadata twice.
+static BTRFS: FileSystemRow = FileSystemRow {
+    word: "btrfs",
+    name: "btrfs",
+    mkfs: Tool::MkfsBtrfs,
+    mount: Tool::MountBtrfs,
+    least_lun_mib: 128,
+    several_luns: true,
+    always_forced_down: false,
+};
+
+impl FileSystemRow {
+    /// All, in the order of lists.
+    pub const ALL: [&'static FileSystemRow; 3] = [&EXT4, &XFS, &BTRFS];
+}
+
+impl FileSystem {
+    /// Without options of its own.
+    pub fn plain(kind: FileSystemKind) -> FileSystem {
+        FileSystem {
+            kind,
+            mount_options: Vec::new(),
+            mkfs_options: Vec::new(),
+        }
+    }
+
+    /// What is the same for every stack of this file system.
+    pub fn row(&self) -> &'static FileSystemRow {
+        self.kind.row()
+    }
+
+    /// Copies that it keeps of the data.
+    pub fn copies(&self) -> u32 {
+        match &self.kind {
+            FileSystemKind::Btrfs(btrfs) if btrfs.profile == BtrfsProfile::Raid1 => 2,
+            _ => 1,
+        }
+    }
+
+    /// The fewest LUNs that it takes, with the word of what asks for them.
+    pub fn least_luns(&self) -> (usize, &'static str) {
+        match &self.kind {
+            FileSystemKind::Btrfs(btrfs) => match btrfs.profile {
+                BtrfsProfile::Single => (1, "single"),
+                BtrfsProfile::Raid0 => (2, "raid0"),
+                BtrfsProfile::Raid1 => (2, "raid1"),
+            },
+            _ => (1, ""),
+        }
+    }
+}
+
+impl FileSystemKind {
+    /// What is the same for every stack of this file system.
+    pub fn row(&self) -> &'static FileSystemRow {
+        match self {
+            FileSystemKind::Ext4 => &EXT4,
+            FileSystemKind::Xfs => &XFS,
+            FileSystemKind::Btrfs(_) => &BTRFS,
+        }
+    }
+}
