@@ -191,6 +191,15 @@ degree = 4
 "#;
 
 #[test]
+fn each_file_system_is_a_kind_of_stack_by_its_word() {
+    for row in plan::FileSystemRow::ALL {
+        let study = parse(&SMALL.replace("kind = \"ext4\"", &format!("kind = \"{}\"", row.word)));
+        let made = study.stacks[0].kind.file_system().expect("a file system");
+        assert_eq!((made.row().word, study.stacks[0].kind.word()), (row.word, row.word));
+    }
+}
+
+#[test]
 fn everything_at_once_reads_back_as_itself() {
     let study = parse(EVERYTHING);
     assert_same(&study, &parse(&study.to_toml()));

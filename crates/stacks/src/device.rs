@@ -32,7 +32,7 @@ const POOL_TAIL: u64 = 16 * MIB;
 /// UUID).
 fn superblock(kind: &str) -> Option<(u64, &'static [u8], u64)> {
     match kind {
-        "ext4" => Some((0x438, b"\x53\xef", 0x468)),
+        "ext3" | "ext4" => Some((0x438, b"\x53\xef", 0x468)),
         "xfs" => Some((0, b"XFSB", 32)),
         "btrfs" => Some((0x1_0040, b"_BHRfS_M", 0x1_0020)),
         "diskgroup" => Some((0, b"ADGB", 8)),

@@ -36,7 +36,7 @@ pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> 
     let mut facts = Vec::new();
     let mut options = vec!["nodiscard".to_owned()];
     let (mut args, own) = match &asked.kind {
-        FileSystemKind::Ext4 => {
+        FileSystemKind::Ext3 | FileSystemKind::Ext4 => {
             let (extended, rest) = plan::split_flag(&asked.mkfs_options, "-E");
             // mke2fs takes one `-E` and forgets the ones before it.
             let extended =
@@ -71,7 +71,7 @@ pub(crate) fn recipe(kind: &StackKind, devices: &[PathBuf], uuid: &[u8; 16]) -> 
     let row = asked.row();
     Some(Recipe {
         kind: row.word,
-        mkfs: Tool::new(row.mkfs.name(), args, MKFS_LIMIT).writing(devices),
+        mkfs: Tool::new(row.program, args, MKFS_LIMIT).writing(devices),
         mount_options: options,
         facts,
     })
@@ -125,7 +125,7 @@ impl Recipe {
         self.facts
             .push(("mount options".to_owned(), found.map(|m| m.options).unwrap_or_default()));
         self.facts.push(("block size".to_owned(), stat.f_bsize.to_string()));
-        if self.kind == "ext4" {
+        if matches!(self.kind, "ext3" | "ext4") {
             self.facts.extend(ext4_facts(device));
         }
         Ok(())

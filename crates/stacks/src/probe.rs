@@ -34,7 +34,7 @@ pub fn probe() -> Vec<Buildable> {
         tool_version: String::new(),
     };
     let mut found = vec![yes("directory", "any directory that can be written"), raw()];
-    found.extend(plan::FileSystemRow::ALL.map(|row| file_system(row.word, row.mkfs.name())));
+    found.extend(plan::FileSystemRow::ALL.map(|row| file_system(row.word, row.program)));
     found.push(disk_group());
     found.push(yes("server", "a PostgreSQL server that is there already"));
     found.push(zfs());

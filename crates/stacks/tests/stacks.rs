@@ -225,6 +225,23 @@ fn ext4_is_built_disclosed_and_wiped() {
 }
 
 #[test]
+fn ext3_has_no_extents() {
+    if !has_tool("ext3") {
+        return;
+    }
+    let Some(bench) = Bench::new(2, 64) else { return };
+    let ext3 = StackKind::FileSystem(FileSystem::plain(FileSystemKind::Ext3));
+    let facts = there_and_back(&bench, "e3", ext3, 1);
+    assert!(fact(&facts, "mkfs").starts_with("mkfs.ext3 -F -U "), "{facts:?}");
+    let features = fact(&facts, "ext4 filesystem features");
+    assert!(
+        features.split(' ').any(|feature| feature == "has_journal"),
+        "{features}"
+    );
+    assert!(!features.split(' ').any(|feature| feature == "extent"), "{features}");
+}
+
+#[test]
 fn xfs_is_built_and_taken_down() {
     if !has_tool("xfs") {
         return;

@@ -57,6 +57,7 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
             path: path(stack, settle),
         },
         StackWord::Raw => StackKind::Raw,
+        StackWord::Ext3 => file_system(stack, FileSystemKind::Ext3, settle),
         StackWord::Ext4 => file_system(stack, FileSystemKind::Ext4, settle),
         StackWord::Xfs => file_system(stack, FileSystemKind::Xfs, settle),
         StackWord::Btrfs => {

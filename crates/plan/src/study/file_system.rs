@@ -19,6 +19,8 @@ pub struct FileSystem {
 /// File systems that this version makes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FileSystemKind {
+    /// ext3, which the kernel's ext4 driver serves.
+    Ext3,
     /// ext4.
     Ext4,
     /// XFS.
@@ -56,7 +58,9 @@ pub struct FileSystemRow {
     pub word: &'static str,
     /// As people write it.
     pub name: &'static str,
-    /// The program that makes it, with the options that a study may say.
+    /// The program that makes it.
+    pub program: &'static str,
+    /// Options of that program that a study may say.
     pub mkfs: Tool,
     /// Its mount, with the options that a study may say.
     pub mount: Tool,
@@ -68,9 +72,17 @@ pub struct FileSystemRow {
     pub always_forced_down: bool,
 }
 
-static EXT4: FileSystemRow = FileSystemRow {
+static EXT3: FileSystemRow = FileSystemRow {
+    word: "ext3",
+    name: "ext3",
+    program: "mkfs.ext3",
+    ..EXT4_ROW
+};
+static EXT4: FileSystemRow = EXT4_ROW;
+const EXT4_ROW: FileSystemRow = FileSystemRow {
     word: "ext4",
     name: "ext4",
+    program: "mkfs.ext4",
     mkfs: Tool::MkfsExt4,
     mount: Tool::MountExt4,
     least_lun_mib: 1,
@@ -81,6 +93,7 @@ static EXT4: FileSystemRow = FileSystemRow {
 static XFS: FileSystemRow = FileSystemRow {
     word: "xfs",
     name: "XFS",
+    program: "mkfs.xfs",
     mkfs: Tool::MkfsXfs,
     mount: Tool::MountXfs,
     least_lun_mib: 300,
@@ -91,6 +104,7 @@ static XFS: FileSystemRow = FileSystemRow {
 static BTRFS: FileSystemRow = FileSystemRow {
     word: "btrfs",
     name: "btrfs",
+    program: "mkfs.btrfs",
     mkfs: Tool::MkfsBtrfs,
     mount: Tool::MountBtrfs,
     least_lun_mib: 128,
@@ -100,7 +114,7 @@ static BTRFS: FileSystemRow = FileSystemRow {
 
 impl FileSystemRow {
     /// All, in the order of lists.
-    pub const ALL: [&'static FileSystemRow; 3] = [&EXT4, &XFS, &BTRFS];
+    pub const ALL: [&'static FileSystemRow; 4] = [&EXT3, &EXT4, &XFS, &BTRFS];
 }
 
 impl FileSystem {
@@ -143,6 +157,7 @@ impl FileSystemKind {
     /// What is the same for every stack of this file system.
     pub fn row(&self) -> &'static FileSystemRow {
         match self {
+            FileSystemKind::Ext3 => &EXT3,
             FileSystemKind::Ext4 => &EXT4,
             FileSystemKind::Xfs => &XFS,
             FileSystemKind::Btrfs(_) => &BTRFS,

@@ -13,22 +13,22 @@ use crate::study::{Access, BtrfsProfile, Redundancy, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use toml::de::DeValue;
 
-use StackWord::{Btrfs, Directory, Diskgroup, Ext4, Model, Raw, Server, Xfs, Zfs};
+use StackWord::{Btrfs, Directory, Diskgroup, Ext3, Ext4, Model, Raw, Server, Xfs, Zfs};
 
 written! {
     /// `[[stack]]`.
     struct WrittenStack of StackWord {
         /// a mounted place, as it is
         path: String [Directory] = "*required*";
-        /// LUN set of the data files. ext4 and XFS take a set of one LUN
-        data: String [Raw, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "*required*";
+        /// LUN set of the data files. ext3, ext4 and XFS take a set of one LUN
+        data: String [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "*required*";
         /// LUN set of the redo log, one LUN, another set than `data`. `"none"`: beside the data, in its file system or
         /// group. A raw stack must name one. Of a disk group: one LUN or several, a group of their own; of ZFS see
         /// `redo_as`
-        redo: String | "none" [Raw, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "`\"none\"`";
+        redo: String | "none" [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "`\"none\"`";
         /// `direct` (O_DIRECT) or `buffered` (page cache and fdatasync). SQLite: by our VFS or by its own. PostgreSQL:
         /// `direct` needs version 16 (`debug_io_direct`)
-        access: Access [Directory, Raw, Ext4, Xfs, Btrfs] = "`\"direct\"`; with PostgreSQL `\"buffered\"`";
+        access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs] = "`\"direct\"`; with PostgreSQL `\"buffered\"`";
         /// `single`, `raid0`, `raid1`; the last two need two LUNs
         profile: BtrfsProfile [Btrfs] = "`single`, with several LUNs `raid0`";
         /// `"zstd"`, `"zstd:3"`, `"zlib"`, `"lzo"`; not with `nodatacow`
@@ -45,10 +45,10 @@ written! {
         failure_groups: u64 [Diskgroup] = "each LUN its own";
         /// so many LUNs at the end of the set are not in the group until a phase of kind `rebalance` adds them
         reserve: u64 [Diskgroup] = "`0`";
-        /// of those [that a study may say](#options-of-tools); added to those of the stack
-        mount_options: Options [Ext4, Xfs, Btrfs] = "`[]`";
+        /// of those [that a study may say](#options-of-tools), for ext3 those of ext4; added to those of the stack
+        mount_options: Options [Ext3, Ext4, Xfs, Btrfs] = "`[]`";
         /// likewise: `["-d", "agcount=4", "-i", "size=512"]`, or one string
-        mkfs_options: Options [Ext4, Xfs, Btrfs] = "`[]`";
+        mkfs_options: Options [Ext3, Ext4, Xfs, Btrfs] = "`[]`";
         /// of the simulated device; data and redo log share it
         size: Bytes [Model] = "`\"4GiB\"`";
         /// mean time of one 8 KiB request without queueing
@@ -138,7 +138,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
-    let built = "this version builds directory, raw, ext4, xfs, btrfs, diskgroup, zfs, server and model";
+    let built = "this version builds directory, raw, ext3, ext4, xfs, btrfs, diskgroup, zfs, server and model";
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
         && STACKS_TO_COME.contains(&word.as_ref())
@@ -189,7 +189,7 @@ fn missing(stack: &WrittenStack, s: &Section<'_>, kind: StackWord, findings: &mu
             let cure = "say where it is: url = \"postgres://USER@HOST:PORT/DATABASE\"";
             findings.add(&stack.span, "a stack of kind \"server\" says no `url`", cure);
         }
-        Raw | Ext4 | Xfs | Btrfs | Diskgroup | Zfs if !s.has("data") => {
+        Raw | Ext3 | Ext4 | Xfs | Btrfs | Diskgroup | Zfs if !s.has("data") => {
             let message = format!(
                 "a stack of kind \"{}\" says no `data`: it stands on no LUN set",
                 kind.word()

@@ -404,6 +404,7 @@ words!(RedoAs, "a use of redo LUNs", "pool" => RedoAs::Pool, "log" => RedoAs::Lo
 pub(crate) enum StackWord {
     Directory,
     Raw,
+    Ext3,
     Ext4,
     Xfs,
     Btrfs,
@@ -414,8 +415,8 @@ pub(crate) enum StackWord {
 }
 
 words!(StackWord, "a kind of stack",
-    "directory" => StackWord::Directory, "raw" => StackWord::Raw, "ext4" => StackWord::Ext4, "xfs" => StackWord::Xfs,
-    "btrfs" => StackWord::Btrfs, "diskgroup" => StackWord::Diskgroup, "zfs" => StackWord::Zfs,
+    "directory" => StackWord::Directory, "raw" => StackWord::Raw, "ext3" => StackWord::Ext3, "ext4" => StackWord::Ext4,
+    "xfs" => StackWord::Xfs, "btrfs" => StackWord::Btrfs, "diskgroup" => StackWord::Diskgroup, "zfs" => StackWord::Zfs,
     "server" => StackWord::Server, "model" => StackWord::Model);
 
 /// `engine` of a database.

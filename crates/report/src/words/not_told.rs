@@ -56,7 +56,7 @@ fn own_writes(kind: &str, log_apart: bool) -> Option<&'static str> {
         ("zfs", false) => {
             Some("metadata and the pool's intent log, with what is logged before it is written, are in it too")
         }
-        ("ext4" | "xfs", true) => {
+        ("ext3" | "ext4" | "xfs", true) => {
             Some("metadata and journal are among the data's writes, and those of the log's file system among the log's")
         }
         (_, true) => Some("metadata are among the data's writes, and those of the log's file system among the log's"),
