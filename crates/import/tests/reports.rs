@@ -184,6 +184,7 @@ fn statspack_of_10g_and_9i() {
         (found.format, fact(&found, "release")),
         (Format::Statspack, "10.2.0.3.0")
     );
+    assert_eq!((fact(&found, "host"), fact(&found, "cpus")), ("labhost1", "16"));
     assert_eq!(value(&found, "db_time"), 207.12);
     assert_eq!(value(&found, "load.DB time(s).per_execution"), 0.0);
     assert_eq!(value(&found, "load.Physical reads.per_transaction"), 23.0);

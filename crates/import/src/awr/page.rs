@@ -157,9 +157,8 @@ impl Page<'_> {
                 let wrong = is_mislabelled(&self.titles);
                 let figures = self.titles.iter().zip(cells).skip(1);
                 let kept = figures.filter(|(title, _)| !(wrong && MISLABELLED.contains(&title.as_str())));
-                let pairs = kept.map(|(title, cell)| (title, filled(cell)));
-                let line = cells.get(1).map_or(first.line, |cell| cell.line);
-                self.parts.spaces.add(&first.text, pairs, line, notes)
+                let pairs = kept.map(|(title, cell)| (title, filled(cell), cell.line));
+                self.parts.spaces.add(&first.text, pairs, first.line, notes)
             }
             State::Rows(table) => {
                 let skip = 1 + usize::from(table.kind == Kind::Files);

@@ -1,7 +1,7 @@
 //! What was read of a report, put together as one.
 //!
-//! Takes the parts; gives the import. Prevents: a quantity that two sections give, and a head without figures taken for a
-//! report.
+//! Takes the parts; gives the import. Prevents: a quantity that two sections give, and a head without figures taken for
+//! a report.
 
 use super::head::Head;
 use super::kind::Kind;

@@ -193,15 +193,18 @@ impl<'t> Tablespaces<'t> {
             );
             return Ok(());
         };
-        let cells = figures_of.iter().zip(cells);
+        let cells = figures_of
+            .iter()
+            .zip(cells)
+            .map(|(title, cell)| (title, cell, line.number));
         self.add(name, cells, line.number, notes)
     }
 
-    /// Each cell comes with the title of its column.
+    /// Each cell comes with the title of its column and its line.
     pub(super) fn add<'a>(
         &mut self,
         name: &str,
-        cells: impl Iterator<Item = (&'a String, Option<&'a str>)>,
+        cells: impl Iterator<Item = (&'a String, Option<&'a str>, u32)>,
         line: u32,
         notes: &mut Notes,
     ) -> Result<(), ImportError> {
@@ -217,7 +220,7 @@ impl<'t> Tablespaces<'t> {
             return Ok(());
         }
         let mut figures = Vec::new();
-        for (title, cell) in cells {
+        for (title, cell, line) in cells {
             let (Some((word, unit)), Some(cell)) = (column(title), cell) else {
                 continue;
             };

@@ -95,8 +95,10 @@ fn row(columns: &Columns, line: Line<'_>, parts: &mut Parts<'_>) -> Result<(), I
         } else {
             columns.below(line.text, index)
         };
+        // Statspack's "Host Name" is a title over two groups, and the name is below the second.
+        let host = title == "name" && columns.titles.first().is_some_and(|first| first == "host");
         if let Some(value) = value {
-            parts.head.cell(title, value, line.number)?;
+            parts.head.cell(if host { "host" } else { title }, value, line.number)?;
         }
     }
     Ok(())
