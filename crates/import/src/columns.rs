@@ -18,7 +18,7 @@ const COLUMNS_MAX: usize = 64;
 /// True for a line of nothing but groups of dashes.
 pub(crate) fn is_dashes(line: &str) -> bool {
     let text = line.trim();
-    text.len() >= 3 && text.bytes().all(|b| b == b'-' || b == b' ' || b == b'~') && text.starts_with('-')
+    text.contains("---") && text.bytes().all(|b| b == b'-' || b == b' ' || b == b'~')
 }
 
 /// True for the line with which Oracle ends a section: one long group of dashes in the middle.
@@ -115,6 +115,25 @@ impl Columns {
             }
         }
         Some(cells)
+    }
+
+    /// The cells that the dashes draw, each within its span; `None` where a figure lies across a border, or where tabs
+    /// hide the places and words do not fit by count.
+    pub(crate) fn drawn<'l>(&self, line: &'l str) -> Option<Vec<Option<&'l str>>> {
+        let places: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
+        let at = |column: usize| places.get(column).copied().unwrap_or(line.len());
+        let blank = |from: usize, to: usize| line[at(from)..at(to)].trim().is_empty();
+        let mut end = 0;
+        let drawn = self.spans.iter().all(|(from, to)| {
+            let apart = blank(end, *from);
+            end = *to;
+            apart
+        });
+        if line.contains('\t') || !drawn || !blank(end, usize::MAX) {
+            return self.cells(line, true);
+        }
+        let cell = |(from, to): &(usize, usize)| Some(line[at(*from)..at(*to)].trim()).filter(|cell| !cell.is_empty());
+        Some(self.spans.iter().map(cell).collect())
     }
 
     /// The text below a column, from its first character to the next column: for cells that hold spaces.

@@ -3,10 +3,27 @@
 //! Takes the text, gives a [`Format`]. Prevents: a guess: a text that looks like none is refused with what was looked
 //! for.
 
+use crate::benches::{hammerdb, pgbench, sysbench};
 use crate::error::ImportError;
 use crate::format::Format;
-use crate::lines::{lines, tokens};
+use crate::lines::lines;
+use crate::linux::{iostat, sadf, sar, vmstat, zpool};
 use crate::number::{Commas, number};
+
+/// Lines that tell a format by themselves, in the order in which they are asked.
+type Mark = (Format, fn(&str) -> bool);
+
+const MARKS: [Mark; 9] = [
+    (Format::Statspack, is_statspack),
+    (Format::Awr, is_awr),
+    (Format::Sar, sar::is_sar),
+    (Format::Iostat, iostat::is_iostat),
+    (Format::Vmstat, vmstat::is_vmstat),
+    (Format::Zpool, zpool::is_zpool),
+    (Format::Pgbench, pgbench::is_pgbench),
+    (Format::Hammerdb, hammerdb::is_hammerdb),
+    (Format::Sysbench, sysbench::is_sysbench),
+];
 
 /// Finds the format.
 ///
@@ -16,14 +33,21 @@ pub fn detect(text: &str) -> Result<Format, ImportError> {
     if text.contains("\"fio version\"") {
         return Ok(Format::Fio);
     }
+    if sadf::is_sadf(text) {
+        return Ok(Format::Sadf);
+    }
+    if crate::awr::is_html(text) {
+        return if crate::awr::is_report(text) {
+            Ok(Format::Awr)
+        } else {
+            Err(unknown(text))
+        };
+    }
     let mut slob = false;
     for line in lines(text) {
         let trimmed = line.text.trim_start();
-        if is_awr(trimmed) {
-            return Ok(Format::Awr);
-        }
-        if is_iostat(trimmed) {
-            return Ok(Format::Iostat);
+        if let Some((format, _)) = MARKS.iter().find(|(_, is)| is(trimmed)) {
+            return Ok(*format);
         }
         slob |= is_slob(trimmed);
     }
@@ -33,33 +57,22 @@ pub fn detect(text: &str) -> Result<Format, ImportError> {
     Err(unknown(text))
 }
 
+fn is_statspack(line: &str) -> bool {
+    line.starts_with("STATSPACK report for")
+}
+
 fn is_awr(line: &str) -> bool {
     line.starts_with("Tablespace IO Stats")
         || line.starts_with("WORKLOAD REPOSITORY")
         || line.starts_with("Instance Activity Stats")
+        || line.starts_with("Load Profile")
+        || line.starts_with("IOStat by F")
         || (line.starts_with("physical read") || line.starts_with("physical write")) && ends_with_number(line)
 }
 
 fn ends_with_number(line: &str) -> bool {
     let last = line.split_whitespace().next_back().unwrap_or_default();
     !line.contains(':') && !matches!(number(last, Commas::Thousands), Err(crate::number::Trouble::NoNumber))
-}
-
-pub(crate) fn is_iostat(line: &str) -> bool {
-    let words = tokens(line);
-    let has = |word: &str| words.contains(&word);
-    let (Some(first), Some(last)) = (words.first(), words.last()) else {
-        return false;
-    };
-    if (has("r/s") || has("tps")) && (first.trim_end_matches(':').eq_ignore_ascii_case("device") || *last == "device") {
-        return true;
-    }
-    // Solaris -xn without its titles: ten numbers and a device. Commas belong here, so that they can be refused.
-    words.len() == 11
-        && words[..10]
-            .iter()
-            .all(|w| !matches!(number(w, Commas::Never), Err(crate::number::Trouble::NoNumber)))
-        && last.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
 fn is_slob(line: &str) -> bool {
@@ -82,14 +95,10 @@ fn is_slob(line: &str) -> bool {
 
 fn unknown(text: &str) -> ImportError {
     let start = text.trim_start_matches('\u{feff}').trim_start();
-    let html = start
-        .get(..512.min(start.len()))
-        .is_some_and(|s| s.to_ascii_lowercase().contains("<html"))
-        || start.starts_with("<!DOCTYPE");
-    let cure = if html {
-        "this is HTML: have the report made as text (awrrpt.sql asks for the type, answer `text`)"
+    let cure = if crate::awr::is_html(text) {
+        "this is HTML without a table of an AWR report: give the file that awrrpt.sql wrote"
     } else if start.starts_with('{') || start.starts_with('[') {
-        "this is JSON of another tool: only that of fio is read"
+        "this is JSON of another tool: only that of fio and of sadf is read"
     } else if start.is_empty() {
         "the text is empty: give the file that the tool wrote"
     } else {

@@ -2,55 +2,68 @@
 //!
 //! Prevents: a format whose words differ between command line, result file and error.
 
-/// Formats that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Format {
-    /// Oracle's AWR report as text, 10g to 19c, whole or cut.
-    Awr,
-    /// `iostat -x`: Linux (sysstat, old and new columns) and Solaris (`-x`, `-xn`).
-    Iostat,
-    /// What SLOB and scripts around it print: rates, scans by user, tables of runs, `awr_info` lines.
-    Slob,
-    /// `fio --output-format=json`.
-    Fio,
+macro_rules! formats {
+    ($($variant:ident, $word:literal, $what:literal, $looked_for:literal;)*) => {
+        /// Formats that are read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Format { $(#[doc = $what] $variant,)* }
+
+        impl Format {
+            /// All formats.
+            pub const ALL: &'static [Format] = &[$(Format::$variant,)*];
+
+            /// The word on the command line and in a result file.
+            pub fn word(self) -> &'static str {
+                match self { $(Format::$variant => $word,)* }
+            }
+
+            /// What it is, in a few words.
+            pub fn what(self) -> &'static str {
+                match self { $(Format::$variant => $what,)* }
+            }
+
+            /// What makes a text of this format.
+            pub fn looked_for(self) -> &'static str {
+                match self { $(Format::$variant => $looked_for,)* }
+            }
+        }
+    };
+}
+
+formats! {
+    Awr, "awr", "Oracle's AWR report, HTML or text",
+        "\"WORKLOAD REPOSITORY report\", or its tables: \"Load Profile\", \"Tablespace IO Stats\", rows \"physical \
+         read IO requests\" ... with their totals";
+    Statspack, "statspack", "Oracle's statspack report (text)",
+        "\"STATSPACK report for\", then the tables that AWR has too";
+    Iostat, "iostat", "iostat -x of Linux or Solaris",
+        "column titles with \"Device\" first or \"device\" last and r/s, w/s, or rows of ten numbers and a device \
+         (Solaris -xn)";
+    Sar, "sar", "sar -d of Linux (text)",
+        "column titles with \"DEV\" and tps behind a time of day";
+    Sadf, "sadf", "sadf -j -- -d (JSON)",
+        "a JSON object with \"sysstat\", \"hosts\" and \"statistics\"";
+    Vmstat, "vmstat", "vmstat of Linux",
+        "column titles \"r b swpd free ... bi bo in cs us sy id wa\"";
+    Zpool, "zpool", "zpool iostat, also with -v, -l, -H",
+        "\"capacity operations bandwidth\" above \"pool alloc free read write read write\", or rows of -H";
+    Slob, "slob", "What SLOB and scripts around it print",
+        "\"Physical reads per second: N\", scans \"USER7 N MB, Time: N\" or \"Scan rate:\", a table that begins with \
+         \"test reads1\", or \"FILE|SESSIONS|...\"";
+    Fio, "fio", "fio --output-format=json",
+        "a JSON object with \"fio version\" and \"jobs\"";
+    Pgbench, "pgbench", "What pgbench prints",
+        "\"transaction type:\", \"tps = N\" or \"progress: N s, N tps, lat N ms\"";
+    Hammerdb, "hammerdb", "HammerDB's log",
+        "\"TEST RESULT : System achieved N NOPM from N ... TPM\"";
+    Sysbench, "sysbench", "What sysbench prints",
+        "\"General statistics:\" with \"total time:\", or \"[ 10s ] thds: N tps: N\"";
 }
 
 impl Format {
-    /// All formats.
-    pub const ALL: [Format; 4] = [Format::Awr, Format::Iostat, Format::Slob, Format::Fio];
-
-    /// The word on the command line and in a result file.
-    pub fn word(self) -> &'static str {
-        match self {
-            Format::Awr => "awr",
-            Format::Iostat => "iostat",
-            Format::Slob => "slob",
-            Format::Fio => "fio",
-        }
-    }
-
     /// The format of that word.
     pub fn from_word(word: &str) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| format.word() == word)
-    }
-
-    /// What makes a text of this format, for who wonders why theirs is not.
-    pub fn looked_for(self) -> &'static str {
-        match self {
-            Format::Awr => {
-                "the heading \"Tablespace IO Stats\" with its column titles, or rows \"physical read IO requests\", \
-                 \"physical reads\" ... with their totals"
-            }
-            Format::Iostat => {
-                "column titles with \"Device\" first or \"device\" last and r/s, w/s, or rows of ten numbers and a \
-                 device (Solaris -xn)"
-            }
-            Format::Slob => {
-                "\"Physical reads per second: N\", scans \"USER7 N MB, Time: N\" or \"Scan rate:\", a table that \
-                 begins with \"test reads1\", or \"FILE|SESSIONS|...\""
-            }
-            Format::Fio => "a JSON object with \"fio version\" and \"jobs\"",
-        }
+        Format::ALL.iter().copied().find(|format| format.word() == word)
     }
 }
 
@@ -64,9 +77,9 @@ pub struct Options {
     pub format: Option<Format>,
     /// AWR: the tablespace whose latency counts; `None`: the one with the most I/O.
     pub tablespace: Option<String>,
-    /// iostat: the devices that count; empty: all, figures by device only.
+    /// iostat, sar, sadf, zpool: the devices that count; empty: all, figures by device only.
     pub devices: Vec<String>,
-    /// iostat: the first report is an interval too (it was started with `-y`), not the average since boot.
+    /// iostat, vmstat, zpool: the first report is an interval too (`-y`), not the average since boot.
     pub keep_first: bool,
     /// Tables of runs: only rows whose column (by its title) holds this value.
     pub rows: Vec<(String, String)>,

@@ -1,5 +1,5 @@
-//! Room `import`: figures that other tools printed, read as figures: Oracle's AWR text report, `iostat -x`, SLOB's own
-//! output, fio's JSON.
+//! Room `import`: figures that other tools printed, read as figures: Oracle's AWR and statspack reports, iostat, sar,
+//! vmstat, zpool iostat, SLOB, fio, pgbench, HammerDB, sysbench.
 //!
 //! Takes text; gives [`Imported`]: each number as it was printed, its unit, the line it stands on, and, where it can be
 //! said without guessing, the quantity it may be set beside ([`Comparable`]). What was not taken is listed with a
@@ -9,8 +9,7 @@
 //! boot taken for a measurement, and a megabyte whose size nobody knows compared with one that is known.
 
 mod awr;
-mod awr_statistics;
-mod awr_tablespace;
+mod benches;
 mod columns;
 mod detect;
 mod error;
@@ -18,8 +17,8 @@ mod figure;
 mod fio;
 mod fio_lines;
 mod format;
-mod iostat;
 mod lines;
+mod linux;
 mod number;
 mod slob;
 mod slob_tables;
@@ -48,10 +47,17 @@ pub fn read(text: &str, options: &Options) -> Result<Imported, ImportError> {
         None => detect(text)?,
     };
     let imported = match format {
-        Format::Awr => awr::read(text, options),
-        Format::Iostat => iostat::read(text, options),
+        Format::Awr | Format::Statspack => awr::read(text, format, options),
+        Format::Iostat => linux::iostat::read(text, options),
+        Format::Sar => linux::sar::read(text, options),
+        Format::Sadf => linux::sadf::read(text, options),
+        Format::Vmstat => linux::vmstat::read(text, options),
+        Format::Zpool => linux::zpool::read(text, options),
         Format::Slob => slob::read(text, options),
         Format::Fio => fio::read(text),
+        Format::Pgbench => benches::pgbench::read(text),
+        Format::Hammerdb => benches::hammerdb::read(text),
+        Format::Sysbench => benches::sysbench::read(text),
     }?;
     if imported
         .reports

@@ -8,4 +8,6 @@
 
 mod any_text;
 mod layouts;
+mod reports;
 mod seeds;
+mod tools;

@@ -4,7 +4,7 @@ use super::{Trial, Verdict};
 use crate::{Dice, damage};
 use import::{Format, Options, read};
 
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 35] = [
     include_str!("../../../../crates/import/tests/data/awr-10g.txt"),
     include_str!("../../../../crates/import/tests/data/awr-19c.txt"),
     include_str!("../../../../crates/import/tests/data/awr-info.txt"),
@@ -21,6 +21,25 @@ const TEXTS: [&str; 16] = [
     include_str!("../../../../crates/import/tests/data/xtremio-2014-random-zfs-aged.txt"),
     include_str!("../../../../crates/import/tests/data/xtremio-2014-scan-asm-awr.txt"),
     include_str!("../../../../crates/import/tests/data/xtremio-2014-scan-asm.txt"),
+    include_str!("../../../../crates/import/tests/data/pages/11.2.0.3.html"),
+    include_str!("../../../../crates/import/tests/data/pages/11.2.0.4.html"),
+    include_str!("../../../../crates/import/tests/data/pages/18c.html"),
+    include_str!("../../../../crates/import/tests/data/pages/11.2-load-profile.txt"),
+    include_str!("../../../../crates/import/tests/data/pages/statspack-10g.txt"),
+    include_str!("../../../../crates/import/tests/data/pages/statspack-9i.txt"),
+    include_str!("../../../../crates/import/tests/data/hosts/sar-12.txt"),
+    include_str!("../../../../crates/import/tests/data/hosts/sar-old.txt"),
+    include_str!("../../../../crates/import/tests/data/hosts/sadf.json"),
+    include_str!("../../../../crates/import/tests/data/hosts/vmstat.txt"),
+    include_str!("../../../../crates/import/tests/data/hosts/zpool-v.txt"),
+    include_str!("../../../../crates/import/tests/data/hosts/zpool-l.txt"),
+    include_str!("../../../../crates/import/tests/data/hosts/zpool-h.txt"),
+    include_str!("../../../../crates/import/tests/data/loads/pgbench.txt"),
+    include_str!("../../../../crates/import/tests/data/loads/pgbench-old.txt"),
+    include_str!("../../../../crates/import/tests/data/loads/hammerdb.log"),
+    include_str!("../../../../crates/import/tests/data/loads/sysbench-sql.txt"),
+    include_str!("../../../../crates/import/tests/data/loads/sysbench-fileio.txt"),
+    include_str!("../../../../crates/import/tests/data/loads/sysbench-0.5.txt"),
 ];
 
 const WORDS: &[&str] = &[
@@ -64,6 +83,33 @@ const WORDS: &[&str] = &[
     "%",
     "physical reads",
     "Per Second",
+    "<table>",
+    "</table>",
+    "<tr>",
+    "<td>",
+    "<th>",
+    "&#160;",
+    "&lt;",
+    "<script>",
+    "<!--",
+    "Load Profile",
+    "TOTAL:",
+    "STATSPACK report for",
+    "DEV",
+    "Average:",
+    "procs",
+    "pool",
+    "capacity",
+    "progress:",
+    "tps =",
+    "NOPM",
+    "TPM",
+    "TEST RESULT : System achieved",
+    "thds:",
+    "General statistics:",
+    "statement latencies in milliseconds:",
+    "30.8K",
+    "1,5",
 ];
 
 struct Imports;
@@ -85,7 +131,7 @@ impl Trial for Imports {
     fn read(&mut self, input: &[u8]) -> Result<Verdict, String> {
         let text = String::from_utf8_lossy(input);
         let mut verdict = Verdict::Refused;
-        for format in Format::ALL.into_iter().map(Some).chain([None]) {
+        for format in Format::ALL.iter().copied().map(Some).chain([None]) {
             let options = Options {
                 format,
                 keep_first: input.len().is_multiple_of(2),

@@ -76,7 +76,7 @@ pub const READERS: &[Reader] = &[
     },
     Reader {
         name: "import",
-        what: "import: AWR, iostat, SLOB and fio texts, each as every format",
+        what: "import: AWR (text, HTML), statspack, host tools, load generators, each as every format",
         usual: 1_000,
         make: imports::make,
     },

@@ -1,12 +1,14 @@
 //! Flags of `assay import`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use import::Format;
 use std::path::PathBuf;
 
 /// Shown below the help.
 pub(crate) const EXAMPLES: &str = "Without --into and --output what is in the texts is shown, and nothing is \
                                    recorded. Examples:\n  \
-    assay import awr.txt\n  \
+    assay import awrrpt_1_100_101.html\n  \
     assay import awr.txt --into study.assay --stack oracle --phase \"fresh read\"\n  \
     assay import iostat.log --device 'sd*' --into study.assay --stack oracle --phase \"fresh read\"\n  \
     assay import runs.txt --where comp=no --where update=30 --output unity.assay --stack plain --phase \"30 % \
@@ -14,7 +16,8 @@ pub(crate) const EXAMPLES: &str = "Without --into and --output what is in the te
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {
-    /// Texts: AWR report (text), iostat -x (Linux or Solaris), SLOB's output, fio's JSON
+    /// Texts: AWR (HTML or text), statspack, iostat -x, sar -d, sadf -j, vmstat, zpool iostat, SLOB, fio's JSON,
+    /// pgbench, HammerDB, sysbench
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Add them to this result file
@@ -36,15 +39,15 @@ pub(crate) struct Import {
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
     /// What they are, where it cannot be told
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<ImportFormat>,
-    /// AWR: the tablespace whose latency counts [default: that with the most I/O]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub(crate) format: Option<Format>,
+    /// AWR, statspack: the tablespace whose latency counts [default: that with the most I/O]
     #[arg(long, value_name = "NAME")]
     pub(crate) tablespace: Option<String>,
-    /// iostat: a device that counts, `sd*` for all that begin so (may be given again)
+    /// iostat, sar, sadf, zpool: a device that counts, `sd*` for all that begin so (may be given again)
     #[arg(long = "device", value_name = "NAME")]
     pub(crate) devices: Vec<String>,
-    /// iostat: the first report is an interval too, because it was started with -y
+    /// iostat, vmstat, zpool: the first report is an interval too, because it was started with -y
     #[arg(long)]
     pub(crate) keep_first: bool,
     /// A table of runs: only rows whose column holds this (may be given again)
@@ -55,14 +58,10 @@ pub(crate) struct Import {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ImportFormat {
-    /// Oracle's AWR report as text
-    Awr,
-    /// iostat -x of Linux or Solaris
-    Iostat,
-    /// What SLOB and scripts around it print
-    Slob,
-    /// fio --output-format=json
-    Fio,
+/// The formats by their words, each with what it is.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let words = Format::ALL
+        .iter()
+        .map(|format| PossibleValue::new(format.word()).help(format.what()));
+    PossibleValuesParser::new(words).try_map(|word| Format::from_word(&word).ok_or("no such format"))
 }

@@ -1,11 +1,11 @@
 //! `assay import`: figures that other tools measured, shown, and recorded beside measured ones when asked.
 
 use super::answer::{answer, wrapped};
-use crate::cli::import::{Import, ImportFormat};
+use crate::cli::import::Import;
 use crate::exit::Failure;
 use crate::printed::say;
 use anyhow::anyhow;
-use import::{Format, Imported, Options};
+use import::{Imported, Options};
 use lab::unix_ns;
 use ledger::{ImportNote, ImportedFact, ImportedFigure, ImportedText, Ledger};
 use serde_json::json;
@@ -45,12 +45,7 @@ fn options(flags: &Import) -> Result<Options, Failure> {
         rows.push((column.to_string(), value.to_string()));
     }
     Ok(Options {
-        format: flags.format.map(|format| match format {
-            ImportFormat::Awr => Format::Awr,
-            ImportFormat::Iostat => Format::Iostat,
-            ImportFormat::Slob => Format::Slob,
-            ImportFormat::Fio => Format::Fio,
-        }),
+        format: flags.format,
         tablespace: flags.tablespace.clone(),
         devices: flags.devices.clone(),
         keep_first: flags.keep_first,

@@ -34,7 +34,7 @@ struct Space {
 }
 
 /// What a column is: its name here, its unit.
-fn column(title: &str) -> Option<(&'static str, &'static str)> {
+pub(super) fn column(title: &str) -> Option<(&'static str, &'static str)> {
     Some(match title {
         "reads" => ("reads", "requests"),
         "avreads/s" | "avrds/s" | "reads/s" | "rds/s" | "readsavg/s" => ("reads_per_s", "requests/s"),
@@ -117,7 +117,7 @@ impl<'t> Tablespaces<'t> {
             if columns.count() == 1 && columns.titles[0].starts_with("tablespace") {
                 self.apart = true;
             } else {
-                self.say_unknown(&columns, line, notes);
+                self.say_unknown(&columns.titles, line.number, notes);
                 self.columns = Some(columns);
             }
             return Ok(true);
@@ -132,13 +132,10 @@ impl<'t> Tablespaces<'t> {
         Ok(true)
     }
 
-    fn say_unknown(&self, columns: &Columns, line: Line<'_>, notes: &mut Notes) {
-        for title in &columns.titles {
+    pub(super) fn say_unknown(&self, titles: &[String], line: u32, notes: &mut Notes) {
+        for title in titles {
             if column(title).is_none() && title != "tablespace" && !title.is_empty() {
-                notes.add(
-                    line.number,
-                    format!("column {title:?} of {HEADING} is not known: left out"),
-                );
+                notes.add(line, format!("column {title:?} of {HEADING} is not known: left out"));
             }
         }
     }
@@ -196,15 +193,18 @@ impl<'t> Tablespaces<'t> {
             );
             return Ok(());
         };
-        let cells = figures_of.iter().zip(cells);
+        let cells = figures_of
+            .iter()
+            .zip(cells)
+            .map(|(title, cell)| (title, cell, line.number));
         self.add(name, cells, line.number, notes)
     }
 
-    /// Each cell comes with the title of its column.
-    fn add<'a>(
+    /// Each cell comes with the title of its column and its line.
+    pub(super) fn add<'a>(
         &mut self,
         name: &str,
-        cells: impl Iterator<Item = (&'a String, Option<&'a str>)>,
+        cells: impl Iterator<Item = (&'a String, Option<&'a str>, u32)>,
         line: u32,
         notes: &mut Notes,
     ) -> Result<(), ImportError> {
@@ -220,7 +220,7 @@ impl<'t> Tablespaces<'t> {
             return Ok(());
         }
         let mut figures = Vec::new();
-        for (title, cell) in cells {
+        for (title, cell, line) in cells {
             let (Some((word, unit)), Some(cell)) = (column(title), cell) else {
                 continue;
             };

@@ -87,6 +87,20 @@ impl Statistics {
         Ok(true)
     }
 
+    /// A row of a table of statistics: total, by second, by transaction.
+    pub(super) fn row(
+        &mut self,
+        name: &str,
+        numbers: &[&str],
+        line: u32,
+        notes: &mut Notes,
+    ) -> Result<(), ImportError> {
+        if !is_name(name) || numbers.len() != 3 {
+            return Ok(());
+        }
+        self.add(name, numbers, line, notes)
+    }
+
     fn add(&mut self, name: &str, numbers: &[&str], line: u32, notes: &mut Notes) -> Result<(), ImportError> {
         let mut values: Vec<Option<Printed<'_>>> = Vec::new();
         for token in numbers {

@@ -1,0 +1,65 @@
+//! What tools of the host print of its devices: iostat, sar, sadf, vmstat, zpool iostat.
+//!
+//! Takes text; gives figures by device, each the mean over the intervals. Prevents: the average since boot taken for a
+//! measurement.
+
+mod devices;
+pub(crate) mod iostat;
+pub(crate) mod sadf;
+pub(crate) mod sar;
+pub(crate) mod vmstat;
+pub(crate) mod zpool;
+
+use crate::error::ImportError;
+use crate::figure::Imported;
+use crate::figure::{Fact, Notes, Report};
+use crate::format::{Format, Options};
+use devices::{Interval, Value};
+use std::borrow::Cow;
+
+/// How to have points printed.
+const COMMA_CURE: &str = "run the tool with LC_ALL=C, which prints points";
+
+/// A number of a column; `None` for a word; an error for a decimal comma.
+fn value<'t>(word: &'t str, line: u32) -> Result<Option<Value<'t>>, ImportError> {
+    use crate::number::{Commas, Trouble, number};
+    match number(word, Commas::Never) {
+        Ok(printed) => Ok(Some(Value {
+            value: printed.value,
+            text: Cow::Borrowed(printed.text),
+            line,
+        })),
+        Err(Trouble::DecimalComma) => Err(ImportError::DecimalComma {
+            line,
+            token: word.into(),
+            cure: COMMA_CURE,
+        }),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Figures of intervals that are all intervals.
+fn imported(
+    format: Format,
+    layout: String,
+    facts: Vec<Fact>,
+    intervals: &[Interval<'_>],
+    options: &Options,
+) -> Result<(Imported, Notes), ImportError> {
+    let mut notes = Notes::default();
+    if intervals.len() > 1 {
+        notes.add(0, format!("means over {} intervals", intervals.len()));
+    }
+    let figures = devices::figures(intervals, options, &mut notes)?;
+    let imported = Imported {
+        format,
+        layout,
+        facts,
+        reports: vec![Report {
+            label: String::new(),
+            figures,
+        }],
+        notes: Vec::new(),
+    };
+    Ok((imported, notes))
+}
