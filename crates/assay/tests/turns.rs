@@ -4,7 +4,6 @@
 //! difference of stacks, stints that are counted as repeats, and a phase that is another work because it was interrupted.
 
 use crate::bench::{Bench, Running};
-use crate::rig::Rig;
 use ledger::{Ledger, Measure, TrialStatus};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -278,49 +277,4 @@ fn a_killed_block_is_not_there_and_is_run_again() {
     }
     let shown = bench.expect(0, &["report", "dirs.assay"]).stdout;
     assert!(shown.contains("took turns: abba"), "{shown}");
-}
-
-/// Two disk groups, each on a LUN set of its own.
-fn on_sets_of_their_own(dir: &Path, second: &str) -> String {
-    let set = |name: &str, size: &str| {
-        let dir = dir.display();
-        format!("[luns.{name}]\nfiles = {{ count = 2, size = \"{size}\", dir = \"{dir}\" }}\n")
-    };
-    let stack = |nth: u32| format!("[[stack]]\nname = \"s{nth}\"\nkind = \"diskgroup\"\ndata = \"set{nth}\"\n");
-    format!(
-        "[study]\nname = \"sets\"\nblocks = 4\ntime_limit = \"10m\"\nstop_early = false\nstint = \"50ms\"\n{}{}{}{}\
-         [database]\ncache = \"4MiB\"\nschemas = 4\nscale = \"32MiB\"\nredo_size = \"8MiB\"\ncheckpoint = \"200ms\"\n\
-         [[phase]]\nname = \"read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 8\nwork_unit = 8\ntime = \"200ms\"\n",
-        set("set0", "64MiB"),
-        set("set1", second),
-        stack(0),
-        stack(1)
-    )
-}
-
-#[test]
-fn lun_sets_that_are_alike_go_round_and_the_result_has_the_set_of_each_trial() {
-    let Some(rig) = Rig::new(&[]) else { return };
-    let before = rig.belongings(&[]);
-    for (second, goes_round) in [("64MiB", true), ("96MiB", false)] {
-        let name = format!("sets-{second}");
-        let (study, result) = (
-            rig.study(&name, &on_sets_of_their_own(&rig.work(), second)),
-            rig.result(&name),
-        );
-        rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
-        assert_eq!(rig.belongings(&[]), before, "something is left");
-        let ledger = Ledger::open(&result).expect("a result");
-        let trials = ledger.trials().expect("trials");
-        for trial in &trials {
-            let own = u32::from(trial.stack == "s1");
-            let turn = if goes_round { trial.block } else { 0 };
-            assert_eq!(
-                trial.lun_set,
-                format!("set{}", (own + turn) % 2),
-                "block {}",
-                trial.block
-            );
-        }
-    }
 }

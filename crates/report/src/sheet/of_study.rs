@@ -139,8 +139,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "LUN sets apart",
         bound: Bound::Words("each stack on each set equally often"),
         beyond: Status::Note,
-        advice: "give all stacks one set with schedule = \"whole\", or sets of files alike in number, size and directory, \
-             which take turns; with those, a number of blocks that the number of stacks divides",
+        advice: "give all stacks one set with schedule = \"whole\", or sets of files alike in number, size and \
+             directory, which take turns; with those, a number of blocks that the number of stacks divides",
         take: Take::Study(sets::sets_apart),
         document: Some(Document {
             figure: "in how many valid blocks a stack and its base stand on each LUN set",

@@ -1,7 +1,7 @@
 //! Whether stacks and LUN sets can be told apart: each stack on each set equally often.
 //!
-//! Takes the sets that trials were recorded on, gives the line of the sheet. Prevents: a difference of LUNs that is read
-//! as a difference of stacks.
+//! Takes the sets that trials were recorded on, gives the line of the sheet. Prevents: a difference of LUNs that is
+//! read as a difference of stacks.
 
 use super::rule::Taken;
 use crate::analysis::Analysis;
