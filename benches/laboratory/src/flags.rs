@@ -32,6 +32,8 @@ pub(crate) enum Command {
     /// What a verdict promises, in simulated worlds that keep its conditions and in others: how often it is wrong, what
     /// it finds, and whether the sheet speaks
     Claim(Claim),
+    /// Whether a slowdown within each trial reads as ageing, and whether ageing is found, in simulated worlds
+    Ageing(Drawing),
     /// Which schedule tells most in a minute on the storage of a directory: whole runs, or stints in turns
     Schedules(Schedules),
     /// Whether to believe a verdict: all of it in one table, beside what is owed

@@ -10,6 +10,7 @@
 )]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that cannot go on panics"))]
 
+mod ageing;
 mod belief;
 mod claim;
 mod fixed;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Twins(flags) => twins::run(flags),
         Command::Protocols(flags) => protocols::run(flags),
         Command::Worlds(flags) => fixed::run(flags),
+        Command::Ageing(flags) => ageing::run(flags),
         Command::Claim(flags) => claim::run(flags),
         Command::Schedules(flags) => schedules::run(flags),
         Command::Belief(flags) => belief::run(flags),

@@ -51,6 +51,9 @@ fn a_model_is_aged_twice_and_measured_after_each_pass() {
             .iter()
             .all(|one| one["against"] == "fresh scan" && one["n"] == 4)
     );
+    let contrasts = report["contrasts"].as_array().expect("contrasts");
+    assert_eq!(contrasts.len(), 2, "one stack has a base, two scans");
+    assert!(contrasts.iter().all(|one| one["base"] == "one" && one["n"] == 4));
 }
 
 #[test]

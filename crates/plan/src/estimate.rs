@@ -69,8 +69,7 @@ impl Estimate {
 
 /// Four blocks share the error among few comparisons only: with fifteen they find differences from 37 %, six from 19 %.
 fn fewest_blocks(study: &Study) -> u32 {
-    let ranked = study.phases.iter().filter(|phase| phase.ranked).count();
-    let comparisons = study.stacks.len().saturating_sub(1) * ranked;
+    let comparisons = study.stacks.len().saturating_sub(1) * study.verdicts_of_a_stack();
     if comparisons > FEW_COMPARISONS {
         FEWEST_BLOCKS_OF_MANY
     } else {
@@ -208,6 +207,13 @@ impl Phase {
 }
 
 impl Study {
+    /// Verdicts of a stack that has a base: one in each ranked phase, and one on its change in each phase that is held
+    /// against an earlier one.
+    pub fn verdicts_of_a_stack(&self) -> usize {
+        let one = |phase: &Phase| usize::from(phase.ranked) + usize::from(phase.against.is_some());
+        self.phases.iter().map(one).sum()
+    }
+
     /// Time of all phases that say one, for one trial.
     pub fn phase_time(&self) -> Duration {
         Duration(

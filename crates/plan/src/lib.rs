@@ -16,6 +16,7 @@ mod nearest;
 mod options;
 mod passes;
 mod plain;
+mod rotation;
 mod schedule;
 mod slob_conf;
 mod slob_take;

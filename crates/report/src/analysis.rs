@@ -8,10 +8,11 @@ use crate::check::Check;
 use crate::imported::ImportedPhase;
 use crate::published::Published;
 use crate::ranking::alike::PairAlike;
+use crate::ranking::changes::Change;
 use crate::ranking::not_tested::{BulkRatio, NotTested};
 use crate::ranking::own_blocks::OwnBlocks;
 use crate::ranking::rank::{DroppedBlock, Unranked};
-use crate::ranking::verdicts::{Change, Comparison, Verdict};
+use crate::ranking::verdicts::{Comparison, Contrast, Verdict};
 use crate::stacks::databases::DatabaseOfStack;
 use crate::stacks::layouts::Layout;
 use crate::stacks::memory::MemoryOfStack;
@@ -45,8 +46,11 @@ pub struct Analysis {
     pub phases: Vec<PhaseReport>,
     /// Stacks against their base, with verdicts.
     pub comparisons: Vec<Comparison>,
-    /// Phases against earlier ones on the same stack (aged against fresh), with verdicts of the same kind and of the
-    /// same error.
+    /// Changes of stacks from an earlier phase to a later one (fresh to aged) against that of their base, with verdicts
+    /// of the same kind and of the same error.
+    pub contrasts: Vec<Contrast>,
+    /// Phases against earlier ones on the same stack, with plain 95 % intervals: not tested, and any slowdown within a
+    /// trial is in them.
     pub changes: Vec<Change>,
     /// Ratios of other quantities, with plain 95 % intervals: not tested, no verdict is drawn from them.
     pub not_tested: Vec<NotTested>,
@@ -188,7 +192,7 @@ pub struct LookTaken {
     pub blocks_run: u32,
     /// Error each comparison spent at it.
     pub alpha: f64,
-    /// What it said by itself, in the order of the comparisons and then of the changes.
+    /// What it said by itself, in the order of the comparisons and then of the contrasts.
     pub verdicts: Vec<Verdict>,
     #[serde(skip)]
     pub(crate) estimates: Vec<Estimate>,
@@ -267,9 +271,9 @@ impl Analysis {
                 .comparisons
                 .iter()
                 .map(|one| (&one.stack, one.base.clone(), &one.phase));
-            let of_phases = self.changes.iter().map(|one| (&one.stack, one.base(), &one.phase));
+            let of_changes = self.contrasts.iter().map(|one| (&one.stack, one.base(), &one.phase));
             let said = of_stacks
-                .chain(of_phases)
+                .chain(of_changes)
                 .zip(look.verdicts.iter().zip(&look.estimates));
             said.map(|((stack, base, phase), (verdict, estimate))| ledger::Look {
                 after_block: look.blocks_run,

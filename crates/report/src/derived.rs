@@ -9,6 +9,7 @@ use crate::history::Book;
 use crate::imported::imported;
 use crate::published::published;
 use crate::ranking::alike::pairs_alike;
+use crate::ranking::changes::changes;
 use crate::ranking::not_tested::{bulk_ratios, not_tested};
 use crate::ranking::own_blocks::own_blocks;
 use crate::ranking::rank::{Ranking, base_of, rank, takes_part};
@@ -32,11 +33,11 @@ impl Analysis {
         let phases = book.phases.iter().map(|head| phase_report(&book, head));
         let phases = phases.collect::<Result<Vec<_>, LedgerError>>()?;
         let (differences, equal) = differences(&book);
-        let (comparisons, changes) = verdicts(&book, &ranking);
+        let (comparisons, contrasts) = verdicts(&book, &ranking);
         let mut analysis = Analysis {
             imported: imported(&book, &phases),
             not_told_apart: not_told(&book, &phases),
-            published: published(&book, (&comparisons, &changes), &ranking.dropped)?,
+            published: published(&book, &comparisons, &ranking.dropped)?,
             study: study_head(&book, &ranking),
             stacks: stack_heads(&book),
             differences,
@@ -48,7 +49,8 @@ impl Analysis {
             own_blocks: own_blocks(&book, &ranking),
             pairs_alike: pairs_alike(&book, &ranking),
             not_tested: not_tested(&book, &ranking.pairs, &ranking.dropped)?,
-            changes,
+            changes: changes(&book, &ranking.dropped)?,
+            contrasts,
             databases: databases(&book),
             bulk_ratios: bulk_ratios(&book, &ranking.dropped),
             layouts: layouts(&book),

@@ -118,3 +118,28 @@ fn stacks_on_sets_of_their_own_say_so() {
     let together = scene(vec![actor("ext4", 1.0), actor("zfs", 0.9)]).film().analysis();
     assert!(together.checks.iter().all(|check| check.subject != "LUN sets apart"));
 }
+
+/// The set of a stack where two sets take turns: the trap's sets with nothing wrong.
+fn in_turn(block: u32, name: &str) -> &'static str {
+    match block.is_multiple_of(2) == (name == "ext4") {
+        true => "data",
+        false => "second",
+    }
+}
+
+#[test]
+fn sets_that_take_turns_are_silent_and_uneven_turns_are_counted() {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("zfs", 0.9)]);
+    scene.in_sets = Some(in_turn);
+    let even = scene.film().analysis();
+    assert!(even.checks.iter().all(|check| check.subject != "LUN sets apart"));
+    let luns = |analysis: &report::Analysis| analysis.equal.iter().any(|fact| fact == "data LUNs");
+    assert!(luns(&even), "{:?}", even.differences);
+    scene.blocks = 5;
+    let (status, figure) = line(&scene.film().analysis(), "LUN sets apart");
+    assert_eq!(status, Status::Note);
+    assert!(
+        figure.starts_with("zfs is on `data` 2 times, `second` 3 times and ext4 on `data` 3 times, `second` 2 times"),
+        "{figure}"
+    );
+}

@@ -39,7 +39,7 @@ fn side(study: &Study, stack: &Stack, block: u32, set: &Option<String>) -> Optio
 
 /// The trial's stack on the LUN sets of its block, then one stack for each place that phases copy to.
 fn wanted(study: &Study, turn: &Turn<'_>) -> anyhow::Result<Vec<(Stack, String, Option<Key>)>> {
-    let home = &study.stacks[turn.stack];
+    let home = &study.stack_in(turn.block.number, turn.stack);
     let on = |set: &Option<String>| side(study, home, turn.block.number, set);
     let mut all = vec![(
         Stack {

@@ -10,11 +10,10 @@ use crate::turn::Turn;
 use ledger::{Access, Layers, Ledger, NewTrial, TrialId, TrialStatus};
 use plan::{Stack, Study};
 
-/// Comparisons among which the study's error is shared: in each ranked phase every stack but the base of its group,
-/// and every stack with itself in each phase that is held against an earlier one. Directories and stacks on LUNs have
-/// different numbers of layers under them, and so do LUN files and devices.
+/// Comparisons among which the study's error is shared: every stack but the base of its group, in each ranked phase and
+/// in its change of each phase that is held against an earlier one. Directories and stacks on LUNs have different
+/// numbers of layers under them, and so do LUN files and devices.
 pub fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -> u32 {
-    let ranked = study.phases.iter().filter(|p| p.ranked).count();
     let on_files = |set: &str| {
         let set = study.luns.iter().find(|s| s.name == set);
         set.is_some_and(|s| matches!(s.source, plan::LunSource::Files { .. }))
@@ -26,8 +25,7 @@ pub fn comparisons<'a>(study: &Study, stacks: impl Iterator<Item = &'a Stack>) -
         groups.insert((stack.data.as_deref().map(on_files), modelled, stack.engine.word()));
         count += 1;
     }
-    let against = study.phases.iter().filter(|p| p.against.is_some()).count();
-    ((count - groups.len()) * ranked + count * against) as u32
+    ((count - groups.len()) * study.verdicts_of_a_stack()) as u32
 }
 
 /// Measures that are the same in all phases of all stacks.
@@ -67,7 +65,10 @@ pub(crate) fn begun(
     turns: &[Turn<'_>],
     host: &str,
 ) -> anyhow::Result<Vec<TrialId>> {
-    let begin = |turn: &Turn<'_>| Ok(ledger.begin_trial(&new_trial(&study.stacks[turn.stack], turn, host))?);
+    let begin = |turn: &Turn<'_>| {
+        let stack = study.stack_in(turn.block.number, turn.stack);
+        Ok(ledger.begin_trial(&new_trial(&stack, turn, host))?)
+    };
     turns.iter().map(begin).collect()
 }
 

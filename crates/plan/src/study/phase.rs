@@ -18,7 +18,7 @@ pub struct Phase {
     pub time: Option<Duration>,
     /// Compared between stacks.
     pub ranked: bool,
-    /// An earlier phase that this one is held against on the same stack: aged against fresh.
+    /// An earlier phase: the changes of the stacks since then are compared, aged against fresh.
     pub against: Option<String>,
     /// What goes wrong with modelled LUNs meanwhile.
     pub faults: Vec<DeviceFault>,

@@ -94,8 +94,8 @@ written! {
         passes: u64 [Age] = "`1`";
         /// names of the phases directly below that are repeated after each pass
         after_each: Vec<String> [Age] = "";
-        /// an earlier phase of the same kind that this one is held against *on the same stack*: `against = "fresh
-        /// scan"` on the aged scan
+        /// an earlier phase of the same kind: the stacks' changes since then are compared. `against = "fresh scan"` on
+        /// the aged scan
         against: String [Tpcc, Bulk, Random, Scan, Age, Copy] = "";
         /// every how many operations of a session goes to the first schema, whatever schema it serves; 0: none. It
         /// needs `workers = 1`, for a schema belongs to one worker

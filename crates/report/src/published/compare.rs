@@ -9,7 +9,7 @@ use crate::cells::metric::Metric;
 use crate::format::ratio;
 use crate::history::Book;
 use crate::ranking::rank::DroppedBlock;
-use crate::ranking::verdicts::{Change, Comparison};
+use crate::ranking::verdicts::Comparison;
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -139,7 +139,7 @@ pub enum Agreement {
 /// `None` for a study that names no publication that this version knows.
 pub(crate) fn published(
     book: &Book,
-    (comparisons, changes): (&[Comparison], &[Change]),
+    comparisons: &[Comparison],
     dropped: &[DroppedBlock],
 ) -> Result<Option<Published>, LedgerError> {
     let Some(Ok(source)) = book.study.published.as_deref().map(find) else {
@@ -149,7 +149,6 @@ pub(crate) fn published(
     let judge = Judge {
         book,
         comparisons,
-        changes,
         dropped,
         map,
     };
@@ -219,7 +218,6 @@ fn all<'m>(pairs: &'m [(String, String)], theirs: &str) -> Vec<&'m str> {
 struct Judge<'b> {
     book: &'b Book,
     comparisons: &'b [Comparison],
-    changes: &'b [Change],
     dropped: &'b [DroppedBlock],
     map: Map,
 }
@@ -342,9 +340,7 @@ impl Judge<'_> {
                 return Some(found(1.0 / ratio, 1.0 / high, 1.0 / low, n));
             }
         }
-        let same = |one: &&Change| (&*one.stack, &*one.phase, &*one.against) == (stack, after, before);
-        let one = self.changes.iter().filter(|_| stack == base).find(same)?;
-        Some(found(one.ratio?, one.low?, one.high?, one.n?))
+        None
     }
 
     fn over_blocks(&self, stacks: [&str; 2], phases: [&str; 2]) -> Result<Option<MeasuredRatio>, LedgerError> {

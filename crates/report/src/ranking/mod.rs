@@ -5,10 +5,12 @@
 
 pub(crate) mod alike;
 pub(crate) mod basis;
-
+pub(crate) mod changes;
+pub(crate) mod contrasts;
 pub(crate) mod machine_noise;
 pub(crate) mod not_tested;
 pub(crate) mod own_blocks;
+pub(crate) mod pairs;
 pub(crate) mod rank;
 pub(crate) mod refusals;
 pub(crate) mod twins;

@@ -1,7 +1,7 @@
-//! What may be said of a stack against its base, and of a phase against another on the same stack.
+//! What may be said of a stack against its base, in a phase and in its change from an earlier one.
 //!
 //! Takes the ranking, in which all these pairs are judged together and share the study's error; gives [`Comparison`]s
-//! and [`Change`]s. Prevents: two figures set beside each other and called a difference without an interval.
+//! and [`Contrast`]s. Prevents: two figures set beside each other and called a difference without an interval.
 
 use super::rank::Ranking;
 use crate::cells::metric::Metric;
@@ -78,20 +78,23 @@ pub struct Comparison {
     pub words: String,
 }
 
-/// A phase against an earlier one, on one stack.
+/// A stack's change from an earlier phase to a later one, against the change of its base.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Change {
+pub struct Contrast {
     /// The stack.
     pub stack: String,
-    /// The phase.
+    /// The base.
+    pub base: String,
+    /// The later phase.
     pub phase: String,
-    /// The earlier phase that it is held against.
+    /// The earlier phase.
     pub against: String,
     /// The metric compared.
     pub metric: Metric,
     /// What may be said.
     pub verdict: Verdict,
-    /// Ratio of the two, oriented so that above 1 is better than before; `null` before the first look.
+    /// Ratio of later to earlier on the stack over that on the base, oriented so that above 1 is better; `null`
+    /// before the first look.
     pub ratio: Option<f64>,
     /// Lower end of its interval.
     pub low: Option<f64>,
@@ -107,38 +110,12 @@ pub struct Change {
     pub words: String,
 }
 
-/// The pairs of two stacks, and those of two phases on one stack, which stand after all of them.
-pub(crate) fn verdicts(book: &Book, ranking: &Ranking) -> (Vec<Comparison>, Vec<Change>) {
-    let (mut comparisons, mut changes) = (Vec::new(), Vec::new());
-    for (pair, judged) in ranking.pairs.iter().zip(&ranking.decision.comparisons) {
-        let of = pair.before.as_ref().map_or(&pair.base, |before| &before.name);
-        let one = Comparison {
-            stack: pair.stack.clone(),
-            base: pair.base.clone(),
-            phase: pair.phase.name.clone(),
-            metric: Metric::of(pair.phase.kind),
-            verdict: judged.verdict.into(),
-            ratio: finite(judged.estimate.map(|e| e.ratio)),
-            low: finite(judged.estimate.map(|e| e.low)),
-            high: finite(judged.estimate.map(|e| e.high)),
-            n: judged.estimate.map(|e| e.n),
-            look: judged.look,
-            alpha: judged.alpha,
-            words: words(judged, of, ranking, book.study.blocks_planned),
-        };
-        match &pair.before {
-            None => comparisons.push(one),
-            Some(before) => changes.push(Change::of(one, before.name.clone())),
-        }
-    }
-    (comparisons, changes)
-}
-
-impl Change {
-    /// What was found of a stack against itself.
-    fn of(one: Comparison, against: String) -> Change {
-        Change {
+impl Contrast {
+    /// What was found of a pair, as of any other.
+    pub(crate) fn of(one: Comparison, against: String) -> Contrast {
+        Contrast {
             stack: one.stack,
+            base: one.base,
             phase: one.phase,
             against,
             metric: one.metric,
@@ -153,10 +130,40 @@ impl Change {
         }
     }
 
-    /// The base that a recorded look names.
+    /// The base that a recorded look names: no stack has such a name in a comparison of the phase itself.
     pub(crate) fn base(&self) -> String {
-        format!("{} in {}", self.stack, self.against)
+        format!("{}, change from {}", self.base, self.against)
     }
+}
+
+/// Of the pairs in a phase, and of those in their change from an earlier one, which come after all of them.
+pub(crate) fn verdicts(book: &Book, ranking: &Ranking) -> (Vec<Comparison>, Vec<Contrast>) {
+    let (mut comparisons, mut contrasts) = (Vec::new(), Vec::new());
+    for (pair, judged) in ranking.pairs.iter().zip(&ranking.decision.comparisons) {
+        let of = match &pair.before {
+            Some(before) => format!("{}'s change from {}", pair.base, before.name),
+            None => pair.base.clone(),
+        };
+        let one = Comparison {
+            stack: pair.stack.clone(),
+            base: pair.base.clone(),
+            phase: pair.phase.name.clone(),
+            metric: Metric::of(pair.phase.kind),
+            verdict: judged.verdict.into(),
+            ratio: finite(judged.estimate.map(|e| e.ratio)),
+            low: finite(judged.estimate.map(|e| e.low)),
+            high: finite(judged.estimate.map(|e| e.high)),
+            n: judged.estimate.map(|e| e.n),
+            look: judged.look,
+            alpha: judged.alpha,
+            words: words(judged, &of, ranking, book.study.blocks_planned),
+        };
+        match &pair.before {
+            None => comparisons.push(one),
+            Some(before) => contrasts.push(Contrast::of(one, before.name.clone())),
+        }
+    }
+    (comparisons, contrasts)
 }
 
 /// What may be said of a ratio to `of`.

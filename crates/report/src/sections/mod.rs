@@ -4,6 +4,7 @@
 //! sections, and a table in them is a list of columns. Prevents: two forms that say two things.
 
 mod bulk;
+mod changes;
 mod differences;
 mod disclosure;
 mod elsewhere;
@@ -43,7 +44,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         storage::modelled(&source),
         storage::memory(&source),
         verdicts::verdicts(&source),
-        verdicts::changes(&source),
+        changes::changes(&source),
         verdicts::not_tested(&source),
         elsewhere::section(&source),
         left_out::section(&source),

@@ -1,15 +1,13 @@
-//! The verdicts: each stack against its base, each phase against an earlier one, and the ratios from which no verdict
-//! is drawn.
+//! The verdicts: each stack against its base, and the ratios from which no verdict is drawn.
 //!
 //! Takes the comparisons, gives sections. Prevents: a ratio without its interval, and a verdict read without its doubt.
 
 use super::source::Source;
 
-use crate::document::{Block, Cell, Column, Fold, Forms, Name, Placed, Section, Stands, Table, Tone, column};
+use crate::document::{Block, Cell, Column, Forms, Name, Placed, Section, Stands, Table, Tone, column};
 use crate::format::{percent, ratio};
-use crate::grouped::grouped;
 use crate::ranking::not_tested::NotTested;
-use crate::ranking::verdicts::{Change, Comparison, Verdict};
+use crate::ranking::verdicts::{Comparison, Verdict};
 use std::collections::BTreeMap;
 
 /// Ratios that were tested, the worst of each phase first.
@@ -61,7 +59,7 @@ pub(super) fn verdicts(source: &Source<'_>) -> Option<Section> {
 }
 
 /// Blocks and verdict, with which a table of ratios ends.
-fn ends<'a, R: 'a>(of: fn(&R) -> (Option<u32>, Verdict)) -> [Column<'a, R>; 2] {
+pub(super) fn ends<'a, R: 'a>(of: fn(&R) -> (Option<u32>, Verdict)) -> [Column<'a, R>; 2] {
     [
         column("blocks", "", move |one: &R| {
             Cell::maybe(of(one).0.map(|n| n.to_string()))
@@ -74,7 +72,7 @@ fn ends<'a, R: 'a>(of: fn(&R) -> (Option<u32>, Verdict)) -> [Column<'a, R>; 2] {
     ]
 }
 
-fn interval(ratio: Option<f64>, ends: [Option<f64>; 2], margin: f64, verdict: Verdict) -> Cell {
+pub(super) fn interval(ratio: Option<f64>, ends: [Option<f64>; 2], margin: f64, verdict: Verdict) -> Cell {
     ratio.map_or(Cell::Nothing, |ratio| {
         Cell::interval(ratio, ends, margin, tone(verdict))
     })
@@ -98,57 +96,18 @@ fn severity(verdict: Verdict) -> u8 {
     }
 }
 
-fn chances(source: &Source<'_>) -> Placed {
+pub(super) fn chances(source: &Source<'_>) -> Placed {
     (Forms::ALL, Block::Note(source.analysis.promise.clone()))
 }
 
 /// How the chart is to be read.
-fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
+pub(super) fn how_to_read(source: &Source<'_>, what: &str) -> Placed {
     let words = format!(
         "{what}, from the totals of each block with the drain; above 1 is better for the database. Dot: geometric \
          mean of the blocks; line: what all looks leave of the interval. Shaded: differences inside {} count as equal.",
         percent(source.analysis.study.margin)
     );
     (Forms::PAGE, Block::Note(words))
-}
-
-/// What no number of blocks tells apart.
-const LATER: &str = "The later phase ran after the earlier one in every trial: what slows a trial down as it goes on \
-                     counts as a change too. Compare the stacks' changes with each other.";
-
-/// Phases against earlier ones on the same stack: a part for each pair.
-pub(super) fn changes(source: &Source<'_>) -> Option<Section> {
-    let analysis = source.analysis;
-    let margin = analysis.study.margin;
-    let changes = analysis.changes.iter();
-    let pairs = grouped(changes.map(|one| ((one.phase.as_str(), one.against.as_str()), one)));
-    let part = |((phase, against), rows): ((&str, &str), Vec<&Change>)| {
-        let mut columns = vec![
-            column("of what", "", |one: &&Change| Cell::text(one.metric.noun()))
-                .of_words()
-                .only(Forms::PAGE),
-            column("ratio", "", |one: &&Change| Cell::number(one.ratio, ratio)),
-            column("interval", "", move |one: &&Change| {
-                interval(one.ratio, [one.low, one.high], margin, one.verdict)
-            })
-            .compared(),
-        ];
-        columns.extend(ends(|one: &&Change| (one.n, one.verdict)));
-        let caption = format!("Ratios of {phase} to {against}");
-        let table = source.table(caption, &rows, |one| &one.stack, columns);
-        let title = format!("{phase} against {against}, on the same stack (ratio, above 1 is better)");
-        let part = Block::part(title, Fold::Never, vec![(Forms::ALL, Block::Table(table))]);
-        (Forms::ALL, part)
-    };
-    let mut blocks: Vec<Placed> = pairs.into_iter().map(part).collect();
-    if !blocks.is_empty() {
-        blocks.push((Forms::ALL, Block::Note(LATER.into())));
-    }
-    if !blocks.is_empty() && analysis.comparisons.is_empty() {
-        blocks.push(chances(source));
-        blocks.push(how_to_read(source, "Phase over the earlier one"));
-    }
-    Section::of("changes", "Changes", "", blocks).map(|section| section.standing(Stands::Concludes))
 }
 
 /// With more ratios than these, only those clear of 1 by more than the margin are on a page, as in a terminal.

@@ -17,6 +17,7 @@ mod place;
 mod rate;
 mod rule;
 mod runs;
+mod sets;
 mod whole;
 
 use crate::analysis::Analysis;

@@ -4,7 +4,7 @@
 //! Prevents: a threshold that nobody can find, or that the document gives otherwise.
 
 use super::rule::{Bound, Document, Rule, Take};
-use super::{place, whole};
+use super::{place, sets, whole};
 use crate::check::Status;
 
 pub(crate) const RULES: &[Rule] = &[
@@ -137,17 +137,21 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "LUN sets apart",
-        bound: Bound::Words("one set for all, in turn"),
+        bound: Bound::Words("each stack on each set equally often"),
         beyond: Status::Note,
-        advice: "run the study again with the sets exchanged, or on one set with schedule = \"whole\"",
-        take: Take::Study(whole::sets_apart),
+        advice: "give all stacks one set with schedule = \"whole\", or sets of files alike in number, size and \
+             directory, which take turns; with those, a number of blocks that the number of stacks divides",
+        take: Take::Study(sets::sets_apart),
         document: Some(Document {
-            figure: "that a stack and its base stand on different LUN sets in every block",
+            figure: "in how many valid blocks a stack and its base stand on each LUN set",
             threshold: "none",
             beyond: "",
-            why: "no number of blocks tells the stack from its LUNs",
+            why: "what the LUNs differ by counts as a difference of the stacks",
         }),
-        traps: &["stacks_on_sets_of_their_own_say_so"],
+        traps: &[
+            "stacks_on_sets_of_their_own_say_so",
+            "sets_that_take_turns_are_silent_and_uneven_turns_are_counted",
+        ],
     },
     Rule {
         subject: "recorded looks",

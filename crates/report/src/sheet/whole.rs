@@ -10,7 +10,6 @@ use crate::check::Status;
 use crate::format::{percent, ratio};
 use crate::history::Book;
 use crate::ranking::own_blocks::BlockDoubt;
-use crate::ranking::verdicts::Comparison;
 use ledger::Stack;
 
 pub(crate) fn modelled(book: &Book, _: &Analysis) -> Option<Taken> {
@@ -62,7 +61,7 @@ fn by_chance(doubt: &BlockDoubt) -> String {
 
 /// Ratios of neighbouring blocks; of too few blocks that is said.
 pub(crate) fn neighbours(_: &Book, analysis: &Analysis) -> Option<Taken> {
-    if analysis.comparisons.is_empty() && analysis.changes.is_empty() {
+    if analysis.comparisons.is_empty() && analysis.contrasts.is_empty() {
         return None;
     }
     let Some(seen) = &analysis.own_blocks else {
@@ -104,22 +103,6 @@ pub(crate) fn one_sided(_: &Book, analysis: &Analysis) -> Option<Taken> {
         by_chance(doubt)
     );
     Some(Taken::holds(!doubt.speaks, said))
-}
-
-/// Stacks that are compared and stand on LUN sets of their own in every block.
-pub(crate) fn sets_apart(book: &Book, analysis: &Analysis) -> Option<Taken> {
-    let set = |name: &str| {
-        let stack = book.stacks.iter().find(|stack| stack.name == name)?;
-        stack.data_lun_set.clone()
-    };
-    let apart = |one: &&Comparison| matches!((set(&one.stack), set(&one.base)), (Some(a), Some(b)) if a != b);
-    let one = analysis.comparisons.iter().find(apart)?;
-    let (own, its) = (set(&one.stack)?, set(&one.base)?);
-    Some(Taken::broken(format!(
-        "{} is on `{own}` and {} on `{its}` in every block: what the LUNs differ by counts as a difference of the \
-         stacks",
-        one.stack, one.base
-    )))
 }
 
 pub(crate) fn looks(book: &Book, analysis: &Analysis) -> Option<Taken> {

@@ -125,19 +125,36 @@ fn importance(fact: &str) -> usize {
         .unwrap_or(FIRST.len() + THEN.len())
 }
 
+/// LUN sets of the data: several where they took turns from block to block.
+fn data_luns(book: &Book, stack: &Stack) -> String {
+    match sets_in_turn(book, stack) {
+        Some(sets) => format!("{} in turn", sets.join(", ")),
+        None => stack.data_lun_set.clone().unwrap_or_else(|| "none".into()),
+    }
+}
+
+fn redo_luns(book: &Book, stack: &Stack) -> String {
+    match (&stack.redo_lun_set, sets_in_turn(book, stack)) {
+        (Some(_), Some(_)) => "in turn with the data".into(),
+        (Some(set), None) => set.clone(),
+        (None, _) => "beside the data".into(),
+    }
+}
+
+/// More than one LUN set, in the order of their names.
+fn sets_in_turn<'b>(book: &'b Book, stack: &'b Stack) -> Option<Vec<&'b str>> {
+    let sets = book.runs(&stack.name).map(|(_, ran)| ran.trial.lun_set.as_str());
+    let sets: BTreeSet<&str> = sets.collect();
+    (sets.len() > 1).then(|| sets.into_iter().collect())
+}
+
 fn facts_of(book: &Book, stack: &Stack) -> Vec<(String, String)> {
     let mut facts = vec![
         ("kind".to_string(), stack.kind.clone()),
         ("layers".to_string(), stack.layers.to_string()),
         ("access".to_string(), stack.access.as_str().into()),
-        (
-            "data LUNs".to_string(),
-            stack.data_lun_set.clone().unwrap_or_else(|| "none".into()),
-        ),
-        (
-            "redo LUNs".to_string(),
-            stack.redo_lun_set.clone().unwrap_or_else(|| "beside the data".into()),
-        ),
+        ("data LUNs".to_string(), data_luns(book, stack)),
+        ("redo LUNs".to_string(), redo_luns(book, stack)),
     ];
     let injected = stack.injected.clone().unwrap_or_else(|| "none".into());
     facts.push(("planted disadvantage".to_string(), injected));

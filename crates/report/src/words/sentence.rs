@@ -9,16 +9,22 @@ use crate::format::{percent, ratio};
 use crate::grouped::{distinct, grouped};
 use crate::ranking::alike::PairAlike;
 use crate::ranking::own_blocks::OwnBlocks;
-use crate::ranking::verdicts::{Change, Comparison, Verdict};
+use crate::ranking::verdicts::{Comparison, Verdict};
+use crate::words::changed::{changed, contrasted};
 
 /// Three lines of a terminal; what would go beyond is left to the tables.
 const LENGTH_MAX: usize = 235;
 
 pub(crate) fn sentence(analysis: &Analysis) -> String {
     let mut said = if analysis.comparisons.is_empty() {
-        let mut clauses: Vec<String> = changed(&analysis.changes).into_iter().collect();
+        let mut clauses: Vec<String> = match analysis.contrasts.is_empty() {
+            true => changed(&analysis.changes).into_iter().collect(),
+            false => contrasted(&analysis.contrasts, analysis.study.margin)
+                .into_iter()
+                .collect(),
+        };
         clauses.extend(ran_out(analysis));
-        if clauses.is_empty() && !analysis.changes.is_empty() {
+        if clauses.is_empty() && !analysis.contrasts.is_empty() {
             unchanged_so_far(analysis)
         } else if clauses.is_empty() {
             nothing_ranked(analysis)
@@ -111,13 +117,13 @@ fn no_look(analysis: &Analysis) -> String {
     )
 }
 
-/// Nothing but phases against earlier ones, and of none of them may anything be said.
+/// Nothing but changes from phase to phase is compared, and of none of them may anything be said.
 fn unchanged_so_far(analysis: &Analysis) -> String {
     if analysis.looks.is_empty() {
         return no_look(analysis);
     }
     format!(
-        "Not enough data to say what changed from phase to phase: {}",
+        "Not enough data to say which stack changed more from phase to phase: {}",
         more(analysis)
     )
 }
@@ -142,40 +148,11 @@ fn ranked<'a>(analysis: &'a Analysis) -> String {
     }
     // What the study asks of a stack alone stands right after the answer.
     let after = clauses.len().min(1);
-    let beside = changed(&analysis.changes).into_iter().chain(ran_out(analysis));
+    let beside = contrasted(&analysis.contrasts, analysis.study.margin);
+    let beside = beside.into_iter().chain(ran_out(analysis));
     clauses.splice(after..after, beside);
     clauses.extend(left_out(analysis));
     fitted(&clauses)
-}
-
-/// Where each stack of a phase stands, for the last sentence: "btrfs 0.42 of fresh scan (0.40 to 0.44), disk group as
-/// before".
-fn changed(changes: &[Change]) -> Option<String> {
-    // Of several phases the one that changed the most stacks' figure the furthest.
-    let far = |one: &&Change| match one.verdict {
-        Verdict::Better | Verdict::Worse => one.ratio.map_or(0.0, |ratio| ratio.ln().abs()),
-        Verdict::Equivalent | Verdict::NotEnoughData => 0.0,
-    };
-    let furthest = changes.iter().max_by(|a, b| far(a).total_cmp(&far(b)))?;
-    let same = |one: &&Change| one.phase == furthest.phase;
-    let said: Vec<String> = changes
-        .iter()
-        .filter(same)
-        .filter_map(|one| {
-            Some(match one.verdict {
-                Verdict::NotEnoughData => return None,
-                Verdict::Equivalent => format!("{} equivalent", one.stack),
-                Verdict::Better | Verdict::Worse => format!(
-                    "{} {} ({} to {})",
-                    one.stack,
-                    ratio(one.ratio?),
-                    one.low.map_or("0".into(), ratio),
-                    one.high.map_or("unbounded".into(), ratio)
-                ),
-            })
-        })
-        .collect();
-    (!said.is_empty()).then(|| format!("{} against {}: {}", furthest.phase, furthest.against, said.join(", ")))
 }
 
 /// "btrfs ran out of space in ageing".
