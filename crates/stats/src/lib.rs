@@ -18,7 +18,7 @@ mod student;
 mod summary;
 
 pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Procedure, Reason, Verdict, decide};
-pub use design::{Design, LookRule};
+pub use design::{Design, EXTENSIONS_MAX, LookRule};
 pub use detectable::detectable;
 pub use normal::{normal_quantile, normal_upper_tail};
 pub use own_blocks::{BlockRatios, Doubt, OwnBlocks, own_blocks};

@@ -11,7 +11,10 @@ use crate::format::{percent, ratio};
 use crate::history::Book;
 use crate::ranking::own_blocks::BlockDoubt;
 use crate::ranking::verdicts::Comparison;
-use ledger::Stack;
+use ledger::{FactName, Scope, Stack};
+
+/// Names of older studies in one line.
+const OLDER_SAID_MAX: usize = 8;
 
 pub(crate) fn modelled(book: &Book, _: &Analysis) -> Option<Taken> {
     let said = "a device of this study is simulated in virtual time";
@@ -61,6 +64,16 @@ fn by_chance(doubt: &BlockDoubt) -> String {
 }
 
 /// Ratios of neighbouring blocks; of too few blocks that is said.
+/// Studies of the same stacks that were there before this one.
+pub(crate) fn older_studies(book: &Book, _: &Analysis) -> Option<Taken> {
+    let names = book.fact(&Scope::Study, FactName::OlderStudies)?.names();
+    let named: Vec<&str> = names.iter().take(OLDER_SAID_MAX).map(String::as_str).collect();
+    Some(Taken::broken(format!(
+        "an older study of the same stacks exists: {}",
+        named.join(", ")
+    )))
+}
+
 pub(crate) fn neighbours(_: &Book, analysis: &Analysis) -> Option<Taken> {
     if analysis.comparisons.is_empty() && analysis.changes.is_empty() {
         return None;

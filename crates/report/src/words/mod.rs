@@ -2,6 +2,7 @@
 //!
 //! Takes numbers and the analysis, gives text without a place. Prevents: one finding said in two ways.
 
+pub(crate) mod claims;
 pub(crate) mod contrast;
 pub(crate) mod cuts;
 pub(crate) mod doubts;
