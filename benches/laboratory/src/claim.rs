@@ -4,11 +4,14 @@
 //! same code. Takes a number of studies, gives a table. Prevents: a sentence about verdicts that is wider than what
 //! was tried.
 
+mod advice;
+mod extended;
 mod worlds;
 
 use crate::flags;
 use crate::outcome::{Failure, print, print_json};
-use report::rate_json;
+use advice::Truth;
+use report::{Simulated, rate_json};
 use serde_json::{Value, json};
 use stats::{Design, Procedure, Rate, Verdict, own_blocks};
 use std::fmt::Write;
@@ -34,6 +37,8 @@ struct Cell {
     wrong: Rate,
     /// Comparisons with a verdict that is true.
     told: Rate,
+    /// Studies whose last sentence says something false.
+    advice: Rate,
     /// Studies whose sheet has a line about their own blocks.
     speaks: Rate,
     blocks_mean: f64,
@@ -45,6 +50,9 @@ impl Cell {
         if self.world.covered && self.wrong.upper(0.99) > LIMIT {
             return Some("false verdicts");
         }
+        if self.world.covered && self.advice.upper(0.99) > LIMIT {
+            return Some("false advice");
+        }
         if self.world.covered && self.speaks.is_surely_above(PROMISED) {
             return Some("false alarms");
         }
@@ -54,6 +62,9 @@ impl Cell {
 }
 
 pub(crate) fn run(flags: &flags::Claim) -> Result<(), Failure> {
+    if flags.extended {
+        return extended::run(flags);
+    }
     let wanted = |world: &World| flags.world.as_deref().is_none_or(|text| world.name.contains(text));
     let mut jobs = Vec::new();
     for world in WORLDS.into_iter().filter(wanted) {
@@ -64,7 +75,7 @@ pub(crate) fn run(flags: &flags::Claim) -> Result<(), Failure> {
     if jobs.is_empty() {
         return Err(Failure::usage("no world has such a name: leave out --world to see all"));
     }
-    let cells = drawn(&jobs, flags);
+    let cells = each(&jobs, |world, shape| cell(world, shape, flags));
     match flags.json {
         true => print_json(&json!({
             "schema": 1, "studies": flags.studies, "looked_at": flags.looked_at, "seed": flags.seed,
@@ -82,15 +93,16 @@ pub(crate) fn run(flags: &flags::Claim) -> Result<(), Failure> {
 }
 
 /// Every job, on all processors.
-fn drawn(jobs: &[(World, Shape)], flags: &flags::Claim) -> Vec<Cell> {
+fn each<C: Send>(jobs: &[(World, Shape)], cell: impl Fn(World, Shape) -> C + Sync) -> Vec<C> {
+    let cell = &cell;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let part = |nth: usize| jobs.iter().enumerate().skip(nth).step_by(threads);
-        let one = |(nth, (world, shape)): (usize, &(World, Shape))| (nth, cell(*world, *shape, flags));
+        let one = |(nth, (world, shape)): (usize, &(World, Shape))| (nth, cell(*world, *shape));
         let started: Vec<_> = (0..threads)
             .map(|thread| scope.spawn(move || part(thread).map(one).collect::<Vec<_>>()))
             .collect();
-        let mut cells: Vec<(usize, Cell)> = Vec::new();
+        let mut cells: Vec<(usize, C)> = Vec::new();
         for thread in started {
             cells.extend(thread.join().expect("a simulation does not panic"));
         }
@@ -100,29 +112,34 @@ fn drawn(jobs: &[(World, Shape)], flags: &flags::Claim) -> Vec<Cell> {
 }
 
 fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
-    let procedure = Procedure::new(Design::new(
-        shape.blocks as u32,
-        shape.comparisons() as u32,
-        world.margin,
-    ));
+    let design = Design::new(shape.blocks as u32, shape.comparisons() as u32, world.margin);
+    let procedure = Procedure::new(design);
+    let mut simulated = Simulated::new(&design, shape.stacks, shape.phases);
     let mut study = Study::new(&world, shape);
     let mut draw = Draw::new(world, shape, flags.seed);
-    let (mut wrong, mut told, mut speaks, mut blocks) = (0, 0, 0, 0);
+    let (mut wrong, mut told, mut advice, mut speaks, mut blocks) = (0, 0, 0, 0, 0);
     let looked_at = flags.looked_at.min(flags.studies);
     for nth in 0..flags.studies {
         draw.study(&mut study);
         let decision = procedure.decide(&study.histories);
         let mut errs = false;
         let run = decision.blocks_valid + decision.blocks_dropped;
-        for (one, truth) in decision.comparisons.iter().zip(study.truths(run as usize)) {
+        let truths: Vec<f64> = study.truths(run as usize).collect();
+        for (one, truth) in decision.comparisons.iter().zip(&truths) {
             match one.verdict {
                 Verdict::NotEnoughData => {}
-                verdict if verdict.is_false(truth, world.margin) => errs = true,
+                verdict if verdict.is_false(*truth, world.margin) => errs = true,
                 _ => told += 1,
             }
         }
         wrong += u64::from(errs);
         blocks += u64::from(decision.blocks_valid);
+        let truth = Truth {
+            shape,
+            margin: world.margin,
+            ratios: &truths,
+        };
+        advice += u64::from(truth.belies(&simulated.claims(decision, &study.histories)));
         if nth < looked_at {
             let seen = own_blocks(&study.ratios(shape.phases, run as usize));
             speaks += u64::from(seen.is_some_and(|seen| seen.doubts().any(|(_, doubt)| doubt.speaks())));
@@ -134,6 +151,7 @@ fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
         shape,
         wrong: Rate::new(wrong, studies),
         told: Rate::new(told, studies * shape.comparisons() as u64),
+        advice: Rate::new(advice, studies),
         speaks: Rate::new(speaks, u64::from(looked_at)),
         blocks_mean: blocks as f64 / studies as f64,
     }
@@ -143,8 +161,9 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
     let mut text = format!(
         "{} simulated studies a cell, {} of them with a look at their own blocks.\n\
          false: studies with a false verdict, %; told: comparisons with a true verdict, %;\n\
+         advice: studies whose last sentence says something false, %;\n\
          says: studies whose sheet has a line about their blocks, %; a star: misses what is owed.\n\
-         Owed where the conditions hold: false verdicts at most {} %, lines at most {} %;\n\
+         Owed where the conditions hold: false verdicts and advice at most {} %, lines at most {} %;\n\
          elsewhere a line in {} % of the studies where more than {} % have a false verdict.\n",
         flags.studies,
         flags.looked_at.min(flags.studies),
@@ -165,9 +184,9 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
             };
             let heads: String = BLOCKS
                 .iter()
-                .map(|blocks| format!("{:>18}", format!("{blocks} blocks")))
+                .map(|blocks| format!("{:>24}", format!("{blocks} blocks")))
                 .collect();
-            let columns = format!("{:>18}", "false told says").repeat(BLOCKS.len());
+            let columns = format!("{:>24}", "false told advice says").repeat(BLOCKS.len());
             let _ = writeln!(text, "{world} ({kind})\n{:>7}{heads}\n{:>7}{columns}", "", "");
         }
         let _ = write!(
@@ -178,8 +197,9 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
         for cell in row {
             let percent = |rate: &Rate| rate.share() * 100.0;
             let star = if cell.missed().is_some() { "*" } else { " " };
-            let (wrong, told, speaks) = (percent(&cell.wrong), percent(&cell.told), percent(&cell.speaks));
-            let _ = write!(text, "{:>6.1}{:>5.0}{:>5.0} {star}", wrong, told, speaks);
+            let (wrong, told) = (percent(&cell.wrong), percent(&cell.told));
+            let (advice, speaks) = (percent(&cell.advice), percent(&cell.speaks));
+            let _ = write!(text, "{wrong:>6.1}{told:>5.0}{advice:>6.1}{speaks:>5.0} {star}");
         }
         text.push('\n');
     }
@@ -198,6 +218,8 @@ fn data(cell: &Cell) -> Value {
         "false_verdicts": rate_json(&cell.wrong),
         "false_verdicts_upper_99": cell.wrong.upper(0.99),
         "told": rate_json(&cell.told),
+        "false_advice": rate_json(&cell.advice),
+        "false_advice_upper_99": cell.advice.upper(0.99),
         "sheet_speaks": rate_json(&cell.speaks),
         "blocks_mean": cell.blocks_mean,
         "misses": cell.missed(),

@@ -93,6 +93,9 @@ pub(crate) struct Claim {
     /// Studies of them whose own blocks are looked at
     #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..))]
     pub(crate) looked_at: u32,
+    /// Let each study go on until everything is decided: by extensions, and by new studies instead
+    #[arg(long)]
+    pub(crate) extended: bool,
     /// Only worlds whose name has this in it
     #[arg(long, value_name = "TEXT")]
     pub(crate) world: Option<String>,

@@ -66,6 +66,7 @@ fn study(size: Size) -> Study {
         blocks_planned: size.blocks,
         comparisons: (size.stacks - 1) * size.phases,
         alpha: 0.05,
+        alpha_reserved: 0.01,
         io_method: "ring".into(),
         run_id: "synthetic".into(),
         created_unix_ns: SECOND,

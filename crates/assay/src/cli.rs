@@ -38,7 +38,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Run a study: progress on stderr, result file and verdict at the end
     #[command(after_help = "Examples:\n  assay run studies/overwrite-vs-cow.toml\n  \
-                            assay run study.toml --scale 8 --output big.assay\n  assay run study.toml --resume")]
+                            assay run study.toml --scale 8 --output big.assay\n  assay run study.toml --resume\n  \
+                            assay run --extend study.assay   as many blocks again, where something is open")]
     Run(Run),
     /// Show a result file
     #[command(
@@ -134,13 +135,18 @@ pub(crate) struct Check {
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     /// The study file
-    pub(crate) study: PathBuf,
+    #[arg(required_unless_present = "extend")]
+    pub(crate) study: Option<PathBuf>,
     /// The result file [default: the study's name with .assay]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Go on with a result file that a stopped run left
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Add as many blocks as were planned to a study that has ended with something undecided: at most four times,
+    /// with the error that was kept for it. The study is that of the file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "resume"])]
+    pub(crate) extend: Option<PathBuf>,
     /// Multiply every size of the study by this; `seed`: as large as the publication that it names
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<Scale>,

@@ -18,6 +18,7 @@ mod dg_damage;
 mod dg_luns;
 mod disk_group_stack;
 mod disks;
+mod extending;
 mod grounds;
 #[path = "../../zpool/tests/guest/mod.rs"]
 mod guest;

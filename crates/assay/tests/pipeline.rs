@@ -52,13 +52,17 @@ fn the_same_study_gives_the_same_report() {
         "study.toml",
         &model_study(7, 4, &[("plain", ""), ("late", LATE), ("cached", "cached = \"100%\"")]),
     );
-    let (first, second) = (run(&bench, "first.assay"), run(&bench, "second.assay"));
+    // In directories of their own: a study says which older ones of its stacks lie beside it.
+    for dir in ["one", "two", "three"] {
+        std::fs::create_dir(bench.path(dir)).expect("made");
+    }
+    let (first, second) = (run(&bench, "one/first.assay"), run(&bench, "two/second.assay"));
     assert_ne!(first.json(), second.json(), "each run has a name of its own");
     let (first, second) = (without_the_run(&first.json()), without_the_run(&second.json()));
     assert_eq!(first.to_string(), second.to_string());
     assert_eq!(
-        bench.expect(0, &["report", "first.assay"]).stdout,
-        bench.expect(0, &["report", "second.assay"]).stdout,
+        bench.expect(0, &["report", "one/first.assay"]).stdout,
+        bench.expect(0, &["report", "two/second.assay"]).stdout,
         "in words too"
     );
     // Another seed is another run of luck.
@@ -66,10 +70,10 @@ fn the_same_study_gives_the_same_report() {
         "study.toml",
         &model_study(8, 4, &[("plain", ""), ("late", LATE), ("cached", "cached = \"100%\"")]),
     );
-    let other = without_the_run(&run(&bench, "other.assay").json());
+    let other = without_the_run(&run(&bench, "three/other.assay").json());
     assert_ne!(first["report"]["phases"], other["report"]["phases"]);
     assert_eq!(
-        bench.left_behind(&["study.toml", "first.assay", "second.assay", "other.assay"]),
+        bench.left_behind(&["study.toml", "one", "two", "three"]),
         Vec::<std::path::PathBuf>::new()
     );
 }

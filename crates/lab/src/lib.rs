@@ -5,6 +5,7 @@
 //! nothing here prints. Prevents: two ways to run a study, one for the program and one for whatever else wants a
 //! result.
 
+mod again;
 mod causes;
 pub mod ceiling;
 mod condition;
@@ -33,6 +34,7 @@ mod trial;
 mod turn;
 mod writes;
 
+pub use again::extend::extension;
 pub use causes::chain;
 pub use host::site::{HostSite, undone};
 pub use luns::service as device_service;
@@ -43,7 +45,7 @@ pub use pool::zfs_ways;
 pub use progress::{Caller, Progress};
 pub use record::unix_ns;
 pub use result_file::must_match;
-pub use run::run;
+pub use run::{Start, run};
 pub use site::Site;
 pub use sql::kinds::unable as database_unable;
 pub use sql::sessions::serve as serve_sqlite_sessions;

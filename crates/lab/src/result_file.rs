@@ -7,6 +7,10 @@ use plan::{Study, Turns};
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// Chance of any false verdict in a study with all its extensions, and the part of it that is kept for them.
+const ALPHA: f64 = 0.05;
+const ALPHA_RESERVED: f64 = 0.01;
+
 /// What the ledger must know of a study before the first block.
 pub(crate) struct Opening<'a> {
     pub(crate) study: &'a Study,
@@ -31,7 +35,8 @@ pub(crate) fn create(path: &Path, opening: &Opening<'_>) -> anyhow::Result<Ledge
             time_limit_ns: study.time_limit.0,
             blocks_planned: opening.blocks,
             comparisons: opening.comparisons,
-            alpha: 0.05,
+            alpha: ALPHA,
+            alpha_reserved: ALPHA_RESERVED,
             io_method: opening.method.to_string(),
             published: study.published.clone(),
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
@@ -93,8 +98,13 @@ pub(crate) fn scheduled(ledger: &Ledger) -> anyhow::Result<Option<TakingTurns>> 
 
 /// The value of a fact of the study.
 pub(crate) fn of_study(ledger: &Ledger, name: FactName) -> anyhow::Result<Option<FactValue>> {
+    of_scope(ledger, &Scope::Study, name)
+}
+
+/// The value of a fact of the study or the host.
+pub(crate) fn of_scope(ledger: &Ledger, scope: &Scope, name: FactName) -> anyhow::Result<Option<FactValue>> {
     let mut facts = ledger.facts()?.into_iter();
-    let found = facts.find(|fact| fact.scope == Scope::Study && fact.key.name == name);
+    let found = facts.find(|fact| fact.scope == *scope && fact.key.name == name);
     Ok(found.map(|fact| fact.value))
 }
 

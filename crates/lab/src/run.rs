@@ -1,5 +1,6 @@
 //! The story of a run: from a study to a result file with a verdict in it.
 
+use crate::again::{extend, older};
 use crate::progress::Caller;
 use crate::record::unix_ns;
 use crate::result_file;
@@ -13,13 +14,29 @@ use report::{Analysis, GoOn, StopReason};
 use std::path::Path;
 use std::time::Instant;
 
+/// In which file a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// A new one.
+    New,
+    /// That of a stopped run.
+    Resume,
+    /// That of a study that has ended, to which blocks are added.
+    Extend,
+}
+
 /// Runs the study into the file at `output`: prepares the site, runs blocks until the verdict, the plan or the clock
 /// says stop, and leaves the host as it was, whatever happens in between.
-pub fn run(study: &Study, output: &Path, resume: bool, site: &mut dyn Site, caller: Caller<'_>) -> anyhow::Result<()> {
-    let mut ledger = if resume {
-        result_file::resume(output, study)?
-    } else {
-        site.open_result(output)?
+pub fn run(study: &Study, output: &Path, start: Start, site: &mut dyn Site, caller: Caller<'_>) -> anyhow::Result<()> {
+    let mut ledger = match start {
+        Start::Resume => result_file::resume(output, study)?,
+        Start::Extend => extend::take_up(output, study)?,
+        Start::New => {
+            let found = older::beside(output, study);
+            let mut ledger = site.open_result(output)?;
+            older::disclose(&found, &mut ledger, caller)?;
+            ledger
+        }
     };
     site.describe(&mut ledger)?;
     let ended = blocks(study, &mut ledger, site, caller);
@@ -39,7 +56,8 @@ pub fn run(study: &Study, output: &Path, resume: bool, site: &mut dyn Site, call
 /// Blocks, one after another; gives the reason for the end.
 fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Caller<'_>) -> anyhow::Result<String> {
     let began = Instant::now();
-    let planned = ledger.study()?.blocks_planned;
+    let extended = ledger.extensions()?.len() as u32;
+    let planned = ledger.study()?.blocks_planned.saturating_mul(1 + extended);
     let finished = result_file::finished(ledger)?;
     for number in 0.. {
         let block_began = Instant::now();

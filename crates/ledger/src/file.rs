@@ -5,10 +5,10 @@
 //! program or of a newer version taken for ours, a run that goes on in a damaged file.
 
 use crate::error::{LedgerError, one_line, sorted};
-use crate::insert::insert;
+use crate::insert::{insert, insert_all};
 use crate::lock::WriterLock;
 use crate::mark::{APPLICATION_ID, SCHEMA_VERSION};
-use crate::rows::{Alone, FactName, Measure, Study};
+use crate::rows::{Alone, Extension, FactName, Measure, Study};
 use crate::schema::SCHEMA;
 use crate::stranger::{bind, look, must_be_our_tables};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -115,6 +115,25 @@ impl Ledger {
         Ok(ledger)
     }
 
+    /// Opens a result file for a glance at its study: it waits for no writer, rolls nothing back, and the rest of the
+    /// file is not looked into.
+    ///
+    /// # Errors
+    /// As [`open`](Ledger::open); a file that is being written.
+    pub fn glance(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        let connection = connect(path, &look(path)?, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let impatient = connection.busy_timeout(Duration::ZERO);
+        impatient.map_err(|source| sorted(path, "open the result file", source))?;
+        let ledger = Ledger {
+            connection,
+            path: path.into(),
+            _lock: None,
+        };
+        ledger.must_be_of_this_schema()?;
+        Ok(ledger)
+    }
+
     /// Opens a result file to go on with it: trials that were under way when the last run ended are now interrupted.
     /// Its seal is looked at first, for the next end puts a new one.
     ///
@@ -122,7 +141,19 @@ impl Ledger {
     /// [`LedgerError::Edited`] for a file that is not as its run left it; as [`open`](Ledger::open);
     /// [`LedgerError::InUse`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
-        let path = path.as_ref();
+        Self::go_on(path.as_ref(), &[])
+    }
+
+    /// Opens a result file whose study has ended to add blocks to it: as [`resume`](Ledger::resume), and the extension
+    /// is recorded in the same transaction, so that a kill leaves either an ended study or one to be resumed.
+    ///
+    /// # Errors
+    /// As [`resume`](Ledger::resume); an extension of this number that is there already.
+    pub fn extend(path: impl AsRef<Path>, extension: &Extension) -> Result<Ledger, LedgerError> {
+        Self::go_on(path.as_ref(), std::slice::from_ref(extension))
+    }
+
+    fn go_on(path: &Path, extensions: &[Extension]) -> Result<Ledger, LedgerError> {
         let mut ledger = Self::locked(path)?;
         ledger.check()?;
         ledger.must_be_whole()?;
@@ -134,6 +165,7 @@ impl Ledger {
                  UPDATE study SET ended_unix_ns = NULL, ended_reason = NULL;
                  DELETE FROM seal;",
             )?;
+            insert_all(&transaction, "extension", &Alone, extensions)?;
             transaction.commit()
         });
         act.map_err(|source| sorted(path, "go on with the study", source))?;
@@ -165,6 +197,22 @@ impl Ledger {
     }
 
     fn check(&self) -> Result<(), LedgerError> {
+        self.must_be_of_this_schema()?;
+        let path = &self.path;
+        let found: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|source| sorted(path, "check the file", source))?;
+        match found.as_str() {
+            "ok" => Ok(()),
+            _ => Err(LedgerError::Damaged {
+                path: path.clone(),
+                detail: one_line(&found),
+            }),
+        }
+    }
+
+    fn must_be_of_this_schema(&self) -> Result<(), LedgerError> {
         let path = &self.path;
         let (application, version) =
             read_version(&self.connection).map_err(|source| sorted(path, "read the header", source))?;
@@ -186,19 +234,7 @@ impl Ledger {
             Ordering::Less => return Err(LedgerError::Older { path, found }),
             Ordering::Equal => {}
         }
-        let path = &self.path;
-        must_be_our_tables(&self.connection, path)?;
-        let found: String = self
-            .connection
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-            .map_err(|source| sorted(path, "check the file", source))?;
-        match found.as_str() {
-            "ok" => Ok(()),
-            _ => Err(LedgerError::Damaged {
-                path: path.clone(),
-                detail: one_line(&found),
-            }),
-        }
+        must_be_our_tables(&self.connection, &self.path)
     }
 }
 

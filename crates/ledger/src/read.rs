@@ -35,6 +35,14 @@ impl Ledger {
         Ok(rows.into_iter().next())
     }
 
+    /// Extensions of the study, in the order they began.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of reading.
+    pub fn extensions(&self) -> Result<Vec<Extension>, LedgerError> {
+        self.plain("extension", "number")
+    }
+
     /// Resolved keys of the study, in the order written.
     pub fn settings(&self) -> Result<Vec<Setting>, LedgerError> {
         self.plain("setting", "rowid")

@@ -14,9 +14,13 @@ CREATE TABLE study (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     name TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL, seed TEXT NOT NULL, margin REAL NOT NULL,
     time_limit_ns INTEGER NOT NULL, blocks_planned INTEGER NOT NULL, comparisons INTEGER NOT NULL,
-    alpha REAL NOT NULL, io_method TEXT NOT NULL, published TEXT, tool_version TEXT NOT NULL, run_id TEXT NOT NULL,
+    alpha REAL NOT NULL, alpha_reserved REAL NOT NULL, io_method TEXT NOT NULL, published TEXT,
+    tool_version TEXT NOT NULL, run_id TEXT NOT NULL,
     created_unix_ns INTEGER NOT NULL, modelled INTEGER NOT NULL,
     ended_unix_ns INTEGER, ended_reason TEXT);
+CREATE TABLE extension (
+    number INTEGER PRIMARY KEY, blocks INTEGER NOT NULL, after_block INTEGER NOT NULL,
+    began_unix_ns INTEGER NOT NULL);
 CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL, written INTEGER NOT NULL);
 CREATE TABLE fact_meaning (name TEXT PRIMARY KEY, unit TEXT NOT NULL, type TEXT NOT NULL, meaning TEXT NOT NULL);
 CREATE TABLE fact (

@@ -14,6 +14,7 @@ fn the_document_tells_the_truth() {
         blocks_planned: 4,
         comparisons: 1,
         alpha: 0.05,
+        alpha_reserved: 0.01,
         io_method: "ring".into(),
         ..Study::default()
     };

@@ -12,6 +12,7 @@ fn file(dir: &Path) -> (Ledger, PathBuf) {
         blocks_planned: 4,
         comparisons: 1,
         alpha: 0.05,
+        alpha_reserved: 0.01,
         io_method: "ring".into(),
         ..Study::default()
     };

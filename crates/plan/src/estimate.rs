@@ -67,7 +67,7 @@ impl Estimate {
     }
 }
 
-/// Four blocks share the error among few comparisons only: with fifteen they find differences from 37 %, six from 19 %.
+/// Four blocks share the error among few comparisons only: with fifteen they find differences from 40 %, six from 20 %.
 fn fewest_blocks(study: &Study) -> u32 {
     let comparisons = study.stacks.len().saturating_sub(1) * study.verdicts_of_a_stack();
     if comparisons > FEW_COMPARISONS {

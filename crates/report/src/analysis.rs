@@ -124,8 +124,12 @@ pub struct StudyHead {
     pub published: Option<String>,
     /// True when a stack is a model: then nothing here was measured on a device.
     pub modelled: bool,
-    /// Blocks fixed beforehand.
+    /// Blocks fixed beforehand, for the first run and for each extension.
     pub blocks_planned: u32,
+    /// How often the study was extended after its end (`assay run --extend`).
+    pub extensions: u32,
+    /// The part of `alpha` that the first run leaves to extensions.
+    pub alpha_reserved: f64,
     /// Blocks begun.
     pub blocks_begun: u32,
     /// Blocks that count in the verdict.
@@ -248,6 +252,44 @@ impl From<stats::GoOn> for GoOn {
 }
 
 impl StudyHead {
+    /// What was fixed beforehand, before any block.
+    pub(crate) fn of(study: &ledger::Study, extensions: &[ledger::Extension]) -> StudyHead {
+        StudyHead {
+            schedule: None,
+            in_stints: false,
+            schedule_why: None,
+            name: study.name.clone(),
+            question: study.question.clone(),
+            run_id: study.run_id.clone(),
+            tool_version: study.tool_version.clone(),
+            seed: study.seed.to_string(),
+            margin: study.margin,
+            alpha: study.alpha,
+            comparisons: study.comparisons,
+            io_method: study.io_method.clone(),
+            published: study.published.clone(),
+            modelled: study.modelled,
+            blocks_planned: study.blocks_planned,
+            extensions: extensions.len() as u32,
+            alpha_reserved: study.alpha_reserved,
+            blocks_begun: 0,
+            blocks_valid: 0,
+            created_unix_ns: study.created_unix_ns,
+            ended: None,
+            phases_uncounted: 0,
+        }
+    }
+
+    /// Blocks planned with all extensions so far.
+    pub fn blocks_in_all(&self) -> u32 {
+        self.blocks_planned.saturating_mul(1 + self.extensions)
+    }
+
+    /// Whether an extension is left.
+    pub fn may_be_extended(&self) -> bool {
+        self.extensions < stats::EXTENSIONS_MAX && self.alpha_reserved > 0.0
+    }
+
     /// How stacks that stood side by side took turns, in a sentence or two; `None` of whole runs.
     pub(crate) fn turns(&self) -> Option<String> {
         let schedule = self.schedule.as_ref().filter(|_| self.in_stints)?;
@@ -259,6 +301,38 @@ impl StudyHead {
 }
 
 impl Analysis {
+    /// Of a study of which nothing was recorded.
+    pub(crate) fn empty(study: StudyHead) -> Analysis {
+        Analysis {
+            study,
+            stacks: Vec::new(),
+            differences: Vec::new(),
+            equal: Vec::new(),
+            phases: Vec::new(),
+            comparisons: Vec::new(),
+            changes: Vec::new(),
+            not_tested: Vec::new(),
+            databases: Vec::new(),
+            bulk_ratios: Vec::new(),
+            layouts: Vec::new(),
+            not_told_apart: Vec::new(),
+            modelled: Vec::new(),
+            memory: Vec::new(),
+            imported: Vec::new(),
+            published: None,
+            unranked: Vec::new(),
+            dropped: Vec::new(),
+            looks: Vec::new(),
+            go_on: GoOn::Stop(StopReason::NothingToCompare),
+            own_blocks: None,
+            pairs_alike: Vec::new(),
+            checks: Vec::new(),
+            promise: String::new(),
+            sentence: String::new(),
+            recorded_looks: Vec::new(),
+        }
+    }
+
     /// Whether another block would be run.
     pub fn go_on(&self) -> GoOn {
         self.go_on

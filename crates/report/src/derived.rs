@@ -71,30 +71,17 @@ impl Analysis {
 }
 
 fn study_head(book: &Book, ranking: &Ranking) -> StudyHead {
-    let study = &book.study;
     let fact = |name: FactName| book.fact(&Scope::Study, name);
     let schedule = fact(FactName::Schedule);
     StudyHead {
         schedule: schedule.map(FactValue::to_string),
         in_stints: book.takes_stints(),
         schedule_why: fact(FactName::WhySchedule).map(FactValue::to_string),
-        name: study.name.clone(),
-        question: study.question.clone(),
-        run_id: study.run_id.clone(),
-        tool_version: study.tool_version.clone(),
-        seed: study.seed.to_string(),
-        margin: study.margin,
-        alpha: study.alpha,
-        comparisons: study.comparisons,
-        io_method: study.io_method.clone(),
-        published: study.published.clone(),
-        modelled: study.modelled,
-        blocks_planned: study.blocks_planned,
         blocks_begun: book.blocks(),
         blocks_valid: ranking.decision.blocks_valid,
-        created_unix_ns: study.created_unix_ns,
         ended: book.ended.clone(),
         phases_uncounted: book.uncounted,
+        ..StudyHead::of(&book.study, &book.extensions)
     }
 }
 
@@ -117,7 +104,7 @@ fn stack_heads(book: &Book) -> Vec<StackHead> {
     book.stacks.iter().map(head).collect()
 }
 
-fn looks(ranking: &Ranking) -> Vec<LookTaken> {
+pub(crate) fn looks(ranking: &Ranking) -> Vec<LookTaken> {
     let one = |look: &stats::Look| LookTaken {
         number: look.rule.number,
         n: look.rule.n,

@@ -88,6 +88,8 @@ pub(crate) struct PhaseHead {
 pub(crate) struct Book {
     pub study: Study,
     pub ended: Option<String>,
+    /// Blocks that were added after the study had ended.
+    pub extensions: Vec<ledger::Extension>,
     pub stacks: Vec<Stack>,
     pub phases: Vec<PhaseHead>,
     /// By (block, stack): the last trial that ended.
@@ -117,7 +119,7 @@ struct Blocks {
 /// No study makes more (room `plan` refuses it), and what is derived grows with their products.
 const STACKS_MAX: usize = 64;
 const PHASES_MAX: usize = 512;
-/// Blocks that were planned, and as many that were dropped.
+/// Blocks that were planned, and as many that were dropped; as many again in each extension.
 const BLOCKS_MAX: u32 = 128;
 /// Cells of the tables: a phase on a stack.
 const CELLS_MAX: usize = 4096;
@@ -129,14 +131,14 @@ fn must_be_of_a_study(
     ledger: &Ledger,
     stacks: usize,
     phases: usize,
-    blocks: u32,
+    blocks: (u32, u32),
     runs: usize,
 ) -> Result<(), LedgerError> {
     let counted = [
         (stacks, STACKS_MAX, "stacks"),
         (phases, PHASES_MAX, "phases"),
         (stacks.saturating_mul(phases), CELLS_MAX, "phases on stacks"),
-        (blocks as usize, BLOCKS_MAX as usize, "blocks"),
+        (blocks.0 as usize, blocks.1 as usize, "blocks"),
         (runs, RUNS_MAX, "runs of phases"),
     ];
     match counted.into_iter().find(|(found, most, _)| found > most) {
@@ -168,7 +170,9 @@ impl Book {
             .max()
             .unwrap_or(0);
         let study = ledger.study()?;
-        must_be_possible(ledger, &study)?;
+        let extensions = ledger.extensions()?;
+        must_be_possible(ledger, &study, &extensions)?;
+        let blocks = (blocks, BLOCKS_MAX * (1 + extensions.len() as u32));
         must_be_of_a_study(ledger, stacks.len(), heads.len(), blocks, seen.len().max(trials.len()))?;
         let mut of_trial: BTreeMap<TrialId, Vec<PhaseId>> = BTreeMap::new();
         for (id, (trial, _)) in &seen {
@@ -191,6 +195,7 @@ impl Book {
         Ok(Book {
             study,
             ended: ledger.ending()?.map(|ending| ending.reason),
+            extensions,
             stacks,
             phases: heads.into_values().collect(),
             of_stack: by_stack(&ran),
@@ -206,6 +211,29 @@ impl Book {
             databases: ledger.databases()?,
             seal: ledger.seal()?,
         })
+    }
+
+    /// A study of which nothing was recorded.
+    pub(crate) fn without_runs(study: Study, extensions: Vec<ledger::Extension>) -> Book {
+        Book {
+            study,
+            ended: None,
+            extensions,
+            stacks: Vec::new(),
+            phases: Vec::new(),
+            ran: BTreeMap::new(),
+            uncounted: 0,
+            looks: Vec::new(),
+            facts: Vec::new(),
+            settings: Vec::new(),
+            extents: Vec::new(),
+            layouts: Vec::new(),
+            imported: Vec::new(),
+            databases: Vec::new(),
+            seal: ledger::Seal::None,
+            of_stack: BTreeMap::new(),
+            first_full: RefCell::default(),
+        }
     }
 
     /// The value of a fact.
@@ -307,14 +335,31 @@ impl Book {
 }
 
 /// An error for a file whose design is none: everything is judged by it.
-fn must_be_possible(ledger: &Ledger, study: &Study) -> Result<(), LedgerError> {
+fn must_be_possible(ledger: &Ledger, study: &Study, extensions: &[ledger::Extension]) -> Result<(), LedgerError> {
+    let damaged = |detail: String| LedgerError::Damaged {
+        path: ledger.path().into(),
+        detail,
+    };
     for (name, share) in [("alpha", study.alpha), ("margin", study.margin)] {
         if !(share > 0.0 && share < 1.0) {
-            return Err(LedgerError::Damaged {
-                path: ledger.path().into(),
-                detail: format!("the study's {name} is {share:e}, and no study has it outside 0 to 1"),
-            });
+            let detail = format!("the study's {name} is {share:e}, and no study has it outside 0 to 1");
+            return Err(damaged(detail));
         }
+    }
+    let reserved = study.alpha_reserved;
+    if !(0.0..study.alpha).contains(&reserved) {
+        let detail = format!(
+            "the error kept for extensions is {reserved:e}, and the study has {:e}",
+            study.alpha
+        );
+        return Err(damaged(detail));
+    }
+    // How many blocks an extension has is fixed with the study: a number chosen later would not be covered.
+    let fits = |(nth, one): (usize, &ledger::Extension)| {
+        one.number as usize == nth + 1 && one.blocks == study.blocks_planned && reserved > 0.0
+    };
+    if extensions.len() > stats::EXTENSIONS_MAX as usize || !extensions.iter().enumerate().all(fits) {
+        return Err(damaged("it holds extensions that no run adds".into()));
     }
     Ok(())
 }

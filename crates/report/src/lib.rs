@@ -27,6 +27,7 @@ mod ranking;
 mod render;
 mod sections;
 pub mod sheet;
+mod simulated;
 mod stacks;
 mod text;
 mod words;
@@ -58,11 +59,13 @@ pub use ranking::rank::DroppedBlock;
 pub use ranking::twins::{Twins, TwinsError, twins};
 pub use ranking::verdicts::{Comparison, Contrast, Verdict};
 pub use render::{SCHEMA_VERSION, Style, json, schema};
+pub use simulated::Simulated;
 pub use stacks::databases::{DatabaseOfStack, DatabaseSetting};
 pub use stacks::layouts::{Layout, LayoutMoment, LayoutPicture};
 pub use stacks::memory::MemoryOfStack;
 pub use stacks::modelled::ModelledDevices;
 pub use text::{escaped, escaped_json, escaped_lines};
+pub use words::claims::Claim;
 pub use words::cuts::{KILL_IS_WEAKER, kill_words};
 
 /// The report for a terminal. Ends with the sentence to decide on and a newline.

@@ -143,3 +143,22 @@ fn sets_that_take_turns_are_silent_and_uneven_turns_are_counted() {
         "{figure}"
     );
 }
+
+#[test]
+fn a_study_beside_an_older_one_says_so() {
+    let mut beside = scene(vec![actor("ext4", 1.0), actor("zfs", 0.9)]);
+    let quiet = beside.film().analysis();
+    assert!(quiet.checks.iter().all(|check| check.subject != "older studies"));
+    beside.facts = vec![ledger::Fact {
+        scope: ledger::Scope::Study,
+        key: ledger::FactName::OlderStudies.into(),
+        value: ledger::FactValue::Names(vec!["first.assay".into(), "second.assay".into()]),
+    }];
+    let analysis = beside.film().analysis();
+    let (status, figure) = line(&analysis, "older studies");
+    assert_eq!(status, Status::Note);
+    assert_eq!(
+        figure,
+        "an older study of the same stacks exists: first.assay, second.assay"
+    );
+}

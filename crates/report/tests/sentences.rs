@@ -28,7 +28,7 @@ fn noise_asks_for_more_blocks() {
         "Not enough data to tell ext4 and xfs apart after 4 blocks: let the study go on (`assay run --resume`)."
     );
     scene.planned = 4;
-    assert!(said(&scene).ends_with("a new study with more blocks may tell (a higher `time_limit`); report both."));
+    assert!(said(&scene).ends_with("after 4 blocks: more blocks may tell (`assay run --extend FILE`)."));
 }
 
 #[test]

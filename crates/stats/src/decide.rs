@@ -105,7 +105,7 @@ pub enum Reason {
     AllDecided,
     /// All blocks of the design have been run.
     BlocksUsed,
-    /// As many blocks were dropped as the design has: this machine does not give valid ones.
+    /// As many blocks were dropped as were planned: this machine does not give valid ones.
     TooManyDropped,
     /// The history holds no comparison.
     NothingToCompare,
@@ -192,7 +192,8 @@ pub(crate) fn decide_by(design: &Design, rules: &[LookRule], memory: Memory, his
         if go_on.is_some() {
             break;
         }
-        match walk.to(rule.n, design.blocks) {
+        // The first run ends as it did, however often it was extended since.
+        match walk.to(rule.n, rule.n.max(design.blocks)) {
             Reached::Look => {}
             Reached::EndOfHistory => go_on = Some(GoOn::Continue { next_look: rule.n }),
             Reached::TooManyDropped => go_on = Some(GoOn::Stop(Reason::TooManyDropped)),

@@ -20,7 +20,7 @@ mod summary;
 
 pub use contrast::{Phases, contrast};
 pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Procedure, Reason, Verdict, decide};
-pub use design::{Design, LookRule};
+pub use design::{Design, EXTENSIONS_MAX, LookRule};
 pub use detectable::detectable;
 pub use normal::{normal_quantile, normal_upper_tail};
 pub use own_blocks::{BlockRatios, Doubt, OwnBlocks, own_blocks};

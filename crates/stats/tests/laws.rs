@@ -23,7 +23,7 @@ proptest! {
     #[test]
     fn alphas_sum_to_alpha(blocks in 2u32..40, comparisons in 1u32..20) {
         let looks = Design::new(blocks, comparisons, 0.05).looks();
-        let each = 0.05 / f64::from(comparisons);
+        let each = 0.04 / f64::from(comparisons);
         prop_assert!((looks.iter().map(|look| look.alpha).sum::<f64>() - each).abs() < 1e-15);
         prop_assert!((looks.last().expect("looks").alpha_total - each).abs() < 1e-15);
         prop_assert!(looks.windows(2).all(|two| two[0].n < two[1].n && two[0].alpha_total < two[1].alpha_total));
@@ -78,6 +78,30 @@ proptest! {
     }
 
     #[test]
+    fn an_extension_takes_nothing_back(ys in prop::collection::vec(-0.2f64..0.2, 40), split in -0.1f64..0.1) {
+        // Eight blocks and up to four times as many again, one comparison clearer than the other.
+        let others: Vec<f64> = ys.iter().map(|y| y * 0.3 + split).collect();
+        let study = |extensions: u32| {
+            let n = 8 * (1 + extensions as usize);
+            let design = Design::new(8, 2, 0.05).extended(extensions);
+            decide(&design, &[history(&ys[..n]), history(&others[..n])])
+        };
+        for extensions in 0..4 {
+            let (before, after) = (study(extensions), study(extensions + 1));
+            prop_assert_eq!(&before.looks[..], &after.looks[..before.looks.len()]);
+            prop_assert!(after.looks.len() <= before.looks.len() + 1);
+            for (was, is) in before.comparisons.iter().zip(&after.comparisons) {
+                if was.verdict != Verdict::NotEnoughData {
+                    prop_assert_eq!((was.verdict, was.look, was.alpha), (is.verdict, is.look, is.alpha));
+                }
+            }
+            if before.go_on == GoOn::Stop(Reason::AllDecided) {
+                prop_assert_eq!(&before, &after);
+            }
+        }
+    }
+
+    #[test]
     fn dropped_blocks_say_nothing(ys in prop::collection::vec(-0.2f64..0.2, 12), at in 0usize..12) {
         let design = Design::new(12, 1, 0.05);
         let mut gap = history(&ys);
@@ -113,9 +137,9 @@ fn a_clear_difference_stops_at_the_first_look() {
     );
     let judged = &found.comparisons[0];
     assert_eq!((judged.verdict, judged.look), (Verdict::Worse, Some(1)));
-    assert!((judged.alpha - 0.05 / 9.0).abs() < 1e-12);
-    // By hand: s^2 = 2e-4 / 3; t(1 - 0.05 / 18; 3) by scipy; h = t s / 2.
-    let (s, t) = ((2e-4f64 / 3.0).sqrt(), 7.184868893978142);
+    assert!((judged.alpha - 0.04 / 9.0).abs() < 1e-12);
+    // By hand: s^2 = 2e-4 / 3; t(1 - 0.04 / 18; 3) by scipy; h = t s / 2.
+    let (s, t) = ((2e-4f64 / 3.0).sqrt(), 7.764306797610994);
     let estimate = judged.estimate.expect("a look");
     assert!((estimate.ratio.ln() + 0.2).abs() < 1e-12 && (estimate.sd - s).abs() < 1e-12);
     assert!(
@@ -162,6 +186,27 @@ fn a_block_dropped_for_one_is_dropped_for_all() {
     assert_eq!((found.blocks_valid, found.blocks_dropped), (4, 1));
     let ratio = found.comparisons[1].estimate.expect("a look").ratio;
     assert!((ratio.ln() - 0.1).abs() < 1e-12, "the 7.0 is gone");
+}
+
+#[test]
+fn what_was_open_is_decided_by_an_extension_and_by_no_part_of_one() {
+    let ys: Vec<f64> = (0..24).map(|block| [0.16, 0.04, 0.12, -0.02][block % 4]).collect();
+    let study = |extensions: u32, blocks: usize| {
+        let design = Design::new(4, 1, 0.05).extended(extensions);
+        decide(&design, &[history(&ys[..blocks])])
+    };
+    assert_eq!(study(0, 4).go_on, GoOn::Stop(Reason::BlocksUsed));
+    assert_eq!(study(0, 4).comparisons[0].verdict, Verdict::NotEnoughData);
+    assert_eq!(study(0, 12), study(0, 4), "blocks that nobody asked for say nothing");
+    for blocks in 4..8 {
+        assert_eq!(study(1, blocks).go_on, GoOn::Continue { next_look: 8 });
+        assert_eq!(study(1, blocks).looks, study(0, 4).looks);
+    }
+    let decided = (1..=4).find(|extensions| {
+        let found = study(*extensions, 4 * (1 + *extensions as usize));
+        found.comparisons[0].verdict == Verdict::Better
+    });
+    assert!(decided.is_some(), "blocks whose mean is 7 % above say so in the end");
 }
 
 #[test]

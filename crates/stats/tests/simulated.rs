@@ -13,12 +13,13 @@ fn the_set_keeps_its_promises() {
         }
     }
     let named = |name: &str| set.iter().find(|one| one.name.starts_with(name)).expect("in the set");
-    // The shares that an independent simulation (numpy, 200,000 studies) found: spread and margin 5 %, then no margin.
+    // The shares that an independent simulation (numpy, 200,000 studies, a million of the last two) found: spread and
+    // margin 5 %, then no margin.
     for (name, wanted) in [
         ("naive: every block 3 to 12, margin", 0.1387),
         ("naive: every block 3 to 12, no", 0.1856),
-        ("equal, spread 5 %", 0.0319),
-        ("equal stacks", 0.0411),
+        ("equal, spread 5 %", 0.0262),
+        ("equal stacks", 0.0333),
     ] {
         let found = named(name).result.false_verdicts;
         let error = (wanted * (1.0 - wanted) / found.of as f64).sqrt();

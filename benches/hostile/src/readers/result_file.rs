@@ -128,6 +128,8 @@ impl Results {
         if let Some(journal) = journal {
             fs::write(&beside, journal).map_err(|error| error.to_string())?;
         }
+        // What a new study looks at in the files beside it; one that cannot be read is passed over.
+        let _ = Ledger::glance(&path).and_then(|ledger| ledger.study().and(ledger.settings()));
         let ledger = match Ledger::open(&path) {
             Ok(ledger) => ledger,
             Err(error) => return cured(&error.to_string()),

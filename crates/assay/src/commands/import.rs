@@ -189,6 +189,7 @@ fn study(path: &Path) -> ledger::Study {
         question: "What was measured elsewhere?".into(),
         margin: 0.05,
         alpha: 0.05,
+        alpha_reserved: 0.01,
         io_method: "none".into(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
         run_id: format!("import-{}-{}", std::process::id(), unix_ns()),

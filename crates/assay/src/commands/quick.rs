@@ -30,7 +30,7 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     let output = kept.clone().unwrap_or_else(|| scratch.dir.join("quick.assay"));
     let wanted = Wanted {
         output: output.clone(),
-        resume: false,
+        start: lab::Start::New,
         yes: false,
         quiet: false,
         fail_on: Vec::new(),

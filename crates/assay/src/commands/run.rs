@@ -1,13 +1,13 @@
 //! `assay run`: checks what it is told, prepares the site, lets the story run, prints the report.
 
 use super::report as reporting;
-use super::study_file::{load, usual_output};
+use super::study_file::{load, load_recorded, usual_output};
 use crate::cli::{self, FailOn, Format};
 use crate::exit::Failure;
 use crate::printed::say;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow};
-use lab::{Caller, HostSite, ModelSite, Site, signals};
+use lab::{Caller, HostSite, ModelSite, Site, Start, signals};
 use ledger::Ledger;
 use plan::Study;
 use report::Analysis;
@@ -16,23 +16,36 @@ use std::path::{Path, PathBuf};
 /// How a study is to be run.
 pub(crate) struct Wanted {
     pub(crate) output: PathBuf,
-    pub(crate) resume: bool,
+    pub(crate) start: Start,
     pub(crate) yes: bool,
     pub(crate) quiet: bool,
     pub(crate) fail_on: Vec<FailOn>,
 }
 
 pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
-    let mut plan = load(&flags.study, flags.scale)?;
-    let output = flags.output.clone().unwrap_or_else(|| usual_output(&plan));
+    let mut plan = match (&flags.study, &flags.extend) {
+        (Some(study), _) => load(study, flags.scale)?,
+        (None, Some(file)) => load_recorded(file, flags.scale)?,
+        (None, None) => unreachable!("the command line asks for one of them"),
+    };
+    let named = flags.extend.as_ref().or(flags.output.as_ref());
+    let output = named.cloned().unwrap_or_else(|| usual_output(&plan));
     let wanted = Wanted {
         output: output.clone(),
-        resume: flags.resume,
+        start: match (&flags.extend, flags.resume) {
+            (Some(_), _) => Start::Extend,
+            (None, true) => Start::Resume,
+            (None, false) => Start::New,
+        },
         yes: flags.yes,
         quiet: flags.quiet,
         fail_on: flags.fail_on.clone(),
     };
-    plan.seed = flags.seed.or(plan.seed);
+    plan.seed = match wanted.start {
+        Start::New => flags.seed.or(plan.seed),
+        // The file has its seed, wherever that came from.
+        Start::Resume | Start::Extend => flags.seed,
+    };
     study(plan, &wanted, &flags.format)?;
     if !flags.quiet {
         say!("result file: {}", output.display());
@@ -65,7 +78,7 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
     };
     let ran = if modelled {
         let mut site = ModelSite::new(plan, run_id)?;
-        lab::run(plan, &wanted.output, wanted.resume, &mut site, caller).map_err(Failure::Run)
+        lab::run(plan, &wanted.output, wanted.start, &mut site, caller).map_err(Failure::Run)
     } else {
         on_this_host(plan, wanted, &run_id, caller)
     };
@@ -110,7 +123,7 @@ fn on_this_host(plan: &Study, wanted: &Wanted, run_id: &str, caller: Caller<'_>)
         }
     }
     let story: &mut dyn Site = &mut site;
-    let ran = lab::run(plan, &wanted.output, wanted.resume, story, caller);
+    let ran = lab::run(plan, &wanted.output, wanted.start, story, caller);
     let left = site.leave().map_err(Failure::Dirty);
     // A host that is not as it was matters more than why.
     match (ran, left) {
@@ -145,12 +158,17 @@ fn drawn_seed() -> anyhow::Result<u64> {
 fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<Option<u64>> {
     let there = wanted.output.exists();
     anyhow::ensure!(
-        wanted.resume || !there,
-        "{} exists already\n  go on with it by --resume, or name another file by --output",
+        wanted.start != Start::New || !there,
+        "{} exists already\n  go on with it by --resume, add blocks by --extend, or name another file by --output",
         wanted.output.display()
     );
     anyhow::ensure!(
-        !wanted.resume || there,
+        wanted.start != Start::Extend || there,
+        "{} does not exist: nothing to extend\n  name the result file of a study that has ended",
+        wanted.output.display()
+    );
+    anyhow::ensure!(
+        wanted.start == Start::New || there,
         "{} does not exist: nothing to resume\n  leave out --resume, or name the file by --output",
         wanted.output.display()
     );
@@ -165,13 +183,18 @@ fn check_output(wanted: &Wanted, plan: &Study) -> anyhow::Result<Option<u64>> {
         dir.display()
     );
     sandbox::Directory::open(dir).context("the result file")?;
-    if !wanted.resume {
+    if wanted.start == Start::New {
         return Ok(None);
     }
     // Before anything is built: a refusal must not cost the writing of all LUNs.
     let ledger = Ledger::open(&wanted.output)?;
     ledger.must_be_whole()?;
-    lab::must_match(&ledger, &wanted.output, plan)?;
+    match wanted.start {
+        Start::Extend => {
+            lab::extension(&ledger, &wanted.output, plan)?;
+        }
+        Start::New | Start::Resume => lab::must_match(&ledger, &wanted.output, plan)?,
+    }
     Ok(Some(ledger.study()?.seed))
 }
 
@@ -215,6 +238,7 @@ mod tests {
             blocks_planned: 4,
             comparisons: 1,
             alpha: 0.05,
+            alpha_reserved: 0.01,
             io_method: "ring".into(),
             ..ledger::Study::default()
         };

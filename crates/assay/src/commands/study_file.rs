@@ -22,7 +22,28 @@ pub(crate) fn load(path: &Path, scale: Option<cli::Scale>) -> Result<Study, Fail
         }
         None => plan::load(path),
     };
-    let mut study = study.map_err(refused)?;
+    settled(study.map_err(refused)?, path)
+}
+
+/// The study that stands in a result file, at the scale that it ran at. Files that it names beside itself are looked
+/// for beside the result file.
+pub(crate) fn load_recorded(file: &Path, scale: Option<cli::Scale>) -> Result<Study, Failure> {
+    let refused = |e: anyhow::Error| Failure::Usage(e);
+    if scale.is_some() {
+        let said = "--extend takes the scale from the result file\n  leave out --scale";
+        return Err(refused(anyhow!("{said}")));
+    }
+    let ledger = ledger::Ledger::open(file).map_err(|e| refused(e.into()))?;
+    let settings = ledger.settings().map_err(|e| refused(e.into()))?;
+    let scale = settings.iter().find(|setting| setting.key == "run.scale");
+    let factor = scale.map_or(Ok(1.0), |setting| setting.value.parse());
+    let factor = factor.map_err(|_| refused(anyhow!("{}: its scale is no number", file.display())))?;
+    let text = ledger.study().map_err(|e| refused(e.into()))?.text;
+    let study = plan::parse_scaled(&text, file, factor).map_err(|e| refused(anyhow!("{e}")))?;
+    settled(study, file)
+}
+
+fn settled(mut study: Study, path: &Path) -> Result<Study, Failure> {
     zfs_ways::settle(&mut study);
     if let Some(id) = &study.published {
         let theirs = |pairs: &[(String, String)]| pairs.iter().map(|(_, theirs)| theirs.clone()).collect::<Vec<_>>();

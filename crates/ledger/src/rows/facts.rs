@@ -91,6 +91,7 @@ facts! {
 
     Schedule, "schedule", "", Turns, "how the stacks of a block take turns";
     WhySchedule, "why this schedule", "", Text, "why they take turns so";
+    OlderStudies, "older studies", "", Names, "result files of the same stacks and phases beside this one at its begin";
     PagesPerSchema, "pages per schema", "pages", Whole, "pages of each schema of the page engine";
     RandomBytes, "bytes of random work", "bytes", Whole, "bytes that random work of a database in SQL is spread over";
     MemoryBudget, "memory budget", "", Text, "the budget of memory, and whether it is enforced";

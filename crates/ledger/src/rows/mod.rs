@@ -52,6 +52,8 @@ pub struct Study {
     pub comparisons: u32,
     /// Chance of any false verdict in the whole study (0.05), before it is divided by `comparisons`.
     pub alpha: f64,
+    /// The part of `alpha` that the first run leaves to extensions (0.01).
+    pub alpha_reserved: f64,
     /// "ring" or "pread".
     pub io_method: String,
     /// Identity of published figures to print beside, if any.
@@ -64,6 +66,19 @@ pub struct Study {
     pub created_unix_ns: u64,
     /// True when any stack is a model in virtual time: nothing here was measured on a device.
     pub modelled: bool,
+}
+
+/// Blocks that were added to a study after it had ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extension {
+    /// From 1.
+    pub number: u32,
+    /// Valid blocks it adds to those planned.
+    pub blocks: u32,
+    /// Blocks run by then, dropped ones included.
+    pub after_block: u32,
+    /// When it began.
+    pub began_unix_ns: u64,
 }
 
 /// One resolved key of the study.
@@ -390,7 +405,8 @@ pub struct Ending {
 }
 
 columns!(Study: name, question, text, seed as decimal, margin, time_limit_ns, blocks_planned, comparisons, alpha,
-    io_method, published, tool_version, run_id, created_unix_ns, modelled);
+    alpha_reserved, io_method, published, tool_version, run_id, created_unix_ns, modelled);
+columns!(Extension: number, blocks, after_block, began_unix_ns);
 columns!(Setting: key, value, written);
 columns!(NewTrial: block, position, stack, seed as decimal, host, instance, lun_set, began_unix_ns);
 columns!(Trial: id, block, position, stack, seed as decimal, host, instance, lun_set, began_unix_ns, ended_unix_ns

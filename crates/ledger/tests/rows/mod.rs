@@ -13,6 +13,7 @@ pub(crate) fn study() -> Study {
         blocks_planned: 12,
         comparisons: 6,
         alpha: 0.05,
+        alpha_reserved: 0.01,
         io_method: "ring".into(),
         published: None,
         tool_version: "0.1.0".into(),

@@ -95,6 +95,8 @@ pub(crate) fn design(book: &Book, pairs: &[Pair]) -> Design {
         comparisons: book.study.comparisons.max(pairs.len() as u32),
         margin: book.study.margin,
         alpha: book.study.alpha,
+        reserved: book.study.alpha_reserved,
+        extensions: book.extensions.len() as u32,
     }
 }
 

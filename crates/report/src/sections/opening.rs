@@ -46,9 +46,18 @@ fn progress(source: &Source<'_>) -> String {
         0 => String::new(),
         count => format!(" ({count} dropped)"),
     };
+    let extended = match study.extensions {
+        0 => String::new(),
+        1 => format!(", extended once by {} blocks", study.blocks_planned),
+        times => format!(", extended {times} times by {} blocks each", study.blocks_planned),
+    };
     format!(
-        "study {}, {} of {} blocks run{dropped}, {state}; I/O by {}, seed {}",
-        study.name, study.blocks_begun, study.blocks_planned, study.io_method, study.seed
+        "study {}, {} of {} blocks run{dropped}{extended}, {state}; I/O by {}, seed {}",
+        study.name,
+        study.blocks_begun,
+        study.blocks_in_all(),
+        study.io_method,
+        study.seed
     )
 }
 

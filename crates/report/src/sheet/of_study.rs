@@ -169,6 +169,21 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &["a verdict written into a file that is sealed anew"],
     },
     Rule {
+        subject: "older studies",
+        bound: Bound::Words("none"),
+        beyond: Status::Note,
+        advice: "report all of them: a verdict of the better of two is not protected. Where something is open, add \
+             blocks to one of them (`assay run --extend FILE`)",
+        take: Take::Study(whole::older_studies),
+        document: Some(Document {
+            figure: "result files of the same stacks and phases in the directory of this one, when it began",
+            threshold: "none",
+            beyond: "",
+            why: "studies that are repeated until one agrees err more often with each",
+        }),
+        traps: &["a_study_beside_an_older_one_says_so"],
+    },
+    Rule {
         subject: "seeds",
         bound: Bound::Words("one in a block, another in each"),
         beyond: Status::Invalid,

@@ -10,7 +10,10 @@ use crate::check::Status;
 use crate::format::{percent, ratio};
 use crate::history::Book;
 use crate::ranking::own_blocks::BlockDoubt;
-use ledger::Stack;
+use ledger::{FactName, Scope, Stack};
+
+/// Names of older studies in one line.
+const OLDER_SAID_MAX: usize = 8;
 
 pub(crate) fn modelled(book: &Book, _: &Analysis) -> Option<Taken> {
     let said = "a device of this study is simulated in virtual time";
@@ -57,6 +60,16 @@ pub(crate) fn dropped(_: &Book, analysis: &Analysis) -> Option<Taken> {
 /// How often chance does as much, in words.
 fn by_chance(doubt: &BlockDoubt) -> String {
     format!("chance alone does as much in {} of such studies", percent(doubt.chance))
+}
+
+/// Studies of the same stacks that were there before this one.
+pub(crate) fn older_studies(book: &Book, _: &Analysis) -> Option<Taken> {
+    let names = book.fact(&Scope::Study, FactName::OlderStudies)?.names();
+    let named: Vec<&str> = names.iter().take(OLDER_SAID_MAX).map(String::as_str).collect();
+    Some(Taken::broken(format!(
+        "an older study of the same stacks exists: {}",
+        named.join(", ")
+    )))
 }
 
 /// Ratios of neighbouring blocks; of too few blocks that is said.

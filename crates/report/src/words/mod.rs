@@ -3,6 +3,7 @@
 //! Takes numbers and the analysis, gives text without a place. Prevents: one finding said in two ways.
 
 pub(crate) mod changed;
+pub(crate) mod claims;
 pub(crate) mod contrast;
 pub(crate) mod cuts;
 pub(crate) mod doubts;

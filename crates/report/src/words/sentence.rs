@@ -3,6 +3,7 @@
 //! Takes the analysis, gives the sentence, short: what to take, the strongest reason, and what could not be told.
 //! Prevents: a table that leaves the reader to draw the conclusion, and a conclusion where there is none.
 
+use super::claims::{Claim, Clause};
 use crate::analysis::{Analysis, GoOn, StopReason};
 use crate::check::Status;
 use crate::format::{percent, ratio};
@@ -16,24 +17,31 @@ use crate::words::changed::{changed, contrasted};
 const LENGTH_MAX: usize = 235;
 
 pub(crate) fn sentence(analysis: &Analysis) -> String {
-    let mut said = if analysis.comparisons.is_empty() {
-        let mut clauses: Vec<String> = match analysis.contrasts.is_empty() {
-            true => changed(&analysis.changes).into_iter().collect(),
+    answer(analysis).words
+}
+
+/// The sentence with what it claims of the stacks.
+pub(crate) fn answer(analysis: &Analysis) -> Clause {
+    let answer = if analysis.comparisons.is_empty() {
+        let mut clauses: Vec<Clause> = match analysis.contrasts.is_empty() {
+            true => changed(&analysis.changes).map(Clause::from).into_iter().collect(),
             false => contrasted(&analysis.contrasts, analysis.study.margin)
+                .map(Clause::from)
                 .into_iter()
                 .collect(),
         };
-        clauses.extend(ran_out(analysis));
+        clauses.extend(ran_out(analysis).map(Clause::from));
         if clauses.is_empty() && !analysis.contrasts.is_empty() {
-            unchanged_so_far(analysis)
+            unchanged_so_far(analysis).into()
         } else if clauses.is_empty() {
-            nothing_ranked(analysis)
+            nothing_ranked(analysis).into()
         } else {
-            fitted(&clauses)
+            fitted(clauses)
         }
     } else {
         ranked(analysis)
     };
+    let (mut said, claims) = (answer.words, answer.claims);
     if analysis.study.modelled {
         said = format!("On a modelled device, not a real one: {said}");
     }
@@ -66,7 +74,7 @@ pub(crate) fn sentence(analysis: &Analysis) -> String {
         ));
     }
     said.push('.');
-    said
+    Clause { words: said, claims }
 }
 
 fn losers_of_data(analysis: &Analysis) -> Vec<&str> {
@@ -128,9 +136,9 @@ fn unchanged_so_far(analysis: &Analysis) -> String {
     )
 }
 
-fn ranked<'a>(analysis: &'a Analysis) -> String {
+fn ranked<'a>(analysis: &'a Analysis) -> Clause {
     if analysis.looks.is_empty() {
-        return no_look(analysis);
+        return no_look(analysis).into();
     }
     let by_base = grouped(analysis.comparisons.iter().map(|one| (one.base.as_str(), one)));
     let group = |(base, all): (_, Vec<&'a Comparison>)| Group {
@@ -141,7 +149,7 @@ fn ranked<'a>(analysis: &'a Analysis) -> String {
     let mut groups: Vec<Group<'_>> = by_base.into_iter().map(group).collect();
     // What was decided comes first.
     groups.sort_by_key(Group::is_undecided);
-    let mut clauses: Vec<String> = Vec::new();
+    let mut clauses: Vec<Clause> = Vec::new();
     let lost = losers_of_data(analysis);
     for group in &groups {
         clauses.extend(group.clauses(analysis, &lost, groups.len() > 1));
@@ -150,9 +158,9 @@ fn ranked<'a>(analysis: &'a Analysis) -> String {
     let after = clauses.len().min(1);
     let beside = contrasted(&analysis.contrasts, analysis.study.margin);
     let beside = beside.into_iter().chain(ran_out(analysis));
-    clauses.splice(after..after, beside);
-    clauses.extend(left_out(analysis));
-    fitted(&clauses)
+    clauses.splice(after..after, beside.map(Clause::from));
+    clauses.extend(left_out(analysis).map(Clause::from));
+    fitted(clauses)
 }
 
 /// "btrfs ran out of space in ageing".
@@ -166,19 +174,23 @@ fn ran_out(analysis: &Analysis) -> Option<String> {
 }
 
 /// As many clauses as fit; the first always stands.
-fn fitted(clauses: &[String]) -> String {
-    let mut said = String::new();
+fn fitted(clauses: Vec<Clause>) -> Clause {
+    let (mut said, mut claims) = (String::new(), Vec::new());
     for clause in clauses {
+        let words = &clause.words;
         if said.is_empty() {
-            let mut letters = clause.chars();
+            let mut letters = words.chars();
             said.extend(letters.next().map(|first| first.to_ascii_uppercase()));
             said.push_str(letters.as_str());
-        } else if said.chars().count() + 2 + clause.chars().count() <= LENGTH_MAX {
+        } else if said.chars().count() + 2 + words.chars().count() <= LENGTH_MAX {
             said.push_str("; ");
-            said.push_str(clause);
+            said.push_str(words);
+        } else {
+            continue;
         }
+        claims.extend(clause.claims);
     }
-    said
+    Clause { words: said, claims }
 }
 
 /// A base and the stacks compared with it.
@@ -201,18 +213,16 @@ impl<'a> Group<'a> {
         [self.base].into_iter().chain(self.stacks.iter().copied()).collect()
     }
 
-    fn clauses(&self, analysis: &Analysis, lost: &[&str], several: bool) -> Vec<String> {
+    fn clauses(&self, analysis: &Analysis, lost: &[&str], several: bool) -> Vec<Clause> {
         let members = listed(&self.members(), "and");
         let margin = percent(analysis.study.margin);
         let blocks = analysis.study.blocks_valid;
         if self.is_undecided() {
             if several {
-                return vec![format!("not enough data to tell {members} apart")];
+                return vec![format!("not enough data to tell {members} apart").into()];
             }
-            return vec![format!(
-                "not enough data to tell {members} apart after {blocks} blocks: {}",
-                more(analysis)
-            )];
+            let more = more(analysis);
+            return vec![format!("not enough data to tell {members} apart after {blocks} blocks: {more}").into()];
         }
         if self.all.iter().all(|one| one.verdict == Verdict::Equivalent) {
             let apart = !self.are_all_alike(analysis);
@@ -222,10 +232,12 @@ impl<'a> Group<'a> {
                 (_, true) => format!("each is equivalent to {}", self.base),
             };
             let take = listed(&self.members(), "or");
-            let mut clauses = vec![format!("take {take}: {alike} within {margin} in {}", self.phases())];
+            let said = format!("take {take}: {alike} within {margin} in {}", self.phases());
+            let pairs = if apart { Vec::new() } else { self.pairs() };
+            let mut clauses = vec![Clause::of(said, self.claims(Verdict::Equivalent).chain(pairs))];
             if apart {
                 let others = listed(&self.stacks, "and");
-                clauses.push(format!("{others} may differ from each other by more"));
+                clauses.push(format!("{others} may differ from each other by more").into());
             }
             return clauses;
         }
@@ -238,32 +250,34 @@ impl<'a> Group<'a> {
             let alike: Vec<&str> = self.stacks.iter().copied().filter(alike).collect();
             let are = if alike.len() == 1 { "is" } else { "are" };
             let alike = listed(&alike, "and");
-            vec![format!(
+            let said = format!(
                 "{alike} {are} equivalent to {} within {margin} where it could be told",
                 self.base
-            )]
+            );
+            vec![Clause::of(said, self.claims(Verdict::Equivalent))]
         };
         let open = self.all.iter().filter(|one| one.verdict == Verdict::NotEnoughData);
         let open: Vec<_> = open.collect();
         match open.as_slice() {
             [] if self.all.iter().any(|one| one.verdict == Verdict::Equivalent) => {
-                clauses.push(format!("otherwise equivalent to {} within {margin}", self.base));
+                let said = format!("otherwise equivalent to {} within {margin}", self.base);
+                clauses.push(Clause::of(said, self.claims(Verdict::Equivalent)));
             }
             [] => {}
-            [one] => clauses.push(format!(
-                "{} and {} could not be told apart in {}",
-                one.stack, one.base, one.phase
-            )),
-            open => clauses.push(format!(
-                "{} other differences could not be told in {blocks} blocks",
-                open.len()
-            )),
+            [one] => {
+                let (stack, base, phase) = (&one.stack, &one.base, &one.phase);
+                clauses.push(format!("{stack} and {base} could not be told apart in {phase}").into());
+            }
+            open => {
+                let open = open.len();
+                clauses.push(format!("{open} other differences could not be told in {blocks} blocks").into());
+            }
         }
         clauses
     }
 
     /// What to take, and why.
-    fn advice(&self, lost: &[&str]) -> Vec<String> {
+    fn advice(&self, lost: &[&str]) -> Vec<Clause> {
         let better: Vec<&str> = self.only(Verdict::Better, Verdict::Worse);
         let worse: Vec<&str> = self.only(Verdict::Worse, Verdict::Better);
         let both = |stack: &&str| self.has(stack, Verdict::Better) && self.has(stack, Verdict::Worse);
@@ -279,7 +293,7 @@ impl<'a> Group<'a> {
             better.iter().chain(&mixed).copied().filter(good).collect()
         };
         let reasons = if better.is_empty() { &worse } else { &better };
-        let mut clauses: Vec<String> = Vec::new();
+        let mut clauses: Vec<Clause> = Vec::new();
         let mut of: Vec<&str> = reasons.iter().chain(&mixed).copied().collect();
         of.sort_by(|a, b| self.distance(b).total_cmp(&self.distance(a)));
         for stack in of {
@@ -297,7 +311,7 @@ impl<'a> Group<'a> {
         let open: Vec<&str> = open.filter(|stack| self.has(stack, Verdict::NotEnoughData)).collect();
         if !open.is_empty() {
             let are = if open.len() == 1 { "is" } else { "are" };
-            clauses.push(format!("{} {are} undecided", listed(&open, "and")));
+            clauses.push(format!("{} {are} undecided", listed(&open, "and")).into());
         }
         let members = self.members();
         let head = match (take.is_empty(), take.len() == members.len(), members.len()) {
@@ -307,7 +321,8 @@ impl<'a> Group<'a> {
             _ => format!("of {}, take {}", listed(&members, "and"), listed(&take, "or")),
         };
         let first = clauses.remove(0);
-        clauses.insert(0, format!("{head}: {first}"));
+        let said = format!("{head}: {}", first.words);
+        clauses.insert(0, Clause::of(said, self.taken(&take, &open).chain(first.claims)));
         clauses
     }
 
@@ -371,11 +386,41 @@ impl<'a> Group<'a> {
         found
     }
 
+    /// That these are to be taken, over all others that are not called undecided.
+    fn taken(&self, take: &[&str], open: &[&str]) -> impl Iterator<Item = Claim> {
+        let mut over = self.members();
+        over.retain(|stack| !take.contains(stack) && !open.contains(stack));
+        take.iter().map(move |stack| Claim::Taken {
+            stack: (*stack).to_string(),
+            over: over.iter().map(|stack| (*stack).to_string()).collect(),
+        })
+    }
+
+    /// What a verdict claims, of all comparisons that have it.
+    fn claims(&self, verdict: Verdict) -> impl Iterator<Item = Claim> {
+        let all = self.all.iter().filter(move |one| one.verdict == verdict);
+        all.map(|one| Claim::verdict(one))
+    }
+
+    /// That each pair of stacks is equivalent in each phase.
+    fn pairs(&self) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for (nth, one) in self.all.iter().enumerate() {
+            let same = |other: &&&Comparison| other.phase == one.phase;
+            claims.extend(self.all[nth + 1..].iter().filter(same).map(|other| Claim::Alike {
+                stack: one.stack.clone(),
+                other: other.stack.clone(),
+                phase: one.phase.clone(),
+            }));
+        }
+        claims
+    }
+
     /// "btrfs does 0.16 of ext4's rate in 50 % update (0.04 to 0.63) and 0.50 in scan".
-    fn reason(&self, stack: &str) -> String {
+    fn reason(&self, stack: &str) -> Clause {
         let decided = self.decided(stack);
         let Some((first, rest)) = decided.split_first() else {
-            return format!("{stack} was compared with {}", self.base);
+            return format!("{stack} was compared with {}", self.base).into();
         };
         let mut said = format!(
             "{stack} does {} of {}'s {} in {} {}",
@@ -394,7 +439,7 @@ impl<'a> Group<'a> {
                 said.push_str(&format!(", and is {word} in {} more phases", more.len()));
             }
         }
-        said
+        Clause::of(said, decided.into_iter().map(Claim::verdict))
     }
 
     /// "50 % update", or how many phases.
@@ -412,7 +457,9 @@ impl<'a> Group<'a> {
 fn more(analysis: &Analysis) -> &'static str {
     match analysis.go_on {
         GoOn::Continue(_) => "let the study go on (`assay run --resume`)",
-        GoOn::Stop(_) => "a new study with more blocks may tell (a higher `time_limit`); report both",
+        GoOn::Stop(StopReason::TooManyDropped) => "too many blocks had to be dropped",
+        GoOn::Stop(_) if analysis.study.may_be_extended() => "more blocks may tell (`assay run --extend FILE`)",
+        GoOn::Stop(_) => "all extensions are used, and only a study with longer phases may tell; report both",
     }
 }
 
