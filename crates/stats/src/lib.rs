@@ -5,6 +5,7 @@
 //!
 //! Prevents: a verdict from looking often enough, and two parts of the program that judge differently.
 
+mod apart;
 mod decide;
 mod design;
 mod detectable;
@@ -17,6 +18,7 @@ mod steady;
 mod student;
 mod summary;
 
+pub use apart::{DecidedApart, LookApart, decide_apart};
 pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Procedure, Reason, Verdict, decide};
 pub use design::{Design, LookRule};
 pub use detectable::detectable;

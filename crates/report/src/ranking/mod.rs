@@ -5,10 +5,11 @@
 
 pub(crate) mod alike;
 pub(crate) mod basis;
-
+pub(crate) mod drops;
 pub(crate) mod machine_noise;
 pub(crate) mod not_tested;
 pub(crate) mod own_blocks;
+pub(crate) mod pair;
 pub(crate) mod rank;
 pub(crate) mod refusals;
 pub(crate) mod twins;

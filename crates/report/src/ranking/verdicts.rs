@@ -110,7 +110,8 @@ pub struct Change {
 /// The pairs of two stacks, and those of two phases on one stack, which stand after all of them.
 pub(crate) fn verdicts(book: &Book, ranking: &Ranking) -> (Vec<Comparison>, Vec<Change>) {
     let (mut comparisons, mut changes) = (Vec::new(), Vec::new());
-    for (pair, judged) in ranking.pairs.iter().zip(&ranking.decision.comparisons) {
+    let decided = ranking.decision.comparisons.iter().zip(&ranking.decision.blocks);
+    for (pair, (judged, (valid, _))) in ranking.pairs.iter().zip(decided) {
         let of = pair.before.as_ref().map_or(&pair.base, |before| &before.name);
         let one = Comparison {
             stack: pair.stack.clone(),
@@ -124,7 +125,7 @@ pub(crate) fn verdicts(book: &Book, ranking: &Ranking) -> (Vec<Comparison>, Vec<
             n: judged.estimate.map(|e| e.n),
             look: judged.look,
             alpha: judged.alpha,
-            words: words(judged, of, ranking, book.study.blocks_planned),
+            words: words(judged, of, *valid, book.study.blocks_planned),
         };
         match &pair.before {
             None => comparisons.push(one),
@@ -160,7 +161,7 @@ impl Change {
 }
 
 /// What may be said of a ratio to `of`.
-fn words(judged: &Judged, of: &str, ranking: &Ranking, planned: u32) -> String {
+fn words(judged: &Judged, of: &str, valid: u32, planned: u32) -> String {
     match judged.estimate {
         Some(e) => format!(
             "{}: {} ({} to {}) of {of}, after {} blocks",
@@ -170,10 +171,6 @@ fn words(judged: &Judged, of: &str, ranking: &Ranking, planned: u32) -> String {
             ratio(e.high),
             e.n
         ),
-        None if ranking.decision.looks.is_empty() => format!(
-            "not enough data: no look is due yet, {} of {planned} blocks count so far",
-            ranking.decision.blocks_valid
-        ),
-        None => "not enough data".into(),
+        None => format!("not enough data: no look is due yet, {valid} of {planned} blocks count so far"),
     }
 }
