@@ -56,7 +56,9 @@ impl Cell {
         if self.world.covered && self.speaks.is_surely_above(PROMISED) {
             return Some("false alarms");
         }
-        let silent = !self.world.covered && self.wrong.share() > WRONG && self.speaks.share() < SPEAKS;
+        // A study with dropped blocks always has a line that says so.
+        let drops = self.world.scatter.repeats() > 1;
+        let silent = !self.world.covered && !drops && self.wrong.share() > WRONG && self.speaks.share() < SPEAKS;
         silent.then_some("the sheet is silent")
     }
 }
@@ -115,15 +117,28 @@ fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
     let design = Design::new(shape.blocks as u32, shape.comparisons() as u32, world.margin);
     let procedure = Procedure::new(design);
     let mut simulated = Simulated::new(&design, shape.stacks, shape.phases);
-    let mut study = Study::new(&world, shape);
-    let mut draw = Draw::new(world, shape, flags.seed);
+    let drawn = Shape {
+        blocks: shape.blocks * world.scatter.repeats(),
+        ..shape
+    };
+    let mut study = Study::new(&world, drawn);
+    let mut draw = Draw::new(world, drawn, flags.seed);
+    // As the product does it, or as it would be if one invalid phase dropped its block for all.
+    let group = |comparison: usize| {
+        if flags.whole_blocks {
+            0
+        } else {
+            comparison % shape.phases
+        }
+    };
+    let groups: Vec<usize> = (0..shape.comparisons()).map(group).collect();
     let (mut wrong, mut told, mut advice, mut speaks, mut blocks) = (0, 0, 0, 0, 0);
     let looked_at = flags.looked_at.min(flags.studies);
     for nth in 0..flags.studies {
         draw.study(&mut study);
-        let decision = procedure.decide(&study.histories);
+        let decision = procedure.decide_apart(&study.histories, &groups);
         let mut errs = false;
-        let run = decision.blocks_valid + decision.blocks_dropped;
+        let run = decision.blocks_run;
         let truths: Vec<f64> = study.truths(run as usize).collect();
         for (one, truth) in decision.comparisons.iter().zip(&truths) {
             match one.verdict {

@@ -99,6 +99,9 @@ pub(crate) struct Claim {
     /// Only worlds whose name has this in it
     #[arg(long, value_name = "TEXT")]
     pub(crate) world: Option<String>,
+    /// Drop a block for all phases where one of them is invalid; the product drops it for that phase
+    #[arg(long)]
+    pub(crate) whole_blocks: bool,
     /// Root of the seeds
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

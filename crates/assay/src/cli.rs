@@ -18,7 +18,8 @@ use std::path::PathBuf;
     arg_required_else_help = true,
     after_help = "Results go to stdout, everything else to stderr. NO_COLOR is honoured.\n\
                   Exit codes: 0 done; 1 done, and the verdict is what --fail-on names, or `dg check` found something; \
-                  2 usage or study; 3 could not build or run; 4 could not undo (run `assay clean`)."
+                  2 usage or study; 3 could not build or run, \
+                  or no block can count; 4 could not undo (run `assay clean`)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// What is ranked and too late in two blocks ends a run: on a busy machine that can be any model, so only the one that must be is ranked.
 fn study(dir: &Path, model: &str, time: &str) -> String {
+    let ranked = model == QUICK;
     format!(
         r#"
 [study]
@@ -18,6 +20,7 @@ name = "modelled"
 time_limit = "20m"
 blocks = 4
 io = "ring"
+slow_motion = 1
 [luns.data]
 files = {{ count = 1, size = "32MiB", dir = "{}" }}
 {model}
@@ -38,6 +41,7 @@ update_pct = 50
 sessions = 4
 work_unit = 4
 time = "{time}"
+ranked = {ranked}
 "#,
         dir.display()
     )
@@ -201,18 +205,80 @@ fn a_copy_between_modelled_devices_is_counted_like_any_phase() {
     }
 }
 
-/// A device that is quicker than the way to it: what it would have answered is nothing that can be measured here.
+const QUICK: &str = "preset = \"gp3\"\n\
+    parameters = { iops = 1000000, read_median = \"5us\", read_p99 = \"6us\", read_floor = \"1us\" }";
+
+/// A device that is quicker than the way to it: what it would have answered is nothing that can be measured here. Where the study says a
+/// pace of its own, two blocks are enough to know.
 #[test]
-fn a_device_that_this_machine_cannot_play_makes_phases_invalid() {
+fn a_device_that_this_machine_cannot_play_ends_after_two_blocks() {
     let Some(rig) = able() else { return };
-    let quick = "preset = \"gp3\"\nparameters = { iops = 1000000, read_median = \"5us\", read_p99 = \"6us\", read_floor = \"1us\" }";
-    let (study, result) = (rig.study("q", &study(&rig.work(), quick, "300ms")), rig.result("q"));
-    rig.run(&study, &result, &[])
-        .expect(0, &["the model cannot keep up", "LUN set data"]);
+    let before = rig.belongings(&[]);
+    let (study, result) = (rig.study("q", &study(&rig.work(), QUICK, "300ms")), rig.result("q"));
+    let ran = rig.run(&study, &result, &[]);
+    ran.expect(
+        3,
+        &[
+            "this machine does not keep up with the models",
+            "every ranked phase of the first 2 blocks is INVALID",
+            "LUN set data",
+            "write slow_motion = 2 in [study] (it is 1)",
+        ],
+    );
+    assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");
-    for phase in ledger.phases().expect("phases") {
+    let phases = ledger.phases().expect("phases");
+    assert_eq!(phases.len(), 2, "two blocks of four");
+    for phase in phases {
         let is_told = matches!(&phase.run.status, ledger::PhaseStatus::Invalid(why) if why.contains("cannot keep up"));
         assert!(is_told, "{:?}", phase.run);
+    }
+}
+
+/// The same where the study leaves the pace to a probe: nothing is begun.
+#[test]
+fn a_device_that_no_machine_can_play_is_refused() {
+    let Some(rig) = able() else { return };
+    let before = rig.belongings(&[]);
+    let text = study(&rig.work(), QUICK, "300ms").replace("slow_motion = 1\n", "");
+    let (study, result) = (rig.study("n", &text), rig.result("n"));
+    rig.run(&study, &result, &[]).expect(
+        3,
+        &[
+            "this machine cannot play the models of the study, not even 20 times slower",
+            "longer times in `parameters`",
+        ],
+    );
+    assert!(!result.exists(), "nothing was run");
+    assert_eq!(rig.belongings(&[]), before, "something is left");
+}
+
+/// A slowed device: its rate is a fifth, and each form says so.
+#[test]
+fn a_model_in_slow_motion_has_its_rates_divided_and_is_told() {
+    let Some(rig) = able() else { return };
+    let text = study(&rig.work(), VOLUME, "300ms").replace("slow_motion = 1\n", "slow_motion = 5\n");
+    let (study, result) = (rig.study("s", &text), rig.result("s"));
+    let ran = rig.run(&study, &result, &[]);
+    ran.expect(
+        0,
+        &["the models run 5 times slower than their devices: rates are a fifth"],
+    );
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("read_p99 = \"12ms\"), 5 times slower"), "{said}");
+    let ledger = Ledger::open(&result).expect("a result");
+    let measures = ledger.measures().expect("measures");
+    for phase in ledger.phases().expect("phases") {
+        let of = |wanted: Measure| {
+            let mut own = measures
+                .iter()
+                .filter(|row| row.phase == phase.id && row.row.0 == wanted);
+            own.next().map_or(0.0, |row| row.row.1)
+        };
+        let requests = of(Measure::ModelReads) + of(Measure::ModelWrites);
+        // 150 at once, and then 200 / 5 a second: however busy the machine, no more.
+        let seconds = (phase.run.elapsed_ns + phase.run.drain_ns) as f64 / 1e9;
+        assert!(requests <= 150.0 + 40.0 * (seconds + 3.0), "{requests} in {seconds} s");
     }
 }
 

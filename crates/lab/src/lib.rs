@@ -10,6 +10,7 @@ mod causes;
 pub mod ceiling;
 mod condition;
 mod cuts;
+mod first_blocks;
 mod full;
 mod group;
 mod host;

@@ -1,6 +1,7 @@
 //! The story of a run: from a study to a result file with a verdict in it.
 
 use crate::again::{extend, older};
+use crate::first_blocks;
 use crate::progress::Caller;
 use crate::record::unix_ns;
 use crate::result_file;
@@ -79,6 +80,7 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
         trials(study, &due, ledger, site, planned)?;
         let analysis = Analysis::of(ledger)?;
         record_looks(ledger, &analysis)?;
+        first_blocks::judge(ledger, &analysis, number, caller.progress)?;
         // Where nothing may be ranked the figures still deserve their repeats.
         let may_go_on = |reason| match reason {
             StopReason::NothingToCompare => true,

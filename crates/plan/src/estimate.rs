@@ -152,7 +152,8 @@ fn paced(study: &Study, machine: u64) -> (u64, u64) {
     let sets = study.luns.iter().filter(under);
     sets.filter_map(|set| {
         let (bytes, requests) = set.device.as_ref()?.pace()?;
-        let luns = space::luns(study, &set.name).unwrap_or(1) as f64;
+        let slower = f64::from(study.slow_motion.unwrap_or(1));
+        let luns = space::luns(study, &set.name).unwrap_or(1) as f64 / slower;
         Some(((bytes * luns) as u64, (requests * luns) as u64))
     })
     .fold((machine, AGEING_PAGES_PER_S), |slowest, pace| {

@@ -17,6 +17,7 @@ use crate::stacks::databases::DatabaseOfStack;
 use crate::stacks::layouts::Layout;
 use crate::stacks::memory::MemoryOfStack;
 use crate::stacks::modelled::ModelledDevices;
+use crate::words::slow_motion::slow_motion;
 use ledger::LedgerError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -120,6 +121,8 @@ pub struct StudyHead {
     pub(crate) in_stints: bool,
     /// Why so, in words.
     pub schedule_why: Option<String>,
+    /// How many times slower than their devices the models of the LUNs ran; `null` where no model with times took part.
+    pub slow_motion: Option<u32>,
     /// Identity of published figures.
     pub published: Option<String>,
     /// True when a stack is a model: then nothing here was measured on a device.
@@ -196,10 +199,11 @@ pub struct LookTaken {
     pub blocks_run: u32,
     /// Error each comparison spent at it.
     pub alpha: f64,
-    /// What it said by itself, in the order of the comparisons and then of the contrasts.
-    pub verdicts: Vec<Verdict>,
+    /// What it said by itself, in the order of the comparisons and then of the contrasts; `null` for those whose look it
+    /// was not: each phase has its own looks where blocks were dropped in some phases only.
+    pub verdicts: Vec<Option<Verdict>>,
     #[serde(skip)]
-    pub(crate) estimates: Vec<Estimate>,
+    pub(crate) estimates: Vec<Option<Estimate>>,
 }
 
 /// Whether to run another block.
@@ -300,6 +304,13 @@ impl StudyHead {
     }
 }
 
+impl StudyHead {
+    /// Models that ran slower than their devices, in words; `None` where none did.
+    pub(crate) fn slowed(&self) -> Option<String> {
+        self.slow_motion.filter(|times| *times > 1).map(slow_motion)
+    }
+}
+
 impl Analysis {
     /// Of a study of which nothing was recorded.
     pub(crate) fn empty(study: StudyHead) -> Analysis {
@@ -349,17 +360,20 @@ impl Analysis {
             let said = of_stacks
                 .chain(of_changes)
                 .zip(look.verdicts.iter().zip(&look.estimates));
-            said.map(|((stack, base, phase), (verdict, estimate))| ledger::Look {
-                after_block: look.blocks_run,
-                stack: stack.clone(),
-                base,
-                phase: phase.clone(),
-                n: look.n,
-                ratio: estimate.ratio,
-                low: estimate.low,
-                high: estimate.high,
-                verdict: verdict.words().into(),
-                alpha: look.alpha,
+            said.filter_map(|((stack, base, phase), (verdict, estimate))| {
+                let (verdict, estimate) = ((*verdict)?, (*estimate)?);
+                Some(ledger::Look {
+                    after_block: look.blocks_run,
+                    stack: stack.clone(),
+                    base,
+                    phase: phase.clone(),
+                    n: look.n,
+                    ratio: estimate.ratio,
+                    low: estimate.low,
+                    high: estimate.high,
+                    verdict: verdict.words().into(),
+                    alpha: look.alpha,
+                })
             })
         });
         rows.collect()

@@ -75,6 +75,9 @@ fn study_head(book: &Book, ranking: &Ranking) -> StudyHead {
     let schedule = fact(FactName::Schedule);
     StudyHead {
         schedule: schedule.map(FactValue::to_string),
+        slow_motion: fact(FactName::SlowMotion)
+            .and_then(FactValue::whole)
+            .and_then(|times| u32::try_from(times).ok()),
         in_stints: book.takes_stints(),
         schedule_why: fact(FactName::WhySchedule).map(FactValue::to_string),
         blocks_begun: book.blocks(),
@@ -105,13 +108,21 @@ fn stack_heads(book: &Book) -> Vec<StackHead> {
 }
 
 pub(crate) fn looks(ranking: &Ranking) -> Vec<LookTaken> {
-    let one = |look: &stats::Look| LookTaken {
+    let one = |look: &stats::LookApart| LookTaken {
         number: look.rule.number,
         n: look.rule.n,
         blocks_run: look.blocks_run,
         alpha: look.rule.alpha,
-        verdicts: look.results.iter().map(|(verdict, _)| (*verdict).into()).collect(),
-        estimates: look.results.iter().map(|(_, estimate)| *estimate).collect(),
+        verdicts: look
+            .results
+            .iter()
+            .map(|one| one.map(|(verdict, _)| verdict.into()))
+            .collect(),
+        estimates: look
+            .results
+            .iter()
+            .map(|one| one.map(|(_, estimate)| estimate))
+            .collect(),
     };
     ranking.decision.looks.iter().map(one).collect()
 }

@@ -35,6 +35,7 @@ mod words;
 pub use analysis::{Analysis, Difference, FactOfStack, GoOn, LookTaken, ReportError, StackHead, StopReason, StudyHead};
 pub use cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
 pub use cells::inflation::{Inflated, Inflation};
+pub use cells::invalid::InvalidRuns;
 pub use cells::latency::Latency;
 pub use cells::load_curve::{LoadCurve, SaturationPoint, StepFigures};
 pub use cells::metric::Metric;
@@ -67,6 +68,7 @@ pub use stacks::modelled::ModelledDevices;
 pub use text::{escaped, escaped_json, escaped_lines};
 pub use words::claims::Claim;
 pub use words::cuts::{KILL_IS_WEAKER, kill_words};
+pub use words::slow_motion::slow_motion;
 
 /// The report for a terminal. Ends with the sentence to decide on and a newline.
 pub fn terminal(analysis: &Analysis, style: &Style) -> String {

@@ -13,6 +13,7 @@ mod chromium;
 mod databases;
 mod fixture;
 mod forms;
+mod invalid;
 mod kept;
 mod own_blocks;
 mod places;

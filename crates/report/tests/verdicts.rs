@@ -277,13 +277,16 @@ fn a_skipped_stack_gives_reason_and_cure_and_its_place_as_base() {
 }
 
 #[test]
-fn an_invalid_phase_drops_its_block_for_all() {
+fn an_invalid_phase_drops_its_block_for_all_stacks() {
     let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.8), actor("xfs", 1.0)]);
     scene.blocks = 5;
     scene.invalid = Some((1, "btrfs".into()));
     let analysis = scene.film().analysis();
     assert_eq!(analysis.dropped.len(), 1);
-    assert_eq!((analysis.dropped[0].block, analysis.study.blocks_valid), (1, 4));
+    assert_eq!(
+        (analysis.dropped[0].block, analysis.dropped[0].phase.as_deref()),
+        (1, Some("scan"))
+    );
     assert!(analysis.dropped[0].reason.contains("busy before it began"));
     assert!(analysis.comparisons.iter().all(|c| c.n == Some(4)));
     assert!(
@@ -506,7 +509,7 @@ fn what_the_sheet_calls_invalid_is_shown_and_not_ranked() {
         analysis
     };
     let slept = of(|scene| scene.extra = vec![(Measure::ClockSleptNs, 3e9)]);
-    assert_eq!(slept.dropped.len(), 4);
+    assert_eq!(slept.dropped.len(), 8, "four blocks of two phases");
     assert!(
         slept.dropped[0].reason.contains("the host slept for 3.00 s"),
         "{:?}",

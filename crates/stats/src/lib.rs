@@ -5,6 +5,7 @@
 //!
 //! Prevents: a verdict from looking often enough, and two parts of the program that judge differently.
 
+mod apart;
 mod contrast;
 mod decide;
 mod design;
@@ -18,6 +19,7 @@ mod steady;
 mod student;
 mod summary;
 
+pub use apart::{DecidedApart, LookApart, decide_apart};
 pub use contrast::{Phases, contrast};
 pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Procedure, Reason, Verdict, decide};
 pub use design::{Design, EXTENSIONS_MAX, LookRule};

@@ -52,6 +52,12 @@ pub(crate) enum Scatter {
     SlowBlocks,
     /// One block in ten is dropped.
     DroppedBlocks,
+    /// Runs of a phase are invalid, which drops their block in that phase. Phases of one run share a part of their
+    /// variance.
+    Drops {
+        shared: f64,
+        which: Invalid,
+    },
     /// Student's t with three degrees of freedom.
     HeavyTails,
     /// One run in twenty of any stack is slow by ten spreads.
@@ -72,6 +78,17 @@ pub(crate) enum Scatter {
     Shift(f64),
     /// The other stacks age steadily from the first block to the last, by so much in all.
     Ages(f64),
+}
+
+/// Which runs of a phase are invalid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Invalid {
+    /// One in ten, of any stack.
+    OneInTen,
+    /// Those slower by a standard deviation, one in six, of any stack.
+    Slow,
+    /// The same, of the other stacks alone.
+    SlowOthers,
 }
 
 /// A world.
@@ -109,8 +126,12 @@ const fn other(name: &'static str, margin: f64, scatter: Scatter) -> World {
     }
 }
 
+const fn drops(shared: f64, which: Invalid) -> Scatter {
+    Scatter::Drops { shared, which }
+}
+
 /// All of them.
-pub(crate) const WORLDS: [World; 28] = [
+pub(crate) const WORLDS: [World; 33] = [
     covered("normal, spread 5 %", 0.05, Truth::Equal, Scatter::Normal),
     covered("normal, spread 15 %", 0.15, Truth::Equal, Scatter::Normal),
     World {
@@ -185,6 +206,30 @@ pub(crate) const WORLDS: [World; 28] = [
     ),
     covered("blocks slow for all", 0.05, Truth::Equal, Scatter::SlowBlocks),
     covered("blocks dropped", 0.05, Truth::Equal, Scatter::DroppedBlocks),
+    covered(
+        "phases dropped, one run in ten",
+        0.05,
+        Truth::Equal,
+        drops(0.0, Invalid::OneInTen),
+    ),
+    covered(
+        "phases dropped where slow",
+        0.05,
+        Truth::Equal,
+        drops(0.0, Invalid::Slow),
+    ),
+    covered(
+        "phases dropped where slow, true difference is the margin",
+        0.03,
+        Truth::AtMargin,
+        drops(0.0, Invalid::Slow),
+    ),
+    covered(
+        "phases dropped where slow, and they share nine tenths",
+        0.05,
+        Truth::Equal,
+        drops(0.9, Invalid::Slow),
+    ),
     covered("heavy tails", 0.05, Truth::Equal, Scatter::HeavyTails),
     covered("runs hit, of any stack", 0.03, Truth::Equal, Scatter::HitRuns),
     covered("exponential to both sides", 0.05, Truth::Equal, Scatter::Laplace),
@@ -211,6 +256,11 @@ pub(crate) const WORLDS: [World; 28] = [
             share: 1.0 / 3.0,
             loss: 0.3,
         },
+    ),
+    other(
+        "phases dropped where slow, of the others alone",
+        0.0,
+        drops(0.0, Invalid::SlowOthers),
     ),
     other("the others lose 20 % in the second half", 0.05, Scatter::Shift(0.2)),
     other("the others age by 20 %", 0.05, Scatter::Ages(0.2)),
@@ -262,13 +312,15 @@ impl Study {
         self.truths.iter().map(move |truth| truth + shift)
     }
 
-    /// The valid blocks among the first `run`, as the sheet looks at them.
+    /// The blocks among the first `run` that are valid in all phases, as the sheet looks at them.
     pub(crate) fn ratios(&self, phases: usize, run: usize) -> Vec<BlockRatios> {
+        let whole = |block: &usize| self.histories.iter().all(|history| history.ys[*block].is_some());
+        let blocks: Vec<usize> = (0..run).filter(whole).collect();
         let one = |(nth, history): (usize, &History)| {
             let stack = nth / phases;
-            let valid = history.ys[..run].iter().enumerate();
+            let valid = blocks.iter().map(|block| (*block, history.ys[*block]));
             let (ys, runs_after_base) = valid
-                .filter_map(|(block, y)| Some(((*y)?, self.after_base[block][stack + 1])))
+                .filter_map(|(block, y)| Some((y?, self.after_base[block][stack + 1])))
                 .unzip();
             BlockRatios {
                 stack,
@@ -281,6 +333,14 @@ impl Study {
 }
 
 impl Scatter {
+    /// Blocks that a study may run for each that it plans: dropped ones are repeated.
+    pub(crate) fn repeats(self) -> usize {
+        match self {
+            Scatter::Drops { .. } => 2,
+            _ => 1,
+        }
+    }
+
     /// What the other stacks have in a block, as ln.
     fn of_others(self, block: usize, blocks: usize) -> f64 {
         match self {
@@ -311,6 +371,8 @@ pub(crate) struct Draw {
     state: Vec<f64>,
     /// Log figures of one block: phases of one stack after the other.
     figures: Vec<f64>,
+    /// Which of them are invalid.
+    invalid: Vec<bool>,
 }
 
 impl Draw {
@@ -323,6 +385,7 @@ impl Draw {
             order: (0..shape.stacks).collect(),
             state: vec![0.0; shape.stacks * shape.phases],
             figures: vec![0.0; shape.stacks * shape.phases],
+            invalid: vec![false; shape.stacks * shape.phases],
         }
     }
 
@@ -344,10 +407,12 @@ impl Draw {
                 study.after_base[block][stack] = place as f64 - base_at as f64;
             }
             let dropped = self.world.scatter == Scatter::DroppedBlocks && self.uniform() < 0.1;
-            let (base, others) = self.figures.split_at(self.shape.phases);
+            let phases = self.shape.phases;
+            let (base, others) = self.figures.split_at(phases);
             for (nth, history) in study.histories.iter_mut().enumerate() {
-                let y = others[nth] - base[nth % self.shape.phases];
-                history.ys[block] = (!dropped).then_some(y + study.truths[nth]);
+                let y = others[nth] - base[nth % phases];
+                let invalid = self.invalid.iter().skip(nth % phases).step_by(phases).any(|one| *one);
+                history.ys[block] = (!dropped && !invalid).then_some(y + study.truths[nth]);
             }
         }
     }
@@ -394,7 +459,7 @@ impl Draw {
                 self.state[0] = wander * self.state[0] + (1.0 - wander * wander).sqrt() * (self.normal)();
                 each * self.state[0] - slows * spread * run as f64
             }
-            Scatter::PhasesShare(share) => each * share.sqrt() * (self.normal)(),
+            Scatter::PhasesShare(shared) | Scatter::Drops { shared, .. } => each * shared.sqrt() * (self.normal)(),
             Scatter::HitRuns => -10.0 * spread * self.happens(0.05),
             scatter if stack > 0 => scatter.of_others(block, self.shape.blocks),
             _ => 0.0,
@@ -409,7 +474,9 @@ impl Draw {
                 Scatter::Grows => each * (1.0 + 3.0 * done) * (self.normal)(),
                 // All of a run's scatter is the machine's, and phases follow at once.
                 Scatter::Machine { wander, .. } if wander > 0.0 => 0.0,
-                Scatter::PhasesShare(share) => each * (1.0 - share).sqrt() * (self.normal)(),
+                Scatter::PhasesShare(shared) | Scatter::Drops { shared, .. } => {
+                    each * (1.0 - shared).sqrt() * (self.normal)()
+                }
                 Scatter::HeavyTails => each * self.student3(),
                 Scatter::Laplace => each / 2.0f64.sqrt() * (self.exponential() - self.exponential()),
                 Scatter::Uniform => each * 12.0f64.sqrt() * (self.uniform() - 0.5),
@@ -425,6 +492,21 @@ impl Draw {
                 _ => each * (self.normal)(),
             };
             self.figures[at] = all * spread + of_run + own;
+            let slow = self.figures[at] < -each;
+            self.invalid[at] = match self.world.scatter {
+                Scatter::Drops {
+                    which: Invalid::OneInTen,
+                    ..
+                } => self.uniform() < 0.1,
+                Scatter::Drops {
+                    which: Invalid::Slow, ..
+                } => slow,
+                Scatter::Drops {
+                    which: Invalid::SlowOthers,
+                    ..
+                } => slow && stack > 0,
+                _ => false,
+            };
         }
     }
 
@@ -451,18 +533,30 @@ mod tests {
             phases: 2,
             blocks: 12,
         };
-        for world in WORLDS {
+        // Where only the others' slow runs are dropped, what is left is not what is true: that is its flaw.
+        let honest = |world: &World| {
+            !matches!(
+                world.scatter,
+                Scatter::Drops {
+                    which: Invalid::SlowOthers,
+                    ..
+                }
+            )
+        };
+        for world in WORLDS.into_iter().filter(honest) {
             let mut study = Study::new(&world, shape);
             let mut draw = Draw::new(world, shape, 5);
-            let (mut sums, mut count) = (vec![0.0; 4], 0.0);
+            let (mut sums, mut counts) = (vec![0.0; 4], vec![0.0; 4]);
             for _ in 0..2_000 {
                 draw.study(&mut study);
                 for (sum, history) in sums.iter_mut().zip(&study.histories) {
                     *sum += history.ys.iter().flatten().sum::<f64>();
                 }
-                count += study.histories[0].ys.iter().flatten().count() as f64;
+                for (count, history) in counts.iter_mut().zip(&study.histories) {
+                    *count += history.ys.iter().flatten().count() as f64;
+                }
             }
-            for (sum, truth) in sums.iter().zip(study.truths(12)) {
+            for ((sum, count), truth) in sums.iter().zip(&counts).zip(study.truths(12)) {
                 // Two spreads a run in twelve blocks of three leave a wide mean; the others a narrow one.
                 assert!(
                     (sum / count - truth).abs() < 0.01,

@@ -5,6 +5,7 @@ pub(crate) mod clients;
 pub(crate) mod devices;
 pub(crate) mod observed;
 pub(crate) mod opened;
+pub(crate) mod paced;
 pub(crate) mod prepared;
 pub(crate) mod sides;
 pub(crate) mod site;

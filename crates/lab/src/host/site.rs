@@ -83,6 +83,7 @@ impl<'a> HostSite<'a> {
         };
         site.find_sizes(caller)?;
         site.find_method(caller)?;
+        site.find_pace(caller)?;
         site.bound_memory()?;
         site.find_turns()?;
         Ok(site)

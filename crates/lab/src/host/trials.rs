@@ -11,7 +11,7 @@ use plan::{Stints, Turns};
 use std::path::Path;
 
 /// Rate assumed where nothing was written before the first block.
-const NOMINAL_FILL_RATE: u64 = 500 << 20;
+pub(crate) const NOMINAL_FILL_RATE: u64 = 500 << 20;
 
 impl Site for HostSite<'_> {
     fn open_result(&mut self, path: &Path) -> anyhow::Result<Ledger> {
@@ -22,7 +22,7 @@ impl Site for HostSite<'_> {
             .zip(&self.skipped)
             .filter(|(_, skipped)| skipped.is_none())
             .map(|(stack, _)| stack);
-        let estimate = plan::estimate(self.study, self.luns.fill_rate.unwrap_or(NOMINAL_FILL_RATE));
+        let estimate = plan::estimate(&self.paced(), self.luns.fill_rate.unwrap_or(NOMINAL_FILL_RATE));
         let opening = Opening {
             study: self.study,
             blocks: estimate.blocks(self.study),
@@ -36,6 +36,7 @@ impl Site for HostSite<'_> {
 
     fn describe(&mut self, ledger: &mut Ledger) -> anyhow::Result<()> {
         self.describe_study(ledger)?;
+        self.keep_pace(ledger)?;
         self.describe_turns(ledger)
     }
 

@@ -140,20 +140,22 @@ impl Drop for DeviceFaults {
 fn tell(services: &BTreeMap<String, Arc<Service>>, standing: &[DeviceFault]) -> Result<(), String> {
     let mut first = Ok(());
     for (set, service) in services {
-        let own = standing.iter().filter(|fault| fault.luns == *set).map(order);
+        let own = standing.iter().filter(|fault| fault.luns == *set);
+        let own = own.map(|fault| order(fault, service.slower()));
         let told = service.ask(&json!({ "do": "faults", "faults": own.collect::<Vec<_>>() }));
         first = first.and(told.map(drop).map_err(|error| format!("{error:#}")));
     }
     first
 }
 
-fn order(fault: &DeviceFault) -> Value {
+/// What a device takes longer is its own time, and grows in slow motion as all of it does.
+fn order(fault: &DeviceFault, slower: u32) -> Value {
     let (offset, length, by) = match fault.kind {
         FaultKind::Error { offset, length } | FaultKind::Corrupt { offset, length } => {
             // No length: to the end.
             (offset.0, if length.0 == 0 { u64::MAX } else { length.0 }, 0)
         }
-        FaultKind::Slow { by } => (0, 0, by.0),
+        FaultKind::Slow { by } => (0, 0, by.0.saturating_mul(u64::from(slower))),
         FaultKind::Vanish => (0, 0, 0),
     };
     json!({ "lun": fault.lun, "kind": fault.kind.word(), "offset": offset, "length": length, "by_ns": by })

@@ -2,6 +2,8 @@
 
 pub(crate) mod faults;
 pub(crate) mod models;
+pub(crate) mod pace;
+pub(crate) mod probe;
 pub mod service;
 pub(crate) mod serving;
 pub(crate) mod sets;

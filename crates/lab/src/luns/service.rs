@@ -28,6 +28,7 @@ const PULSE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Service {
     set: String,
+    slower: u32,
     place: PathBuf,
     line: Arc<Mutex<Line>>,
 }
@@ -83,6 +84,8 @@ pub fn not_warmed(set: &LunSet) -> Option<String> {
 pub(crate) struct ToServe<'a> {
     pub(crate) set: &'a str,
     pub(crate) device: &'a Device,
+    /// How many times slower than that device.
+    pub(crate) slower: u32,
     /// Its files.
     pub(crate) luns: &'a [PathBuf],
     /// Where the service can have a directory.
@@ -119,6 +122,7 @@ impl Service {
         let from = lines(child.stdout.take().context("its answers")?);
         let service = Service {
             set: set.to_string(),
+            slower: asked.slower,
             place,
             line: Arc::new(Mutex::new(Line {
                 to: child.stdin.take(),
@@ -131,6 +135,7 @@ impl Service {
         service.ask(&json!({
             "place": service.place, "luns": asked.luns, "model": device.model.word(), "parameters": parameters,
             "histogram": histogram, "volatile": device.volatile.0, "seed": asked.seed,
+            "slow_motion": asked.slower,
         }))?;
         watch(Arc::downgrade(&service.line));
         Ok(service)
@@ -139,6 +144,11 @@ impl Service {
     /// Where LUN `nth` is served.
     pub(crate) fn lun(&self, nth: usize) -> PathBuf {
         self.place.join(format!("lun{nth}"))
+    }
+
+    /// How many times slower than its device it plays.
+    pub(crate) fn slower(&self) -> u32 {
+        self.slower
     }
 
     /// The process.

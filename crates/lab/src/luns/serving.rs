@@ -130,6 +130,8 @@ fn start(order: &Value) -> anyhow::Result<Served> {
     let parameters = &order["parameters"];
     let value = |name: &str| parameters[name].as_f64().unwrap_or(0.0);
     let model = luns::model::named(text("model"), &value, text("histogram"), &sizes, number(order, "seed"))?;
+    let slower = u32::try_from(number(order, "slow_motion")).context("a factor of slow motion")?;
+    let model = Box::new(luns::model::Slow::new(model, slower));
     let place = PathBuf::from(text("place"));
     Ok(Served::start(ServeOptions {
         luns,

@@ -50,6 +50,8 @@ pub(crate) struct LunSets {
     cancel: Arc<AtomicBool>,
     /// Devices by calculation, by LUN set.
     models: BTreeMap<String, Device>,
+    /// How many times slower than those they run; 0: not asked yet.
+    slower: u32,
     /// The processes that play them in this trial.
     services: BTreeMap<String, Arc<Service>>,
     /// Loop devices on what they serve.
@@ -348,6 +350,16 @@ impl LunSets {
         Ok(())
     }
 
+    /// How many times slower than their devices the models run.
+    pub(crate) fn slower(&self) -> u32 {
+        self.slower.max(1)
+    }
+
+    /// From the next service on.
+    pub(crate) fn set_slower(&mut self, times: u32) {
+        self.slower = times;
+    }
+
     /// Starts the service of a modelled set, its files as new; whether there is one.
     fn serve(&mut self, set: &str, seed: u64, journal: &mut Journal) -> anyhow::Result<bool> {
         let Some(device) = self.models.get(set) else {
@@ -365,6 +377,7 @@ impl LunSets {
         let to_serve = ToServe {
             set,
             device,
+            slower: self.slower(),
             luns: &files,
             dir: self.homes.get(set).context("a directory of LUN files")?,
             seed,
@@ -397,6 +410,7 @@ impl LunSets {
                 devices: loops.map(|number| format!("loop{number}")).collect(),
                 timed: of_set(set).is_some_and(|model| model != DeviceModel::Plain),
                 reads_on: of_set(set) == Some(DeviceModel::Hdd),
+                slower: self.slower(),
             })
         };
         sets_of(stacks).into_iter().filter_map(modelled).collect()
@@ -435,7 +449,12 @@ impl LunSets {
     pub(crate) fn layers(&self, stack: &Stack, built: &[String]) -> Layers {
         let layers = built.iter().map(|layer| Layer::said(layer)).collect();
         // A slash sets layers apart.
-        let words = |set: &Option<String>| Some(self.models.get(set.as_ref()?)?.words().replace('/', " a "));
+        let words = |set: &Option<String>| {
+            let device = self.models.get(set.as_ref()?)?;
+            let slow = Some(self.slower()).filter(|times| *times > 1 && device.is_timed());
+            let slow = slow.map_or(String::new(), |times| format!(", {times} times slower"));
+            Some(device.words().replace('/', " a ") + &slow)
+        };
         layers_on(layers, words(&stack.data), words(&stack.redo), stack.redo.is_some())
     }
 

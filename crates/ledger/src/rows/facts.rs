@@ -95,6 +95,8 @@ facts! {
     PagesPerSchema, "pages per schema", "pages", Whole, "pages of each schema of the page engine";
     RandomBytes, "bytes of random work", "bytes", Whole, "bytes that random work of a database in SQL is spread over";
     MemoryBudget, "memory budget", "", Text, "the budget of memory, and whether it is enforced";
+    SlowMotion, "slow motion", "", Whole, "how many times slower than their devices the models of the LUNs ran";
+    WhySlowMotion, "why this slow motion", "", Text, "why the models ran so slowly";
     IoRing, "io ring", "", Text, "reads a second through io_uring, as tried before the study";
     IoPread, "io pread", "", Text, "reads a second through pread, as tried before the study";
     IoRingRefused, "io ring refused", "", Text, "why io_uring could not be tried";

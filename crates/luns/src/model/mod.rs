@@ -15,6 +15,7 @@ mod lru;
 mod named;
 mod presets;
 mod prompt;
+mod slow;
 mod ssd;
 mod translation;
 mod volume;
@@ -29,6 +30,7 @@ pub use latency::Latency;
 pub use named::{NamedError, array, hdd, named, ssd, volume};
 pub use presets::{Preset, array_preset, hdd_preset, presets, ssd_preset, volume_preset};
 pub use prompt::Prompt;
+pub use slow::Slow;
 pub use ssd::{Ssd, SsdParameters};
 pub use volume::{Limit, Volume, VolumeParameters};
 

@@ -183,6 +183,12 @@ fn header(study: &Study) -> Keys {
         ("workers", study.workers.to_string()),
         ("schedule", word(&study.schedule)),
         ("stint", quoted(study.stint)),
+        (
+            "slow_motion",
+            study
+                .slow_motion
+                .map_or_else(|| quoted("auto"), |times| times.to_string()),
+        ),
     ]
 }
 

@@ -53,6 +53,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         workers: settle.count(&header.workers, "workers", 1, 1..=1024),
         schedule: value_or(&header.schedule, Schedule::Auto),
         stint: settle.stint(&header.stint, home),
+        slow_motion: settle.slow_motion(&header.slow_motion),
         stacks: stacks::resolve(written, &luns, memory_budget, &mut settle),
         database: database::stand_in(),
         resolved: Vec::new(),

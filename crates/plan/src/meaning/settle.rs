@@ -11,6 +11,8 @@ use crate::written::At;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+/// Slower than that, a phase of some seconds holds too few requests to be judged by.
+const SLOW_MOTION_MAX: u64 = 100;
 pub(super) const SECOND: u64 = 1_000_000_000;
 pub(super) const MINUTE: u64 = 60 * SECOND;
 pub(super) const MIB: u64 = 1 << 20;
@@ -77,6 +79,20 @@ impl<'f> Settle<'f> {
             return crate::turns::STINT;
         }
         at.value
+    }
+
+    /// How many times slower than its device a model runs; `None`: a probe finds it.
+    pub(super) fn slow_motion(&mut self, written: &Option<At<Option<u64>>>) -> Option<u32> {
+        let at = written.as_ref()?;
+        let times = at.value?;
+        if !(1..=SLOW_MOTION_MAX).contains(&times) {
+            self.findings.add(
+                &at.span,
+                format!("`slow_motion` cannot be {times}"),
+                format!("write 1 to {SLOW_MOTION_MAX}, or \"auto\""),
+            );
+        }
+        Some(times.clamp(1, SLOW_MOTION_MAX) as u32)
     }
 
     /// A name that can stand in a table, in a path and in a terminal.

@@ -133,6 +133,11 @@ impl Device {
             .map_or(0.0, |p| p.value)
     }
 
+    /// Whether it has times of its own, and does not just pass on what the files below take.
+    pub fn is_timed(&self) -> bool {
+        self.model != DeviceModel::Plain
+    }
+
     /// The class that gave what the study does not say.
     pub fn class(&self) -> Option<&'static DevicePreset> {
         presets().iter().find(|preset| preset.name == self.preset)

@@ -56,6 +56,8 @@ pub struct Study {
     pub schedule: Schedule,
     /// How long a stack works at a time where they do so within a phase.
     pub stint: Duration,
+    /// How many times slower than its device a model runs; `None`: found by a probe before the first block.
+    pub slow_motion: Option<u32>,
     /// LUN sets by name, in the order written.
     pub luns: Vec<LunSet>,
     /// Memory per stack: engine cache + page cache + the engine's own maps. `None`: measured, not bounded.

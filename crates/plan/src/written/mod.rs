@@ -75,6 +75,11 @@ written! {
         schedule: Schedule = "`\"auto\"`";
         /// how long a stack works at a time where they do so within a phase, 10 ms to 10 minutes
         stint: Duration = "`\"1s\"`";
+        /// how many times slower than its device a [model](models.md#slow-motion) runs, 1 to 100. `"auto"`: the
+        /// smallest of 1, 2, 5, 10 and 20 at which this machine keeps up with it, found by a short probe before the
+        /// first block; where it keeps up at none, the study is refused. Times of a device grow by it and its rates
+        /// shrink by it; ratios of stacks that wait for devices stay
+        slow_motion: u64 | "auto" = "`\"auto\"`";
         with {
             /// The header.
             span: Span,

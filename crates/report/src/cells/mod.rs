@@ -6,6 +6,7 @@
 pub(crate) mod bulk;
 pub(crate) mod counts;
 pub(crate) mod inflation;
+pub(crate) mod invalid;
 pub(crate) mod latency;
 pub(crate) mod load_curve;
 pub(crate) mod metric;
@@ -21,6 +22,7 @@ use crate::history::{Book, PhaseHead, Runs, Seen};
 use bulk::{BulkFigures, bulk};
 use counts::{READS_ASKED, WRITES_ASKED};
 use inflation::Inflation;
+use invalid::{InvalidRuns, invalid_runs};
 use latency::{Latency, latencies};
 use ledger::{LedgerError, Measure};
 use load_curve::LoadCurve;
@@ -46,6 +48,8 @@ pub struct PhaseReport {
     pub metric: Metric,
     /// One cell a stack that has valid runs.
     pub cells: Vec<Cell>,
+    /// Stacks that have invalid runs and no valid one.
+    pub invalid: Vec<InvalidRuns>,
     /// Stacks that had no space left in it.
     pub ran_out_of_space: Vec<RanOut>,
 }
@@ -148,9 +152,10 @@ pub struct Cell {
 
 /// A phase on all stacks.
 pub(crate) fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport, LedgerError> {
-    let mut cells = Vec::new();
+    let (mut cells, mut invalid) = (Vec::new(), Vec::new());
     for stack in &book.stacks {
         cells.extend(cell(book, &stack.name, head)?);
+        invalid.extend(invalid_runs(book, &stack.name, head)?);
     }
     let full = book
         .stacks
@@ -162,6 +167,7 @@ pub(crate) fn phase_report(book: &Book, head: &PhaseHead) -> Result<PhaseReport,
         ranked: head.ranked,
         metric: Metric::of(head.kind),
         cells,
+        invalid,
         ran_out_of_space: full.collect(),
     })
 }

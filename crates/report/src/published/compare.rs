@@ -8,6 +8,7 @@ use super::source::{Phase, Source, find};
 use crate::cells::metric::Metric;
 use crate::format::ratio;
 use crate::history::Book;
+use crate::ranking::drops;
 use crate::ranking::rank::DroppedBlock;
 use crate::ranking::verdicts::Comparison;
 use ledger::LedgerError;
@@ -349,8 +350,9 @@ impl Judge<'_> {
         let Some(metric) = metric.filter(|_| metric == other) else {
             return Ok(None);
         };
+        let counts = |block: &u32| phases.iter().all(|phase| drops::counts(self.dropped, *block, phase));
         let mut ys = Vec::new();
-        for block in (0..self.book.blocks()).filter(|block| !self.dropped.iter().any(|one| one.block == *block)) {
+        for block in (0..self.book.blocks()).filter(counts) {
             let value = |nth: usize| {
                 let seen = self.book.at(block, stacks[nth], phases[nth]);
                 seen.filter(|seen| seen.is_valid())

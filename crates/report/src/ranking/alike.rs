@@ -23,7 +23,7 @@ pub struct PairAlike {
 
 pub(crate) fn pairs_alike(book: &Book, ranking: &Ranking) -> Vec<PairAlike> {
     let procedure = Procedure::new(design(book, &ranking.pairs));
-    let run = (ranking.decision.blocks_valid + ranking.decision.blocks_dropped) as usize;
+    let run = ranking.decision.blocks_run as usize;
     let compared: Vec<(&Pair, &History)> = (ranking.pairs.iter().zip(&ranking.histories))
         .filter(|(pair, _)| pair.before.is_none())
         .collect();

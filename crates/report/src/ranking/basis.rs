@@ -89,7 +89,7 @@ impl Basis {
             design: rank::design(&book, &ranking.pairs),
             stacks: taking_part(&book).map(|stack| stack.name.clone()).collect(),
             comparisons,
-            blocks_used: ranking.decision.blocks_valid + ranking.decision.blocks_dropped,
+            blocks_used: ranking.decision.blocks_run,
             trials: (book.ran.iter())
                 .map(|((block, stack), ran)| trial(*block, stack, ran))
                 .collect(),

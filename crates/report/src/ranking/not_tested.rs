@@ -3,6 +3,7 @@
 //! Takes the pairs that are ranked and the blocks that count, gives ratios with plain 95 % intervals. Prevents: a
 //! rate that looks like the whole truth, and intervals of a dozen metrics read as a dozen verdicts.
 
+use super::drops;
 use super::rank::{DroppedBlock, Pair, base_of};
 use crate::cells::bulk::{of_rows, seconds};
 use crate::cells::latency::service_p99;
@@ -68,7 +69,7 @@ pub struct BulkRatio {
 
 /// The runs of two stacks in a phase, in the blocks that count.
 fn both<'b>(book: &'b Book, stacks: [&str; 2], phase: &str, dropped: &[DroppedBlock]) -> Vec<(&'b Seen, &'b Seen)> {
-    let counts = |block: &u32| dropped.iter().all(|one| one.block != *block);
+    let counts = |block: &u32| drops::counts(dropped, *block, phase);
     let two = |block| Some((book.at(block, stacks[0], phase)?, book.at(block, stacks[1], phase)?));
     (0..book.blocks()).filter(counts).filter_map(two).collect()
 }

@@ -52,16 +52,23 @@ impl OwnBlocks {
 /// `None` of fewer than six valid blocks, and of none that scatter.
 pub(crate) fn own_blocks(book: &Book, ranking: &Ranking) -> Option<OwnBlocks> {
     let decision = &ranking.decision;
-    let run = (decision.blocks_valid + decision.blocks_dropped) as usize;
+    // All are asked on the same blocks; a phase that never counts has none to be asked on.
+    let asked = |nth: &usize| ranking.histories[*nth].ys.iter().flatten().next().is_some();
+    let asked: Vec<usize> = (0..ranking.pairs.len()).filter(asked).collect();
+    let counts = |block: &usize| {
+        let y = |nth: &usize| ranking.histories[*nth].ys.get(*block).copied().flatten();
+        asked.iter().all(|nth| y(nth).is_some())
+    };
+    let whole: Vec<usize> = (0..decision.blocks_run as usize).filter(counts).collect();
     let mut stacks: Vec<&str> = Vec::new();
     let mut comparisons = Vec::new();
-    for (pair, history) in ranking.pairs.iter().zip(&ranking.histories) {
+    for (pair, history) in asked.iter().map(|nth| (&ranking.pairs[*nth], &ranking.histories[*nth])) {
         let known = stacks.iter().position(|stack| *stack == pair.stack);
         let stack = known.unwrap_or(stacks.len());
         if known.is_none() {
             stacks.push(&pair.stack);
         }
-        comparisons.push(ratios(book, pair, history, stack, run));
+        comparisons.push(ratios(book, pair, history, stack, &whole));
     }
     let seen = stats::own_blocks(&comparisons)?;
     let doubt = |doubt: Doubt| BlockDoubt {
@@ -71,22 +78,22 @@ pub(crate) fn own_blocks(book: &Book, ranking: &Ranking) -> Option<OwnBlocks> {
         speaks: doubt.speaks(),
     };
     Some(OwnBlocks {
-        blocks: decision.blocks_valid,
+        blocks: whole.len() as u32,
         neighbours: doubt(seen.neighbours),
         halves: doubt(seen.halves),
         one_sided: doubt(seen.one_sided),
     })
 }
 
-fn ratios(book: &Book, pair: &Pair, history: &History, stack: usize, run: usize) -> BlockRatios {
+fn ratios(book: &Book, pair: &Pair, history: &History, stack: usize, blocks: &[usize]) -> BlockRatios {
     let in_stints = book.takes_stints();
     let place = |block: usize, stack: &str| {
         let ran = book.ran(block as u32, stack).filter(|_| !in_stints);
         ran.map_or(0.0, |ran| f64::from(ran.trial.position))
     };
-    let valid = history.ys.iter().take(run).enumerate();
+    let valid = blocks.iter().map(|block| (*block, history.ys[*block]));
     let (ys, runs_after_base) = valid
-        .filter_map(|(block, y)| Some(((*y)?, place(block, &pair.stack) - place(block, &pair.base))))
+        .filter_map(|(block, y)| Some((y?, place(block, &pair.stack) - place(block, &pair.base))))
         .unzip();
     BlockRatios {
         stack,

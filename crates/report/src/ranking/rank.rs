@@ -5,26 +5,15 @@
 //! Prevents: a stack or a block left out because its number was unwelcome.
 
 use crate::cells::metric::Metric;
-use crate::cells::ran_out;
-use crate::history::{Book, PhaseHead, Ran};
+use crate::history::{Book, PhaseHead};
+pub use crate::ranking::drops::DroppedBlock;
+use crate::ranking::drops::{self, Drops};
 use crate::ranking::pairs::{self, unfit};
 use crate::ranking::{contrasts, refusals};
-use ledger::{LedgerError, PhaseStatus, TrialStatus};
-use schemars::JsonSchema;
-use serde::Serialize;
-use stats::{Decision, Design, History, Phases};
-use std::collections::BTreeSet;
+use ledger::LedgerError;
+use stats::{DecidedApart, Design, History, Phases};
 
 pub(crate) use crate::ranking::pairs::{Pair, Unranked, base_of, takes_part, taking_part};
-
-/// A block whose ratios do not count.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct DroppedBlock {
-    /// From 0.
-    pub block: u32,
-    /// Why.
-    pub reason: String,
-}
 
 /// The outcome.
 #[derive(Debug)]
@@ -32,7 +21,7 @@ pub(crate) struct Ranking {
     pub pairs: Vec<Pair>,
     pub unranked: Vec<Unranked>,
     pub dropped: Vec<DroppedBlock>,
-    pub decision: Decision,
+    pub decision: DecidedApart,
     /// What was decided on, in the order of the pairs.
     pub histories: Vec<History>,
 }
@@ -53,39 +42,52 @@ pub(crate) fn rank(book: &Book) -> Result<Ranking, LedgerError> {
             ys: Vec::new(),
         })
         .collect();
-    let mut dropped = Vec::new();
-    'blocks: for block in 0..book.blocks() {
-        let mut reason = None;
-        for stack in members(&pairs) {
-            let Some(ran) = book.ran(block, stack) else {
-                break 'blocks;
-            };
-            reason = reason.or_else(|| objection(ran, stack, &pairs));
+    let mut drops = Drops::new(book);
+    for block in 0..book.blocks() {
+        if !drops::of_block(book, block, &pairs, &mut drops) {
+            break;
         }
         let mut ys = Vec::new();
         for pair in &pairs {
-            ys.push(if reason.is_none() {
-                log_ratio(book, block, pair)?
-            } else {
-                None
-            });
+            let y = match drops.counts(block, pair) {
+                true => log_ratio(book, block, pair)?,
+                false => None,
+            };
+            if y.is_none() && drops.counts(block, pair) {
+                let reason = format!("{} has no measured value on {}", pair.phase.name, pair.stack);
+                drops.add(block, Some(&pair.phase.name), &reason);
+            }
+            ys.push(y);
         }
-        if reason.is_none() && ys.iter().any(Option::is_none) {
-            reason = Some("a phase has no measured value".to_string());
+        for ((history, pair), y) in histories.iter_mut().zip(&pairs).zip(ys) {
+            history.ys.push(y.filter(|_| drops.counts(block, pair)));
         }
-        for (history, y) in histories.iter_mut().zip(ys) {
-            history.ys.push(if reason.is_none() { y } else { None });
-        }
-        dropped.extend(reason.map(|reason| DroppedBlock { block, reason }));
     }
-    let decision = stats::decide(&design(book, &pairs), &histories);
+    let decision = stats::decide_apart(&design(book, &pairs), &histories, &groups(&pairs));
     Ok(Ranking {
         pairs,
         unranked,
-        dropped,
+        dropped: drops.listed(),
         decision,
         histories,
     })
+}
+
+/// By pair: a number that is the same for pairs whose blocks are dropped together.
+fn groups(pairs: &[Pair]) -> Vec<usize> {
+    let key = |pair: &Pair| {
+        let before = pair.before.as_ref().map(|before| before.name.clone());
+        (pair.phase.name.clone(), before)
+    };
+    let mut known: Vec<(String, Option<String>)> = Vec::new();
+    let number = |pair: &Pair| {
+        let key = key(pair);
+        known.iter().position(|one| *one == key).unwrap_or_else(|| {
+            known.push(key);
+            known.len() - 1
+        })
+    };
+    pairs.iter().map(number).collect()
 }
 
 /// What was fixed beforehand.
@@ -98,48 +100,6 @@ pub(crate) fn design(book: &Book, pairs: &[Pair]) -> Design {
         reserved: book.study.alpha_reserved,
         extensions: book.extensions.len() as u32,
     }
-}
-
-fn members(pairs: &[Pair]) -> BTreeSet<&str> {
-    pairs
-        .iter()
-        .flat_map(|pair| [pair.stack.as_str(), pair.base.as_str()])
-        .collect()
-}
-
-/// Why a trial cannot count: it failed, or a phase that matters is not valid or not there.
-fn objection(ran: &Ran, stack: &str, pairs: &[Pair]) -> Option<String> {
-    if let TrialStatus::Failed(reason) = &ran.trial.status {
-        return Some(format!("{stack} failed: {reason}"));
-    }
-    let compared: BTreeSet<&str> = pairs
-        .iter()
-        .filter(|pair| pair.stack == stack || pair.base == stack)
-        .flat_map(|pair| [Some(&pair.phase), pair.before.as_ref()])
-        .flatten()
-        .map(|phase| phase.name.as_str())
-        .collect();
-    for (name, seen) in &ran.phases {
-        // A result of the stack, for which it is not ranked from there on; no reason to drop the others' block.
-        if ran_out::is_full(seen) {
-            continue;
-        }
-        // What is not ranked (ageing, say) still shapes what comes after it.
-        if seen.run.ranked && !compared.contains(name.as_str()) {
-            continue;
-        }
-        match &seen.run.status {
-            PhaseStatus::Valid => {
-                if let Some(reason) = refusals::of_run(seen) {
-                    return Some(format!("{name} on {stack} does not count: {reason}"));
-                }
-            }
-            PhaseStatus::Invalid(reason) => return Some(format!("{name} on {stack} is invalid: {reason}")),
-            PhaseStatus::Failed(reason) => return Some(format!("{name} on {stack} failed: {reason}")),
-        }
-    }
-    let missing = compared.into_iter().find(|name| !ran.phases.contains_key(*name))?;
-    Some(format!("{missing} was not run on {stack}"))
 }
 
 fn log_ratio(book: &Book, block: u32, pair: &Pair) -> Result<Option<f64>, LedgerError> {

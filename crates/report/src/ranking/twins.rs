@@ -4,6 +4,7 @@
 //! stacks that were not the same thing, where every true verdict would count as a false one.
 
 use crate::history::Book;
+use crate::ranking::drops;
 use crate::ranking::rank::{self, taking_part};
 use crate::stacks::differences::differences;
 use ledger::{Ledger, Stack};
@@ -131,7 +132,7 @@ fn blocks(book: &Book, [first, second]: [&Stack; 2]) -> Result<Twins, TwinsError
         phase_ns: phases.iter().map(|phase| phase_ns(book, phase)).collect(),
         phases,
         blocks: TwinBlocks::new(blocks).ok_or(TwinsError::Nothing)?,
-        dropped: ranking.dropped.len() as u32,
+        dropped: drops::blocks(&ranking.dropped) as u32,
         block_ns: block_ns(book),
         margin: book.study.margin,
         host: hosts(book),

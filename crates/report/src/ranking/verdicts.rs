@@ -139,7 +139,8 @@ impl Contrast {
 /// Of the pairs in a phase, and of those in their change from an earlier one, which come after all of them.
 pub(crate) fn verdicts(book: &Book, ranking: &Ranking) -> (Vec<Comparison>, Vec<Contrast>) {
     let (mut comparisons, mut contrasts) = (Vec::new(), Vec::new());
-    for (pair, judged) in ranking.pairs.iter().zip(&ranking.decision.comparisons) {
+    let decided = ranking.decision.comparisons.iter().zip(&ranking.decision.blocks);
+    for (pair, (judged, (valid, _))) in ranking.pairs.iter().zip(decided) {
         let of = match &pair.before {
             Some(before) => format!("{}'s change from {}", pair.base, before.name),
             None => pair.base.clone(),
@@ -156,7 +157,7 @@ pub(crate) fn verdicts(book: &Book, ranking: &Ranking) -> (Vec<Comparison>, Vec<
             n: judged.estimate.map(|e| e.n),
             look: judged.look,
             alpha: judged.alpha,
-            words: words(judged, &of, ranking, book.study.blocks_planned),
+            words: words(judged, &of, *valid, book.study.blocks_planned),
         };
         match &pair.before {
             None => comparisons.push(one),
@@ -167,7 +168,7 @@ pub(crate) fn verdicts(book: &Book, ranking: &Ranking) -> (Vec<Comparison>, Vec<
 }
 
 /// What may be said of a ratio to `of`.
-fn words(judged: &Judged, of: &str, ranking: &Ranking, planned: u32) -> String {
+fn words(judged: &Judged, of: &str, valid: u32, planned: u32) -> String {
     match judged.estimate {
         Some(e) => format!(
             "{}: {} ({} to {}) of {of}, after {} blocks",
@@ -177,10 +178,6 @@ fn words(judged: &Judged, of: &str, ranking: &Ranking, planned: u32) -> String {
             ratio(e.high),
             e.n
         ),
-        None if ranking.decision.looks.is_empty() => format!(
-            "not enough data: no look is due yet, {} of {planned} blocks count so far",
-            ranking.decision.blocks_valid
-        ),
-        None => "not enough data".into(),
+        None => format!("not enough data: no look is due yet, {valid} of {planned} blocks count so far"),
     }
 }

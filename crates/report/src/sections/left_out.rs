@@ -15,10 +15,14 @@ pub(super) fn section(source: &Source<'_>) -> Option<Section> {
         let cure = stack.skipped_cure.as_deref().unwrap_or_default();
         Some(format!("{}: {reason}: {cure}", stack.name))
     });
-    let dropped = analysis
-        .dropped
-        .iter()
-        .map(|one| format!("block {}: {}", one.block, one.reason));
+    let alike = (analysis.dropped.iter()).map(|one| ((one.block, &one.reason), one.phase.as_deref()));
+    let dropped = grouped(alike).into_iter().map(|((block, reason), phases)| {
+        let phases: Vec<&str> = phases.into_iter().flatten().collect();
+        match phases.is_empty() {
+            true => format!("block {block}: {reason}"),
+            false => format!("block {block}, in {}: {reason}", phases.join(", ")),
+        }
+    });
     let parts = [
         ("Measured, not ranked", not_ranked(&analysis.unranked)),
         ("Skipped", skipped.collect()),

@@ -20,6 +20,10 @@ pub(super) fn blocks(source: &Source<'_>) -> Vec<Placed> {
     blocks.push((Forms::PAGE, checked(source)));
     blocks.push((Forms::LONG, Block::Text(progress(source))));
     blocks.extend(study.turns().map(|turns| (Forms::LONG, Block::Text(turns))));
+    if let Some(slowed) = study.slowed() {
+        let words = format!("In slow motion: {slowed}. Ratios of stacks that wait for their devices are the same.");
+        blocks.push((Forms::ALL, Block::Text(words)));
+    }
     if study.modelled {
         let words = "A device here is a model in virtual time: nothing was measured on it.";
         blocks.push((Forms::LONG, Block::Warning(words.into())));
@@ -42,7 +46,7 @@ fn progress(source: &Source<'_>) -> String {
         (None, GoOn::Continue(next)) => format!("not finished, the next look is at {next} blocks"),
         (None, _) => "not finished".into(),
     };
-    let dropped = match source.analysis.dropped.len() {
+    let dropped = match crate::ranking::drops::blocks(&source.analysis.dropped) {
         0 => String::new(),
         count => format!(" ({count} dropped)"),
     };

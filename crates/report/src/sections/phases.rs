@@ -9,12 +9,17 @@ use super::{bulk, elsewhere, moves, orders};
 use crate::cells::Cell as OfStack;
 use crate::cells::PhaseReport;
 use crate::cells::inflation::{Inflated, Inflation};
+use crate::cells::invalid::InvalidRuns;
 use crate::cells::latency::Latency;
 use crate::cells::metric::Metric;
 use crate::cells::provenance::Origin;
+use crate::check::Status;
 use crate::document::{Block, Cell, Column, Fold, Form, Forms, Part, Placed, Section, Table, column};
 use crate::figures::Figure;
 use crate::format::{bytes, kibibytes, megabytes, nanoseconds, number, percent};
+
+/// Reasons of a stack that are listed; others differ in their figures.
+const REASONS_MAX: usize = 2;
 
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let phases = &source.analysis.phases;
@@ -39,7 +44,7 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
             .iter()
             .map(|one| format!("{} {}", one.stack, one.words));
         blocks.push((Forms::ALL, Block::list(full)));
-    } else if phase.cells.is_empty() {
+    } else if phase.cells.is_empty() && phase.invalid.is_empty() {
         blocks.push((Forms::ALL, Block::Note("no valid run".into())));
     }
     if !phase.cells.is_empty() {
@@ -51,6 +56,10 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         blocks.extend(orders::blocks(source, phase));
         blocks.extend(bulk::blocks(source, phase));
     }
+    if !phase.invalid.is_empty() {
+        blocks.push((Forms::ALL, Block::Table(invalid(source, phase))));
+        blocks.push((Forms::ALL, Block::list(reasons(phase))));
+    }
     blocks.extend(elsewhere::imported_beside(source, &phase.name));
     Block::Part(Part {
         title: phase.name.clone(),
@@ -58,6 +67,33 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         fold: Fold::OfMany,
         blocks,
     })
+}
+
+/// What invalid runs measured, where a stack has no others.
+fn invalid(source: &Source<'_>, phase: &PhaseReport) -> Table {
+    let (head, unit, form) = primary(phase.metric);
+    let columns = vec![
+        column(head, unit, move |runs: &InvalidRuns| Cell::unmarked(runs.primary, form)),
+        column("range", "of blocks", move |runs: &InvalidRuns| {
+            runs.primary
+                .map_or(Cell::Nothing, |figure| Cell::Range(figure, 1.0, form))
+        })
+        .only(Forms::TEXTS),
+        column("blocks", "", |runs: &InvalidRuns| Cell::text(runs.blocks.to_string())),
+        column("status", "", |_: &InvalidRuns| Cell::text(Status::Invalid.word())).of_words(),
+    ];
+    let caption = format!("Figures of {} that do not count: not ranked", phase.name);
+    source.table(caption, &phase.invalid, |runs| &runs.stack, columns)
+}
+
+/// Why they do not count.
+fn reasons(phase: &PhaseReport) -> Vec<String> {
+    let of = |runs: &InvalidRuns| {
+        let (stack, word) = (runs.stack.clone(), Status::Invalid.word());
+        let line = move |reason: &String| format!("{stack} is {word} and not ranked: {reason}");
+        runs.reasons.iter().take(REASONS_MAX).map(line).collect::<Vec<_>>()
+    };
+    phase.invalid.iter().flat_map(of).collect()
 }
 
 /// Kind and blocks of a phase in words.

@@ -32,6 +32,21 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &[],
     },
     Rule {
+        subject: "slow motion",
+        bound: Bound::Words("the device's own pace"),
+        beyond: Status::Note,
+        advice: "compare ratios; take no rate and no time of this study for one of the device",
+        take: Take::Study(whole::slow_motion),
+        document: Some(Document {
+            figure: "how many times slower than its device a model ran",
+            threshold: "1",
+            beyond: "",
+            why: "the machine cannot play the device at its pace; ratios of stacks that wait for it stay, but what a \
+                 host adds to each request weighs less",
+        }),
+        traps: &["models_in_slow_motion_say_so"],
+    },
+    Rule {
         subject: "old ZFS",
         bound: Bound::Words("none"),
         beyond: Status::Note,

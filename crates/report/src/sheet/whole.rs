@@ -9,6 +9,7 @@ use crate::analysis::{Analysis, same_look};
 use crate::check::Status;
 use crate::format::{percent, ratio};
 use crate::history::Book;
+use crate::ranking::drops;
 use crate::ranking::own_blocks::BlockDoubt;
 use ledger::{FactName, Scope, Stack};
 
@@ -18,6 +19,11 @@ const OLDER_SAID_MAX: usize = 8;
 pub(crate) fn modelled(book: &Book, _: &Analysis) -> Option<Taken> {
     let said = "a device of this study is simulated in virtual time";
     book.study.modelled.then(|| Taken::broken(said))
+}
+
+/// Models that ran slower than their devices.
+pub(crate) fn slow_motion(_: &Book, analysis: &Analysis) -> Option<Taken> {
+    analysis.study.slowed().map(Taken::broken)
 }
 
 /// A stack on LUNs that behave as another device.
@@ -49,12 +55,14 @@ pub(crate) fn planted(_: &Book, stack: &Stack) -> Option<Taken> {
 }
 
 pub(crate) fn dropped(_: &Book, analysis: &Analysis) -> Option<Taken> {
-    let (dropped, begun) = (analysis.dropped.len(), analysis.study.blocks_begun);
+    let (dropped, begun) = (drops::blocks(&analysis.dropped), analysis.study.blocks_begun);
+    let in_part = analysis.dropped.iter().all(|one| one.phase.is_some());
+    let where_from = if in_part { " for some of their phases" } else { "" };
     let status = match analysis.study.blocks_valid {
         0 => Status::Invalid,
         _ => Status::Suspect,
     };
-    (dropped > 0).then(|| Taken::judged(status, format!("{dropped} of {begun} blocks were dropped")))
+    (dropped > 0).then(|| Taken::judged(status, format!("{dropped} of {begun} blocks were dropped{where_from}")))
 }
 
 /// How often chance does as much, in words.

@@ -12,3 +12,4 @@ pub(crate) mod not_told;
 pub(crate) mod order_words;
 pub(crate) mod promise;
 pub(crate) mod sentence;
+pub(crate) mod slow_motion;

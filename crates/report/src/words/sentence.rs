@@ -47,7 +47,10 @@ pub(crate) fn answer(analysis: &Analysis) -> Clause {
     }
     let on_models = |stack: &crate::StackHead| stack.on_model;
     if !analysis.stacks.is_empty() && analysis.stacks.iter().all(on_models) {
-        said = format!("On modelled devices, not real ones: {said}");
+        said = match analysis.study.slow_motion.filter(|times| *times > 1) {
+            Some(times) => format!("On modelled devices {times} times slower than real ones: {said}"),
+            None => format!("On modelled devices, not real ones: {said}"),
+        };
     }
     let planted: Vec<&str> = analysis
         .stacks

@@ -8,6 +8,7 @@ pub(crate) mod engines;
 mod load;
 mod moves;
 mod places;
+mod slow_motion;
 
 use super::settle::MINUTE;
 use crate::error::Findings;
@@ -35,6 +36,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
     }
     moves::all(written, study, findings);
     turns(written, study, findings);
+    slow_motion::check(written, study, findings);
     time(written, study, findings);
 }
 

@@ -1,0 +1,181 @@
+//! The verdict where blocks are dropped phase by phase: comparisons that share a phase have their own blocks and looks.
+//!
+//! Each group is judged by [`decide`] alone, with the error of its own comparisons: the union bound over all of them
+//! holds whatever their blocks have to do with each other. Takes histories and the group of each, gives one answer.
+//! Prevents: one phase that cannot be measured, and no verdict for all the others.
+
+use crate::decide::{Decision, Estimate, GoOn, History, Judged, Procedure, Reason, Verdict};
+use crate::design::{Design, LookRule};
+
+/// A look that some comparisons had after the same block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LookApart {
+    /// When it was allowed and what it spent.
+    pub rule: LookRule,
+    /// Blocks run by then, dropped ones included.
+    pub blocks_run: u32,
+    /// What is said with it, in the order of the histories; `None` of a comparison that had no look then.
+    pub results: Vec<Option<(Verdict, Estimate)>>,
+}
+
+/// What is said of all comparisons.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecidedApart {
+    /// In the order of the histories.
+    pub comparisons: Vec<Judged>,
+    /// All looks taken, in the order of blocks.
+    pub looks: Vec<LookApart>,
+    /// Whether any comparison wants another block.
+    pub go_on: GoOn,
+    /// Blocks that count, of the comparison that has the most of them.
+    pub blocks_valid: u32,
+    /// Blocks that were run up to the end of the study.
+    pub blocks_run: u32,
+    /// By comparison: its blocks up to the end of its own looks, those that count and those run.
+    pub blocks: Vec<(u32, u32)>,
+}
+
+/// Judges a study so far; `group` gives a number for each history, the same where blocks are dropped together.
+pub fn decide_apart(design: &Design, histories: &[History], group: &[usize]) -> DecidedApart {
+    Procedure::new(*design).decide_apart(histories, group)
+}
+
+impl Procedure {
+    /// As [`decide_apart`].
+    pub fn decide_apart(&self, histories: &[History], group: &[usize]) -> DecidedApart {
+        assert_eq!(histories.len(), group.len(), "a group for each history");
+        let mut groups: Vec<usize> = group.to_vec();
+        groups.sort_unstable();
+        groups.dedup();
+        let members = |wanted: usize| -> Vec<usize> { (0..group.len()).filter(|nth| group[*nth] == wanted).collect() };
+        let decided: Vec<(Vec<usize>, Decision)> = (groups.iter().map(|one| members(*one)))
+            .map(|members| {
+                let own: Vec<History> = members.iter().map(|nth| histories[*nth].clone()).collect();
+                (members, self.decide(&own))
+            })
+            .collect();
+        merged(&decided, histories.len())
+    }
+}
+
+fn merged(decided: &[(Vec<usize>, Decision)], count: usize) -> DecidedApart {
+    let mut comparisons: Vec<Option<Judged>> = vec![None; count];
+    let mut blocks = vec![(0, 0); count];
+    let mut looks: Vec<LookApart> = Vec::new();
+    for (members, decision) in decided {
+        for (nth, judged) in members.iter().zip(&decision.comparisons) {
+            comparisons[*nth] = Some(judged.clone());
+            blocks[*nth] = (decision.blocks_valid, run(decision));
+        }
+        for look in &decision.looks {
+            let same = |other: &LookApart| other.rule == look.rule && other.blocks_run == look.blocks_run;
+            let at = looks.iter().position(same).unwrap_or_else(|| {
+                looks.push(LookApart {
+                    rule: look.rule,
+                    blocks_run: look.blocks_run,
+                    results: vec![None; count],
+                });
+                looks.len() - 1
+            });
+            for (nth, result) in members.iter().zip(&look.results) {
+                looks[at].results[*nth] = Some(*result);
+            }
+        }
+    }
+    looks.sort_by_key(|look| (look.blocks_run, look.rule.number));
+    let most = |of: fn(&Decision) -> u32| decided.iter().map(|(_, decision)| of(decision)).max().unwrap_or(0);
+    DecidedApart {
+        comparisons: comparisons.into_iter().flatten().collect(),
+        looks,
+        go_on: go_on(decided),
+        blocks_valid: most(|decision| decision.blocks_valid),
+        blocks_run: most(run),
+        blocks,
+    }
+}
+
+fn run(decision: &Decision) -> u32 {
+    decision.blocks_valid + decision.blocks_dropped
+}
+
+/// A study goes on while any of its comparisons does. When none does, the reason is the worst of them.
+fn go_on(decided: &[(Vec<usize>, Decision)]) -> GoOn {
+    let next = decided.iter().filter_map(|(_, decision)| match decision.go_on {
+        GoOn::Continue { next_look } => Some(next_look),
+        GoOn::Stop(_) => None,
+    });
+    if let Some(next_look) = next.min() {
+        return GoOn::Continue { next_look };
+    }
+    let is_any = |reason: Reason| decided.iter().any(|(_, decision)| decision.go_on == GoOn::Stop(reason));
+    let worst = [Reason::TooManyDropped, Reason::BlocksUsed, Reason::AllDecided];
+    GoOn::Stop(
+        worst
+            .into_iter()
+            .find(|reason| is_any(*reason))
+            .unwrap_or(Reason::NothingToCompare),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::decide;
+
+    fn history(phase: &str, ys: impl IntoIterator<Item = Option<f64>>) -> History {
+        History {
+            stack: "zfs".into(),
+            phase: phase.into(),
+            ys: ys.into_iter().collect(),
+        }
+    }
+
+    /// Around a ratio, no two alike.
+    fn near(middle: f64, blocks: u32) -> Vec<Option<f64>> {
+        (0..blocks)
+            .map(|block| Some(middle + 0.002 * f64::from(block % 3)))
+            .collect()
+    }
+
+    #[test]
+    fn without_drops_it_is_the_plain_procedure() {
+        let design = Design::new(12, 2, 0.05);
+        let histories = [history("read", near(-0.3, 8)), history("scan", near(0.1, 8))];
+        let (plain, apart) = (decide(&design, &histories), decide_apart(&design, &histories, &[0, 1]));
+        assert_eq!(apart.comparisons, plain.comparisons);
+        assert_eq!(apart.go_on, plain.go_on);
+        let results: Vec<_> = plain.looks.iter().map(|look| look.results.clone()).collect();
+        let both: Vec<Vec<_>> = apart
+            .looks
+            .iter()
+            .map(|look| look.results.iter().flatten().copied().collect())
+            .collect();
+        assert_eq!(both, results);
+    }
+
+    #[test]
+    fn a_phase_that_never_counts_takes_no_verdict_from_the_other() {
+        let design = Design::new(4, 2, 0.05);
+        let histories = [history("read", near(-0.3, 4)), history("scan", [None; 4])];
+        assert!(
+            decide(&design, &histories).looks.is_empty(),
+            "together neither is judged"
+        );
+        let apart = decide_apart(&design, &histories, &[0, 1]);
+        assert_eq!(apart.comparisons[0].verdict, Verdict::Worse);
+        assert_eq!(apart.comparisons[1].verdict, Verdict::NotEnoughData);
+        assert_eq!(apart.blocks, [(4, 4), (0, 4)]);
+        assert_eq!(apart.go_on, GoOn::Stop(Reason::TooManyDropped));
+        assert!(apart.looks.iter().all(|look| look.results[1].is_none()));
+    }
+
+    #[test]
+    fn each_goes_on_until_it_has_its_own_blocks() {
+        let design = Design::new(6, 2, 0.0);
+        let (even, mut late) = (near(0.0, 6), near(0.0, 6));
+        late[2] = None;
+        let apart = decide_apart(&design, &[history("read", even), history("scan", late)], &[0, 1]);
+        assert_eq!(apart.blocks, [(6, 6), (5, 6)]);
+        assert_eq!(apart.go_on, GoOn::Continue { next_look: 6 });
+    }
+}
