@@ -29,8 +29,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// An answer in under three minutes: this place, or these places against each other
     #[command(
-        after_help = "Examples:\n  assay quick                 as root: ext4, XFS or a disk group; as a user: files or a \
-                      disk group\n  \
+        after_help = "Examples:\n  assay quick                 as root: ext4, XFS or a disk \
+                      group; as a user: files or a disk group\n  \
                             assay quick --no-luns       commits with direct I/O or through the page cache\n  \
                             assay quick /mnt/a /mnt/b   two places against each other\n  \
                             assay quick --print         the study, to keep and change"
