@@ -30,9 +30,11 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// An answer in under three minutes: this place, or these places against each other
     #[command(
-        after_help = "Examples:\n  assay quick                 this directory, direct, through the page cache and as \
-                      a disk group on a file; as root also ext4, XFS and btrfs on loop LUNs\n  \
-                            assay quick /mnt/a /mnt/b   two places against each other"
+        after_help = "Examples:\n  assay quick                 as root: ext4, XFS or a disk \
+                      group; as a user: files or a disk group\n  \
+                            assay quick --no-luns       commits with direct I/O or through the page cache\n  \
+                            assay quick /mnt/a /mnt/b   two places against each other\n  \
+                            assay quick --print         the study, to keep and change"
     )]
     Quick(Quick),
     /// What a study would run, destroy and be able to tell; touches nothing
@@ -91,9 +93,12 @@ pub(crate) struct Quick {
     /// Keep the result file here (otherwise it is removed)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Leave out what stands on LUN files: the disk group and, as root, the file systems
+    /// Make no LUN files: compare direct I/O with the page cache in the directory
     #[arg(long)]
     pub(crate) no_luns: bool,
+    /// Print the study that would run, and run nothing
+    #[arg(long)]
+    pub(crate) print: bool,
     #[command(flatten)]
     pub(crate) format: Format,
 }

@@ -33,6 +33,7 @@ mod lun_lost;
 mod neighbours;
 mod pipeline;
 mod power_cuts;
+mod quick;
 mod raw_truth;
 mod rebalancing;
 mod rig;

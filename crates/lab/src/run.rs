@@ -56,9 +56,12 @@ pub fn run(study: &Study, output: &Path, start: Start, site: &mut dyn Site, call
 
 /// Blocks, one after another; gives the reason for the end.
 fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Caller<'_>) -> anyhow::Result<String> {
-    let began = Instant::now();
+    let began = match study.fill_time {
+        true => site.prepared_from().unwrap_or_else(Instant::now),
+        false => Instant::now(),
+    };
     let extended = ledger.extensions()?.len() as u32;
-    let planned = ledger.study()?.blocks_planned.saturating_mul(1 + extended);
+    let mut planned = ledger.study()?.blocks_planned.saturating_mul(1 + extended);
     let finished = result_file::finished(ledger)?;
     for number in 0.. {
         let block_began = Instant::now();
@@ -78,6 +81,9 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
             });
         }
         trials(study, &due, ledger, site, planned)?;
+        if study.fill_time && site.keeps_real_time() && number + 1 == MEASURED_BLOCKS && !due.is_empty() {
+            planned = fixed_by_time(study, ledger, (began, block_began))?;
+        }
         let analysis = Analysis::of(ledger)?;
         record_looks(ledger, &analysis)?;
         first_blocks::judge(ledger, &analysis, number, caller.progress)?;
@@ -101,6 +107,18 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
         }
     }
     Err(anyhow!("a study has no end"))
+}
+
+/// The first block differs (its files are new); the second is like those to come, and no look is due before the fourth.
+const MEASURED_BLOCKS: u32 = 2;
+
+/// Fixes the number of blocks by the time that the block just ended took: no figure of it has been looked at.
+fn fixed_by_time(study: &Study, ledger: &mut Ledger, (began, block): (Instant, Instant)) -> anyhow::Result<u32> {
+    let left = study_limit(study).saturating_sub(began.elapsed());
+    let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let blocks = plan::blocks_that_fill(MEASURED_BLOCKS, ns(left), ns(block.elapsed()));
+    ledger.plan_blocks(blocks)?;
+    Ok(blocks)
 }
 
 /// The trials of one block that are due: one after the other, or side by side.

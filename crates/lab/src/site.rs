@@ -4,6 +4,7 @@ use crate::turn::Turn;
 use ledger::Ledger;
 use plan::{Stints, Turns};
 use std::path::Path;
+use std::time::Instant;
 
 /// A place where trials can be run.
 pub trait Site {
@@ -18,6 +19,11 @@ pub trait Site {
 
     /// Whether its clock is the wall's.
     fn keeps_real_time(&self) -> bool;
+
+    /// When its preparation began; `None` where that takes no time.
+    fn prepared_from(&self) -> Option<Instant> {
+        None
+    }
 
     /// How the stacks of a block take turns; known once the site is described.
     fn turns(&self) -> &Turns;

@@ -133,6 +133,17 @@ impl Ledger {
         })
     }
 
+    /// Fixes the number of blocks anew. The caller does so before the first look is due, and not by what was measured.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of writing.
+    pub fn plan_blocks(&mut self, blocks: u32) -> Result<(), LedgerError> {
+        self.act("record the number of blocks", |connection| {
+            connection.execute("UPDATE study SET blocks_planned = ?1", params![blocks])?;
+            Ok(())
+        })
+    }
+
     pub(crate) fn act<T>(
         &mut self,
         what: &'static str,

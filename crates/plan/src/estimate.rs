@@ -17,6 +17,10 @@ const FEW_COMPARISONS: usize = 3;
 const FEWEST_BLOCKS_OF_MANY: u32 = 6;
 /// Most blocks that are run unless the study asks for more.
 const USUAL_BLOCKS: u32 = 12;
+/// Most blocks of any study.
+const MOST_BLOCKS: u32 = 64;
+/// Share of the time limit that a study which fills it leaves free: a block may take longer than those before it.
+const RESERVE: f64 = 0.07;
 /// Making file systems, mounting, draining, taking down: what a trial takes besides bytes and phases. Assumed, from
 /// runs with ext4, XFS and btrfs on loop devices on two cores; an order of magnitude, not a promise.
 const HANDLING_NS: u64 = 1_500_000_000;
@@ -56,9 +60,8 @@ impl Estimate {
             return blocks;
         }
         let fit = study.time_limit.0 / self.block_ns.max(1) / 2 * 2;
-        u32::try_from(fit)
-            .unwrap_or(USUAL_BLOCKS)
-            .clamp(fewest_blocks(study), USUAL_BLOCKS)
+        let most = if study.fill_time { MOST_BLOCKS } else { USUAL_BLOCKS };
+        u32::try_from(fit).unwrap_or(most).clamp(fewest_blocks(study), most)
     }
 
     /// Whether the blocks that are planned fit into the time limit.
@@ -75,6 +78,17 @@ fn fewest_blocks(study: &Study) -> u32 {
     } else {
         FEWEST_BLOCKS
     }
+}
+
+/// Blocks of a study that fills its time: `done` of them, and as many as `left` nanoseconds hold when each takes
+/// `block_ns`; even, 4 to 64. Never fewer than are done.
+pub fn blocks_that_fill(done: u32, left_ns: u64, block_ns: u64) -> u32 {
+    let fit = left_ns as f64 * (1.0 - RESERVE) / block_ns.max(1) as f64;
+    let all = f64::from(done) + fit.floor();
+    let even = (all / 2.0).floor() * 2.0;
+    (even as u32)
+        .max(done.next_multiple_of(2))
+        .clamp(FEWEST_BLOCKS, MOST_BLOCKS)
 }
 
 /// Estimates a study whose LUNs are filled and loaded at `load_bytes_per_second` (at least 1).

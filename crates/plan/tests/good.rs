@@ -300,6 +300,29 @@ fn estimates_add_up() {
     );
 }
 
+#[test]
+fn a_study_that_fills_its_time_has_as_many_blocks_as_the_time_limit_holds() {
+    let filling = |limit: &str| {
+        let head = format!("name = \"small\"\nfill_time = true\ntime_limit = \"{limit}\"");
+        parse(&SMALL.replace("name = \"small\"", &head))
+    };
+    let blocks = |limit: &str| {
+        let study = filling(limit);
+        estimate(&study, 1 << 30).blocks(&study)
+    };
+    assert!(blocks("5m") > 12 && blocks("5m") % 2 == 0, "{}", blocks("5m"));
+    assert_eq!(blocks("10h"), 64);
+    // What the second block took decides: 7 % of what is left is kept free.
+    let second = 1_000_000_000;
+    assert_eq!(plan::blocks_that_fill(2, 100 * second, 10 * second), 10);
+    assert_eq!(plan::blocks_that_fill(2, 110 * second, 10 * second), 12);
+    assert_eq!(plan::blocks_that_fill(2, 0, second), 4);
+    assert_eq!(plan::blocks_that_fill(2, u64::MAX, 0), 64);
+    let both = SMALL.replace("name = \"small\"", "name = \"small\"\nfill_time = true\nblocks = 8");
+    let refused = plan::parse(&both, Path::new("both.toml")).expect_err("one of the two");
+    assert!(refused.to_string().contains("leave out one"), "{refused}");
+}
+
 /// The study that ships keeps its promise: eight to ten blocks in ten minutes, with six to eight seconds of building.
 #[test]
 fn the_reference_study_takes_ten_minutes() {

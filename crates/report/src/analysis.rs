@@ -260,6 +260,7 @@ impl StudyHead {
     pub(crate) fn of(study: &ledger::Study, extensions: &[ledger::Extension]) -> StudyHead {
         StudyHead {
             schedule: None,
+            slow_motion: None,
             in_stints: false,
             schedule_why: None,
             name: study.name.clone(),
@@ -302,9 +303,7 @@ impl StudyHead {
              same. What recovers at rest, as a device's cache does, did so while the others worked."
         ))
     }
-}
 
-impl StudyHead {
     /// Models that ran slower than their devices, in words; `None` where none did.
     pub(crate) fn slowed(&self) -> Option<String> {
         self.slow_motion.filter(|times| *times > 1).map(slow_motion)
@@ -321,6 +320,7 @@ impl Analysis {
             equal: Vec::new(),
             phases: Vec::new(),
             comparisons: Vec::new(),
+            contrasts: Vec::new(),
             changes: Vec::new(),
             not_tested: Vec::new(),
             databases: Vec::new(),

@@ -12,7 +12,7 @@ use crate::ranking::verdicts::verdicts;
 use crate::words::claims::Claim;
 use crate::words::sentence::answer;
 use ledger::PhaseKind;
-use stats::{Decision, Design, History};
+use stats::{DecidedApart, Design, History};
 
 /// Studies of one design.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Simulated {
 
     /// What the sentence of such a study claims. Histories and comparisons of the decision: stack after stack, in each
     /// phase after phase.
-    pub fn claims(&mut self, decision: Decision, histories: &[History]) -> Vec<Claim> {
+    pub fn claims(&mut self, decision: DecidedApart, histories: &[History]) -> Vec<Claim> {
         let ranking = Ranking {
             pairs: std::mem::take(&mut self.pairs),
             unranked: Vec::new(),
@@ -93,7 +93,7 @@ mod tests {
             phase: String::new(),
             ys: ys(mean),
         });
-        let decision = stats::decide(&design, &histories);
+        let decision = stats::decide_apart(&design, &histories, &[0, 0]);
         Simulated::new(&design, 3, 1).claims(decision, &histories)
     }
 

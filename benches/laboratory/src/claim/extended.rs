@@ -108,6 +108,7 @@ fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
     let (procedure, extended) = (Procedure::new(design), design.extended(EXTENSIONS_MAX));
     let going_on = Procedure::new(extended);
     let mut simulated = Simulated::new(&extended, shape.stacks, shape.phases);
+    let together = vec![0; shape.comparisons()];
     let whole = Shape {
         blocks: shape.blocks * (1 + EXTENSIONS_MAX as usize),
         ..shape
@@ -134,7 +135,8 @@ fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
             margin: world.margin,
             ratios: &truths,
         };
-        advice += u64::from(truth.belies(&simulated.claims(after, &long.histories)));
+        let said = going_on.decide_apart(&long.histories, &together);
+        advice += u64::from(truth.belies(&simulated.claims(said, &long.histories)));
         let again = || {
             draw_short.study(&mut short);
             procedure.decide(&short.histories)

@@ -1,30 +1,37 @@
 //! `assay quick`: a study written on the spot, run like any other, and taken away again.
 //!
-//! Takes places and whether LUNs can be built; gives a study *text*, so that what quick did can be read, kept and run
-//! again with other numbers.
+//! What it asks is a study *text*, planned in `quick/planned.rs`; `--print` shows it, to be kept and changed.
+//! Prevents: a first answer that leaves files behind, or takes longer than it said.
 
-use super::answer::wrapped;
+mod planned;
+mod told;
+
+use super::answer::{self, wrapped};
 use super::run::{self, Wanted};
 use crate::cli;
 use crate::exit::Failure;
 use crate::printed::say;
 use anyhow::{Context, anyhow};
+use planned::{Here, Planned};
 use sandbox::Directory;
 use stacks::Journal;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
-
-const DATA: &str = "256MiB";
-const LUN: &str = "640MiB";
-const SPACE_NEEDED: u64 = 2 << 30;
 
 pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     let places = places(&flags.places).map_err(Failure::Usage)?;
-    let luns = !flags.no_luns && flags.places.len() < 2 && rustix_root();
-    let group = !flags.no_luns && flags.places.len() < 2;
-    let text = study_text(&places, luns, group);
-    let study = plan::parse(&text, Path::new("quick.toml")).map_err(|e| Failure::Run(anyhow!("{e}")))?;
-    announce(&places, luns, group);
+    let planned = planned::planned(&Here {
+        places: &places,
+        luns: !flags.no_luns,
+        is_root: stacks::is_root(),
+        probed: &stacks::probe(),
+        has_room: &|place, bytes| luns::check_space(place, bytes).is_ok(),
+    });
+    let planned = planned.map_err(|cure| Failure::Run(anyhow!("{cure}")))?;
+    let study = plan::parse(&planned.text, Path::new("quick.toml")).map_err(|e| Failure::Run(anyhow!("{e}")))?;
+    if flags.print {
+        return answer::print(&planned.text);
+    }
+    announce(&planned);
     let kept = flags.output.clone();
     let scratch = Scratch::make().context("a place for the result file")?;
     let output = kept.clone().unwrap_or_else(|| scratch.dir.join("quick.assay"));
@@ -36,8 +43,12 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
         fail_on: Vec::new(),
     };
     let ended = run::study(study, &wanted, &flags.format);
+    let told = ended.as_ref().ok().and_then(|()| told::told(&output));
     drop(scratch);
     ended?;
+    if let Some(told) = told {
+        say!("{}", wrapped("quick:", 7, &told));
+    }
     if let Some(path) = kept {
         say!("result file: {}", path.display());
     }
@@ -68,10 +79,6 @@ impl Drop for Scratch {
     }
 }
 
-fn rustix_root() -> bool {
-    stacks::is_root()
-}
-
 /// The places asked for, each an existing directory that can be written to.
 fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let asked = if asked.is_empty() {
@@ -97,156 +104,10 @@ fn places(asked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         .collect()
 }
 
-fn announce(places: &[PathBuf], luns: bool, group: bool) {
-    let say = |what: &str| say!("{}", wrapped("quick:", 7, what));
-    for place in places {
-        say(&format!(
-            "a database of {DATA} in a directory of its own under {}, removed at the end",
-            place.display()
-        ));
-    }
-    if luns {
-        say(&format!(
-            "one LUN file of {LUN} there, attached as a loop device with direct I/O, for each file system and the \
-             disk group in turn"
-        ));
-    } else if group {
-        say(&format!("one LUN file of {LUN} there, for a disk group"));
-    }
-    say(&format!(
-        "about {} of free space is needed; nothing else is touched",
-        human(SPACE_NEEDED)
-    ));
-}
-
-fn human(bytes: u64) -> String {
-    plan::Bytes(bytes).to_string()
-}
-
-/// The study. Names are those of the places; the question says what is compared.
-fn study_text(places: &[PathBuf], luns: bool, group: bool) -> String {
-    let mut text = String::new();
-    let question = if places.len() > 1 {
-        "Which of these places serves a database better?"
-    } else if luns {
-        "What does this place give a database, around and through the page cache, and would a file system or a disk \
-         group of its own do better?"
-    } else {
-        "What does this place give a database, around and through the page cache?"
-    };
-    let _ = writeln!(
-        text,
-        "[study]\nname = \"quick\"\nquestion = {}\nmargin = \"10%\"\ntime_limit = \"170s\"\nblocks = 4\n",
-        quoted(question)
-    );
-    if luns || group {
-        let _ = writeln!(
-            text,
-            "[luns.lun]\nfiles = {{ count = 1, size = \"{LUN}\", dir = {} }}\n",
-            quoted_path(&places[0])
-        );
-    }
-    text.push_str("[memory]\nbudget = \"192MiB\"\n\n");
-    if let [place] = places {
-        stack(&mut text, "direct", "directory", Some(place), "direct");
-        stack(&mut text, "page cache", "directory", Some(place), "buffered");
-    } else {
-        for place in places {
-            stack(
-                &mut text,
-                &place.display().to_string(),
-                "directory",
-                Some(place),
-                "direct",
-            );
-        }
-    }
-    if luns {
-        for kind in ["ext4", "xfs", "btrfs"] {
-            stack(&mut text, kind, kind, None, "direct");
-        }
-    }
-    if group {
-        text.push_str("[[stack]]\nname = \"disk group\"\nkind = \"diskgroup\"\ndata = \"lun\"\n\n");
-    }
-    let _ = writeln!(
-        text,
-        "[database]\ncache = \"32MiB\"\nschemas = 16\nscale = \"{DATA}\"\nredo_size = \"64MiB\"\n\
-         checkpoint = \"300ms\"\n"
-    );
-    let _ = writeln!(
-        text,
-        "[[phase]]\nname = \"random read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 64\nwork_unit = 16\n\
-         time = \"1200ms\"\n"
-    );
-    let _ = writeln!(
-        text,
-        "[[phase]]\nname = \"50 % update\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 64\nwork_unit = 16\n\
-         time = \"1500ms\"\n"
-    );
-    let _ = writeln!(
-        text,
-        "[[phase]]\nname = \"full scan\"\nkind = \"scan\"\nusers = 16\ntime = \"1s\"\n"
-    );
-    text
-}
-
-fn stack(text: &mut String, name: &str, kind: &str, path: Option<&Path>, access: &str) {
-    let _ = writeln!(
-        text,
-        "[[stack]]\nname = {}\nkind = \"{kind}\"\naccess = \"{access}\"",
-        quoted(name)
-    );
-    match path {
-        Some(path) => {
-            let _ = writeln!(text, "path = {}\n", quoted_path(path));
-        }
-        None => text.push_str("data = \"lun\"\n\n"),
-    }
-}
-
-fn quoted_path(path: &Path) -> String {
-    quoted(&path.display().to_string())
-}
-
-/// A TOML basic string.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => {
-                quoted.push('\\');
-                quoted.push(c);
-            }
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", c as u32);
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_study_that_quick_writes_is_a_study() {
-        let one = vec![PathBuf::from("/tmp/a \"quoted\" place")];
-        let two = vec![PathBuf::from("/tmp/a"), PathBuf::from("/tmp/b")];
-        let cases = [
-            (&one, false, false, 2),
-            (&one, false, true, 3),
-            (&one, true, true, 6),
-            (&two, false, false, 2),
-        ];
-        for (places, luns, group, stacks) in cases {
-            let text = study_text(places, luns, group);
-            let study = plan::parse(&text, Path::new("quick.toml")).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            assert_eq!(study.stacks.len(), stacks);
-            assert_eq!(study.blocks, Some(4));
-        }
+fn announce(planned: &Planned) {
+    let mut name = "quick:";
+    for line in planned.announced() {
+        say!("{}", wrapped(name, 7, &line));
+        name = "";
     }
 }

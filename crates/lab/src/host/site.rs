@@ -16,6 +16,7 @@ use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::PathBuf;
+use std::time::Instant;
 use targets::Method;
 
 /// Memory the tool itself needs beside cache and maps of the engine. It counts against every stack's budget alike.
@@ -35,11 +36,13 @@ pub struct HostSite<'a> {
     pub(crate) prepared: Prepared,
     pub(crate) host: String,
     pub(crate) turns: Turns,
+    pub(crate) began: Instant,
 }
 
 impl<'a> HostSite<'a> {
     /// Prepares the host. What fails half-way is undone by the journal when it is dropped.
     pub fn prepare(study: &'a Study, run_id: &str, yes: bool, caller: Caller<'_>) -> anyhow::Result<HostSite<'a>> {
+        let began = Instant::now();
         let skipped = skipped(study);
         if let Some(first) = skipped
             .first()
@@ -80,6 +83,7 @@ impl<'a> HostSite<'a> {
             work_dir,
             skipped,
             limit: None,
+            began,
         };
         site.find_sizes(caller)?;
         site.find_method(caller)?;

@@ -9,6 +9,7 @@ use crate::turn::Turn;
 use ledger::Ledger;
 use plan::{Stints, Turns};
 use std::path::Path;
+use std::time::Instant;
 
 /// Rate assumed where nothing was written before the first block.
 pub(crate) const NOMINAL_FILL_RATE: u64 = 500 << 20;
@@ -54,6 +55,10 @@ impl Site for HostSite<'_> {
 
     fn keeps_real_time(&self) -> bool {
         true
+    }
+
+    fn prepared_from(&self) -> Option<Instant> {
+        Some(self.began)
     }
 
     fn trial(&mut self, ledger: &mut Ledger, turn: &Turn<'_>) -> anyhow::Result<()> {

@@ -175,6 +175,7 @@ fn header(study: &Study) -> Keys {
             study.blocks.map_or_else(|| quoted("auto"), |blocks| blocks.to_string()),
         ),
         ("stop_early", study.stop_early.to_string()),
+        ("fill_time", study.fill_time.to_string()),
         (
             "seed",
             study.seed.map_or_else(|| quoted("auto"), |seed| seed.to_string()),

@@ -48,6 +48,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
             .and_then(|at| at.value)
             .map(|blocks| blocks.min(u64::from(u32::MAX)) as u32),
         stop_early: value_or(&header.stop_early, true),
+        fill_time: value_or(&header.fill_time, false),
         seed: header.seed.as_ref().and_then(|at| at.value),
         io: value_or(&header.io, IoMethod::Auto),
         workers: settle.count(&header.workers, "workers", 1, 1..=1024),

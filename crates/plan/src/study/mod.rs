@@ -46,6 +46,8 @@ pub struct Study {
     pub blocks: Option<u32>,
     /// Whether the study ends when every comparison has its verdict; else all blocks are run.
     pub stop_early: bool,
+    /// Whether the number of blocks is fixed after the second one, by its duration, so that they fill the time limit.
+    pub fill_time: bool,
     /// Root of all seeds; `None`: whoever runs the study draws one ([`Study::root_seed`]).
     pub seed: Option<u64>,
     /// How I/O is issued, once for all stacks.

@@ -64,6 +64,9 @@ written! {
         /// the study ends when every comparison has its verdict; `false`: all blocks are run. Verdicts are the same
         /// either way
         stop_early: bool = "`true`";
+        /// the number of blocks is fixed after the second one, by the time that it took: as many as the time limit
+        /// holds, set-up included, even, 4 to 64. Not with `blocks`
+        fill_time: bool = "`false`";
         /// root of all random numbers. `"auto"`: drawn anew for each run, and recorded; `assay run --seed` says it too
         seed: u64 | "auto" = "`\"auto\"`";
         /// `auto`, `ring` (io_uring) or `pread`: chosen once, the same for all stacks

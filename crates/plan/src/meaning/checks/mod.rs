@@ -61,6 +61,10 @@ fn header(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
             format!("write blocks = {near}, or \"auto\""),
         );
     }
+    if study.blocks.is_some() && study.fill_time {
+        let message = "`fill_time` finds the number of `blocks` that the study says already";
+        findings.add(place(&w.fill_time, &w.span), message, "leave out one of the two");
+    }
 }
 
 fn present(written: &WrittenStudy, findings: &mut Findings) {

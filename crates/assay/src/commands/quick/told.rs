@@ -1,0 +1,76 @@
+//! What a run of `assay quick` could tell: takes its result file, gives one sentence.
+//!
+//! Prevents: an undecided comparison that is read as "there is no difference".
+
+use ledger::Ledger;
+use report::{Analysis, Comparison, Verdict};
+use std::path::Path;
+
+/// How many comparisons were decided, and from which difference on it could tell one; `None` where nothing is compared.
+pub(super) fn told(file: &Path) -> Option<String> {
+    let ledger = Ledger::open(file).ok()?;
+    words(&Analysis::of(&ledger).ok()?.comparisons)
+}
+
+fn words(comparisons: &[Comparison]) -> Option<String> {
+    let of = comparisons.len();
+    let is_open = |one: &&Comparison| one.verdict == Verdict::NotEnoughData;
+    let decided = of - comparisons.iter().filter(is_open).count();
+    let widths = comparisons
+        .iter()
+        .filter_map(|one| width(one).map(|width| (width, one)));
+    let widest = widths.max_by(|one, other| one.0.total_cmp(&other.0));
+    match (of, widest) {
+        (0, _) => None,
+        (_, None) => Some(format!(
+            "none of {of} comparisons decided: fewer than four blocks fitted into the time"
+        )),
+        (_, Some((width, one))) => Some(format!(
+            "{decided} of {of} comparisons decided; this run could tell differences above {:.0} % \
+             (widest interval: {} in {})",
+            (width * 100.0).max(1.0),
+            report::escaped(&one.stack),
+            one.phase
+        )),
+    }
+}
+
+/// Half the width of its interval as a share of the ratio.
+fn width(one: &Comparison) -> Option<f64> {
+    let (low, high) = (one.low?, one.high?);
+    (low > 0.0 && high.is_finite()).then(|| (high / low).sqrt() - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::Metric;
+
+    fn comparison(verdict: Verdict, interval: Option<(f64, f64)>) -> Comparison {
+        Comparison {
+            stack: "xfs".into(),
+            base: "ext4".into(),
+            phase: "update".into(),
+            metric: Metric::OperationsPerSecond,
+            verdict,
+            ratio: interval.map(|(low, high)| (low * high).sqrt()),
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+            n: None,
+            look: None,
+            alpha: 0.0,
+            words: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_widest_interval_says_what_could_be_told() {
+        let narrow = comparison(Verdict::Equivalent, Some((0.99, 1.01)));
+        let wide = comparison(Verdict::NotEnoughData, Some((1.0 / 1.12, 1.12)));
+        let said = words(&[narrow, wide]).expect("there are comparisons");
+        assert!(said.starts_with("1 of 2") && said.contains("above 12 %"), "{said}");
+        let none = words(&[comparison(Verdict::NotEnoughData, None)]).expect("there is one");
+        assert!(none.contains("fewer than four blocks"), "{none}");
+        assert_eq!(words(&[]), None);
+    }
+}
