@@ -12,10 +12,13 @@ use ledger::Ledger;
 use plan::{StackKind, Study};
 use report::Analysis;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How a study is to be run.
 pub(crate) struct Wanted {
     pub(crate) output: PathBuf,
+    /// The result file stays.
+    pub(crate) kept: bool,
     pub(crate) resume: bool,
     pub(crate) yes: bool,
     pub(crate) quiet: bool,
@@ -27,6 +30,7 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
     let output = flags.output.clone().unwrap_or_else(|| usual_output(&plan));
     let wanted = Wanted {
         output: output.clone(),
+        kept: true,
         resume: flags.resume,
         yes: flags.yes,
         quiet: flags.quiet,
@@ -56,9 +60,10 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
     let cancel = signals::cancel_flag()?;
     let blocks = ::plan::estimate(plan, 500 << 20).blocks(plan);
     let phases = u64::from(blocks) * plan.stacks.len() as u64 * plan.phases.len() as u64;
-    let progress = Progress::new(phases, wanted.quiet);
-    let run_id = run_id();
     let modelled = plan.stacks.iter().any(|s| matches!(s.kind, StackKind::Model(_)));
+    let limit = (!modelled).then(|| Duration::from_nanos(plan.time_limit.0));
+    let progress = Progress::new(phases, wanted.quiet, limit);
+    let run_id = run_id();
     let caller = Caller {
         progress: &progress,
         cancel: &cancel,
@@ -80,7 +85,7 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
     });
     match (ran, analysis) {
         (Ok(()), Ok((ledger, analysis))) => {
-            reporting::show(&ledger, &analysis, format)?;
+            reporting::show(&ledger, &analysis, format, wanted.kept.then_some(&*wanted.output))?;
             verdict(&analysis, &wanted.fail_on)
         }
         (Ok(()), Err(failure)) => Err(failure),

@@ -37,6 +37,18 @@ pub(super) fn blocks(source: &Source<'_>) -> Vec<Placed> {
 
 fn progress(source: &Source<'_>) -> String {
     let study = &source.analysis.study;
+    format!(
+        "study {}, {}; I/O by {}, seed {}",
+        study.name,
+        how_far(source),
+        study.io_method,
+        study.seed
+    )
+}
+
+/// Blocks run, and why no more.
+pub(super) fn how_far(source: &Source<'_>) -> String {
+    let study = &source.analysis.study;
     let state = match (&study.ended, source.analysis.go_on) {
         (Some(reason), _) => format!("ended: {reason}"),
         (None, GoOn::Continue(next)) => format!("not finished, the next look is at {next} blocks"),
@@ -47,8 +59,8 @@ fn progress(source: &Source<'_>) -> String {
         count => format!(" ({count} dropped)"),
     };
     format!(
-        "study {}, {} of {} blocks run{dropped}, {state}; I/O by {}, seed {}",
-        study.name, study.blocks_begun, study.blocks_planned, study.io_method, study.seed
+        "{} of {} blocks run{dropped}, {state}",
+        study.blocks_begun, study.blocks_planned
     )
 }
 

@@ -80,7 +80,7 @@ fn interval(ratio: Option<f64>, ends: [Option<f64>; 2], margin: f64, verdict: Ve
     })
 }
 
-fn tone(verdict: Verdict) -> Tone {
+pub(super) fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Better => Tone::Better,
         Verdict::Worse => Tone::Worse,
@@ -89,7 +89,7 @@ fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-fn severity(verdict: Verdict) -> u8 {
+pub(super) fn severity(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Worse => 0,
         Verdict::Better => 1,
