@@ -190,6 +190,9 @@ pub(crate) struct Report {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct Format {
+    /// Print every figure, not only the answer
+    #[arg(long, conflicts_with_all = ["json", "markdown"])]
+    pub(crate) full: bool,
     /// Print JSON (schema: docs/report.schema.json)
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,

@@ -1,31 +1,74 @@
-//! What the user sees while a study runs: a bar on a terminal, a line a step elsewhere, nothing when
-//! quiet. On stderr only.
+//! What the user sees while a study runs: on a terminal how far it is and the interval that narrows, a line a block
+//! elsewhere, nothing when quiet. On stderr only.
+//!
+//! Takes what [`lab::Progress`] says, which comes from the analysis that decides whether the run goes on. Prevents: a
+//! name cut short, and a time left that nobody has measured yet.
 
 use crate::printed::say;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use lab::BlockDone;
+use report::escaped;
+use std::fmt::Write;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Columns of the drawn interval.
+const DRAWN: usize = 33;
+/// Columns of a terminal that does not say how wide it is.
+const WIDTH: usize = 80;
 
 /// Progress of one run, counted in phases.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
+    left: Arc<Mutex<Left>>,
+    told: Mutex<Told>,
+}
+
+/// The lines below the bar.
+#[derive(Default)]
+struct Told {
+    doing: String,
+    judged: String,
+}
+
+/// When the study ends.
+#[derive(Clone, Copy)]
+enum Left {
+    Unknown,
+    /// By its time limit.
+    UpTo(Instant),
+    /// By the blocks so far.
+    About(Instant),
 }
 
 impl Progress {
-    /// A bar of `phases` steps; lines instead when stderr is no terminal.
-    pub(crate) fn new(phases: u64, quiet: bool) -> Progress {
+    /// A bar of `phases` steps; lines instead when stderr is no terminal. `limit`: the study's time limit, where it
+    /// counts.
+    pub(crate) fn new(phases: u64, quiet: bool, limit: Option<Duration>) -> Progress {
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let left = Arc::new(Mutex::new(end.map_or(Left::Unknown, Left::UpTo)));
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(phases), ProgressDrawTarget::stderr_with_hz(5));
-            if let Ok(style) =
-                ProgressStyle::with_template("[{elapsed_precise}] {bar:20} {pos}/{len} {wide_msg} at most {eta} left")
-            {
-                bar.set_style(style);
+            let known = Arc::clone(&left);
+            let style = ProgressStyle::with_template("[{elapsed_precise}] {bar:20} {pos} of {len} phases{left}\n{msg}");
+            if let Ok(style) = style {
+                bar.set_style(style.with_key("left", move |_: &ProgressState, out: &mut dyn Write| {
+                    let left = *known.lock().unwrap_or_else(PoisonError::into_inner);
+                    // A String takes all that is written to it.
+                    let _ = out.write_str(&left.words());
+                }));
             }
             bar.enable_steady_tick(Duration::from_millis(500));
             bar
         });
-        Progress { bar, quiet }
+        Progress {
+            bar,
+            quiet,
+            left,
+            told: Mutex::default(),
+        }
     }
 
     /// Takes the bar away.
@@ -34,12 +77,91 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+
+    /// Changes the lines below the bar; they are folded, never cut.
+    fn tell(&self, bar: &ProgressBar, change: impl FnOnce(&mut Told)) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut told);
+        let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(WIDTH, |(w, _)| usize::from(w.0));
+        bar.set_message(told.lines(width));
+    }
+}
+
+impl Left {
+    fn words(self) -> String {
+        let (word, end) = match self {
+            Left::Unknown => return String::new(),
+            Left::UpTo(end) => ("up to", end),
+            Left::About(end) => ("about", end),
+        };
+        match end.saturating_duration_since(Instant::now()).as_secs() {
+            0 => ", almost done".into(),
+            seconds => format!(", {word} {} left", rounded(seconds)),
+        }
+    }
+}
+
+/// Seconds as people say them, rounded up.
+fn rounded(seconds: u64) -> String {
+    match seconds {
+        ..90 => format!("{seconds} s"),
+        90..5400 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+impl Told {
+    fn lines(&self, width: usize) -> String {
+        let lines = [&self.doing, &self.judged].into_iter().flat_map(|text| text.lines());
+        let folded: Vec<String> = lines
+            .flat_map(|line| textwrap::wrap(line, width.saturating_sub(1).max(20)))
+            .map(|line| line.into_owned())
+            .collect();
+        folded.join("\n")
+    }
+}
+
+/// The interval as it is drawn, and what it is of.
+fn drawn(block: &BlockDone<'_>) -> String {
+    let (decided, of) = block.analysis.decided();
+    let counted = format!("{decided} of {of} decided");
+    match block.analysis.leading() {
+        Some(leading) => format!(
+            "{} {}\n{}; {counted}",
+            leading.drawn(DRAWN),
+            leading.words(),
+            escaped(&leading.name())
+        ),
+        None if of > 0 => counted,
+        None => String::new(),
+    }
+}
+
+/// The block in one line.
+fn line(block: &BlockDone<'_>) -> String {
+    let mut line = format!(
+        "block {} of {}: done in {:.1} s",
+        block.number,
+        block.planned,
+        block.took.as_secs_f64()
+    );
+    if let Some(left) = block.left {
+        line.push_str(&format!(", about {} left", rounded(left.as_secs().max(1))));
+    }
+    let (decided, of) = block.analysis.decided();
+    if of > 0 {
+        line.push_str(&format!("; {decided} of {of} decided"));
+    }
+    if let Some(leading) = block.analysis.leading() {
+        line.push_str(&format!("; {}: {}", escaped(&leading.name()), leading.words()));
+    }
+    line
 }
 
 impl lab::Progress for Progress {
     fn doing(&self, text: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(report::escaped(text));
+            self.tell(bar, |told| told.doing = escaped(text));
         }
     }
 
@@ -57,9 +179,48 @@ impl lab::Progress for Progress {
         }
     }
 
+    fn judged(&self, block: &BlockDone<'_>) {
+        if let Some(end) = block.left.and_then(|left| Instant::now().checked_add(left)) {
+            *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Left::About(end);
+        }
+        match &self.bar {
+            Some(bar) => self.tell(bar, |told| told.judged = drawn(block)),
+            None => self.milestone(&line(block)),
+        }
+    }
+
     fn advance(&self, phases: u64) {
         if let Some(bar) = &self.bar {
             bar.inc(phases);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_folded_and_never_cut() {
+        let phase = "a phase whose name goes on for longer than a line of a terminal has columns, and on";
+        let told = Told {
+            doing: format!("block 3 · a stack with a name · {phase} · round 2"),
+            judged: String::new(),
+        };
+        let lines = told.lines(80);
+        assert!(lines.lines().count() == 2 && lines.lines().all(|line| line.chars().count() < 80));
+        assert!(lines.replace('\n', " ").contains(phase), "{lines}");
+    }
+
+    #[test]
+    fn before_the_first_block_the_limit_is_what_is_known() {
+        let limit = Instant::now() + Duration::from_secs(1000);
+        assert_eq!(Left::UpTo(limit).words(), ", up to 17 min left");
+        assert_eq!(Left::Unknown.words(), "");
+        assert_eq!(Left::About(Instant::now()).words(), ", almost done");
+        assert_eq!(
+            [40, 89, 90, 5399, 7300].map(rounded),
+            ["40 s", "89 s", "2 min", "90 min", "2 h 1 min"]
+        );
     }
 }

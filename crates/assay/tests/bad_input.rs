@@ -240,7 +240,7 @@ fn an_io_error_in_a_phase_ends_the_run_and_keeps_what_had_finished() {
         .phases()
         .expect("phases");
     assert!(!kept.is_empty(), "finished phases are kept");
-    let report = bench.expect(0, &["report", "out.assay"]).stdout;
+    let report = bench.expect(0, &["report", "out.assay", "--full"]).stdout;
     assert!(report.contains("bad"), "{report}");
     assert!(bench.left_behind(&["study.toml", "out.assay"]).is_empty());
 }

@@ -73,7 +73,7 @@ fn phases(result: &Path) -> (Vec<String>, Vec<String>) {
 
 /// `assay report` shows a file that a failed run left.
 fn reports(rig: &Rig, result: &Path) -> String {
-    let ran = Running::start(rig.assay(&["report", text(result)])).wait();
+    let ran = Running::start(rig.assay(&["report", text(result), "--full"])).wait();
     ran.expect(0, &[]);
     ran.stdout
 }

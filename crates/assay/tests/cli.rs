@@ -77,6 +77,9 @@ fn what_is_no_command_is_refused() {
         .run(&["report", "x", "--json", "--markdown"])
         .failed_with(2, &["--json", "--markdown"]);
     bench
+        .run(&["report", "x", "--full", "--json"])
+        .failed_with(2, &["--full", "--json"]);
+    bench
         .run(&["calibrate", "--studies", "5"])
         .failed_with(2, &["--procedure"]);
     bench
@@ -382,7 +385,17 @@ fn reports_fit_80_columns_without_colour_in_a_pipe() {
     let bench = with_result();
     let plain = bench.expect(0, &["report", "done.assay"]).stdout;
     assert_narrow("report", &plain);
-    assert!(plain.contains("worse") && plain.contains("Verdicts"), "{plain}");
+    assert!(
+        plain.contains("worse") && plain.contains("What speaks against it"),
+        "{plain}"
+    );
+    assert!(plain.lines().count() <= 40, "more than one screen:\n{plain}");
+    let full = bench.expect(0, &["report", "done.assay", "--full"]).stdout;
+    assert_narrow("report --full", &full);
+    assert!(
+        full.contains("Verdicts") && full.lines().count() > plain.lines().count(),
+        "{full}"
+    );
     let mut command = bench.command(&["report", "done.assay"]);
     let out = command
         .env("NO_COLOR", "1")

@@ -127,7 +127,7 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     let Some(rig) = able() else { return };
     let before = rig.belongings(&[]);
     let (study, result) = (rig.study("m", &study(&rig.work(), VOLUME, "300ms")), rig.result("m"));
-    let ran = rig.run(&study, &result, &[]);
+    let ran = rig.run(&study, &result, &["--full"]);
     ran.expect(0, &[]);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

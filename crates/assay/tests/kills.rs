@@ -88,7 +88,7 @@ impl Found {
 fn run(rig: &Rig, text: &str) -> Found {
     let before = rig.belongings(&[]);
     let (study, result) = (rig.study("kills", text), rig.result("kills"));
-    let ran = rig.run(&study, &result, &[]);
+    let ran = rig.run(&study, &result, &["--full"]);
     ran.expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");

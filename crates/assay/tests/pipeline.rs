@@ -61,8 +61,8 @@ fn the_same_study_gives_the_same_report() {
     let (first, second) = (without_the_run(&first.json()), without_the_run(&second.json()));
     assert_eq!(first.to_string(), second.to_string());
     assert_eq!(
-        bench.expect(0, &["report", "one/first.assay"]).stdout,
-        bench.expect(0, &["report", "two/second.assay"]).stdout,
+        bench.expect(0, &["report", "one/first.assay", "--full"]).stdout,
+        bench.expect(0, &["report", "two/second.assay", "--full"]).stdout,
         "in words too"
     );
     // Another seed is another run of luck.
@@ -82,7 +82,7 @@ fn the_same_study_gives_the_same_report() {
 fn the_file_alone_holds_the_report() {
     let bench = Bench::new();
     bench.write("study.toml", &model_study(7, 4, &[("plain", ""), ("late", LATE)]));
-    let forms: [&[&str]; 3] = [&[], &["--json"], &["--markdown"]];
+    let forms: [&[&str]; 3] = [&["--full"], &["--json"], &["--markdown"]];
     for (number, form) in forms.into_iter().enumerate() {
         let output = format!("{number}.assay");
         let mut args = vec!["run", "study.toml", "--quiet", "-o", &output];

@@ -88,7 +88,7 @@ type Sums = BTreeMap<String, BTreeMap<Measure, f64>>;
 fn run(rig: &Rig, text: &str) -> Option<(Sums, Vec<ledger::Event>, String)> {
     let before = rig.belongings(&[]);
     let (study, result) = (rig.study("cuts", text), rig.result("cuts"));
-    let ran = rig.run(&study, &result, &[]);
+    let ran = rig.run(&study, &result, &["--full"]);
     ran.expect(0, &[]);
     assert_eq!(rig.belongings(&[]), before, "something is left");
     let ledger = Ledger::open(&result).expect("a result");

@@ -164,7 +164,7 @@ fn luns_join_and_leave_while_work_runs() {
         moved_what_had_to(&ledger, phase, of);
     }
     let said = rig
-        .assay(&["report", result.to_str().expect("text")])
+        .assay(&["report", result.to_str().expect("text"), "--full"])
         .output()
         .expect("reported");
     let said = String::from_utf8_lossy(&said.stdout).into_owned();

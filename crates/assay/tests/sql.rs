@@ -137,6 +137,7 @@ fn sqlite_runs_all_its_phases_on_every_way_to_storage() {
     assert_eq!(of_random(Measure::EngineReadBytes), blocks * 3);
     assert_eq!(of_random(Measure::CpuClientUserNs), blocks * 3);
     bench.expect(0, &["report", "sql.assay"]);
+    bench.expect(0, &["report", "sql.assay", "--full"]);
     bench.expect(0, &["report", "sql.assay", "--json"]);
 }
 
@@ -228,7 +229,7 @@ fn schedules_and_think_time_are_in_the_result() {
             );
         }
     }
-    let said = bench.expect(0, &["report", "due.assay"]).stdout;
+    let said = bench.expect(0, &["report", "due.assay", "--full"]).stdout;
     assert!(said.contains("think"), "{said}");
     bench.write(
         "both.toml",

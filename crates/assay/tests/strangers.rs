@@ -131,7 +131,13 @@ fn words_of_a_result_file_do_not_act_on_the_terminal() {
         file.pragma_update(None, "ignore_check_constraints", true).unwrap();
         assert!(file.execute(edit, [HOSTILE]).unwrap() > 0, "{edit}");
         drop(file);
-        for form in [&[][..], &["--markdown"], &["--json"], &["--html", "page.html"]] {
+        for form in [
+            &[][..],
+            &["--full"],
+            &["--markdown"],
+            &["--json"],
+            &["--html", "page.html"],
+        ] {
             let ran = bench.run(&[&["report", "edited.assay"], form].concat());
             is_text(&ran);
             assert_eq!(ran.code() == 0, reads, "{edit} {form:?}: {ran}");

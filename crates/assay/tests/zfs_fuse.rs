@@ -142,7 +142,7 @@ fn the_page_engine_works_on_files_of_an_old_pool_which_is_called_one() {
     let path = rig.study("fuse", &study(&rig.work(), POOL, &update("150ms")));
     let before = rig.belongings(&[]);
     let result = rig.result("fuse");
-    let ran = rig.run(&path, &result, &[]);
+    let ran = rig.run(&path, &result, &["--full"]);
     ran.expect(0, &[]);
     // In its own lines, however they are broken.
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

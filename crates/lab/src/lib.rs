@@ -43,7 +43,7 @@ pub use luns::serving::serve as serve_devices;
 pub use model::site::ModelSite;
 pub use ordered::OrderedError;
 pub use pool::zfs_ways;
-pub use progress::{Caller, Progress};
+pub use progress::{BlockDone, Caller, Progress};
 pub use record::unix_ns;
 pub use result_file::must_match;
 pub use run::{Start, run};

@@ -2,7 +2,7 @@
 
 use crate::again::{extend, older};
 use crate::first_blocks;
-use crate::progress::Caller;
+use crate::progress::{BlockDone, Caller};
 use crate::record::unix_ns;
 use crate::result_file;
 use crate::signals;
@@ -12,8 +12,9 @@ use anyhow::anyhow;
 use ledger::{Ending, Ledger};
 use plan::{Study, Turns};
 use report::{Analysis, GoOn, StopReason};
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// In which file a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,30 +81,29 @@ fn blocks(study: &Study, ledger: &mut Ledger, site: &mut dyn Site, caller: Calle
                 cancel: caller.cancel,
             });
         }
-        trials(study, &due, ledger, site, planned)?;
+        trials(&due, ledger, site)?;
         if study.fill_time && site.keeps_real_time() && number + 1 == MEASURED_BLOCKS && !due.is_empty() {
             planned = fixed_by_time(study, ledger, (began, block_began))?;
         }
         let analysis = Analysis::of(ledger)?;
         record_looks(ledger, &analysis)?;
+        let (took, real) = (block_began.elapsed(), site.keeps_real_time());
+        let clock = Clock { began, took, real };
+        let ended = end(study, &analysis, number, planned, &clock);
+        let left = ended.is_none().then(|| clock.left(study, &analysis, number, planned));
+        // A block that an earlier run finished was heard of then.
+        if !due.is_empty() {
+            caller.progress.judged(&BlockDone {
+                number: number + 1,
+                planned,
+                took,
+                left,
+                analysis: &analysis,
+            });
+        }
         first_blocks::judge(ledger, &analysis, number, caller.progress)?;
-        // Where nothing may be ranked the figures still deserve their repeats.
-        let may_go_on = |reason| match reason {
-            StopReason::NothingToCompare => true,
-            StopReason::AllDecided => !study.stop_early,
-            StopReason::BlocksUsed | StopReason::TooManyDropped => false,
-        };
-        if let GoOn::Stop(reason) = analysis.go_on
-            && (!may_go_on(reason) || number + 1 >= planned)
-        {
-            return Ok(reason.to_string());
-        }
-        // Invalid blocks are repeated, but not for ever.
-        if number + 1 >= planned.saturating_mul(2) {
-            return Ok("too many blocks were invalid".to_string());
-        }
-        if site.keeps_real_time() && began.elapsed() + block_began.elapsed() > study_limit(study) {
-            return Ok("time limit".to_string());
+        if let Some(reason) = ended {
+            return Ok(reason);
         }
     }
     Err(anyhow!("a study has no end"))
@@ -121,36 +121,66 @@ fn fixed_by_time(study: &Study, ledger: &mut Ledger, (began, block): (Instant, I
     Ok(blocks)
 }
 
-/// The trials of one block that are due: one after the other, or side by side.
-fn trials(
-    study: &Study,
-    due: &[Turn<'_>],
-    ledger: &mut Ledger,
-    site: &mut dyn Site,
-    planned: u32,
-) -> anyhow::Result<()> {
-    let told = |turn: &Turn<'_>, who: &str, began: Instant| {
-        let (block, seconds) = (turn.block.number + 1, began.elapsed().as_secs_f64());
-        let line = format!("block {block} of {planned}: {who} done in {seconds:.1} s");
-        turn.progress.milestone(&line);
+/// Why the study ends after this block, counted from 0; `None` where it goes on.
+fn end(study: &Study, analysis: &Analysis, number: u32, planned: u32, clock: &Clock) -> Option<String> {
+    // Where nothing may be ranked the figures still deserve their repeats.
+    let may_go_on = |reason| match reason {
+        StopReason::NothingToCompare => true,
+        StopReason::AllDecided => !study.stop_early,
+        StopReason::BlocksUsed | StopReason::TooManyDropped => false,
     };
-    if let (Turns::Stints(stints), Some(first)) = (site.turns().clone(), due.first()) {
-        let began = Instant::now();
-        site.side_by_side(ledger, due, &stints)?;
-        let names: Vec<&str> = due.iter().map(|turn| study.stacks[turn.stack].name.as_str()).collect();
-        told(first, &names.join(", "), began);
-        return Ok(());
+    if let GoOn::Stop(reason) = analysis.go_on
+        && (!may_go_on(reason) || number + 1 >= planned)
+    {
+        return Some(reason.to_string());
+    }
+    // Invalid blocks are repeated, but not for ever.
+    if number + 1 >= planned.saturating_mul(2) {
+        return Some("too many blocks were invalid".to_string());
+    }
+    if clock.real && clock.began.elapsed() + clock.took > study_limit(study) {
+        return Some("time limit".to_string());
+    }
+    None
+}
+
+/// How long a study runs.
+struct Clock {
+    began: Instant,
+    /// The last block.
+    took: Duration,
+    /// The study's time limit counts.
+    real: bool,
+}
+
+impl Clock {
+    /// About how much longer it may take: as many blocks as are still planned, each as long as the last, dropped ones
+    /// once more, and no longer than the time limit.
+    fn left(&self, study: &Study, analysis: &Analysis, number: u32, planned: u32) -> Duration {
+        let dropped = analysis.dropped.iter().map(|one| one.block);
+        let dropped = dropped.collect::<BTreeSet<_>>().len() as u32;
+        let blocks = planned.saturating_add(dropped).saturating_sub(number + 1).max(1);
+        let left = self.took.saturating_mul(blocks);
+        match self.real {
+            true => left.min(study_limit(study).saturating_sub(self.began.elapsed())),
+            false => left,
+        }
+    }
+}
+
+/// The trials of one block that are due: one after the other, or side by side.
+fn trials(due: &[Turn<'_>], ledger: &mut Ledger, site: &mut dyn Site) -> anyhow::Result<()> {
+    if let (Turns::Stints(stints), false) = (site.turns().clone(), due.is_empty()) {
+        return site.side_by_side(ledger, due, &stints);
     }
     for turn in due {
-        let began = Instant::now();
         site.trial(ledger, turn)?;
-        told(turn, &study.stacks[turn.stack].name, began);
     }
     Ok(())
 }
 
-fn study_limit(study: &Study) -> std::time::Duration {
-    std::time::Duration::from_nanos(study.time_limit.0)
+fn study_limit(study: &Study) -> Duration {
+    Duration::from_nanos(study.time_limit.0)
 }
 
 /// Looks that the file does not have yet: one row for each comparison.

@@ -1,9 +1,10 @@
 //! Room `report`: from a result file to words a person can decide on.
 //!
 //! Takes an open [`ledger::Ledger`] and nothing else; gives an [`Analysis`] (a pure derivation: the same file always
-//! gives the same one) and its forms: [`terminal`], [`json`], [`markdown`], [`html`] (which looks at the series in the
-//! file too). What they say is declared once, in `sections`, as a document; `render` puts it into forms. The run itself
-//! asks [`Analysis::go_on`] whether to run another block, so that run and report cannot disagree. Nothing here prints.
+//! gives the same one) and its forms: [`brief`], [`terminal`], [`json`], [`markdown`], [`html`] (which looks at the
+//! series in the file too). What they say is declared once, in `sections`, as a document; `render` puts it into forms.
+//! The run itself asks [`Analysis::go_on`] whether to run another block, so that run and report cannot disagree.
+//! Nothing here prints.
 //!
 //! Prevents: a number without its unit and its doubt, a cached result ranked as a storage result, and a report that
 //! needs the machine it was measured on.
@@ -22,6 +23,7 @@ mod format;
 mod grouped;
 mod history;
 mod imported;
+mod leading;
 pub mod published;
 mod ranking;
 mod render;
@@ -51,6 +53,7 @@ pub use cells::{Cell, DeviceFigures, EngineFigures, PhaseReport};
 pub use check::{Check, Status};
 pub use figures::Figure;
 pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
+pub use leading::Leading;
 pub use ranking::basis::{Basis, BlocksCompared, PhaseTaken, TrialTaken};
 pub use ranking::changes::Change;
 pub use ranking::machine_noise::{DESIGNS, DesignOnNoise, MachineNoise, TWIN_BLOCKS_MIN, duration, rate_json};
@@ -70,7 +73,16 @@ pub use words::claims::Claim;
 pub use words::cuts::{KILL_IS_WEAKER, kill_words};
 pub use words::slow_motion::slow_motion;
 
-/// The report for a terminal. Ends with the sentence to decide on and a newline.
+/// The answer for a terminal, on one screen: the sentence to decide on, the verdicts, what speaks against them, and
+/// where the rest is. `kept` is the result file, where it stays. A file of nothing but imports is shown whole.
+pub fn brief(analysis: &Analysis, style: &Style, kept: Option<&str>) -> String {
+    if analysis.study.blocks_planned == 0 {
+        return terminal(analysis, style);
+    }
+    render::brief(&sections::brief(analysis, kept), style)
+}
+
+/// The whole report for a terminal, the sentence to decide on first. Ends with a newline.
 pub fn terminal(analysis: &Analysis, style: &Style) -> String {
     render::terminal(&sections::document(analysis, None), style)
 }

@@ -71,7 +71,6 @@ fn no_line_is_wider_than_asked() {
                 .sum();
             assert!(columns <= width, "{columns} columns of {width}: {line}");
         }
-        assert!(text.ends_with(".\n"));
     }
 }
 
@@ -113,7 +112,7 @@ fn names_cannot_act_on_the_terminal() {
 }
 
 #[test]
-fn the_last_line_is_the_sentence() {
+fn the_answer_follows_the_question() {
     for scene in [whole(), scene(vec![actor("ext4", 1.0)])] {
         let analysis = scene.film().analysis();
         let text = terminal(
@@ -124,7 +123,7 @@ fn the_last_line_is_the_sentence() {
                 utf8: false,
             },
         );
-        assert_eq!(text.lines().last().unwrap(), analysis.sentence);
+        assert_eq!(text.lines().nth(1).unwrap(), analysis.sentence);
     }
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod beside;
+mod brief;
 mod browser;
 mod changes;
 mod chromium;

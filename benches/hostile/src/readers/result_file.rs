@@ -159,6 +159,7 @@ fn reported(ledger: &Ledger) -> Result<(), Odd> {
     let page = report::html(ledger, &analysis).map_err(|error| refused(&error))?;
     for (form, text) in [
         ("terminal", report::terminal(&analysis, &style)),
+        ("one screen", report::brief(&analysis, &style, None)),
         ("Markdown", report::markdown(&analysis)),
         ("HTML", page),
     ] {

@@ -37,6 +37,7 @@ pub(crate) fn quick(flags: &cli::Quick) -> Result<(), Failure> {
     let output = kept.clone().unwrap_or_else(|| scratch.dir.join("quick.assay"));
     let wanted = Wanted {
         output: output.clone(),
+        kept: kept.is_some(),
         start: lab::Start::New,
         yes: false,
         quiet: false,

@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use ledger::Ledger;
 use report::{Analysis, Style};
 use std::io::IsTerminal;
+use std::path::Path;
 
 /// Widest report: longer lines are harder to read than more lines.
 const WIDTH_MAX: usize = 120;
@@ -19,11 +20,12 @@ pub(crate) fn report(flags: &cli::Report) -> Result<(), Failure> {
     page_file::check(&flags.format)?;
     let ledger = Ledger::open(&flags.file).map_err(|e| Failure::Usage(anyhow!("{e}")))?;
     let analysis = Analysis::of(&ledger).map_err(|e| Failure::Run(anyhow!("{e}")))?;
-    show(&ledger, &analysis, &flags.format)
+    show(&ledger, &analysis, &flags.format, Some(&flags.file))
 }
 
-/// Prints an analysis in the form asked for, and writes its page where one is asked for.
-pub(crate) fn show(ledger: &Ledger, analysis: &Analysis, format: &Format) -> Result<(), Failure> {
+/// Prints an analysis in the form asked for, and writes its page where one is asked for. `kept`: the result file, where
+/// it stays.
+pub(crate) fn show(ledger: &Ledger, analysis: &Analysis, format: &Format, kept: Option<&Path>) -> Result<(), Failure> {
     if let Some(path) = &format.html {
         let page = report::html(ledger, analysis).map_err(|e| Failure::Run(anyhow!("{e}")))?;
         page_file::write(path, &page)?;
@@ -35,7 +37,12 @@ pub(crate) fn show(ledger: &Ledger, analysis: &Analysis, format: &Format) -> Res
     if format.markdown {
         return print(&report::markdown(analysis));
     }
-    Ok(printed::answer(&report::terminal(analysis, &style()), Holds::Styles)?)
+    let kept = kept.map(|path| path.display().to_string());
+    let text = match format.full {
+        true => report::terminal(analysis, &style()),
+        false => report::brief(analysis, &style(), kept.as_deref()),
+    };
+    Ok(printed::answer(&text, Holds::Styles)?)
 }
 
 /// Whether the user's locale has letters beyond ASCII: the first of its variables that says anything decides.

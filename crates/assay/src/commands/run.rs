@@ -12,10 +12,13 @@ use ledger::Ledger;
 use plan::Study;
 use report::Analysis;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How a study is to be run.
 pub(crate) struct Wanted {
     pub(crate) output: PathBuf,
+    /// The result file stays.
+    pub(crate) kept: bool,
     pub(crate) start: Start,
     pub(crate) yes: bool,
     pub(crate) quiet: bool,
@@ -32,6 +35,7 @@ pub(crate) fn run(flags: &cli::Run) -> Result<(), Failure> {
     let output = named.cloned().unwrap_or_else(|| usual_output(&plan));
     let wanted = Wanted {
         output: output.clone(),
+        kept: true,
         start: match (&flags.extend, flags.resume) {
             (Some(_), _) => Start::Extend,
             (None, true) => Start::Resume,
@@ -69,9 +73,10 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
     let cancel = signals::cancel_flag()?;
     let blocks = ::plan::estimate(plan, 500 << 20).blocks(plan);
     let phases = u64::from(blocks) * plan.stacks.len() as u64 * plan.phases.len() as u64;
-    let progress = Progress::new(phases, wanted.quiet);
-    let run_id = run_id();
     let modelled = plan.stacks.iter().any(|s| s.kind.model().is_some());
+    let limit = (!modelled).then(|| Duration::from_nanos(plan.time_limit.0));
+    let progress = Progress::new(phases, wanted.quiet, limit);
+    let run_id = run_id();
     let caller = Caller {
         progress: &progress,
         cancel: &cancel,
@@ -93,7 +98,7 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
     });
     match (ran, analysis) {
         (Ok(()), Ok((ledger, analysis))) => {
-            reporting::show(&ledger, &analysis, format)?;
+            reporting::show(&ledger, &analysis, format, wanted.kept.then_some(&*wanted.output))?;
             verdict(&analysis, &wanted.fail_on)
         }
         (Ok(()), Err(failure)) => Err(failure),

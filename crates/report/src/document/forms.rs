@@ -25,11 +25,21 @@ impl Forms {
     /// All but Markdown and a lean page.
     pub(crate) const TERMINAL_AND_FULL_PAGE: Forms = Forms(1 | 4);
     pub(crate) const ALL: Forms = Forms(15);
+    /// The one screen of a terminal: only blocks that name it, with the rows and columns of a terminal.
+    pub(crate) const BRIEF: Forms = Forms(16);
 
     /// Those that are in both.
     #[cfg(test)]
     pub(crate) fn and(self, other: Forms) -> Forms {
         Forms(self.0 & other.0)
+    }
+
+    /// The form whose rows and columns a table has in this one.
+    pub(crate) fn of_rows(self) -> Forms {
+        match self {
+            Forms::BRIEF => Forms::TERMINAL,
+            other => other,
+        }
     }
 
     /// True when any of these forms is among them.

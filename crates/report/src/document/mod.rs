@@ -21,8 +21,10 @@ pub(crate) struct Document {
     pub(crate) answer: String,
     /// What has to be known before the sections: how far it is, how it was done.
     pub(crate) opening: Vec<Placed>,
-    /// In the order of a terminal, in which the last lines are read first.
+    /// As they are declared; forms show them by [`read_from_the_top`](Document::read_from_the_top).
     pub(crate) sections: Vec<Section>,
+    /// How to see what the one screen of a terminal leaves out; empty in other forms.
+    pub(crate) rest: String,
     /// Where it is from.
     pub(crate) imprint: String,
     /// So much to show that a page leaves out what is secondary.
@@ -41,7 +43,7 @@ pub(crate) struct Section {
     pub(crate) blocks: Vec<Placed>,
 }
 
-/// Where a section stands in forms that are read from the top; a terminal shows all in their order.
+/// Where a section stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stands {
     /// To be known before any number.
@@ -53,7 +55,7 @@ pub(crate) enum Stands {
 }
 
 impl Document {
-    /// The sections for a form that is read from the top.
+    /// The sections in the order of use.
     pub(crate) fn read_from_the_top(&self) -> Vec<&Section> {
         let mut sections: Vec<&Section> = self.sections.iter().collect();
         sections.sort_by_key(|section| section.stands);
@@ -94,7 +96,7 @@ pub(crate) fn shown(blocks: &[Placed], form: Forms) -> impl Iterator<Item = &Blo
     let filled = move |block: &&Block| match block {
         Block::Part(part) => shown(&part.blocks, form).next().is_some(),
         Block::List(items) => !items.is_empty(),
-        Block::Table(table) => table.rows.iter().any(|row| row.forms.has(form)),
+        Block::Table(table) => table.rows.iter().any(|row| row.forms.has(form.of_rows())),
         _ => true,
     };
     let mine = blocks.iter().filter(move |(forms, _)| forms.has(form));

@@ -84,6 +84,8 @@ pub(crate) enum Cell {
     Range(Figure, f64, Form),
     /// A ratio's interval.
     Interval(Interval, Tone),
+    /// What was concluded: the ratio's interval, where there is one, and the verdict in a word.
+    Verdict(Option<Interval>, &'static str, Tone),
     /// A published range beside an interval of ours.
     Beside(Interval, Option<Interval>, Tone),
     /// A rate over time.

@@ -3,6 +3,7 @@
 //! The first three take the [`Document`](crate::document::Document) and know nothing of storage; JSON is the analysis
 //! itself. Here stands what forms of letters share: how a cell is written. Prevents: one figure written in two ways.
 
+mod grid;
 mod html;
 mod json;
 mod markdown;
@@ -13,12 +14,13 @@ mod terminal;
 mod walk;
 
 use crate::document::{Cell, Cells, Forms, Spread, Table};
+use crate::format::ratio;
 pub(crate) use html::html;
 pub use json::{SCHEMA_VERSION, json, schema};
 pub(crate) use markdown::markdown;
 use spark::spark;
 pub use terminal::Style;
-pub(crate) use terminal::terminal;
+pub(crate) use terminal::{brief, terminal};
 
 /// Colours and dashes there are; page.css has them.
 pub(crate) const MARKS: usize = 12;
@@ -43,6 +45,11 @@ fn lettered(cell: &Cell, letters: Letters) -> Option<String> {
         Cell::Figure(figure, _, per, form) => Some(figure.marked(*per, *form)),
         Cell::Range(figure, per, form) => Some(format!("{} to {}", form(figure.low / per), form(figure.high / per))),
         Cell::Interval(interval, _) => interval.words(),
+        Cell::Verdict(interval, word, _) => Some(match interval.map(|one| (ratio(one.ratio), one.words())) {
+            Some((ratio, Some(ends))) => format!("{ratio} ({ends}) {word}"),
+            Some((ratio, None)) => format!("{ratio} {word}"),
+            None => (*word).into(),
+        }),
         Cell::Series(rates) => spark(rates, letters.most, letters.utf8),
         Cell::Share(share) => {
             let filled = ((share * 12.0).round() as usize).min(12);

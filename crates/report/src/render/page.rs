@@ -3,12 +3,24 @@
 //! Takes text of any origin and a width, gives lines no wider than it. Prevents: colour that says what no word says:
 //! only single words and headings are painted.
 
+use crate::document::{Forms, Tone};
 use crate::text::escaped;
 use anstyle::{AnsiColor, Style as Paint};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Columns before a table.
+pub(super) const INDENT: usize = 2;
+/// Columns between two of its columns.
+pub(super) const GAP: usize = 2;
+/// Columns of the names of its rows at most.
+pub(super) const NAME_MAX: usize = 20;
+/// Columns of a cell at most.
+pub(super) const CELL_MAX: usize = 32;
+
 pub(crate) struct Page {
+    /// Whose blocks are shown.
+    pub form: Forms,
     pub lines: Vec<String>,
     pub width: usize,
     pub colour: bool,
@@ -65,6 +77,21 @@ impl Page {
         }
     }
 
+    /// A line of parts, each in its paint; they are escaped already.
+    pub(crate) fn put_parts(&mut self, parts: &[(String, Paint)]) {
+        let last = parts.iter().rposition(|(text, _)| !text.trim_end().is_empty());
+        let mut line = String::new();
+        for (nth, (text, paint)) in parts.iter().enumerate().take(last.map_or(0, |last| last + 1)) {
+            let text = if Some(nth) == last { text.trim_end() } else { text };
+            if self.colour && *paint != Paint::new() && !text.is_empty() {
+                line.push_str(&format!("{}{text}{}", paint.render(), paint.render_reset()));
+            } else {
+                line.push_str(text);
+            }
+        }
+        self.lines.push(line);
+    }
+
     fn mark(&mut self, line: &str, at: usize, length: usize, paint: Paint) {
         let line = line.trim_end();
         if !self.colour || paint == Paint::new() {
@@ -91,6 +118,16 @@ pub(crate) fn plain() -> Paint {
 
 pub(crate) fn paint(colour: AnsiColor) -> Paint {
     Paint::new().fg_color(Some(colour.into()))
+}
+
+pub(super) fn tone_paint(tone: Tone) -> Paint {
+    match tone {
+        Tone::Better => paint(AnsiColor::Green),
+        Tone::Worse | Tone::Invalid => paint(AnsiColor::Red),
+        Tone::Equal => paint(AnsiColor::Cyan),
+        Tone::Suspect => paint(AnsiColor::Yellow),
+        Tone::Open | Tone::Clear | Tone::Valid | Tone::Note => plain(),
+    }
 }
 
 /// Columns a text takes.

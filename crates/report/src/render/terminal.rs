@@ -1,13 +1,14 @@
-//! The report for a terminal: text that fits, the answer last.
+//! The report for a terminal: text that fits, the answer first.
 //!
 //! Takes the [`Document`] and a [`Style`], gives text; no line is wider than asked. A table too wide becomes several,
-//! each with the names of its rows. Prevents: a table that the terminal folds until nobody can read it.
+//! each with the names of its rows. The one screen is the same document, of which it shows fewer blocks. Prevents: a
+//! table that the terminal folds until nobody can read it.
 
-use super::page::{Page, clipped, paint, paint_bold, plain, width};
-use super::{Lettered, Letters, lettered_columns, rows_of, spark};
-use crate::document::{Block, Chart, Document, Forms, Item, Placed, Scatter, Table, Tone, shown};
+use super::page::{CELL_MAX, GAP, INDENT, NAME_MAX, Page, clipped, paint, paint_bold, plain, tone_paint, width};
+use super::{Lettered, Letters, grid, lettered_columns, rows_of, spark};
+use crate::document::{Block, Chart, Document, Forms, Item, Placed, Scatter, Table, shown};
 use crate::text::escaped;
-use anstyle::{AnsiColor, Style as Paint};
+use anstyle::AnsiColor;
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,30 +34,43 @@ impl Default for Style {
 const NARROWEST: usize = 20;
 const FORM: Forms = Forms::TERMINAL;
 
-/// The whole report. Ends with the answer and a newline.
+/// The whole report, the answer first. Ends with a newline.
 pub(crate) fn terminal(document: &Document, style: &Style) -> String {
+    printed(document, style, FORM)
+}
+
+/// The answer on one screen. Ends with where the rest is, and a newline.
+pub(crate) fn brief(document: &Document, style: &Style) -> String {
+    printed(document, style, Forms::BRIEF)
+}
+
+fn printed(document: &Document, style: &Style, form: Forms) -> String {
     let mut page = Page {
+        form,
         lines: Vec::new(),
         width: style.width.max(NARROWEST),
         colour: style.colour,
         utf8: style.utf8,
     };
-    page.say(&document.question, 0, paint_bold());
-    for block in shown(&document.opening, FORM) {
+    page.say(&document.question, 0, plain());
+    page.say(&document.answer, 0, paint_bold());
+    for block in shown(&document.opening, form) {
         match block {
             Block::Text(text) => page.say(text, 2, plain()),
             Block::Warning(text) => page.say(text, 2, paint(AnsiColor::Yellow)),
             other => put(&mut page, other, false),
         }
     }
-    for section in &document.sections {
-        if section.shown(FORM).next().is_some() && !section.title.is_empty() {
+    for section in document.read_from_the_top() {
+        if section.shown(form).next().is_some() && !section.title.is_empty() {
             page.title(&section.title);
         }
         blocks(&mut page, &section.blocks);
     }
-    page.blank();
-    page.say(&document.answer, 0, paint_bold());
+    if form == Forms::BRIEF && !document.rest.is_empty() {
+        page.blank();
+        page.say(&document.rest, 2, plain());
+    }
     let mut text = page.lines.join("\n");
     text.push('\n');
     text
@@ -64,7 +78,7 @@ pub(crate) fn terminal(document: &Document, style: &Style) -> String {
 
 fn blocks(page: &mut Page, blocks: &[Placed]) {
     let mut after_chart = false;
-    for block in shown(blocks, FORM) {
+    for block in shown(blocks, page.form) {
         put(page, block, after_chart);
         after_chart = matches!(block, Block::Chart(_));
     }
@@ -88,6 +102,7 @@ fn put(page: &mut Page, block: &Block, after_chart: bool) {
             .iter()
             .for_each(|(name, value)| page.say(&format!("  {name}: {value}"), 4, plain())),
         Block::Tally(..) => {}
+        Block::Table(one) if grid::is_grid(one) => grid::grid(page, one),
         Block::Table(one) => table(page, one),
         Block::Chart(Chart::Scatters(all)) => scatters(page, all),
         // Their figures stand in tables.
@@ -110,21 +125,6 @@ fn item(page: &mut Page, one: &Item) {
         None => page.say(&format!("  {}{drawn}", one.text), 4, plain()),
     }
 }
-
-fn tone_paint(tone: Tone) -> Paint {
-    match tone {
-        Tone::Better => paint(AnsiColor::Green),
-        Tone::Worse | Tone::Invalid => paint(AnsiColor::Red),
-        Tone::Equal => paint(AnsiColor::Cyan),
-        Tone::Suspect => paint(AnsiColor::Yellow),
-        Tone::Open | Tone::Clear | Tone::Valid | Tone::Note => plain(),
-    }
-}
-
-const INDENT: usize = 2;
-const GAP: usize = 2;
-const NAME_MAX: usize = 20;
-const CELL_MAX: usize = 32;
 
 /// A column of lines: head, unit, cells.
 struct Stripe<'a> {
@@ -250,6 +250,7 @@ mod tests {
         let one = Table::of("rates", "stack", &rows, |row| Name::from(*row), columns);
         for width_asked in [24, 40, 60, 80] {
             let mut page = Page {
+                form: FORM,
                 lines: Vec::new(),
                 width: width_asked,
                 colour: false,

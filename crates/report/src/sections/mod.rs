@@ -3,6 +3,7 @@
 //! Takes the analysis, and for a page what it takes from the file; gives the [`Document`]. Each file here makes
 //! sections, and a table in them is a list of columns. Prevents: two forms that say two things.
 
+mod answer;
 mod bulk;
 mod changes;
 mod differences;
@@ -34,8 +35,9 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         file,
         lean: is_lean(analysis),
     };
-    // In the order of a terminal. A section that has nothing to say is left out.
+    // A section that has nothing to say is left out.
     let sections = [
+        answer::section(&source),
         differences::section(&source),
         orders::databases(&source),
         phases::section(&source),
@@ -63,6 +65,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         answer: analysis.sentence.clone(),
         opening: opening::blocks(&source),
         sections: sections.into_iter().flatten().collect(),
+        rest: String::new(),
         imprint: format!(
             "Made by assay {} from the result file of run {}; run by assay {}. This page is one file and sends \
              nothing anywhere.",
@@ -71,5 +74,13 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
             study.tool_version
         ),
         lean: source.lean,
+    }
+}
+
+/// The document as the one screen of a terminal shows it. `kept`: the result file, where it stays.
+pub(crate) fn brief(analysis: &Analysis, kept: Option<&str>) -> Document {
+    Document {
+        rest: answer::rest(kept),
+        ..document(analysis, None)
     }
 }

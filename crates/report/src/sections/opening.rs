@@ -41,6 +41,18 @@ pub(super) fn blocks(source: &Source<'_>) -> Vec<Placed> {
 
 fn progress(source: &Source<'_>) -> String {
     let study = &source.analysis.study;
+    format!(
+        "study {}, {}; I/O by {}, seed {}",
+        study.name,
+        how_far(source),
+        study.io_method,
+        study.seed
+    )
+}
+
+/// Blocks run, and why no more.
+pub(super) fn how_far(source: &Source<'_>) -> String {
+    let study = &source.analysis.study;
     let state = match (&study.ended, source.analysis.go_on) {
         (Some(reason), _) => format!("ended: {reason}"),
         (None, GoOn::Continue(next)) => format!("not finished, the next look is at {next} blocks"),
@@ -56,12 +68,9 @@ fn progress(source: &Source<'_>) -> String {
         times => format!(", extended {times} times by {} blocks each", study.blocks_planned),
     };
     format!(
-        "study {}, {} of {} blocks run{dropped}{extended}, {state}; I/O by {}, seed {}",
-        study.name,
+        "{} of {} blocks run{dropped}{extended}, {state}",
         study.blocks_begun,
-        study.blocks_in_all(),
-        study.io_method,
-        study.seed
+        study.blocks_in_all()
     )
 }
 

@@ -78,7 +78,7 @@ pub(super) fn interval(ratio: Option<f64>, ends: [Option<f64>; 2], margin: f64, 
     })
 }
 
-fn tone(verdict: Verdict) -> Tone {
+pub(super) fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Better => Tone::Better,
         Verdict::Worse => Tone::Worse,
@@ -87,7 +87,7 @@ fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-fn severity(verdict: Verdict) -> u8 {
+pub(super) fn severity(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Worse => 0,
         Verdict::Better => 1,

@@ -5,6 +5,14 @@
 use crate::analysis::StudyHead;
 use crate::format::percent;
 
+/// The promise in one short line, with its condition.
+pub(crate) fn promise_in_short(study: &StudyHead) -> String {
+    format!(
+        "All verdicts: {} confidence, where blocks are independent, roughly normal.",
+        percent(1.0 - study.alpha)
+    )
+}
+
 /// The promise.
 pub(crate) fn promise(study: &StudyHead) -> String {
     let equal = match study.margin > 0.0 {

@@ -10,7 +10,7 @@ use super::{Page, Words, class, drawings, named, pill};
 use crate::document::{Cell, Cells, Form, Forms, Interval, Spread, Table};
 use crate::figures::{Figure, zeroed};
 use crate::format::percent;
-use crate::render::rows_of;
+use crate::render::{Letters, lettered, rows_of};
 use maud::{Markup, html};
 
 /// More rows are folded.
@@ -135,6 +135,8 @@ fn head(column: &Cells, scale: &Scale) -> Markup {
     html! { th scope="col" class="chart"; span class="sr" { (Words(&column.head)) } (axis) }
 }
 
+const LETTERS: Letters = Letters { most: 12, utf8: true };
+
 fn cell(page: &Page, cell: &Cell, column: &Cells, scale: &Scale, mark: Option<usize>) -> Markup {
     let lean = page.form == Forms::LEAN_PAGE;
     let words = column.words.then_some("t");
@@ -159,6 +161,9 @@ fn cell(page: &Page, cell: &Cell, column: &Cells, scale: &Scale, mark: Option<us
         (Cell::Tagged(word, tone), _) if is_verdict(class(*tone)) => {
             html! { td class={ "t verdict " (class(*tone)) }; (Words(word)) }
         }
+        (verdict @ Cell::Verdict(.., tone), _) => html! {
+            td class={ "t verdict " (class(*tone)) }; (lettered(verdict, LETTERS).unwrap_or_default())
+        },
         (Cell::Tagged(word, tone), _) => html! { td class=[words]; (pill(word, *tone)) },
         (Cell::Figure(figure, spread, per, form), _) => {
             let spread = (!lean || column.compared)
