@@ -7,11 +7,13 @@ use crate::analysis::Analysis;
 use crate::format::ratio;
 use crate::ranking::verdicts::Verdict;
 
-/// One ratio with its interval, of a stack to its base or of a phase to an earlier one.
+/// One ratio with its interval, of a stack to its base in a phase or in its change from an earlier one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leading<'a> {
-    /// What is compared: stack, of what, and the phase where there is one of them.
+    /// What is compared: stack, base, phase.
     pub of: [&'a str; 3],
+    /// The earlier phase, where changes from it are compared.
+    pub since: Option<&'a str>,
     /// The ratio; above 1 is better.
     pub ratio: f64,
     /// Lower end; zero where it has none.
@@ -40,23 +42,27 @@ impl Analysis {
             let of = [&*one.stack, &*one.base, &*one.phase];
             Leading::of(of, (one.ratio?, one.low, one.high), margin, one.verdict)
         });
-        let of_phases = self.changes.iter().filter_map(|one| {
-            let of = [&*one.phase, &*one.against, &*one.stack];
-            Leading::of(of, (one.ratio?, one.low, one.high), margin, one.verdict)
+        let of_changes = self.contrasts.iter().filter_map(|one| {
+            let of = [&*one.stack, &*one.base, &*one.phase];
+            let leading = Leading::of(of, (one.ratio?, one.low, one.high), margin, one.verdict)?;
+            Some(Leading {
+                since: Some(&one.against),
+                ..leading
+            })
         });
         let rank = |one: &Leading<'_>| match one.verdict {
             Verdict::NotEnoughData => (0, one.width()),
             _ => (1, -one.ratio.ln().abs()),
         };
         of_stacks
-            .chain(of_phases)
+            .chain(of_changes)
             .min_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal))
     }
 
     /// Comparisons that have a verdict, and all of them.
     pub fn decided(&self) -> (usize, usize) {
         let of_stacks = self.comparisons.iter().map(|one| one.verdict);
-        let verdicts: Vec<Verdict> = of_stacks.chain(self.changes.iter().map(|one| one.verdict)).collect();
+        let verdicts: Vec<Verdict> = of_stacks.chain(self.contrasts.iter().map(|one| one.verdict)).collect();
         let decided = verdicts.iter().filter(|one| **one != Verdict::NotEnoughData).count();
         (decided, verdicts.len())
     }
@@ -71,6 +77,7 @@ impl<'a> Leading<'a> {
     ) -> Option<Leading<'a>> {
         (ratio > 0.0 && ratio.is_finite()).then_some(Leading {
             of,
+            since: None,
             ratio,
             low: low.unwrap_or(0.0),
             high: high.unwrap_or(f64::INFINITY),
@@ -83,10 +90,11 @@ impl<'a> Leading<'a> {
         (self.high / self.low).abs()
     }
 
-    /// "btrfs against ext4 in scan".
+    /// "btrfs against ext4 in scan", "btrfs against ext4 in scan since fresh scan".
     pub fn name(&self) -> String {
         let [one, other, place] = self.of;
-        format!("{one} against {other} in {place}")
+        let since = self.since.map(|phase| format!(" since {phase}")).unwrap_or_default();
+        format!("{one} against {other} in {place}{since}")
     }
 
     /// "0.80 (0.70 to 0.91) not enough data".

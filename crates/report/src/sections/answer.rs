@@ -13,7 +13,7 @@ use crate::check::{Check, Status};
 use crate::document::{Block, Cell, Column, Fold, Forms, Interval, Item, Name, Placed, Section, Stands, Table, column};
 use crate::format::percent;
 use crate::grouped::{distinct, grouped};
-use crate::ranking::verdicts::{Change, Comparison, Verdict};
+use crate::ranking::verdicts::{Comparison, Contrast, Verdict};
 use crate::words::promise::promise_in_short;
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    fn of_phase(one: &'a Change) -> Said<'a> {
+    fn of_change(one: &'a Contrast) -> Said<'a> {
         Said {
             row: format!("{} / {}", one.phase, one.against),
             stack: &one.stack,
@@ -110,7 +110,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// A table for each base, and one for phases against earlier ones.
+/// A table for each base, and one for changes from an earlier phase against those of the base.
 fn verdicts(source: &Source<'_>) -> Vec<Block> {
     let analysis = source.analysis;
     let by_base = grouped(analysis.comparisons.iter().map(|one| (one.base.as_str(), one)));
@@ -121,9 +121,12 @@ fn verdicts(source: &Source<'_>) -> Vec<Block> {
             all.into_iter().map(Said::of_stack).collect(),
         ));
     }
-    if !analysis.changes.is_empty() {
-        let all = analysis.changes.iter().map(Said::of_phase).collect();
-        tables.push(("Ratio to an earlier phase on the same stack".into(), all));
+    let by_base = grouped(analysis.contrasts.iter().map(|one| (one.base.as_str(), one)));
+    for (base, all) in by_base {
+        tables.push((
+            format!("Change from an earlier phase, ratio to {base}'s"),
+            all.into_iter().map(Said::of_change).collect(),
+        ));
     }
     let mut blocks = Vec::new();
     for (title, all) in tables {
@@ -209,6 +212,7 @@ fn against(source: &Source<'_>) -> Vec<Item> {
         .into_iter()
         .filter_map(|status| doubts(source, status))
         .collect();
+    items.extend(analysis.study.slowed().map(Item::from));
     let count = |status: Status| analysis.checks.iter().filter(|check| check.status == status).count();
     let (notes, valid) = (count(Status::Note), count(Status::Valid));
     if notes + valid > 0 {
