@@ -75,8 +75,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "generator",
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
-        advice: "the generator may be the limit: give it more `workers`, up to the processors, then more processors \
-             (`assay calibrate` says what one can do)",
+        advice: "the generator may be the limit: give it more `workers`, at most one for each processor, then more \
+             processors (`assay calibrate` measures one worker)",
         take: Take::Cell(|at| at.ceiling()),
         document: Some(Document {
             figure: "time that the phase's pages and operations need at the generator's ceilings, over its time; \
@@ -151,8 +151,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "observer",
         bound: Bound::Most(0.02),
         beyond: Status::Suspect,
-        advice: "each process of the host is looked at before and after a phase: stop those that are not needed, or \
-             give the phase more time",
+        advice: "Assay reads each process of the host before and after a phase: stop processes that you do not need, \
+             or give the phase more time",
         take: Take::Cell(|at| at.observer()),
         document: Some(Document {
             figure: "processor time of observing, of one processor",
@@ -166,7 +166,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "two populations",
         bound: Bound::Words("one population"),
         beyond: Status::Suspect,
-        advice: "do not average them: find what half of the scans met",
+        advice: "do not average them: find out what slowed half of the scans",
         take: Take::Cell(|at| at.populations()),
         document: Some(Document {
             figure: "two groups of scan times",
@@ -301,8 +301,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "clock",
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
-        advice: "durations here are of a clock that is never set, but servers' and kernels' stamps moved: let the \
-             time daemon slew, not step, and keep the host awake",
+        advice: "durations are right, but stamps of servers and kernels moved: let the time daemon slew, not step, \
+             and keep the host awake",
         take: Take::Cell(beside::clock),
         document: Some(Document {
             figure: "how far the wall clock was set; how long the host slept",
@@ -338,8 +338,8 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Words("none"),
         beyond: Status::Suspect,
         advice: "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): \
-             retries are slow, and what is below may be failing; a SCSI or SATA disk also counts what is no error (a \
-             poll by `smartd`, a full queue, a reset): then the log says nothing of it",
+             retries are slow, and the disk below may be failing; a SCSI or SATA disk also counts harmless answers \
+             (a poll by `smartd`, a full queue, a reset), which the log does not show",
         take: Take::Cell(beside::device_errors),
         document: Some(Document {
             figure: "errors that the stack's devices counted themselves (SCSI and SATA disks, members of the \
@@ -375,9 +375,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "way to ZFS",
         bound: Bound::Least(0.30),
         beyond: Status::Suspect,
-        advice: "the rate is bound by what this way costs, which a kernel's ZFS does not: take bytes, extents and \
-             the ARC from it, and rates from slower LUNs (an array, a disk, a model of one) or from `via = \
-             \"kernel\"`",
+        advice: "this way limits the rate; a kernel's ZFS costs less: believe bytes, extents and the ARC, and take \
+             rates from slower LUNs (an array, a disk, a model of one) or from `via = \"kernel\"`",
         take: Take::Cell(|at| at.way()),
         document: Some(Document {
             figure: "idle share of these processors, for a pool that runs in a process (`userspace`, `fuse`)",
@@ -439,7 +438,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "data loss",
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Invalid,
-        advice: "this stack does not keep what it acknowledges: do not use it so; the events name what was lost",
+        advice: "this stack loses data that it acknowledged: do not use it like this; the events name what was lost",
         take: Take::Runs(runs::lost),
         document: Some(Document {
             figure: "pages that came back wrong, also in a run that ended because of it; acknowledged work that a \
@@ -458,7 +457,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "power cuts",
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Note,
-        advice: "holds for these cuts on these devices; more cuts say more",
+        advice: "true for these cuts on these devices; more cuts prove more",
         take: Take::Runs(runs::cut),
         document: None,
         traps: &[],
@@ -467,8 +466,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "kills",
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Note,
-        advice: "a phase of kind `power_cut` on LUNs that have a model says more of the stack, and nothing of these \
-             devices",
+        advice: "a phase of kind `power_cut` on LUNs with a model proves more about the stack, and nothing about \
+             these devices",
         take: Take::Runs(runs::killed),
         document: None,
         traps: &[],

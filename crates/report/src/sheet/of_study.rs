@@ -35,7 +35,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "old ZFS",
         bound: Bound::Words("none"),
         beyond: Status::Note,
-        advice: "take it for what it is; today's is via = \"kernel\", or without files via = \"userspace\"",
+        advice: "do not generalise to today's OpenZFS: use via = \"kernel\", or without files via = \"userspace\"",
         take: Take::Stack(whole::on_an_old_zfs),
         document: Some(Document {
             figure: "a stack is on zfs-fuse",
@@ -91,10 +91,10 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "neighbouring blocks",
-        bound: Bound::Words("no more alike than chance makes them"),
+        bound: Bound::Words("no more alike than chance explains"),
         beyond: Status::Suspect,
         advice: "the intervals are too narrow: find what lasts longer than a block (a cache that fills, upkeep, a \
-             neighbour), make the phases longer than it, or run the study again on other days",
+             neighbour), make the phases longer than that, or run the study again on other days",
         take: Take::Study(whole::neighbours),
         document: Some(Document {
             figure: "correlation of neighbouring blocks' ratios, without a steady drift of the machine; of the \
@@ -107,9 +107,9 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "halves of the study",
-        bound: Bound::Words("no further apart than chance puts them"),
+        bound: Bound::Words("no further apart than chance explains"),
         beyond: Status::Suspect,
-        advice: "the verdict is of both halves mixed: see the ratios block by block, and run the study again",
+        advice: "the verdict mixes both halves: see the ratios block by block, and run the study again",
         take: Take::Study(whole::halves),
         document: Some(Document {
             figure: "ratio of the second half of the blocks over that of the first, in the stack where they differ \
@@ -124,7 +124,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "one-sided runs",
         bound: Bound::Words("losses as often as gains"),
         beyond: Status::Suspect,
-        advice: "the verdict is of a mixture of runs: see its slowest runs, and what ran then (compaction, garbage \
+        advice: "the verdict mixes two kinds of runs: see the slowest runs, and what ran then (compaction, garbage \
              collection, a checkpoint)",
         take: Take::Study(whole::one_sided),
         document: Some(Document {
@@ -153,8 +153,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "recorded looks",
         bound: Bound::Words("none"),
         beyond: Status::Suspect,
-        advice: "a stack that left the ranking since brought blocks back that it had dropped, another version of \
-             assay ran the study, or the file was edited: see what is not ranked, and compare the tool versions",
+        advice: "three causes: a stack left the ranking later and brought dropped blocks back, another version of \
+             assay ran the study, or somebody edited the file. See what is not ranked, and compare the tool versions",
         take: Take::Study(whole::looks),
         document: Some(Document {
             figure: "verdicts that differ between the file's numbers and the run's record",
@@ -198,10 +198,10 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "durability",
-        bound: Bound::Words("what is acknowledged is kept through a power cut"),
+        bound: Bound::Words("acknowledged data survive a power cut"),
         beyond: Status::Note,
-        advice: "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps; on others, \
-             one of kind `kill` shows a part of it",
+        advice: "add a phase of kind `power_cut`, on LUNs with a model; on other LUNs one of kind `kill`, which is \
+             weaker",
         take: Take::Study(place::durability),
         document: Some(Document {
             figure: "whether the power was cut under every stack that takes part, with something acknowledged and \
@@ -227,7 +227,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "mount options",
         bound: Bound::Words("alike on one kind of file system, flushes passed on"),
         beyond: Status::Suspect,
-        advice: "mount both alike, or say in the study that the option is what is compared",
+        advice: "mount both alike, or set the option in the study if it is your question",
         take: Take::Study(place::mount_options),
         document: Some(Document {
             figure: "options that differ between stacks on one kind of file system; options that hold back \
@@ -271,8 +271,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "LUN whole",
         bound: Bound::Least(0.99),
         beyond: Status::Suspect,
-        advice: "write the file in full first, with data that does not compress: what was never written is read from \
-             nowhere",
+        advice: "write the file in full first, with data that do not compress: a read of what was never written \
+             meets no disk",
         take: Take::Each(place::luns_whole),
         document: Some(Document {
             figure: "allocated share of the file under a loop device that the user named, before the study",
@@ -286,7 +286,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "direct access",
         bound: Bound::Words("around the page cache"),
         beyond: Status::Suspect,
-        advice: "say `access = \"buffered\"` for all stacks, or use a file system that keeps O_DIRECT here",
+        advice: "write `access = \"buffered\"` for all stacks, or use a file system that keeps O_DIRECT",
         take: Take::TakingPart(place::direct),
         document: Some(Document {
             figure: "the way that reads and writes really took on a stack that asked for O_DIRECT; Assay looks \
