@@ -1,7 +1,8 @@
 //! How hard the documents are to read: sentences by page, how long they are, how many are passive.
 //!
-//! Takes the Markdown pages of a work tree, gives one line a page and the places of sentences that are too long. Code,
-//! tables and headings are no sentences. Prevents: a page that is called plain because its author understands it.
+//! Takes the Markdown pages of a work tree and the help of the command line, which is made of doc comments. Gives one
+//! line a page and the places of sentences that are too long. Code, tables and headings are no sentences. Prevents: a
+//! page that is called plain because its author understands it.
 
 use anyhow::Context;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -102,24 +103,36 @@ pub(crate) fn head() -> String {
     )
 }
 
-/// The pages for people: those at the root, in docs and beside the benches. The list of changes is none of them.
+/// The pages for people: at the root, in docs, beside the benches, and the help. Records of single runs are left out.
 pub(crate) fn read(root: &Path) -> anyhow::Result<Vec<Page>> {
     let mut paths = Vec::new();
-    for folder in ["", "docs", "docs/how-to"] {
-        paths.extend(markdown_in(&root.join(folder))?);
+    for folder in ["", "docs"] {
+        paths.extend(files_in(&root.join(folder), "md")?);
     }
     for bench in paths_in(&root.join("benches"))? {
-        paths.extend(markdown_in(&bench)?);
+        paths.extend(files_in(&bench, "md")?);
     }
+    let flags = root.join("crates/assay/src");
+    paths.extend(files_in(&flags.join("cli"), "rs")?);
+    paths.push(flags.join("cli.rs"));
     paths.sort();
     let mut pages = Vec::new();
     for path in paths {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let text = std::fs::read_to_string(&path).with_context(|| format!("{name}: read"))?;
-        let sentences = sentences(&text);
+        let is_source = path.extension().is_some_and(|end| end == "rs");
+        let sentences = sentences(&if is_source { doc_comments(&text) } else { text });
         pages.push(Page { name, sentences });
     }
     Ok(pages)
+}
+
+/// The doc comments of a source file, each on its own line; every other line is empty.
+fn doc_comments(source: &str) -> String {
+    let lines = source
+        .lines()
+        .map(|line| line.trim().strip_prefix("///").unwrap_or_default());
+    lines.map(|line| format!("{}\n", line.trim())).collect()
 }
 
 fn paths_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -127,12 +140,12 @@ fn paths_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(all.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?)
 }
 
-fn markdown_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn files_in(folder: &Path, end: &str) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
     let mut paths = paths_in(folder)?;
-    paths.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    paths.retain(|path| path.extension().is_some_and(|found| found == end));
     Ok(paths)
 }
 
@@ -192,6 +205,36 @@ mod tests {
         let words: Vec<usize> = all.iter().map(Sentence::words).collect();
         assert_eq!(words, [3, 4, 4, 2]);
         assert_eq!(all[0].line, 2);
+    }
+
+    #[test]
+    fn help_is_read_from_doc_comments() {
+        let source = "//! A file about flags\nstruct Flags {\n    /// Print the long form\n    long: bool,\n}\n";
+        let all = sentences(&doc_comments(source));
+        assert_eq!(all.len(), 1);
+        assert_eq!((all[0].line, all[0].words()), (2, 4));
+    }
+
+    /// A page is read by engineers whose first language is another.
+    #[test]
+    fn every_page_has_short_sentences() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let pages = read(root).expect("the pages");
+        assert!(pages.len() > 20, "only {} pages were found", pages.len());
+        let long: Vec<String> = pages.iter().flat_map(Page::too_long).collect();
+        assert!(
+            long.is_empty(),
+            "sentences over {WORDS_MAX} words:\n{}",
+            long.join("\n")
+        );
+        let hard = pages.iter().filter(|page| page.median() > WORDS_MEDIAN);
+        let hard: Vec<String> = hard.map(Page::line).collect();
+        assert!(
+            hard.is_empty(),
+            "a median over {WORDS_MEDIAN} words:\n{}{}",
+            head(),
+            hard.concat()
+        );
     }
 
     #[test]

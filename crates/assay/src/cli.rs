@@ -6,7 +6,7 @@ pub(crate) mod import;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Which storage stack to put a database on, what it costs, and whether to believe the answer.
+/// Find out which storage stack to put a database on, what it costs, and whether to believe the answer.
 #[derive(Parser, Debug)]
 #[command(
     name = "assay",
@@ -16,10 +16,13 @@ use std::path::PathBuf;
     propagate_version = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Results go to stdout, everything else to stderr. NO_COLOR is honoured.\n\
-                  Exit codes: 0 done; 1 done, and the verdict is what --fail-on names, or `dg check` found something; \
-                  2 usage or study; 3 could not build or run, \
-                  or no block can count; 4 could not undo (run `assay clean`)."
+    after_help = "Results go to stdout, everything else to stderr. NO_COLOR switches colours off.\n\n\
+                  Exit codes:\n  \
+                  0  done\n  \
+                  1  done, and --fail-on names the verdict, or `dg check` found something\n  \
+                  2  the command line or the study is wrong\n  \
+                  3  Assay could not build or run something, or no block can count\n  \
+                  4  Assay could not undo something: run `assay clean`"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -28,7 +31,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// An answer in under three minutes: this place, or these places against each other
+    /// Compare stacks on this directory, or two directories, in under three minutes
     #[command(
         after_help = "Examples:\n  assay quick                 as root: ext4, XFS or a disk \
                       group; as a user: files or a disk group\n  \
@@ -37,9 +40,9 @@ pub(crate) enum Command {
                             assay quick --print         the study, to keep and change"
     )]
     Quick(Quick),
-    /// What a study would run, destroy and be able to tell; touches nothing
+    /// Show what a study would run and destroy, and how small a difference it can find; touches nothing
     Check(Check),
-    /// Run a study: progress on stderr, result file and verdict at the end
+    /// Run a study and print its verdict; progress goes to stderr
     #[command(after_help = "Examples:\n  assay run studies/overwrite-vs-cow.toml\n  \
                             assay run study.toml --scale 8 --output big.assay\n  assay run study.toml --resume\n  \
                             assay run --extend study.assay   as many blocks again, where something is open")]
@@ -51,18 +54,18 @@ pub(crate) enum Command {
                             assay report study.assay --json | jq .report.sentence"
     )]
     Report(Report),
-    /// Figures of other tools (AWR, iostat, SLOB, fio) beside measured ones: shown, never ranked
+    /// Show figures of other tools (AWR, iostat, SLOB, fio) beside measured ones; never ranked
     #[command(after_help = import::EXAMPLES)]
     Import(import::Import),
-    /// Figures that others published, which a study can have printed beside its own
+    /// List published figures that a study can print beside its own
     Published(Published),
-    /// Which stacks this machine can build, and the cure for those it cannot
+    /// List the stacks that this machine can build, and the cure for the others
     Stacks(Stacks),
-    /// The tool's own ceiling on this machine, and how often its verdict procedure errs
+    /// Measure Assay's own limits on this machine, and how often its verdicts err
     Calibrate(Calibrate),
-    /// Undo what a killed run left behind (loop devices, mounts, files)
+    /// Remove what a killed run left behind (loop devices, mounts, files)
     Clean(Clean),
-    /// Disk groups by hand: make, fill, grow, check and mend them
+    /// Make, fill, grow, check and repair disk groups by hand
     #[command(subcommand, subcommand_required = true, arg_required_else_help = true, after_help = dg::NAMING)]
     Dg(dg::Dg),
     /// Serve a set of LUN files under a device model; started by `assay run`
@@ -87,10 +90,10 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct Quick {
-    /// Places to measure; the working directory when none is given
+    /// Directories to measure [default: the working directory]
     #[arg(value_name = "DIR")]
     pub(crate) places: Vec<PathBuf>,
-    /// Keep the result file here (otherwise it is removed)
+    /// Keep the result file here (without this flag it is removed)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Make no LUN files: compare direct I/O with the page cache in the directory
@@ -130,7 +133,7 @@ impl std::str::FromStr for Scale {
 pub(crate) struct Check {
     /// The study file
     pub(crate) study: PathBuf,
-    /// Multiply every size of the study by this; `seed`: as large as the publication that it names
+    /// Multiply every size of the study by this; `seed`: take the sizes of the publication that it names
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<Scale>,
     /// Print JSON
@@ -146,26 +149,26 @@ pub(crate) struct Run {
     /// The result file [default: the study's name with .assay]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Go on with a result file that a stopped run left
+    /// Continue a run that was stopped, in its result file
     #[arg(long)]
     pub(crate) resume: bool,
     /// Add as many blocks as were planned to a study that has ended with something undecided: at most four times,
     /// with the error that was kept for it. The study is that of the file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "resume"])]
     pub(crate) extend: Option<PathBuf>,
-    /// Multiply every size of the study by this; `seed`: as large as the publication that it names
+    /// Multiply every size of the study by this; `seed`: take the sizes of the publication that it names
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<Scale>,
-    /// Root of all random numbers: the order of stacks, what is read [default: the study's, else drawn anew]
+    /// Seed of all random numbers: the order of stacks, which pages are read [default: the study's, else random]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
-    /// Destroy what is on the devices that the study names
+    /// Allow the run to destroy what is on the devices that the study names
     #[arg(long)]
     pub(crate) yes: bool,
-    /// No progress on stderr
+    /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Exit with 1 when the verdict is this (may be given twice)
+    /// Exit with 1 if the verdict is this (can be given twice)
     #[arg(long, value_name = "VERDICT")]
     pub(crate) fail_on: Vec<FailOn>,
     #[command(flatten)]
@@ -206,7 +209,7 @@ pub(crate) struct Format {
 
 #[derive(Args, Debug)]
 pub(crate) struct Published {
-    /// The publication; all of them when none is named
+    /// The publication [default: all]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     /// Print JSON
@@ -224,23 +227,23 @@ pub(crate) struct Stacks {
 #[derive(Args, Debug)]
 #[command(group(clap::ArgGroup::new("simulated")))]
 pub(crate) struct Calibrate {
-    /// Simulate the verdict procedure: how often it is wrong, how often it sees a true difference
+    /// Simulate the verdict procedure: how often it errs, how often it finds a true difference
     #[arg(long, group = "simulated", conflicts_with = "target")]
     pub(crate) procedure: bool,
-    /// The same on this machine's own noise: a result file of two stacks that are alike (see studies/twins.toml)
+    /// Do the same with this machine's noise, from a result file of two equal stacks (studies/twins.toml)
     #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
     pub(crate) twins: Option<PathBuf>,
-    /// Studies to simulate, per scenario
+    /// Number of studies to simulate for each scenario
     #[arg(long, default_value_t = 200_000, value_name = "N", requires = "simulated")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
-    /// Seconds per measurement of the ceiling
+    /// Length of each measurement, in seconds
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     pub(crate) seconds: f64,
-    /// Also measure the bare ring and pread on this file or device (read only)
+    /// Also measure bare io_uring and pread on this file or device (read only)
     #[arg(long, value_name = "FILE")]
     pub(crate) target: Option<PathBuf>,
-    /// Root of the seeds
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print JSON
@@ -250,7 +253,7 @@ pub(crate) struct Calibrate {
 
 #[derive(Args, Debug)]
 pub(crate) struct Clean {
-    /// Only say what would be undone
+    /// Only list what it would remove
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print JSON

@@ -244,7 +244,7 @@ fn a_killed_block_is_not_there_and_is_run_again() {
     }
     let told = bench.expect(0, &["check", "dirs.toml"]).stdout;
     assert!(
-        told.contains("abba, in stints of 50ms: the stacks can stand side by side"),
+        told.contains("abba, in stints of 50ms: the stacks can exist side by side"),
         "{told}"
     );
     let file = bench.path("dirs.assay");

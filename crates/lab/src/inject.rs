@@ -28,13 +28,10 @@ pub(crate) fn words(inject: &Inject) -> Option<String> {
         words.push(format!("I/O number {n} fails with EIO"));
     }
     if let Some(n) = inject.short_at {
-        words.push(format!("of I/O number {n} only a part is done"));
+        words.push(format!("I/O number {n} transfers only a part"));
     }
     if let Some(n) = inject.stall_at {
-        words.push(format!(
-            "the device stands still for {} at I/O number {n}",
-            inject.stall
-        ));
+        words.push(format!("the device stops for {} at I/O number {n}", inject.stall));
     }
     if inject.flush_lost {
         words.push("flushes are answered and not done".to_string());

@@ -85,7 +85,7 @@ fn unquoted(value: &str) -> Result<String, String> {
         .find_map(|q| value.strip_prefix(q)?.strip_suffix(q));
     let inner = inner.unwrap_or(value);
     if inner.contains(['\'', '"']) || (inner.len() == value.len() && inner.contains(char::is_whitespace)) {
-        return Err("more than one word stands behind the `=`".into());
+        return Err("more than one word follows the `=`".into());
     }
     Ok(inner.to_string())
 }

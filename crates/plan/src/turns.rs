@@ -97,7 +97,7 @@ impl Study {
             (Schedule::Abba, None) => stints("the study says so"),
             (Schedule::Auto, None) => match self.stacks.iter().any(is_model) {
                 true => whole("simulated stacks do so unless the study says otherwise".to_string()),
-                false => stints("the stacks can stand side by side"),
+                false => stints("the stacks can exist side by side"),
             },
         }
     }

@@ -77,7 +77,7 @@ fn disk_group() -> Buildable {
     Buildable {
         kind: "diskgroup",
         able: true,
-        reason: "LUNs given whole to the engine; not Oracle ASM: no instance of its own, one host, its own format"
+        reason: "LUNs that the engine uses whole; not Oracle ASM: no instance of its own, one host, its own format"
             .to_owned(),
         cure: String::new(),
         tool_version: String::new(),

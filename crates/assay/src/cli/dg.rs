@@ -4,34 +4,34 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// How the disks of a group are named; said in the help of the family.
-pub(crate) const NAMING: &str = "The disks of a group are named with --disk (once for each), or as arguments where a \
-                                 command takes no others, or by ASSAY_DISKS, with white space between them. Name them \
-                                 all; the order does not matter, and disks of other groups or of none are passed \
-                                 over. Patterns are the shell's.";
+pub(crate) const NAMING: &str = "Name the disks of a group with --disk (once for each), as arguments if the command \
+                                 takes no others, or in ASSAY_DISKS, separated by white space. Name all of them, in \
+                                 any order. Assay ignores disks that do not belong to the group. The shell expands \
+                                 patterns.";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Dg {
     /// Make a disk group
     #[command(
         after_help = "The disks are block devices, or files that have their size already (truncate -s 10G FILE). A \
-                      device is taken only if it is whole, unmounted, unused and carries no foreign signature; a file \
-                      only if it is empty at both ends. Disks get the names GROUP_0000, GROUP_0001 and so on.\n\n\
+                      device must be whole, unmounted and unused, and have no foreign signature. A file must be empty \
+                      at both ends. Disks get the names GROUP_0000, GROUP_0001 and so on.\n\n\
                       Examples:\n  assay dg create data /dev/sdb /dev/sdc /dev/sdd --redundancy normal --yes\n  \
                       assay dg create data --redundancy normal --au 4MiB --yes \\\n    \
                       --failure-group left=/dev/sdb,/dev/sdc \\\n    \
                       --failure-group right=/dev/sdd,/dev/sde"
     )]
     Create(Create),
-    /// List files, and with -l groups and disks too
+    /// List files; with -l also groups and disks
     #[command(
         after_help = "Examples:\n  assay dg ls /dev/sd[b-f]          the files as GROUP:FILE\n  \
-                      assay dg ls -l /dev/sd[b-f]       and what stands on each disk\n  \
+                      assay dg ls -l /dev/sd[b-f]       and what is on each disk\n  \
                       ASSAY_DISKS=\"$(echo /dev/sd[b-f])\" assay dg ls"
     )]
     Ls(Ls),
-    /// Space: of groups, disks and files
+    /// Show the space of groups, disks and files
     Du(Du),
-    /// Give disks to a group and move its extents until all are evenly filled
+    /// Add disks to a group, and move extents until all disks are equally full
     #[command(
         after_help = "Examples:\n  assay dg add /dev/sdg --disk /dev/sdb --disk /dev/sdc --yes\n  \
                       ASSAY_DISKS=\"$(echo /dev/sd[b-f])\" assay dg add /dev/sdg --power 32 --yes"
@@ -39,22 +39,22 @@ pub(crate) enum Dg {
     Add(Add),
     /// Empty disks and take them out of their group
     #[command(
-        after_help = "A disk is named as `assay dg du` does, or by its path. A disk that is lost for good is dropped \
-                      with --force: its extents are made anew from the other copies.\n\n\
+        after_help = "Name a disk as `assay dg du` shows it, or by its path. Drop a lost disk with --force: Assay \
+                      makes its extents anew from the other copies.\n\n\
                       Example:\n  assay dg drop data_0004 --disk /dev/sdb --disk /dev/sdc ..."
     )]
     Drop(Drop),
-    /// Finish a rebalance that was stopped, bring disks up to date that were away
+    /// Finish a stopped rebalance, and bring disks that were offline up to date
     #[command(
-        after_help = "It can be stopped at any time (Ctrl-C, a crash) and goes on where it was at the next call.\n\n\
+        after_help = "You can stop it at any time (Ctrl-C, a crash). The next call continues.\n\n\
                       Example:\n  assay dg rebalance /dev/sd[b-f] --power 64 --watch"
     )]
     Rebalance(Rebalance),
     /// Verify headers, maps, owners of allocation units, and all copies against each other
     #[command(
-        after_help = "Ends with 1 when something remains that is not as it should be. Where two copies differ, the \
-                      one on the disk that has other damage is the bad one; when no disk has any, or several have, \
-                      nothing is overwritten and --distrust must say which disk not to believe.\n\n\
+        after_help = "Exits with 1 if something remains wrong. If two copies differ, the bad one is on the disk that \
+                      has other damage. If no disk or several disks have other damage, Assay overwrites nothing, and \
+                      --distrust must name the bad disk.\n\n\
                       Examples:\n  assay dg check /dev/sd[b-f]\n  \
                       assay dg check /dev/sd[b-f] --repair --distrust data_0002\n  \
                       assay dg check /dev/sd[b-f] --repair --overwrite /dev/sdd --yes"
@@ -62,9 +62,9 @@ pub(crate) enum Dg {
     Check(CheckGroup),
     /// Copy a file into a group or out of it
     #[command(
-        after_help = "GROUP:FILE is a file of a group; everything else is a local path (write ./a:b for one with a \
+        after_help = "GROUP:FILE is a file of a group. Everything else is a local path (write ./a:b for one with a \
                       colon). The checksum is SHA-256, as `sha256sum` prints it. A file keeps its length to the byte. \
-                      Out of a group it grows as DST.part and gets its name when it is whole.\n\n\
+                      A copy out of a group is DST.part until it is complete.\n\n\
                       Examples:\n  assay dg cp backup.dbf data:users.dbf --disk /dev/sdb --disk /dev/sdc --verify\n  \
                       assay dg cp data:users.dbf /backup/ --disk /dev/sdb --disk /dev/sdc"
     )]
@@ -80,7 +80,7 @@ pub(crate) struct Place {
     /// A disk of the group, once for each [default: those in ASSAY_DISKS]
     #[arg(long = "disk", short = 'd', value_name = "DISK")]
     pub(crate) disk: Vec<PathBuf>,
-    /// Which group, when the disks belong to several
+    /// The group, if the disks belong to several
     #[arg(long, short, value_name = "NAME")]
     pub(crate) group: Option<String>,
     /// Open the group although disks are missing, as far as its redundancy allows
@@ -94,10 +94,10 @@ pub(crate) struct Place {
 /// What may be destroyed.
 #[derive(Args, Debug, Default)]
 pub(crate) struct Consent {
-    /// Take this very disk although it carries something
+    /// Take this disk although it has data or a signature
     #[arg(long, value_name = "DISK")]
     pub(crate) overwrite: Vec<PathBuf>,
-    /// Destroy what is on the disks that are taken
+    /// Allow the command to destroy what is on these disks
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Pace {
     /// I/Os in flight, 0 to 1024; 0 leaves the work for `assay dg rebalance`
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(0..=1024))]
     pub(crate) power: u32,
-    /// A line a second on stderr, also where it is no terminal
+    /// Print progress to stderr every second, also without a terminal
     #[arg(long)]
     pub(crate) watch: bool,
 }
@@ -170,7 +170,7 @@ pub(crate) struct Create {
     /// Name of the group
     #[arg(value_name = "GROUP")]
     pub(crate) name: String,
-    /// Its disks (those named in failure groups need not stand here)
+    /// Its disks (not needed for those in --failure-group)
     #[arg(value_name = "DISK")]
     pub(crate) disks: Vec<PathBuf>,
     /// Copies of each extent
@@ -179,7 +179,7 @@ pub(crate) struct Create {
     /// Allocation unit: 1MiB to 64MiB, a power of two
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = allocation_unit)]
     pub(crate) au: u32,
-    /// Disks that fail together (otherwise each fails alone)
+    /// Disks that fail together [default: each disk fails alone]
     #[arg(long, value_name = "NAME=DISK[,DISK]...")]
     pub(crate) failure_group: Vec<FailureGroup>,
     #[command(flatten)]
@@ -191,7 +191,7 @@ pub(crate) struct Create {
 
 #[derive(Args, Debug)]
 pub(crate) struct Ls {
-    /// Groups, disks and files, with their figures
+    /// List groups, disks and files, with their figures
     #[arg(long, short)]
     pub(crate) long: bool,
     /// Disks to look at
@@ -212,7 +212,7 @@ pub(crate) struct Du {
 
 #[derive(Args, Debug)]
 pub(crate) struct Add {
-    /// The new disks (those named in failure groups need not stand here)
+    /// The new disks (not needed for those in --failure-group)
     #[arg(value_name = "NEW")]
     pub(crate) new: Vec<PathBuf>,
     /// Disks that fail together: a new failure group or one that exists
@@ -253,13 +253,13 @@ pub(crate) struct CheckGroup {
     /// Disks of the group
     #[arg(value_name = "DISK")]
     pub(crate) disks: Vec<PathBuf>,
-    /// Set right what is wrong, where a good copy exists
+    /// Repair what is wrong from a good copy
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Where copies differ, the one on this disk is the bad one
+    /// If copies differ, the one on this disk is bad
     #[arg(long, value_name = "NAME", requires = "repair")]
     pub(crate) distrust: Vec<String>,
-    /// Say on stderr how far it is: a line a second
+    /// Print progress to stderr every second
     #[arg(long)]
     pub(crate) watch: bool,
     #[command(flatten)]
@@ -279,13 +279,13 @@ pub(crate) struct Cp {
     /// Read the destination back and compare
     #[arg(long)]
     pub(crate) verify: bool,
-    /// How the file is laid over the disks (into a group)
+    /// Striping of the file over the disks (into a group)
     #[arg(long, value_enum, default_value = "coarse")]
     pub(crate) stripe: Striping,
     /// Copies [default: as the group has] (into a group)
     #[arg(long, value_enum)]
     pub(crate) redundancy: Option<Redundancy>,
-    /// Copy so many bytes from the start of the file
+    /// Copy only this many bytes from the start of the file
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) bytes: Option<u64>,
     #[command(flatten)]

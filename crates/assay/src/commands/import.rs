@@ -92,7 +92,7 @@ fn record(flags: &Import, texts: &[Text]) -> Result<(), Failure> {
     let usage = |error: anyhow::Error| Failure::Usage(error);
     let (Some(stack), Some(phase)) = (&flags.stack, &flags.phase) else {
         return Err(usage(anyhow!(
-            "say --stack and --phase\n  they name what the figures are of"
+            "give --stack and --phase\n  they name the source of the figures"
         )));
     };
     for (what, name) in [("stack", stack), ("phase", phase)] {

@@ -43,7 +43,8 @@ pub(crate) fn published(flags: &cli::Published) -> Result<(), Failure> {
         text.push('\n');
     }
     text.push_str(
-        "A study names one by `published` in [study] and maps its stacks and phases in\n[published]: docs/study.md.\n",
+        "To use one, name it by `published` in [study], and map your stacks and phases\n\
+         in [published] (docs/study.md).\n",
     );
     print(&text)
 }

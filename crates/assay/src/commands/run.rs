@@ -103,7 +103,7 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
         }
         (Ok(()), Err(failure)) => Err(failure),
         (Err(failure), Ok((_, analysis))) if !analysis.phases.is_empty() => {
-            say!("what had finished is kept: assay report {}", wanted.output.display());
+            say!("finished phases are kept: assay report {}", wanted.output.display());
             Err(failure)
         }
         (Err(failure), _) => Err(failure),

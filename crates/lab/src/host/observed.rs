@@ -170,7 +170,7 @@ impl Surroundings for Host<'_> {
                 // A full file system may refuse even to say where its files lie; that it is full is the result.
                 Err(error) if full => seen
                     .notes
-                    .push(format!("how the data lie could not be told: {error:#}")),
+                    .push(format!("Assay could not read the layout of the data: {error:#}")),
                 told => seen.layouts = told?,
             }
         }

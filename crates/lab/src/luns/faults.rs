@@ -121,7 +121,7 @@ impl DeviceFaults {
         words.extend(
             refused
                 .or(back.err())
-                .map(|error| format!("faults could not be told: {error}")),
+                .map(|error| format!("Assay could not read the counts of faults: {error}")),
         );
         words
     }

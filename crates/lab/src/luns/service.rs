@@ -73,7 +73,7 @@ pub fn not_warmed(set: &LunSet) -> Option<String> {
     let bytes = u64::from(*count).saturating_mul(size.0);
     (device.model != DeviceModel::Plain && bytes > WARM_BYTES_MAX).then(|| {
         format!(
-            "no: {} are more than {}, and the disk below is seen where it is slower than the model",
+            "no: {} are more than {}, so the disk below shows when it is slower than the model",
             plan::Bytes(bytes),
             plan::Bytes(WARM_BYTES_MAX)
         )

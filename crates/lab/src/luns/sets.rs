@@ -369,7 +369,7 @@ impl LunSets {
         let mut files = Vec::new();
         for (nth, lun) in luns.iter().enumerate() {
             let Lun::File(made) = lun else {
-                return Err(anyhow!("LUN set `{set}`: a model stands on files"));
+                return Err(anyhow!("LUN set `{set}`: a model needs LUN files"));
             };
             self.renew(made, seed ^ nth as u64)?;
             files.push(made.by_descriptor());

@@ -51,7 +51,7 @@ pub fn probe() -> Vec<Buildable> {
             zfs.reason = none.reason;
             zfs.cure = none.cure;
         } else {
-            zfs.reason = "pools on whole LUNs, by the first of these ways that has what a study asks".to_string();
+            zfs.reason = "pools on whole LUNs, by the first of these ways that fits the study".to_string();
         }
     }
     found

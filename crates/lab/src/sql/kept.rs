@@ -104,7 +104,7 @@ impl Kept {
             let first = first.or(idle.get(session).copied()).unwrap_or(0);
             for (number, _) in rows.range(first..).filter(|(_, parts)| **parts != WHOLE) {
                 found.half += 1;
-                found.example(|| format!("of transaction {number} of session {session} one row of two is there"));
+                found.example(|| format!("transaction {number} of session {session} has only one row of two"));
             }
         }
         for (session, rows) in before.rows.iter().enumerate() {

@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
         }
         if names.is_empty() {
             let note = format!(
-                "{} is {} from {}: its devices cannot be told",
+                "{} is {} from {}: Assay cannot find its devices",
                 mount.point.display(),
                 mount.kind,
                 mount.source
@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
                 Some(name) => self.device(name, depth),
                 None => self
                     .notes
-                    .push(format!("{option}: this device of the file system cannot be told")),
+                    .push(format!("{option}: Assay cannot find this device of the file system")),
             }
         }
     }

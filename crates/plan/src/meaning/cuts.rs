@@ -196,11 +196,11 @@ fn can_lose_power(written: &WrittenStudy, study: &Study, one: (&Stack, &WrittenS
     match &stack.kind {
         StackKind::Directory { .. } => {
             let cure = format!("use stacks on LUN sets that have a model; {WEAKER}");
-            findings.add(&w.span, nowhere("it stands on no LUN set"), cure);
+            findings.add(&w.span, nowhere("it has no LUN set"), cure);
         }
         StackKind::Model(_) => {
             let cure = "use stacks on LUN sets that have a model";
-            findings.add(&w.span, nowhere("it stands on no LUN set"), cure);
+            findings.add(&w.span, nowhere("it has no LUN set"), cure);
         }
         StackKind::Server { .. } => {
             let cure = "let the study make the server, on LUN sets that have a model";

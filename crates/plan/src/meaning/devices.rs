@@ -24,9 +24,7 @@ pub(super) fn resolve(
     let span = written.span()?.clone();
     if let LunSource::Devices { .. } = source {
         let cure = "make the set of files, or remove what is said of a model: a real device has times of its own";
-        settle
-            .findings
-            .add(&span, "a model stands on LUN files, not on devices", cure);
+        settle.findings.add(&span, "a model needs LUN files, not devices", cure);
     }
     let preset = written.preset.as_ref().map(|at| at.value);
     let class = |name: &str| presets().iter().find(|p| p.name == name);
@@ -51,7 +49,7 @@ pub(super) fn resolve(
         let cure = "name the file of latencies: parameters = { histogram = \"latencies.txt\" }";
         settle
             .findings
-            .add(&span, "a device of model \"custom\" says no histogram", cure);
+            .add(&span, "a device of model \"custom\" has no histogram", cure);
     }
     if let Some(at) = &written.histogram {
         settle.path(at, "histogram", "name the file of latencies, beside the study");

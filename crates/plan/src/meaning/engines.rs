@@ -110,7 +110,7 @@ fn settings(keys: &Keys<'_>, version: Option<u32>, settle: &mut Settle<'_>) -> V
                 continue;
             };
             if !said.insert(name_anew.clone()) {
-                let message = format!("the setting `{name_anew}` stands twice");
+                let message = format!("the setting `{name_anew}` is there twice");
                 settle.findings.add(&name.span, message, "keep one of the two");
             }
             all.insert(name_anew, value);

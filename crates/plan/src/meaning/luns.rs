@@ -87,9 +87,9 @@ fn real(
         check_device(path, span, settle);
         if let Some(other) = seen.insert(PathBuf::from(path), name.to_string()) {
             let message = if other == name {
-                format!("{path:?} stands twice in this LUN set")
+                format!("{path:?} is twice in this LUN set")
             } else {
-                format!("{path:?} stands in two LUN sets, {other:?} and {name:?}")
+                format!("{path:?} is in two LUN sets, {other:?} and {name:?}")
             };
             let cure = "a device serves in one place of one set: remove one of the two";
             settle.findings.add(span, message, cure);

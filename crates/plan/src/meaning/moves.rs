@@ -15,9 +15,7 @@ pub(super) fn copy(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Copy {
         Some(at) => CopyTarget::Stack(at.value.clone()),
         None => {
             let cure = "name the stack that takes the database: to = \"xfs\", or \"home\" for the way back";
-            settle
-                .findings
-                .add(home, "this copy goes nowhere: it says no `to`", cure);
+            settle.findings.add(home, "this copy has no `to`", cure);
             CopyTarget::Home
         }
     };

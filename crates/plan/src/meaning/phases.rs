@@ -74,7 +74,7 @@ fn ranked(phase: &WrittenPhase, kind: &PhaseKind, broken: bool, settle: &mut Set
     let (message, cure) = match kind {
         // One is had at the cost of the other: there is no better.
         PhaseKind::Rebalance(_) => (
-            "a rebalance cannot be ranked: it is to be quick and to be gentle",
+            "a rebalance cannot be ranked: quick and gentle exclude each other",
             "remove it: compare the latencies and the time of the rebalances yourself",
         ),
         PhaseKind::PowerCut(cut) => (
@@ -342,9 +342,11 @@ fn from_flat(flat: &WrittenPhase, alone: Option<&At<u64>>, settle: &mut Settle<'
     let Some(on) = &flat.do_hotspot else {
         if let Some(at) = alone {
             let cure = "write do_hotspot = true, or remove what belongs to it";
-            settle
-                .findings
-                .add(&at.span, "a hot spot is described, but `do_hotspot` is not there", cure);
+            settle.findings.add(
+                &at.span,
+                "the study describes a hot spot, but `do_hotspot` is missing",
+                cure,
+            );
         }
         return None;
     };

@@ -16,7 +16,7 @@ pub(super) fn resolve(written: &WrittenStudy, study: &Study, findings: &mut Find
     {
         findings.add(
             &ours.span,
-            "[published] says what stands for what, but the study names no publication",
+            "[published] maps names, but [study] names no publication",
             "write published = \"xtremio-2014\" in [study], or remove [published]",
         );
     }
@@ -34,7 +34,10 @@ fn named(pairs: &Pairs, what: &str, names: &[&str], findings: &mut Findings) -> 
         if !names.contains(&ours.value.as_str()) {
             let cure = match nearest(&ours.value, names.iter().copied()) {
                 Some(near) => format!("did you mean {near:?}? It is ours = theirs"),
-                None => format!("the name of ours stands on the left: one of {}", names.join(", ")),
+                None => format!(
+                    "write the name from this study on the left: one of {}",
+                    names.join(", ")
+                ),
             };
             findings.add(&ours.span, format!("the study has no {what} {:?}", ours.value), cure);
         }

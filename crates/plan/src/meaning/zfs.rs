@@ -171,7 +171,7 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
         let cure = "name a LUN set for it, as in [luns.redo]: redo = \"redo\"";
         findings.add(
             &at.span,
-            "`redo_as` says what the redo LUNs are, and the stack has none",
+            "`redo_as` has no effect, because the stack has no redo LUNs",
             cure,
         );
     }
@@ -180,7 +180,7 @@ fn refused(stack: &WrittenStack, zfs: &Zfs, findings: &mut Findings) {
 /// How far is read ahead: a size that OpenZFS takes, of a pool that reads ahead.
 fn distance(at: &At<Bytes>, prefetch: bool, findings: &mut Findings) {
     if !prefetch {
-        let message = "`prefetch_distance` says how far ahead is read, and `prefetch` is false";
+        let message = "`prefetch_distance` has no effect, because `prefetch` is false";
         findings.add(&at.span, message, "remove one of the two");
     } else if !DISTANCE.contains(&at.value.0) {
         let message = format!("`prefetch_distance` is {}, not from 128 KiB to 1 GiB", at.value);

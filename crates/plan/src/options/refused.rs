@@ -9,13 +9,13 @@ const fn no(option: &'static str, why: &'static str, cure: &'static str) -> Refu
 }
 
 const PLACE: &str = "remove it: a stack writes only to the LUN sets that it names";
-const OURS: &str = "remove it: Assay says it itself";
+const OURS: &str = "remove it: Assay sets it itself";
 const REMOVE: &str = "remove it";
-const DISCARD: &str = "a discard makes LUN files sparse, and what is sparse is read without the disk";
-const NO_DISCARD: &str = "remove it: nothing below a study discards";
-const LABEL: &str = "a label could be that of a file system the host mounts by its name";
-const SETTLED: &str = "it speaks of what Assay has to say: the device, its identity, or that it may be written over";
-const PUT_OFF: &str = "what is put off runs into the first phase; it is 0";
+const DISCARD: &str = "a discard makes LUN files sparse, and a read of a sparse part meets no disk";
+const NO_DISCARD: &str = "remove it: Assay never discards";
+const LABEL: &str = "the host could mount another file system by the same label";
+const SETTLED: &str = "Assay sets the device, its identity, and whether to overwrite it";
+const PUT_OFF: &str = "deferred work would run in the first phase; Assay sets it to 0";
 const PROFILE: &str = "remove it and write the key: profile = \"raid1\"";
 
 pub(super) static EXT4: &[Refused] = &[
@@ -26,18 +26,14 @@ pub(super) static EXT4: &[Refused] = &[
     no("-E lazy_journal_init", PUT_OFF, OURS),
     no(
         "-E assume_storage_prezeroed",
-        "LUNs are filled with noise, and would be taken for empty",
+        "LUNs are full of random data, and mkfs would take them for empty",
         REMOVE,
     ),
-    no(
-        "-E offset",
-        "the file system would not begin where the LUN begins",
-        REMOVE,
-    ),
-    no("-E root_owner", "it changes whose the file system is", REMOVE),
+    no("-E offset", "the file system must begin where the LUN begins", REMOVE),
+    no("-E root_owner", "it changes the owner of the file system", REMOVE),
     no(
         "-E quotatype",
-        "it is for quotas of users, of which a study has none",
+        "it is for quotas of users, and a study has none",
         REMOVE,
     ),
     no("-J device", "it names a device", PLACE),
@@ -46,18 +42,18 @@ pub(super) static EXT4: &[Refused] = &[
     no("-z", "it writes a file of the host", REMOVE),
     no(
         "-T",
-        "its meaning lies in a file of the host, and differs from host to host",
-        "say what it stands for: -b, -i, -I, -O",
+        "a file of the host defines its meaning, which differs from host to host",
+        "write the options that it means: -b, -i, -I, -O",
     ),
-    no("-t", "the kind of the stack says it", REMOVE),
-    no("-c", "a search for bad blocks is no part of a study", REMOVE),
-    no("-n", "nothing would be made", REMOVE),
-    no("-S", "only superblocks would be made", REMOVE),
+    no("-t", "the kind of the stack decides it", REMOVE),
+    no("-c", "a study does not search for bad blocks", REMOVE),
+    no("-n", "it would make nothing", REMOVE),
+    no("-S", "it would make only superblocks", REMOVE),
     no("-U", SETTLED, OURS),
     no("-F", SETTLED, OURS),
     no("-L", LABEL, REMOVE),
     no("-M", "it names a directory of the host", REMOVE),
-    no("-o", "it says that another system made it", REMOVE),
+    no("-o", "it claims that another system made the file system", REMOVE),
     no("-r", "it makes an old revision", REMOVE),
 ];
 
@@ -67,7 +63,7 @@ pub(super) static XFS: &[Refused] = &[
     no("-d name", "it names a device", PLACE),
     no("-d file", "it makes a file", PLACE),
     no("-d rtinherit", "there is no realtime section", REMOVE),
-    no("-d projinherit", "it is for quotas, of which a study has none", REMOVE),
+    no("-d projinherit", "it is for quotas, and a study has none", REMOVE),
     no(
         "-d daxinherit",
         "it goes around the page cache and around direct I/O",
@@ -78,8 +74,8 @@ pub(super) static XFS: &[Refused] = &[
     no("-m uuid", SETTLED, OURS),
     no("-f", SETTLED, OURS),
     no("-K", SETTLED, OURS),
-    no("-N", "nothing would be made", REMOVE),
-    no("-q", "the result file keeps what mkfs says", REMOVE),
+    no("-N", "it would make nothing", REMOVE),
+    no("-q", "the result file keeps the output of mkfs", REMOVE),
     no("-L", LABEL, REMOVE),
     no("discard", DISCARD, NO_DISCARD),
 ];
@@ -93,8 +89,8 @@ pub(super) static BTRFS: &[Refused] = &[
     no("--mixed", "data and metadata have profiles of their own", REMOVE),
     no("-r", "it copies a directory of the host", REMOVE),
     no("--rootdir", "it copies a directory of the host", REMOVE),
-    no("--shrink", "it changes the size of what it is made on", REMOVE),
-    no("--subvol", "it is for a copied directory", REMOVE),
+    no("--shrink", "it changes the size of the device or file", REMOVE),
+    no("--subvol", "it needs a copied directory", REMOVE),
     no("-L", LABEL, REMOVE),
     no("--label", LABEL, REMOVE),
     no("-U", SETTLED, OURS),
@@ -104,19 +100,19 @@ pub(super) static BTRFS: &[Refused] = &[
     no("--force", SETTLED, OURS),
     no("-K", SETTLED, OURS),
     no("--nodiscard", SETTLED, OURS),
-    no("-q", "the result file keeps what mkfs says", REMOVE),
-    no("--quiet", "the result file keeps what mkfs says", REMOVE),
+    no("-q", "the result file keeps the output of mkfs", REMOVE),
+    no("--quiet", "the result file keeps the output of mkfs", REMOVE),
     no("discard", DISCARD, NO_DISCARD),
 ];
 
-const MOUNTING: &str = "mounting is the business of the stack";
+const MOUNTING: &str = "the stack itself mounts";
 const ATTACH: &str = "remove it: the stack attaches its LUNs itself";
-const RIGHTS: &str = "it says whose files are, or what they may do, and nothing of storage";
+const RIGHTS: &str = "it sets owners and rights of files, not storage";
 const WRITES: &str = "the database must write";
 
 pub(super) static MOUNTS: &[Refused] = &[
     no("discard", DISCARD, NO_DISCARD),
-    no("nodiscard", DISCARD, "remove it: Assay says it itself"),
+    no("nodiscard", DISCARD, "remove it: Assay sets it itself"),
     no("logdev", "it names a device", PLACE),
     no("rtdev", "it names a device", PLACE),
     no("journal_dev", "it names a device", PLACE),
@@ -128,7 +124,7 @@ pub(super) static MOUNTS: &[Refused] = &[
     no("rescue", WRITES, REMOVE),
     no("nologreplay", WRITES, REMOVE),
     no("usebackuproot", WRITES, REMOVE),
-    no("degraded", "a LUN that is away is the business of `faults`", REMOVE),
+    no("degraded", "use `faults` to take a LUN away", REMOVE),
     no("remount", MOUNTING, ATTACH),
     no("bind", MOUNTING, ATTACH),
     no("rbind", MOUNTING, ATTACH),
@@ -137,7 +133,7 @@ pub(super) static MOUNTS: &[Refused] = &[
     no("offset", MOUNTING, ATTACH),
     no("sizelimit", MOUNTING, ATTACH),
     no("sb", MOUNTING, ATTACH),
-    no("defaults", "it stands for `suid`, `dev` and `exec` too", REMOVE),
+    no("defaults", "it also means `suid`, `dev` and `exec`", REMOVE),
     no("suid", RIGHTS, REMOVE),
     no("dev", RIGHTS, REMOVE),
     no("exec", RIGHTS, REMOVE),
@@ -165,17 +161,17 @@ pub(super) static MOUNTS: &[Refused] = &[
         "overwriting in place must be disclosed",
         "remove it and write the key: nodatacow = true",
     ),
-    no("subvol*", "there is one subvolume, and it is what is mounted", REMOVE),
+    no("subvol*", "there is one subvolume, and Assay mounts it", REMOVE),
 ];
 
 const RUNS: &str = "it runs a program";
 const LOADS: &str = "it loads code into the server";
 const OPENS: &str = "it names a file or directory of the host";
-const LISTENS: &str = "it says where the server can be reached";
-const COMES_IN: &str = "it says who may come in, and by which keys";
+const LISTENS: &str = "it sets the address of the server";
+const COMES_IN: &str = "it decides who may log in, and with which keys";
 const IS_WHO: &str = "it changes who a session is";
-const REPLICA: &str = "it makes the server a part of others";
-const LOGS: &str = "it says where the server's log goes";
+const REPLICA: &str = "it makes the server depend on other servers";
+const LOGS: &str = "it sets the place of the server's log";
 const HIDES: &str = "it hides damage that a study must see";
 
 pub(super) static POSTGRES: &[Refused] = &[

@@ -29,7 +29,7 @@ pub(crate) fn setting(
     let (first, last) = rule.versions;
     if let Some(version) = version.filter(|version| !(first..=last).contains(version)) {
         let message = format!(
-            "PostgreSQL {version} has no setting `{}`: {first} brought it",
+            "PostgreSQL {version} has no setting `{}`: it needs version {first}",
             rule.name
         );
         findings.add(&name.span, message, "remove it, or write another `version`");

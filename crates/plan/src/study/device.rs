@@ -235,7 +235,7 @@ const HDD: &[Spec] = specs! {
     "overhead", Time, 0, SECOND, "time of a command before anything moves";
     "read_ahead", Bytes, 0, 1u64 << 30, "bytes read ahead of a sequence";
     "write_cache", Bytes, 0, 1u64 << 34, "writes that the disk may hold unwritten; 0: its cache is off";
-    "stroke", Share, 0.0001, 1, "share of the arm's way that the LUN takes; 1: it stands for a whole disk";
+    "stroke", Share, 0.0001, 1, "share of the arm's way that the LUN takes; 1: it represents a whole disk";
 };
 
 const VOLUME: &[Spec] = specs! {

@@ -26,7 +26,7 @@ written! {
         version: u64 | "newest" [Postgres] = "`\"newest\"`";
         /// `default`: the server's own settings; `tuned`: [those of docs/databases.md](databases.md#settings)
         preset: Preset [Postgres] = "`\"default\"`";
-        /// settings that win over all others, of those [that a study may say](#options-of-tools): `{ max_wal_size =
+        /// settings that win over all others, of the [allowed ones](#options-of-tools): `{ max_wal_size =
         /// "4GB" }`. Those of a stack win over those of `[database]`
         settings: Settings [Postgres] = "`{ }`";
         /// checksums on data pages

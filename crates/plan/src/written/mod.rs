@@ -49,7 +49,7 @@ pub(crate) struct WrittenStudy {
 written! {
     /// `[study]`.
     struct WrittenHeader of EngineWord {
-        /// what you want to know, printed above the answer
+        /// what you want to know; the report prints it above the answer
         question: String = "`\"\"`";
         /// a publication whose figures are printed beside yours: `assay published` lists them,
         /// [`[published]`](#published) maps your stacks and phases to theirs
@@ -76,7 +76,7 @@ written! {
         /// how the stacks of a block take [turns](#order-of-runs): `whole` (one after the other, each through all
         /// phases), `abba` (side by side, in each phase stint after stint), `auto`
         schedule: Schedule = "`\"auto\"`";
-        /// how long a stack works at a time where they do so within a phase, 10 ms to 10 minutes
+        /// length of a turn with `abba`, 10 ms to 10 minutes
         stint: Duration = "`\"1s\"`";
         /// how many times slower than its device a [model](models.md#slow-motion) runs, 1 to 100. `"auto"`: the
         /// smallest of 1, 2, 5, 10 and 20 at which this machine keeps up with it, found by a short probe before the
@@ -340,11 +340,7 @@ fn read_source(mut s: Section<'_>, findings: &mut Findings) -> Option<WrittenSou
         f.finish(&[], findings);
         if let Some(at) = &overwrite {
             let cure = "remove it: LUN files are the study's own and are always written anew";
-            findings.add(
-                &at.span,
-                "`overwrite` speaks of devices, and this set is made of files",
-                cure,
-            );
+            findings.add(&at.span, "`overwrite` is for devices, and this set has files", cure);
         }
         source = Some(WrittenSource::Files { count, size, dir });
     } else if let Some(paths) = s.get::<Listed>("devices", findings) {

@@ -48,13 +48,13 @@ written! {
         /// goes there (`offset` and `frequency` default to `"0B"` and 1)
         hotspot: Option<Option<WrittenHotspot>> => read_hotspot "table"
             [Random, Rebalance, PowerCut, Kill] = "`\"none\"`";
-        /// the hot spot in SLOB's names; with `false` the three below rest
+        /// the hot spot in SLOB's names; with `false` the three below have no effect
         do_hotspot: bool [Random, Rebalance, PowerCut, Kill] = "off";
         /// MiB of the hot range in each schema
         hotspot_mb: u64 [Random, Rebalance, PowerCut, Kill] = "`10`";
-        /// MiB before it
+        /// MiB before the hot range
         hotspot_offset_mb: u64 [Random, Rebalance, PowerCut, Kill] = "`0`";
-        /// every how many operations goes there
+        /// every this many operations, one goes there
         hotspot_frequency: u64 [Random, Rebalance, PowerCut, Kill] = "`1`";
         /// open arrival: operations a second for the whole instance (of order entry: transactions of all users), due on
         /// a schedule; not with think time. `"none"`: each session sends its next operation when the last is done
@@ -86,9 +86,9 @@ written! {
         drop: Vec<String> [Rebalance] = "`[]`";
         /// I/Os of the rebalance in flight, 1 to 1024
         power: u64 [Rebalance] = "`1`";
-        /// the work before the change, to compare with
+        /// time of the work before the change
         before: Duration [Rebalance] = "`\"10s\"`";
-        /// the work after it
+        /// time of the work after it
         after: Duration [Rebalance] = "`\"10s\"`";
         /// times that each page is changed, 1 to 100
         passes: u64 [Age] = "`1`";
@@ -118,7 +118,7 @@ written! {
         kills: u64 [Kill] = "`1`";
         /// no cut or kill comes before this time of work, counted from the first acknowledgement, at most 1 hour
         earliest: Duration [PowerCut, Kill] = "`\"200ms\"`";
-        /// none comes after it; the seed chooses the moment
+        /// no cut or kill comes after this time; the seed chooses the moment
         latest: Duration [PowerCut, Kill] = "five times `earliest`";
         /// what goes wrong with modelled LUNs meanwhile ([faults](#faults)); not of a copy, a power cut or a kill
         faults: Vec<WrittenFault> => read_faults "list" [Random, Scan, Age, Rebalance] = "`[]`";

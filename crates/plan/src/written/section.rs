@@ -126,7 +126,7 @@ impl<'d> Section<'d> {
     ) -> Option<At<T>> {
         if !self.has(key) {
             self.ask(key);
-            findings.add(&self.span, format!("{} says no `{key}`", self.title), cure);
+            findings.add(&self.span, format!("{} has no `{key}`", self.title), cure);
             return None;
         }
         self.get(key, findings)

@@ -18,13 +18,13 @@ use StackWord::{Btrfs, Directory, Diskgroup, Ext3, Ext4, Model, Raw, Server, Xfs
 written! {
     /// `[[stack]]`.
     struct WrittenStack of StackWord {
-        /// a mounted place, as it is
+        /// a directory on a mounted file system, used as it is
         path: String [Directory] = "*required*";
         /// LUN set of the data files. ext3, ext4 and XFS take a set of one LUN
         data: String [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "*required*";
-        /// LUN set of the redo log, one LUN, another set than `data`. `"none"`: beside the data, in its file system or
-        /// group. A raw stack must name one. Of a disk group: one LUN or several, a group of their own; of ZFS see
-        /// `redo_as`
+        /// LUN set of the redo log: one LUN, not the set of `data`. `"none"`: beside the data, in its file system or
+        /// group. A raw stack must name one. For a disk group one LUN or several, which form a group of their own; for
+        /// ZFS see `redo_as`
         redo: String | "none" [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "`\"none\"`";
         /// `direct` (O_DIRECT) or `buffered` (page cache and fdatasync). SQLite: by our VFS or by its own. PostgreSQL:
         /// `direct` needs version 16 (`debug_io_direct`)
@@ -41,15 +41,15 @@ written! {
         au: Bytes [Diskgroup] = "`\"1MiB\"`";
         /// of the data: `coarse` one unit after the other, `fine` 128 KiB over eight units. The redo log is always fine
         stripe: Stripe [Diskgroup] = "`coarse`";
-        /// deal the LUNs in turn to so many failure groups, 2 to 256
+        /// number of failure groups, 2 to 256; the LUNs are dealt to them in turn
         failure_groups: u64 [Diskgroup] = "each LUN its own";
-        /// so many LUNs at the end of the set are not in the group until a phase of kind `rebalance` adds them
+        /// number of LUNs at the end of the set that are not in the group until a phase of kind `rebalance` adds them
         reserve: u64 [Diskgroup] = "`0`";
-        /// of those [that a study may say](#options-of-tools), for ext3 those of ext4; added to those of the stack
+        /// of the [allowed ones](#options-of-tools), for ext3 those of ext4; added to those of the stack
         mount_options: Options [Ext3, Ext4, Xfs, Btrfs] = "`[]`";
         /// likewise: `["-d", "agcount=4", "-i", "size=512"]`, or one string
         mkfs_options: Options [Ext3, Ext4, Xfs, Btrfs] = "`[]`";
-        /// of the simulated device; data and redo log share it
+        /// size of the simulated device; data and redo log share it
         size: Bytes [Model] = "`\"4GiB\"`";
         /// mean time of one 8 KiB request without queueing
         service: Duration [Model] = "`\"100us\"`";
@@ -59,16 +59,16 @@ written! {
         parallel: u64 [Model] = "`8`";
         /// time of a flush
         flush: Duration [Model] = "`\"200us\"`";
-        /// of one server, for what exceeds 8 KiB
+        /// rate of one server, for bytes beyond 8 KiB
         transfer: ByteRate [Model] = "`\"1GB/s\"`";
-        /// of reads, served by a cache above the device
+        /// share of reads that a cache above the device serves
         cached: Share [Model] = "`\"0%\"`";
-        /// by which service gets longer with each minute of the study's simulated time, whichever stack works: a
-        /// machine that wears down
+        /// share by which service gets longer in each minute of the study's simulated time, for all stacks: a machine
+        /// that slows down
         drift: Share [Model] = "`\"0%\"`";
         /// of a PostgreSQL server that is there already: `"postgres://USER@HOST:PORT/DATABASE"`, a socket as
         /// `?host=/DIRECTORY`. TLS as in libpq: `?sslmode=verify-full&sslrootcert=/ca.pem` ([all
-        /// parameters](databases.md#a-server-that-is-there-already)). No password stands in a study: set `PGPASSWORD`
+        /// parameters](databases.md#a-server-that-is-there-already)). A study holds no password: set `PGPASSWORD`
         url: String [Server] = "*required*";
         with {
             /// The header.
@@ -96,14 +96,14 @@ written! {
         error_at: u64 | "none" = "`\"none\"`";
         /// flushes are answered and not done: a control for power cuts and kills
         flush_lost: bool = "`false`";
-        /// the disadvantage of `late` begins with the nth I/O of a trial, its load counted: a device that slows down
-        /// half-way, or whose burst credit is used up
+        /// `late` begins with the nth I/O of a trial, including its load: a device that slows down half-way, or runs
+        /// out of burst credit
         late_from: u64 = "`0`";
-        /// of the nth I/O of a trial only a part is done
+        /// the nth I/O of a trial transfers only a part
         short_at: u64 | "none" = "`\"none\"`";
-        /// at the nth I/O of a trial the device stands still for `inject.stall` (each worker counts its own)
+        /// at the nth I/O of a trial the device stops for `inject.stall` (each worker counts its own)
         stall_at: u64 | "none" = "`\"none\"`";
-        /// for how long
+        /// length of that stop
         stall: Duration = "`\"1s\"`";
     }
 }
@@ -183,17 +183,14 @@ fn missing(stack: &WrittenStack, s: &Section<'_>, kind: StackWord, findings: &mu
     match kind {
         Directory if !s.has("path") => {
             let cure = "say which place it is: path = \"/srv/data\"";
-            findings.add(&stack.span, "a stack of kind \"directory\" says no `path`", cure);
+            findings.add(&stack.span, "a stack of kind \"directory\" has no `path`", cure);
         }
         Server if !s.has("url") => {
             let cure = "say where it is: url = \"postgres://USER@HOST:PORT/DATABASE\"";
-            findings.add(&stack.span, "a stack of kind \"server\" says no `url`", cure);
+            findings.add(&stack.span, "a stack of kind \"server\" has no `url`", cure);
         }
         Raw | Ext3 | Ext4 | Xfs | Btrfs | Diskgroup | Zfs if !s.has("data") => {
-            let message = format!(
-                "a stack of kind \"{}\" says no `data`: it stands on no LUN set",
-                kind.word()
-            );
+            let message = format!("a stack of kind \"{}\" has no `data`: it needs a LUN set", kind.word());
             findings.add(
                 &stack.span,
                 message,

@@ -7,17 +7,17 @@ use crate::units::Bytes;
 written! {
     /// Keys of kind `zfs`.
     struct WrittenZfs of StackWord {
-        /// `kernel`: its module; `userspace`: OpenZFS's library in a process of its own; `fuse`: zfs-fuse, pool version
-        /// 23, the ZFS of about 2010 ([ZFS](zfs.md)). Databases in SQL need files, which `userspace` has not; a power
-        /// cut takes no `kernel`. Which was taken is printed
-        via: ZfsWay [StackWord::Zfs] = "the first of these that the machine offers and that has what is asked";
-        /// whose values the keys below have when they are not said: OpenZFS's own, or `tuned`: what its documentation
-        /// advises for a database with a cache of its own (records of the database's page, lz4, of `fuse` lzjb,
-        /// `primarycache` metadata, `logbias` throughput, `atime` off)
+        /// `kernel`: its module; `userspace`: OpenZFS's library in a process of its own; `fuse`: zfs-fuse, pool
+        /// version 23, the ZFS of about 2010 ([ZFS](zfs.md)). Databases in SQL need files, which `userspace` does not
+        /// have; a power cut does not work with `kernel`. The report shows the choice
+        via: ZfsWay [StackWord::Zfs] = "the first of these that the machine offers and that fits the study";
+        /// defaults of the keys below: OpenZFS's own, or `tuned`, which its documentation advises for a database with
+        /// its own cache (records of the database's page, lz4, with `fuse` lzjb, `primarycache` metadata, `logbias`
+        /// throughput, `atime` off)
         preset: ZfsPreset [StackWord::Zfs] = "`default`";
         /// `stripe`, `mirror` (all LUNs), `raidz1`
         vdevs: Vdevs [StackWord::Zfs] = "`stripe`";
-        /// base-two logarithm of the sector size, 9 to 16; of `fuse` to 13
+        /// base-two logarithm of the sector size, 9 to 16; with `fuse` to 13
         ashift: u64 [StackWord::Zfs] = "`12`";
         /// of the data; the redo log has 128 KiB, and `fuse` no larger ones
         recordsize: Bytes [StackWord::Zfs] = "`\"128KiB\"`, tuned: `database.page`";
@@ -35,13 +35,13 @@ written! {
         atime: String [StackWord::Zfs] = "`\"on\"`, tuned: `\"off\"`";
         /// read-ahead
         prefetch: bool [StackWord::Zfs] = "`true`";
-        /// how far is read ahead of each of up to eight places, 128 KiB to 1 GiB (`zfetch_max_distance`: 64 MiB in
+        /// distance of read-ahead in each of up to eight places, 128 KiB to 1 GiB (`zfetch_max_distance`: 64 MiB in
         /// OpenZFS 2.1, far more than a small `arc_max` holds; zfs-fuse has no such setting)
         prefetch_distance: Bytes [StackWord::Zfs] = "OpenZFS's own";
-        /// of the ARC, from 64 MiB (`fuse`: whole MiB from 16 MiB to 16 GiB); with the database's cache, and with
-        /// `fuse` 128 MiB for its process, less than `memory.budget`
+        /// largest size of the ARC, from 64 MiB (`fuse`: whole MiB from 16 MiB to 16 GiB). ARC and database cache
+        /// together must be less than `memory.budget`; `fuse` needs 128 MiB more for its process
         arc_max: Bytes [StackWord::Zfs] = "`\"256MiB\"`";
-        /// from 33 MiB; not with `fuse`
+        /// smallest size of the ARC, from 33 MiB; not with `fuse`
         arc_min: Bytes [StackWord::Zfs] = "the least OpenZFS allows";
         /// what the LUNs of `redo` are: a `pool` of the redo log's own, or the `log` device of the data's pool
         redo_as: RedoAs [StackWord::Zfs] = "`pool`";

@@ -78,15 +78,15 @@ impl At<'_> {
                  `database.cache`"
             }
             Some(_) if provenance.is_idle() => {
-                "it is not ranked: what served it cannot be told; run the study again, with a version that records \
-                 what the engine asks"
+                "it is not ranked: Assay does not know what served it; run the study again, with a version that \
+                 records what the engine asks"
             }
             Some(_) => "it is not ranked; for a storage result use direct access, or more data than memory",
             None if provenance.is_partly_untold() => {
-                "nothing to do where the engine cannot say it: look at what the devices moved, in the table of this \
+                "the engine does not count it: look at what the devices moved, in the table of this \
                  phase"
             }
-            None => "nothing to do: what was asked for met a device",
+            None => "nothing to do: the requests met a device",
         };
         Some(Taken::judged(status, figure).advising(advice))
     }

@@ -79,7 +79,7 @@ pub(crate) fn foreign(at: &At<'_>) -> Option<Taken> {
         _ if uncounted => (
             Status::Note,
             format!("{more}: they do not count, or a cache above them served all"),
-            "not looked at: see that nobody else uses the devices below (`iostat -x` while the stack rests)",
+            "not checked: make sure that nobody else uses the devices below (`iostat -x` while the stack rests)",
         ),
         _ if share <= FOREIGN_SHARE => (Status::Valid, more, ADVICE),
         Some(layer) if layer.mirrors && reads > FOREIGN_SHARE => (
@@ -94,11 +94,11 @@ pub(crate) fn foreign(at: &At<'_>) -> Option<Taken> {
         Some(layer) => (
             Status::Note,
             format!(
-                "{more}; between them lies {}, which moves other bytes than it is given",
+                "{more}; between them lies {}, which moves other bytes than it gets",
                 layer.words
             ),
-            "whose they were cannot be told: see that nobody else uses the devices below (`iostat -x` while the \
-             stack rests)",
+            "Assay cannot tell who moved them: make sure that nobody else uses the devices below (`iostat -x` while \
+             the stack rests)",
         ),
         None => (Status::Suspect, more, ADVICE),
     };

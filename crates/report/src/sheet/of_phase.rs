@@ -16,15 +16,15 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "it is not ranked; for a storage result use direct access, or more data than memory",
         take: Take::Cell(|at| at.provenance()),
         document: Some(Document {
-            figure: "bytes that the lowest devices moved, over bytes that the engine asked for, by direction, all \
+            figure: "bytes that the lowest devices moved, over bytes that the engine requested, by direction, all \
                  blocks together",
             threshold: "90 % device, 10 % cache",
-            beyond: "INVALID cache, SUSPECT between, unknown or where nobody told what was asked; INVALID too where \
-                 next to nothing was asked (under 1 MiB): the engine's own cache did the work; NOTE where one \
-                 direction was not told (SQLite's writes through the page cache) and the other met a device, and \
-                 where `rank_cached` asks for what memory does, and the budget was enforced and kept. In doubt \
-                 wherever the ranking refuses the phase for it, and nowhere else",
-            why: "not 100 %: engine and devices are read one after the other",
+            beyond: "INVALID: a cache served it, or the engine requested under 1 MiB, so its own cache did the \
+                 work. SUSPECT: between the thresholds, or unknown. NOTE: one direction has no count (SQLite's \
+                 writes through the page cache) and the other met a device; or `rank_cached` asks for what memory \
+                 does, and the budget was enforced and kept. The line is in doubt exactly when the ranking refuses \
+                 the phase for it",
+            why: "not 100 %: Assay reads the counters of engine and devices one after the other",
         }),
         traps: &[
             "work that the engine's own cache does alone",
@@ -39,9 +39,9 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "give the phase more time, or let what goes on beside it (a resync, a warm-up) end first",
         take: Take::Cell(|at| at.steady()),
         document: Some(Document {
-            figure: "blocks that found five rounds of a second or more within 20 %, slope within 10 %, whose level \
-                 the rest keeps, and whose rate as a whole lies within 10 % of it; no line where work is due on a \
-                 schedule",
+            figure: "blocks that found five rounds of a second or more within 20 %, with a slope within 10 %; the \
+                 rest keeps their level, and the rate as a whole lies within 10 % of it. No line if work is due on \
+                 a schedule",
             threshold: "most",
             beyond: "",
             why: "the rule of the SNIA specification [1], for a figure of the whole phase: see [below](#steady-state)",
@@ -58,12 +58,13 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "the processors may be the limit: use fewer sessions, or a host with more of them",
         take: Take::Cell(|at| at.idle()),
         document: Some(Document {
-            figure: "idle share of the processors that the run may use: all that are online, or the fewer to which \
-                 an affinity, a service or a container's set of processors keeps it (the host's fact *cpus allowed* \
-                 names them); no line on a server that was there before the study, whose host is out of sight",
+            figure: "idle share of the processors that the run may use: all online ones, or those that an \
+                 affinity, a service or a container allows (the host's fact *cpus allowed* names them). No line \
+                 for a server that was there before the study, because nobody sees its host",
             threshold: "",
             beyond: "",
-            why: "with less left, what waits for a processor waits long; what idles elsewhere is no room",
+            why: "with less left, whatever needs a processor waits long; idle processors that the run may not use \
+                 do not help",
         }),
         traps: &[
             "the processors have nothing left",
@@ -74,12 +75,12 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "generator",
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
-        advice: "the generator may be the limit: give it more `workers`, up to the processors, then more processors \
-             (`assay calibrate` says what one can do)",
+        advice: "the generator may be the limit: give it more `workers`, at most one for each processor, then more \
+             processors (`assay calibrate` measures one worker)",
         take: Take::Cell(|at| at.ceiling()),
         document: Some(Document {
             figure: "time that the phase's pages and operations need at the generator's ceilings, over its time; \
-                 processor time of the workers' threads over their time",
+                 processor time of the workers' threads, over their time",
             threshold: "70 %; 90 %",
             beyond: "",
             why: "queues grow steeply from about there; a busy worker has no time for more, whatever its ceiling was",
@@ -93,10 +94,10 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "run where a cgroup limit can be set, or raise the budget for all stacks",
         take: Take::Cell(|at| at.memory()),
         document: Some(Document {
-            figure: "memory at its highest",
+            figure: "highest memory",
             threshold: "102 % of the budget",
             beyond: "",
-            why: "memory is counted in batches",
+            why: "the kernel counts memory in batches",
         }),
         traps: &["a memory budget that nobody holds to"],
     },
@@ -111,7 +112,7 @@ pub(crate) const RULES: &[Rule] = &[
                  group",
             threshold: "more",
             beyond: "",
-            why: "less could have been served from memory",
+            why: "memory could have served less",
         }),
         traps: &[
             "a data set smaller than memory",
@@ -139,10 +140,10 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "lower `rate`: this stack cannot do it, and its latency is that of an endless queue",
         take: Take::Cell(|at| at.unsent()),
         document: Some(Document {
-            figure: "share of what fell due that was never sent",
+            figure: "share of due operations that were never sent",
             threshold: "",
             beyond: "",
-            why: "the latency of those that got through is that of an endless queue",
+            why: "those that got through waited in an endless queue",
         }),
         traps: &["more is due than the device can do"],
     },
@@ -150,14 +151,14 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "observer",
         bound: Bound::Most(0.02),
         beyond: Status::Suspect,
-        advice: "each process of the host is looked at before and after a phase: stop those that are not needed, or \
-             give the phase more time",
+        advice: "Assay reads each process of the host before and after a phase: stop processes that you do not need, \
+             or give the phase more time",
         take: Take::Cell(|at| at.observer()),
         document: Some(Document {
             figure: "processor time of observing, of one processor",
             threshold: "",
             beyond: "",
-            why: "watching must not change what is watched",
+            why: "observing must not change what it observes",
         }),
         traps: &["a host on which watching is work itself"],
     },
@@ -165,7 +166,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "two populations",
         bound: Bound::Words("one population"),
         beyond: Status::Suspect,
-        advice: "do not average them: find what half of the scans met",
+        advice: "do not average them: find out what slowed half of the scans",
         take: Take::Cell(|at| at.populations()),
         document: Some(Document {
             figure: "two groups of scan times",
@@ -183,11 +184,10 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(|at| at.stalled()),
         document: Some(Document {
             figure: "slices with under a tenth of the usual work",
-            threshold: "none; the study's margin of the time, 5 % where it has none (1 % where work is due on a \
-                 schedule)",
+            threshold: "none; the study's margin of the time, 5 % if it has none (1 % if work is due on a schedule)",
             beyond: "NOTE, SUSPECT",
-            why: "from the margin on, stalls alone can make the difference that a verdict speaks of; 1 % of the \
-                 operations are what a p99 is about",
+            why: "beyond the margin, stalls alone can make the difference of a verdict; a p99 is about 1 % of the \
+                 operations",
         }),
         traps: &["a standstill of one second under an open schedule"],
     },
@@ -235,13 +235,12 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "stop what else runs on the host, or measure when it rests (`top` says who)",
         take: Take::Cell(beside::others_cpu),
         document: Some(Document {
-            figure: "share of the processors that the run may use that went to neither Assay, its children, a \
-                 database server, kernel threads (where the run is kept to some processors, wherever they ran) nor \
-                 interrupts; no line where no kernel thread is in sight, as in a container",
+            figure: "share of the processors that the run may use which went to other programs: not to Assay, its \
+                 children, a database server, interrupts or kernel threads (if the run is kept to some processors, \
+                 kernel threads on any of them). No line if no kernel thread is visible, as in a container",
             threshold: "",
             beyond: "",
-            why: "a CPU-bound part can be off by as much; the kernel's account of a short phase is exact to a few \
-                 percent",
+            why: "a CPU-bound part can be wrong by as much; the kernel counts a short phase to a few percent only",
         }),
         traps: &["programs that compute beside the run"],
     },
@@ -252,12 +251,12 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "use a host of its own, or an instance with dedicated processors",
         take: Take::Cell(beside::stolen),
         document: Some(Document {
-            figure: "share of the time wanted of the same processors that the hypervisor gave to others",
+            figure: "share of the time wanted on these processors that the hypervisor gave to others",
             threshold: "5 %, and ten ticks",
             beyond: "",
-            why: "of the time wanted, for idle processors make no theft smaller; ten ticks are the kernel's \
-                 rounding. A ranked run in which it was more than half of all their time, wanted or not, and a \
-                 second at least, does not count, nor does its block",
+            why: "of the time wanted, because idle processors would hide it; ten ticks are the kernel's rounding. \
+                 A ranked run does not count, nor does its block, if the share was more than half of all processor \
+                 time, and at least a second",
         }),
         traps: &["the hypervisor gives the processors to others"],
     },
@@ -269,11 +268,11 @@ pub(crate) const RULES: &[Rule] = &[
              the host",
         take: Take::Cell(beside::throttled),
         document: Some(Document {
-            figure: "periods in which a limit on processor time held the run's control group (or one above it) back; \
-                 slow-downs of a core or package for heat; only of what could be read",
+            figure: "periods in which a limit on processor time held back the run's control group, or one above \
+                 it; slow-downs of a core or package for heat. Only of what can be read",
             threshold: "1 % of the periods; none",
             beyond: "",
-            why: "a limit that is ever reached shapes the tail first",
+            why: "a limit that is reached at all shapes the tail first",
         }),
         traps: &[
             "a limit on processor time that nobody remembers",
@@ -287,13 +286,14 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "stop what else uses the device (`iotop` says who), or use one of its own",
         take: Take::Cell(beside::others_io),
         document: Some(Document {
-            figure: "what the nearest devices moved beyond what the engine asked for (a mirror's copies counted), as \
-                 far as other processes that may be seen read or wrote as much; no line where the engine asked \
-                 nothing, nor where the host's processes are out of sight (a container with process numbers of its \
-                 own, a `/proc` with `hidepid`: no kernel thread is seen), for then nobody could be counted",
+            figure: "what the nearest devices moved beyond what the engine requested (a mirror's copies counted), \
+                 up to what other visible processes read or wrote. No line if the engine requested nothing, or if \
+                 the host's processes are hidden (a container with its own process numbers, a `/proc` with \
+                 `hidepid`)",
             threshold: "10 % and 16 MiB",
             beyond: "",
-            why: "either alone proves nothing: the first may be the stack's own inflation, the second another disk",
+            why: "one of the two proves nothing alone: the first may be the stack's own inflation, the second \
+                 another disk",
         }),
         traps: &["another process writes to the stack's own disk"],
     },
@@ -301,15 +301,15 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "clock",
         bound: Bound::WithFigure,
         beyond: Status::Suspect,
-        advice: "durations here are of a clock that is never set, but servers' and kernels' stamps moved: let the \
-             time daemon slew, not step, and keep the host awake",
+        advice: "durations are right, but stamps of servers and kernels moved: let the time daemon slew, not step, \
+             and keep the host awake",
         take: Take::Cell(beside::clock),
         document: Some(Document {
             figure: "how far the wall clock was set; how long the host slept",
             threshold: "10 ms",
             beyond: "SUSPECT; INVALID",
-            why: "durations are of a clock that is never set (CLOCK_MONOTONIC), but stamps of servers and logs are \
-                 not; that clock stands still while the host sleeps, devices and their caches do not",
+            why: "durations come from a clock that is never set (CLOCK_MONOTONIC), but stamps of servers and logs \
+                 do not; that clock stops while the host sleeps, and devices and their caches go on",
         }),
         traps: &[
             "the wall clock is set back by an hour",
@@ -324,9 +324,9 @@ pub(crate) const RULES: &[Rule] = &[
              fast as its slowest",
         take: Take::Cell(beside::slow_lun),
         document: Some(Document {
-            figure: "mean time of a request, of the direction with more of them, on the slowest data LUN over the \
-                 median of the others; no line where a LUN had under a tenth of the median's requests, the slowest \
-                 over one and a half times as many, or one of a size more than a quarter off",
+            figure: "mean time of a request on the slowest data LUN, over the median of the others, in the \
+                 direction with more requests. No line if a LUN had under a tenth of the median's requests, if the \
+                 slowest had over one and a half times as many, or if sizes differ by more than a quarter",
             threshold: "2 (and 20 us), the same LUN in all blocks",
             beyond: "",
             why: "a stripe is as fast as its slowest LUN; random requests on equal LUNs differ by far less",
@@ -338,17 +338,16 @@ pub(crate) const RULES: &[Rule] = &[
         bound: Bound::Words("none"),
         beyond: Status::Suspect,
         advice: "look into the kernel's log and at the devices (`smartctl`, `btrfs device stats`, `assay dg check`): \
-             retries are slow, and what is below may be failing; a SCSI or SATA disk also counts what is no error (a \
-             poll by `smartd`, a full queue, a reset): then the log says nothing of it",
+             retries are slow, and the disk below may be failing; a SCSI or SATA disk also counts harmless answers \
+             (a poll by `smartd`, a full queue, a reset), which the log does not show",
         take: Take::Cell(beside::device_errors),
         document: Some(Document {
             figure: "errors that the stack's devices counted themselves (SCSI and SATA disks, members of the \
-                 kernel's arrays, btrfs), and reads of a mirrored disk group that another copy had to serve; one sum \
-                 of those that count, which need not be all, and a SCSI or SATA disk counts some answers that are no \
-                 error",
+                 kernel's arrays, btrfs), and reads of a mirrored disk group that another copy had to serve. One \
+                 sum of those that count. A SCSI or SATA disk counts some answers that are no error",
             threshold: "none",
-            beyond: "SUSPECT; one NOTE for the study where nobody counts them",
-            why: "a retry that heals takes its time",
+            beyond: "SUSPECT; one NOTE for the study if nobody counts them",
+            why: "a retry that succeeds takes its time",
         }),
         traps: &[
             "a mirror that hides a disk whose pages come back wrong",
@@ -364,12 +363,11 @@ pub(crate) const RULES: &[Rule] = &[
         document: Some(Document {
             figure: "what the lowest devices moved beyond the nearest",
             threshold: "10 % and 16 MiB",
-            beyond: "SUSPECT; NOTE where the nearest counted nothing though the engine asked for 1 MiB or more, and \
-                 where a layer that moves other bytes than it is given lies between (an array with redundancy, a \
-                 cache, a snapshot, a part of one of LVM): it is named. A mirror's reads are held to the threshold \
-                 all the same",
-            why: "less is metadata; with native multipath of NVMe a partition counts nothing, a mirror writes twice \
-                 and reads once",
+            beyond: "SUSPECT. NOTE if the nearest counted nothing although the engine requested 1 MiB or more, or \
+                 if a layer between moves other bytes than it gets (an array with redundancy, a cache, a snapshot, \
+                 a part of one of LVM): the line names it. A mirror's reads keep the threshold all the same",
+            why: "less is metadata; with native multipath of NVMe a partition counts nothing; a mirror writes \
+                 twice and reads once",
         }),
         traps: &["the disk below is somebody else's too"],
     },
@@ -377,15 +375,14 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "way to ZFS",
         bound: Bound::Least(0.30),
         beyond: Status::Suspect,
-        advice: "the rate is bound by what this way costs, which a kernel's ZFS does not: take bytes, extents and \
-             the ARC from it, and rates from slower LUNs (an array, a disk, a model of one) or from `via = \
-             \"kernel\"`",
+        advice: "this way limits the rate; a kernel's ZFS costs less: believe bytes, extents and the ARC, and take \
+             rates from slower LUNs (an array, a disk, a model of one) or from `via = \"kernel\"`",
         take: Take::Cell(|at| at.way()),
         document: Some(Document {
-            figure: "idle share of these processors, of a pool that runs in a process (`userspace`, `fuse`)",
+            figure: "idle share of these processors, for a pool that runs in a process (`userspace`, `fuse`)",
             threshold: "",
             beyond: "",
-            why: "with less left the rate is that of the way, which costs several times what a kernel's ZFS does",
+            why: "with less left, the rate is that of this way, which costs several times what a kernel's ZFS costs",
         }),
         traps: &["a_pool_in_a_process_is_doubted_where_processors_are_short"],
     },
@@ -396,9 +393,9 @@ pub(crate) const RULES: &[Rule] = &[
         advice: rate::ADVICE_FALL,
         take: Take::Cell(rate::level),
         document: Some(Document {
-            figure: "the rate before and after the sharpest cut of the phase, and of the series of blocks, into two \
-                 levels; no line where work is due on a schedule",
-            threshold: "no step of 20 % in most blocks, and none for good",
+            figure: "the rate before and after the sharpest cut into two levels, of the phase and of the series of \
+                 blocks. No line if work is due on a schedule",
+            threshold: "no step of 20 % in most blocks, and none that stays",
             beyond: "",
             why: "see below",
         }),
@@ -432,8 +429,8 @@ pub(crate) const RULES: &[Rule] = &[
         document: Some(Document {
             figure: "the stack with the most memory against the one with the least",
             threshold: "2 times and 64 MiB",
-            beyond: "SUSPECT; NOTE where all kept one budget that was enforced, with engine caches of one size",
-            why: "a cache of twice the size may be the whole difference; 64 MiB is what a page cache gains by chance",
+            beyond: "SUSPECT; NOTE if all kept one budget that was enforced, with engine caches of one size",
+            why: "a cache of twice the size may be the whole difference; a page cache gains 64 MiB by chance",
         }),
         traps: &["one stack with four times the memory"],
     },
@@ -441,11 +438,11 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "data loss",
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Invalid,
-        advice: "this stack does not keep what it acknowledges: do not use it so; the events name what was lost",
+        advice: "this stack loses data that it acknowledged: do not use it like this; the events name what was lost",
         take: Take::Runs(runs::lost),
         document: Some(Document {
-            figure: "pages that came back wrong, also in a run that ended with it; acknowledged work that a power \
-                 cut or a kill lost",
+            figure: "pages that came back wrong, also in a run that ended because of it; acknowledged work that a \
+                 power cut or a kill lost",
             threshold: "0",
             beyond: "",
             why: "one is enough",
@@ -460,7 +457,7 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "power cuts",
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Note,
-        advice: "holds for these cuts on these devices; more cuts say more",
+        advice: "true for these cuts on these devices; more cuts prove more",
         take: Take::Runs(runs::cut),
         document: None,
         traps: &[],
@@ -469,8 +466,8 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "kills",
         bound: Bound::Words("everything acknowledged is there"),
         beyond: Status::Note,
-        advice: "a phase of kind `power_cut` on LUNs that have a model says more of the stack, and nothing of these \
-             devices",
+        advice: "a phase of kind `power_cut` on LUNs with a model proves more about the stack, and nothing about \
+             these devices",
         take: Take::Runs(runs::killed),
         document: None,
         traps: &[],
@@ -491,7 +488,7 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "remove the cause and run the study again; this run is in no figure",
         take: Take::Runs(runs::invalid),
         document: Some(Document {
-            figure: "runs that failed or were found invalid, with the reason",
+            figure: "runs that failed or are invalid, with the reason",
             threshold: "none",
             beyond: "",
             why: "an I/O error, a short transfer, a device that went away, a model that was late",
@@ -508,7 +505,7 @@ pub(crate) const RULES: &[Rule] = &[
             figure: "a stack that had no room left",
             threshold: "enough",
             beyond: "",
-            why: "a result, and ranked only up to there",
+            why: "a result; the stack is ranked up to there only",
         }),
         traps: &["a file system that fills up"],
     },

@@ -15,10 +15,10 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "take it as a statement about the model, not about any hardware",
         take: Take::Study(whole::modelled),
         document: Some(Document {
-            figure: "that a device of the study is simulated in virtual time",
+            figure: "a device of the study is simulated in virtual time",
             threshold: "none",
             beyond: "SUSPECT; NOTE for a stack on LUNs that behave as another device",
-            why: "never to be taken for hardware",
+            why: "a model must never pass for hardware",
         }),
         traps: &["a modelled disk that is taken for a real one"],
     },
@@ -50,10 +50,10 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "old ZFS",
         bound: Bound::Words("none"),
         beyond: Status::Note,
-        advice: "take it for what it is; today's is via = \"kernel\", or without files via = \"userspace\"",
+        advice: "do not generalise to today's OpenZFS: use via = \"kernel\", or without files via = \"userspace\"",
         take: Take::Stack(whole::on_an_old_zfs),
         document: Some(Document {
-            figure: "that a stack is on zfs-fuse",
+            figure: "a stack is on zfs-fuse",
             threshold: "none",
             beyond: "",
             why: "its pools and its caches are those of about 2010",
@@ -68,11 +68,11 @@ pub(crate) const RULES: &[Rule] = &[
              on a stack of its own",
         take: Take::Stack(whole::on_a_server),
         document: Some(Document {
-            figure: "whether a stack is a server that was there before the study",
+            figure: "a stack is a server that was there before the study",
             threshold: "none",
             beyond: "",
-            why: "processors, throttling, memory, other processes and devices have no line there: those seen are the \
-                 users' host's",
+            why: "processors, throttling, memory, other processes and devices have no line there: Assay sees only \
+                 its own host's",
         }),
         traps: &["a server on a host that nobody looks at"],
     },
@@ -83,10 +83,10 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "take `inject` out of the study for a real comparison",
         take: Take::Stack(whole::planted),
         document: Some(Document {
-            figure: "that there is one",
+            figure: "there is one",
             threshold: "none",
             beyond: "",
-            why: "never to be taken for hardware",
+            why: "it must never pass for hardware",
         }),
         traps: &["one stack is slowed down on purpose"],
     },
@@ -106,32 +106,32 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "neighbouring blocks",
-        bound: Bound::Words("no more alike than chance makes them"),
+        bound: Bound::Words("no more alike than chance explains"),
         beyond: Status::Suspect,
         advice: "the intervals are too narrow: find what lasts longer than a block (a cache that fills, upkeep, a \
-             neighbour), make the phases longer than it, or run the study again on other days",
+             neighbour), make the phases longer than that, or run the study again on other days",
         take: Take::Study(whole::neighbours),
         document: Some(Document {
-            figure: "correlation of neighbouring blocks' ratios in the stack where it is highest, a steady drift of \
-                 the machine taken out",
-            threshold: "what chance does in 1.6 % of studies: blocks in another order, 499 draws",
+            figure: "correlation of neighbouring blocks' ratios, without a steady drift of the machine; of the \
+                 stack where it is highest",
+            threshold: "what chance gives in 1.6 % of studies: blocks in another order, 499 draws",
             beyond: "SUSPECT; NOTE with fewer than six blocks",
-            why: "a verdict takes blocks for independent",
+            why: "a verdict assumes that blocks are independent",
         }),
         traps: &["blocks_whose_ratios_wander_are_suspect"],
     },
     Rule {
         subject: "halves of the study",
-        bound: Bound::Words("no further apart than chance puts them"),
+        bound: Bound::Words("no further apart than chance explains"),
         beyond: Status::Suspect,
-        advice: "the verdict is of both halves mixed: see the ratios block by block, and run the study again",
+        advice: "the verdict mixes both halves: see the ratios block by block, and run the study again",
         take: Take::Study(whole::halves),
         document: Some(Document {
             figure: "ratio of the second half of the blocks over that of the first, in the stack where they differ \
                  most",
             threshold: "the same",
             beyond: "",
-            why: "a verdict takes all blocks to have one true ratio",
+            why: "a verdict assumes one true ratio for all blocks",
         }),
         traps: &["a_ratio_that_changes_in_the_middle_is_suspect"],
     },
@@ -139,14 +139,14 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "one-sided runs",
         bound: Bound::Words("losses as often as gains"),
         beyond: Status::Suspect,
-        advice: "the verdict is of a mixture of runs: see its slowest runs, and what ran then (compaction, garbage \
+        advice: "the verdict mixes two kinds of runs: see the slowest runs, and what ran then (compaction, garbage \
              collection, a checkpoint)",
         take: Take::Study(whole::one_sided),
         document: Some(Document {
-            figure: "runs with a tenth less than the stack's usual ratio, less those with a tenth more",
-            threshold: "what chance does in 1.6 % of studies: blocks with the other sign, 499 draws",
+            figure: "runs with a tenth less than the stack's usual ratio, minus those with a tenth more",
+            threshold: "what chance gives in 1.6 % of studies: blocks with the other sign, 499 draws",
             beyond: "",
-            why: "few blocks may hold none of the slow runs, and the mean is theirs too",
+            why: "few blocks may miss the slow runs, and the mean includes them",
         }),
         traps: &["runs_that_only_lose_are_suspect"],
     },
@@ -158,7 +158,7 @@ pub(crate) const RULES: &[Rule] = &[
              directory, which take turns; with those, a number of blocks that the number of stacks divides",
         take: Take::Study(sets::sets_apart),
         document: Some(Document {
-            figure: "in how many valid blocks a stack and its base stand on each LUN set",
+            figure: "number of valid blocks that a stack and its base ran on each LUN set",
             threshold: "none",
             beyond: "",
             why: "what the LUNs differ by counts as a difference of the stacks",
@@ -172,11 +172,11 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "recorded looks",
         bound: Bound::Words("none"),
         beyond: Status::Suspect,
-        advice: "a stack that left the ranking since brought blocks back that it had dropped, another version of \
-             assay ran the study, or the file was edited: see what is not ranked, and compare the tool versions",
+        advice: "three causes: a stack left the ranking later and brought dropped blocks back, another version of \
+             assay ran the study, or somebody edited the file. See what is not ranked, and compare the tool versions",
         take: Take::Study(whole::looks),
         document: Some(Document {
-            figure: "verdicts that the file's numbers give otherwise than the run recorded them",
+            figure: "verdicts that differ between the file's numbers and the run's record",
             threshold: "none",
             beyond: "",
             why: "an edit, or another version",
@@ -205,7 +205,7 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "blocks of one seed are one measurement, not repeats: run the study again",
         take: Take::Study(place::seeds),
         document: Some(Document {
-            figure: "blocks with the seed of another; blocks whose stacks had unlike seeds",
+            figure: "blocks with the seed of another; blocks whose stacks had different seeds",
             threshold: "none",
             beyond: "",
             why: "blocks of one seed are one measurement",
@@ -219,12 +219,11 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "do not believe it: get the file as its run left it, or run the study again",
         take: Take::Study(place::sealed),
         document: Some(Document {
-            figure: "tables that are not as they were when the study ended (SHA-256 of each), or that lack their \
-                 checksum",
+            figure: "tables that changed after the study ended (SHA-256 of each), or that lack their checksum",
             threshold: "none",
             beyond: "",
-            why: "an edit, and `--resume` refuses it; see [the result file](result-file.md) for what a seal without \
-                 a secret can and cannot prove",
+            why: "it was edited, and `--resume` refuses it; [the result file](result-file.md) says what a seal \
+                 without a secret proves",
         }),
         traps: &[
             "a result file edited by hand",
@@ -233,19 +232,19 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         subject: "durability",
-        bound: Bound::Words("what is acknowledged is kept through a power cut"),
+        bound: Bound::Words("acknowledged data survive a power cut"),
         beyond: Status::Note,
-        advice: "a phase of kind `power_cut` on LUNs that the study makes shows what each stack keeps; on others, \
-             one of kind `kill` shows a part of it",
+        advice: "add a phase of kind `power_cut`, on LUNs with a model; on other LUNs one of kind `kill`, which is \
+             weaker",
         take: Take::Study(place::durability),
         document: Some(Document {
             figure: "whether the power was cut under every stack that takes part, with something acknowledged and \
                  writes unflushed",
             threshold: "under all",
             beyond: "",
-            why: "a speed says nothing of what is kept; a kill is weaker than a power cut, one of the engine alone \
-                 weaker still, and a cut that finds nothing unflushed shows nothing (judged by run, not by single \
-                 cut); a loss in a cut or a kill is said first",
+            why: "a speed says nothing about what is kept. A kill is weaker than a power cut, and a kill of the \
+                 engine alone is weaker still. A cut that finds nothing unflushed shows nothing (judged by run, \
+                 not by single cut). A loss in a cut or a kill comes first",
         }),
         traps: &["a speed of which nobody asked what is kept"],
     },
@@ -262,14 +261,14 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "mount options",
         bound: Bound::Words("alike on one kind of file system, flushes passed on"),
         beyond: Status::Suspect,
-        advice: "mount both alike, or say in the study that the option is what is compared",
+        advice: "mount both alike, or set the option in the study if it is your question",
         take: Take::Study(place::mount_options),
         document: Some(Document {
-            figure: "options that differ between stacks on one kind of file system, without those of the device's \
-                 geometry where a directory is taken as it is, and without the name of a device that has the log or \
-                 data of real time (that there is one counts); options that pass no flushes on",
+            figure: "options that differ between stacks on one kind of file system; options that hold back \
+                 flushes. Not counted: the device's geometry for a directory that is used as it is, and the name \
+                 of a device for the log or for data of real time (that there is one counts)",
             threshold: "none",
-            beyond: "SUSPECT; NOTE where the study's own keys say so",
+            beyond: "SUSPECT; NOTE if the study's own keys set them",
             why: "another option is another stack",
         }),
         traps: &["two stacks with unlike mount options"],
@@ -283,8 +282,8 @@ pub(crate) const RULES: &[Rule] = &[
         document: Some(Document {
             figure: "read-ahead of the nearest devices, stack by stack",
             threshold: "alike",
-            beyond: "SUSPECT where a stack reads through the page cache, else NOTE",
-            why: "direct reads take no part in it",
+            beyond: "SUSPECT if a stack reads through the page cache, else NOTE",
+            why: "direct reads do not use it",
         }),
         traps: &["another read-ahead on one side"],
     },
@@ -306,14 +305,14 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "LUN whole",
         bound: Bound::Least(0.99),
         beyond: Status::Suspect,
-        advice: "write the file in full first, with data that does not compress: what was never written is read from \
-             nowhere",
+        advice: "write the file in full first, with data that do not compress: a read of what was never written \
+             meets no disk",
         take: Take::Each(place::luns_whole),
         document: Some(Document {
             figure: "allocated share of the file under a loop device that the user named, before the study",
             threshold: "",
             beyond: "",
-            why: "what was never written is read from nowhere; 1 % is metadata",
+            why: "a read of what was never written meets no disk; 1 % is metadata",
         }),
         traps: &["a sparse file that was never written"],
     },
@@ -321,15 +320,15 @@ pub(crate) const RULES: &[Rule] = &[
         subject: "direct access",
         bound: Bound::Words("around the page cache"),
         beyond: Status::Suspect,
-        advice: "say `access = \"buffered\"` for all stacks, or use a file system that keeps O_DIRECT here",
+        advice: "write `access = \"buffered\"` for all stacks, or use a file system that keeps O_DIRECT",
         take: Take::TakingPart(place::direct),
         document: Some(Document {
-            figure: "which way reads and writes really went on a stack that asked for O_DIRECT, by looking into the \
-                 page cache",
+            figure: "the way that reads and writes really took on a stack that asked for O_DIRECT; Assay looks \
+                 into the page cache",
             threshold: "around it",
-            beyond: "SUSPECT for reads and where another stack kept it, else NOTE; NOTE where a way could not be \
-                 seen, SUSPECT where no device lies below",
-            why: "a flag is a wish",
+            beyond: "SUSPECT for reads and if another stack kept it, else NOTE; NOTE if Assay could not see a way, \
+                 SUSPECT if there is no device below",
+            why: "a flag is only a request",
         }),
         traps: &[
             "a target that takes O_DIRECT and ignores it",
@@ -362,8 +361,8 @@ pub(crate) const RULES: &[Rule] = &[
             figure: "compressibility and copies found in 64 random pages of the loaded database, read back (deflate, \
                  page by page; equal blocks of 4 KiB)",
             threshold: "15 % above the declared; 4 to 1; 20 % copies",
-            beyond: "SUSPECT; NOTE where declared and below",
-            why: "headers and rounding explain some percent; what databases hold compresses two to four times",
+            beyond: "SUSPECT; NOTE if declared, and below the limits",
+            why: "headers and rounding explain some percent; the data of databases compress two to four times",
         }),
         traps: &["data that is nearly all zeros", "deduplicated data"],
     },

@@ -46,7 +46,7 @@ pub(crate) fn errors_counted(book: &Book, _: &Analysis) -> Option<Taken> {
     let runs = || book.ran.values().flat_map(|ran| ran.phases.values());
     let observed = runs().any(|run| run.get(Measure::ClockStepNs).is_some());
     let counted = runs().any(|run| run.get(Measure::DeviceErrors).is_some());
-    let said = "not looked at: no device of these stacks counts them where it costs nothing to ask";
+    let said = "not checked: no device of these stacks has a counter that is cheap to read";
     (observed && !counted).then(|| Taken::broken(said))
 }
 
@@ -273,7 +273,7 @@ pub(crate) fn direct(book: &Book, stack: &Stack) -> Option<Taken> {
                 let ways: Vec<String> = unseen.iter().map(flow).collect();
                 (
                     Status::Note,
-                    format!("it could not be seen which way {} go", ways.join(" and ")),
+                    format!("Assay could not see which way {} go", ways.join(" and ")),
                 )
             }
         };

@@ -29,9 +29,7 @@ pub(crate) fn slow_motion(_: &Book, analysis: &Analysis) -> Option<Taken> {
 /// A stack on LUNs that behave as another device.
 pub(crate) fn on_a_model(_: &Book, stack: &Stack) -> Option<Taken> {
     let device = stack.layers.model()?;
-    Some(Taken::broken(format!(
-        "stands on LUNs that behave as {device} by calculation"
-    )))
+    Some(Taken::broken(format!("is on LUNs that a model of {device} serves")))
 }
 
 /// A stack on a ZFS that is not today's.
@@ -87,8 +85,8 @@ pub(crate) fn neighbours(_: &Book, analysis: &Analysis) -> Option<Taken> {
     }
     let Some(seen) = &analysis.own_blocks else {
         let blocks = analysis.study.blocks_valid;
-        let said = format!("{blocks} valid blocks: too few, or too much alike, to be asked");
-        let advice = "give the study six blocks or more, so that its blocks can be asked";
+        let said = format!("{blocks} valid blocks: too few, or too much alike, for this test");
+        let advice = "give the study six blocks or more";
         return Some(Taken::judged(Status::Note, said).advising(advice));
     };
     let doubt = &seen.neighbours;
@@ -128,7 +126,7 @@ pub(crate) fn one_sided(_: &Book, analysis: &Analysis) -> Option<Taken> {
 
 pub(crate) fn looks(book: &Book, analysis: &Analysis) -> Option<Taken> {
     let changed = changed_looks(book, analysis);
-    let said = format!("{changed} verdicts recorded by the run are not what the file says now");
+    let said = format!("{changed} verdicts differ between the run's record and the file's numbers");
     (changed > 0).then(|| Taken::broken(said))
 }
 

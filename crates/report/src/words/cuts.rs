@@ -154,7 +154,7 @@ pub(crate) fn looked_at(book: &Book, stacks: &[&Stack]) -> (Status, String) {
     };
     let (cut, killed) = (phases(PhaseKind::PowerCut), phases(PhaseKind::Kill));
     if cut.is_empty() && killed.is_empty() {
-        return (Status::Note, "nobody looked whether it is kept".to_string());
+        return (Status::Note, "not tested by this study".to_string());
     }
     let mut found: Vec<(Looked, &str)> = stacks
         .iter()

@@ -31,7 +31,7 @@ pub(crate) fn doubts(stack: &str, orders: &OrderFigures) -> Vec<String> {
         && is_too_small(share)
     {
         said.push(format!(
-            "{stack}: storage is at most {} of the service without waits for locks (told by {by}): not ranked as a \
+            "{stack}: storage is at most {} of the service without waits for locks (as {by} reports): not ranked as a \
              storage result",
             percent(share.median)
         ));

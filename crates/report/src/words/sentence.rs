@@ -96,7 +96,7 @@ fn nothing_ranked(analysis: &Analysis) -> String {
     if analysis.phases.iter().all(|phase| phase.cells.is_empty()) {
         if let Some(first) = analysis.imported.first() {
             return format!(
-                "Nothing was measured here: what stands in this file is imported ({}), and imported figures are not \
+                "Nothing was measured here: this file holds only imported figures ({}), and imported figures are not \
                  ranked",
                 first.stack
             );

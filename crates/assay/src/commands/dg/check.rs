@@ -61,7 +61,7 @@ impl Verdict {
 pub(super) fn check(flags: &dg::CheckGroup) -> Result<(), Failure> {
     if !flags.consent.overwrite.is_empty() && !flags.repair {
         return Err(Failure::Usage(anyhow!(
-            "--overwrite without --repair\n  say both, or neither"
+            "--overwrite without --repair\n  use both, or neither"
         )));
     }
     let verdict = examine(flags)?;
@@ -72,7 +72,7 @@ pub(super) fn check(flags: &dg::CheckGroup) -> Result<(), Failure> {
     let cure = verdict
         .cure
         .as_deref()
-        .unwrap_or("say --repair to set right what can be");
+        .unwrap_or("use --repair to repair what can be repaired");
     Err(Failure::Verdict(format!(
         "assay: disk group {}: {} left\n  {cure}",
         verdict.group,
@@ -166,7 +166,7 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
         // Opening the group has mended what showed which disk is damaged: the next call must be told.
         verdict.cure = match doubtful {
             Ok(disks) if !disks.is_empty() => Some(format!(
-                "say --repair --distrust {}: where copies differ, that disk has other damage too",
+                "use --repair --distrust {}: copies differ, and that disk has other damage too",
                 disks.join(" --distrust ")
             )),
             Ok(_) => None,
@@ -185,7 +185,7 @@ fn look(opened: &Opened, flags: &dg::CheckGroup, new: &[Asked]) -> Result<Verdic
     };
     for disk in &doubtful {
         let (copies, alone) = opened.group.distrust_disk(disk).map_err(run_error)?;
-        say!("disk {disk} is not believed: {copies} copies are made anew");
+        say!("disk {disk} is distrusted: {copies} copies are made anew");
         for file in alone {
             verdict.add(format!("file {file}: parts of it are on disk {disk} alone"), false);
         }

@@ -129,7 +129,7 @@ impl Opened {
         say("disks missing, taken offline", &m.missing);
         say("a damaged header was written again", &m.headers_repaired);
         say("a damaged allocation table was written again", &m.tables_repaired);
-        say("half made or half deleted files were removed", &m.files_removed);
+        say("removed incomplete and half-deleted files", &m.files_removed);
         say(REFUSED, &m.repairs_refused);
         if m.extents_settled > 0 {
             notes.push(format!(

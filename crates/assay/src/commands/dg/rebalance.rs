@@ -138,10 +138,10 @@ fn stuck(opened: &Opened) -> String {
     let dropping = disks.iter().find(|d| d.dropping && d.free_bytes < d.total_bytes);
     match dropping {
         Some(disk) => format!(
-            "disk {} still holds {} that can be put nowhere else",
+            "disk {} still holds {} for which there is no other place",
             disk.name,
             size(disk.total_bytes - disk.free_bytes)
         ),
-        None => "extents can be put nowhere else, or have no good copy".to_string(),
+        None => "extents have no other place, or no good copy".to_string(),
     }
 }

@@ -104,7 +104,7 @@ fn named<T: Copy>(name: &str, said: &Option<Said>, names: &[(&str, T)], usual: T
     let found = names.iter().find(|(name, _)| name == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let all: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        wrong(&format!("{name} is one of {}, not what stands", all.join(", ")))
+        wrong(&format!("{name} must be one of {}", all.join(", ")))
     })
 }
 

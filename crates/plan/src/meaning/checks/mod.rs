@@ -69,7 +69,7 @@ fn header(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
 
 fn present(written: &WrittenStudy, findings: &mut Findings) {
     if written.stacks.is_empty() {
-        let cure = "add at least one: [[stack]], then name, kind and what it stands on";
+        let cure = "add at least one: [[stack]], then name, kind, and its LUN set or path";
         findings.add(&written.header.span, "the study has no stack", cure);
     }
     if written.phases.is_empty() {

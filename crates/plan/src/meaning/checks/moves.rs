@@ -94,7 +94,7 @@ impl<'s> Trial<'s> {
                     findings.add(place(written, span), message, format!("remove `{key}`"));
                 }
                 (None, Some(_)) => {
-                    let message = format!("the copy to {name:?} says no `{key}`");
+                    let message = format!("the copy to {name:?} has no `{key}`");
                     let cure = format!("name another LUN set than that of the stacks: {key} = \"other\"");
                     findings.add(span, message, cure);
                 }
@@ -108,7 +108,7 @@ impl<'s> Trial<'s> {
                     self.other_set(asked, &sides, place, findings);
                     let stands = self.taken.entry(asked.clone()).or_insert_with(|| name.clone());
                     if stands != name {
-                        let message = format!("copies to {stands:?} and to {name:?} cannot both stand on {asked:?}");
+                        let message = format!("copies to {stands:?} and to {name:?} cannot both use {asked:?}");
                         findings.add(place, message, "give each its own LUN set");
                     }
                 }
@@ -150,7 +150,7 @@ impl<'s> Trial<'s> {
                 "stack {:?} lies on {asked:?} itself when this copy begins",
                 self.stack.name
             );
-            findings.add(span, message, "name a LUN set that no stack of the study stands on");
+            findings.add(span, message, "name a LUN set that no stack of the study uses");
             return;
         }
         for like in sides.iter().copied().filter_map(find) {
