@@ -13,9 +13,10 @@ const STUDIES: [&str; 3] = [
 ];
 
 /// Words that mean something in a study, and some that mean something elsewhere.
-const WORDS: &str = "\\[\\[stack\\]\\]|\\[luns\\.[a-z]{1,3}\\]|\\[study\\]|\\[\\[phase\\]\\]|\\[memory\\]|\\[database\\]|\
-     name|kind|\"[a-z0-9é%]{0,6}\"|= |\n|[0-9]{1,20}|\\{|\\}|\\[|\\]|,|files|devices|size|scale|inject|hotspot|true|\
-     update_pct|time|none|\"none\"|\"1GiB\"|\"5%\"|\"10s\"|\"\"\"|#|\\.|-|\u{1b}|\u{0}|\r\n";
+const WORDS: &str = "\\[\\[stack\\]\\]|\\[luns\\.[a-z]{1,3}\\]|\\[study\\]|\\[\\[phase\\]\\]|\\[memory\\]|\
+     \\[database\\]|name|kind|\"[a-z0-9é%]{0,6}\"|= |\n|[0-9]{1,20}|\\{|\\}|\\[|\\]|,|files|devices|size|scale|\
+     inject|hotspot|true|update_pct|time|none|\"none\"|\"1GiB\"|\"5%\"|\"10s\"|\"\"\"|#|\\.|-|\u{1b}|\u{0}|\
+     \r\n";
 
 /// Values of every type, right and wrong.
 const VALUES: &str = "true|-?[0-9]{1,21}|[0-9]{1,3}\\.[0-9]e[0-9]{1,3}|\"[0-9]{0,4}(GiB|ms|s|%|/s|x)?\"|\"\"|\
