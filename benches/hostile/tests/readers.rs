@@ -1,5 +1,5 @@
-//! Every reader against a bounded number of hostile inputs: none panics, takes a second, takes 256 MiB, or prints what a
-//! terminal would act on.
+//! Every reader against a bounded number of hostile inputs: none panics, takes a second, takes 256 MiB, or prints what
+//! a terminal would act on.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use hostile::{READERS, Run, supervise};

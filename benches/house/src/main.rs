@@ -12,7 +12,7 @@ mod timed;
 
 use anyhow::Context;
 use clap::Parser;
-use source::SourceFile;
+use source::{SourceFile, Text};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ fn main() -> anyhow::Result<()> {
         flags.root.display()
     );
     let mut text = rooms(&files);
-    let figures = figures(&files)?;
+    let figures = figures(&files, &source::texts(&flags.root)?)?;
     for figure in &figures {
         let owed = figure.most.map_or(String::new(), |most| format!("  (at most {most})"));
         text.push_str(&format!("{:<58} {:>7}{owed}\n", figure.name, figure.places.len()));
@@ -139,7 +139,8 @@ fn rooms(files: &[SourceFile]) -> String {
     text
 }
 
-fn figures(files: &[SourceFile]) -> anyhow::Result<Vec<Figure>> {
+/// The figures of the source; the width of lines counts in `all` files.
+fn figures(files: &[SourceFile], all: &[Text]) -> anyhow::Result<Vec<Figure>> {
     let product: Vec<&SourceFile> = files.iter().filter(|file| !file.is_bench).collect();
     let mut shapes = shape::Shapes::default();
     for file in &product {
@@ -169,7 +170,7 @@ fn figures(files: &[SourceFile]) -> anyhow::Result<Vec<Figure>> {
             None,
             structs.map(shape::Fields::place).collect(),
         ),
-        counted(format!("lines over {COLUMNS_MAX} columns"), Some(0), wide(files)),
+        counted(format!("lines over {COLUMNS_MAX} columns"), Some(0), wide(all)),
         counted(
             format!("folders with more than {FILES_MANY} files"),
             Some(0),
@@ -188,8 +189,8 @@ fn figures(files: &[SourceFile]) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Lines that are too wide, tests and benches among them.
-fn wide(files: &[SourceFile]) -> Vec<String> {
+/// Lines that are too wide.
+fn wide(files: &[Text]) -> Vec<String> {
     let mut found = Vec::new();
     for file in files {
         for (number, line) in file.text.lines().enumerate() {
@@ -220,7 +221,8 @@ mod tests {
     fn the_house_keeps_its_shape() {
         let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         let files = source::read(&root).expect("the source");
-        for figure in figures(&files).expect("its shape") {
+        let all = source::texts(&root).expect("all files");
+        for figure in figures(&files, &all).expect("its shape") {
             let (found, most) = (figure.places.len(), figure.most.unwrap_or(usize::MAX));
             assert!(
                 found <= most,

@@ -1,10 +1,17 @@
-//! The Rust files of a work tree, without their tests.
+//! The Rust files of a work tree: the source without its tests, and the text of all.
 //!
-//! Takes the root, gives each file with its parsed items. Prevents: figures that grow with the tests.
+//! Takes the root, gives each file of the source with its parsed items. Prevents: figures that grow with the tests.
 
 use anyhow::Context;
 use std::path::Path;
 use syn::spanned::Spanned;
+
+/// One Rust file, wherever it lies in a crate.
+pub(crate) struct Text {
+    /// From the root of the work tree.
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
 
 /// One file under `src` of a crate.
 pub(crate) struct SourceFile {
@@ -30,14 +37,9 @@ pub(crate) struct SourceFile {
 /// A file that cannot be read or is no Rust.
 pub(crate) fn read(root: &Path) -> anyhow::Result<Vec<SourceFile>> {
     let mut files = Vec::new();
-    for dir in ["crates", "benches"] {
-        let walk = walkdir::WalkDir::new(root.join(dir)).sort_by_file_name();
-        for entry in walk.into_iter().filter_map(Result::ok) {
-            let path = entry.path();
-            let name = path.strip_prefix(root)?.display().to_string();
-            if path.extension().is_some_and(|ending| ending == "rs") && name.contains("/src/") {
-                files.push(file(path, name)?);
-            }
+    for Text { name, text } in texts(root)? {
+        if name.contains("/src/") {
+            files.push(file(name, text)?);
         }
     }
     // A file that only tests see is declared by another one.
@@ -46,9 +48,28 @@ pub(crate) fn read(root: &Path) -> anyhow::Result<Vec<SourceFile>> {
     Ok(files)
 }
 
-fn file(path: &Path, name: String) -> anyhow::Result<SourceFile> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let parsed = syn::parse_file(&text).with_context(|| format!("parse {}", path.display()))?;
+/// All Rust files of the crates and benches, in the order of their names: source, tests, benches and examples.
+///
+/// # Errors
+/// A file that cannot be read.
+pub(crate) fn texts(root: &Path) -> anyhow::Result<Vec<Text>> {
+    let mut texts = Vec::new();
+    for dir in ["crates", "benches"] {
+        let walk = walkdir::WalkDir::new(root.join(dir)).sort_by_file_name();
+        for entry in walk.into_iter().filter_map(Result::ok) {
+            let path = entry.path();
+            if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+                let name = path.strip_prefix(root)?.display().to_string();
+                texts.push(Text { name, text });
+            }
+        }
+    }
+    Ok(texts)
+}
+
+fn file(name: String, text: String) -> anyhow::Result<SourceFile> {
+    let parsed = syn::parse_file(&text).with_context(|| format!("parse {name}"))?;
     let (tests, items): (Vec<_>, Vec<_>) = parsed.items.into_iter().partition(is_for_tests);
     let inline = tests.iter().filter(|item| !is_declared_elsewhere(item));
     let tests: Vec<(usize, usize)> = inline

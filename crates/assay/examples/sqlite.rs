@@ -1,8 +1,8 @@
 //! SQLite by hand on three ways to storage, in rounds: a buffered file, a file with direct I/O, a disk group on files.
 //!
-//! `cargo run --release -p assay --example sqlite -- bulk DIR ROWS ROUNDS`, or `orders DIR WAREHOUSES USERS SECONDS`, or
-//! `scattered DIR ROWS SECONDS`. Everything is made in a directory of its own in DIR and removed. Prevents: figures that
-//! nobody can make again.
+//! `cargo run --release -p assay --example sqlite -- bulk DIR ROWS ROUNDS`, or `orders DIR WAREHOUSES USERS SECONDS`,
+//! or `scattered DIR ROWS SECONDS`. Everything is made in a directory of its own in DIR and removed. Prevents: figures
+//! that nobody can make again.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -82,7 +82,8 @@ fn tell(ended: Vec<(Outcome, LockWait)>, io: Option<IoCounts>, users: u32) {
     for (class, verdict) in outcome.classes.iter().zip(within_limits(&outcome)) {
         let (service, response) = (&class.service, &class.response);
         println!(
-            "  {:13} {:7}  service ms p50 {:8.2} p90 {:8.2} p99 {:8.2}   response ms p50 {:8.1} p90 {:8.1} p99 {:8.1}  limit kept: {}",
+            "  {:13} {:7}  service ms p50 {:8.2} p90 {:8.2} p99 {:8.2}   response ms p50 {:8.1} p90 {:8.1} p99 \
+             {:8.1}  limit kept: {}",
             class.name,
             class.count,
             ms(service.value_at_quantile(0.5)),

@@ -1,8 +1,8 @@
 //! Ageing from the study file to the report: on a simulated device without root, and with root on loop devices, where a
 //! copy-on-write file system runs out of space and the study goes on.
 //!
-//! Prevents: an ageing that leaves pages out, a full stack that ends the study of the others, and a check that is silent about
-//! what a small study does not keep of the large one.
+//! Prevents: an ageing that leaves pages out, a full stack that ends the study of the others, and a check that is
+//! silent about what a small study does not keep of the large one.
 
 use crate::bench::Bench;
 use crate::rig::Rig;
@@ -23,7 +23,8 @@ fn a_model_is_aged_twice_and_measured_after_each_pass() {
     text.truncate(text.find("[[phase]]").expect("phases"));
     text.push_str(
         "[[phase]]\nname = \"fresh scan\"\nkind = \"scan\"\nusers = 4\n\
-         [[phase]]\nname = \"ageing\"\nkind = \"age\"\npasses = 2\nsessions = 8\nwork_unit = 8\nafter_each = [\"aged scan\"]\n\
+         [[phase]]\nname = \"ageing\"\nkind = \"age\"\npasses = 2\nsessions = 8\nwork_unit = 8\n\
+         after_each = [\"aged scan\"]\n\
          [[phase]]\nname = \"aged scan\"\nkind = \"scan\"\nusers = 4\nagainst = \"fresh scan\"\n",
     );
     bench.write("ages.toml", &text);
@@ -139,7 +140,9 @@ against = "scan"
 
 #[test]
 fn a_full_file_system_is_a_result_and_the_other_stack_goes_on() {
-    let Some(rig) = Rig::new(&["mkfs.btrfs"]) else { return };
+    let Some(rig) = Rig::on_disk(&["mkfs.btrfs"]) else {
+        return;
+    };
     let before = rig.belongings(&[]);
     let (study, result) = (rig.study("filled", &filled(&rig.work())), rig.result("filled"));
     let ran = rig.run(&study, &result, &["--yes"]);
@@ -158,7 +161,8 @@ fn a_full_file_system_is_a_result_and_the_other_stack_goes_on() {
             .filter(|p| p.run.name == phase && mine(p.run.trial))
             .collect()
     };
-    // Not of btrfs: it cuts scans at its stripes of 64 KiB, and on a file system as small and full as this one pages too.
+    // Not of btrfs: it cuts scans at its stripes of 64 KiB, and on a file system as small and full as this one pages
+    // too.
     for (phase, size, slack) in [("read", 8192.0, 0.01), ("scan", 131_072.0, 0.02)] {
         let mut sizes: Vec<f64> = of("group", phase)
             .iter()

@@ -17,14 +17,16 @@ const DATABASE: &str = "[database]\ncache = \"2MiB\"\nschemas = 4\nscale = \"16M
 /// A study of one directory stack.
 fn directory_study(path: &str) -> String {
     format!(
-        "[study]\nname = \"place\"\nblocks = 4\n[[stack]]\nname = \"here\"\nkind = \"directory\"\npath = \"{path}\"\n{DATABASE}{PHASE}"
+        "[study]\nname = \"place\"\nblocks = 4\n[[stack]]\nname = \"here\"\nkind = \"directory\"\npath = \"{path}\"\n\
+         {DATABASE}{PHASE}"
     )
 }
 
 /// A study of LUN files in `dir`.
 fn lun_study(dir: &str) -> String {
     format!(
-        "[study]\nname = \"luns\"\nblocks = 4\n[luns.data]\nfiles = {{ count = 1, size = \"64MiB\", dir = \"{dir}\" }}\n\
+        "[study]\nname = \"luns\"\nblocks = 4\n[luns.data]\n\
+         files = {{ count = 1, size = \"64MiB\", dir = \"{dir}\" }}\n\
          [[stack]]\nname = \"fs\"\nkind = \"ext4\"\ndata = \"data\"\n{DATABASE}{PHASE}"
     )
 }

@@ -1,5 +1,6 @@
-//! Storage and tools that fail at the worst moment: the message names the path and the cure, the exit code is the designed
-//! one, nothing is left behind, and phases that had finished are in the result file. Needs root and loop devices.
+//! Storage and tools that fail at the worst moment: the message names the path and the cure, the exit code is the
+//! designed one, nothing is left behind, and phases that had finished are in the result file. Needs root and loop
+//! devices.
 
 use crate::rig::{Ran, Rig, Running, text, tool};
 use ledger::{Ledger, PhaseStatus, TrialStatus};
@@ -11,8 +12,8 @@ const DATABASE: &str = "[database]\ncache = \"4MiB\"\nschemas = 4\nredo_size = \
 
 fn head(time_limit: &str) -> String {
     format!(
-        "[study]\nname = \"broken\"\nquestion = \"Does it say what broke?\"\ntime_limit = \"{time_limit}\"\nblocks = 4\n\
-         seed = 5\nio = \"ring\"\n"
+        "[study]\nname = \"broken\"\nquestion = \"Does it say what broke?\"\ntime_limit = \"{time_limit}\"\n\
+         blocks = 4\nseed = 5\nio = \"ring\"\n"
     )
 }
 

@@ -1,5 +1,5 @@
-//! The command line as its user meets it: help, refusals, answers on stdout in 80 columns or JSON, and nothing touched by
-//! the commands that promise so.
+//! The command line as its user meets it: help, refusals, answers on stdout in 80 columns or JSON, and nothing touched
+//! by the commands that promise so.
 //!
 //! Prevents: a flag changed unawares (the help texts are snapshots), an answer that needs a wide terminal, and a panic
 //! where a pipe was closed.

@@ -1,5 +1,5 @@
-//! Copy phases of a study: on simulated devices, between directories, and between a disk group and a file system on two LUN
-//! sets that change sides.
+//! Copy phases of a study: on simulated devices, between directories, and between a disk group and a file system on two
+//! LUN sets that change sides.
 //!
 //! Prevents: a copy that is not what it says, and one that is ranked by the quality of its LUNs.
 
@@ -25,7 +25,8 @@ fn copy(name: &str, to: &str, more: &str) -> String {
 
 fn update(name: &str) -> String {
     format!(
-        "[[phase]]\nname = \"{name}\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8\ntime = \"200ms\"\n"
+        "[[phase]]\nname = \"{name}\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8\n\
+         time = \"200ms\"\n"
     )
 }
 
@@ -140,7 +141,8 @@ fn simulated_devices_copy_there_and_back_in_virtual_time() {
             sides_are_right(&ledger, stack, phase, over);
         }
     }
-    // Reading from the quick one and writing to the slow one is the slow one's business; two slow ones are slower still.
+    // Reading from the quick one and writing to the slow one is the slow one's business; two slow ones are slower
+    // still.
     let ns = |stack| values(&ledger, stack, "there", Measure::CopyNs)[0];
     assert!(ns("slow") > ns("quick"), "{} and {}", ns("slow"), ns("quick"));
     let said = bench.expect(0, &["report", "first.assay"]).stdout;
@@ -239,7 +241,9 @@ fn loop_study(dir: &Path) -> String {
 
 #[test]
 fn a_disk_group_and_a_file_system_change_sides_between_blocks() {
-    let Some(rig) = Rig::new(&["mkfs.btrfs"]) else { return };
+    let Some(rig) = Rig::on_disk(&["mkfs.btrfs"]) else {
+        return;
+    };
     let before = rig.belongings(&[]);
     let (study, result) = (rig.study("sides", &loop_study(&rig.work())), rig.result("sides"));
     rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
@@ -305,7 +309,9 @@ fn stopped_study(dir: &Path) -> String {
 /// Both stacks of a trial stand from its beginning, so both must go, whatever it was doing.
 #[test]
 fn a_run_stopped_while_it_copies_leaves_nothing_and_is_completed() {
-    let Some(rig) = Rig::new(&["mkfs.ext4"]) else { return };
+    let Some(rig) = Rig::on_disk(&["mkfs.ext4"]) else {
+        return;
+    };
     let before = rig.belongings(&[]);
     let (study, result) = (rig.study("stopped", &stopped_study(&rig.work())), rig.result("stopped"));
     let mut pids = Vec::new();

@@ -1,5 +1,5 @@
-//! `assay dg` on real block devices: five LUNs of which one is overwritten while it is read, and devices that may not be taken.
-//! Needs root, loop devices and mkfs.ext4.
+//! `assay dg` on real block devices: five LUNs of which one is overwritten while it is read, and devices that may not
+//! be taken. Needs root, loop devices and mkfs.ext4.
 //!
 //! Prevents: a group whose redundancy works on files of a test and not on disks.
 
@@ -186,8 +186,10 @@ fn devices_that_may_not_be_taken_are_left_alone() {
     let refused = luns.rig.study(
         "study",
         &format!(
-            "[study]\nname = \"s\"\nquestion = \"May it?\"\n[luns.data]\ndevices = [\"{device}\"]\n[[stack]]\nname = \"e\"\n\
-             kind = \"ext4\"\ndata = \"data\"\n[[phase]]\nname = \"read\"\nkind = \"random\"\nupdate_pct = 0\ntime = \"1s\"\n"
+            "[study]\nname = \"s\"\nquestion = \"May it?\"\n[luns.data]\ndevices = [\"{device}\"]\n[[stack]]\n\
+             name = \"e\"\n\
+             kind = \"ext4\"\ndata = \"data\"\n[[phase]]\nname = \"read\"\nkind = \"random\"\nupdate_pct = 0\n\
+             time = \"1s\"\n"
         ),
     );
     let result = luns.rig.result("study");

@@ -1,5 +1,5 @@
-//! A disk group as a stack of a study, on real loop devices: what the engine asks is what the devices do, a mirror writes
-//! twice, and nothing is left. Needs root and loop devices.
+//! A disk group as a stack of a study, on real loop devices: what the engine asks is what the devices do, a mirror
+//! writes twice, and nothing is left. Needs root and loop devices.
 //!
 //! Prevents: a layer under the engine that reads more than it is asked, or keeps fewer copies than it says.
 
@@ -63,7 +63,7 @@ users = 16
 
 #[test]
 fn devices_do_what_the_engine_asks_and_a_mirror_writes_twice() {
-    let Some(rig) = Rig::new(&[]) else { return };
+    let Some(rig) = Rig::on_disk(&[]) else { return };
     let before = rig.belongings(&[]);
     let (study, result) = (rig.study("grouped", &study(&rig.work())), rig.result("grouped"));
     rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);

@@ -1,9 +1,9 @@
-//! Studies that would harm what they do not name, by the whole binary, beside real devices that nobody named. Needs root and loop
-//! devices.
+//! Studies that would harm what they do not name, by the whole binary, beside real devices that nobody named. Needs
+//! root and loop devices.
 //!
-//! The table is that of room `plan`, with the path of a real device where a study reaches for one. After `check` and after
-//! `run --yes` of each, the devices hold the same bytes, nothing is left, and the refusal has its line and column. Prevents: a refusal
-//! that comes after the damage.
+//! The table is that of room `plan`, with the path of a real device where a study reaches for one. After `check` and
+//! after `run --yes` of each, the devices hold the same bytes, nothing is left, and the refusal has its line and
+//! column. Prevents: a refusal that comes after the damage.
 
 use crate::rig::{Rig, Running, text, tool};
 use std::path::Path;
@@ -77,7 +77,8 @@ fn no_hostile_study_touches_what_it_does_not_name() {
     assert_eq!(rig.belongings(&[]), belongings);
 }
 
-/// The twin: a device that the study does name is in the list of what is written, as the device and not as a link, and is written.
+/// The twin: a device that the study does name is in the list of what is written, as the device and not as a link, and
+/// is written.
 #[test]
 fn what_a_study_names_is_listed_and_written() {
     let Some(mut rig) = Rig::new(&["mkfs.ext4"]) else {
@@ -91,9 +92,11 @@ fn what_a_study_names_is_listed_and_written() {
     std::os::unix::fs::symlink(&named, &link).expect("a link");
     let _gone = Gone(&link);
     let text_of = format!(
-        "[study]\nname = \"honest\"\ntime_limit = \"10m\"\nblocks = 4\n[luns.data]\ndevices = [\"{}\"]\noverwrite = true\n[[stack]]\n\
+        "[study]\nname = \"honest\"\ntime_limit = \"10m\"\nblocks = 4\n[luns.data]\ndevices = [\"{}\"]\n\
+         overwrite = true\n[[stack]]\n\
          name = \"fs\"\nkind = \"ext4\"\ndata = \"data\"\nmkfs_options = [\"-m\", \"0\", \"-E\", \"stride=16\"]\n\
-         mount_options = [\"noatime\"]\n[database]\ncache = \"4MiB\"\nschemas = 4\nscale = \"8MiB\"\nredo_size = \"8MiB\"\n[[phase]]\n\
+         mount_options = [\"noatime\"]\n[database]\ncache = \"4MiB\"\nschemas = 4\nscale = \"8MiB\"\n\
+         redo_size = \"8MiB\"\n[[phase]]\n\
          name = \"read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 4\nwork_unit = 4\ntime = \"100ms\"\n",
         link.display()
     );

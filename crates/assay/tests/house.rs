@@ -1,4 +1,5 @@
-//! The map in `HOUSE.md` against what Cargo says: an edge between rooms that is not on the map fails, whatever its kind.
+//! The map in `HOUSE.md` against what Cargo says: an edge between rooms that is not on the map fails, whatever its
+//! kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

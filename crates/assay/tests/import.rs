@@ -1,5 +1,5 @@
-//! Importing, publications and `slob.conf` through the whole binary: what is printed, recorded, refused; and the figures
-//! of the other tools in the report beside measured ones.
+//! Importing, publications and `slob.conf` through the whole binary: what is printed, recorded, refused; and the
+//! figures of the other tools in the report beside measured ones.
 
 use crate::bench::{Bench, LATE, model_study};
 use serde_json::Value;
@@ -222,7 +222,9 @@ fn check_says_of_each_slob_parameter_what_is_used() {
         "slob.conf",
         "UPDATE_PCT=50\nSCALE=80M\nSYSDBA_PASSWD=tiger\nLOAD_PARALLEL_DEGREE=2\n",
     );
-    let study = "[study]\nname = \"s\"\ntime_limit = \"1h\"\n[[stack]]\nname = \"m\"\nkind = \"model\"\n[database]\nschemas = 4\nscale = \"64MiB\"\n[[phase]]\nname = \"p\"\nkind = \"random\"\nwork_unit = 8\nsessions = 4\nslob_conf = \"slob.conf\"\n";
+    let study = "[study]\nname = \"s\"\ntime_limit = \"1h\"\n[[stack]]\nname = \"m\"\nkind = \"model\"\n[database]\n\
+         schemas = 4\nscale = \"64MiB\"\n[[phase]]\nname = \"p\"\nkind = \"random\"\nwork_unit = 8\nsessions = 4\n\
+         slob_conf = \"slob.conf\"\n";
     bench.write("s.toml", study);
     let text = bench.expect(0, &["check", "s.toml"]).stdout;
     narrow(&text);

@@ -3,6 +3,7 @@
 //!
 //! The moments come from a seed (`ASSAY_TEST_SEED`, printed with a failure); `ASSAY_TEST_SIZE=full` tries more of them.
 
+use crate::machine::is_full;
 use crate::rig::{Rig, Running, text};
 use ledger::{Ledger, PhaseStatus, TrialStatus};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -58,10 +59,6 @@ time = "200ms"
         stack("xfs"),
         stack("btrfs")
     )
-}
-
-fn full() -> bool {
-    std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
 }
 
 fn seed() -> u64 {
@@ -210,7 +207,7 @@ fn a_killed_run_is_cleaned_up_after_and_completed() {
     let before = rig.belongings(&[]);
     let mut story = story(&rig, 0);
     let mut killed = 0;
-    let wanted = if full() { 20 } else { 6 };
+    let wanted = if is_full() { 20 } else { 4 };
     while killed < wanted {
         let mut running = story.start();
         let moment = story.some_time(0);
@@ -246,7 +243,7 @@ fn an_interrupted_run_leaves_nothing_and_is_completed() {
     let before = rig.belongings(&[]);
     let mut story = story(&rig, 1);
     let mut interrupted = 0;
-    let wanted = if full() { 8 } else { 3 };
+    let wanted = if is_full() { 8 } else { 2 };
     while interrupted < wanted {
         let mut running = story.start();
         // Not before the handler stands: then it is an ordinary death with nothing to undo.

@@ -1,7 +1,8 @@
-//! The engine is killed on real LUNs and in directories: what was acknowledged is there, a file system that the study made is forced down and one of
-//! the user's is not touched, and what was never flushed is found missing. Needs root and loop devices. `ASSAY_TEST_SIZE=full` makes more kills
-//! on more stacks.
+//! The engine is killed on real LUNs and in directories: what was acknowledged is there, a file system that the study
+//! made is forced down and one of the user's is not touched, and what was never flushed is found missing. Needs root
+//! and loop devices. `ASSAY_TEST_SIZE=full` makes more kills on more stacks.
 
+use crate::machine::is_full;
 use crate::rig::Rig;
 use ledger::{Ledger, Measure, PhaseKind, PhaseStatus, Severity};
 use std::collections::BTreeMap;
@@ -11,10 +12,6 @@ use std::path::Path;
 const BLOCKS: u32 = 4;
 /// The smallest that XFS takes.
 const LUN: &str = "304MiB";
-
-fn is_full() -> bool {
-    std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
-}
 
 fn kills() -> u32 {
     if is_full() { 25 } else { 1 }
@@ -34,7 +31,8 @@ fn study(dir: &Path, stacks: &str, database: &str, work: &str, kills: u32) -> St
         .collect();
     format!(
         "[study]\nname = \"kills\"\ntime_limit = \"4h\"\nblocks = {BLOCKS}\nseed = 3\n{sets}{stacks}{database}\
-         [[phase]]\nname = \"kills\"\nkind = \"kill\"\nkills = {kills}\nearliest = \"200ms\"\nlatest = \"400ms\"\n{work}"
+         [[phase]]\nname = \"kills\"\nkind = \"kill\"\nkills = {kills}\nearliest = \"200ms\"\nlatest = \"400ms\"\n\
+         {work}"
     )
 }
 
@@ -57,7 +55,8 @@ struct Found {
 }
 
 impl Found {
-    /// How many kills, how many of them with the file system forced down, how many that lost something; some were acknowledged.
+    /// How many kills, how many of them with the file system forced down, how many that lost something; some were
+    /// acknowledged.
     fn kills(&self, stack: &str) -> [f64; 3] {
         let of = &self.sums[stack];
         let told: Vec<&str> = self.events.iter().map(|event| event.text.as_str()).collect();
@@ -173,7 +172,8 @@ fn what_was_never_flushed_is_lost_where_a_file_system_is_forced_down_and_nowhere
     std::fs::write(place.join("more"), "x").expect("still written to");
 }
 
-/// An I/O of the work fails: by its number after the load and after the survey of the 768 pages, and long before the engine is killed.
+/// An I/O of the work fails: by its number after the load and after the survey of the 768 pages, and long before the
+/// engine is killed.
 #[test]
 fn work_that_fails_before_the_kill_fails_the_phase_and_is_no_kill() {
     let Some(rig) = Rig::new(&["mkfs.ext4"]) else {

@@ -30,6 +30,8 @@ mod import;
 mod killed;
 mod kills;
 mod lun_lost;
+#[path = "../../luns/tests/machine/mod.rs"]
+mod machine;
 mod neighbours;
 mod pipeline;
 mod power_cuts;

@@ -1,6 +1,7 @@
-//! The power fails under the page engine on every stack: what was acknowledged is there, and the controls are found out.
-//! Needs root, loop devices and /dev/fuse. `ASSAY_TEST_SIZE=full` makes 200 cuts on each stack.
+//! The power fails under the page engine on every stack: what was acknowledged is there, and the controls are found
+//! out. Needs root, loop devices and /dev/fuse. `ASSAY_TEST_SIZE=full` makes 200 cuts on each stack.
 
+use crate::machine::is_full;
 use crate::rig::Rig;
 use ledger::{Ledger, Measure, Severity};
 use std::collections::BTreeMap;
@@ -9,15 +10,12 @@ use std::path::Path;
 /// Four blocks, the fewest that a study has.
 const BLOCKS: u32 = 4;
 
-fn is_full() -> bool {
-    std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
-}
-
 fn cuts() -> u32 {
     if is_full() { 200 / BLOCKS } else { 1 }
 }
 
-/// LUN sets by size: the smallest that each file system takes, for what is written anew for each trial takes most of the time.
+/// LUN sets by size: the smallest that each file system takes, for what is written anew for each trial takes most of
+/// the time.
 const SETS: [(&str, u32); 3] = [("small", 32), ("middle", 128), ("large", 304)];
 
 /// A LUN set, if one of the stacks stands on it.
@@ -281,8 +279,8 @@ fn a_pool_keeps_what_is_acknowledged() {
     let mut here = Vec::new();
     if cuts() > 1 {
         stacks += &pool("no sync", "sync = \"disabled\"\n");
-        // So little is written in the time of a cut that no transaction group is closed for its size, which a small pool does after a
-        // few MiB (it reserves 24 times as much): without sync all of it is to be lost.
+        // So little is written in the time of a cut that no transaction group is closed for its size, which a small
+        // pool does after a few MiB (it reserves 24 times as much): without sync all of it is to be lost.
         here.push(("checkpoint = \"100ms\"", "checkpoint = \"10s\"\ntorn_pages = \"none\""));
         here.push(("cache = \"2MiB\"", "cache = \"16MiB\""));
         here.push(("size = \"128MiB\"", "size = \"384MiB\""));

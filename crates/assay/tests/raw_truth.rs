@@ -1,5 +1,6 @@
-//! On a raw device the engine's counts are the kernel's counts: reads by `/proc/diskstats` and by the block tracepoints,
-//! and the size of each. Needs root and loop devices; the second test a tracefs too (mounted for its time).
+//! On a raw device the engine's counts are the kernel's counts: reads by `/proc/diskstats` and by the block
+//! tracepoints, and the size of each. Needs root and loop devices; the second test a tracefs too (mounted for its
+//! time).
 //!
 //! Prevents: rates and provenance built on counters of our own that nobody held against the device's.
 
@@ -78,7 +79,7 @@ fn near(what: &str, ours: f64, kernels: f64, within: f64) {
 
 #[test]
 fn a_study_on_a_raw_device_reads_what_the_engine_says() {
-    let Some(rig) = Rig::new(&[]) else { return };
+    let Some(rig) = Rig::on_disk(&[]) else { return };
     let (study, result) = (rig.study("raw", &study(&rig.work())), rig.result("raw"));
     rig.run(&study, &result, &["--quiet", "--yes"]).expect(0, &[]);
     let ledger = Ledger::open(&result).expect("a result");
@@ -88,8 +89,8 @@ fn a_study_on_a_raw_device_reads_what_the_engine_says() {
         let found = measures.iter().find(|m| m.phase == phase && m.row.0 == measure);
         found.unwrap_or_else(|| panic!("{} is missing", measure.name())).row.1
     };
-    // Something that looks at all block devices of the machine (blkid, udev) may read a few of their blocks: the middle of
-    // the four blocks is held, and the reads of a page that the engine did not ask for would be in all of them.
+    // Something that looks at all block devices of the machine (blkid, udev) may read a few of their blocks: the middle
+    // of the four blocks is held, and the reads of a page that the engine did not ask for would be in all of them.
     for name in ["read", "half", "scan"] {
         let middle = |value: &dyn Fn(PhaseId) -> f64| {
             let runs = phases.iter().filter(|phase| phase.run.name == name);
@@ -210,7 +211,7 @@ fn read_some(instance: &mut Instance<UringPort>) -> u64 {
 
 #[test]
 fn the_kernels_tracepoints_count_the_same_reads() {
-    let Some(rig) = Rig::new(&[]) else { return };
+    let Some(rig) = Rig::on_disk(&[]) else { return };
     let Some(_tracefs) = Tracefs::there() else {
         eprintln!("skipped: this kernel has no tracefs");
         return;

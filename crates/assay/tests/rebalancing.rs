@@ -1,6 +1,8 @@
-//! Rebalance phases of a study on real loop devices: a LUN joins and one leaves while work runs, and what moved is what had to.
+//! Rebalance phases of a study on real loop devices: a LUN joins and one leaves while work runs, and what moved is what
+//! had to.
 //!
-//! The mirrored stack has its redo log in a group of its own. Prevents: an upkeep that stands still under load, pages lost on the way, and a group that is not what the phase left.
+//! The mirrored stack has its redo log in a group of its own. Prevents: an upkeep that stands still under load, pages
+//! lost on the way, and a group that is not what the phase left.
 
 use crate::bench::Bench;
 use crate::rig::Rig;

@@ -1,5 +1,5 @@
-//! No device is touched that is not free, whole and named: the rules of safety, by the whole binary, on real loop devices
-//! that the test makes. Needs root, loop devices, mkfs.ext4 and sfdisk.
+//! No device is touched that is not free, whole and named: the rules of safety, by the whole binary, on real loop
+//! devices that the test makes. Needs root, loop devices, mkfs.ext4 and sfdisk.
 //!
 //! Prevents the worst that such a tool can do. Each refusal is looked at from three sides: the exit code, what is said
 //! (path and cure), and the device's content before and after.
@@ -87,7 +87,7 @@ fn has_cure(ran: &Ran) {
 }
 
 fn rig() -> Option<Rig> {
-    Rig::new(&["mkfs.ext4", "sfdisk"])
+    Rig::on_disk(&["mkfs.ext4", "sfdisk"])
 }
 
 fn make_ext4(device: &Path) {

@@ -1,9 +1,9 @@
-//! SQLite from the study file to the result file, as anyone: order entry with its conditions, a load curve, an open schedule, users who
-//! think, bulk loads, random work; through the page cache, past it, and on a disk group of files.
+//! SQLite from the study file to the result file, as anyone: order entry with its conditions, a load curve, an open
+//! schedule, users who think, bulk loads, random work; through the page cache, past it, and on a disk group of files.
 //!
-//! Root works on a file system of the test's own: a phase ends when the devices of its file system rest, and on one that others write to
-//! that takes as long as they please. Prevents: a phase in SQL whose rows are not in the result file, and a database that is
-//! left behind.
+//! Root works on a file system of the test's own: a phase ends when the devices of its file system rest, and on one
+//! that others write to that takes as long as they please. Prevents: a phase in SQL whose rows are not in the result
+//! file, and a database that is left behind.
 
 use crate::bench::Bench;
 use crate::rig::Rig;
@@ -168,7 +168,8 @@ fn orders(ledger: &Ledger, blocks: usize) {
             new_orders += step.histograms.iter().find(of).map_or(0, |h| h.units);
         }
     }
-    // A disk that others keep busy leaves each user a transaction or two in a step; nearly every other one is a new order.
+    // A disk that others keep busy leaves each user a transaction or two in a step; nearly every other one is a new
+    // order.
     assert!(new_orders >= 10, "{new_orders}");
 }
 
@@ -179,8 +180,10 @@ fn schedules_and_think_time_are_in_the_result() {
     let study = |phases: &str| {
         let place = place.display();
         format!(
-            "[study]\nname = \"due\"\nblocks = 4\nworkers = 2\n[[stack]]\nname = \"here\"\nkind = \"directory\"\npath = \"{place}\"\n\
-             access = \"buffered\"\n[database]\nengine = \"sqlite\"\nsynchronous = \"normal\"\ncache = \"4MiB\"\n{phases}"
+            "[study]\nname = \"due\"\nblocks = 4\nworkers = 2\n[[stack]]\nname = \"here\"\nkind = \"directory\"\n\
+             path = \"{place}\"\n\
+             access = \"buffered\"\n[database]\nengine = \"sqlite\"\nsynchronous = \"normal\"\ncache = \"4MiB\"\n\
+             {phases}"
         )
     };
     let phase = |name: &str, more: &str| {
@@ -244,7 +247,8 @@ fn what_cannot_be_reached_or_is_not_installed_is_said_with_its_cure() {
     let server = |url: &str| {
         format!(
             "[study]\nname = \"there\"\nblocks = 4\n[[stack]]\nname = \"there\"\nkind = \"server\"\nurl = \"{url}\"\n\
-             [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 1\nwarehouses = 1\ncompany = \"reduced\"\ntime = \"100ms\"\n"
+             [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 1\nwarehouses = 1\ncompany = \"reduced\"\n\
+             time = \"100ms\"\n"
         )
     };
     bench.write("closed.toml", &server("postgres://joe@127.0.0.1:9/shop"));

@@ -1,9 +1,9 @@
-//! What goes wrong between a study and a database in SQL: a server that lets nobody in, that is no server, that is cut down or
-//! has its databases left from before; a file system that fills up in a load.
+//! What goes wrong between a study and a database in SQL: a server that lets nobody in, that is no server, that is cut
+//! down or has its databases left from before; a file system that fills up in a load.
 //!
-//! Each must end with its code, say what failed and the cure, and leave nothing. The servers are the test's own, behind sockets in a
-//! directory of its own. Skipped, with the reason printed, without PostgreSQL. Prevents: a password in a message or a result, and a
-//! database left on somebody's server.
+//! Each must end with its code, say what failed and the cure, and leave nothing. The servers are the test's own, behind
+//! sockets in a directory of its own. Skipped, with the reason printed, without PostgreSQL. Prevents: a password in a
+//! message or a result, and a database left on somebody's server.
 
 use crate::bench::{Bench, Running};
 use crate::rig::Rig;
@@ -86,7 +86,8 @@ impl Theirs {
 fn study(url: &str, time: &str) -> String {
     format!(
         "[study]\nname = \"there\"\nblocks = 4\n[[stack]]\nname = \"there\"\nkind = \"server\"\nurl = \"{url}\"\n\
-         [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 2\nwarehouses = 1\ncompany = \"reduced\"\ntime = \"{time}\"\n"
+         [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 2\nwarehouses = 1\ncompany = \"reduced\"\n\
+         time = \"{time}\"\n"
     )
 }
 
@@ -253,7 +254,8 @@ fn what_listens_and_is_no_server_is_told() {
 fn small(dir: &Path, lun_mib: u64, database: &str, phase: &str) -> String {
     format!(
         "[study]\nname = \"small\"\nblocks = 4\n[luns.data]\nfiles = {{ size = \"{lun_mib}MiB\", dir = \"{}\" }}\n\
-         [[stack]]\nname = \"ext4\"\nkind = \"ext4\"\ndata = \"data\"\n[database]\n{database}\n[[phase]]\nname = \"work\"\n{phase}\n",
+         [[stack]]\nname = \"ext4\"\nkind = \"ext4\"\ndata = \"data\"\n[database]\n{database}\n[[phase]]\n\
+         name = \"work\"\n{phase}\n",
         dir.display()
     )
 }

@@ -1,8 +1,8 @@
-//! A study on a server behind TCP: through TLS it runs and keeps the password to itself; where the password could be heard, or the
-//! certificate is not the one that is believed, nothing runs.
+//! A study on a server behind TCP: through TLS it runs and keeps the password to itself; where the password could be
+//! heard, or the certificate is not the one that is believed, nothing runs.
 //!
-//! The server is the test's own, on an address of 127.0.0.0/8 of its own. Skipped, with the reason printed, without PostgreSQL. Prevents: a
-//! parameter of the url that one room knows and the other refuses.
+//! The server is the test's own, on an address of 127.0.0.0/8 of its own. Skipped, with the reason printed, without
+//! PostgreSQL. Prevents: a parameter of the url that one room knows and the other refuses.
 
 use crate::bench::Bench;
 use databases::postgres::{Cluster, Connection, PARAMETERS, RunAs, Server, Settings, choose};
@@ -85,7 +85,8 @@ impl Theirs {
 fn study(url: &str) -> String {
     format!(
         "[study]\nname = \"there\"\nblocks = 4\n[[stack]]\nname = \"there\"\nkind = \"server\"\nurl = \"{url}\"\n\
-         [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 2\nwarehouses = 1\ncompany = \"reduced\"\ntime = \"100ms\"\n"
+         [[phase]]\nname = \"orders\"\nkind = \"tpcc\"\nusers = 2\nwarehouses = 1\ncompany = \"reduced\"\n\
+         time = \"100ms\"\n"
     )
 }
 

@@ -16,14 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-fn full() -> bool {
-    std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
-}
-
 fn dir() -> tempfile::TempDir {
     tempfile::Builder::new()
         .prefix("assay-test-")
-        .tempdir_in("/var/tmp")
+        .tempdir_in(crate::machine::DISK)
         .unwrap()
 }
 
@@ -63,7 +59,8 @@ fn story(ground: &Ground, journal: Journal) -> Vec<(u64, String)> {
         let change = format!(
             "BEGIN; UPDATE stock SET s_quantity = s_quantity + 1, s_data = s_data || 'x' WHERE s_i_id < {item}; \
              DELETE FROM order_line WHERE ol_d_id = {district} AND ol_o_id = {item} % 60; \
-             INSERT INTO history SELECT 1, {district}, c_id, 1, {district}, {item}, 5, c_last FROM customer WHERE c_d_id = {district}; {}",
+             INSERT INTO history SELECT 1, {district}, c_id, 1, {district}, {item}, 5, c_last FROM customer WHERE \
+             c_d_id = {district}; {}",
             if random.next_u64().is_multiple_of(4) {
                 "ROLLBACK"
             } else {
@@ -79,7 +76,8 @@ fn story(ground: &Ground, journal: Journal) -> Vec<(u64, String)> {
         .collect();
     for query in [
         "SELECT c_d_id, c_last, count(*), sum(c_balance) FROM customer GROUP BY 1, 2 ORDER BY 1, 2",
-        "SELECT s_i_id, s_data, sum(ol_quantity) FROM stock JOIN order_line ON ol_i_id = s_i_id GROUP BY 1 ORDER BY 3 DESC, 1",
+        "SELECT s_i_id, s_data, sum(ol_quantity) FROM stock JOIN order_line ON ol_i_id = s_i_id GROUP BY 1 ORDER BY 3 \
+         DESC, 1",
         "SELECT name, pageno, path, pagetype, ncell, payload, unused FROM dbstat ORDER BY name, path",
     ] {
         answers.push(answer(&session, query));
@@ -92,7 +90,7 @@ fn story(ground: &Ground, journal: Journal) -> Vec<(u64, String)> {
 
 /// An XFS of the rig's own; `None` where the machine can't.
 fn xfs() -> Option<(Rig, PathBuf)> {
-    let mut rig = Rig::new(&["mkfs.xfs", "losetup", "mount"])?;
+    let mut rig = Rig::on_disk(&["mkfs.xfs", "losetup", "mount"])?;
     let device = rig.loop_device("xfs", 320);
     tool("mkfs.xfs", &["-q", "-f", text(&device)]);
     let place = rig.path("mounted");
@@ -198,7 +196,8 @@ fn filler(n: u64) -> Vec<u8> {
     filler
 }
 
-/// The process that is killed: transaction `n` adds row `n`, takes row `n - 300` away, and is said when it is committed.
+/// The process that is killed: transaction `n` adds row `n`, takes row `n - 300` away, and is said when it is
+/// committed.
 #[test]
 fn child() {
     let Ok(words) = std::env::var(CHILD) else { return };
@@ -230,8 +229,8 @@ fn child() {
     }
 }
 
-/// Runs the child for a while, kills it; gives the last transaction that it had said. `at_work`: the while begins with its
-/// first commit, otherwise with its start.
+/// Runs the child for a while, kills it; gives the last transaction that it had said. `at_work`: the while begins with
+/// its first commit, otherwise with its start.
 fn kill_one(ground: &Ground, journal: Journal, after: Duration, at_work: bool) -> u64 {
     let word = if journal == Journal::Wal { "wal" } else { "delete" };
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -269,7 +268,8 @@ fn kill_one(ground: &Ground, journal: Journal, after: Duration, at_work: bool) -
 fn survive(ground: &Ground, journal: Journal, kills: u32, seed: u64) {
     let stood = ground.make();
     let session = stood.place.connect(&settings(journal)).unwrap();
-    let begin = "CREATE TABLE t (n INTEGER PRIMARY KEY, filler BLOB); CREATE TABLE head (last INTEGER); INSERT INTO head VALUES (0)";
+    let begin = "CREATE TABLE t (n INTEGER PRIMARY KEY, filler BLOB); CREATE TABLE head (last INTEGER); INSERT INTO \
+         head VALUES (0)";
     session.sql().execute_batch(begin).unwrap();
     drop(session);
     stood.close();
@@ -320,7 +320,7 @@ fn survive(ground: &Ground, journal: Journal, kills: u32, seed: u64) {
 }
 
 fn kills() -> u32 {
-    if full() { 200 } else { 6 }
+    if crate::machine::is_full() { 200 } else { 6 }
 }
 
 fn survive_both(ground: impl Fn(&str) -> Ground) {

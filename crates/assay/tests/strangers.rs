@@ -1,8 +1,8 @@
-//! Files from strangers through the whole binary: what is no regular file or has no end is refused at once with a cure, and no
-//! word of a file acts on the terminal.
+//! Files from strangers through the whole binary: what is no regular file or has no end is refused at once with a cure,
+//! and no word of a file acts on the terminal.
 //!
-//! Prevents: a command that waits for ever on a pipe, fills the memory from a device, or lets a file set the terminal's title.
-//! What the readers themselves make of hostile bytes is tried in `benches/hostile`.
+//! Prevents: a command that waits for ever on a pipe, fills the memory from a device, or lets a file set the terminal's
+//! title. What the readers themselves make of hostile bytes is tried in `benches/hostile`.
 
 use crate::bench::{Bench, Ran, Running, model_study};
 use std::io::Write;
@@ -17,7 +17,8 @@ const HOSTILE: &str = "\x1b]0;taken\x07\x1b[2J\u{9b}2J\u{202e}\u{7f}\u{8}";
 fn taking(conf: &str) -> String {
     format!(
         "[study]\nname = \"s\"\ntime_limit = \"3h\"\n[[stack]]\nname = \"here\"\nkind = \"model\"\nsize = \"64GiB\"\n\
-         [database]\nschemas = 8\nscale = \"1GiB\"\n[[phase]]\nname = \"p\"\nkind = \"random\"\nslob_conf = \"{conf}\"\n"
+         [database]\nschemas = 8\nscale = \"1GiB\"\n[[phase]]\nname = \"p\"\nkind = \"random\"\n\
+         slob_conf = \"{conf}\"\n"
     )
 }
 
@@ -193,7 +194,8 @@ fn words_of_other_files_do_not_act_on_the_terminal() {
     }
 }
 
-/// What is said to the process that serves LUNs: its first order, hostile in every word. Each is refused, and the process ends.
+/// What is said to the process that serves LUNs: its first order, hostile in every word. Each is refused, and the
+/// process ends.
 #[test]
 fn orders_to_the_device_service_are_refused() {
     let bench = Bench::new();
@@ -204,7 +206,8 @@ fn orders_to_the_device_service_are_refused() {
     let deep = "[".repeat(1 << 20);
     let order = |model: &str, parameters: &str| {
         format!(
-            r#"{{"place":{none:?},"luns":[{lun:?}],"model":"{model}","parameters":{parameters},"histogram":"","volatile":0,"seed":1}}"#
+            "{{\"place\":{none:?},\"luns\":[{lun:?}],\"model\":\"{model}\",\"parameters\":{parameters},\
+             \"histogram\":\"\",\"volatile\":0,\"seed\":1}}"
         )
     };
     let mut orders = vec![

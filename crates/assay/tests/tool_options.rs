@@ -1,8 +1,8 @@
-//! The tables of options do not lie: each option that a study may say is taken by the real tool, the real kernel, the real server.
-//! Needs root, loop devices and the tools; the part of PostgreSQL needs a server that is installed.
+//! The tables of options do not lie: each option that a study may say is taken by the real tool, the real kernel, the
+//! real server. Needs root, loop devices and the tools; the part of PostgreSQL needs a server that is installed.
 //!
-//! What a tool or a kernel is too old for is named and left out ([`NEWER`]); all else must work. Prevents: a study that passes the
-//! check and fails when it is built.
+//! What a tool or a kernel is too old for is named and left out ([`NEWER`]); all else must work. Prevents: a study that
+//! passes the check and fails when it is built.
 
 use crate::rig::{Rig, text};
 use databases::postgres::{Cluster, Connection, RunAs, Settings, choose};
@@ -135,7 +135,7 @@ fn mounted(kind: &str, device: &Path, place: &Path, options: &[Given]) -> Result
 
 /// Each option of a mkfs makes a file system that mounts, and each option of a mount is taken.
 fn taken(mkfs: Tool, mount: Tool, kind: &str) {
-    let Some(mut rig) = Rig::new(&[mkfs.name()]) else {
+    let Some(mut rig) = Rig::on_disk(&[mkfs.name()]) else {
         return;
     };
     let device = rig.loop_device("lun.disk", MIB);

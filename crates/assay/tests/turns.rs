@@ -1,7 +1,9 @@
-//! Stacks that take turns: what stints remove, what they keep, and that a block is whole or not there, through the whole binary.
+//! Stacks that take turns: what stints remove, what they keep, and that a block is whole or not there, through the
+//! whole binary.
 //!
-//! On simulated devices that drift, in virtual time, and on directories of this host. Prevents: a drift that is taken for a
-//! difference of stacks, stints that are counted as repeats, and a phase that is another work because it was interrupted.
+//! On simulated devices that drift, in virtual time, and on directories of this host. Prevents: a drift that is taken
+//! for a difference of stacks, stints that are counted as repeats, and a phase that is another work because it was
+//! interrupted.
 
 use crate::bench::{Bench, Running};
 use ledger::{Ledger, Measure, TrialStatus};
@@ -14,16 +16,17 @@ use std::time::Duration;
 fn drifting(schedule: &str, second: &str) -> String {
     let stack = |name: &str, besides: &str| {
         format!(
-            "[[stack]]\nname = \"{name}\"\nkind = \"model\"\nsize = \"32MiB\"\nservice = \"1ms\"\nparallel = 4\ntransfer = \"10MB/s\"\n\
-             drift = \"100%\"\n{besides}\n"
+            "[[stack]]\nname = \"{name}\"\nkind = \"model\"\nsize = \"32MiB\"\nservice = \"1ms\"\nparallel = 4\n\
+             transfer = \"10MB/s\"\ndrift = \"100%\"\n{besides}\n"
         )
     };
     format!(
-        "[study]\nname = \"drift\"\nblocks = 4\nseed = 3\ntime_limit = \"2h\"\nschedule = \"{schedule}\"\nstint = \"500ms\"\n{}{}\
+        "[study]\nname = \"drift\"\nblocks = 4\nseed = 3\ntime_limit = \"2h\"\nschedule = \"{schedule}\"\n\
+         stint = \"500ms\"\n{}{}\
          [database]\ncache = \"2MiB\"\nschemas = 4\nscale = \"12MiB\"\nredo_size = \"4MiB\"\ncheckpoint = \"500ms\"\n\
          [[phase]]\nname = \"read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 8\nwork_unit = 8\ntime = \"4s\"\n\
-         [[phase]]\nname = \"updates\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8\ntime = \"4s\"\n\
-         [[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 4\n",
+         [[phase]]\nname = \"updates\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8\n\
+         time = \"4s\"\n[[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 4\n",
         stack("base", ""),
         stack("twin", second)
     )
@@ -93,8 +96,8 @@ fn run(bench: &Bench, schedule: &str, second: &str) -> (serde_json::Value, BTree
     (ran.json(), figures(&bench.path(&output)))
 }
 
-/// The machine gets slower all the time. Whole runs pay for it with their scatter, in turns nobody sees it; and each ratio has the
-/// weight of one block under both.
+/// The machine gets slower all the time. Whole runs pay for it with their scatter, in turns nobody sees it; and each
+/// ratio has the weight of one block under both.
 #[test]
 fn a_drift_scatters_whole_runs_and_not_stints() {
     let bench = Bench::new();
@@ -136,8 +139,8 @@ fn a_difference_is_found_in_turns_and_is_as_large_as_planted() {
     assert_eq!(read.2, "worse", "{verdicts:?}");
 }
 
-/// An update writes its page into the log when the page changes for the first time after a checkpoint. Stints end with one, so they
-/// must not be shorter than the time between two: then an update is in turns what it is in a whole run.
+/// An update writes its page into the log when the page changes for the first time after a checkpoint. Stints end with
+/// one, so they must not be shorter than the time between two: then an update is in turns what it is in a whole run.
 #[test]
 fn an_update_costs_in_turns_what_it_costs_in_whole_runs() {
     let bench = Bench::new();
@@ -159,8 +162,8 @@ fn an_update_costs_in_turns_what_it_costs_in_whole_runs() {
     );
 }
 
-/// Stints that are no longer than an operation are all beginning and end: in that time fewer requests are in flight, and stacks come
-/// closer together. That is said, and stints of a second are free of it.
+/// Stints that are no longer than an operation are all beginning and end: in that time fewer requests are in flight,
+/// and stacks come closer together. That is said, and stints of a second are free of it.
 #[test]
 fn stints_as_short_as_an_operation_bring_stacks_together_and_that_is_said() {
     let bench = Bench::new();

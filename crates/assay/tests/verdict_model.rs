@@ -1,10 +1,11 @@
 //! The verdict is right where the truth is known: simulated devices, in virtual time, through the whole binary.
 //!
-//! A 20 % slowdown planted into one of two identical stacks must be found every time, two identical stacks must never be
-//! called different, and a stack that a cache serves must be labelled so and left unranked. Prevents: a verdict procedure
-//! that is right on paper and wrong by the time its answer is printed.
+//! A 20 % slowdown planted into one of two identical stacks must be found every time, two identical stacks must never
+//! be called different, and a stack that a cache serves must be labelled so and left unranked. Prevents: a verdict
+//! procedure that is right on paper and wrong by the time its answer is printed.
 
-use crate::bench::{Bench, LATE, PHASES, is_full, model_study, verdicts};
+use crate::bench::{Bench, LATE, PHASES, model_study, verdicts};
+use crate::machine::is_full;
 use serde_json::Value;
 
 fn seeds() -> std::ops::Range<u64> {

@@ -1,8 +1,10 @@
-//! What stands in the way of a pool, by each way to ZFS: packages that are not there, somebody else's pool on the LUNs, a cache that is more
-//! than the memory. Refused before anything is touched, with the cure. Needs root and loop devices; parts need OpenZFS's library or zfs-fuse.
+//! What stands in the way of a pool, by each way to ZFS: packages that are not there, somebody else's pool on the LUNs,
+//! a cache that is more than the memory. Refused before anything is touched, with the cure. Needs root and loop
+//! devices; parts need OpenZFS's library or zfs-fuse.
 //!
-//! What a study asks that a way does not have is refused where studies are read (room `plan`); versions of the library and names that are
-//! taken, in the rooms `zpool` and `stacks`. Prevents: a foreign pool that is gone, and "not possible here" without a cure.
+//! What a study asks that a way does not have is refused where studies are read (room `plan`); versions of the library
+//! and names that are taken, in the rooms `zpool` and `stacks`. Prevents: a foreign pool that is gone, and "not
+//! possible here" without a cure.
 
 use crate::rig::{Rig, Running, text};
 use std::path::Path;
@@ -47,7 +49,8 @@ fn files(rig: &Rig) -> String {
     )
 }
 
-/// Runs the study with these variables and sees that it is refused with all these words, the last line a cure, and nothing made.
+/// Runs the study with these variables and sees that it is refused with all these words, the last line a cure, and
+/// nothing made.
 fn refused(rig: &Rig, study: &str, variables: &[(&str, &str)], words: &[&str]) {
     let before = rig.belongings(&[]);
     let (path, result) = (rig.study("refused", study), rig.result("refused"));
@@ -84,7 +87,7 @@ fn ways() -> Vec<&'static str> {
 
 #[test]
 fn packages_that_are_not_there_are_named_by_each_way() {
-    let Some(rig) = Rig::new(&[]) else { return };
+    let Some(rig) = Rig::on_disk(&[]) else { return };
     let by = |way: &str| study(&files(&rig), &format!("via = \"{way}\""));
     let nowhere = rig.path("nowhere");
     let library = [("ASSAY_LIBZPOOL", text(&nowhere))];
@@ -115,7 +118,7 @@ fn packages_that_are_not_there_are_named_by_each_way() {
 
 #[test]
 fn somebody_elses_pool_on_a_lun_is_left_alone_until_the_study_and_the_user_say_otherwise() {
-    let Some(mut rig) = Rig::new(&[]).filter(|_| crate::rig::has_openzfs()) else {
+    let Some(mut rig) = Rig::on_disk(&[]).filter(|_| crate::rig::has_openzfs()) else {
         return;
     };
     for way in ways() {
@@ -158,7 +161,7 @@ fn somebody_elses_pool_on_a_lun_is_left_alone_until_the_study_and_the_user_say_o
 /// Which way is taken, and what it holds beside its ARC, is known only where the study is run.
 #[test]
 fn a_way_that_is_taken_by_itself_must_fit_into_the_memory_too() {
-    let Some(rig) = Rig::new(&[]) else { return };
+    let Some(rig) = Rig::on_disk(&[]) else { return };
     let [kernel, fuse] = stacks::zfs_ways();
     if kernel.able || !fuse.able {
         eprintln!("skipped: zfs-fuse is not what is taken here");

@@ -1,6 +1,6 @@
-//! The database copied from a disk group to a pool and back, and from one pool to another, by each way to ZFS that can be had without the
-//! kernel's module; the redo log once in the data's pool and once in one of its own.
-//! Needs root and loop devices; OpenZFS's library, or zfs-fuse.
+//! The database copied from a disk group to a pool and back, and from one pool to another, by each way to ZFS that can
+//! be had without the kernel's module; the redo log once in the data's pool and once in one of its own. Needs root and
+//! loop devices; OpenZFS's library, or zfs-fuse.
 //!
 //! Prevents: a copy of which only one side is counted, and two pools whose counters get into each other's way.
 
@@ -17,7 +17,8 @@ fn set(name: &str, count: u32, dir: &Path) -> String {
     )
 }
 
-/// A disk group and a pool, each of whose databases goes to another pool and home again. `log`: with LUNs of the redo log's own.
+/// A disk group and a pool, each of whose databases goes to another pool and home again. `log`: with LUNs of the redo
+/// log's own.
 fn study(dir: &Path, via: &str, log: bool) -> String {
     let mut sets = set("left", 2, dir) + &set("right", 2, dir);
     let (mut redo, mut onto) = ("", "data = \"right\"\n".to_string());
@@ -28,7 +29,8 @@ fn study(dir: &Path, via: &str, log: bool) -> String {
     }
     let update = |name: &str| {
         format!(
-            "[[phase]]\nname = \"{name}\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 4\nwork_unit = 4\ntime = \"150ms\"\n"
+            "[[phase]]\nname = \"{name}\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 4\nwork_unit = 4\n\
+             time = \"150ms\"\n"
         )
     };
     // All pages are read, and each is verified.
@@ -143,7 +145,7 @@ fn copies(rig: &Rig, via: &str, log: bool) {
 
 #[test]
 fn a_database_goes_to_pools_in_user_space_with_redo_logs_in_pools_of_their_own_and_home_again() {
-    let Some(rig) = Rig::new(&[]).filter(|_| crate::rig::has_openzfs()) else {
+    let Some(rig) = Rig::on_disk(&[]).filter(|_| crate::rig::has_openzfs()) else {
         return;
     };
     copies(&rig, "userspace", true);
@@ -158,6 +160,6 @@ fn a_database_goes_to_pools_of_zfs_fuse_with_redo_logs_in_them_and_home_again() 
         eprintln!("SKIPPED: {}: {}", fuse.reason, fuse.cure);
         return;
     }
-    let Some(rig) = Rig::new(&[]) else { return };
+    let Some(rig) = Rig::on_disk(&[]) else { return };
     copies(&rig, "fuse", false);
 }

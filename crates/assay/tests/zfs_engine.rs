@@ -40,7 +40,7 @@ impl Bench {
         }
         let dir = tempfile::Builder::new()
             .prefix("assay-zfs-")
-            .tempdir_in("/var/tmp")
+            .tempdir_in(crate::machine::DISK)
             .unwrap();
         let data: Vec<PathBuf> = (0..3).map(|nth| dir.path().join(format!("lun{nth}"))).collect();
         let log = dir.path().join("log");
@@ -155,7 +155,8 @@ type Ended = AtomicU64;
 /// So many that more than twenty of them are updates, of which half are.
 const ACTS_MIN: u64 = 80;
 
-/// Drives an operation until it is out of work, its storage fails, or the time is over and at least so many acts ended; counts those.
+/// Drives an operation until it is out of work, its storage fails, or the time is over and at least so many acts ended;
+/// counts those.
 fn drive_for<O>(operation: &mut O, sessions: u32, time: Duration, least: u64, ended: &Ended) -> Result<(), O::Error>
 where
     O: Operation,
@@ -191,7 +192,8 @@ where
     }
 }
 
-/// Updates for a while and for [`ACTS_MIN`] acts, what was acknowledged written down; true when the storage failed meanwhile.
+/// Updates for a while and for [`ACTS_MIN`] acts, what was acknowledged written down; true when the storage failed
+/// meanwhile.
 fn work<P: Port>(instance: &mut Instance<P>, log: &mut Log, seed: u64, time: Duration, ended: &Ended) -> bool {
     let mut operations = instance.random(&update(), seed).unwrap();
     let operation = operations.remove(0);
@@ -330,11 +332,7 @@ fn kill(bench: &Bench, properties: &[(&str, &str)], seed: u64, frozen: bool) -> 
 #[test]
 fn after_a_kill_every_acknowledged_transaction_is_there() {
     let Some(bench) = Bench::new() else { return };
-    let rounds = if std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full") {
-        25
-    } else {
-        1
-    };
+    let rounds = if crate::machine::is_full() { 25 } else { 1 };
     for seed in 0..rounds {
         for properties in [&[][..], &[("logbias", "throughput")]] {
             let found = kill(&bench, properties, seed, false).unwrap();

@@ -1,9 +1,10 @@
-//! Studies with pools of zfs-fuse, through the program: the page engine and SQLite on files of a pool, PostgreSQL killed with its run,
-//! a daemon that dies in a phase, a phase that the ARC served, cuts of the power (`ASSAY_TEST_SIZE=full`: many).
-//! Needs root, loop devices, FUSE and zfs-fuse (`./test` unpacks Debian's package beside the system and sets ASSAY_ZFS_FUSE).
+//! Studies with pools of zfs-fuse, through the program: the page engine and SQLite on files of a pool, PostgreSQL
+//! killed with its run, a daemon that dies in a phase, a phase that the ARC served, cuts of the power
+//! (`ASSAY_TEST_SIZE=full`: many). Needs root, loop devices, FUSE and zfs-fuse (`./test` unpacks Debian's package
+//! beside the system and sets ASSAY_ZFS_FUSE).
 //!
-//! Prevents: a daemon, a mount or a loop device that outlives its run, an old ZFS that is passed off as a new one, and what its cache served
-//! taken for what its devices did.
+//! Prevents: a daemon, a mount or a loop device that outlives its run, an old ZFS that is passed off as a new one, and
+//! what its cache served taken for what its devices did.
 
 use crate::rig::{Rig, Running};
 use ledger::{Ledger, Measure, PhaseStatus};
@@ -21,7 +22,7 @@ fn rig() -> Option<Rig> {
         eprintln!("SKIPPED: {}: {}", fuse.reason, fuse.cure);
         return None;
     }
-    let rig = Rig::new(&[])?;
+    let rig = Rig::on_disk(&[])?;
     // The server's user has to get to its data.
     std::fs::set_permissions(rig.path(""), PermissionsExt::from_mode(0o711)).expect("opened");
     Some(rig)
@@ -76,7 +77,8 @@ fn has_kstat() -> bool {
 
 fn update(time: &str) -> String {
     format!(
-        "[[phase]]\nname = \"update\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 4\nwork_unit = 4\ntime = \"{time}\"\n"
+        "[[phase]]\nname = \"update\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 4\nwork_unit = 4\n\
+         time = \"{time}\"\n"
     )
 }
 
@@ -152,7 +154,7 @@ fn the_page_engine_works_on_files_of_an_old_pool_which_is_called_one() {
     assert_eq!(daemons_under(&rig.work()), Vec::<u32>::new());
     let ledger = Ledger::open(&result).expect("opened");
     let phases = ledger.phases().expect("phases");
-    assert_eq!(phases.len(), 4);
+    crate::rig::assert_four_blocks(phases.len(), 1);
     assert!(phases.iter().all(|phase| phase.run.status == PhaseStatus::Valid));
     let facts = ledger.facts().expect("facts");
     let fact = |key: &str| -> String {
@@ -266,7 +268,8 @@ fn a_phase_that_the_arc_served_is_labelled_so_and_one_that_it_did_not_is_not() {
     let Some(rig) = rig() else { return };
     let pool = |name: &str, more: &str| {
         format!(
-            "[[stack]]\nname = \"{name}\"\nkind = \"zfs\"\nvia = \"fuse\"\nrecordsize = \"8KiB\"\narc_max = \"64MiB\"\ndata = \"data\"\n{more}"
+            "[[stack]]\nname = \"{name}\"\nkind = \"zfs\"\nvia = \"fuse\"\nrecordsize = \"8KiB\"\n\
+             arc_max = \"64MiB\"\ndata = \"data\"\n{more}"
         )
     };
     let stacks = pool("kept", "") + &pool("passed", "primarycache = \"metadata\"\n");
@@ -352,12 +355,12 @@ fn a_daemon_that_dies_in_a_phase_is_named_and_nothing_is_left_of_it() {
 /// Killed with its LUNs' power, started again, its pools imported: once in each block, ten times at full size.
 #[test]
 fn nothing_acknowledged_is_lost_when_the_power_of_a_pool_fails() {
-    let is_full = std::env::var_os("ASSAY_TEST_SIZE").is_some_and(|size| size == "full");
+    let is_full = crate::machine::is_full();
     let cuts = if is_full { 10 } else { 1 };
     let Some(rig) = rig() else { return };
     let cut = format!(
-        "[[phase]]\nname = \"cut\"\nkind = \"power_cut\"\ncuts = {cuts}\nsessions = 4\nwork_unit = 4\nupdate_pct = 100\n\
-         earliest = \"100ms\"\nlatest = \"400ms\"\n"
+        "[[phase]]\nname = \"cut\"\nkind = \"power_cut\"\ncuts = {cuts}\nsessions = 4\nwork_unit = 4\n\
+         update_pct = 100\nearliest = \"100ms\"\nlatest = \"400ms\"\n"
     );
     let volatile = "\" }\nmodel = \"plain\"\nvolatile = \"32MiB\"\n";
     let text = study(&rig.work(), POOL, &cut).replace("\" }\n", volatile);

@@ -1,5 +1,6 @@
-//! Studies that go by the kernel's module of OpenZFS, in a machine that QEMU emulates: what is offered and counted, what a run leaves behind,
-//! also when it is killed, and which devices it does not take. Opt-in (`ASSAY_TEST_GUEST`); see `prepare` in `crates/zpool/tests/guest`.
+//! Studies that go by the kernel's module of OpenZFS, in a machine that QEMU emulates: what is offered and counted,
+//! what a run leaves behind, also when it is killed, and which devices it does not take. Opt-in (`ASSAY_TEST_GUEST`);
+//! see `prepare` in `crates/zpool/tests/guest`.
 //!
 //! Prevents: a way that works as long as no module answers.
 

@@ -1,4 +1,5 @@
-//! A study with pools of OpenZFS in user space, through the program: phases, facts, counters; and nothing left after a kill.
+//! A study with pools of OpenZFS in user space, through the program: phases, facts, counters; and nothing left after a
+//! kill.
 //!
 //! Prevents: a pool or a process of OpenZFS that outlives its run.
 
@@ -55,7 +56,8 @@ users = 8
 fn server_at_work(run: u32) -> String {
     let began = Instant::now();
     loop {
-        // In a directory of its own works the pool's; the one that only asks for the library is not journalled, for it holds nothing.
+        // In a directory of its own works the pool's; the one that only asks for the library is not journalled, for it
+        // holds nothing.
         let serving = |pid: &String| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let place = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
@@ -85,7 +87,7 @@ fn a_pool_goes_through_all_phases_and_tells_what_it_did() {
     if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = crate::rig::turn();
+    let _turn = crate::machine::turn(crate::machine::Turn::Alone);
     let bench = Bench::new();
     bench.write("study.toml", STUDY);
     bench.expect(0, &["run", "study.toml", "--quiet", "-o", "out.assay"]);
@@ -140,11 +142,11 @@ fn a_database_moves_to_a_pool_from_wherever_it_was() {
     if !crate::rig::has_openzfs() || !rustix::process::geteuid().is_root() {
         return;
     }
-    let _turn = crate::rig::turn();
+    let _turn = crate::machine::turn(crate::machine::Turn::Alone);
     let bench = Bench::new();
     let head = STUDY.split("[[phase]]").next().unwrap();
-    let other = "[luns.other]\nfiles = { count = 1, size = \"128MiB\", dir = \".\" }\n[[stack]]\nname = \"ext4\"\nkind = \"ext4\"\n\
-                 data = \"data\"\n[database]";
+    let other = "[luns.other]\nfiles = { count = 1, size = \"128MiB\", dir = \".\" }\n[[stack]]\nname = \"ext4\"\n\
+         kind = \"ext4\"\ndata = \"data\"\n[database]";
     let phases = "[[phase]]\nname = \"move\"\nkind = \"copy\"\nto = \"zfs\"\ndata = \"other\"\n\
                   [[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 8\n";
     bench.write("study.toml", &(head.replace("[database]", other) + phases));
@@ -176,7 +178,7 @@ fn what_a_killed_run_leaves_of_openzfs_is_cleaned_up() {
     if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = crate::rig::turn();
+    let _turn = crate::machine::turn(crate::machine::Turn::Alone);
     let bench = Bench::new();
     bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
     let mut run = Command::new(env!("CARGO_BIN_EXE_assay"))
@@ -209,7 +211,7 @@ fn a_process_that_dies_in_a_phase_is_named_and_nothing_is_left_of_it() {
     if !crate::rig::has_openzfs() {
         return;
     }
-    let _turn = crate::rig::turn();
+    let _turn = crate::machine::turn(crate::machine::Turn::Alone);
     let bench = Bench::new();
     bench.write("study.toml", &STUDY.replace("time = \"200ms\"", "time = \"60s\""));
     let run = crate::bench::Running::start(bench.command(&["run", "study.toml", "--quiet", "-o", "out.assay"]));

@@ -9,6 +9,9 @@
 mod arrival;
 #[path = "postgres/between.rs"]
 mod between;
+#[allow(dead_code)] // each room uses a part of it
+#[path = "../../luns/tests/machine/mod.rs"]
+mod machine;
 #[path = "postgres/place.rs"]
 mod place;
 #[path = "postgres/played.rs"]

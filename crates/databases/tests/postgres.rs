@@ -3,6 +3,7 @@
 //!
 //! Skipped, with the reason printed, only where no server is installed; under `CI=true` that is a failure.
 
+use crate::machine::{Turn, is_full, turn};
 use crate::place::{Place, is_alive};
 use databases::order_entry::{CONDITIONS, Home, Scale, mix, nopm, within_limits};
 use databases::postgres::{
@@ -370,7 +371,7 @@ fn what_was_acknowledged_is_there_after_a_kill() {
         let mut connection = Connection::open(address, &[]).unwrap();
         connection.number("SELECT count(*) FROM orders").unwrap() as u64
     };
-    let kills = if crate::place::is_full() { 20 } else { 2 };
+    let kills = if is_full() { 20 } else { 2 };
     for kill in 0..kills {
         let before = orders(server.address());
         let acknowledged = work_and_kill(server, scale, users, kill);
@@ -434,17 +435,13 @@ fn scattered_keys_touch_a_block_each() {
 /// A hundred users as in the published comparisons; the company is reduced, and all of it is written and read again.
 #[test]
 fn a_hundred_users_on_a_file_system_leave_it_consistent_also_after_kills() {
-    let lock = std::fs::File::options()
-        .create(true)
-        .append(true)
-        .open("/tmp/assay-loop-tests.lock");
-    let _turn = lock.map(|file| file.lock().map(|()| file));
-    let (kinds, kills) = match crate::place::is_full() {
+    let _turn = turn(Turn::Alone);
+    let (kinds, kills) = match is_full() {
         true => (&["ext4", "xfs", "btrfs"][..], 20),
         false => (&["xfs"][..], 1),
     };
     for kind in kinds {
-        let Some(place) = Place::on(kind, if crate::place::is_full() { 1024 } else { 512 }) else {
+        let Some(place) = Place::on(kind, if is_full() { 1024 } else { 512 }) else {
             continue;
         };
         let cluster = place.cluster();
@@ -452,7 +449,7 @@ fn a_hundred_users_on_a_file_system_leave_it_consistent_also_after_kills() {
             sessions: 100,
             ..Settings::default()
         };
-        let scale = Scale::reduced(if crate::place::is_full() { 4 } else { 2 }).unwrap();
+        let scale = Scale::reduced(if is_full() { 4 } else { 2 }).unwrap();
         let mut server = cluster.start(&settings, place.path()).unwrap();
         load(server.address(), &scale, LOAD_SEED, 1, 2, &AtomicBool::new(false)).unwrap();
         let ran = run_phase(server.address(), &counted(scale, 100, 10)).unwrap();

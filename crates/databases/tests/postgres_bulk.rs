@@ -14,7 +14,7 @@ const SECOND: u64 = 1_000_000_000;
 fn bulk_loads_fill_table_and_keys_and_the_files_grow_in_steps() {
     let Some(place) = Place::new() else { return };
     let server = place.server(4);
-    let counts: &[u64] = if crate::place::is_full() {
+    let counts: &[u64] = if crate::machine::is_full() {
         &[10_000, 100_000]
     } else {
         &[10_000]

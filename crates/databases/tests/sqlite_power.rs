@@ -233,7 +233,8 @@ fn what_was_acknowledged_is_there_after_the_power_was_cut() {
     for seed in first..first + count {
         if let Err(what) = tell(seed, Planted::Nothing) {
             panic!(
-                "seed {seed}: {what}\nagain: ASSAY_SEED={seed} cargo test -p databases --test integration sqlite_power::"
+                "seed {seed}: {what}\nagain: ASSAY_SEED={seed} cargo test -p databases --test integration \
+                 sqlite_power::"
             );
         }
     }

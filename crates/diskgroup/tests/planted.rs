@@ -1,6 +1,7 @@
 //! Each planted bug is caught by the crash and fault machines, and the group without one passes the same seeds.
 //!
-//! `cargo test -p diskgroup --features planted --test integration planted::`. Prevents: crash and fault tests that can't fail.
+//! `cargo test -p diskgroup --features planted --test integration planted::`. Prevents: crash and fault tests that
+//! can't fail.
 
 use crate::seeds::repairs::repair_seed;
 use crate::seeds::{crash_seed, fault_seed};

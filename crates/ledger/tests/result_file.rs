@@ -1,5 +1,5 @@
-//! The result file as its users meet it: written as a run goes, killed in the middle, read again, and refused when it is
-//! not what it should be.
+//! The result file as its users meet it: written as a run goes, killed in the middle, read again, and refused when it
+//! is not what it should be.
 
 use crate::rows::{new_trial, run, stack, study};
 use ledger::*;

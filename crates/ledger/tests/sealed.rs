@@ -1,4 +1,5 @@
-//! A finished file is held against its seal: an edit of any table is found, and what may be added later is not taken for one.
+//! A finished file is held against its seal: an edit of any table is found, and what may be added later is not taken
+//! for one.
 
 use ledger::*;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
-//! Result files of strangers: what SQLite would do with such a file, or with what lies beside it, is refused with a cure.
+//! Result files of strangers: what SQLite would do with such a file, or with what lies beside it, is refused with a
+//! cure.
 //!
-//! Prevents: a report that runs a file's own SQL, follows a journal that somebody put beside it, or waits on a pipe. What damage
-//! at random does is tried in `benches/hostile`.
+//! Prevents: a report that runs a file's own SQL, follows a journal that somebody put beside it, or waits on a pipe.
+//! What damage at random does is tried in `benches/hostile`.
 
 use ledger::{FILE_BYTES_MAX, Ledger, LedgerError};
 use rusqlite::Connection;

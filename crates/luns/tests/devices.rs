@@ -1,5 +1,6 @@
 //! LUN files, loop devices and the look at devices, on the real kernel. The parts with loop devices need root.
 
+use crate::machine::{DISK, Turn, turn};
 use luns::{DeviceRefusal, LunError, LunFile};
 use sandbox::{Directory, Identity};
 use std::fs::{File, OpenOptions};
@@ -18,15 +19,9 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        // Somebody else's file there can't be opened to write or create; a lock needs no more than reading.
-        let lock = "/tmp/assay-loop-tests.lock";
-        let turn = File::open(lock)
-            .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
-            .expect("a lock file");
-        turn.lock().expect("the turn");
         Bench {
-            dir: tempfile::tempdir_in("/var/tmp").expect("a directory"),
-            _turn: turn,
+            _turn: turn(Turn::Alone),
+            dir: tempfile::tempdir_in(DISK).expect("a directory"),
         }
     }
 

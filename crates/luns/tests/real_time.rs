@@ -1,6 +1,7 @@
 //! Modelled devices in real time, as loop devices: their rates against those of the same models in virtual time, within
 //! 3 %. Needs root, loop devices, /dev/fuse and a quiet machine: `ASSAY_TEST_SIZE=full` runs it.
 
+use crate::machine::{DISK, Turn, turn};
 use luns::model::{
     Array, ArrayParameters, Ask, Command, DeviceModel, Hdd, Volume, array_preset, hdd_preset, volume_preset,
 };
@@ -8,7 +9,7 @@ use luns::serve::{ServeOptions, Served, become_hardware};
 use luns::{attach_served, detach};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -167,16 +168,12 @@ fn models() -> Vec<(&'static str, Make, Load)> {
 #[test]
 fn rates_on_a_loop_device_are_those_of_the_model() {
     let able = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
-    if std::env::var("ASSAY_TEST_SIZE").as_deref() != Ok("full") || !able {
+    if !crate::machine::is_full() || !able {
         eprintln!("skipped: ASSAY_TEST_SIZE=full runs it, with root and /dev/fuse");
         return;
     }
-    let lock = "/tmp/assay-loop-tests.lock";
-    let turn = File::open(lock)
-        .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
-        .unwrap();
-    turn.lock().unwrap();
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let _turn = turn(Turn::Alone);
+    let dir = tempfile::tempdir_in(DISK).unwrap();
     std::fs::write(dir.path().join("lun"), vec![0xee; LUN_BYTES as usize]).unwrap();
     let mut off = Vec::new();
     for (name, model, load) in models() {

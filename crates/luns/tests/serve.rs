@@ -1,5 +1,6 @@
 //! LUN files served through FUSE, with loop devices on them. Needs root and /dev/fuse.
 
+use crate::machine::{DISK, Turn, turn};
 use luns::model::{Latency, Volume, VolumeParameters};
 use luns::serve::{ServeOptions, Served};
 use luns::{attach_served, detach};
@@ -37,12 +38,8 @@ impl Bench {
             eprintln!("skipped: needs root, /dev/loop-control and /dev/fuse");
             return None;
         }
-        let lock = "/tmp/assay-loop-tests.lock";
-        let turn = File::open(lock)
-            .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
-            .unwrap();
-        turn.lock().unwrap();
-        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let turn = turn(Turn::Alone);
+        let dir = tempfile::tempdir_in(DISK).unwrap();
         let lun = dir.path().join("lun");
         std::fs::write(&lun, vec![0xee; 16 * MIB as usize]).unwrap();
         File::open(&lun).unwrap().sync_all().unwrap();

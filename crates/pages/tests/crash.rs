@@ -36,8 +36,8 @@ fn every_acknowledged_commit_survives_and_nothing_is_half_there() {
     let failed = failed.into_inner().unwrap();
     for (seed, what) in &failed {
         eprintln!(
-            "seed {seed}: {what}\n  replay: ASSAY_CRASH_SEED={seed} cargo test -p pages --test integration crash::replay -- \
-             --nocapture"
+            "seed {seed}: {what}\n  replay: ASSAY_CRASH_SEED={seed} cargo test -p pages --test integration \
+             crash::replay -- --nocapture"
         );
     }
     assert!(failed.is_empty(), "{} of {} seeds failed", failed.len(), seeds());

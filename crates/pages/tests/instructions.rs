@@ -16,9 +16,9 @@ struct Bound {
 }
 
 /// Each bound is 10 % above what was measured on 2026-11-21: rustc 1.95, x86-64, Valgrind 3.19, `cargo test -p pages
-/// --test integration instructions:: -- --nocapture` prints what is seen. Valgrind has no AVX-512, so checksums take their SSE 4.2
-/// form; copies of whole pages are made by the vector loop of the C library (see `TUNABLES`). A change that costs less
-/// should take its bound down, one that costs more must say why.
+/// --test integration instructions:: -- --nocapture` prints what is seen. Valgrind has no AVX-512, so checksums take
+/// their SSE 4.2 form; copies of whole pages are made by the vector loop of the C library (see `TUNABLES`). A change
+/// that costs less should take its bound down, one that costs more must say why.
 const BOUNDS: [Bound; 8] = [
     Bound {
         work: "null",

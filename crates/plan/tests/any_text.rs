@@ -13,7 +13,14 @@ const STUDIES: [&str; 3] = [
 ];
 
 /// Words that mean something in a study, and some that mean something elsewhere.
-const WORDS: &str = "\\[\\[stack\\]\\]|\\[luns\\.[a-z]{1,3}\\]|\\[study\\]|\\[\\[phase\\]\\]|\\[memory\\]|\\[database\\]|name|kind|\"[a-z0-9é%]{0,6}\"|= |\n|[0-9]{1,20}|\\{|\\}|\\[|\\]|,|files|devices|size|scale|inject|hotspot|true|update_pct|time|none|\"none\"|\"1GiB\"|\"5%\"|\"10s\"|\"\"\"|#|\\.|-|\u{1b}|\u{0}|\r\n";
+const WORDS: &str = "\\[\\[stack\\]\\]|\\[luns\\.[a-z]{1,3}\\]|\\[study\\]|\\[\\[phase\\]\\]|\\[memory\\]|\
+     \\[database\\]|name|kind|\"[a-z0-9é%]{0,6}\"|= |\n|[0-9]{1,20}|\\{|\\}|\\[|\\]|,|files|devices|size|scale|\
+     inject|hotspot|true|update_pct|time|none|\"none\"|\"1GiB\"|\"5%\"|\"10s\"|\"\"\"|#|\\.|-|\u{1b}|\u{0}|\
+     \r\n";
+
+/// Values of every type, right and wrong.
+const VALUES: &str = "true|-?[0-9]{1,21}|[0-9]{1,3}\\.[0-9]e[0-9]{1,3}|\"[0-9]{0,4}(GiB|ms|s|%|/s|x)?\"|\"\"|\
+     \\[\\]|\\{\\}|\\[\"a\"\\]|inf|nan|1979-05-27";
 
 fn look(text: &str) -> Result<(), TestCaseError> {
     match parse(text, Path::new("any.toml")) {
@@ -57,7 +64,12 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_spliced_studies(which in 0usize..2, from: prop::sample::Index, until: prop::sample::Index, put in WORDS) {
+    fn cut_and_spliced_studies(
+        which in 0usize..2,
+        from: prop::sample::Index,
+        until: prop::sample::Index,
+        put in WORDS,
+    ) {
         let chars: Vec<char> = STUDIES[which].chars().collect();
         let (a, b) = (from.index(chars.len()), until.index(chars.len()));
         let (a, b) = (a.min(b), a.max(b).min(a.min(b) + 40));
@@ -66,9 +78,10 @@ proptest! {
     }
 
     #[test]
-    fn values_swapped(which in 0usize..2, at: prop::sample::Index, put in "true|-?[0-9]{1,21}|[0-9]{1,3}\\.[0-9]e[0-9]{1,3}|\"[0-9]{0,4}(GiB|ms|s|%|/s|x)?\"|\"\"|\\[\\]|\\{\\}|\\[\"a\"\\]|inf|nan|1979-05-27") {
+    fn values_swapped(which in 0usize..2, at: prop::sample::Index, put in VALUES) {
         let lines: Vec<&str> = STUDIES[which].lines().collect();
-        let keyed: Vec<usize> = (0..lines.len()).filter(|i| lines[*i].contains(" = ") && !lines[*i].starts_with('#')).collect();
+        let is_keyed = |line: &str| line.contains(" = ") && !line.starts_with('#');
+        let keyed: Vec<usize> = (0..lines.len()).filter(|i| is_keyed(lines[*i])).collect();
         let chosen = keyed[at.index(keyed.len())];
         let text: Vec<String> = lines.iter().enumerate().map(|(i, line)| match line.split_once(" = ") {
             Some((key, _)) if i == chosen => format!("{key} = {put}"),

@@ -523,7 +523,8 @@ passes = 3
 fn schemas_are_whole_multiblock_reads_where_that_costs_little() {
     let pages = |bytes: u64| {
         let text = format!(
-            "[study]\nname = \"s\"\n[luns.data]\nfiles = {{ size = \"8GiB\" }}\n[[stack]]\nname = \"ext4\"\nkind = \"ext4\"\n\
+            "[study]\nname = \"s\"\n[luns.data]\nfiles = {{ size = \"8GiB\" }}\n[[stack]]\nname = \"ext4\"\n\
+             kind = \"ext4\"\n\
              data = \"data\"\n[database]\nscale = {bytes}\n[[phase]]\nname = \"scan\"\nkind = \"scan\"\n"
         );
         let study = plan::parse(&text, Path::new("s.toml")).unwrap();
@@ -538,9 +539,10 @@ fn schemas_are_whole_multiblock_reads_where_that_costs_little() {
 fn what_a_cut_may_lose_is_what_the_model_holds_in_volatile_memory() {
     let volatile = |device: &str, kind: &str| {
         let text = format!(
-            "[study]\nname = \"cuts\"\n[luns.data]\nfiles = {{ size = \"1GiB\" }}\n{device}\n[[stack]]\nname = \"ext4\"\n\
-             kind = \"ext4\"\ndata = \"data\"\n[database]\nscale = \"16MiB\"\nschemas = 4\ncache = \"8MiB\"\n[[phase]]\n\
-             name = \"work\"\nkind = \"{kind}\"\nsessions = 4\nwork_unit = 4\n"
+            "[study]\nname = \"cuts\"\n[luns.data]\nfiles = {{ size = \"1GiB\" }}\n{device}\n[[stack]]\n\
+             name = \"ext4\"\n\
+             kind = \"ext4\"\ndata = \"data\"\n[database]\nscale = \"16MiB\"\nschemas = 4\ncache = \"8MiB\"\n\
+             [[phase]]\nname = \"work\"\nkind = \"{kind}\"\nsessions = 4\nwork_unit = 4\n"
         );
         let study = parse(&text);
         study.luns[0].device.as_ref().expect("a device").volatile.0

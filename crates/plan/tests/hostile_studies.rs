@@ -1,7 +1,8 @@
-//! Studies that would harm what they do not name: each is refused, with the line and the column of what it must not say.
+//! Studies that would harm what they do not name: each is refused, with the line and the column of what it must not
+//! say.
 //!
-//! Prevents: an option, a setting, a name or a path that reaches a tool because nobody thought of it, and a table of documents that
-//! says something else than the check.
+//! Prevents: an option, a setting, a name or a path that reaches a tool because nobody thought of it, and a table of
+//! documents that says something else than the check.
 
 use plan::{Step, Takes, Tool};
 use proptest::prelude::*;
@@ -97,7 +98,8 @@ fn each_option_of_the_tables_is_taken_as_its_example_writes_it() {
     }
 }
 
-/// What a value may never be, whatever its type: each would be another option, another line, or another tool's business.
+/// What a value may never be, whatever its type: each would be another option, another line, or another tool's
+/// business.
 #[test]
 fn no_value_takes_more_than_itself() {
     for tool in Tool::ALL {
@@ -190,14 +192,19 @@ fn the_documents_tables_are_the_declaration() {
 }
 
 /// Pieces of options, honest and hostile, of which words are put together.
-const PIECES: &str = "-[a-zA-Z]|--[a-z]{1,9}|[a-z_]{1,14}=?|[0-9]{1,6}[kmgKM]?|,|=| |/dev/loop0|\\.\\./|\\^|size=|logdev=|device=|su=|bigalloc|-l|-d|-E|-O|noatime|data=|commit=|\n|\u{0}|'|\"|é";
+const PIECES: &str = "-[a-zA-Z]|--[a-z]{1,9}|[a-z_]{1,14}=?|[0-9]{1,6}[kmgKM]?|,|=| \
+     |/dev/loop0|\\.\\./|\\^|size=|logdev=|device=|su=|bigalloc|-l|-d|-E|-O|noatime|data=|commit=|\n|\u{0}|'|\"|é";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
-    /// Whatever is accepted: an argument is a flag of the table, or letters and digits with what joins them; no path, no space, no quote.
+    /// Whatever is accepted: an argument is a flag of the table, or letters and digits with what joins them; no path,
+    /// no space, no quote.
     #[test]
-    fn no_argument_is_more_than_the_table_allows(which in 0usize..6, words in prop::collection::vec(prop::collection::vec(PIECES, 1..4), 0..5)) {
+    fn no_argument_is_more_than_the_table_allows(
+        which in 0usize..6,
+        words in prop::collection::vec(prop::collection::vec(PIECES, 1..4), 0..5),
+    ) {
         let tool = Tool::ALL[which];
         let words: Vec<String> = words.into_iter().map(|pieces| pieces.concat()).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -206,7 +213,8 @@ proptest! {
         for argument in arguments {
             let is_flag = tool.rules().iter().any(|rule| rule.flag == argument);
             let plain = |c: char| c.is_ascii_alphanumeric() || "_=,.^-".contains(c);
-            prop_assert!(is_flag || (argument.chars().all(plain) && !argument.starts_with('-')), "{:?} of {:?}", argument, words);
+            let is_plain = argument.chars().all(plain) && !argument.starts_with('-');
+            prop_assert!(is_flag || is_plain, "{:?} of {:?}", argument, words);
         }
     }
 
@@ -217,7 +225,8 @@ proptest! {
         let word = word.concat();
         let text = toml::Value::String(word.clone()).to_string();
         if let Err(error) = with(kind, &format!("{key} = [{text}]")) {
-            prop_assert!(error.problems().iter().all(|problem| problem.line > 1 && problem.column > 1), "{word:?}: {error}");
+            let has_place = |problem: &plan::Problem| problem.line > 1 && problem.column > 1;
+            prop_assert!(error.problems().iter().all(has_place), "{word:?}: {error}");
         }
     }
 }

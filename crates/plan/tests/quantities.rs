@@ -14,7 +14,10 @@ proptest! {
     }
 
     #[test]
-    fn durations_round_trip(value: u64, unit in prop::sample::select(vec![1u64, 1_000, 1_000_000, 1_000_000_000, 60_000_000_000])) {
+    fn durations_round_trip(
+        value: u64,
+        unit in prop::sample::select(vec![1u64, 1_000, 1_000_000, 1_000_000_000, 60_000_000_000]),
+    ) {
         for duration in [Duration(value), Duration(value % 100_000 * unit)] {
             prop_assert_eq!(duration.to_string().parse(), Ok(duration));
         }

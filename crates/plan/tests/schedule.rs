@@ -60,7 +60,8 @@ fn positions_are_balanced() {
             (mean - 1.5).abs() < 1e-12,
             "four blocks give each stack the mean position 1.5: {at:?}"
         );
-        // 2,000 independent fours give a position twice two chances in four: a standard deviation of about 63 around 2,000.
+        // 2,000 independent fours give a position twice two chances in four: a standard deviation of about 63 around
+        // 2,000.
         assert!(row.iter().all(|n| n.abs_diff(2_000) < 380), "{at:?}");
     }
 }

@@ -193,7 +193,8 @@ fn a_file_that_is_not_there_is_said() {
 
 #[test]
 fn a_mapping_to_a_publication_names_what_the_study_has() {
-    let plain = "[study]\nname = \"s\"\npublished = \"xtremio-2014\"\n[[stack]]\nname = \"a\"\nkind = \"model\"\n[[phase]]\nname = \"p\"\nkind = \"scan\"\n[published]\n";
+    let plain = "[study]\nname = \"s\"\npublished = \"xtremio-2014\"\n[[stack]]\nname = \"a\"\nkind = \"model\"\n\
+         [[phase]]\nname = \"p\"\nkind = \"scan\"\n[published]\n";
     let parsed = |more: &str| parse(&format!("{plain}{more}"), Path::new("s.toml"));
     let study = parsed("stacks = { a = \"asm\" }\nphases = { p = \"scan\" }\n").unwrap();
     assert_eq!(study.stands_for.stacks, [("a".to_string(), "asm".to_string())]);

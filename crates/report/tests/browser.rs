@@ -1,7 +1,7 @@
 //! The HTML report in a real browser: it draws, it is quiet, it can be read, and no name in a study can act in it.
 //!
-//! Needs Chromium, which `./test` installs; keeps pictures in `target/report-pages` (`ASSAY_TEST_SIZE=full`: of dark and narrow
-//! pages too). Prevents: a page that is right as text and wrong on the screen.
+//! Needs Chromium, which `./test` installs; keeps pictures in `target/report-pages` (`ASSAY_TEST_SIZE=full`: of dark
+//! and narrow pages too). Prevents: a page that is right as text and wrong on the screen.
 
 #![allow(
     clippy::unwrap_used,
@@ -136,7 +136,8 @@ fn every_chart_is_drawn_and_nothing_leaves_the_page() {
     assert_eq!(count(&mut browser, "svg.strip .dots"), json!(8));
     assert_eq!(count(&mut browser, "svg.bar-of-memory rect"), json!(4));
     assert!(count(&mut browser, "#elsewhere svg.theirs").as_u64().unwrap() >= 4);
-    let moved = "[...document.querySelectorAll('table')].filter((one) => one.caption && ['Copies of the database', 'Rebalances'].includes(one.caption.textContent)).map((one) => one.tBodies[0].rows.length)";
+    let moved = "[...document.querySelectorAll('table')].filter((one) => one.caption && ['Copies of the database', \
+         'Rebalances'].includes(one.caption.textContent)).map((one) => one.tBodies[0].rows.length)";
     assert_eq!(browser.evaluate(moved), json!([4, 4]));
     let said = browser.evaluate("document.querySelector('main').textContent");
     for wanted in [
@@ -208,7 +209,8 @@ fn time_lines_follow_their_controls() {
         };
         for block in blocks {
             browser.evaluate(&format!(
-                "for (const [id, value] of [['phase', {phase}], ['block', '{block}']]) {{ const one = document.getElementById(id); one.value = value; one.dispatchEvent(new Event('change')); }}"
+                "for (const [id, value] of [['phase', {phase}], ['block', '{block}']]) {{ const one = \
+                 document.getElementById(id); one.value = value; one.dispatchEvent(new Event('change')); }}"
             ));
             browser.evaluate("new Promise((done) => setTimeout(done, 50))");
             assert_fine(&mut browser, &format!("phase {phase}, block {block}"));
@@ -286,7 +288,8 @@ fn no_name_acts_in_the_page() {
     assert_eq!(stacks.as_array().unwrap()[1], json!(EVIL[1]));
     // Were a name to get through all the same, the policy would hold it.
     browser.evaluate(
-        "(() => { const one = document.createElement('script'); one.textContent = 'window.pwned = 2'; document.body.append(one); \
+        "(() => { const one = document.createElement('script'); one.textContent = 'window.pwned = 2'; \
+         document.body.append(one); \
          const image = new Image(); image.src = 'http://192.0.2.1/x.png'; document.body.append(image); })()",
     );
     assert_eq!(
@@ -343,7 +346,8 @@ fn a_large_result_stays_small() {
         let opened = browser.evaluate("performance.timing.loadEventEnd - performance.timing.navigationStart");
         let drawn = browser.evaluate("Math.round(performance.getEntriesByName('drawn')[0].startTime)");
         eprintln!(
-            "{what}: {bytes} bytes, analysed and written in {made_s:.2} s, loaded in {opened} ms, drawn after {drawn} ms"
+            "{what}: {bytes} bytes, analysed and written in {made_s:.2} s, loaded in {opened} ms, drawn after {drawn} \
+             ms"
         );
         assert_ne!(opened, Value::Null);
     }

@@ -159,6 +159,7 @@ fn the_schema_in_the_repository_is_this_one() {
     let found = std::fs::read_to_string(&path).unwrap();
     assert!(
         found == wanted,
-        "docs/report.schema.json is old: run `UPDATE_SCHEMA=1 cargo test -p report`, raise SCHEMA_VERSION if a reader could stumble"
+        "docs/report.schema.json is old: run `UPDATE_SCHEMA=1 cargo test -p report`, raise SCHEMA_VERSION if a reader \
+         could stumble"
     );
 }

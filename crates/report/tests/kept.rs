@@ -1,4 +1,5 @@
-//! What the sheet says of power cuts and kills: whether anybody looked that what is acknowledged is kept, and what was lost.
+//! What the sheet says of power cuts and kills: whether anybody looked that what is acknowledged is kept, and what was
+//! lost.
 
 use crate::fixture::{Scene, actor, scene};
 use ledger::{Measure, PhaseKind};

@@ -1,4 +1,5 @@
-//! What the sheet says of what stacks stand on: facts of devices, mounts and memory, each with what must not be said of an honest stack.
+//! What the sheet says of what stacks stand on: facts of devices, mounts and memory, each with what must not be said of
+//! an honest stack.
 
 use crate::fixture::{Scene, actor, fact, scene};
 use ledger::{Fact, Measure, PhaseKind, Setting};
@@ -423,8 +424,8 @@ fn a_layer_that_multiplies_writes_is_named_and_is_no_neighbour() {
     assert_eq!(below("bcache0", "device", "bcache0", (1.0, 2.0)).status, Status::Note);
 }
 
-/// The sheet doubts what the ranking refuses, and nothing else: nothing asked of storage is no result of it, and what nobody told may be
-/// anything.
+/// The sheet doubts what the ranking refuses, and nothing else: nothing asked of storage is no result of it, and what
+/// nobody told may be anything.
 #[test]
 fn provenance_is_valid_where_the_phase_is_ranked_and_nowhere_else() {
     let asked = [

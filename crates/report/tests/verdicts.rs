@@ -123,7 +123,8 @@ fn a_cached_stack_is_shown_and_not_ranked() {
     );
 }
 
-/// A ZFS counts what its cache served, so the cache has a name; what read-ahead fetched a moment before was served by the devices.
+/// A ZFS counts what its cache served, so the cache has a name; what read-ahead fetched a moment before was served by
+/// the devices.
 #[test]
 fn reads_that_an_arc_served_are_said_to_be_its() {
     let reason = |hits: f64, ahead: f64| {
@@ -450,7 +451,8 @@ fn each_doubt_has_its_threshold() {
         status_with(Measure::GeneratorCeilingIops, 2_000_000.0, "generator"),
         Status::Valid
     );
-    // Operations of 12 pages each: a quarter of what they take beside their pages is not in the ceilings of pages, 2,500 a second.
+    // Operations of 12 pages each: a quarter of what they take beside their pages is not in the ceilings of pages,
+    // 2,500 a second.
     assert_eq!(
         status_with(Measure::GeneratorCeilingOperations, 3_000.0, "generator"),
         Status::Suspect

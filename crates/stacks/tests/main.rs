@@ -7,5 +7,8 @@
 )]
 
 mod journal;
+#[allow(dead_code)] // each room uses a part of it
+#[path = "../../luns/tests/machine/mod.rs"]
+mod machine;
 mod stacks;
 mod zfs_fuse;

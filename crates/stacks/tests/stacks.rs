@@ -1,5 +1,6 @@
 //! Stacks built and taken down on real loop devices, and cleaned up after a kill. Needs root.
 
+use crate::machine::{DISK, Turn, turn};
 use plan::{Access, Btrfs, BtrfsProfile, FileSystem, FileSystemKind, Inject, Stack, StackKind};
 use sandbox::{Directory, Identity};
 use stacks::{Enforcement, Journal, Places, Undo};
@@ -36,13 +37,8 @@ impl Bench {
             eprintln!("skipped: needs root and /dev/loop-control");
             return None;
         }
-        // Somebody else's file there can't be opened to write or create; a lock needs no more than reading.
-        let lock = "/tmp/assay-loop-tests.lock";
-        let turn = File::open(lock)
-            .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
-            .expect("a lock file");
-        turn.lock().expect("the turn");
-        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let turn = turn(Turn::Alone);
+        let dir = tempfile::tempdir_in(DISK).expect("a directory");
         let mut bench = Bench {
             dir,
             devices: Vec::new(),

@@ -2,10 +2,11 @@
 //!
 //! The commands are those of the kernel's module too, so far as both have them. Prevents: a pool over somebody else's.
 
+use crate::machine::{DISK, Turn, turn};
 use plan::{Access, Bytes, Inject, RedoAs, Stack, StackKind, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use sandbox::Directory;
 use stacks::{Journal, Places};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,12 +38,8 @@ impl Bench {
             eprintln!("SKIPPED: {}: {}", fuse.reason, fuse.cure);
             return None;
         }
-        let lock = "/tmp/assay-loop-tests.lock";
-        let turn = File::open(lock)
-            .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
-            .expect("a lock file");
-        turn.lock().expect("the turn");
-        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let turn = turn(Turn::Alone);
+        let dir = tempfile::tempdir_in(DISK).expect("a directory");
         let devices = Vec::new();
         let mut bench = Bench {
             dir,

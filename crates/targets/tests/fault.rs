@@ -175,7 +175,8 @@ fn a_fixed_delay_is_kept_on_the_real_clock_and_order_is_by_due_time() {
     assert!(waited >= 5_000_000 && done[1].token == 0, "{waited}");
 }
 
-/// By hand: `cargo test -p targets --test integration fault:: -- --ignored`. The same laws are held in virtual time above.
+/// By hand: `cargo test -p targets --test integration fault:: -- --ignored`. The same laws are held in virtual time
+/// above.
 #[test]
 #[ignore = "timed: another load on the machine changes the ratio"]
 fn real_ports_are_late_and_slower_too() {

@@ -23,8 +23,8 @@ pub(crate) struct Ran {
 /// The planted disadvantage.
 pub(crate) const LATE: &str = "inject = { late = \"20%\" }";
 
-/// The `assay` of this build: that of `ASSAY_TEST_BINARY`, which `./test` has built, else built here. Cargo builds none for the
-/// tests of another crate, and one package alone has other features than all: minutes of building.
+/// The `assay` of this build: that of `ASSAY_TEST_BINARY`, which `./test` has built, else built here. Cargo builds none
+/// for the tests of another crate, and one package alone has other features than all: minutes of building.
 fn assay() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {

@@ -1,8 +1,8 @@
 //! What tests of the whole binary without root share: a directory of their own, the binary called in it, studies of
 //! simulated devices, and the look at what was left behind.
 //!
-//! Everything is taken away when a [`Bench`] is dropped, also by a failing test. Prevents: a test that reads or litters the
-//! state directory of the user who runs it, and one that passes because the binary hung (calls have a time limit).
+//! Everything is taken away when a [`Bench`] is dropped, also by a failing test. Prevents: a test that reads or litters
+//! the state directory of the user who runs it, and one that passes because the binary hung (calls have a time limit).
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -36,10 +36,9 @@ pub(crate) struct Running {
 
 impl Bench {
     pub(crate) fn new() -> Bench {
-        // Not in /tmp, which may be memory: direct I/O needs a file system on a disk.
         let dir = tempfile::Builder::new()
             .prefix("assay-test-")
-            .tempdir_in("/var/tmp")
+            .tempdir_in(crate::machine::scratch())
             .expect("a directory");
         Bench { dir }
     }
@@ -68,7 +67,7 @@ impl Bench {
         // The build directory may be closed to other users.
         let binary = self.path("assay");
         if !binary.exists() {
-            std::fs::copy(env!("CARGO_BIN_EXE_assay"), &binary).expect("copied");
+            crate::rig::copy_program(&binary);
         }
         let mut command = Command::new("setpriv");
         command
@@ -236,16 +235,12 @@ pub(crate) fn root() -> PathBuf {
         .expect("root")
 }
 
-/// Whether the tests are to run at full size.
-pub(crate) fn is_full() -> bool {
-    std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
-}
-
-/// A study of simulated devices, all alike: `stacks` are names and what each says besides. Work is counted, not timed, so
-/// that a stack that serves everything from a cache ends too.
+/// A study of simulated devices, all alike: `stacks` are names and what each says besides. Work is counted, not timed,
+/// so that a stack that serves everything from a cache ends too.
 pub(crate) fn model_study(seed: u64, blocks: u32, stacks: &[(&str, &str)]) -> String {
     let mut text = format!(
-        "[study]\nname = \"planted\"\nquestion = \"Is it found?\"\nblocks = {blocks}\nseed = {seed}\ntime_limit = \"2h\"\n\n"
+        "[study]\nname = \"planted\"\nquestion = \"Is it found?\"\nblocks = {blocks}\nseed = {seed}\n\
+         time_limit = \"2h\"\n\n"
     );
     for (name, besides) in stacks {
         text.push_str(&format!(
@@ -256,8 +251,8 @@ pub(crate) fn model_study(seed: u64, blocks: u32, stacks: &[(&str, &str)]) -> St
     text.push_str(
         "[database]\ncache = \"2MiB\"\nschemas = 4\nscale = \"12MiB\"\nredo_size = \"4MiB\"\ncheckpoint = \"100ms\"\n\n\
          [[phase]]\nname = \"read\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 8\nwork_unit = 8\nwork_loop = 60\n\n\
-         [[phase]]\nname = \"half updates\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8\nwork_loop = 60\n\n\
-         [[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 4\n",
+         [[phase]]\nname = \"half updates\"\nkind = \"random\"\nupdate_pct = 50\nsessions = 8\nwork_unit = 8\n\
+         work_loop = 60\n\n[[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 4\n",
     );
     text
 }

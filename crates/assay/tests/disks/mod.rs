@@ -1,5 +1,5 @@
-//! What tests of `assay dg` on plain files share: a bench with files to be disks, the family called on them, and the look at all
-//! bytes before and after.
+//! What tests of `assay dg` on plain files share: a bench with files to be disks, the family called on them, and the
+//! look at all bytes before and after.
 //!
 //! Prevents: a refusal that is believed because of what was said, when something was written all the same.
 

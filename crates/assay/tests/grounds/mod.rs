@@ -1,4 +1,5 @@
-//! The places that tests put a SQLite database on: a buffered file, a file with direct I/O, a disk group on files or devices.
+//! The places that tests put a SQLite database on: a buffered file, a file with direct I/O, a disk group on files or
+//! devices.
 //!
 //! Prevents: a test of the disk group that is in truth one of a file.
 #![allow(dead_code, clippy::unwrap_used, reason = "an example uses a part of it too")]

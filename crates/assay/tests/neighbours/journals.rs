@@ -10,7 +10,8 @@ use std::path::Path;
 /// A journal of a run that is no more, whose undo removes a directory with its contents.
 fn planted(target: &Path) -> String {
     format!(
-        "{{\"begin\":{{\"version\":1,\"run_id\":\"planted\",\"pid\":999999,\"started\":1,\"boot\":\"x\"}}}}\n{{\"step\":{{\"number\":0,\"undo\":{{\"kind\":\"remove_dir\",\"path\":\"{}\",\"contents\":true}}}}}}\n",
+        "{{\"begin\":{{\"version\":1,\"run_id\":\"planted\",\"pid\":999999,\"started\":1,\"boot\":\"x\"}}}}\n\
+         {{\"step\":{{\"number\":0,\"undo\":{{\"kind\":\"remove_dir\",\"path\":\"{}\",\"contents\":true}}}}}}\n",
         target.display()
     )
 }
@@ -104,7 +105,7 @@ fn an_ordinary_user_without_a_home_follows_no_journal_in_a_shared_directory() {
         &format!("mkdir -m 777 assay; printf '%s' '{text}' >assay/planted.journal; chmod 666 assay/*"),
     );
     let program = town.rig.path("assay");
-    std::fs::copy(env!("CARGO_BIN_EXE_assay"), &program).expect("a copy");
+    crate::rig::copy_program(&program);
     let call = |state: Option<&Path>| {
         let mut clean = std::process::Command::new(&program);
         clean

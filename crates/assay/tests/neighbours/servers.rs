@@ -1,4 +1,5 @@
-//! Directories that were handed to the server's user: what lies in them is that user's word, and root goes by none of it.
+//! Directories that were handed to the server's user: what lies in them is that user's word, and root goes by none of
+//! it.
 
 use crate::neighbours::town::{Town, stop_at};
 use crate::rig::{Running, text};

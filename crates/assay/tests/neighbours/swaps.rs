@@ -1,8 +1,8 @@
 //! Names that lead elsewhere while a run works: the run's folder, its LUN files and its directories are put aside, and
 //! something else gets their names. Here root itself plays the neighbour, for nobody else can by now.
 //!
-//! Whatever was put there stays as it is. The run says what happened, and what is the run's own can be cleaned up when it
-//! is back in its place.
+//! Whatever was put there stays as it is. The run says what happened, and what is the run's own can be cleaned up when
+//! it is back in its place.
 
 use crate::neighbours::town::{Town, entry, on_directory, on_lun, stop_at};
 use crate::rig::{Ran, Running, text, tool};
@@ -71,8 +71,8 @@ fn clean(town: &Town) -> Ran {
     Running::start(town.rig.assay(&["clean"])).wait()
 }
 
-/// Puts a bait in the place of what `find` finds in a run of `study`, lets the run (or, after a kill, a clean-up) go on, and
-/// looks at everything; then puts things right and cleans up.
+/// Puts a bait in the place of what `find` finds in a run of `study`, lets the run (or, after a kill, a clean-up) go
+/// on, and looks at everything; then puts things right and cleans up.
 fn attack(town: &Town, study: &str, bait: Bait, kill: bool, mut find: impl FnMut() -> Option<PathBuf>) {
     let name = format!("swap-{bait:?}-{kill}");
     let mut running = town.start(study, &name);
@@ -195,7 +195,8 @@ fn directories_that_come_and_go_while_root_cleans_up_lead_it_nowhere() {
     let script = format!(
         "for n in $(seq 1 300); do mkdir -p d$n/inner; echo x >d$n/inner/file; done
          i=0; while [ $i -lt 400 ]; do i=$((i+1)); n=$((i%300+1));
-         mv d$n away 2>/dev/null && ln -s {} d$n 2>/dev/null; rm -f d$n 2>/dev/null; mv away d$n 2>/dev/null; done; true",
+         mv d$n away 2>/dev/null && ln -s {} d$n 2>/dev/null; rm -f d$n 2>/dev/null; mv away d$n 2>/dev/null; done; \
+         true",
         town.rig.path("canaries").display()
     );
     std::thread::scope(|scope| {

@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest wait for a run to get somewhere.
@@ -27,12 +28,16 @@ struct Canary {
 
 /// The fixture.
 pub(crate) struct Town {
-    /// Before the rig: the next test's user comes when the rig's turn has ended.
     pub(crate) user: User,
     pub(crate) rig: Rig,
     canary_device: PathBuf,
     before: (BTreeMap<PathBuf, Canary>, u64),
+    /// The last to be dropped: the next test's user comes when this one is gone.
+    _alone: MutexGuard<'static, ()>,
 }
+
+/// One town at a time: its user has the name of this process.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// A user of the host who means no good.
 pub(crate) struct User {
@@ -86,6 +91,7 @@ impl Drop for User {
 impl Town {
     /// `None`, with the reason printed, where the rig can't be had.
     pub(crate) fn new() -> Option<Town> {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rig = Rig::new(&["mkfs.ext4", "useradd"])?;
         // Others get to what is theirs; the rig's own directories are root's.
         std::fs::set_permissions(rig.path(""), PermissionsExt::from_mode(0o755)).expect("its mode");
@@ -111,6 +117,7 @@ impl Town {
             user,
             canary_device,
             before: (BTreeMap::new(), 0),
+            _alone: alone,
         };
         town.before = town.canaries();
         Some(town)
@@ -229,7 +236,8 @@ fn head(name: &str) -> String {
 /// ext4 on a LUN file in `dir`, phases of so many milliseconds.
 pub(crate) fn on_lun(dir: &Path, phase_ms: u32) -> String {
     format!(
-        "{}[luns.data]\nfiles = {{ size = \"48MiB\", dir = \"{}\" }}\n[[stack]]\nname = \"ext4\"\nkind = \"ext4\"\ndata = \"data\"\n{DATABASE}time = \"{phase_ms}ms\"\n",
+        "{}[luns.data]\nfiles = {{ size = \"48MiB\", dir = \"{}\" }}\n[[stack]]\nname = \"ext4\"\nkind = \"ext4\"\n\
+         data = \"data\"\n{DATABASE}time = \"{phase_ms}ms\"\n",
         head("lun"),
         dir.display()
     )

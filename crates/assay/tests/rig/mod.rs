@@ -1,21 +1,22 @@
-//! What tests of the whole binary on real storage share: a directory of their own, loop devices, mounts, and the look at
-//! what a run left behind.
+//! What tests of the whole binary on real storage share: a directory of their own, loop devices, mounts, and the look
+//! at what a run left behind.
 //!
 //! Everything is taken away when a [`Rig`] is dropped, also by a failing test. Only loop devices whose file lies in the
-//! rig's own directory are ever touched. Prevents: tests that run side by side on one machine's loop devices and disturb
-//! each other (the rig holds the lock that all such tests of this workspace take).
+//! rig's own directory are ever touched. Prevents: a test that measures while another one works on the same machine
+//! (see [`Rig::alone`]), and tests of behaviour that wait for a disk (see [`scratch`]).
 
+use crate::machine::{DISK, Turn, scratch, turn};
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Four blocks of so many phases, or more: where the hypervisor took most of the processors for a while, a block does not count, and
-/// others take its place.
+/// Four blocks of so many phases, or more: where the hypervisor took most of the processors for a while, a block does
+/// not count, and others take its place.
 pub(crate) fn assert_four_blocks(phases: usize, of_block: usize) {
     assert!(
         phases >= 4 * of_block && phases.is_multiple_of(of_block),
@@ -70,26 +71,29 @@ pub(crate) fn has_openzfs() -> bool {
     found.is_ok()
 }
 
-/// Tests that attach loop devices take turns.
-pub(crate) fn turn() -> File {
-    // Somebody else's file there can't be opened to write or create; a lock needs no more than reading.
-    let lock = "/tmp/assay-loop-tests.lock";
-    let turn = File::open(lock)
-        .or_else(|_| OpenOptions::new().create(true).append(true).open(lock))
-        .expect("a lock file");
-    turn.lock().expect("the turn");
-    turn
-}
-
 /// Whether loop devices can be attached here.
 pub(crate) fn can_attach() -> bool {
     rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists()
 }
 
 impl Rig {
-    /// `None`, with the reason printed, without root or loop devices. A missing tool that `./test` installs is a failure
-    /// under `CI=true`.
+    /// `None`, with the reason printed, without root or loop devices. A missing tool that `./test` installs is a
+    /// failure under `CI=true`.
     pub(crate) fn new(tools: &[&str]) -> Option<Rig> {
+        Rig::made(tools, scratch(), Turn::Beside)
+    }
+
+    /// The same on a disk: for what a test asks of the devices below.
+    pub(crate) fn on_disk(tools: &[&str]) -> Option<Rig> {
+        Rig::made(tools, Path::new(DISK), Turn::Beside)
+    }
+
+    /// The same on a disk, while no other test works on devices: for what is measured here.
+    pub(crate) fn alone(tools: &[&str]) -> Option<Rig> {
+        Rig::made(tools, Path::new(DISK), Turn::Alone)
+    }
+
+    fn made(tools: &[&str], place: &Path, kind: Turn) -> Option<Rig> {
         if !can_attach() {
             eprintln!("skipped: needs root and /dev/loop-control");
             return None;
@@ -104,11 +108,10 @@ impl Rig {
                 return None;
             }
         }
-        let turn = turn();
-        // Not in /tmp, which may be memory: direct I/O needs a file system on a disk.
+        let turn = turn(kind);
         let dir = tempfile::Builder::new()
             .prefix("assay-test-")
-            .tempdir_in("/var/tmp")
+            .tempdir_in(place)
             .expect("a directory");
         let rig = Rig {
             dir,
@@ -298,8 +301,11 @@ impl Running {
     /// To its end.
     pub(crate) fn wait(mut self) -> Ran {
         // Hundreds of cuts of the power take the better part of an hour.
-        let is_full = std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full");
-        let patience = if is_full { PATIENCE * 8 } else { PATIENCE };
+        let patience = if crate::machine::is_full() {
+            PATIENCE * 8
+        } else {
+            PATIENCE
+        };
         assert!(!self.let_run(patience), "still at work after {patience:?}");
         let status = self.child.wait().expect("waited");
         let mut texts = std::mem::take(&mut self.readers)
@@ -345,6 +351,12 @@ fn reader(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Strin
         let _ = from.read_to_end(&mut all);
         String::from_utf8_lossy(&all).into_owned()
     })
+}
+
+/// Copies the program. A process of its own does it: what a test still writes to while another one forks can't be
+/// started.
+pub(crate) fn copy_program(to: &Path) {
+    tool("cp", &[env!("CARGO_BIN_EXE_assay"), text(to)]);
 }
 
 /// A path as text: the rig's are plain.

@@ -1,7 +1,9 @@
-//! What the disk below a loop device really read while a study ran: by the kernel's counters, read here and not by the tool.
+//! What the disk below a loop device really read while a study ran: by the kernel's counters, read here and not by the
+//! tool.
 //!
-//! What a neighbour reads from the disk below counts for the stack, there is no telling whose it was. So a page cache that serves a direct run may
-//! go unseen on a disk that others use. Prevents: a real miss that is taken for a neighbour's work, because somebody used some disk at some time.
+//! What a neighbour reads from the disk below counts for the stack, there is no telling whose it was. So a page cache
+//! that serves a direct run may go unseen on a disk that others use. Prevents: a real miss that is taken for a
+//! neighbour's work, because somebody used some disk at some time.
 
 use crate::rig::Rig;
 use crate::traps::on_devices::BELOW;
@@ -124,8 +126,8 @@ fn read_share(result: &Path, account: &Account) -> f64 {
     read as f64 / asked
 }
 
-/// On a disk that others use it is set again. Where the disk read next to nothing and the line is missing, it is missed; where others read
-/// from it each time, it cannot be set.
+/// On a disk that others use it is set again. Where the disk read next to nothing and the line is missing, it is
+/// missed; where others read from it each time, it cannot be set.
 pub(crate) fn judged(rig: &Rig, first: Look, again: &str) -> Judged {
     if disks(rig).is_empty() {
         return BELOW.not_set("no disk is visible below the rig's place");

@@ -10,7 +10,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::thread;
 
 /// Little work on a schedule: by itself the run leaves most of any processor idle.
-const PACED: &str = "[[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 2\nwork_unit = 1\nrate = 100\ntime = \"400ms\"\n";
+const PACED: &str = "[[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 0\nsessions = 2\nwork_unit = 1\n\
+     rate = 100\ntime = \"400ms\"\n";
 
 /// Less was left of the processor, beside a run that takes next to nothing: then others filled it.
 const LEFT_MIN: f64 = 0.30;

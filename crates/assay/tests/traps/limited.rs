@@ -1,6 +1,7 @@
 //! A control group with a part of a processor, for a run that is held back.
 //!
-//! Gives the group, what its own account says, and a command in it; taken away when dropped. Prevents: a group that outlives its test.
+//! Gives the group, what its own account says, and a command in it; taken away when dropped. Prevents: a group that
+//! outlives its test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,9 +2,10 @@
 //!
 //! Prevents: an objection that the sheet answers on paper only, and a line that cries wolf.
 //!
-//! Simulated devices need nothing. Real ones need root and loop devices. `ASSAY_TEST_SIZE=full` sets the heavier ones too. The counts, and every
-//! trap that was not set with the reason, are printed, and written as data to the file named by `ASSAY_TRAPS`, else to `traps.json` in the build's
-//! own directory for tests. Where `CI` is set, and where root could attach loop devices, a trap that lacks a tool is a failure.
+//! Simulated devices need nothing. Real ones need root and loop devices. `ASSAY_TEST_SIZE=full` sets the heavier ones
+//! too. The counts, and every trap that was not set with the reason, are printed, and written as data to the file named
+//! by `ASSAY_TRAPS`, else to `traps.json` in the build's own directory for tests. Where `CI` is set, and where root
+//! could attach loop devices, a trap that lacks a tool is a failure.
 
 mod below;
 mod kept;
@@ -43,7 +44,7 @@ fn keep(all: &[Judged], began: jiff::Timestamp) {
 
 /// Those on real devices; where none can be set, each with the reason.
 fn on_this_machine() -> Vec<Judged> {
-    if let Some(mut rig) = Rig::new(&["mkfs.ext4"]) {
+    if let Some(mut rig) = Rig::alone(&["mkfs.ext4"]) {
         let mut all = placed::all(&mut rig);
         all.extend(served::all(&rig));
         return all;

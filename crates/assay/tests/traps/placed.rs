@@ -1,8 +1,9 @@
 //! Traps on real devices, mounts and processes of this machine. Need root and loop devices.
 //!
-//! A busy neighbour makes many of these runs SUSPECT in other lines; each trap and each twin is held to its own line only.
+//! A busy neighbour makes many of these runs SUSPECT in other lines; each trap and each twin is held to its own line
+//! only.
 
-use crate::bench::is_full;
+use crate::machine::is_full;
 use crate::rig::{Rig, Running, text, tool, which};
 use crate::traps::below;
 use crate::traps::kept::kept;
@@ -30,7 +31,8 @@ pub(crate) const DATABASE: &str =
 
 /// Whole runs: where stacks take turns their memory is no figure of theirs.
 pub(crate) fn head() -> &'static str {
-    "[study]\nname = \"trap\"\nquestion = \"Is it seen?\"\ntime_limit = \"10m\"\nblocks = 4\nseed = 5\nio = \"ring\"\nschedule = \"whole\"\n"
+    "[study]\nname = \"trap\"\nquestion = \"Is it seen?\"\ntime_limit = \"10m\"\nblocks = 4\nseed = 5\nio = \"ring\"\n\
+     schedule = \"whole\"\n"
 }
 
 pub(crate) fn directory(name: &str, place: &Path, more: &str) -> String {
@@ -42,7 +44,8 @@ pub(crate) fn directory(name: &str, place: &Path, more: &str) -> String {
 
 pub(crate) fn reads(time: &str) -> String {
     format!(
-        "[[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 4\nwork_unit = 4\ntime = \"{time}\"\n"
+        "[[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 4\nwork_unit = 4\n\
+         time = \"{time}\"\n"
     )
 }
 
@@ -304,12 +307,14 @@ fn neighbours(rig: &mut Rig) -> Vec<Judged> {
     vec![hogs, traffic]
 }
 
-/// Whether threads of the kernel are in sight: their parent has this number on every host, and in no container with numbers of its own.
+/// Whether threads of the kernel are in sight: their parent has this number on every host, and in no container with
+/// numbers of its own.
 fn sees_the_host() -> bool {
     std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd")
 }
 
-/// Share of the processors that others use, while this process sleeps: by the kernel's own account, read here and not by the tool.
+/// Share of the processors that others use, while this process sleeps: by the kernel's own account, read here and not
+/// by the tool.
 fn busy_elsewhere() -> f64 {
     let read = || -> (f64, f64) {
         let text = std::fs::read_to_string("/proc/stat").expect("read");
@@ -359,8 +364,8 @@ fn generator(rig: &mut Rig) -> Vec<Judged> {
     let study = [head(), &directory("one", memory.path(), ""), &database, &phase].concat();
     let work = at("one", "work");
     let twin = told(rig, "rested");
-    // The worker never waits for storage. If it had no processor all the time, something else was the bottleneck: set again. Its
-    // process has threads that watch, which are no part of the load.
+    // The worker never waits for storage. If it had no processor all the time, something else was the bottleneck: set
+    // again. Its process has threads that watch, which are no part of the load.
     let (mut least, mut missed) = (f64::INFINITY, None);
     for nth in 0..5 {
         let name = format!("generator{nth}");
@@ -373,7 +378,8 @@ fn generator(rig: &mut Rig) -> Vec<Judged> {
         least = least.min(had);
         missed = Some(judged);
     }
-    // Its threads that watch are in that figure: what is missed is missed where the worker had its processor in all of them.
+    // Its threads that watch are in that figure: what is missed is missed where the worker had its processor in all of
+    // them.
     if least > 0.95 {
         return missed.into_iter().collect();
     }
@@ -453,8 +459,8 @@ fn under(place: &Path) -> PathBuf {
 }
 
 impl Rig {
-    /// A file system on a partition that begins at sector 63, as partitions did for twenty years; where this kernel reads no partitions of
-    /// loop devices, on a loop device that begins there.
+    /// A file system on a partition that begins at sector 63, as partitions did for twenty years; where this kernel
+    /// reads no partitions of loop devices, on a loop device that begins there.
     fn askew_file_system(&mut self, name: &str) -> PathBuf {
         let file = self.path(&format!("{name}.disk"));
         std::fs::write(&file, vec![0; 48 << 20]).expect("written");

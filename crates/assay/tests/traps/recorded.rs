@@ -1,6 +1,7 @@
-//! Traps that no test can set without touching the clock, the heat or the neighbours of the machine: result files as such a run would have
-//! written them. A simulated run is told again through the ledger, with the one thing changed that the trap would have changed; that
-//! the recording itself is right is held where it is done (`observers`: clocks, neighbours; `placed`: that real runs record it).
+//! Traps that no test can set without touching the clock, the heat or the neighbours of the machine: result files as
+//! such a run would have written them. A simulated run is told again through the ledger, with the one thing changed
+//! that the trap would have changed; that the recording itself is right is held where it is done (`observers`: clocks,
+//! neighbours; `placed`: that real runs record it).
 
 use crate::bench::Bench;
 use crate::traps::sheet::{At, Judged, STUDY, Trap, at, on};
@@ -20,10 +21,11 @@ fn source(bench: &Bench) -> std::path::PathBuf {
         )
     };
     let text = format!(
-        "[study]\nname = \"told\"\nquestion = \"What if?\"\nblocks = 6\nseed = 3\ntime_limit = \"2h\"\nmargin = \"1%\"\n\n{}{}\
+        "[study]\nname = \"told\"\nquestion = \"What if?\"\nblocks = 6\nseed = 3\ntime_limit = \"2h\"\n\
+         margin = \"1%\"\n\n{}{}\
          [database]\ncache = \"2MiB\"\nschemas = 8\nscale = \"12MiB\"\nredo_size = \"4MiB\"\ncheckpoint = \"100ms\"\n\n\
-         [[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 8\nwork_unit = 8\nwork_loop = 40\n\n\
-         [[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 8\n",
+         [[phase]]\nname = \"work\"\nkind = \"random\"\nupdate_pct = 20\nsessions = 8\nwork_unit = 8\n\
+         work_loop = 40\n\n[[phase]]\nname = \"scan\"\nkind = \"scan\"\nusers = 8\n",
         stack("base"),
         stack("other")
     );
@@ -292,7 +294,8 @@ pub(crate) fn all(bench: &Bench) -> Vec<Judged> {
     all
 }
 
-/// A device that does twice as much from the middle of each phase on, as one does whose resync ends. No planted fault makes one faster.
+/// A device that does twice as much from the middle of each phase on, as one does whose resync ends. No planted fault
+/// makes one faster.
 fn two_levels(bench: &Bench) -> Vec<Judged> {
     let stack = |name: &str| {
         format!(

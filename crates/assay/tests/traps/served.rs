@@ -1,4 +1,5 @@
-//! Traps on LUNs that this tool serves itself, through FUSE: they lie, err, lag and lose their power. Need root, loop devices and /dev/fuse.
+//! Traps on LUNs that this tool serves itself, through FUSE: they lie, err, lag and lose their power. Need root, loop
+//! devices and /dev/fuse.
 
 use crate::rig::{Rig, which};
 use crate::traps::on_devices::{DYING, LIES, MODELLED, NEVER_CUT, NO_BARRIERS, ROTTEN, SERVED, SLOW};
@@ -36,7 +37,8 @@ fn slow_lun(rig: &Rig) -> Judged {
     SLOW.judge((&found, at("dying", "work")), (&found, at("well", "work")))
 }
 
-/// Mirrors of which one disk gives wrong bytes, or errors: every page comes back right, from the other. A phase before it is the twin.
+/// Mirrors of which one disk gives wrong bytes, or errors: every page comes back right, from the other. A phase before
+/// it is the twin.
 fn mirrors(rig: &Rig) -> Vec<Judged> {
     let memory = InMemory::new();
     let has_btrfs = which("mkfs.btrfs").is_some();
@@ -79,7 +81,8 @@ fn durability(rig: &Rig) -> Vec<Judged> {
     let raw = |name: &str, more: &str| stack(name, "raw", "data", &format!("redo = \"redo\"\n{more}"));
     let study = |luns: &str, stacks: &[String], cuts: u32| {
         let phase = format!(
-            "[[phase]]\nname = \"cuts\"\nkind = \"power_cut\"\ncuts = {cuts}\nearliest = \"100ms\"\nlatest = \"250ms\"\nsessions = 8\nwork_unit = 4\n"
+            "[[phase]]\nname = \"cuts\"\nkind = \"power_cut\"\ncuts = {cuts}\nearliest = \"100ms\"\n\
+             latest = \"250ms\"\nsessions = 8\nwork_unit = 4\n"
         );
         [head(), luns, &stacks.concat(), DATABASE, &phase].concat()
     };
@@ -90,7 +93,8 @@ fn durability(rig: &Rig) -> Vec<Judged> {
         stack("unbarred", "ext4", "whole", "mount_options = [\"nobarrier\"]"),
     ];
     let found = report(rig, "cuts", &study(&luns, &stacks, 1));
-    // Whose answer is in no doubt lost nothing and had something to lose: one cut of a few finds pages that wait for their flush.
+    // Whose answer is in no doubt lost nothing and had something to lose: one cut of a few finds pages that wait for
+    // their flush.
     let kept = report(rig, "kept", &study(&apart, &[raw("keeps", "")], 5));
     // What kept everything has a line of its own.
     for honest in ["keeps", "ext4"] {

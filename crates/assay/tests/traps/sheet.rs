@@ -1,4 +1,5 @@
-//! The sheet of a report as a test looks at it: where a line must stand, whether it does, and how traps and honest twins are counted.
+//! The sheet of a report as a test looks at it: where a line must stand, whether it does, and how traps and honest
+//! twins are counted.
 //!
 //! Prevents: a trap that is "caught" by some other line, and one that counts though nothing could be looked at.
 
@@ -224,6 +225,7 @@ pub(crate) fn summed(all: &[Judged], began: jiff::Timestamp) -> (String, Value) 
         set.len(),
         twins.len()
     );
+    let reason = |one: &&Judged| json!({ "trap": one.trap.name, "why": one.not_looked });
     let data = json!({
         "schema": 1,
         "version": env!("CARGO_PKG_VERSION"),
@@ -233,7 +235,7 @@ pub(crate) fn summed(all: &[Judged], began: jiff::Timestamp) -> (String, Value) 
         "traps_caught": caught,
         "twins_judged": twins.len(),
         "twins_flagged": flagged,
-        "not_set": not_set.iter().map(|one| json!({ "trap": one.trap.name, "why": one.not_looked })).collect::<Vec<_>>(),
+        "not_set": not_set.iter().map(reason).collect::<Vec<_>>(),
         "traps": all.iter().map(Judged::as_json).collect::<Vec<_>>(),
     });
     (said, data)

@@ -1,5 +1,6 @@
 //! A directory for a server of a test, taken away with all that is in it; also a small file system on request.
 
+use crate::machine::scratch;
 use databases::postgres::{Cluster, Install, PostgresError, RunAs, Server, Settings, choose};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -9,23 +10,6 @@ use std::process::{Child, Command, Stdio};
 
 const SERVE_IN: &str = "ASSAY_TEST_SERVE_IN";
 const TOLD: &str = "server process ";
-
-pub(crate) fn is_full() -> bool {
-    std::env::var("ASSAY_TEST_SIZE").is_ok_and(|size| size == "full")
-}
-
-/// Where servers of tests lie: in memory where it has room, on the disk otherwise and at full size. A process that is
-/// killed takes nothing with it that the kernel has, so a disk proves no more, and its flushes would be most of the
-/// time.
-fn ground() -> &'static Path {
-    const ROOM_BYTES: u64 = 2 << 30;
-    let memory = Path::new("/dev/shm");
-    let room = rustix::fs::statvfs(memory).map_or(0, |found| found.f_bavail * found.f_frsize);
-    match room > ROOM_BYTES && !is_full() {
-        true => memory,
-        false => Path::new("/var/tmp"),
-    }
-}
 
 enum Dir {
     Own(tempfile::TempDir),
@@ -41,7 +25,7 @@ pub(crate) struct Place {
 impl Place {
     /// `None`, with the reason printed, where no server is installed.
     pub(crate) fn new() -> Option<Place> {
-        let dir = tempfile::Builder::new().prefix("apg-").tempdir_in(ground()).unwrap();
+        let dir = tempfile::Builder::new().prefix("apg-").tempdir_in(scratch()).unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         Place::in_dir(Dir::Own(dir))
     }

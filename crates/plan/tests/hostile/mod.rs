@@ -1,4 +1,5 @@
-//! Hostile studies as data (`cases.toml`): each a small study in which one line is hostile, with where and how it is refused.
+//! Hostile studies as data (`cases.toml`): each a small study in which one line is hostile, with where and how it is
+//! refused.
 //!
 //! Shared by the tests of this room and of `assay`, which runs them beside devices that must stay as they are.
 #![allow(dead_code)] // each test binary uses its part

@@ -1,7 +1,7 @@
 //! Headless Chromium for tests, driven over a pipe by its own protocol (DevTools), without any crate for it.
 //!
-//! Takes a page's file, gives what a person and their developer tools would see: console, requests, values, pictures. The
-//! browser and its profile go away when dropped. Prevents: a page that is only right as text.
+//! Takes a page's file, gives what a person and their developer tools would see: console, requests, values, pictures.
+//! The browser and its profile go away when dropped. Prevents: a page that is only right as text.
 
 #![allow(
     clippy::unwrap_used,
@@ -193,7 +193,8 @@ impl Browser {
 
     pub(crate) fn wait_for(&mut self, condition: &str) {
         let poll = format!(
-            "new Promise((done) => {{ let left = 600; const look = () => {{ if ({condition}) done(true); else if (left-- > 0) setTimeout(look, 50); else done(false); }}; look(); }})"
+            "new Promise((done) => {{ let left = 600; const look = () => {{ if ({condition}) done(true); else if \
+             (left-- > 0) setTimeout(look, 50); else done(false); }}; look(); }})"
         );
         assert_eq!(self.evaluate(&poll), json!(true), "never came true: {condition}");
     }
@@ -224,8 +225,9 @@ impl Browser {
         self.events.iter().filter(is_document).count()
     }
 
-    /// A picture of the page from `top` on, for people to look at. A browser without a screen sometimes draws no frame for one, and never
-    /// answers: then there is none, and no other of this browser is asked for. What a page shows is asked of its document, not of pictures.
+    /// A picture of the page from `top` on, for people to look at. A browser without a screen sometimes draws no frame
+    /// for one, and never answers: then there is none, and no other of this browser is asked for. What a page shows is
+    /// asked of its document, not of pictures.
     pub(crate) fn picture(&mut self, name: &str, top: u32, width: u32, height: u32) {
         const FRAME: Duration = Duration::from_secs(20);
         if self.draws_nothing {
