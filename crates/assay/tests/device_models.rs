@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is ranked and too late in two blocks ends a run: on a busy machine that can be any model, so only the one that must be is ranked.
+/// What is ranked and too late in two blocks ends a run: on a busy machine that can be any model, so only the one
+/// that must be is ranked.
 fn study(dir: &Path, model: &str, time: &str) -> String {
     let ranked = model == QUICK;
     format!(
@@ -214,7 +215,8 @@ fn a_copy_between_modelled_devices_is_counted_like_any_phase() {
 const QUICK: &str = "preset = \"gp3\"\n\
     parameters = { iops = 1000000, read_median = \"5us\", read_p99 = \"6us\", read_floor = \"1us\" }";
 
-/// A device that is quicker than the way to it: what it would have answered is nothing that can be measured here. Where the study says a
+/// A device that is quicker than the way to it: what it would have answered is nothing that can be measured here.
+/// Where the study says a
 /// pace of its own, two blocks are enough to know.
 #[test]
 fn a_device_that_this_machine_cannot_play_ends_after_two_blocks() {

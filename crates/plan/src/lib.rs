@@ -23,6 +23,7 @@ mod slob_take;
 mod space;
 mod stranger;
 mod study;
+mod timed;
 mod turns;
 mod units;
 mod written;

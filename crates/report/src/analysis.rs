@@ -199,8 +199,8 @@ pub struct LookTaken {
     pub blocks_run: u32,
     /// Error each comparison spent at it.
     pub alpha: f64,
-    /// What it said by itself, in the order of the comparisons and then of the contrasts; `null` for those whose look it
-    /// was not: each phase has its own looks where blocks were dropped in some phases only.
+    /// What it said by itself, in the order of the comparisons and then of the contrasts. `null` for those whose look
+    /// it was not: each phase has its own looks if blocks were dropped in some phases only.
     pub verdicts: Vec<Option<Verdict>>,
     #[serde(skip)]
     pub(crate) estimates: Vec<Option<Estimate>>,

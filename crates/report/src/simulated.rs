@@ -1,7 +1,7 @@
 //! What the last sentence would claim of a study that was simulated: block ratios and no result file.
 //!
 //! Takes the design, then study after study their ratios and the decision on them; gives the claims of the sentence
-//! that a report of such a study ends with. Prevents: an error rate of the advice that is found with a copy of the code.
+//! that a report of such a study ends with. Prevents: an error rate of the advice that a copy of the code gives.
 
 use crate::analysis::{Analysis, StudyHead};
 use crate::derived::looks;

@@ -102,7 +102,7 @@ mod tests {
             alike,
         ];
         for claim in falsehoods {
-            assert!(truth.belies(&[claim.clone()]), "{claim:?}");
+            assert!(truth.belies(std::slice::from_ref(&claim)), "{claim:?}");
         }
         let truths = [
             verdict("1", Verdict::Worse),

@@ -165,7 +165,8 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
          false: studies with a false verdict, %, in the first run and with its extensions;\n\
          told: comparisons with a true verdict, %, before and after;\n\
          advice: studies whose last sentence is false in the end, %;\n\
-         anew: false verdicts, %, in up to one, two, three studies instead. A star: above {} % with 99 % confidence cannot be ruled out.\n",
+         anew: false verdicts, %, in up to one, two, three studies instead.\n\
+         A star: above {} % with 99 % confidence cannot be ruled out.\n",
         flags.studies,
         LIMIT * 100.0
     );

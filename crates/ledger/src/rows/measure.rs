@@ -239,7 +239,7 @@ measures! {
         "bytes of the blocks of modelled devices with inline reduction that were written by the end of the phase";
     ModelPhysicalBytes, "model.physical_bytes", "bytes",
         "bytes that inline reduction keeps for those blocks: each content once, compressed";
-    ModelTooLate, "model.too_late", "",
+    ModelTooLate, "model.too_late", "1 or 0",
         "1: the machine could not play a modelled device in this phase, which does not count for that";
     ModelLate, "model.late", "requests", "answers that came more than 500 us after the model's time";
     ModelDelayNs, "model.delay_ns", "ns", "time that answers came after the model's, summed over requests";
