@@ -123,12 +123,16 @@ fn simulated_devices_copy_there_and_back_in_virtual_time() {
     ]
     .concat();
     bench.write("study.toml", &(text + &phases.concat()));
+    // Directories of their own: a study names the older ones beside it.
+    for dir in ["one", "two"] {
+        std::fs::create_dir(bench.path(dir)).expect("a directory");
+    }
     let run = |output: &str| {
         bench
             .expect(0, &["run", "study.toml", "--quiet", "--json", "-o", output])
             .json()
     };
-    let (first, second) = (run("first.assay"), run("second.assay"));
+    let (first, second) = (run("one/first.assay"), run("two/second.assay"));
     assert_eq!(
         crate::bench::without_the_run(&first).to_string(),
         crate::bench::without_the_run(&second).to_string(),

@@ -137,7 +137,7 @@ fn a_modelled_study_says_what_was_modelled_and_counts_it() {
     ran.expect(0, &[]);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        said.contains("behave as volume (gp3, iops = 200, read_median"),
+        said.contains("a model of volume (gp3, iops = 200, read_median"),
         "{said}"
     );
     // The model's own count beside the kernel's, in each form.
@@ -268,7 +268,7 @@ fn a_model_in_slow_motion_has_its_rates_divided_and_is_told() {
     let Some(rig) = able() else { return };
     let text = study(&rig.work(), VOLUME, "300ms").replace("slow_motion = 1\n", "slow_motion = 5\n");
     let (study, result) = (rig.study("s", &text), rig.result("s"));
-    let ran = rig.run(&study, &result, &[]);
+    let ran = rig.run(&study, &result, &["--full"]);
     ran.expect(
         0,
         &["the models run 5 times slower than their devices: rates are a fifth"],

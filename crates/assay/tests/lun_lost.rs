@@ -148,7 +148,7 @@ fn a_lost_lun_does_not_end_the_run_and_its_phases_do_not_count() {
     let told = |e: &&ledger::Event| e.severity == Severity::Warning && e.text.contains("lost disk1");
     assert_eq!(ledger.events().expect("events").iter().filter(told).count(), 2);
     let said = rig
-        .assay(&["report", crate::rig::text(&result)])
+        .assay(&["report", crate::rig::text(&result), "--full"])
         .output()
         .expect("reported");
     let said = String::from_utf8_lossy(&said.stdout).into_owned();

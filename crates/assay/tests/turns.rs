@@ -278,6 +278,6 @@ fn a_killed_block_is_not_there_and_is_run_again() {
         let left = std::fs::read_dir(bench.path(dir)).expect("listed").count();
         assert_eq!(left, 0, "{dir}");
     }
-    let shown = bench.expect(0, &["report", "dirs.assay"]).stdout;
+    let shown = bench.expect(0, &["report", "dirs.assay", "--full"]).stdout;
     assert!(shown.contains("took turns: abba"), "{shown}");
 }

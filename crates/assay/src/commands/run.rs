@@ -102,8 +102,9 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
             verdict(&analysis, &wanted.fail_on)
         }
         (Ok(()), Err(failure)) => Err(failure),
-        (Err(failure), Ok((_, analysis))) if !analysis.phases.is_empty() => {
-            say!("finished phases are kept: assay report {}", wanted.output.display());
+        (Err(failure), Ok((_, analysis))) if wanted.kept && !analysis.phases.is_empty() => {
+            let file = wanted.output.display();
+            say!("finished phases are kept: assay report {file}; `--resume` goes on with them");
             Err(failure)
         }
         (Err(failure), _) => Err(failure),
