@@ -122,6 +122,7 @@ pub(crate) fn worlds_json(times: &[TimeToVerdict]) -> Value {
             "equivalent": rate_json(&row.equivalent),
             "false_verdicts": rate_json(&row.false_verdicts),
             "seconds_mean": row.seconds_mean,
+            "seconds_extended": row.seconds_extended,
             "time_ratio": row.time_ratio(),
         })
     };

@@ -138,7 +138,7 @@ fn simulated_devices_copy_there_and_back_in_virtual_time() {
         crate::bench::without_the_run(&second).to_string(),
         "virtual time repeats itself"
     );
-    let ledger = Ledger::open(bench.path("first.assay")).expect("a result");
+    let ledger = Ledger::open(bench.path("one/first.assay")).expect("a result");
     all_valid(&ledger, 2 * phases.len());
     for stack in ["quick", "slow"] {
         for (phase, over) in [("there", 0.0), ("back", 1.0), ("there again", 1.0)] {
@@ -149,7 +149,7 @@ fn simulated_devices_copy_there_and_back_in_virtual_time() {
     // still.
     let ns = |stack| values(&ledger, stack, "there", Measure::CopyNs)[0];
     assert!(ns("slow") > ns("quick"), "{} and {}", ns("slow"), ns("quick"));
-    let said = bench.expect(0, &["report", "first.assay"]).stdout;
+    let said = bench.expect(0, &["report", "one/first.assay"]).stdout;
     for words in ["copied at", "into new files", "over what was there", "found the same"] {
         assert!(said.contains(words), "{words:?} is not in\n{said}");
     }

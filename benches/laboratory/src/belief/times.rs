@@ -70,7 +70,7 @@ pub(super) fn simulated(times: &[TimeToVerdict]) -> Vec<Line> {
             },
         };
         found.line(
-            "Time to a verdict, of a fixed protocol's: simulated, extended once if open",
+            "Time to a verdict, of a fixed protocol's: simulated",
             format!("{world}, ratio {}", row.true_ratio),
         )
     };
