@@ -54,7 +54,7 @@ pub(crate) enum Command {
                             assay report study.assay --json | jq .report.sentence"
     )]
     Report(Report),
-    /// Show figures of other tools (AWR, iostat, SLOB, fio) beside measured ones; never ranked
+    /// Show figures of other tools (AWR, statspack, iostat, sar, fio, pgbench ...) beside measured ones; never ranked
     #[command(after_help = import::EXAMPLES)]
     Import(import::Import),
     /// List published figures that a study can print beside its own

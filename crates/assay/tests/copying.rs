@@ -149,7 +149,7 @@ fn simulated_devices_copy_there_and_back_in_virtual_time() {
     // still.
     let ns = |stack| values(&ledger, stack, "there", Measure::CopyNs)[0];
     assert!(ns("slow") > ns("quick"), "{} and {}", ns("slow"), ns("quick"));
-    let said = bench.expect(0, &["report", "one/first.assay"]).stdout;
+    let said = bench.expect(0, &["report", "one/first.assay", "--full"]).stdout;
     for words in ["copied at", "into new files", "over what was there", "found the same"] {
         assert!(said.contains(words), "{words:?} is not in\n{said}");
     }

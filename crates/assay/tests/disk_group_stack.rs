@@ -71,8 +71,7 @@ fn devices_do_what_the_engine_asks_and_a_mirror_writes_twice() {
     let ledger = Ledger::open(&result).expect("a result");
     let (trials, phases) = (ledger.trials().expect("trials"), ledger.phases().expect("phases"));
     let measures = ledger.measures().expect("measures");
-    // The middle of four blocks: something else on the machine may look at a few blocks of any device.
-    let middle = |stack: &str, phase: &str, ours: &[Measure], kernels: Measure| {
+    let ratios = |stack: &str, phase: &str, ours: &[Measure], kernels: Measure| {
         let of = |id, measure: Measure| {
             let found = measures.iter().find(|m| m.phase == id && m.row.0 == measure);
             found.unwrap_or_else(|| panic!("{} is missing", measure.name())).row.1
@@ -86,16 +85,23 @@ fn devices_do_what_the_engine_asks_and_a_mirror_writes_twice() {
         ratios.sort_by(f64::total_cmp);
         let blocks = ratios.len();
         assert!(blocks >= 4, "{stack}, {phase}: {ratios:?}");
-        (ratios[(blocks - 1) / 2] + ratios[blocks / 2]) / 2.0
+        ratios
+    };
+    // Something else on the machine may look at a few blocks of any device: that only adds reads, small ones.
+    let least = |stack: &str, phase: &str, ours: &[Measure], kernels| ratios(stack, phase, ours, kernels)[0];
+    let middle = |stack: &str, phase: &str, ours: &[Measure], kernels| {
+        let all = ratios(stack, phase, ours, kernels);
+        (all[(all.len() - 1) / 2] + all[all.len() / 2]) / 2.0
     };
     for stack in ["single", "mirrored"] {
         for (phase, size, slack) in [("read", PAGE, 0.01), ("scan", PAGE * MULTIBLOCK, 0.02)] {
-            let reads = middle(stack, phase, &[Measure::EnginePhysicalReads], Measure::NearReads);
+            let reads = least(stack, phase, &[Measure::EnginePhysicalReads], Measure::NearReads);
             assert!(
                 (reads - 1.0).abs() <= 0.02,
                 "{stack}, {phase}: {reads} reads for each asked"
             );
-            let bytes = middle(stack, phase, &[Measure::NearReads], Measure::NearReadBytes);
+            let all = ratios(stack, phase, &[Measure::NearReads], Measure::NearReadBytes);
+            let bytes = all[all.len() - 1];
             assert!(
                 (bytes / size - 1.0).abs() <= slack,
                 "{stack}, {phase}: {bytes} bytes a read"

@@ -49,9 +49,9 @@ fn everything_that_says_whether_to_believe_stands_in_one_table() {
         let line = table.iter().find(|line| line["what"] == what).expect("the line");
         line["kept"].clone()
     };
-    // So many studies are enough to say it of what errs seldom, and too few to say it of what spends the 5 % in full.
     assert_eq!(kept("20 % slower"), true);
-    assert_eq!(kept("equal, four blocks"), Value::Null);
+    // A first run spends 4 %: so many studies bound it below 5.5 %.
+    assert_eq!(kept("equal, four blocks"), true);
     // Six studies have a rate, and no limit.
     assert_eq!(kept("studies of 4 blocks"), Value::Null);
     let limit = |line: &&Value| line["section"] == "False verdicts, drawn from too few blocks for a limit";

@@ -88,6 +88,11 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
         on_this_host(plan, wanted, &run_id, caller)
     };
     progress.finish();
+    let ran = ran.map_err(|failure| match failure {
+        // What was on its way has many names; the user knows who stopped it.
+        Failure::Run(_) if signals::is_set(&cancel) => Failure::Run(interrupted(wanted)),
+        other => other,
+    });
     if !wanted.output.exists() {
         return ran;
     }
@@ -102,7 +107,9 @@ pub(crate) fn study(mut plan: Study, wanted: &Wanted, format: &Format) -> Result
             verdict(&analysis, &wanted.fail_on)
         }
         (Ok(()), Err(failure)) => Err(failure),
-        (Err(failure), Ok((_, analysis))) if wanted.kept && !analysis.phases.is_empty() => {
+        (Err(failure), Ok((_, analysis)))
+            if wanted.kept && !analysis.phases.is_empty() && !signals::is_set(&cancel) =>
+        {
             let file = wanted.output.display();
             say!("finished phases are kept: assay report {file}; `--resume` goes on with them");
             Err(failure)
@@ -136,6 +143,17 @@ fn on_this_host(plan: &Study, wanted: &Wanted, run_id: &str, caller: Caller<'_>)
         (_, Err(dirty)) => Err(dirty),
         (Err(error), Ok(())) => Err(Failure::Run(error)),
         (Ok(()), Ok(())) => Ok(()),
+    }
+}
+
+/// What a signal ended, with the way on.
+fn interrupted(wanted: &Wanted) -> anyhow::Error {
+    let file = wanted.output.display();
+    match wanted.kept && wanted.output.exists() {
+        true => anyhow!(
+            "interrupted; finished phases are kept: assay report {file}\n  go on with the same command and --resume"
+        ),
+        false => anyhow!("interrupted; no result is kept\n  run again"),
     }
 }
 
