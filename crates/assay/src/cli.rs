@@ -57,7 +57,7 @@ pub(crate) enum Command {
     /// Show result files of several days or hosts beside each other: what differs, and ratios to the same base
     #[command(after_help = "Examples:\n  assay compare june.assay july.assay\n  \
                             assay compare old.assay new.assay --full --html compare.html\n\n\
-                            The first file is what the others are held against. Files of separate runs get no verdict.")]
+                            The first file is what the others are held against. Separate runs get no verdict.")]
     Compare(Compare),
     /// Show figures of other tools (AWR, iostat, SLOB, fio) beside measured ones; never ranked
     #[command(after_help = import::EXAMPLES)]

@@ -1,7 +1,7 @@
 //! Result files beside each other: what differs is said first, ratios only where the base is the same, and no verdict.
 //!
-//! Prevents: a change between two runs read as a verdict, a ratio of two things, and files that share blocks compared as
-//! if they did not.
+//! Prevents: a change between two runs read as a verdict, a ratio of two things, and files that share blocks compared
+//! as if they did not.
 
 use crate::fixture::{Filmed, Scene, actor, fact, scene};
 use ledger::{PhaseKind, Setting, Skipped};

@@ -1,7 +1,7 @@
 //! Result files of several days or hosts beside each other: what differs, and ratios where the base is the same.
 //!
-//! Takes [`FileTaken`]s, gives [`FilesCompared`] and its forms. Files of separate runs get no verdict: which of them ran
-//! when and where was not randomised. Prevents: a new kernel judged by two runs that differ in ten other things.
+//! Takes [`FileTaken`]s, gives [`FilesCompared`] and its forms. Files of separate runs get no verdict: which of them
+//! ran when and where was not randomised. Prevents: a new kernel judged by two runs that differ in ten other things.
 
 mod differences;
 mod figures;
@@ -166,8 +166,8 @@ fn sentence(compared: &FilesCompared) -> String {
     {
         let later = compared.files.iter().find(|file| file.label == one.later);
         return format!(
-            "{} is a later state of the same run as {}, and holds its blocks: its verdicts are those of the study. Read \
-             them: assay report {}",
+            "{} is a later state of the same run as {}, and holds its blocks: its verdicts are those of the study. \
+             Read them: assay report {}",
             one.later,
             one.earlier,
             later.map_or("FILE", |file| &file.file)

@@ -1,7 +1,7 @@
 //! The comparison of files as a document, for all forms.
 //!
-//! Takes [`FilesCompared`], gives sections: what differs, ratios, figures, what is left out. Prevents: a form that shows
-//! a ratio and forgets what differs.
+//! Takes [`FilesCompared`], gives sections: what differs, ratios, figures, what is left out. Prevents: a form that
+//! shows a ratio and forgets what differs.
 
 use super::found::{EqualFacts, FileDifference, FileHead, FilesCompared, OwnRatio, PhaseOfFiles, RatioOfFiles};
 use crate::document::{
