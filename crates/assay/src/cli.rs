@@ -54,6 +54,11 @@ pub(crate) enum Command {
                             assay report study.assay --json | jq .report.sentence"
     )]
     Report(Report),
+    /// Show result files of several days or hosts beside each other: what differs, and ratios to the same base
+    #[command(after_help = "Examples:\n  assay compare june.assay july.assay\n  \
+                            assay compare old.assay new.assay --full --html compare.html\n\n\
+                            The first file is what the others are held against. Separate runs get no verdict.")]
+    Compare(Compare),
     /// Show figures of other tools (AWR, statspack, iostat, sar, fio, pgbench ...) beside measured ones; never ranked
     #[command(after_help = import::EXAMPLES)]
     Import(import::Import),
@@ -191,12 +196,21 @@ pub(crate) struct Report {
     pub(crate) format: Format,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct Compare {
+    /// Result files, at least two
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: Format,
+}
+
 #[derive(Args, Debug, Default)]
 pub(crate) struct Format {
     /// Print every figure, not only the answer
     #[arg(long, conflicts_with_all = ["json", "markdown"])]
     pub(crate) full: bool,
-    /// Print JSON (schema: docs/report.schema.json)
+    /// Print JSON (schema: docs/report.schema.json, docs/compare.schema.json)
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,
     /// Print Markdown

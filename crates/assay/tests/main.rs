@@ -11,6 +11,7 @@ mod bad_input;
 mod bench;
 mod broken_storage;
 mod cli;
+mod comparing;
 mod copying;
 mod device_models;
 mod dg;

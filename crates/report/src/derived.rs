@@ -30,32 +30,37 @@ impl Analysis {
     pub fn of(ledger: &Ledger) -> Result<Analysis, ReportError> {
         let book = Book::read(ledger)?;
         let ranking = rank(&book)?;
-        let phases = book.phases.iter().map(|head| phase_report(&book, head));
+        Analysis::derived(&book, ranking)
+    }
+
+    /// Derives everything from what was gathered and judged.
+    pub(crate) fn derived(book: &Book, ranking: Ranking) -> Result<Analysis, ReportError> {
+        let phases = book.phases.iter().map(|head| phase_report(book, head));
         let phases = phases.collect::<Result<Vec<_>, LedgerError>>()?;
-        let (differences, equal) = differences(&book);
-        let (comparisons, contrasts) = verdicts(&book, &ranking);
+        let (differences, equal) = differences(book);
+        let (comparisons, contrasts) = verdicts(book, &ranking);
         let mut analysis = Analysis {
-            imported: imported(&book, &phases),
-            not_told_apart: not_told(&book, &phases),
-            published: published(&book, &comparisons, &ranking.dropped)?,
-            study: study_head(&book, &ranking),
-            stacks: stack_heads(&book),
+            imported: imported(book, &phases),
+            not_told_apart: not_told(book, &phases),
+            published: published(book, &comparisons, &ranking.dropped)?,
+            study: study_head(book, &ranking),
+            stacks: stack_heads(book),
             differences,
             equal,
             phases,
             comparisons,
             looks: looks(&ranking),
             go_on: ranking.decision.go_on.into(),
-            own_blocks: own_blocks(&book, &ranking),
-            pairs_alike: pairs_alike(&book, &ranking),
-            not_tested: not_tested(&book, &ranking.pairs, &ranking.dropped)?,
-            changes: changes(&book, &ranking.dropped)?,
+            own_blocks: own_blocks(book, &ranking),
+            pairs_alike: pairs_alike(book, &ranking),
+            not_tested: not_tested(book, &ranking.pairs, &ranking.dropped)?,
+            changes: changes(book, &ranking.dropped)?,
             contrasts,
-            databases: databases(&book),
-            bulk_ratios: bulk_ratios(&book, &ranking.dropped),
-            layouts: layouts(&book),
-            modelled: modelled(&book),
-            memory: memory(&book),
+            databases: databases(book),
+            bulk_ratios: bulk_ratios(book, &ranking.dropped),
+            layouts: layouts(book),
+            modelled: modelled(book),
+            memory: memory(book),
             unranked: ranking.unranked,
             dropped: ranking.dropped,
             checks: Vec::new(),
@@ -64,7 +69,7 @@ impl Analysis {
             recorded_looks: book.looks.clone(),
         };
         analysis.promise = promise(&analysis.study);
-        analysis.checks = checks(&book, &analysis);
+        analysis.checks = checks(book, &analysis);
         analysis.sentence = sentence(&analysis);
         Ok(analysis)
     }

@@ -16,6 +16,7 @@ extern crate self as report;
 mod analysis;
 mod cells;
 mod check;
+mod compare;
 mod derived;
 mod document;
 mod figures;
@@ -51,6 +52,11 @@ pub use cells::provenance::{
 pub use cells::ran_out::RanOut;
 pub use cells::{Cell, DeviceFigures, EngineFigures, PhaseReport};
 pub use check::{Check, Status};
+pub use compare::{
+    About, CompareError, EqualFacts, FileDifference, FileHead, FileTaken, FilesCompared, LeftOut, OwnRatio,
+    PhaseOfFiles, RatioChange, RatioOfFiles, StackOfFiles, StatesOfOneRun, compare_brief, compare_html, compare_json,
+    compare_markdown, compare_schema, compare_terminal,
+};
 pub use figures::Figure;
 pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
 pub use leading::Leading;

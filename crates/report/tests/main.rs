@@ -11,6 +11,7 @@ mod brief;
 mod browser;
 mod changes;
 mod chromium;
+mod compare;
 mod databases;
 mod fixture;
 mod forms;

@@ -4,6 +4,7 @@ mod answer;
 mod calibrate;
 mod check;
 mod clean;
+mod compare;
 mod dg;
 mod import;
 mod modelled_luns;
@@ -26,6 +27,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Check(flags) => check::check(flags),
         Command::Run(flags) => run::run(flags),
         Command::Report(flags) => report::report(flags),
+        Command::Compare(flags) => compare::compare(flags),
         Command::Import(flags) => import::import(flags),
         Command::Published(flags) => published::published(flags),
         Command::Stacks(flags) => stacks::stacks(flags),

@@ -57,7 +57,7 @@ fn is_utf8() -> bool {
     })
 }
 
-fn style() -> Style {
+pub(crate) fn style() -> Style {
     let terminal = std::io::stdout().is_terminal();
     let width = terminal_size::terminal_size()
         .filter(|_| terminal)

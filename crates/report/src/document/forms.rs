@@ -28,6 +28,9 @@ impl Forms {
     /// The one screen of a terminal: only blocks that name it, with the rows and columns of a terminal.
     pub(crate) const BRIEF: Forms = Forms(16);
 
+    /// All, and the one screen too.
+    pub(crate) const EVERY: Forms = Forms(31);
+
     /// Those that are in both.
     #[cfg(test)]
     pub(crate) fn and(self, other: Forms) -> Forms {

@@ -36,6 +36,15 @@ impl Verdict {
             Verdict::NotEnoughData => "not enough data",
         }
     }
+
+    /// In a word that fits into a narrow column.
+    pub(crate) fn in_short(self) -> &'static str {
+        match self {
+            Verdict::Equivalent => "equal",
+            Verdict::NotEnoughData => "open",
+            Verdict::Better | Verdict::Worse => self.words(),
+        }
+    }
 }
 
 impl From<stats::Verdict> for Verdict {

@@ -100,7 +100,10 @@ fn over_its_interval(cell: &Cell) -> Vec<(String, Paint)> {
     let Cell::Verdict(Some(interval), word, _) = cell else {
         return vec![whole(cell)];
     };
-    let first = (format!("{} {word}", ratio(interval.ratio)), painted(cell));
+    let first = (
+        format!("{} {word}", ratio(interval.ratio)).trim_end().into(),
+        painted(cell),
+    );
     let end = |end: Option<f64>, beyond: &str| end.map_or(beyond.into(), ratio);
     let ends = (interval.low.is_some() || interval.high.is_some())
         .then(|| format!("{}-{}", end(interval.low, "0"), end(interval.high, "unbounded")))

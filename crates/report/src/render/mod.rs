@@ -46,8 +46,8 @@ fn lettered(cell: &Cell, letters: Letters) -> Option<String> {
         Cell::Range(figure, per, form) => Some(format!("{} to {}", form(figure.low / per), form(figure.high / per))),
         Cell::Interval(interval, _) => interval.words(),
         Cell::Verdict(interval, word, _) => Some(match interval.map(|one| (ratio(one.ratio), one.words())) {
-            Some((ratio, Some(ends))) => format!("{ratio} ({ends}) {word}"),
-            Some((ratio, None)) => format!("{ratio} {word}"),
+            Some((ratio, Some(ends))) => format!("{ratio} ({ends}) {word}").trim_end().into(),
+            Some((ratio, None)) => format!("{ratio} {word}").trim_end().into(),
             None => (*word).into(),
         }),
         Cell::Series(rates) => spark(rates, letters.most, letters.utf8),

@@ -89,15 +89,6 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// In a word that fits into a narrow column.
-    fn word(&self) -> &'static str {
-        match self.verdict {
-            Verdict::Equivalent => "equal",
-            Verdict::NotEnoughData => "open",
-            Verdict::Better | Verdict::Worse => self.verdict.words(),
-        }
-    }
-
     fn cell(&self, margin: f64) -> Cell {
         let [low, high] = self.ends;
         let interval = self.ratio.map(|ratio| Interval {
@@ -106,7 +97,7 @@ impl<'a> Said<'a> {
             high,
             margin,
         });
-        Cell::Verdict(interval, self.word(), tone(self.verdict))
+        Cell::Verdict(interval, self.verdict.in_short(), tone(self.verdict))
     }
 }
 
@@ -239,7 +230,7 @@ fn against(source: &Source<'_>) -> Vec<Item> {
     if !left.is_empty() {
         items.push(format!("measured, not ranked: {}", left.join(", ")).into());
     }
-    items.push(how_far(source).into());
+    items.push(how_far(source.analysis).into());
     items
 }
 

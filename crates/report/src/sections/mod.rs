@@ -26,7 +26,10 @@ use crate::analysis::Analysis;
 use crate::document::Document;
 pub(crate) use from_file::FromFile;
 use from_file::is_lean;
+pub(crate) use opening::how_far;
+pub(crate) use phases::primary;
 use source::Source;
+pub(crate) use verdicts::tone;
 
 /// The document; without the file it has no series, no distributions and no disclosure, which only a page shows.
 pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document {

@@ -4,7 +4,7 @@
 
 use super::source::Source;
 
-use crate::analysis::GoOn;
+use crate::analysis::{Analysis, GoOn};
 use crate::check::Status;
 use crate::document::{Block, Forms, Placed};
 use crate::format::{date, percent};
@@ -44,21 +44,21 @@ fn progress(source: &Source<'_>) -> String {
     format!(
         "study {}, {}; I/O by {}, seed {}",
         study.name,
-        how_far(source),
+        how_far(source.analysis),
         study.io_method,
         study.seed
     )
 }
 
 /// Blocks run, and why no more.
-pub(super) fn how_far(source: &Source<'_>) -> String {
-    let study = &source.analysis.study;
-    let state = match (&study.ended, source.analysis.go_on) {
+pub(crate) fn how_far(analysis: &Analysis) -> String {
+    let study = &analysis.study;
+    let state = match (&study.ended, analysis.go_on) {
         (Some(reason), _) => format!("ended: {reason}"),
         (None, GoOn::Continue(next)) => format!("not finished, the next look is at {next} blocks"),
         (None, _) => "not finished".into(),
     };
-    let dropped = match crate::ranking::drops::blocks(&source.analysis.dropped) {
+    let dropped = match crate::ranking::drops::blocks(&analysis.dropped) {
         0 => String::new(),
         count => format!(" ({count} dropped)"),
     };

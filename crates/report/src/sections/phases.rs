@@ -119,7 +119,7 @@ fn same_blocks(phase: &PhaseReport) -> Option<u32> {
 }
 
 /// Head, unit and form of a primary metric.
-pub(super) fn primary(metric: Metric) -> (&'static str, &'static str, Form) {
+pub(crate) fn primary(metric: Metric) -> (&'static str, &'static str, Form) {
     match metric {
         Metric::OperationsPerSecond => ("rate", "op/s", number),
         Metric::BytesPerSecond => ("rate", "MB/s", megabytes),

@@ -78,7 +78,7 @@ pub(super) fn interval(ratio: Option<f64>, ends: [Option<f64>; 2], margin: f64, 
     })
 }
 
-pub(super) fn tone(verdict: Verdict) -> Tone {
+pub(crate) fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Better => Tone::Better,
         Verdict::Worse => Tone::Worse,

@@ -47,7 +47,7 @@ pub(crate) fn differences(book: &Book) -> (Vec<Difference>, Vec<String>) {
 
 /// A value without names that are made anew for each stack: identities of file systems, and of the devices they are
 /// made on when a tool repeats them. Which devices a stack stands on is a fact of its own.
-fn unnamed(value: &str) -> String {
+pub(crate) fn unnamed(value: &str) -> String {
     let is_identity = |word: &str| {
         let parts: Vec<usize> = word.split('-').map(str::len).collect();
         parts == [8, 4, 4, 4, 12] && word.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
@@ -94,7 +94,7 @@ fn add_settings_that_differ(book: &Book, stacks: &[&Stack], known: &mut [Vec<(St
 }
 
 /// Settings that say where a server lies: they differ with the place and with nothing else.
-const OF_THE_PLACE: [&str; 7] = [
+pub(crate) const OF_THE_PLACE: [&str; 7] = [
     "config_file",
     "data_directory",
     "external_pid_file",
