@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod stacks;
 mod study_file;
+mod watch;
 
 use crate::cli::{self, Command};
 use crate::exit::Failure;
@@ -26,6 +27,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Check(flags) => check::check(flags),
         Command::Run(flags) => run::run(flags),
         Command::Report(flags) => report::report(flags),
+        Command::Watch(flags) => watch::watch(flags),
         Command::Import(flags) => import::import(flags),
         Command::Published(flags) => published::published(flags),
         Command::Stacks(flags) => stacks::stacks(flags),
