@@ -4,6 +4,7 @@ pub(crate) mod dg;
 pub(crate) mod import;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Find out which storage stack to put a database on, what it costs, and whether to believe the answer.
@@ -54,6 +55,14 @@ pub(crate) enum Command {
                             assay report study.assay --json | jq .report.sentence"
     )]
     Report(Report),
+    /// Follow a study in a browser while it runs; reads its result file and nothing else
+    #[command(
+        after_help = "Examples:\n  assay watch study.assay            prints the page's address; open it in a browser of \
+                      this host\n  \
+                            assay watch study.assay --wait     before the run has made the file\n\n\
+                      From another host use a tunnel: ssh -L 8000:127.0.0.1:PORT HOST, then http://localhost:8000/TOKEN"
+    )]
+    Watch(Watch),
     /// Show result files of several days or hosts beside each other: what differs, and ratios to the same base
     #[command(after_help = "Examples:\n  assay compare june.assay july.assay\n  \
                             assay compare old.assay new.assay --full --html compare.html\n\n\
@@ -203,6 +212,23 @@ pub(crate) struct Compare {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Watch {
+    /// The result file of the run
+    pub(crate) file: PathBuf,
+    /// Where the page is; port 0 takes a free one. Any other address than loopback lets other hosts in, unencrypted:
+    /// then whoever sees the page's address can read the study
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Wait until the file is there
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// End by itself when the study is over and nobody has asked for the page for so long
+    #[arg(long, value_name = "SECONDS", default_value_t = 600,
+        value_parser = clap::value_parser!(u64).range(10..))]
+    pub(crate) stay: u64,
 }
 
 #[derive(Args, Debug, Default)]

@@ -7,7 +7,7 @@
 use crate::printed::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use lab::BlockDone;
-use report::escaped;
+use report::{escaped, rounded};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -98,15 +98,6 @@ impl Left {
             0 => ", almost done".into(),
             seconds => format!(", {word} {} left", rounded(seconds)),
         }
-    }
-}
-
-/// Seconds as people say them, rounded up.
-fn rounded(seconds: u64) -> String {
-    match seconds {
-        ..90 => format!("{seconds} s"),
-        90..5400 => format!("{} min", seconds.div_ceil(60)),
-        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
 }
 
@@ -218,9 +209,5 @@ mod tests {
         assert_eq!(Left::UpTo(limit).words(), ", up to 17 min left");
         assert_eq!(Left::Unknown.words(), "");
         assert_eq!(Left::About(Instant::now()).words(), ", almost done");
-        assert_eq!(
-            [40, 89, 90, 5399, 7300].map(rounded),
-            ["40 s", "89 s", "2 min", "90 min", "2 h 1 min"]
-        );
     }
 }

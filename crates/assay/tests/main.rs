@@ -10,6 +10,8 @@ mod ageing;
 mod bad_input;
 mod bench;
 mod broken_storage;
+#[path = "../../report/tests/chromium/mod.rs"]
+mod chromium;
 mod cli;
 mod comparing;
 mod copying;
@@ -53,6 +55,7 @@ mod traps;
 mod turns;
 mod verdict_model;
 mod verdict_real;
+mod watch;
 mod zfs_bad_input;
 mod zfs_copies;
 mod zfs_engine;

@@ -6,7 +6,7 @@
 
 use crate::error::{LedgerError, one_line, sorted};
 use crate::insert::{insert, insert_all};
-use crate::lock::WriterLock;
+use crate::lock::{WriterLock, is_held};
 use crate::mark::{APPLICATION_ID, SCHEMA_VERSION};
 use crate::rows::{Alone, Extension, FactName, Measure, Study};
 use crate::schema::SCHEMA;
@@ -182,6 +182,18 @@ impl Ledger {
         ledger.check()?;
         ledger.tune()?;
         Ok(ledger)
+    }
+
+    /// Whether a run has the file at this path open for writing now.
+    ///
+    /// # Errors
+    /// As [`open`](Ledger::open).
+    pub fn is_being_written(path: impl AsRef<Path>) -> Result<bool, LedgerError> {
+        let path = path.as_ref();
+        is_held(&look(path)?).map_err(|source| LedgerError::NotReadable {
+            path: path.into(),
+            detail: source.to_string(),
+        })
     }
 
     /// Where it lies.

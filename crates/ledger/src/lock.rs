@@ -6,6 +6,11 @@
 use crate::error::LedgerError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
+use std::time::Duration;
+
+/// How often a writer tries, and how long it waits in between: who only looks ([`is_held`]) has the lock for a moment.
+const TRIES: u32 = 5;
+const WAIT: Duration = Duration::from_millis(20);
 
 /// Holds the lock until dropped.
 #[derive(Debug)]
@@ -21,7 +26,15 @@ impl WriterLock {
             detail: source.to_string(),
         };
         let file = OpenOptions::new().read(true).write(true).open(place).map_err(failed)?;
-        match file.try_lock() {
+        let mut taken = file.try_lock();
+        for _ in 1..TRIES {
+            if !matches!(taken, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(WAIT);
+            taken = file.try_lock();
+        }
+        match taken {
             Ok(()) => Ok(WriterLock { _file: file }),
             Err(TryLockError::WouldBlock) => Err(LedgerError::InUse { path: path.into() }),
             // A file system without locks: then nobody is kept out, as before.
@@ -30,5 +43,15 @@ impl WriterLock {
             }
             Err(TryLockError::Error(source)) => Err(failed(source)),
         }
+    }
+}
+
+/// Whether a writer holds the file at `place` now. A file system without locks says no.
+pub(crate) fn is_held(place: &Path) -> std::io::Result<bool> {
+    // Given back when the file is closed, at the end of this function.
+    match File::open(place)?.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(_)) => Ok(false),
     }
 }

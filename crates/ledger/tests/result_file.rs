@@ -319,11 +319,13 @@ fn one_writer_and_any_number_of_readers() {
     let dir = tempfile::tempdir().unwrap();
     let (path, mut ledger) = fresh(dir.path());
     assert!(matches!(Ledger::resume(&path).unwrap_err(), LedgerError::InUse { .. }));
+    assert!(Ledger::is_being_written(&path).unwrap());
     let reader = Ledger::open(&path).unwrap();
     assert_eq!(reader.trials().unwrap().len(), 0);
     ledger.begin_trial(&new_trial(0, "ext4")).unwrap();
     assert_eq!(reader.trials().unwrap().len(), 1);
     drop(ledger);
+    assert!(!Ledger::is_being_written(&path).unwrap());
     Ledger::resume(&path).unwrap();
 }
 

@@ -91,6 +91,15 @@ fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
+/// Seconds as people say them, rounded up.
+pub fn rounded(seconds: u64) -> String {
+    match seconds {
+        ..90 => format!("{seconds} s"),
+        90..5400 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
 /// A moment as people write it, UTC.
 pub(crate) fn date(unix_ns: u64) -> String {
     let seconds = unix_ns / 1_000_000_000;
@@ -142,6 +151,14 @@ mod tests {
         assert_eq!(ratio(0.8124), "0.81");
         assert_eq!(ratio(0.0123), "0.012");
         assert_eq!(ratio(f64::INFINITY), "unbounded");
+    }
+
+    #[test]
+    fn seconds_are_said_rounded() {
+        assert_eq!(
+            [40, 89, 90, 5399, 7300].map(rounded),
+            ["40 s", "89 s", "2 min", "90 min", "2 h 1 min"]
+        );
     }
 
     #[test]

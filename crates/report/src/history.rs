@@ -152,6 +152,8 @@ fn must_be_of_a_study(
 
 impl Book {
     pub(crate) fn read(ledger: &Ledger) -> Result<Book, LedgerError> {
+        // Before the phases: where a run writes meanwhile, a trial that has ended here has all its phases below.
+        let (looks, trials) = (ledger.looks()?, ledger.trials()?);
         let mut seen = phases(ledger)?;
         let mut heads: BTreeMap<(u32, String), PhaseHead> = BTreeMap::new();
         for (_, phase) in seen.values() {
@@ -163,7 +165,7 @@ impl Book {
             };
             heads.entry((run.ordinal, run.name.clone())).or_insert(head);
         }
-        let (stacks, trials) = (ledger.stacks()?, ledger.trials()?);
+        let stacks = ledger.stacks()?;
         let blocks = trials
             .iter()
             .map(|trial| trial.block.saturating_add(1))
@@ -202,7 +204,7 @@ impl Book {
             first_full: RefCell::default(),
             ran,
             uncounted: seen.len() as u32,
-            looks: ledger.looks()?,
+            looks,
             facts: ledger.facts()?,
             settings: ledger.settings()?,
             extents: ledger.extents()?,

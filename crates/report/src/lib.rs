@@ -25,6 +25,7 @@ mod grouped;
 mod history;
 mod imported;
 mod leading;
+mod now;
 pub mod published;
 mod ranking;
 mod render;
@@ -58,8 +59,10 @@ pub use compare::{
     compare_markdown, compare_schema, compare_terminal,
 };
 pub use figures::Figure;
+pub use format::rounded;
 pub use imported::{ImportedFact, ImportedFigure, ImportedPhase, ImportedQuantity, ImportedSource, MeasuredBeside};
 pub use leading::Leading;
+pub use now::{Moment, Now};
 pub use ranking::basis::{Basis, BlocksCompared, PhaseTaken, TrialTaken};
 pub use ranking::changes::Change;
 pub use ranking::machine_noise::{DESIGNS, DesignOnNoise, MachineNoise, TWIN_BLOCKS_MIN, duration, rate_json};
@@ -68,7 +71,7 @@ pub use ranking::pairs::Unranked;
 pub use ranking::rank::DroppedBlock;
 pub use ranking::twins::{Twins, TwinsError, twins};
 pub use ranking::verdicts::{Comparison, Contrast, Verdict};
-pub use render::{SCHEMA_VERSION, Style, json, schema};
+pub use render::{LivePage, SCHEMA_VERSION, Style, json, live_policy, schema};
 pub use simulated::Simulated;
 pub use stacks::databases::{DatabaseOfStack, DatabaseSetting};
 pub use stacks::layouts::{Layout, LayoutMoment, LayoutPicture};
@@ -102,4 +105,30 @@ pub fn markdown(analysis: &Analysis) -> String {
 pub fn html(ledger: &ledger::Ledger, analysis: &Analysis) -> Result<String, ReportError> {
     let file = sections::FromFile::read(ledger, analysis)?;
     Ok(render::html(&sections::document(analysis, Some(&file))))
+}
+
+/// The report as a live page: the same, with how far the study is above it, and a script that asks for more. `version`
+/// is that of the figures: what [`live_now`] says when they are the same.
+///
+/// # Errors
+/// [`ReportError`], as [`html`].
+pub fn live_page(
+    ledger: &ledger::Ledger,
+    analysis: &Analysis,
+    (now, moment): (&Now, Moment),
+    version: u64,
+) -> Result<LivePage, ReportError> {
+    let file = sections::FromFile::read(ledger, analysis)?;
+    let document = sections::live(analysis, &file);
+    Ok(render::live_page(&document, &sections::live_head(now, moment), version))
+}
+
+/// How far the study is, as the part of a live page that shows it; what that page asks for again and again.
+pub fn live_now(now: &Now, moment: Moment, version: u64) -> String {
+    render::live_now(&sections::live_head(now, moment), version)
+}
+
+/// A page in the place of a live one that cannot be made: it says why.
+pub fn live_trouble(words: &str) -> String {
+    render::live_trouble(words)
 }

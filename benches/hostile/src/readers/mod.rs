@@ -8,6 +8,7 @@ mod imports;
 mod journal;
 mod latencies;
 mod page_engine;
+mod page_requests;
 mod patches;
 mod postgres;
 mod result_edits;
@@ -121,5 +122,11 @@ pub const READERS: &[Reader] = &[
         what: "databases: what a PostgreSQL server answers to a login, to queries and to prepared statements",
         usual: 1_000,
         make: postgres::make,
+    },
+    Reader {
+        name: "page requests",
+        what: "watch: what is sent to the port of the live page",
+        usual: 5_000,
+        make: page_requests::make,
     },
 ];

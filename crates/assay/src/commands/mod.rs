@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod stacks;
 mod study_file;
+mod watch;
 
 use crate::cli::{self, Command};
 use crate::exit::Failure;
@@ -28,6 +29,7 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Run(flags) => run::run(flags),
         Command::Report(flags) => report::report(flags),
         Command::Compare(flags) => compare::compare(flags),
+        Command::Watch(flags) => watch::watch(flags),
         Command::Import(flags) => import::import(flags),
         Command::Published(flags) => published::published(flags),
         Command::Stacks(flags) => stacks::stacks(flags),

@@ -4,6 +4,7 @@
 //! nothing of any row, and a number that two forms write in two ways.
 
 use super::forms::{Forms, Tone};
+use super::live::Narrowing;
 use crate::figures::Figure;
 
 /// A table: rows with names, columns with heads and units.
@@ -96,6 +97,7 @@ pub(crate) enum Cell {
     /// From one value to another, and a third.
     Way([Option<f64>; 3], Form),
     Bar(Bar),
+    Narrowing(Narrowing),
 }
 
 /// A ratio with its interval; an end that is not there is beyond all bounds.
@@ -290,6 +292,7 @@ impl Cell {
         match self {
             Cell::Nothing => true,
             Cell::Text(text) => text.is_empty() || text == "0",
+            Cell::Narrowing(one) => one.looks.is_empty(),
             Cell::Figure(figure, _, per, form) => figure.written(*per, *form) == "0",
             Cell::Series(rates) => rates.len() < 2 || rates.iter().all(|rate| *rate <= 0.0),
             _ => false,

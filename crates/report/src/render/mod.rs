@@ -15,7 +15,8 @@ mod walk;
 
 use crate::document::{Cell, Cells, Forms, Spread, Table};
 use crate::format::ratio;
-pub(crate) use html::html;
+pub use html::{LivePage, live_policy};
+pub(crate) use html::{html, live_now, live_page, live_trouble};
 pub use json::{SCHEMA_VERSION, json, schema};
 pub(crate) use markdown::markdown;
 use spark::spark;
@@ -55,7 +56,7 @@ fn lettered(cell: &Cell, letters: Letters) -> Option<String> {
             let filled = ((share * 12.0).round() as usize).min(12);
             Some("#".repeat(filled) + &".".repeat(12 - filled))
         }
-        Cell::Beside(..) | Cell::Distribution(_) | Cell::Way(..) | Cell::Bar(_) => None,
+        Cell::Beside(..) | Cell::Distribution(_) | Cell::Way(..) | Cell::Bar(_) | Cell::Narrowing(_) => None,
     }
 }
 

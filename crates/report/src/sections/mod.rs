@@ -12,6 +12,7 @@ mod elsewhere;
 mod from_file;
 mod layouts;
 mod left_out;
+mod live;
 mod moves;
 mod opening;
 mod orders;
@@ -26,6 +27,7 @@ use crate::analysis::Analysis;
 use crate::document::Document;
 pub(crate) use from_file::FromFile;
 use from_file::is_lean;
+pub(crate) use live::head as live_head;
 pub(crate) use opening::how_far;
 pub(crate) use phases::primary;
 use source::Source;
@@ -78,6 +80,18 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
         ),
         lean: source.lean,
     }
+}
+
+/// The document of a live page: with how the study came to what it says.
+pub(crate) fn live(analysis: &Analysis, file: &FromFile) -> Document {
+    let source = Source {
+        analysis,
+        file: Some(file),
+        lean: is_lean(analysis),
+    };
+    let mut document = document(analysis, Some(file));
+    document.sections.splice(0..0, live::section(&source));
+    document
 }
 
 /// The document as the one screen of a terminal shows it. `kept`: the result file, where it stays.

@@ -78,7 +78,10 @@ impl Browser {
                 "--disable-sync",
                 "--hide-scrollbars",
             ])
-            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"])
+            .args([
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+                "--remote-debugging-pipe",
+            ])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -152,9 +155,14 @@ impl Browser {
 
     /// Opens a page of these columns; returns when it is loaded.
     pub(crate) fn open(&mut self, file: &Path, width: u32, height: u32) {
+        let url = format!("file://{}", file.canonicalize().unwrap().display());
+        self.open_address(&url, width, height);
+    }
+
+    /// The same of a page that is served.
+    pub(crate) fn open_address(&mut self, url: &str, width: u32, height: u32) {
         self.resize(width, height);
         self.events.clear();
-        let url = format!("file://{}", file.canonicalize().unwrap().display());
         self.call("Page.navigate", json!({ "url": url }));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let event = self.next("the page to load");

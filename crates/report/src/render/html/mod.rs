@@ -8,18 +8,26 @@
 mod drawings;
 mod forest;
 mod lines;
+mod live;
 mod over_time;
 mod policy;
 mod scale;
 mod tables;
 
-use crate::document::{Block, Chart, Document, Fold, Forms, Item, Name, Part, Placed, Scatter, Section, Tone, shown};
+use crate::document::{
+    Block, Chart, Document, Fold, Forms, Item, LiveHead, Name, Part, Placed, Scatter, Section, Tone, shown,
+};
 use crate::text::escaped;
+use live::Live;
+pub use live::{LivePage, live_policy};
+pub(crate) use live::{live_now, live_trouble};
 use maud::{Markup, PreEscaped, Render, html};
+use policy::Reach;
 use std::cell::Cell;
 
 const STYLE: &str = include_str!("../../../assets/page.css");
 const SCRIPT: &str = include_str!("../../../assets/page.js");
+const LIVE_SCRIPT: &str = include_str!("../../../assets/live.js");
 const CHART_STYLE: &str = include_str!("../../../third_party/uplot/uPlot.min.css");
 const CHART_SCRIPT: &str = include_str!("../../../third_party/uplot/uPlot.iife.min.js");
 const CHART_LICENCE: &str = include_str!("../../../third_party/uplot/LICENSE");
@@ -70,8 +78,23 @@ struct Page {
     forests: Cell<usize>,
 }
 
-/// The whole page.
+/// The report as a page.
 pub(crate) fn html(document: &Document) -> String {
+    let policy = policy::policy(&[CHART_STYLE, STYLE], &[CHART_SCRIPT, SCRIPT], Reach::Nothing);
+    whole(document, &policy, None)
+}
+
+/// The report as a live page.
+pub(crate) fn live_page(document: &Document, head: &LiveHead, version: u64) -> LivePage {
+    let policy = live_policy();
+    LivePage {
+        text: whole(document, &policy, Some(Live { head, version })),
+        policy,
+    }
+}
+
+/// The whole page.
+fn whole(document: &Document, policy: &str, live: Option<Live<'_>>) -> String {
     let page = Page {
         form: if document.lean {
             Forms::LEAN_PAGE
@@ -85,7 +108,6 @@ pub(crate) fn html(document: &Document) -> String {
         .into_iter()
         .filter(|section| section.shown(page.form).next().is_some())
         .collect();
-    let policy = policy::policy(&[CHART_STYLE, STYLE], &[CHART_SCRIPT, SCRIPT]);
     let whole = html! {
         (PreEscaped("<!doctype html>\n"))
         html lang="en" {
@@ -95,6 +117,8 @@ pub(crate) fn html(document: &Document) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content="assay";
                 meta name="referrer" content="no-referrer";
+                // Else a browser asks for one, where there is nothing.
+                @if live.is_some() { link rel="icon" href="data:,"; }
                 title { (Words(&document.study)) " - Assay report" }
                 style { (PreEscaped(CHART_STYLE)) }
                 style { (PreEscaped(STYLE)) }
@@ -102,6 +126,7 @@ pub(crate) fn html(document: &Document) -> String {
             body {
                 (bar(document, &sections))
                 main {
+                    @if let Some(live) = &live { (live::now(live)) }
                     (answer(&page, document))
                     @for section in &sections { (of_section(&page, section)) }
                     (licence())
@@ -109,6 +134,7 @@ pub(crate) fn html(document: &Document) -> String {
                 footer { p { (Words(&document.imprint)) } }
                 script { (PreEscaped(CHART_SCRIPT)) }
                 script { (PreEscaped(SCRIPT)) }
+                @if live.is_some() { script { (PreEscaped(LIVE_SCRIPT)) } }
             }
         }
     };

@@ -6,13 +6,26 @@
 
 use sha2::{Digest, Sha256};
 
-pub(crate) fn policy(styles: &[&str], scripts: &[&str]) -> String {
+/// What a page may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Nothing: it is one file.
+    Nothing,
+    /// More from where it came from, as a live page does, and its empty icon.
+    OwnAddress,
+}
+
+pub(crate) fn policy(styles: &[&str], scripts: &[&str], reach: Reach) -> String {
     let hashes = |texts: &[&str]| {
         let hashes: Vec<String> = texts.iter().map(|text| hash(text)).collect();
         hashes.join(" ")
     };
+    let more = match reach {
+        Reach::Nothing => "",
+        Reach::OwnAddress => "; connect-src 'self'; img-src data:",
+    };
     format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'{more}",
         hashes(scripts),
         hashes(styles)
     )
@@ -58,7 +71,11 @@ mod tests {
 
     #[test]
     fn embedded_texts_do_not_end_their_element() {
-        for text in [super::super::CHART_SCRIPT, super::super::SCRIPT] {
+        for text in [
+            super::super::CHART_SCRIPT,
+            super::super::SCRIPT,
+            super::super::LIVE_SCRIPT,
+        ] {
             let lower = text.to_lowercase();
             assert!(!lower.contains("</script") && !lower.contains("<!--"));
         }
