@@ -117,9 +117,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(bytes in prop::collection::vec(any::<u8>(), 0..100), word in any::<u32>(), long in any::<u64>()) {
+        fn what_is_written_is_read(
+            bytes in prop::collection::vec(any::<u8>(), 0..100),
+            word in any::<u32>(),
+            long in any::<u64>(),
+        ) {
             let mut out = Vec::new();
-            Writer::new(&mut out).u32(word).opaque(&bytes).u64(long).data(bytes.len(), |into| into.copy_from_slice(&bytes));
+            Writer::new(&mut out).u32(word).opaque(&bytes).u64(long);
+            Writer::new(&mut out).data(bytes.len(), |into| into.copy_from_slice(&bytes));
             prop_assert_eq!(out.len() % 4, 0);
             let mut reader = Reader::new(&out);
             prop_assert_eq!(reader.u32(), Ok(word));
