@@ -1,0 +1,119 @@
+//! Errors of the room: what failed, against which server or object, and what to do.
+
+use crate::client::Status;
+use std::io;
+
+/// What ends a phase.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// No connection.
+    #[error(
+        "cannot connect to the NFS server at {address}: {source}\ncheck that the server runs and that the port is right"
+    )]
+    Connect {
+        /// Host and port.
+        address: String,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// The connection ended.
+    #[error(
+        "the NFS server at {address} ended the connection with {under_way} calls under way: {words}\nread the log of the server"
+    )]
+    Gone {
+        /// Host and port.
+        address: String,
+        /// Calls without an answer.
+        under_way: usize,
+        /// The system's word.
+        words: String,
+    },
+    /// No answer for long.
+    #[error(
+        "the NFS server at {address} gave no answer for {seconds} s with {under_way} calls under way\nread the log of the server"
+    )]
+    Silent {
+        /// Host and port.
+        address: String,
+        /// How long.
+        seconds: u64,
+        /// Calls without an answer.
+        under_way: usize,
+    },
+    /// Not the protocol.
+    #[error("the NFS server at {address} broke the protocol: {what}\nanother program may listen on this port")]
+    Garbled {
+        /// Host and port.
+        address: String,
+        /// How.
+        what: &'static str,
+    },
+    /// RPC refused.
+    #[error(
+        "the NFS server at {address} did not carry out a call: {what}\nthe server must offer NFS version 3 over TCP with AUTH_SYS"
+    )]
+    Denied {
+        /// Host and port.
+        address: String,
+        /// Why.
+        what: &'static str,
+    },
+    /// The export was refused.
+    #[error(
+        "the NFS server at {address} refused to mount \"{export}\" (status {status})\ncheck the name of the export and who may use it"
+    )]
+    Export {
+        /// Host and port.
+        address: String,
+        /// Its name.
+        export: String,
+        /// Status of MOUNT.
+        status: u32,
+    },
+    /// A program has no port.
+    #[error("the port mapper at {address} knows no {program} over TCP\nstart the server, or name its port")]
+    NoPort {
+        /// Host and port of the port mapper.
+        address: String,
+        /// The program.
+        program: &'static str,
+    },
+    /// A call was refused that must go well.
+    #[error("{what} was refused with status {}\nstatus 28 and 69 mean that space ran out; others are in RFC 1813, chapter 2.6", status.0)]
+    Refused {
+        /// The call and its object.
+        what: String,
+        /// The status.
+        status: Status,
+    },
+    /// A system call on local files failed.
+    #[error("{what}: {source}\ncheck the directory and its file system")]
+    Local {
+        /// Which, and on what.
+        what: String,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// Settings that cannot be followed.
+    #[error("{0}")]
+    Settings(String),
+    /// An answer of the wrong kind.
+    #[error("a {what} was answered by results of another kind\nthis is an error of Assay: report it")]
+    Mixed {
+        /// The class of the call.
+        what: &'static str,
+    },
+}
+
+impl FilesError {
+    /// The stack ran out of space: the study's data are too large for it.
+    pub fn is_out_of_space(&self) -> bool {
+        matches!(
+            self,
+            FilesError::Refused {
+                status: Status::NO_SPACE | Status::QUOTA,
+                ..
+            }
+        )
+    }
+}

@@ -1,0 +1,133 @@
+//! What is in a KiB of a file: run, file, place, version and a CRC32C of all of it.
+//!
+//! On the disk, little-endian: CRC32C of the rest (4 bytes), run (4), file (4), place in KiB (4), version (4), filling.
+//! Prevents: data of another file, another place, another version or another run that are taken for good.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use targets::crc32c;
+
+/// Bytes that are stamped and checked as one.
+pub const GRAIN: usize = 1024;
+const HEAD: usize = 20;
+const POOL: usize = 1 << 16;
+
+/// Filling that does not compress; where in it a grain begins depends on file, place and version.
+#[derive(Debug)]
+pub struct Pool {
+    run: u32,
+    bytes: Vec<u8>,
+}
+
+/// What a write brings: grains of one file, one version byte each.
+#[derive(Clone, Copy, Debug)]
+pub struct Content<'a> {
+    /// Where the filling comes from.
+    pub pool: &'a Pool,
+    /// Number of the file in the model.
+    pub file: u32,
+    /// Place of the first grain, KiB.
+    pub first: u32,
+    /// Versions of the grains.
+    pub versions: &'a [u8],
+}
+
+/// What is wrong with a grain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// Not a grain of this run, file and place, or its checksum is wrong.
+    Foreign,
+    /// A whole grain of another version.
+    Version(u32),
+}
+
+impl Pool {
+    /// `run`: told apart from data of other runs.
+    pub fn new(run: u32) -> Pool {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(run));
+        let mut bytes = vec![0; POOL];
+        random.fill_bytes(&mut bytes);
+        Pool { run, bytes }
+    }
+
+    fn stamp(&self, file: u32, place: u32, version: u32, grain: &mut [u8]) {
+        for (at, word) in [self.run, file, place, version].into_iter().enumerate() {
+            grain[4 + at * 4..8 + at * 4].copy_from_slice(&word.to_le_bytes());
+        }
+        let mixed = file.wrapping_mul(31) ^ place.wrapping_mul(7) ^ version.wrapping_mul(0x9e37);
+        let at = (mixed as usize * 8) % (POOL - GRAIN);
+        grain[HEAD..].copy_from_slice(&self.bytes[at..at + GRAIN - HEAD]);
+        let sum = crc32c(&grain[4..]);
+        grain[..4].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Checks one grain against what it must be.
+    pub fn check(&self, file: u32, place: u32, version: u8, grain: &[u8]) -> Result<(), Wrong> {
+        let word = |at: usize| {
+            let bytes = grain.get(at * 4..at * 4 + 4).and_then(|bytes| bytes.first_chunk::<4>());
+            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+        };
+        let known = (word(1), word(2), word(3)) == (self.run, file, place);
+        if grain.len() != GRAIN || !known || crc32c(&grain[4..]) != word(0) {
+            return Err(Wrong::Foreign);
+        }
+        match word(4) {
+            seen if seen == u32::from(version) => Ok(()),
+            seen => Err(Wrong::Version(seen)),
+        }
+    }
+}
+
+impl Content<'_> {
+    /// Bytes.
+    #[expect(clippy::len_without_is_empty, reason = "a write of nothing is never made")]
+    pub fn len(&self) -> usize {
+        self.versions.len() * GRAIN
+    }
+
+    /// Writes all grains; `into` has [`Self::len`] bytes.
+    pub fn fill(&self, into: &mut [u8]) {
+        for (nth, (grain, version)) in into.chunks_exact_mut(GRAIN).zip(self.versions).enumerate() {
+            let place = self.first + nth as u32;
+            self.pool.stamp(self.file, place, u32::from(*version), grain);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_difference_is_seen() {
+        let pool = Pool::new(3);
+        let mut data = vec![0; 2 * GRAIN];
+        Content {
+            pool: &pool,
+            file: 5,
+            first: 8,
+            versions: &[1, 2],
+        }
+        .fill(&mut data);
+        assert_eq!(pool.check(5, 8, 1, &data[..GRAIN]), Ok(()));
+        assert_eq!(pool.check(5, 9, 2, &data[GRAIN..]), Ok(()));
+        assert_eq!(pool.check(5, 9, 3, &data[GRAIN..]), Err(Wrong::Version(2)));
+        assert_eq!(pool.check(6, 9, 2, &data[GRAIN..]), Err(Wrong::Foreign));
+        assert_eq!(pool.check(5, 8, 2, &data[GRAIN..]), Err(Wrong::Foreign));
+        assert_eq!(
+            Pool::new(4).check(5, 8, 1, &data[..GRAIN]),
+            Err(Wrong::Foreign),
+            "another run"
+        );
+        assert_eq!(
+            pool.check(5, 8, 1, &data[..GRAIN - 1]),
+            Err(Wrong::Foreign),
+            "too short"
+        );
+        for bit in [0, 33, 150, 4000, GRAIN * 8 - 1] {
+            let mut bad = data[..GRAIN].to_vec();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(pool.check(5, 8, 1, &bad).is_err(), "bit {bit}");
+        }
+    }
+}
