@@ -57,8 +57,7 @@ pub(crate) enum Command {
     Report(Report),
     /// Follow a study in a browser while it runs; reads its result file and nothing else
     #[command(
-        after_help = "Examples:\n  assay watch study.assay            prints the page's address; open it in a browser of \
-                      this host\n  \
+        after_help = "Examples:\n  assay watch study.assay            prints the page's address, for a browser of this host\n  \
                             assay watch study.assay --wait     before the run has made the file\n\n\
                       From another host use a tunnel: ssh -L 8000:127.0.0.1:PORT HOST, then http://localhost:8000/TOKEN"
     )]

@@ -1,6 +1,7 @@
 //! The live page: in a real browser while a study runs, ends and is killed; and what its port answers to strangers.
 //!
-//! The run is held and let go by signals, so that no assertion depends on how fast the machine is. Prevents: a page that
+//! The run is held and let go by signals, so that no assertion depends on how fast the machine is.
+//! Prevents: a page that
 //! stands still, complains in the console, or opens to whoever asks; and a watcher that disturbs its run.
 
 use crate::bench::{Bench, LATE, PATIENCE, Running, model_study};

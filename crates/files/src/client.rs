@@ -74,7 +74,8 @@ pub trait Client {
     /// The clock of all stamps, ns.
     fn now(&self) -> Nanos;
 
-    /// Takes a call on. `tag` names it and has no other call under way. The call may leave as late as in [`Self::wait`].
+    /// Takes a call on. `tag` names it and has no other call under way.
+    /// The call may leave as late as in [`Self::wait`].
     fn send(&mut self, tag: u32, call: &Call<'_>) -> Result<(), FilesError>;
 
     /// Sends what was taken on, waits for at least one answer or until `until` has come, and hands each answer over

@@ -18,7 +18,8 @@ pub enum FilesError {
     },
     /// The connection ended.
     #[error(
-        "the NFS server at {address} ended the connection with {under_way} calls under way: {words}\nread the log of the server"
+        "the NFS server at {address} ended the connection with {under_way} calls under way: {words}\n\
+         read the log of the server"
     )]
     Gone {
         /// Host and port.
@@ -30,7 +31,8 @@ pub enum FilesError {
     },
     /// No answer for long.
     #[error(
-        "the NFS server at {address} gave no answer for {seconds} s with {under_way} calls under way\nread the log of the server"
+        "the NFS server at {address} gave no answer for {seconds} s with {under_way} calls under way\n\
+         read the log of the server"
     )]
     Silent {
         /// Host and port.
@@ -50,7 +52,8 @@ pub enum FilesError {
     },
     /// RPC refused.
     #[error(
-        "the NFS server at {address} did not carry out a call: {what}\nthe server must offer NFS version 3 over TCP with AUTH_SYS"
+        "the NFS server at {address} did not carry out a call: {what}\n\
+         the server must offer NFS version 3 over TCP with AUTH_SYS"
     )]
     Denied {
         /// Host and port.
@@ -60,7 +63,8 @@ pub enum FilesError {
     },
     /// The export was refused.
     #[error(
-        "the NFS server at {address} refused to mount \"{export}\" (status {status})\ncheck the name of the export and who may use it"
+        "the NFS server at {address} refused to mount \"{export}\" (status {status})\n\
+         check the name of the export and who may use it"
     )]
     Export {
         /// Host and port.
@@ -79,7 +83,11 @@ pub enum FilesError {
         program: &'static str,
     },
     /// A call was refused that must go well.
-    #[error("{what} was refused with status {}\nstatus 28 and 69 mean that space ran out; others are in RFC 1813, chapter 2.6", status.0)]
+    #[error(
+        "{what} was refused with status {}\n\
+         status 28 and 69 mean that space ran out; others are in RFC 1813, chapter 2.6",
+        status.0
+    )]
     Refused {
         /// The call and its object.
         what: String,

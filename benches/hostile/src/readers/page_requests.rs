@@ -88,7 +88,8 @@ impl Trial for Requests {
             self.door.decide(&text.as_bytes()[..cut]),
             self.door.decide(text.as_bytes()),
         );
-        // A part of a head may be too little to judge, or as bad as the whole; it never opens for a whole that does not.
+        // A part of a head may be too little to judge, or as bad as the whole.
+        // It never opens for a whole that does not.
         if matches!(first, Decision::Open(_)) && first != whole && !text.is_empty() {
             return Err(format!("a part opens ({first:?}), the whole does not ({whole:?})"));
         }

@@ -1,4 +1,4 @@
-//! NFS version 3 (RFC 1813), MOUNT version 3 and the port mapper: arguments of the calls we make, results of their replies.
+//! NFS version 3 (RFC 1813), MOUNT version 3 and the port mapper: arguments of our calls, results of their replies.
 //!
 //! Prevents: results that are believed because they parse. Lengths are bounded by what the call asked for.
 

@@ -1,4 +1,4 @@
-//! ONC RPC over TCP (RFC 5531, XDR RFC 4506): words in a buffer, records of a stream, and the heads of calls and replies.
+//! ONC RPC over TCP (RFC 5531, XDR RFC 4506): words in a buffer, records of a stream, heads of calls and replies.
 //!
 //! Nothing here touches a socket. Prevents: a length of a peer that decides how much memory we take.
 

@@ -122,7 +122,10 @@ mod tests {
     proptest! {
         #[test]
         fn messages_survive_any_fragments_and_any_pieces(
-            messages in prop::collection::vec(prop::collection::vec(prop::collection::vec(any::<u8>(), 0..900), 1..6), 1..40),
+            messages in prop::collection::vec(
+                prop::collection::vec(prop::collection::vec(any::<u8>(), 0..900), 1..6),
+                1..40,
+            ),
             piece in 1usize..5000,
         ) {
             let mut stream = Vec::new();

@@ -118,8 +118,8 @@ fn doing(now: &Now, one: &TrialNow) -> String {
 pub(super) fn section(source: &Source<'_>) -> Option<Section> {
     let mut blocks: Vec<Placed> = Vec::new();
     blocks.push((Forms::PAGE, intervals(source)));
-    let note = "Below each drawing: the blocks of each look. Between two looks no interval is judged. What all looks so \
-                far leave is drawn; the shaded band is the margin.";
+    let note = "The numbers below a drawing are the blocks of each look. Between two looks nothing is judged. An \
+                interval is what all looks so far leave. The shaded band is the margin.";
     blocks.push((Forms::PAGE, Block::Note(note.into())));
     if let Some(file) = source.file {
         let ranked = file.book.phases.iter().filter(|phase| phase.ranked);

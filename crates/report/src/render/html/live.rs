@@ -72,7 +72,10 @@ pub(crate) fn live_trouble(words: &str) -> String {
                 title { "Assay" }
                 style { (maud::PreEscaped(STYLE)) }
             }
-            body { main { section { p class="warn" { (Words(words)) } p { "Load this page again to try once more." } } } }
+            body { main { section {
+                p class="warn" { (Words(words)) }
+                p { "Load this page again to try once more." }
+            } } }
         }
     }
     .into_string()
