@@ -6,13 +6,20 @@ pub(crate) mod import;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// The program's version, and that of the files that it writes.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let (program, file) = (env!("CARGO_PKG_VERSION"), ledger::SCHEMA_VERSION);
+    format!("{program} (result file schema {file})")
+});
 
 /// Find out which storage stack to put a database on, what it costs, and whether to believe the answer.
 #[derive(Parser, Debug)]
 #[command(
     name = "assay",
     bin_name = "assay",
-    version,
+    version = VERSION.as_str(),
     max_term_width = 100,
     propagate_version = true,
     subcommand_required = true,
@@ -56,11 +63,10 @@ pub(crate) enum Command {
     )]
     Report(Report),
     /// Follow a study in a browser while it runs; reads its result file and nothing else
-    #[command(
-        after_help = "Examples:\n  assay watch study.assay            prints the page's address, for a browser of this host\n  \
-                            assay watch study.assay --wait     before the run has made the file\n\n\
-                      From another host use a tunnel: ssh -L 8000:127.0.0.1:PORT HOST, then http://localhost:8000/TOKEN"
-    )]
+    #[command(after_help = "Examples:\n  \
+                      assay watch study.assay            prints the page's address, for a browser of this host\n  \
+                      assay watch study.assay --wait     before the run has made the file\n\n\
+                      From another host use a tunnel: ssh -L 8000:127.0.0.1:PORT HOST, then http://localhost:8000/TOKEN")]
     Watch(Watch),
     /// Show result files of several days or hosts beside each other: what differs, and ratios to the same base
     #[command(after_help = "Examples:\n  assay compare june.assay july.assay\n  \
@@ -98,6 +104,9 @@ pub(crate) enum Command {
     Man {
         /// The command
         command: Vec<String>,
+        /// Write the pages of all commands into this directory
+        #[arg(long, value_name = "DIR", conflicts_with = "command")]
+        into: Option<PathBuf>,
     },
 }
 

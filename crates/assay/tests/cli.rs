@@ -118,7 +118,8 @@ fn completions_and_man_page() {
     }
     bench.run(&["man", "dg", "mkdir"]).failed_with(2, &["mkdir"]);
     let version = bench.expect(0, &["--version"]).stdout;
-    assert_eq!(version.trim(), concat!("assay ", env!("CARGO_PKG_VERSION")));
+    let file = format!("result file schema {}", ledger::SCHEMA_VERSION);
+    assert_eq!(version.trim(), format!("assay {} ({file})", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn devices_do_what_the_engine_asks_and_a_mirror_writes_twice() {
         assert!(blocks >= 4, "{stack}, {phase}: {ratios:?}");
         ratios
     };
-    // Something else on the machine may look at a few blocks of any device: that only adds reads, small ones.
+    // Something else on the machine may look at a few blocks of any device: that only adds reads, of other sizes.
     let least = |stack: &str, phase: &str, ours: &[Measure], kernels| ratios(stack, phase, ours, kernels)[0];
     let middle = |stack: &str, phase: &str, ours: &[Measure], kernels| {
         let all = ratios(stack, phase, ours, kernels);
@@ -100,11 +100,10 @@ fn devices_do_what_the_engine_asks_and_a_mirror_writes_twice() {
                 (reads - 1.0).abs() <= 0.02,
                 "{stack}, {phase}: {reads} reads for each asked"
             );
-            let all = ratios(stack, phase, &[Measure::NearReads], Measure::NearReadBytes);
-            let bytes = all[all.len() - 1];
+            let bytes = ratios(stack, phase, &[Measure::NearReads], Measure::NearReadBytes);
             assert!(
-                (bytes / size - 1.0).abs() <= slack,
-                "{stack}, {phase}: {bytes} bytes a read"
+                bytes.iter().any(|bytes| (bytes / size - 1.0).abs() <= slack),
+                "{stack}, {phase}: {bytes:?} bytes a read"
             );
         }
     }

@@ -42,6 +42,7 @@ mod quick;
 mod raw_truth;
 mod rebalancing;
 mod rig;
+mod rotating;
 mod safety;
 mod sql;
 mod sql_bad_input;

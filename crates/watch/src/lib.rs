@@ -2,7 +2,8 @@
 //!
 //! Takes an address and whoever makes the page; gives a [`Server`] that answers GET and nothing else. It knows nothing
 //! of studies. [`Door`] decides on a request before anything is made for it.
-//! Prevents: a page that another user, another site or another host reads, and a client that takes memory or time without end.
+//! Prevents: a page that another user, another site or another host reads, and a client that takes memory or time
+//! without end.
 
 mod answer;
 mod door;

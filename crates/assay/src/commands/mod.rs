@@ -43,7 +43,11 @@ pub(crate) fn dispatch(command: &Command) -> Result<(), Failure> {
             clap_complete::generate(*shell, &mut cli::definition(), "assay", &mut script);
             Ok(printed::bytes(&script)?)
         }
-        Command::Man { command } => {
+        Command::Man { into: Some(dir), .. } => {
+            let pages = clap_mangen::generate_to(cli::definition(), dir);
+            Ok(pages.with_context(|| format!("write man pages into {}", dir.display()))?)
+        }
+        Command::Man { command, into: None } => {
             let mut page = Vec::new();
             clap_mangen::Man::new(page_of(command)?)
                 .render(&mut page)

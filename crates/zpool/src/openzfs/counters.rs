@@ -28,7 +28,14 @@ const SIZE: usize = 27;
 const DATA_SIZE: usize = 32;
 const METADATA_SIZE: usize = 33;
 
+/// A static program has loaded no library.
+#[cfg(not(target_env = "gnu"))]
+fn bytes_of(_: Opaque) -> Option<usize> {
+    None
+}
+
 /// Bytes of a variable, by the library's own table of symbols.
+#[cfg(target_env = "gnu")]
 fn bytes_of(address: Opaque) -> Option<usize> {
     /// A symbol of an object file; its size is the last word.
     #[repr(C)]

@@ -18,6 +18,7 @@ pub(crate) const KNOWN_VERSION: &str = "2.1";
 const NAMES: [&str; 4] = ["libzpool.so.5", "libzpool.so.6", "libzpool.so.7", "libzpool.so.4"];
 pub(crate) const CURE_INSTALL: &str =
     "install OpenZFS's libraries: on Debian 12 `apt-get install libzpool5linux zfsutils-linux`, component contrib";
+const CURE_DYNAMIC: &str = "use the Debian package, or `cargo install`: both link dynamically";
 const CURE_SAFE: &str = "copy it to a directory that root alone can write to, and name that in ASSAY_LIBZPOOL";
 const CURE_VERSION: &str = "install OpenZFS 2.1 (Debian 12: libzpool5linux 2.1), or name its library in ASSAY_LIBZPOOL";
 
@@ -163,10 +164,30 @@ struct LinkMap {
     dynamic: usize,
 }
 
-const RTLD_DI_LINKMAP: c_int = 2;
+/// The loader's record of an open library.
+#[cfg(target_env = "gnu")]
+fn link_map(handle: Opaque) -> Option<*const LinkMap> {
+    const RTLD_DI_LINKMAP: c_int = 2;
+    let mut map: *const LinkMap = std::ptr::null();
+    // SAFETY: the handle is open, and the loader writes one pointer.
+    let told = unsafe { libc::dlinfo(handle, RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+    (told == 0 && !map.is_null()).then_some(map)
+}
+
+/// A static program has no loader.
+#[cfg(not(target_env = "gnu"))]
+fn link_map(_: Opaque) -> Option<*const LinkMap> {
+    None
+}
 
 /// The handle, path, base and dynamic section of the library.
 fn open() -> Result<(Opaque, PathBuf, usize, usize), Refused> {
+    if !cfg!(target_env = "gnu") {
+        return Err(Refused::new(
+            "a static program cannot load OpenZFS's library",
+            CURE_DYNAMIC,
+        ));
+    }
     let named = std::env::var(LIBRARY_VARIABLE).ok();
     let mut first = None;
     let names = named.as_deref().map_or_else(|| NAMES.to_vec(), |one| vec![one]);
@@ -188,15 +209,12 @@ fn open() -> Result<(Opaque, PathBuf, usize, usize), Refused> {
             first.get_or_insert(said);
             continue;
         }
-        let mut map: *const LinkMap = std::ptr::null();
-        // SAFETY: the handle is open, and the loader writes one pointer.
-        let told = unsafe { libc::dlinfo(handle, RTLD_DI_LINKMAP, (&raw mut map).cast()) };
-        if told != 0 || map.is_null() {
+        let Some(map) = link_map(handle) else {
             return Err(Refused::new(
                 "the loader does not tell where the library lies",
                 CURE_VERSION,
             ));
-        }
+        };
         // SAFETY: the loader's record lives as long as the library is loaded, which is as long as the process.
         let (map, path) = unsafe { (&*map, CStr::from_ptr((*map).name)) };
         return Ok((

@@ -97,7 +97,7 @@ impl Facts {
             ),
         );
         if study.stacks.len() > 1 {
-            row("schedule", schedule(study));
+            row("schedule", schedule(study) + sets(study));
         }
         row("time", self.time(study));
         let data = match (self.estimate.data_bytes, study.database.scale) {
@@ -204,6 +204,7 @@ impl Facts {
             "study": study.name,
             "blocks": self.blocks,
             "schedule": schedule(study),
+            "lun_sets_rotate": study.sets_rotate(),
             "trials": self.blocks * self.estimate.trials_per_block,
             "comparisons": self.comparisons,
             "time_ns": self.estimate.study_ns(self.blocks),
@@ -237,6 +238,14 @@ fn schedule(study: &Study) -> String {
     match study.turns() {
         plan::Turns::Whole { why } => format!("whole runs: {why}"),
         plan::Turns::Stints(stints) => format!("{}: {}", stints.words(), stints.why),
+    }
+}
+
+/// Whether LUN sets go round among the stacks.
+fn sets(study: &Study) -> &'static str {
+    match study.sets_rotate() {
+        true => "; each stack has another LUN set in each block",
+        false => "",
     }
 }
 
@@ -298,6 +307,8 @@ fn is_modelled(study: &Study) -> bool {
 /// What would be made, and which devices would lose their content (with the verdict of the safety rules).
 fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
     let (mut creates, mut destroys) = (Vec::new(), Vec::new());
+    // An ordinary user's stacks open the files themselves.
+    let is_root = stacks::is_root();
     let named: Vec<PathBuf> = study
         .luns
         .iter()
@@ -310,8 +321,13 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
     for set in &study.luns {
         match &set.source {
             LunSource::Files { count, size, dir } => creates.push(format!(
-                "{count} LUN file(s) of {size} in {}/assay-RUN/, attached to a loop device each",
-                dir.display()
+                "{count} LUN file(s) of {size} in {}/assay-RUN/{}",
+                dir.display(),
+                if is_root {
+                    ", attached to a loop device each"
+                } else {
+                    ""
+                }
             )),
             LunSource::Devices { paths, overwrite } => {
                 for path in paths {
