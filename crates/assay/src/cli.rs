@@ -66,7 +66,8 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
                       assay watch study.assay            prints the page's address, for a browser of this host\n  \
                       assay watch study.assay --wait     before the run has made the file\n\n\
-                      From another host use a tunnel: ssh -L 8000:127.0.0.1:PORT HOST, then http://localhost:8000/TOKEN")]
+                      From another host use a tunnel: ssh -L 8000:127.0.0.1:PORT HOST, then \
+                            http://localhost:8000/TOKEN")]
     Watch(Watch),
     /// Show result files of several days or hosts beside each other: what differs, and ratios to the same base
     #[command(after_help = "Examples:\n  assay compare june.assay july.assay\n  \
