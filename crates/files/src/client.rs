@@ -6,6 +6,7 @@
 use crate::error::FilesError;
 use crate::grain::Content;
 use crate::rpc::{Garbled, Reader};
+use crate::status::Status;
 use targets::Nanos;
 
 /// An object of the tree: a number that the model gives.
@@ -153,25 +154,6 @@ pub enum Kept {
     Data,
     /// Data and attributes, whatever happens.
     File,
-}
-
-/// A status of NFS version 3 (RFC 1813, 2.6); errors of system calls are translated to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Status(pub u32);
-
-impl Status {
-    /// No error.
-    pub const OK: Status = Status(0);
-    /// There is no such name.
-    pub const NOT_FOUND: Status = Status(2);
-    /// The name exists.
-    pub const EXISTS: Status = Status(17);
-    /// The device is full.
-    pub const NO_SPACE: Status = Status(28);
-    /// The user's share is full.
-    pub const QUOTA: Status = Status(69);
-    /// Try again after a while (NFS3ERR_JUKEBOX).
-    pub const LATER: Status = Status(10_008);
 }
 
 /// One entry of a directory.

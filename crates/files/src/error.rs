@@ -1,6 +1,6 @@
 //! Errors of the room: what failed, against which server or object, and what to do.
 
-use crate::client::Status;
+use crate::status::Status;
 use std::io;
 
 /// What ends a phase.

@@ -10,7 +10,9 @@ mod error;
 mod grain;
 pub mod nfs;
 pub mod rpc;
+mod status;
 
-pub use client::{Answer, Call, Client, Entries, Entry, Found, Identity, Kept, Listed, Node, PlainEntry, Status};
+pub use client::{Answer, Call, Client, Entries, Entry, Found, Identity, Kept, Listed, Node, PlainEntry};
 pub use error::FilesError;
 pub use grain::{Content, GRAIN, Pool, Wrong};
+pub use status::Status;

@@ -1,8 +1,9 @@
 //! Results of replies, read where they lie.
 
 use super::{HANDLE_MAX, Handle, Procedure};
-use crate::client::{Answer, Entries, Entry, Found, Identity, Kept, Listed, Status};
+use crate::client::{Answer, Entries, Entry, Found, Identity, Kept, Listed};
 use crate::rpc::{Garbled, Reader};
+use crate::status::Status;
 
 /// Longest name of a file, bytes.
 const NAME_MAX: usize = 255;

@@ -1,4 +1,4 @@
-//! What a live page has above the report, and how an interval narrowed.
+//! What a live page has above the report.
 //!
 //! Plain types. Prevents: a form that has to know how a study runs.
 
@@ -17,21 +17,4 @@ pub(crate) struct LiveHead {
     pub(crate) stacks: Option<Table>,
     /// Nothing changes any more.
     pub(crate) is_over: bool,
-}
-
-/// The intervals of one ratio, look by look.
-pub(crate) struct Narrowing {
-    pub(crate) looks: Vec<Look>,
-    pub(crate) margin: f64,
-    pub(crate) tone: Tone,
-}
-
-/// One of them.
-#[derive(Clone, Copy)]
-pub(crate) struct Look {
-    /// Blocks in it.
-    pub(crate) blocks: u32,
-    pub(crate) ratio: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
 }

@@ -6,11 +6,13 @@
 mod chart;
 mod forms;
 mod live;
+mod narrowing;
 mod table;
 
 pub(crate) use chart::{Chart, LineOf, Lines, OverTime, Scatter};
 pub(crate) use forms::{Forms, Tone};
-pub(crate) use live::{LiveHead, Look, Narrowing};
+pub(crate) use live::LiveHead;
+pub(crate) use narrowing::{Look, Narrowing};
 pub(crate) use table::{Bar, Cell, Cells, Column, Distribution, Form, Interval, Name, Spread, Table, column, words};
 
 /// The whole report.

@@ -4,7 +4,7 @@
 //! nothing of any row, and a number that two forms write in two ways.
 
 use super::forms::{Forms, Tone};
-use super::live::Narrowing;
+use super::narrowing::Narrowing;
 use crate::figures::Figure;
 
 /// A table: rows with names, columns with heads and units.

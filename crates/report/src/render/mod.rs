@@ -15,8 +15,9 @@ mod walk;
 
 use crate::document::{Cell, Cells, Forms, Spread, Table};
 use crate::format::ratio;
-pub use html::{LivePage, live_policy};
-pub(crate) use html::{html, live_now, live_page, live_trouble};
+pub(crate) use html::html;
+pub use html::live::{LivePage, live_policy};
+pub(crate) use html::live::{live_now, live_page, live_trouble};
 pub use json::{SCHEMA_VERSION, json, schema};
 pub(crate) use markdown::markdown;
 use spark::spark;

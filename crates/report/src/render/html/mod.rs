@@ -8,19 +8,15 @@
 mod drawings;
 mod forest;
 mod lines;
-mod live;
+pub(super) mod live;
+mod narrowing;
 mod over_time;
 mod policy;
 mod scale;
 mod tables;
 
-use crate::document::{
-    Block, Chart, Document, Fold, Forms, Item, LiveHead, Name, Part, Placed, Scatter, Section, Tone, shown,
-};
+use crate::document::{Block, Chart, Document, Fold, Forms, Item, Name, Part, Placed, Scatter, Section, Tone, shown};
 use crate::text::escaped;
-use live::Live;
-pub use live::{LivePage, live_policy};
-pub(crate) use live::{live_now, live_trouble};
 use maud::{Markup, PreEscaped, Render, html};
 use policy::Reach;
 use std::cell::Cell;
@@ -84,17 +80,8 @@ pub(crate) fn html(document: &Document) -> String {
     whole(document, &policy, None)
 }
 
-/// The report as a live page.
-pub(crate) fn live_page(document: &Document, head: &LiveHead, version: u64) -> LivePage {
-    let policy = live_policy();
-    LivePage {
-        text: whole(document, &policy, Some(Live { head, version })),
-        policy,
-    }
-}
-
-/// The whole page.
-fn whole(document: &Document, policy: &str, live: Option<Live<'_>>) -> String {
+/// The whole page; a live one has something above the answer.
+fn whole(document: &Document, policy: &str, above: Option<&Markup>) -> String {
     let page = Page {
         form: if document.lean {
             Forms::LEAN_PAGE
@@ -118,7 +105,7 @@ fn whole(document: &Document, policy: &str, live: Option<Live<'_>>) -> String {
                 meta name="generator" content="assay";
                 meta name="referrer" content="no-referrer";
                 // Else a browser asks for one, where there is nothing.
-                @if live.is_some() { link rel="icon" href="data:,"; }
+                @if above.is_some() { link rel="icon" href="data:,"; }
                 title { (Words(&document.study)) " - Assay report" }
                 style { (PreEscaped(CHART_STYLE)) }
                 style { (PreEscaped(STYLE)) }
@@ -126,7 +113,7 @@ fn whole(document: &Document, policy: &str, live: Option<Live<'_>>) -> String {
             body {
                 (bar(document, &sections))
                 main {
-                    @if let Some(live) = &live { (live::now(live)) }
+                    @if let Some(above) = above { (above) }
                     (answer(&page, document))
                     @for section in &sections { (of_section(&page, section)) }
                     (licence())
@@ -134,7 +121,7 @@ fn whole(document: &Document, policy: &str, live: Option<Live<'_>>) -> String {
                 footer { p { (Words(&document.imprint)) } }
                 script { (PreEscaped(CHART_SCRIPT)) }
                 script { (PreEscaped(SCRIPT)) }
-                @if live.is_some() { script { (PreEscaped(LIVE_SCRIPT)) } }
+                @if above.is_some() { script { (PreEscaped(LIVE_SCRIPT)) } }
             }
         }
     };

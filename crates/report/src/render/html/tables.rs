@@ -5,8 +5,9 @@
 //! median without its spread.
 
 use super::forest::Forest;
+use super::narrowing::narrowing;
 use super::scale::{LogScale, axis};
-use super::{Page, Words, class, drawings, live, named, pill};
+use super::{Page, Words, class, drawings, named, pill};
 use crate::document::{Cell, Cells, Form, Forms, Interval, Spread, Table};
 use crate::figures::{Figure, zeroed};
 use crate::format::percent;
@@ -153,7 +154,7 @@ fn cell(page: &Page, cell: &Cell, column: &Cells, scale: &Scale, mark: Option<us
         (Cell::Distribution(one), Scale::Times(scale, _)) => chart(drawings::shape(one, scale, mark, lean)),
         (Cell::Way(values, _), Scale::Ends(scale, _)) => chart(drawings::way(values, scale, mark)),
         (Cell::Bar(bar), Scale::Sizes(most)) => chart(drawings::bar(bar, *most, mark)),
-        (Cell::Narrowing(one), _) => html! { td class="chart"; (live::narrowing(one)) },
+        (Cell::Narrowing(one), _) => html! { td class="chart"; (narrowing(one)) },
         (Cell::Series(rates), _) => drawings::spark(rates, lean).map_or_else(|| html! { td; "-" }, chart),
         (Cell::Text(text), _) if !text.is_empty() => html! { td class=[words]; (Words(text)) },
         (Cell::Named(name), _) => html! { td class=[words]; (named(name)) },

@@ -1,0 +1,22 @@
+//! What a server or a system call says of a call that it refused.
+//!
+//! Prevents: two lists of the same numbers.
+
+/// A status of NFS version 3 (RFC 1813, 2.6); errors of system calls are translated to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status(pub u32);
+
+impl Status {
+    /// No error.
+    pub const OK: Status = Status(0);
+    /// There is no such name.
+    pub const NOT_FOUND: Status = Status(2);
+    /// The name exists.
+    pub const EXISTS: Status = Status(17);
+    /// The device is full.
+    pub const NO_SPACE: Status = Status(28);
+    /// The user's share is full.
+    pub const QUOTA: Status = Status(69);
+    /// Try again after a while (NFS3ERR_JUKEBOX).
+    pub const LATER: Status = Status(10_008);
+}
