@@ -125,13 +125,20 @@ fn place(directory: &Path) -> NfsServer {
     )
 }
 
+/// It listens before its export is there, and before the port mapper knows it.
+fn is_not_up_yet(error: &FilesError) -> bool {
+    matches!(
+        error,
+        FilesError::Export { .. } | FilesError::Connect { .. } | FilesError::Gone { .. } | FilesError::NoPort { .. }
+    )
+}
+
 fn begin(config: Config, directory: &Path) -> Serving {
     let mut tries = 0;
     loop {
         match Serving::begin(config.clone(), Place::Nfs3(place(directory))) {
             Ok(serving) => return serving,
-            // It listens before its export is there.
-            Err(FilesError::Export { .. } | FilesError::Connect { .. } | FilesError::Gone { .. }) if tries < 500 => {
+            Err(error) if tries < 500 && is_not_up_yet(&error) => {
                 tries += 1;
                 std::thread::sleep(Duration::from_millis(20));
             }
