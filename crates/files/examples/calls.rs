@@ -1,7 +1,9 @@
 //! One class of calls at one depth on an NFS export, for `benches/file-serving`: rate and processor time of a call.
 //!
 //! Takes `EXPORT CLASS DEPTH CONNECTIONS SECONDS [RATE]`, the server on 127.0.0.1 and its process in `SERVER`; prints
-//! one line. With a rate arrival is open. Each byte is checked. Prevents: a client that is faster because it looks less.
+//! one line. With a rate arrival is open. Each byte is checked.
+//!
+//! Prevents: a client that is faster because it looks less.
 #![allow(clippy::print_stdout, reason = "it prints its line")]
 
 use files::{Class, Config, FilesError, Mix, NfsServer, Place, Serving, Sizes, Work};
