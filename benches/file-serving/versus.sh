@@ -1,7 +1,8 @@
 #!/bin/bash
 # Our NFS client beside libnfs on one export of nfs-ganesha (tmpfs), in turn.
 # ./versus.sh [ROUNDS] [SECONDS] [PREFIX...]
-# PREFIX goes before server and clients, such as `taskset -c 1`. Root; Debian: nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-dev.
+# PREFIX goes before server and clients, such as `taskset -c 1`. Root. Debian:
+# nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-dev.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rounds=${1:-3} seconds=${2:-1}; shift $(( $# < 2 ? $# : 2 ))
