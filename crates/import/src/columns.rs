@@ -103,7 +103,12 @@ impl Columns {
             let rest = &found[extra + 1..];
             let second = rest.first()?.2;
             let end = second.as_ptr() as usize - line.as_ptr() as usize;
-            let mut cells = vec![Some(line[..end].trim())];
+            let name = line[..end].trim();
+            if name.contains("  ") {
+                // A word too many at the end: what seems the name holds a figure.
+                return None;
+            }
+            let mut cells = vec![Some(name)];
             cells.extend(rest.iter().map(|(_, _, word)| Some(*word)));
             return Some(cells);
         }

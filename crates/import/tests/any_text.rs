@@ -3,7 +3,7 @@
 use import::{Format, Options, read};
 use proptest::prelude::*;
 
-const FIXTURES: [&str; 33] = [
+const FIXTURES: [&str; 37] = [
     include_str!("data/awr-10g.txt"),
     include_str!("data/awr-19c.txt"),
     include_str!("data/awr-info.txt"),
@@ -24,6 +24,10 @@ const FIXTURES: [&str; 33] = [
     include_str!("data/pages/11.2-load-profile.txt"),
     include_str!("data/pages/statspack-10g.txt"),
     include_str!("data/pages/statspack-9i.txt"),
+    include_str!("data/pages/11.2-events.txt"),
+    include_str!("data/pages/19c-sqlplus.txt"),
+    include_str!("data/pages/12.1-containers.html"),
+    include_str!("data/pages/statspack-11g.txt"),
     include_str!("data/hosts/sar-12.txt"),
     include_str!("data/hosts/sar-old.txt"),
     include_str!("data/hosts/sadf.json"),

@@ -11,3 +11,4 @@ mod layouts;
 mod reports;
 mod seeds;
 mod tools;
+mod versions;

@@ -97,6 +97,18 @@ fn vmstat_without_its_first_row() {
             .iter()
             .all(|figure| !figure.name.contains("swpd"))
     );
+    // A row whose wait for I/O some kernels print as thousands of millions of per cent.
+    let text = data("hosts/vmstat.txt");
+    let last = text.lines().last().unwrap();
+    let mut words: Vec<&str> = last.split_whitespace().collect();
+    words[15] = "3035110221";
+    let broken = read(
+        &format!("{}\n{}\n", text.trim_end(), words.join(" ")),
+        &Options::default(),
+    )
+    .unwrap();
+    assert_eq!(comparable(&broken, Quantity::CpuIdleShare), Some(0.79));
+    assert!(broken.notes.iter().any(|note| note.text.contains("share")));
     let one: Vec<String> = data("hosts/vmstat.txt").lines().take(3).map(String::from).collect();
     assert!(
         refused(&one.join("\n"))

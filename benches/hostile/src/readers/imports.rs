@@ -4,7 +4,7 @@ use super::{Trial, Verdict};
 use crate::{Dice, damage};
 use import::{Format, Options, read};
 
-const TEXTS: [&str; 35] = [
+const TEXTS: [&str; 39] = [
     include_str!("../../../../crates/import/tests/data/awr-10g.txt"),
     include_str!("../../../../crates/import/tests/data/awr-19c.txt"),
     include_str!("../../../../crates/import/tests/data/awr-info.txt"),
@@ -27,6 +27,10 @@ const TEXTS: [&str; 35] = [
     include_str!("../../../../crates/import/tests/data/pages/11.2-load-profile.txt"),
     include_str!("../../../../crates/import/tests/data/pages/statspack-10g.txt"),
     include_str!("../../../../crates/import/tests/data/pages/statspack-9i.txt"),
+    include_str!("../../../../crates/import/tests/data/pages/11.2-events.txt"),
+    include_str!("../../../../crates/import/tests/data/pages/19c-sqlplus.txt"),
+    include_str!("../../../../crates/import/tests/data/pages/12.1-containers.html"),
+    include_str!("../../../../crates/import/tests/data/pages/statspack-11g.txt"),
     include_str!("../../../../crates/import/tests/data/hosts/sar-12.txt"),
     include_str!("../../../../crates/import/tests/data/hosts/sar-old.txt"),
     include_str!("../../../../crates/import/tests/data/hosts/sadf.json"),

@@ -16,7 +16,18 @@ pub(crate) struct Head {
 }
 
 /// Titles of the tables of the head, as [`super::table::normal`] writes them.
-pub(crate) const TITLES: [&str; 5] = ["release", "instance", "host", "hostname", "%idle"];
+pub(crate) const TITLES: [&str; 6] = ["release", "instance", "host", "hostname", "%idle", "idle"];
+
+/// The idle share, as AWR and statspack name it.
+pub(crate) fn is_idle(title: &str) -> bool {
+    matches!(title, "%idle" | "idle")
+}
+
+/// True where an idle share is that of the host over the whole report: not of shared servers, nor of one snapshot.
+pub(crate) fn is_of_host(titles: &[String]) -> bool {
+    let has = |known: &[&str]| titles.iter().any(|title| known.contains(&title.as_str()));
+    has(&["%user", "user"]) && !has(&["snaptime", "time"])
+}
 
 impl Head {
     pub(crate) fn fact(&mut self, fact: Fact) {
@@ -68,9 +79,9 @@ impl Head {
             "host" | "hostname" => "host",
             "platform" => "platform",
             "cpus" => "cpus",
-            "memory(gb)" => "memory_gb",
+            "memory(gb)" | "memory(g)" => "memory_gb",
             "rac" => "rac",
-            "%idle" => {
+            _ if is_idle(title) => {
                 if let Some(printed) = printed(value, line)?
                     && !self.figures.iter().any(|old| old.name == "host_cpu.idle")
                 {

@@ -39,6 +39,7 @@ impl Kind {
         let first = titles.first()?.as_str();
         match first {
             "functionname" => Some(Kind::Functions),
+            "function" if has("datavolume") => Some(Kind::Functions),
             "filetypename" => Some(Kind::FileTypes),
             "tablespace" if has("filename") => Some(Kind::Files),
             "" if caption == "Load Profile" && has("persecond") => Some(Kind::Load),

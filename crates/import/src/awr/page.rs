@@ -3,11 +3,12 @@
 //! Takes the text; gives the parts of the report. Prevents: a table found by its place, which differs by version, and
 //! figures of 11.2.0.4 that Oracle printed under the titles of other columns.
 
-use super::head::TITLES;
+use super::head::{TITLES, is_idle, is_of_host};
 use super::html::{Cell, Piece, pieces};
 use super::kind::Kind;
 use super::parts::Parts;
 use super::table::{Table, normal};
+use super::tablespace::PDB;
 use crate::error::ImportError;
 use crate::figure::{Fact, excerpt};
 
@@ -142,7 +143,12 @@ impl Page<'_> {
         match &self.state {
             State::Other => Ok(()),
             State::Head => {
-                let mut all = self.titles.iter().zip(cells);
+                let of_host = is_of_host(&self.titles);
+                let mut all = self
+                    .titles
+                    .iter()
+                    .zip(cells)
+                    .filter(|(title, _)| of_host || !is_idle(title));
                 all.try_for_each(|(title, cell)| head.cell(title, &cell.text, cell.line))
             }
             State::Snapshots => {
@@ -158,7 +164,9 @@ impl Page<'_> {
                 let figures = self.titles.iter().zip(cells).skip(1);
                 let kept = figures.filter(|(title, _)| !(wrong && MISLABELLED.contains(&title.as_str())));
                 let pairs = kept.map(|(title, cell)| (title, filled(cell), cell.line));
-                self.parts.spaces.add(&first.text, pairs, first.line, notes)
+                self.parts
+                    .spaces
+                    .add(&in_container(&self.titles, cells), pairs, first.line, notes)
             }
             State::Rows(table) => {
                 let skip = 1 + usize::from(table.kind == Kind::Files);
@@ -171,6 +179,15 @@ impl Page<'_> {
                 self.parts.rows.add(table, &name, &places, notes)
             }
         }
+    }
+}
+
+/// The name of a tablespace; `PDB1/USERS` where a column names the pluggable database, as several have a SYSTEM.
+fn in_container(titles: &[String], cells: &[Cell]) -> String {
+    let container = titles.iter().zip(cells).find(|(title, _)| *title == PDB);
+    match container.and_then(|(_, cell)| filled(cell)) {
+        Some(container) => format!("{container}/{}", cells[0].text),
+        None => cells[0].text.clone(),
     }
 }
 

@@ -26,13 +26,14 @@ pub(super) struct Sections {
 }
 
 /// Headings, with the kind of table below them.
-const HEADINGS: [(&str, Kind); 7] = [
+const HEADINGS: [(&str, Kind); 8] = [
     ("Load Profile", Kind::Load),
     ("IO Profile", Kind::Profile),
     ("Foreground Wait Events", Kind::Foreground),
     ("Background Wait Events", Kind::Background),
     ("Wait Events ", Kind::Waits),
     ("IOStat by Function summary", Kind::Functions),
+    ("IO Stat by Function - summary", Kind::Functions),
     ("IOStat by Filetype summary", Kind::FileTypes),
 ];
 
@@ -149,6 +150,12 @@ impl Sections {
             );
             return Ok(true);
         };
+        let figures: Vec<&str> = cells.iter().skip(1).flatten().copied().collect();
+        if !figures.is_empty() && !figures.iter().any(|cell| is_figure(cell)) {
+            // What follows without a blank line between, as the table of the host's processors does.
+            self.leave();
+            return Ok(false);
+        }
         let name = cells.first().copied().flatten().unwrap_or_default();
         let places: Vec<(Option<&str>, u32)> = cells.iter().skip(1).map(|cell| (*cell, line.number)).collect();
         rows.add(table, name, &places, notes)?;
@@ -179,11 +186,24 @@ impl Sections {
         } else if self.titles.len() > TITLES_MAX {
             self.leave();
             return false;
-        } else if !text.trim_start().starts_with("->") && !text.trim_start().starts_with("other columns suffixed") {
+        } else if !is_remark(text.trim_start()) {
             self.titles.push(text.replace('~', " "));
         }
         true
     }
+}
+
+/// A remark between the heading and the titles, or the line that only groups them: `---- Read ---- --- Write ---`.
+fn is_remark(text: &str) -> bool {
+    ["->", "other columns suffixed", "other values suffixed", "---"]
+        .iter()
+        .any(|start| text.starts_with(start))
+}
+
+/// A number, or what stands for one.
+fn is_figure(cell: &str) -> bool {
+    let digits = cell.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
+    cell == "N/A" || digits.bytes().any(|b| b.is_ascii_digit() || b == b'#') && !digits.contains([' ', ':', ')'])
 }
 
 fn profile_table(kind: Kind, titles: &[String]) -> Table {

@@ -161,7 +161,7 @@ fn units(name: &str) -> [&'static str; 3] {
         ["bytes", "bytes/s", "bytes/transaction"]
     } else if name.contains("request") || name.contains("multi block") || name == "redo writes" {
         ["requests", "requests/s", "requests/transaction"]
-    } else if name.starts_with("physical") || name.contains("blocks") {
+    } else if name.starts_with("physical") || name.contains("blocks") || name == "session logical reads" {
         ["blocks", "blocks/s", "blocks/transaction"]
     } else {
         ["", "/s", "/transaction"]

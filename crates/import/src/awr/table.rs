@@ -42,8 +42,11 @@ impl Table {
         let of = |title: &String| {
             if title.starts_with("reads:") {
                 direction = "read";
-            } else if title.starts_with("writes:") {
+            } else if title.starts_with("writes:") || (title == "datavolume" && direction == "read") {
                 direction = "write";
+            } else if title == "datavolume" {
+                // Statspack says the direction on the line above only.
+                direction = "read";
             }
             column(kind, title, direction)
         };
@@ -89,13 +92,13 @@ fn column(kind: Kind, title: &str, direction: &str) -> Option<(&'static str, Mea
             _ => return None,
         },
         Kind::Functions | Kind::FileTypes => match (title, direction) {
-            ("reads:data", _) => ("read_bytes", Bytes("bytes")),
-            ("writes:data", _) => ("write_bytes", Bytes("bytes")),
-            ("reqspersec", "read") => ("reads_per_s", Count("requests/s")),
-            ("reqspersec", "write") => ("writes_per_s", Count("requests/s")),
-            ("datapersec", "read") => ("read_bytes_per_s", Bytes("bytes/s")),
-            ("datapersec", "write") => ("write_bytes_per_s", Bytes("bytes/s")),
-            ("waits:count", _) => ("waits", Count("waits")),
+            ("datavolume", "read") | ("reads:data", _) => ("read_bytes", Bytes("bytes")),
+            ("datavolume", "write") | ("writes:data", _) => ("write_bytes", Bytes("bytes")),
+            ("reqspersec" | "requests/sec", "read") => ("reads_per_s", Count("requests/s")),
+            ("reqspersec" | "requests/sec", "write") => ("writes_per_s", Count("requests/s")),
+            ("datapersec" | "datavol/sec", "read") => ("read_bytes_per_s", Bytes("bytes/s")),
+            ("datapersec" | "datavol/sec", "write") => ("write_bytes_per_s", Bytes("bytes/s")),
+            ("waits:count" | "count", _) => ("waits", Count("waits")),
             ("avgtime" | "avgtm(ms)", _) => ("mean_wait", Time),
             ("smallread" | "smallread(ms)", _) => ("small_read_time", Time),
             ("largeread" | "largeread(ms)", _) => ("large_read_time", Time),
@@ -126,6 +129,11 @@ fn is_storage(event: &str) -> bool {
         "local write wait",
         "async disk IO",
         "ASM IO ",
+        "kfk: async disk IO",
+        "Log archive I/O",
+        "flashback log file ",
+        "change tracking file ",
+        "Datapump dump file I/O",
         "RMAN backup",
     ]
     .iter()
@@ -215,7 +223,7 @@ fn figure(name: String, cell: &str, measure: Measure, line: u32) -> Result<Resul
         return Ok(Err("did not fit its column"));
     }
     let (digits, suffix) = split(cell);
-    let Some(number) = printed(digits, line)? else {
+    let Some(number) = printed(digits.trim_end(), line)? else {
         return Ok(Err("is no number"));
     };
     let power = |base: f64| "KMGTP".find(suffix).map(|at| base.powi(at as i32 + 1));

@@ -11,6 +11,9 @@ use crate::figure::{Fact, Figure, Notes, Quantity, excerpt};
 use crate::lines::Line;
 use crate::number::{Printed, printed};
 
+/// Title of the column with the pluggable database.
+pub(crate) const PDB: &str = "pdbname";
+
 pub(crate) const HEADING: &str = "Tablespace IO Stats";
 
 /// Most tablespaces of one report.
@@ -45,6 +48,7 @@ pub(super) fn column(title: &str) -> Option<(&'static str, &'static str)> {
         "%optreads" => ("optimized_reads", "%"),
         "writes" => ("writes", "requests"),
         "avwrites/s" | "writesavg/s" | "writes/s" => ("writes_per_s", "requests/s"),
+        "avwrites(ms)" | "avwrites" => ("write_time", "ms"),
         "bufferwaits" => ("buffer_waits", "waits"),
         "avbufwt(ms)" | "avbufwt" => ("buffer_wait_time", "ms"),
         _ => return None,
@@ -134,7 +138,7 @@ impl<'t> Tablespaces<'t> {
 
     pub(super) fn say_unknown(&self, titles: &[String], line: u32, notes: &mut Notes) {
         for title in titles {
-            if column(title).is_none() && title != "tablespace" && !title.is_empty() {
+            if column(title).is_none() && !["tablespace", PDB, ""].contains(&title.as_str()) {
                 notes.add(line, format!("column {title:?} of {HEADING} is not known: left out"));
             }
         }

@@ -1,8 +1,9 @@
 //! A report as text, of AWR or statspack: page breaks, headings, tables drawn by dashes.
 //!
-//! Takes text line by line; gives the parts of the report. Prevents: a section thought to end where a page does.
+//! Takes text line by line; gives the parts of the report. Prevents: a section thought to end where a page does, be it
+//! a page of the report or one of SQL*Plus, which writes the column's name above each.
 
-use super::head::TITLES;
+use super::head::{TITLES, is_idle, is_of_host};
 use super::parts::Parts;
 use super::sections::Sections;
 use crate::columns::{Columns, is_dashes, is_end};
@@ -24,7 +25,7 @@ pub(super) fn read<'t>(text: &'t str) -> Result<Parts<'t>, ImportError> {
     let mut reader = Reader::default();
     let mut parts = Parts::default();
     let mut sections = Sections::default();
-    for line in lines(text) {
+    for line in without_page_titles(text) {
         parts.head.refuse(line.text.trim_start(), line.number)?;
         if let Some(fact) = parts.spaces.heading(line) {
             sections.leave();
@@ -57,6 +58,24 @@ pub(super) fn read<'t>(text: &'t str) -> Result<Parts<'t>, ImportError> {
     Ok(parts)
 }
 
+/// The lines without what SQL*Plus prints at the top of each of its pages: a blank line, the name of the report's
+/// column, dashes over the width of the page.
+fn without_page_titles(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let is_title = |line: &Line<'_>| line.text.trim() == "OUTPUT";
+    let is_rule = |line: &Line<'_>| line.text.len() >= 60 && line.text.trim_end().bytes().all(|b| b == b'-');
+    let mut lines = lines(text).peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let line = lines.next()?;
+            if is_title(&line) {
+                lines.next_if(is_rule);
+            } else if !(line.text.trim().is_empty() && lines.peek().is_some_and(is_title)) {
+                return Some(line);
+            }
+        }
+    })
+}
+
 impl<'t> Reader<'t> {
     /// The head of the report, and the table of the host's processors.
     fn take(&mut self, line: Line<'t>, parts: &mut Parts<'_>) -> Result<(), ImportError> {
@@ -80,7 +99,10 @@ impl<'t> Reader<'t> {
         if let Some(columns) = self.head.take() {
             return row(&columns, line, parts);
         }
-        if self.titles.len() == TITLES_MAX {
+        if text.starts_with("~~~") {
+            // What is underlined is a heading, not titles.
+            self.titles.clear();
+        } else if self.titles.len() == TITLES_MAX {
             self.titles.remove(0);
         }
         self.titles.push(line.text);
@@ -89,8 +111,12 @@ impl<'t> Reader<'t> {
 }
 
 fn row(columns: &Columns, line: Line<'_>, parts: &mut Parts<'_>) -> Result<(), ImportError> {
+    let of_host = is_of_host(&columns.titles);
     for (index, title) in columns.titles.iter().enumerate() {
-        let value = if title == "%idle" {
+        if is_idle(title) && !of_host {
+            continue;
+        }
+        let value = if is_idle(title) {
             columns.cells(line.text, false).and_then(|cells| cells[index])
         } else {
             columns.below(line.text, index)

@@ -13,15 +13,39 @@ use std::borrow::Cow;
 
 /// True for the titles of a section of devices.
 pub(crate) fn is_sar(line: &str) -> bool {
-    let words = tokens(line);
-    let place = words.iter().take(3).position(|word| *word == "DEV");
-    place.is_some_and(|place| place > 0 && words.get(place + 1) == Some(&"tps"))
+    titles(&tokens(line)).is_some()
+}
+
+/// Where the columns are: the words of the time of day, then the device and the figures, or (`-p` of new versions) the
+/// figures and the device.
+#[derive(Clone)]
+struct Titles<'t> {
+    /// How many words the time takes.
+    time: usize,
+    figures: Vec<&'t str>,
+    device_last: bool,
+}
+
+fn titles<'t>(words: &[&'t str]) -> Option<Titles<'t>> {
+    let tps = words.iter().take(4).position(|word| *word == "tps")?;
+    let device_last = words.last() == Some(&"DEV");
+    let time = if device_last { tps } else { tps.checked_sub(1)? };
+    let figures = if device_last {
+        words[tps..words.len() - 1].to_vec()
+    } else {
+        words[tps..].to_vec()
+    };
+    let known = time > 0 && (device_last || words[time] == "DEV");
+    known.then_some(Titles {
+        time,
+        figures,
+        device_last,
+    })
 }
 
 #[derive(Default)]
 struct Reader<'t> {
-    /// Where the name of the device is, and the titles behind it.
-    titles: Option<(usize, Vec<&'t str>)>,
+    titles: Option<Titles<'t>>,
     time: Vec<&'t str>,
     intervals: Vec<Interval<'t>>,
     averages: Vec<Interval<'t>>,
@@ -70,16 +94,14 @@ impl<'t> Reader<'t> {
             self.banner = self.banner.or(Some(line));
             return Ok(());
         }
-        if is_sar(line.text) {
-            let place = words.iter().position(|word| *word == "DEV").unwrap_or(0);
-            let titles = words[place + 1..].to_vec();
-            for title in &titles {
+        if let Some(titles) = titles(&words) {
+            for title in &titles.figures {
                 let said = self.unknown.iter().any(|(_, old)| old == title);
                 if column(title).is_none() && !said && self.unknown.len() < 64 {
                     self.unknown.push((line.number, title));
                 }
             }
-            self.titles = Some((place, titles));
+            self.titles = Some(titles);
             // The rows of the next titles are another interval, whatever their time.
             self.time.clear();
             return Ok(());
@@ -88,14 +110,19 @@ impl<'t> Reader<'t> {
     }
 
     fn row(&mut self, words: &[&'t str], line: Line<'t>) -> Result<(), ImportError> {
-        let Some((place, titles)) = &self.titles else {
+        let Some(titles) = &self.titles else {
             return Ok(());
         };
-        if words.len() != place + 1 + titles.len() {
+        if words.len() != titles.time + 1 + titles.figures.len() {
             return Ok(());
         }
+        let (device, figures) = if titles.device_last {
+            (words[words.len() - 1], &words[titles.time..words.len() - 1])
+        } else {
+            (words[titles.time], &words[titles.time + 1..])
+        };
         let mut values: Vec<Option<Value<'t>>> = Vec::new();
-        for word in &words[place + 1..] {
+        for word in figures {
             values.push(value(word, line.number)?.filter(|value| value.value >= 0.0));
         }
         if values.iter().all(Option::is_none) {
@@ -112,16 +139,16 @@ impl<'t> Reader<'t> {
         } else {
             &mut self.intervals
         };
-        if self.time != words[..*place] || all.is_empty() {
-            self.time = words[..*place].to_vec();
+        if self.time != words[..titles.time] || all.is_empty() {
+            self.time = words[..titles.time].to_vec();
             all.push(Interval {
                 line: line.number,
-                titles: titles.clone(),
+                titles: titles.figures.clone(),
                 ..Interval::default()
             });
         }
         if let Some(interval) = all.last_mut() {
-            interval.rows.push((Cow::Borrowed(words[*place]), values));
+            interval.rows.push((Cow::Borrowed(device), values));
         }
         Ok(())
     }

@@ -35,6 +35,9 @@ const COLUMNS: [(&str, &str, &str); 12] = [
     ("gu", "cpu.gu", "%"),
 ];
 
+/// Largest share of the processors that rounding explains.
+const SHARE_MAX: f64 = 110.0;
+
 /// A row: its line, and by column its value with its digits.
 struct Row {
     line: u32,
@@ -87,6 +90,18 @@ fn rows(text: &str, notes: &mut Notes) -> Result<Vec<Row>, ImportError> {
             continue;
         }
         match row(titles, line)? {
+            // Some kernels print thousands of millions per cent, when a counter ran backwards.
+            Some(row)
+                if row
+                    .cells
+                    .iter()
+                    .any(|cell| cell.0.starts_with("cpu.") && cell.1 > SHARE_MAX) =>
+            {
+                notes.add(
+                    line.number,
+                    "a share of the processors is above 100 %: the row is left out",
+                );
+            }
             Some(row) => rows.push(row),
             None => notes.add(
                 line.number,

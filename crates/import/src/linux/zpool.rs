@@ -11,6 +11,7 @@ use crate::format::{FIGURES_MAX, Format, Options};
 use crate::lines::{Line, lines, tokens};
 use crate::number::{Commas, Trouble, VALUE_MAX, number, rounded};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Columns behind the name, in the order that every version prints.
 const COLUMNS: [&str; 17] = [
@@ -39,6 +40,9 @@ const COUNTS: [usize; 4] = [6, 15, 16, 17];
 /// Groups of vdevs that have no figures of their own.
 const GROUPS: [&str; 5] = ["logs", "cache", "special", "dedup", "spares"];
 
+/// Kinds of vdevs that versions before 2.0 print without a number, so that two of a pool have one name.
+const KINDS: [&str; 5] = ["mirror", "raidz", "raidz1", "raidz2", "raidz3"];
+
 /// True for the second line of the titles, or a row of `-H`.
 pub(crate) fn is_zpool(line: &str) -> bool {
     is_titles(line) || is_scripted(line)
@@ -65,7 +69,9 @@ fn is_scripted(line: &str) -> bool {
 struct Reader<'t> {
     intervals: Vec<Interval<'t>>,
     /// Names from the pool down to the row before.
-    path: Vec<(usize, &'t str)>,
+    path: Vec<(usize, Cow<'t, str>)>,
+    /// How often each name of a kind of vdev was in this report.
+    kinds: BTreeMap<String, u32>,
     titles: usize,
     scripted: bool,
     rows: usize,
@@ -139,19 +145,39 @@ impl<'t> Reader<'t> {
         self.row(words[0], indent, &words[1..], line)
     }
 
+    /// The name behind those it is below.
+    fn joined(&self, name: &str) -> String {
+        let above = self.path.iter().map(|(_, name)| name.as_ref());
+        above.chain([name]).collect::<Vec<_>>().join("/")
+    }
+
     fn row(&mut self, name: &'t str, indent: usize, cells: &[&'t str], line: Line<'t>) -> Result<(), ImportError> {
         if GROUPS.contains(&name) && cells.iter().all(|cell| *cell == "-") {
             // Printed where a pool is, and it belongs to the pool above it.
             self.path.retain(|(column, _)| *column == 0);
-            self.path.push((1, name));
+            self.path.push((1, name.into()));
             return Ok(());
         }
         self.path.retain(|(column, _)| *column < indent);
+        let mut full = self.joined(name);
+        let name = if indent > 0 && KINDS.contains(&name) {
+            let count = self.kinds.entry(full.clone()).or_default();
+            *count += 1;
+            match *count {
+                1 => Cow::Borrowed(name),
+                // The second mirror of a pool: `tank/mirror:2`.
+                count => Cow::Owned(format!("{name}:{count}")),
+            }
+        } else {
+            Cow::Borrowed(name)
+        };
+        if let Cow::Owned(numbered) = &name {
+            full = self.joined(numbered);
+        }
         self.path.push((indent, name));
-        let full: Vec<&str> = self.path.iter().map(|(_, name)| *name).collect();
-        let full = full.join("/");
         let again = |interval: &Interval<'_>| interval.rows.first().is_some_and(|(first, _)| *first == full);
         if self.intervals.last().is_none_or(again) {
+            self.kinds.clear();
             self.intervals.push(Interval {
                 line: line.number,
                 titles: COLUMNS[..cells.len()].to_vec(),
