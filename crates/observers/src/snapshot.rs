@@ -11,7 +11,7 @@ use crate::host::{affinity, cpu, kernel_threads, memory, pressure};
 use crate::processes::{cgroup, own};
 use crate::{
     Affinity, Cgroup, DeviceCounters, KernelThread, Memory, ObserveError, OwnCounters, OwnIo, Pressure, Root,
-    SystemCpu, VmCounters,
+    SystemCpu, Tasks, VmCounters,
 };
 
 /// Counters and levels at one moment; what this kernel does not tell is `None`.
@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub at_ns: u64,
     /// How long it took to take.
     pub elapsed_ns: u64,
-    /// CPU time that taking it cost.
+    /// CPU time that taking it cost, the walk through all tasks included.
     pub cost_cpu_ns: u64,
     /// By name.
     pub devices: BTreeMap<String, DeviceCounters>,
@@ -56,10 +56,19 @@ impl Snapshot {
 
     /// [`take`](Self::take) from given roots.
     pub fn take_in(root: &Root, devices: &[String]) -> Result<Self, ObserveError> {
+        Self::of(root, &Tasks::read_in(root), devices)
+    }
+
+    /// [`take`](Self::take) with tasks that were just read, for others who look at them too.
+    pub fn take_with(tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
+        Self::of(&Root::live(), tasks, devices)
+    }
+
+    fn of(root: &Root, tasks: &Tasks, devices: &[String]) -> Result<Self, ObserveError> {
         let cpu_begin = own::thread_cpu_ns();
         let begin = own::monotonic_ns();
-        // What costs most to read (all threads) comes before the counters that must belong to one moment.
-        let kernel_threads = kernel_threads::read(root);
+        // What costs most to read (threads of the kernel) comes before the counters that must belong to one moment.
+        let kernel_threads = kernel_threads::read(root, tasks);
         let cgroup = cgroup::own(root);
         let at_ns = own::monotonic_ns();
         let counters = device_counters::read(root, devices)?;
@@ -78,7 +87,7 @@ impl Snapshot {
             cgroup,
             pressure: pressure::read(root),
             elapsed_ns: own::monotonic_ns().saturating_sub(begin),
-            cost_cpu_ns: own::thread_cpu_ns().saturating_sub(cpu_begin),
+            cost_cpu_ns: tasks.cost_cpu_ns + own::thread_cpu_ns().saturating_sub(cpu_begin),
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::condition::Health;
 use ledger::Measure;
-use observers::{Delta, DeviceErrors, Neighbours};
+use observers::{Delta, DeviceErrors, Neighbours, Tasks};
 
 pub(crate) use crate::host::slow_lun::slowest_lun;
 
@@ -20,9 +20,9 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// Just before the first operation. `server`: a process that works for the study and may be no child of this one.
-    pub(crate) fn begin(server: Option<u32>, health: &Health<'_>) -> Beside {
+    pub(crate) fn begin(tasks: &Tasks, server: Option<u32>, health: &Health<'_>) -> Beside {
         let servers: Vec<u32> = server.into_iter().collect();
-        let began = Neighbours::read(&servers);
+        let began = Neighbours::read(tasks, &servers);
         Beside {
             servers,
             began,
@@ -31,9 +31,9 @@ impl Beside {
         }
     }
 
-    /// What happened since; `delta` is of the same time. Also the processor time that looking cost.
-    pub(crate) fn end(self, delta: &Delta, health: &Health<'_>) -> (Vec<(Measure, f64)>, u64) {
-        let now = Neighbours::read(&self.servers);
+    /// What happened since; `tasks` and `delta` are of the same time. Also the processor time that looking cost.
+    pub(crate) fn end(self, tasks: &Tasks, delta: &Delta, health: &Health<'_>) -> (Vec<(Measure, f64)>, u64) {
+        let now = Neighbours::read(tasks, &self.servers);
         let found = now.since(&self.began);
         // Others on processors that this run may not use take nothing from it.
         let here = delta.cpu.here();

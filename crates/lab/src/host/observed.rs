@@ -15,7 +15,7 @@ use crate::surroundings::{Seen, Surroundings};
 use crate::trial::laid_out::DataFiles;
 use anyhow::Context;
 use ledger::{FileLayout, Measure, Sample};
-use observers::{Delta, Snapshot, Watch, Watched};
+use observers::{Delta, Snapshot, Tasks, Watch, Watched};
 use stacks::{MountedPool, PoolCounted};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -185,8 +185,9 @@ impl Host<'_> {
         let all = self.devices.all();
         let watch = Watch::start(&all, observers::DEFAULT_INTERVAL)?;
         self.models.begin()?;
-        let beside = Beside::begin(self.clients.as_ref().and_then(Clients::server), self.health);
-        self.began = Some((Snapshot::take(&all)?, watch, beside));
+        let tasks = Tasks::read();
+        let beside = Beside::begin(&tasks, self.clients.as_ref().and_then(Clients::server), self.health);
+        self.began = Some((Snapshot::take_with(&tasks, &all)?, watch, beside));
         if let Some(clients) = &mut self.clients {
             clients.start();
         }
@@ -231,7 +232,8 @@ impl Host<'_> {
     /// What was seen since the start.
     pub(crate) fn stop(&mut self) -> anyhow::Result<Seen> {
         let (before, watch, beside) = self.began.take().context("a phase ended that had not begun")?;
-        let delta = Snapshot::take(&self.devices.all())?.since(&before);
+        let tasks = Tasks::read();
+        let delta = Snapshot::take_with(&tasks, &self.devices.all())?.since(&before);
         let watched = watch.stop();
         let of_clients = self.clients.as_mut().map(|clients| clients.stop(&delta));
         let mut seen = Seen::default();
@@ -248,7 +250,7 @@ impl Host<'_> {
             Some(measures) => seen.measures.extend(measures),
             None => seen.measures.push((Measure::StackDataCopies, self.copies)),
         }
-        let (others, looking_ns) = beside.end(&delta, self.health);
+        let (others, looking_ns) = beside.end(&tasks, &delta, self.health);
         seen.measures.extend(others);
         let (unlike, remark) = beside::slowest_lun(&self.data_devices, &delta);
         seen.measures.extend(unlike);

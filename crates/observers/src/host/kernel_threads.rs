@@ -6,7 +6,7 @@
 //! Prevents: a thread number used again by a new thread taken for the same thread.
 
 use crate::Root;
-use crate::processes::own::each_task;
+use crate::processes::tasks::Tasks;
 
 /// A kernel thread and what it has used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,23 +21,20 @@ pub struct KernelThread {
     pub cpu_ns: u64,
 }
 
-/// All kernel threads now; `None` when `/proc` cannot be listed or shows none (another PID namespace).
-pub(crate) fn read(root: &Root) -> Option<Vec<KernelThread>> {
+/// All kernel threads among these tasks; `None` when there are none (another PID namespace).
+pub(crate) fn read(root: &Root, tasks: &Tasks) -> Option<Vec<KernelThread>> {
     let mut threads = Vec::new();
-    each_task(root, |pid, task| {
-        if !task.is_of_kernel() {
-            return;
-        }
-        let scheduler = root.proc_text(&format!("{pid}/schedstat"));
+    for task in tasks.all()? {
+        let Some(name) = &task.of_kernel else { continue };
+        let scheduler = root.proc_text(&format!("{}/schedstat", task.pid));
         let exact = scheduler.and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
-        let ticks = task.user_ticks.saturating_add(task.system_ticks);
         threads.push(KernelThread {
-            pid,
+            pid: task.pid,
             start_ticks: task.start_ticks,
-            family: family(task.name),
-            cpu_ns: exact.unwrap_or(ticks.saturating_mul(crate::host::cpu::tick_ns())),
+            family: family(name),
+            cpu_ns: exact.unwrap_or(task.ticks.saturating_mul(crate::host::cpu::tick_ns())),
         });
-    })?;
+    }
     threads.sort_by_key(|thread| (thread.pid, thread.start_ticks));
     (!threads.is_empty()).then_some(threads)
 }

@@ -7,7 +7,8 @@
 
 use crate::Root;
 use crate::host::memory::kib;
-use crate::processes::own::{each_task, parse_task};
+use crate::processes::own::parse_task;
+use crate::processes::tasks::Tasks;
 
 /// Processor time of a family of processes, in whole clock ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,20 +96,9 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
 /// The process and its descendants.
 fn family(root: &Root, pid: u32) -> Option<Vec<u32>> {
     root.proc_text(&format!("{pid}/stat"))?;
-    let mut all = vec![pid];
-    let mut pairs = Vec::new();
-    each_task(root, |number, task| pairs.push((task.parent, number)))?;
-    let mut at = 0;
-    while let Some(parent) = all.get(at).copied() {
-        all.extend(
-            pairs
-                .iter()
-                .filter(|(of, _)| *of == u64::from(parent))
-                .map(|(_, child)| *child),
-        );
-        at += 1;
-    }
-    Some(all)
+    let tasks = Tasks::read_in(root);
+    tasks.all()?;
+    Some(tasks.families(&[pid]))
 }
 
 #[cfg(test)]

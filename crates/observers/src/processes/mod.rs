@@ -6,3 +6,4 @@ pub(crate) mod cgroup;
 pub(crate) mod family;
 pub(crate) mod neighbours;
 pub(crate) mod own;
+pub(crate) mod tasks;

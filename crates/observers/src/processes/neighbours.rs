@@ -5,7 +5,8 @@
 //! stack, and a container that shows no other process taken for a host that has none.
 
 use crate::processes::cgroup::own_dir;
-use crate::processes::own::{OwnIo, each_task, thread_cpu_ns};
+use crate::processes::own::{OwnIo, thread_cpu_ns};
+use crate::processes::tasks::{Task, Tasks};
 use crate::root::{text, value};
 use crate::{Clocks, FamilyCpu, Root};
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ pub struct Neighbours {
     thermal: Option<u64>,
     /// Distances of the clocks.
     pub clocks: Clocks,
-    /// Processor time that the look cost.
+    /// Processor time that the look cost, the tasks' left out.
     pub cost_cpu_ns: u64,
 }
 
@@ -76,27 +77,18 @@ pub struct NeighboursDelta {
 }
 
 impl Neighbours {
-    /// Of this process, its children and what `servers` name with theirs.
-    pub fn read(servers: &[u32]) -> Neighbours {
-        Neighbours::read_in(&Root::live(), std::process::id(), servers)
+    /// Of this process, its children and what `servers` name with theirs; the tasks were just read.
+    pub fn read(tasks: &Tasks, servers: &[u32]) -> Neighbours {
+        Neighbours::read_in(&Root::live(), tasks, std::process::id(), servers)
     }
 
     /// [`read`](Self::read) from a given root.
-    pub fn read_in(root: &Root, own: u32, servers: &[u32]) -> Neighbours {
+    pub fn read_in(root: &Root, tasks: &Tasks, own: u32, servers: &[u32]) -> Neighbours {
         let began = thread_cpu_ns();
-        let Walk { processes, is_host } = walk(root);
-        let mut family: Vec<u32> = std::iter::once(own).chain(servers.iter().copied()).collect();
-        let mut at = 0;
-        while let Some(parent) = family.get(at).copied() {
-            let children = processes
-                .iter()
-                .filter(|one| one.parent == parent && !family.contains(&one.pid));
-            let children: Vec<u32> = children.map(|one| one.pid).collect();
-            family.extend(children);
-            at += 1;
-        }
-        let (others, unseen) = match is_host {
-            true => others(root, &processes, &family),
+        let parents: Vec<u32> = std::iter::once(own).chain(servers.iter().copied()).collect();
+        let family = tasks.families(&parents);
+        let (others, unseen) = match tasks.are_of_host() {
+            true => others(root, tasks.processes(), &family),
             false => (None, 0),
         };
         Neighbours {
@@ -185,46 +177,10 @@ fn moved_since(now: &Others, before: &Others, way: usize) -> u64 {
     now.iter().map(of_one).sum()
 }
 
-/// A process that is no thread of the kernel.
-struct Process {
-    pid: u32,
-    parent: u32,
-    start_ticks: u64,
-}
-
-/// What one walk through `/proc` finds.
-struct Walk {
-    processes: Vec<Process>,
-    /// Threads of the kernel were among them. A container with process numbers of its own, and a `/proc` that hides
-    /// what is others' (`hidepid`), show none: there processes of the host are not closed but absent, and nobody can
-    /// count them.
-    is_host: bool,
-}
-
-/// All that are to be seen, in one walk: opening files is what a look costs.
-fn walk(root: &Root) -> Walk {
-    let mut found = Walk {
-        processes: Vec::new(),
-        is_host: false,
-    };
-    each_task(root, |pid, task| {
-        if task.is_of_kernel() {
-            found.is_host = true;
-        } else if let Ok(parent) = u32::try_from(task.parent) {
-            found.processes.push(Process {
-                pid,
-                parent,
-                start_ticks: task.start_ticks,
-            });
-        }
-    });
-    found
-}
-
 /// Bytes of all processes but a family's, as far as they may be seen (`None` when none may), and how many may not.
-fn others(root: &Root, processes: &[Process], family: &[u32]) -> (Option<Others>, u64) {
+fn others<'a>(root: &Root, processes: impl Iterator<Item = &'a Task>, family: &[u32]) -> (Option<Others>, u64) {
     let (mut found, mut unseen) = (BTreeMap::new(), 0);
-    for one in processes.iter().filter(|one| !family.contains(&one.pid)) {
+    for one in processes.filter(|one| !family.contains(&one.pid)) {
         // Without root those of other users are closed; even to root those that may not be traced.
         let io = root.proc_text(&format!("{}/io", one.pid));
         match io.and_then(|text| OwnIo::parse(&text)) {
@@ -388,7 +344,7 @@ mod tests {
                 std::fs::write(dir.join("io"), io).unwrap();
             }
         };
-        let look = || Neighbours::read_in(&root, 9, &[]);
+        let look = || Neighbours::read_in(&root, &Tasks::read_in(&root), 9, &[]);
         // A container: its own init and the tool, and nobody of the host's.
         put(1, 0x0040_0100, Some(0));
         put(9, 0x0040_0000, Some(0));
@@ -458,7 +414,7 @@ mod tests {
         if !rustix::process::geteuid().is_root() {
             return;
         }
-        if !walk(&Root::live()).is_host {
+        if !Tasks::read().are_of_host() {
             return;
         }
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -467,7 +423,7 @@ mod tests {
             dir.path().display()
         );
         let root = Root::live();
-        let own = Neighbours::read(&[]);
+        let own = Neighbours::read(&Tasks::read(), &[]);
         let mut child = std::process::Command::new("/bin/sh")
             .args(["-c", &script])
             .stdout(std::process::Stdio::piped())
@@ -475,9 +431,9 @@ mod tests {
             .unwrap();
         let mut line = String::new();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
-        let now = Neighbours::read(&[]);
+        let now = Neighbours::read(&Tasks::read(), &[]);
         // To a stranger the shell, which waited for its child, has written all of it.
-        let stranger = others(&root, &walk(&root).processes, &[]).0.unwrap();
+        let stranger = others(&root, Tasks::read().processes(), &[]).0.unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         let of_shell: Vec<_> = stranger.iter().filter(|((pid, _), _)| *pid == child.id()).collect();

@@ -90,21 +90,6 @@ impl TaskStat<'_> {
     }
 }
 
-/// Shows every task of `/proc` with its number; `None` when they cannot be listed. One that ends while we walk has no
-/// `stat` and is passed over.
-pub(crate) fn each_task(root: &Root, mut see: impl FnMut(u32, &TaskStat<'_>)) -> Option<()> {
-    for entry in std::fs::read_dir(&root.proc).ok()?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let stat = root.proc_text(&format!("{pid}/stat"));
-        if let Some(task) = stat.as_deref().and_then(parse_task) {
-            see(pid, &task);
-        }
-    }
-    Some(())
-}
-
 impl OwnIo {
     /// Reads the text of `/proc/PID/io`; `None` unless all fields are there.
     pub fn parse(text: &str) -> Option<Self> {
