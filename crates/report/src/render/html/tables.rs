@@ -124,7 +124,7 @@ fn head(column: &Cells, scale: &Scale) -> Markup {
         Scale::Sizes(most) => drawings::axis_of_bars(*most),
         Scale::None => {
             return html! {
-                th scope="col" class=[column.words.then_some("t")];
+                th scope="col" class=[is_of_words(column).then_some("t")];
                 @match column.mark {
                     Some(mark) => span class={ "k " (super::mark(Some(mark))) } { (Words(&column.head)) },
                     None => (Words(&column.head)),
@@ -177,6 +177,16 @@ fn cell(page: &Page, cell: &Cell, column: &Cells, scale: &Scale, mark: Option<us
         (Cell::Share(share), _) => html! { td; (percent(*share)) },
         _ => html! { td class=[words]; "-" },
     }
+}
+
+/// Its cells begin at the left, so its head does too.
+fn is_of_words(column: &Cells) -> bool {
+    let left = |cell: &Cell| match cell {
+        Cell::Verdict(..) => true,
+        Cell::Tagged(_, tone) => is_verdict(class(*tone)),
+        _ => false,
+    };
+    column.words || column.cells.iter().any(left)
 }
 
 fn is_verdict(class: &str) -> bool {
