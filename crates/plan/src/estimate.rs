@@ -127,7 +127,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
                 u64::from(cut.cuts).saturating_mul(work.saturating_add(CUT_NS))
             }
         };
-        sum.saturating_add(ns)
+        sum.saturating_add(ns).saturating_add(phase.rest.0)
     });
     let lun_bytes = study
         .luns

@@ -197,6 +197,9 @@ fn of_phase(study: &Study, phase: &Phase) -> Option<Obstacle> {
             "remove `faults`",
         );
     }
+    if phase.rest.0 > 0 {
+        return obstacle("rests before it begins".to_string(), "remove `rest`");
+    }
     let Random {
         rate,
         think_tm_frequency,

@@ -18,6 +18,8 @@ settled! {
         pub kind: PhaseKind as |phase| Some(quoted(phase.kind.word())),
         /// When it ends (besides running out of work).
         pub time: Option<Duration> as until,
+        /// Idle time before it begins.
+        pub rest: Duration as |phase| Some(phase.rest).filter(|rest| rest.0 > 0).shown(),
         /// Compared between stacks.
         pub ranked: bool,
         /// An earlier phase: the changes of the stacks since then are compared, aged against fresh.
