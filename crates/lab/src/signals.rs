@@ -76,6 +76,9 @@ mod tests {
         wait(&flag, time).unwrap();
         assert!(began.elapsed() >= time);
         flag.store(true, Ordering::Relaxed);
-        assert!(wait(&flag, Duration::from_secs(1 << 32)).is_err(), "an age is not waited for");
+        assert!(
+            wait(&flag, Duration::from_secs(1 << 32)).is_err(),
+            "an age is not waited for"
+        );
     }
 }
