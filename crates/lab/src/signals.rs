@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often whoever waits looks.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The flag that a signal sets. A second signal ends the process at once; `assay clean` then undoes what is left.
 ///
@@ -31,6 +35,22 @@ pub fn check(flag: &AtomicBool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Waits for that long, or until a signal comes.
+///
+/// # Errors
+/// When one has come.
+pub(crate) fn wait(flag: &AtomicBool, time: Duration) -> anyhow::Result<()> {
+    let until = Instant::now() + time;
+    loop {
+        check(flag)?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}
+
 /// Whether a signal has come.
 pub fn is_set(flag: &AtomicBool) -> bool {
     flag.load(Ordering::Relaxed)
@@ -42,5 +62,23 @@ pub(crate) struct SetWhenGone<'a>(pub(crate) &'a AtomicBool);
 impl Drop for SetWhenGone<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_lasts_and_a_signal_ends_it() {
+        let flag = AtomicBool::new(false);
+        let (began, time) = (Instant::now(), Duration::from_millis(1));
+        wait(&flag, time).unwrap();
+        assert!(began.elapsed() >= time);
+        flag.store(true, Ordering::Relaxed);
+        assert!(
+            wait(&flag, Duration::from_secs(1 << 32)).is_err(),
+            "an age is not waited for"
+        );
     }
 }

@@ -5,7 +5,7 @@
 
 use anyhow::ensure;
 use pages::{Settings, Shape, TornPages};
-use plan::{Phase, PhaseKind, Scale, Study};
+use plan::{Phase, Scale, Study};
 
 /// What every stack of the study gets.
 #[derive(Clone, Copy, Debug)]
@@ -68,16 +68,12 @@ pub(crate) fn sizes(study: &Study, usable: Option<u64>) -> anyhow::Result<Sizes>
 
 /// Most sessions of any phase, and most reads that a session keeps in flight.
 fn most_in_flight(study: &Study) -> (u32, u32) {
-    let of = |phase: &Phase| match &phase.kind {
-        PhaseKind::Random(random) => (random.sessions, random.outstanding),
-        PhaseKind::Scan(scan) => (scan.parallel, scan.degree),
-        PhaseKind::Age(age) => (age.sessions, age.outstanding),
-        PhaseKind::Rebalance(rebalance) => (rebalance.work.sessions, rebalance.work.outstanding),
-        PhaseKind::PowerCut(cut) => (cut.work.sessions, cut.work.outstanding),
-        // A copy has ports of its own.
-        PhaseKind::Copy(_) => (1, 1),
-        // In SQL.
-        PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => (1, 1),
+    // A copy has ports of its own, and what is in SQL has none.
+    let of = |phase: &Phase| {
+        let work = phase.kind.slob_work().map(|work| (work.sessions, work.outstanding));
+        let scans = || phase.kind.scan().map(|scan| (scan.parallel, scan.degree));
+        let ageing = || phase.kind.age().map(|age| (age.sessions, age.outstanding));
+        work.or_else(scans).or_else(ageing).unwrap_or((1, 1))
     };
     let most = |(sessions, outstanding): (u32, u32), (s, o)| (sessions.max(s), outstanding.max(o));
     study.phases.iter().map(of).fold((1, 1), most)

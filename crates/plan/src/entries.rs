@@ -4,7 +4,7 @@
 //! as the same study. Prevents: a default that is used but not shown: rows and print come from the one list made here.
 
 use crate::shown::{Keys, Shown, quoted, strings, table};
-use crate::study::{Device, Engine, LunSource, PhaseKind, Resolved, Stack, Study};
+use crate::study::{Device, Engine, LunSource, Resolved, Stack, Study};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -155,8 +155,7 @@ fn stack(stack: &Stack) -> Vec<(String, String)> {
 /// each of them.
 fn database(study: &Study) -> Keys {
     let paged = study.stacks.is_empty() || study.stacks.iter().any(|stack| stack.engine == Engine::Pages);
-    let random = |kind: &PhaseKind| matches!(kind, PhaseKind::Random(_));
-    let random = study.phases.iter().any(|phase| random(&phase.kind));
+    let random = study.phases.iter().any(|phase| phase.kind.random().is_some());
     let all = study.database.keys().into_iter();
     all.filter(|(key, _)| paged || random && *key == "scale").collect()
 }

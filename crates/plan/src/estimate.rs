@@ -127,7 +127,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
                 u64::from(cut.cuts).saturating_mul(work.saturating_add(CUT_NS))
             }
         };
-        sum.saturating_add(ns)
+        sum.saturating_add(ns).saturating_add(phase.rest.0)
     });
     let lun_bytes = study
         .luns
@@ -177,15 +177,8 @@ fn paced(study: &Study, machine: u64) -> (u64, u64) {
 
 /// LUN sets that phases copy the database onto: they are made ready before each trial too.
 fn copied_onto(study: &Study) -> impl Iterator<Item = &String> {
-    study
-        .phases
-        .iter()
-        .filter_map(|phase| match &phase.kind {
-            PhaseKind::Copy(copy) => Some([&copy.data, &copy.redo]),
-            _ => None,
-        })
-        .flatten()
-        .flatten()
+    let copies = study.phases.iter().filter_map(|phase| phase.kind.copy());
+    copies.flat_map(|copy| copy.data.iter().chain(&copy.redo))
 }
 
 /// LUN files in full, then the data and the redo log into them.

@@ -4,7 +4,7 @@
 //! its own and all sets are alike, they go round: each stack has each set equally often. Prevents: a difference of
 //! LUNs that is taken for a difference of stacks.
 
-use crate::study::{LunSet, LunSource, PhaseKind, Stack, Study};
+use crate::study::{LunSet, LunSource, Stack, Study};
 use std::collections::BTreeSet;
 
 impl Study {
@@ -13,7 +13,7 @@ impl Study {
     /// for they may be what it asks about.
     pub fn sets_rotate(&self) -> bool {
         let builds_anew = |stack: &Stack| stack.data.is_some() && !stack.engine.is_sql();
-        let copies = |phase: &crate::Phase| matches!(phase.kind, PhaseKind::Copy(_));
+        let copies = |phase: &crate::Phase| phase.kind.copy().is_some();
         let with_redo = self.stacks.iter().filter(|stack| stack.redo.is_some()).count();
         self.stacks.len() > 1
             && self.stacks.iter().all(builds_anew)

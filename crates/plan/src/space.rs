@@ -98,10 +98,7 @@ pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
 /// that only the machine knows.
 pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
     let paged = study.stacks.is_empty() || study.stacks.iter().any(|stack| !stack.engine.is_sql());
-    let random = study
-        .phases
-        .iter()
-        .any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
+    let random = study.phases.iter().any(|phase| phase.kind.random().is_some());
     if !paged && !random {
         return Some(sql_bytes(study));
     }

@@ -108,7 +108,7 @@ fn is_model(stack: &Stack) -> bool {
 }
 
 fn is_updating(phase: &Phase) -> bool {
-    matches!(&phase.kind, PhaseKind::Random(random) if random.update_pct > 0)
+    phase.kind.random().is_some_and(|random| random.update_pct > 0)
 }
 
 /// What keeps the stacks of this study from taking turns, if anything does.
@@ -196,6 +196,9 @@ fn of_phase(study: &Study, phase: &Phase) -> Option<Obstacle> {
             "has faults that come at a time of the phase".to_string(),
             "remove `faults`",
         );
+    }
+    if phase.rest.0 > 0 {
+        return obstacle("rests before it begins".to_string(), "remove `rest`");
     }
     let Random {
         rate,

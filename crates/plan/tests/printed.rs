@@ -78,6 +78,7 @@ path = "/srv"
 [[phase]]
 name = "scan"
 kind = "scan"
+rest = "30s"
 "#;
 
 const APART: &str = r#"

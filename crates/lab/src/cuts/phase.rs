@@ -13,7 +13,7 @@ use crate::signals;
 use crate::trial::around::{After, Around};
 use anyhow::Context;
 use ledger::Ledger;
-use plan::{Phase, PhaseKind, PowerCut};
+use plan::{Phase, PowerCut};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ pub(crate) fn run(
     database: &mut dyn Ended,
 ) -> anyhow::Result<After> {
     let phase = &around.study.phases[ordinal];
-    let PhaseKind::PowerCut(cut) = &phase.kind else {
+    let Some(cut) = phase.kind.cut() else {
         anyhow::bail!("{} is no power cut and no kill", phase.name)
     };
     let chance = Xoshiro256PlusPlus::seed_from_u64(around.turn.block.seed ^ (ordinal as u64 + 1) << 40);

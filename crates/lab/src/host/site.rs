@@ -12,7 +12,7 @@ use crate::trial::book;
 use crate::writes;
 use anyhow::{Context, anyhow, ensure};
 use ledger::{Disclosed, FactName, Layers, Ledger, Scope, Skipped, TakingTurns};
-use plan::{Engine, IoMethod, PhaseKind, Scale, Stack, Study, Turns};
+use plan::{Engine, IoMethod, Scale, Stack, Study, Turns};
 use sandbox::Directory;
 use stacks::{Enforcement, Journal, MemoryLimit, NotUndone, Places};
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ impl<'a> HostSite<'a> {
     /// How much data there is, and what the engine makes of it.
     fn find_sizes(&mut self, caller: Caller<'_>) -> anyhow::Result<()> {
         let paged = has_pages(self.study);
-        let random = (self.study.phases.iter()).any(|phase| matches!(phase.kind, PhaseKind::Random(_)));
+        let random = self.study.phases.iter().any(|phase| phase.kind.random().is_some());
         let usable = match self.study.database.scale {
             Scale::Share(_) if paged || random => self.room(paged, caller)?,
             _ => None,

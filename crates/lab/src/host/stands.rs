@@ -8,13 +8,10 @@ use crate::host::site::HostSite;
 use crate::host::stand::{Key, Stand};
 use crate::pool::pooled::Pooled;
 use crate::turn::Turn;
-use plan::{CopyTarget, PhaseKind, Stack, Study};
+use plan::{CopyTarget, Stack, Study};
 
 fn copies(study: &Study) -> impl Iterator<Item = &plan::Copy> {
-    study.phases.iter().filter_map(|phase| match &phase.kind {
-        PhaseKind::Copy(copy) => Some(copy),
-        _ => None,
-    })
+    study.phases.iter().filter_map(|phase| phase.kind.copy())
 }
 
 /// The LUN set that stands in for `set` in a block: home and the first copy change sides in every other one.

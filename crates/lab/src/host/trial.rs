@@ -277,7 +277,7 @@ impl<'a> Trial<'a> {
         ordinal: usize,
     ) -> anyhow::Result<Option<usize>> {
         let phase: &Phase = &self.site.study.phases[ordinal];
-        let plan::PhaseKind::Copy(copy) = &phase.kind else {
+        let Some(copy) = phase.kind.copy() else {
             anyhow::bail!("{} is no copy", phase.name)
         };
         let to = stands::target(self.stands, copy).context("a copy goes to what was built for it")?;

@@ -6,7 +6,7 @@
 use crate::luns::models::ModelledSet;
 use crate::luns::pace::{LATE_SHARE, Pace};
 use observers::Snapshot;
-use plan::{PhaseKind, Study};
+use plan::Study;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use serde_json::{Value, json};
@@ -77,14 +77,17 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
     let (mut random, mut scan) = (None, None);
     let most = |of: &mut Option<u32>, depth: u32| *of = Some(of.unwrap_or(1).max(depth.clamp(1, DEPTH_MAX)));
     for phase in &study.phases {
-        match &phase.kind {
-            PhaseKind::Random(work) => most(&mut random, work.sessions),
-            PhaseKind::Age(age) => most(&mut random, age.sessions),
-            PhaseKind::PowerCut(cut) => most(&mut random, cut.work.sessions),
-            PhaseKind::Rebalance(rebalance) => most(&mut random, rebalance.work.sessions),
-            PhaseKind::Tpcc(tpcc) => most(&mut random, tpcc.users.iter().copied().max().unwrap_or(1)),
-            PhaseKind::Scan(of) => most(&mut scan, of.users.saturating_mul(of.degree.max(1))),
-            PhaseKind::Copy(_) | PhaseKind::Bulk(_) => most(&mut scan, 1),
+        let kind = &phase.kind;
+        let sessions = kind.slob_work().map(|work| work.sessions);
+        let sessions = sessions.or(kind.age().map(|age| age.sessions));
+        match sessions.or(kind.tpcc().map(plan::Tpcc::users_most)) {
+            Some(sessions) => most(&mut random, sessions),
+            // What is neither moves everything once, in order.
+            None => most(
+                &mut scan,
+                kind.scan()
+                    .map_or(1, |scan| scan.users.saturating_mul(scan.degree.max(1))),
+            ),
         }
     }
     let load = |kind: Kind, bytes: u32| move |depth: u32| Load { kind, depth, bytes };

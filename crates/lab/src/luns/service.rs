@@ -5,7 +5,7 @@
 //! that the kernel fails what waits for it.
 
 use anyhow::{Context, anyhow};
-use plan::{Device, DeviceModel, LunSet, LunSource, PhaseKind, Study};
+use plan::{Device, DeviceModel, LunSet, LunSource, Study};
 use sandbox::Directory;
 use serde_json::{Value, json};
 use stacks::{Journal, Undo};
@@ -54,7 +54,7 @@ const WARM_BYTES_MAX: u64 = 4 << 30;
 
 /// Of a study that cuts the power of a device that keeps what it has acknowledged; `None`: nothing of the kind.
 pub fn nothing_volatile(study: &Study, device: &Device) -> Option<&'static str> {
-    let cuts = |phase: &plan::Phase| matches!(&phase.kind, PhaseKind::PowerCut(cut) if cut.end == plan::End::PowerCut);
+    let cuts = |phase: &plan::Phase| phase.kind.is_ended_by(plan::End::PowerCut);
     (device.volatile.0 == 0 && study.phases.iter().any(cuts))
         .then_some("nothing of this device is volatile: a cut can only show what the stack above leaves unflushed")
 }

@@ -14,7 +14,7 @@ use crate::trial::sampled;
 use anyhow::Context;
 use ledger::{Ledger, Measure, Scope};
 use pages::{Files, Instance};
-use plan::{CopyTarget, Inject, Model as Written, PhaseKind};
+use plan::{CopyTarget, Inject, Model as Written};
 use targets::{FileId, Model, ModelPort, Moved};
 
 /// A fresh simulated device with the engine's files on it.
@@ -111,7 +111,7 @@ impl ModelTrial<'_> {
 
     fn copy(&mut self, ledger: &mut Ledger, from: usize, ordinal: usize) -> anyhow::Result<Option<usize>> {
         let phase = &self.around.study.phases[ordinal];
-        let PhaseKind::Copy(copy) = &phase.kind else {
+        let Some(copy) = phase.kind.copy() else {
             anyhow::bail!("{} is no copy", phase.name)
         };
         let to = match &copy.to {

@@ -10,7 +10,7 @@ use crate::trial::book;
 use crate::trial::stints::{self, Standing};
 use crate::turn::Turn;
 use ledger::{FactName, Layers, Ledger, Scope, TrialId};
-use plan::{CopyTarget, Model, PhaseKind, Stints, Study, Turns};
+use plan::{CopyTarget, Model, Stints, Study, Turns};
 use std::path::Path;
 
 /// Stacks of kind `model`.
@@ -172,8 +172,9 @@ impl Site for ModelSite<'_> {
 
 /// Whether a phase copies the database to this stack.
 fn copied_to(study: &Study, name: &str) -> bool {
-    study.phases.iter().any(|phase| match &phase.kind {
-        PhaseKind::Copy(copy) => copy.to == CopyTarget::Stack(name.to_string()),
-        _ => false,
-    })
+    let to = CopyTarget::Stack(name.to_string());
+    study
+        .phases
+        .iter()
+        .any(|phase| phase.kind.copy().is_some_and(|copy| copy.to == to))
 }

@@ -4,7 +4,7 @@
 //! take two ways for the same study, and a way that was taken and not printed.
 
 use ledger::Skipped;
-use plan::{PhaseKind, Resolved, Stack, StackKind, Study, Zfs, ZfsWay};
+use plan::{Resolved, Stack, StackKind, Study, Zfs, ZfsWay};
 use stacks::{Buildable, WayHere};
 use std::sync::OnceLock;
 use zpool::Launch;
@@ -86,7 +86,7 @@ pub fn settle(study: &mut Study) {
     let cuts = study
         .phases
         .iter()
-        .any(|phase| matches!(&phase.kind, PhaseKind::PowerCut(cut) if cut.end == plan::End::PowerCut));
+        .any(|phase| phase.kind.is_ended_by(plan::End::PowerCut));
     for stack in &mut study.stacks {
         let is_sql = stack.engine.is_sql();
         let StackKind::Zfs(zfs) = &mut stack.kind else { continue };

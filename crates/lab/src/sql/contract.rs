@@ -11,7 +11,7 @@ use databases::bulk::BulkResult;
 use databases::order_entry::{Home, Scale};
 use databases::sqlite::LockWait;
 use ledger::{Measure, Skipped, TrialId};
-use plan::{Company, Phase, PhaseKind, Random, Stack, Study, Tpcc};
+use plan::{Company, Phase, Random, Stack, Study, Tpcc};
 use stacks::Journal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -178,19 +178,13 @@ pub(super) fn scale_of(tpcc: &Tpcc) -> anyhow::Result<Scale> {
 
 /// The company of the study, if it has order entry.
 pub(super) fn company(study: &Study) -> anyhow::Result<Option<Scale>> {
-    let tpcc = study.phases.iter().find_map(|phase| match &phase.kind {
-        PhaseKind::Tpcc(tpcc) => Some(tpcc),
-        _ => None,
-    });
+    let tpcc = study.phases.iter().find_map(|phase| phase.kind.tpcc());
     tpcc.map(scale_of).transpose()
 }
 
 /// The most sessions of any phase.
 pub(super) fn sessions(trial: &Trial<'_>) -> u32 {
-    let of = |phase: &Phase| match &phase.kind {
-        PhaseKind::PowerCut(cut) => cut.work.sessions,
-        _ => 0,
-    };
+    let of = |phase: &Phase| phase.kind.cut().map_or(0, |cut| cut.work.sessions);
     trial.study.phases.iter().map(of).max().unwrap_or(1)
 }
 

@@ -17,7 +17,7 @@ use crate::result_file;
 use crate::trial::around::After;
 use anyhow::Context;
 use ledger::Ledger;
-use plan::{PhaseKind, PowerCut};
+use plan::PowerCut;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stacks::Ground;
@@ -25,11 +25,7 @@ use std::time::Duration;
 
 /// Whether the study cuts the power or kills; then it does nothing else with a database in SQL.
 pub(super) fn asked(trial: &Trial<'_>) -> bool {
-    trial
-        .study
-        .phases
-        .iter()
-        .any(|phase| matches!(phase.kind, PhaseKind::PowerCut(_)))
+    trial.study.phases.iter().any(|phase| phase.kind.cut().is_some())
 }
 
 /// Runs one trial.

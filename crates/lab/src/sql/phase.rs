@@ -75,12 +75,10 @@ impl Work<'_> {
         add_mended(&mut seen, all_errors(None, (mended, condition.mended)));
         let elapsed_ns = acted.outcome.elapsed_ns;
         let drain_ns = now.saturating_sub(acted.outcome.ended).saturating_sub(proof_ns);
-        let storage = match &self.phase.kind {
-            PhaseKind::Tpcc(_) => self
-                .database()
-                .and_then(|database| database.storage(&counted, waited_ns_most)),
-            _ => None,
-        };
+        let tpcc = self.phase.kind.tpcc();
+        let storage = tpcc
+            .and(self.database())
+            .and_then(|database| database.storage(&counted, waited_ns_most));
         let mut measures = rows::counted(&counted);
         measures.extend(storage.as_ref().map(|(ns, _)| (Measure::DatabaseStorageNs, *ns)));
         let mut done = Done {
@@ -91,7 +89,7 @@ impl Work<'_> {
             bulk_loads: std::mem::take(&mut acted.bulk),
             ..Done::default()
         };
-        if let PhaseKind::Tpcc(tpcc) = &self.phase.kind {
+        if let Some(tpcc) = tpcc {
             self.judge(sql, &mut done.seen)?;
             let told_by = storage.map(|(_, who)| who);
             done.measures.extend(rows::sent(&acted.worked));

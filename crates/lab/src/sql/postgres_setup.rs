@@ -4,7 +4,7 @@
 
 use anyhow::{Context, ensure};
 use databases::postgres::{self, Address, Install, PostgresError, Settings};
-use plan::{Access, PhaseKind, Postgres, Preset, Study};
+use plan::{Access, Postgres, Preset, Study};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -60,10 +60,9 @@ pub(super) fn recorded(address: &Address) -> Result<Vec<ledger::DatabaseSetting>
 
 /// Settings that the study asks for.
 pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Settings {
-    let sessions = study.phases.iter().map(|phase| match &phase.kind {
-        PhaseKind::Tpcc(tpcc) => tpcc.users_most(),
-        PhaseKind::Random(random) => random.sessions,
-        _ => 1,
+    let sessions = study.phases.iter().filter_map(|phase| {
+        let users = phase.kind.tpcc().map(plan::Tpcc::users_most);
+        users.or(phase.kind.random().map(|random| random.sessions))
     });
     let mut explicit: BTreeMap<String, String> = asked.settings.iter().cloned().collect();
     if access == Access::Direct {

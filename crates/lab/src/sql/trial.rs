@@ -16,7 +16,6 @@ use crate::trial::around::After;
 use anyhow::Context;
 use databases::order_entry::Scale;
 use ledger::{Ledger, Measure};
-use plan::PhaseKind;
 use std::path::PathBuf;
 
 /// Runs one trial.
@@ -57,7 +56,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
     let mut asked = None;
     for (ordinal, phase) in study.phases.iter().enumerate() {
         signals::check(turn.cancel)?;
-        if let (PhaseKind::Tpcc(_), Some(scale), None) = (&phase.kind, &company, &asked) {
+        if let (Some(_), Some(scale), None) = (phase.kind.tpcc(), &company, &asked) {
             around.doing(phase, " · asking the conditions");
             asked = Some(sql.broken(scale)?);
         }
@@ -92,7 +91,7 @@ fn load(trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<Option<Scale>> {
     if let Some(scale) = &company {
         unless_ended(sql.load_orders(scale, turn.block.seed, turn.cancel))?;
     }
-    if study.phases.iter().any(|p| matches!(p.kind, PhaseKind::Random(_))) {
+    if study.phases.iter().any(|phase| phase.kind.random().is_some()) {
         unless_ended(sql.load_scattered(trial.scattered_rows, turn.block.seed, turn.cancel))?;
     }
     sql.settle()?;

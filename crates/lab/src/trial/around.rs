@@ -12,6 +12,7 @@ use anyhow::Context;
 use ledger::{Ledger, Measure, PhaseKind, PhaseRun, PhaseStatus, TrialId};
 use pages::Shape;
 use plan::{Phase, Study};
+use std::time::Duration;
 
 /// What stays the same through a trial, or through a leg of it between two copies.
 pub(crate) struct Around<'a> {
@@ -47,7 +48,12 @@ impl Around<'_> {
         ordinal: usize,
         work: impl FnOnce() -> anyhow::Result<Done>,
     ) -> anyhow::Result<After> {
-        self.doing(&self.study.phases[ordinal], "");
+        let phase = &self.study.phases[ordinal];
+        if phase.rest.0 > 0 {
+            self.doing(phase, " · resting");
+            signals::wait(self.turn.cancel, Duration::from_nanos(phase.rest.0))?;
+        }
+        self.doing(phase, "");
         let began = unix_ns();
         let done = work();
         self.record(ledger, ordinal, began, done)

@@ -49,20 +49,13 @@ pub(crate) fn phase(
 ) -> Result<Driven, PagesError> {
     match &phase.kind {
         PhaseKind::Random(work) => Ok(Driven::of(random(instance, work, phase.time, seed, cancel)?)),
-        PhaseKind::Age(_)
-        | PhaseKind::Copy(_)
-        | PhaseKind::Rebalance(_)
-        | PhaseKind::Tpcc(_)
-        | PhaseKind::Bulk(_)
-        | PhaseKind::PowerCut(_) => {
-            unreachable!("{}: its own code drives it", phase.name)
-        }
         PhaseKind::Scan(scan) => {
             let pacing = scan_pacing(scan, phase.time, cancel);
             let mut operations = instance.scan(&scan_work(scan, phase), seed)?;
             let outcome = drive_all(&mut operations, &pacing, seed)?;
             Ok(Driven::scans(outcome, &operations))
         }
+        _ => unreachable!("{}: its own code drives it", phase.name),
     }
 }
 

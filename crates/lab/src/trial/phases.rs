@@ -66,10 +66,10 @@ impl<'a> Loaded<'a> {
         let around = self.around;
         for (ordinal, phase) in around.study.phases.iter().enumerate().skip(first) {
             signals::check(around.turn.cancel)?;
-            if let plan::PhaseKind::Copy(_) = &phase.kind {
+            if phase.kind.copy().is_some() {
                 return Ok(Leg::Copy(ordinal));
             }
-            if let plan::PhaseKind::PowerCut(_) = &phase.kind {
+            if phase.kind.cut().is_some() {
                 // What came before is as it would be on a machine that has run for a while.
                 self.instance.checkpoint()?;
                 return Ok(Leg::Cut(ordinal));
@@ -204,14 +204,17 @@ fn work(
 /// range by range: hot spot, hot schema, the rest.
 fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
     let data = shape.data_bytes();
-    let random = match &phase.kind {
-        plan::PhaseKind::Scan(_) => return counters.multiblock_read_bytes.min(data),
-        plan::PhaseKind::Copy(_) | plan::PhaseKind::Age(_) => return data,
-        plan::PhaseKind::Tpcc(_) | plan::PhaseKind::Bulk(_) => return 0,
-        plan::PhaseKind::Random(random) => Some(random),
-        plan::PhaseKind::Rebalance(rebalance) => Some(&rebalance.work),
-        plan::PhaseKind::PowerCut(_) => None,
-    };
+    let kind = &phase.kind;
+    if kind.scan().is_some() {
+        return counters.multiblock_read_bytes.min(data);
+    }
+    if kind.copy().is_some() || kind.age().is_some() {
+        return data;
+    }
+    if kind.engines() == plan::Engines::Sql {
+        return 0;
+    }
+    let random = kind.slob_work().filter(|_| kind.cut().is_none());
     let (all, draws) = (shape.pages() as f64, counters.logical_reads as f64);
     let one_in = |frequency: u32| {
         if frequency == 0 {

@@ -14,10 +14,8 @@ const BULK_ROWS_PER_S: u64 = 25_000;
 const SERVER_NS: u64 = 3_000_000_000;
 
 fn warehouses(phase: &Phase) -> u64 {
-    match &phase.kind {
-        PhaseKind::Tpcc(tpcc) if tpcc.company == Company::Full => tpcc.warehouses.into(),
-        _ => 0,
-    }
+    let tpcc = phase.kind.tpcc().filter(|tpcc| tpcc.company == Company::Full);
+    tpcc.map_or(0, |tpcc| tpcc.warehouses.into())
 }
 
 /// Before the phases of a trial.

@@ -7,8 +7,7 @@
 use super::settle::{Settle, or};
 use crate::error::{Findings, Span};
 use crate::study::{
-    DeviceFault, DeviceModel, End, FaultKind, LunSet, LunSource, PhaseKind, PowerCut, Random, Stack, StackKind, Study,
-    ZfsWay,
+    DeviceFault, DeviceModel, End, FaultKind, LunSet, LunSource, PowerCut, Random, Stack, StackKind, Study, ZfsWay,
 };
 use crate::units::{Bytes, Duration};
 use crate::written::{FaultWord, WrittenPhase, WrittenStack, WrittenStudy};
@@ -142,8 +141,7 @@ pub(super) fn in_sql(phase: &WrittenPhase, end: End, study: &Study, findings: &m
             findings.add(&at, message, cure);
         }
     }
-    let other = |kind: &PhaseKind| !matches!(kind, PhaseKind::PowerCut(_));
-    if study.phases.iter().any(|phase| other(&phase.kind)) {
+    if study.phases.iter().any(|phase| phase.kind.cut().is_none()) {
         let message = match end {
             End::PowerCut => "a study of a database in SQL cuts the power or measures, not both",
             End::Kill => "a study of a database in SQL kills it or measures, not both",
@@ -155,13 +153,11 @@ pub(super) fn in_sql(phase: &WrittenPhase, end: End, study: &Study, findings: &m
 /// A power cut needs LUNs that can lose their power under every stack; a kill needs an engine that is ours to kill.
 pub(super) fn check(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     for end in [End::PowerCut, End::Kill] {
-        let ended = |kind: &PhaseKind| matches!(kind, PhaseKind::PowerCut(cut) if cut.end == end);
-        let nth = study.phases.iter().position(|phase| ended(&phase.kind));
+        let nth = study.phases.iter().position(|phase| phase.kind.is_ended_by(end));
         let Some(phase) = nth.and_then(|nth| written.phases.get(nth)) else {
             continue;
         };
-        let moved = |kind: &PhaseKind| matches!(kind, PhaseKind::Copy(_) | PhaseKind::Rebalance(_));
-        if study.phases.iter().any(|phase| moved(&phase.kind)) {
+        if study.phases.iter().any(|phase| phase.kind.is_move()) {
             let message = match end {
                 End::PowerCut => "a study cuts the power or moves data, not both",
                 End::Kill => "a study kills the engine or moves data, not both",

@@ -9,7 +9,7 @@ use crate::error::Span;
 use crate::passes::PASSES_MAX;
 use crate::study::{Age, End, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
 use crate::units::{Bytes, Duration};
-use crate::written::{At, PhaseWord, WrittenHotspot, WrittenPhase, WrittenStudy, nearest};
+use crate::written::{At, PhaseWord, StackWord, WrittenHotspot, WrittenPhase, WrittenStack, WrittenStudy, nearest};
 
 pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Settle<'_>) -> Vec<Phase> {
     settle.unique(written.phases.iter().map(|phase| &phase.name), "phase");
@@ -61,12 +61,29 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
             name,
             kind,
             time: time.value,
+            rest: rest(phase, written, settle),
             ranked,
             against,
             faults,
         });
     }
     phases
+}
+
+/// Idle time before it begins.
+fn rest(phase: &WrittenPhase, written: &WrittenStudy, settle: &mut Settle<'_>) -> Duration {
+    let at = or(&phase.rest, Duration(0), &phase.span);
+    let simulated = |stack: &WrittenStack| stack.kind.as_ref().is_some_and(|at| at.value == StackWord::Model);
+    if at.value.0 > 60 * MINUTE {
+        let message = format!("a phase cannot rest {}", at.value);
+        settle.findings.add(&at.span, message, "write at most rest = \"1h\"");
+    } else if at.value.0 > 0 && written.stacks.iter().any(simulated) {
+        let cure = "remove `rest`, or use stacks that this machine builds";
+        settle
+            .findings
+            .add(&at.span, "a simulated device has nothing to rest from", cure);
+    }
+    at.value
 }
 
 /// Compared between stacks unless the study says no; where it cannot be, or hardly makes sense, unless it says yes.

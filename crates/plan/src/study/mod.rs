@@ -21,7 +21,7 @@ pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, prese
 pub use engines::{Bulk, Company, Engine, Home, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous, Tpcc};
 pub use file_system::{Btrfs, BtrfsProfile, FileSystem, FileSystemKind, FileSystemRow};
 pub use luns::{LunSet, LunSource};
-pub use phase::{Age, Copy, CopyTarget, Phase, PhaseKind, Rebalance, Scan};
+pub use phase::{Age, Copy, CopyTarget, Engines, Phase, PhaseKind, Rebalance, Scan};
 pub use random::{Hotspot, Random, RedoStress};
 pub use stack::{Access, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};
 pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};

@@ -2,7 +2,7 @@
 //!
 //! Plain data. Prevents: a phase that one room ends by time and another by work.
 
-use super::cut::{DeviceFault, PowerCut};
+use super::cut::{DeviceFault, End, PowerCut};
 use super::engines::{Bulk, Tpcc};
 use super::random::{Random, RedoStress};
 use crate::shown::{Keys, Shown, list, quoted, strings};
@@ -18,6 +18,8 @@ settled! {
         pub kind: PhaseKind as |phase| Some(quoted(phase.kind.word())),
         /// When it ends (besides running out of work).
         pub time: Option<Duration> as until,
+        /// Idle time before it begins.
+        pub rest: Duration as |phase| Some(phase.rest).filter(|rest| rest.0 > 0).shown(),
         /// Compared between stacks.
         pub ranked: bool,
         /// An earlier phase: the changes of the stacks since then are compared, aged against fresh.
@@ -79,6 +81,35 @@ impl PhaseKind {
         matches!(self, PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_))
     }
 
+    /// Which databases run it.
+    pub fn engines(&self) -> Engines {
+        match self {
+            PhaseKind::Random(_) | PhaseKind::PowerCut(_) => Engines::All,
+            PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => Engines::Pages,
+            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => Engines::Sql,
+        }
+    }
+
+    /// SLOB's work, alone, beside a change of the disk group, or until it is ended.
+    pub fn slob_work(&self) -> Option<&Random> {
+        match self {
+            PhaseKind::Random(random) => Some(random),
+            PhaseKind::Rebalance(change) => Some(&change.work),
+            PhaseKind::PowerCut(cut) => Some(&cut.work),
+            _ => None,
+        }
+    }
+
+    /// Whether its work ends like this.
+    pub fn is_ended_by(&self, end: End) -> bool {
+        self.cut().is_some_and(|cut| cut.end == end)
+    }
+
+    /// Whether data change their place.
+    pub fn is_move(&self) -> bool {
+        matches!(self, PhaseKind::Copy(_) | PhaseKind::Rebalance(_))
+    }
+
     /// Its own keys with their values.
     pub(crate) fn keys(&self) -> Keys {
         match self {
@@ -96,6 +127,47 @@ impl PhaseKind {
             PhaseKind::PowerCut(cut) => cut.keys(),
         }
     }
+}
+
+/// Which databases run a kind of phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engines {
+    /// The page engine.
+    Pages,
+    /// Those that take SQL.
+    Sql,
+    /// Both.
+    All,
+}
+
+/// Of a phase of one kind, what it is asked to do.
+macro_rules! asked {
+    ($($(#[$about:meta])* $name:ident: $kind:ident;)*) => {
+        impl PhaseKind {
+            $($(#[$about])*
+            pub fn $name(&self) -> Option<&$kind> {
+                match self {
+                    PhaseKind::$kind(asked) => Some(asked),
+                    _ => None,
+                }
+            })*
+        }
+    };
+}
+
+asked! {
+    /// Of random work alone.
+    random: Random;
+    /// Of scans.
+    scan: Scan;
+    /// Of an ageing.
+    age: Age;
+    /// Of a copy.
+    copy: Copy;
+    /// Of order entry.
+    tpcc: Tpcc;
+    /// Of power cuts and kills.
+    cut: PowerCut;
 }
 
 settled! {

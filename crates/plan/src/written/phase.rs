@@ -19,6 +19,9 @@ written! {
         /// when it ends, besides running out of work; of a load curve, each step. Not of an ageing, a copy, a rebalance
         /// or a bulk load
         time: Duration | "none" = "random: `\"60s\"` unless `work_loop` is set; tpcc: `\"60s\"`; scan: `\"none\"`";
+        /// idle time before it begins, at most 1 hour: devices write out what their caches hold, cool down and save up
+        /// credit for bursts. Not on simulated stacks
+        rest: Duration = "`\"0s\"`";
         /// compared between stacks
         ranked: bool = "`true`; rebalance, power cut, kill, load curves and phases with `faults`: `false`";
         /// percent of operations that update: 0 to 50, or 100. SLOB refuses 51 to 99, where its results are not

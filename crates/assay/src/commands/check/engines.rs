@@ -2,7 +2,7 @@
 //!
 //! Takes a study, gives rows of text. Prevents: a default that the user learns of from the result.
 
-use plan::{End, Engine, PhaseKind, Stack, StackKind, Study, ZfsWay};
+use plan::{End, Engine, Stack, StackKind, Study, ZfsWay};
 
 /// A row for each stack with such a database, and for each phase of its own kinds: name, text.
 pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
@@ -18,7 +18,7 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
         rows.push(("database", format!("{}: {said}{found}", stack.name)));
     }
     for phase in &study.phases {
-        if let PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) = phase.kind {
+        if phase.kind.engines() == plan::Engines::Sql {
             let said = settings(study, &format!("phase.{}.", phase.name));
             rows.push(("phase", format!("{}: {said}", phase.name)));
         }
@@ -29,8 +29,7 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
 
 /// What the kills of a study take with them, stack by stack.
 fn kills(study: &Study) -> Vec<(&'static str, String)> {
-    let kill = |kind: &PhaseKind| matches!(kind, PhaseKind::PowerCut(cut) if cut.end == End::Kill);
-    if !study.phases.iter().any(|phase| kill(&phase.kind)) {
+    if !study.phases.iter().any(|phase| phase.kind.is_ended_by(End::Kill)) {
         return Vec::new();
     }
     let said = |stack: &Stack| ("kill", format!("{}: {}", stack.name, reach(stack)));

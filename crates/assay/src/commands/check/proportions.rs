@@ -4,7 +4,7 @@
 //! Takes a study, gives rows for `assay check`. Prevents: a small study sold as the large one that it is modelled on.
 
 use crate::commands::answer::{size, wrapped};
-use plan::{LunSource, PhaseKind, Scale, Study};
+use plan::{LunSource, Scale, Study};
 use report::published::{Setup, find};
 use serde_json::json;
 use std::fmt::Write;
@@ -117,10 +117,8 @@ fn memory(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String
 
 fn phases(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String, String, &str)) {
     let randoms = || {
-        study.phases.iter().filter_map(|phase| match &phase.kind {
-            PhaseKind::Random(random) => Some((phase, random)),
-            _ => None,
-        })
+        let phases = study.phases.iter();
+        phases.filter_map(|phase| Some((phase, phase.kind.random()?)))
     };
     if let Some(most) = randoms().map(|(_, random)| random.sessions).max() {
         add(
@@ -130,10 +128,7 @@ fn phases(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String
             "the study says so",
         );
     }
-    let scans = study.phases.iter().find_map(|phase| match &phase.kind {
-        PhaseKind::Scan(scan) => Some(scan),
-        _ => None,
-    });
+    let scans = study.phases.iter().find_map(|phase| phase.kind.scan());
     if let Some(scan) = scans {
         let of = |users: u64, degree: u32| format!("{users}, degree {degree}");
         let here = of(u64::from(scan.users), scan.degree);
@@ -148,11 +143,8 @@ fn phases(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String
             why,
         );
     }
-    let passes = study.phases.iter().filter_map(|phase| match &phase.kind {
-        PhaseKind::Age(age) => Some(age.passes),
-        _ => None,
-    });
-    let passes: u32 = passes.sum();
+    let ages = study.phases.iter().filter_map(|phase| phase.kind.age());
+    let passes: u32 = ages.map(|age| age.passes).sum();
     if passes > 0 {
         let here = match passes {
             1 => "each page once".to_string(),

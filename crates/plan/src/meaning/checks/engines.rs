@@ -6,7 +6,7 @@
 use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
 use crate::space;
-use crate::study::{Access, Engine, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study, Zfs};
+use crate::study::{Access, Engine, Engines, Phase, PhaseKind, Random, RedoStress, Stack, StackKind, Study, Zfs};
 use crate::units::Bytes;
 use crate::written::{EngineWord, Word, WrittenDatabase, WrittenEngine, WrittenPhase, WrittenStack, WrittenStudy};
 
@@ -167,14 +167,14 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings:
         let cure = "put this phase into a study of the page engine: engine = \"pages\"";
         findings.add(&fault.span, "faults are planted under the page engine only", cure);
     }
-    match (&phase.kind, stack.engine.is_sql()) {
-        (PhaseKind::Tpcc(_) | PhaseKind::Bulk(_), false) => {
+    match (phase.kind.engines(), stack.engine.is_sql()) {
+        (Engines::Sql, false) => {
             let message = format!("stack {:?} has the page engine, which knows no SQL", stack.name);
             let cure =
                 "write engine = \"sqlite\" or engine = \"postgres\" in [database], or in the `database` of the stack";
             findings.add(span, message, cure);
         }
-        (PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_), true) => {
+        (Engines::Pages, true) => {
             let message = format!(
                 "stack {:?} has the engine {}, which runs random, tpcc, bulk, power_cut and kill only",
                 stack.name,
@@ -186,9 +186,16 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings:
                 "put this phase into a study of the page engine: engine = \"pages\"",
             );
         }
-        (PhaseKind::Random(random), true) => plain(w, random, stack, findings),
-        (PhaseKind::PowerCut(cut), true) => crate::meaning::cuts::in_sql(w, cut.end, study, findings),
         _ => {}
+    }
+    if !stack.engine.is_sql() {
+        return;
+    }
+    if let Some(random) = phase.kind.random() {
+        plain(w, random, stack, findings);
+    }
+    if let Some(cut) = phase.kind.cut() {
+        crate::meaning::cuts::in_sql(w, cut.end, study, findings);
     }
 }
 
@@ -247,7 +254,7 @@ fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
                     stack.name,
                     Bytes(space)
                 );
-                let key = if matches!(phase.kind, PhaseKind::Tpcc(_)) {
+                let key = if phase.kind.tpcc().is_some() {
                     "warehouses"
                 } else {
                     "rows"

@@ -6,7 +6,7 @@
 use super::places::place;
 use crate::error::{Findings, Span};
 use crate::space;
-use crate::study::{PhaseKind, Random, Scale, StackKind, Study};
+use crate::study::{Engines, Random, Scale, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenPhase, WrittenStudy};
 
@@ -19,13 +19,8 @@ pub(super) fn workers(written: &WrittenStudy, study: &Study, findings: &mut Find
         findings.add(place(&written.header.workers, &written.header.span), message, cure);
     }
     for (w, phase) in written.phases.iter().zip(&study.phases) {
-        let hot = match &phase.kind {
-            PhaseKind::Random(random) => random.hot_schema_frequency,
-            PhaseKind::Rebalance(rebalance) => rebalance.work.hot_schema_frequency,
-            PhaseKind::PowerCut(cut) => cut.work.hot_schema_frequency,
-            _ => 0,
-        };
-        if hot > 0 && workers > 1 {
+        let hot = phase.kind.slob_work().is_some_and(|work| work.hot_schema_frequency > 0);
+        if hot && workers > 1 {
             let message =
                 format!("a hot schema belongs to one of {workers} workers, which would have to do everybody's work");
             let cure = "write workers = 1 in [study], or remove `hot_schema_frequency`";
@@ -134,26 +129,15 @@ pub(super) fn memory(written: &WrittenStudy, study: &Study, findings: &mut Findi
 pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let schema = space::data_bytes(study).map(|data| data / u64::from(study.database.schemas));
     for (w, phase) in written.phases.iter().zip(&study.phases) {
-        let random = match &phase.kind {
-            PhaseKind::Random(random) => random,
-            PhaseKind::Rebalance(rebalance) => &rebalance.work,
-            PhaseKind::PowerCut(cut) => &cut.work,
-            PhaseKind::Age(age) => {
-                if schema == Some(0) {
-                    no_pages(written, study, 1, findings);
-                    return;
-                }
+        let Some(random) = phase.kind.slob_work() else {
+            if schema == Some(0) && phase.kind.engines() == Engines::Pages {
+                no_pages(written, study, 1, findings);
+                return;
+            }
+            if let Some(age) = phase.kind.age() {
                 changes(w, age.sessions, age.work_unit, study, findings);
-                continue;
             }
-            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => continue,
-            PhaseKind::Scan(_) | PhaseKind::Copy(_) => {
-                if schema == Some(0) {
-                    no_pages(written, study, 1, findings);
-                    return;
-                }
-                continue;
-            }
+            continue;
         };
         let pages = schema.map(|bytes| bytes / study.database.page.0);
         if pages.is_some_and(|pages| pages < u64::from(random.work_unit)) {

@@ -13,7 +13,7 @@ mod slow_motion;
 use super::settle::MINUTE;
 use crate::error::Findings;
 use crate::estimate;
-use crate::study::{Phase, PhaseKind, Schedule, Stack, Study};
+use crate::study::{Phase, Schedule, Stack, Study};
 use crate::units::Duration;
 use crate::written::WrittenStudy;
 use places::{kind_place, place};
@@ -95,9 +95,9 @@ fn sets(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     for set in &written.luns {
         let name = &set.name.value;
         let used = |stack: &Stack| stack.data.as_ref() == Some(name) || stack.redo.as_ref() == Some(name);
-        let copied = |phase: &Phase| match &phase.kind {
-            PhaseKind::Copy(copy) => copy.data.as_ref() == Some(name) || copy.redo.as_ref() == Some(name),
-            _ => false,
+        let copied = |phase: &Phase| {
+            let copy = phase.kind.copy();
+            copy.is_some_and(|copy| copy.data.as_ref() == Some(name) || copy.redo.as_ref() == Some(name))
         };
         if !study.stacks.iter().any(used) && !study.phases.iter().any(copied) {
             let cure = format!("write data = \"{name}\" or redo = \"{name}\" in a stack, or remove the set");

@@ -21,12 +21,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
                 PhaseKind::Copy(_) if w.to.is_none() => return,
                 PhaseKind::Copy(copy) => trial.copy(w, copy, findings),
                 PhaseKind::Rebalance(rebalance) => trial.rebalance(w, rebalance, findings),
-                PhaseKind::Random(_)
-                | PhaseKind::Scan(_)
-                | PhaseKind::Age(_)
-                | PhaseKind::Tpcc(_)
-                | PhaseKind::Bulk(_)
-                | PhaseKind::PowerCut(_) => {}
+                _ => {}
             }
             // What is wrong on one stack is wrong on the next in the same words.
             if findings.len() > before {
