@@ -21,9 +21,12 @@ pub(super) fn database(study: &Study, all: Keys) -> Keys {
 
 /// Of a stack.
 pub(super) fn of_stack(engine: &Engine) -> Keys {
+    if engine.files().is_some() {
+        return Keys::new();
+    }
     let mut keys = vec![("database.engine", quoted(engine.word()))];
     match engine {
-        Engine::Pages => {}
+        Engine::Pages | Engine::Files(_) => {}
         Engine::Postgres(postgres) => {
             let settings: Vec<String> = postgres
                 .settings

@@ -4,6 +4,7 @@
 //! Prevents: a default that is used but not shown: rows and print come from the one list made here.
 
 mod engines;
+mod files;
 mod keys;
 
 use crate::options::{arguments, mount_words};
@@ -120,11 +121,13 @@ fn parts(study: &Study) -> Vec<Part> {
         });
     }
     let keys = engines::database(study, database(&study.database));
-    parts.push(Part {
-        header: "[database]".to_string(),
-        name: "database".to_string(),
-        keys,
-    });
+    for (name, keys) in [("database", keys), ("files", files::section(study))] {
+        parts.push(Part {
+            header: format!("[{name}]"),
+            name: name.to_string(),
+            keys,
+        });
+    }
     for phase in &study.phases {
         let name = format!("phase.{}", phase.name);
         parts.push(Part {
@@ -376,6 +379,7 @@ fn phase_word(kind: &PhaseKind) -> &'static str {
         PhaseKind::Tpcc(_) => "tpcc",
         PhaseKind::Bulk(_) => "bulk",
         PhaseKind::PowerCut(cut) => cut.end.word(),
+        PhaseKind::Files(_) => "files",
     }
 }
 
@@ -383,7 +387,7 @@ fn phase_keys(phase: &Phase) -> Keys {
     let mut keys = vec![("name", quoted(&phase.name)), ("kind", quoted(phase_word(&phase.kind)))];
     if matches!(
         phase.kind,
-        PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_)
+        PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)
     ) {
         keys.push(("time", or_word(&phase.time, "none")));
     }
@@ -439,6 +443,7 @@ fn phase_keys(phase: &Phase) -> Keys {
         }
         PhaseKind::Tpcc(tpcc) => keys.extend(engines::tpcc(tpcc)),
         PhaseKind::Bulk(bulk) => keys.extend(engines::bulk(bulk)),
+        PhaseKind::Files(serving) => keys.extend(files::phase(serving)),
     }
     keys
 }

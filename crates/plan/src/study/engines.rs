@@ -3,6 +3,7 @@
 //! Part of [`crate::Study`]. Prevents: a setting of one database that silently means nothing on another
 //! (each engine has its own).
 
+use super::files::Files;
 use crate::units::Bytes;
 
 /// The database on a stack.
@@ -14,6 +15,8 @@ pub enum Engine {
     Postgres(Postgres),
     /// SQLite in process.
     Sqlite(Sqlite),
+    /// No database: the files of the stack are served.
+    Files(Files),
 }
 
 /// A PostgreSQL server and its sessions.
@@ -148,11 +151,25 @@ impl Engine {
             Engine::Pages => "pages",
             Engine::Postgres(_) => "postgres",
             Engine::Sqlite(_) => "sqlite",
+            Engine::Files(_) => "files",
         }
     }
 
     /// Whether it takes SQL.
     pub fn is_sql(&self) -> bool {
-        !matches!(self, Engine::Pages)
+        matches!(self, Engine::Postgres(_) | Engine::Sqlite(_))
+    }
+
+    /// Whether it is the page engine.
+    pub fn is_pages(&self) -> bool {
+        matches!(self, Engine::Pages)
+    }
+
+    /// How the files are reached, where they are served.
+    pub fn files(&self) -> Option<&Files> {
+        match self {
+            Engine::Files(files) => Some(files),
+            _ => None,
+        }
     }
 }

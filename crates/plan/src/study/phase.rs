@@ -4,6 +4,7 @@
 
 use super::cut::{DeviceFault, PowerCut};
 use super::engines::{Bulk, Tpcc};
+use super::files::Serving;
 use super::random::{Random, RedoStress};
 use crate::units::{Bytes, Duration};
 
@@ -43,6 +44,8 @@ pub enum PhaseKind {
     Bulk(Bulk),
     /// Random work that a power cut or a kill ends in the middle, again and again.
     PowerCut(PowerCut),
+    /// A ramp of loads on a tree of files.
+    Files(Serving),
 }
 
 /// An ageing: updates that take every page of every schema in turn, in an order that is random in each pass.
