@@ -19,6 +19,7 @@ mod invalid;
 mod kept;
 mod own_blocks;
 mod places;
+mod serving;
 mod sentences;
 mod sheet;
 mod storage;

@@ -47,7 +47,7 @@ pub(super) fn of_stack(stack: &WrittenStack, w: &WrittenFiles, settle: &mut Sett
     let server = value_or(&w.server, FileServer::Ganesha);
     let transfer = value_or(&w.transfer, Bytes(8 * KIB));
     if let Some(at) = w.transfer.as_ref()
-        && (transfer.0 % KIB != 0 || !(KIB..=KIB * KIB).contains(&transfer.0))
+        && (!transfer.0.is_multiple_of(KIB) || !(KIB..=KIB * KIB).contains(&transfer.0))
     {
         let cure = "write whole KiB, 1KiB to 1MiB: transfer = \"8KiB\"";
         settle
@@ -255,7 +255,7 @@ fn sizes(phase: &WrittenPhase, work: &FileWork, settle: &mut Settle<'_>) -> File
         return FileSizes::Sfs97;
     };
     percents(all.iter().map(|(_, percent)| *percent), "sizes", &at.span, settle);
-    let odd = |size: &Bytes| size.0 == 0 || size.0 % KIB != 0 || size.0 > 4 << 30;
+    let odd = |size: &Bytes| size.0 == 0 || !size.0.is_multiple_of(KIB) || size.0 > 4 << 30;
     if let Some((size, _)) = all.iter().find(|(size, _)| odd(size)) {
         let message = format!("a file of {size} is not possible here: each KiB is checked");
         settle.findings.add(&at.span, message, "write whole KiB, 1KiB to 4GiB");
