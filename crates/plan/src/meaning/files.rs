@@ -6,8 +6,7 @@
 use super::settle::{SECOND, Settle, value_or};
 use crate::error::Span;
 use crate::study::{
-    DataSize, FileArrival, FileMix, FileServer, FileSizes, FileSteps, FileWork, Files, Limit, LimitOf, Protocol,
-    Serving,
+    FileArrival, FileMix, FileMixed, FileServer, FileSizes, FileSteps, Files, Limit, LimitOf, Protocol, Serving,
 };
 use crate::units::{Bytes, Duration, Rate, Share};
 use crate::written::{At, Load, Mixed, SizesOf, StackWord, WrittenFiles, WrittenPhase, WrittenStack};
@@ -72,13 +71,15 @@ pub(super) fn of_stack(stack: &WrittenStack, w: &WrittenFiles, settle: &mut Sett
 
 /// What a phase asks for.
 pub(super) fn serving(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Serving {
-    let work = work(phase, settle);
-    let plain = matches!(&work, FileWork::Mix(FileMix::Sfs97 | FileMix::Sfs93) | FileWork::Own(_));
+    let (mix, work) = work(phase, settle);
+    let plain = !matches!(&mix, FileMixed::Mix(FileMix::Build) | FileMixed::Steps);
     let usual = |of_mix: f64, of_rows: f64| Share(if plain { of_mix } else { of_rows });
-    let stable = match &work {
-        FileWork::Mix(FileMix::Sfs93) => Share(1.0),
-        _ => Share(0.0),
-    };
+    let stable = Share(if mix == FileMixed::Mix(FileMix::Sfs93) {
+        1.0
+    } else {
+        0.0
+    });
+    let (data_per_load, data_size) = data(phase, settle);
     let serving = Serving {
         load: load(phase, settle),
         until: until(phase, settle),
@@ -86,18 +87,20 @@ pub(super) fn serving(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Serving 
         warm_up: value_or(&phase.warm_up, Duration(5 * SECOND)),
         arrival: value_or(&phase.arrival, FileArrival::Poisson),
         sessions: settle.count(&phase.sessions, "sessions", 256, 1..=SESSIONS_MAX),
-        data: data(phase, settle),
+        data_per_load,
+        data_size,
         accessed: share(&phase.accessed, "accessed", usual(0.1, 1.0), settle),
-        sizes: sizes(phase, &work, settle),
+        sizes: sizes(phase, (&mix, work), settle),
         files_per_directory: settle.count(
             &phase.files_per_directory,
             "files_per_directory",
-            directory(&work),
+            directory(&mix, work),
             1..=100_000,
         ),
         lookups_failed: share(&phase.lookups_failed, "lookups_failed", usual(0.35, 0.0), settle),
         append: share(&phase.append, "append", usual(0.7, 0.0), settle),
         stable: share(&phase.stable, "stable", stable, settle),
+        mix,
         work,
     };
     if serving.accessed.0 == 0.0 {
@@ -111,7 +114,7 @@ pub(super) fn serving(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Serving 
     serving
 }
 
-fn work(phase: &WrittenPhase, settle: &mut Settle<'_>) -> FileWork {
+fn work(phase: &WrittenPhase, settle: &mut Settle<'_>) -> (FileMixed, Option<FileSteps>) {
     let steps = phase.work.as_ref().filter(|at| at.value.is_some());
     if let (Some(at), Some(_)) = (steps, &phase.mix) {
         let cure = "keep one of them: a mix draws each call, a work goes through its steps in a row";
@@ -120,15 +123,16 @@ fn work(phase: &WrittenPhase, settle: &mut Settle<'_>) -> FileWork {
             .add(&at.span, "a phase has a `mix` or a `work`, not both", cure);
     }
     if let Some(steps) = steps.and_then(|at| at.value) {
-        return FileWork::Steps(steps);
+        return (FileMixed::Steps, Some(steps));
     }
     let Some(mix) = &phase.mix else {
-        return FileWork::Mix(FileMix::Sfs97);
+        return (FileMixed::Mix(FileMix::Sfs97), None);
     };
-    match &mix.value {
-        Mixed::Named(named) => FileWork::Mix(*named),
-        Mixed::Own(all) => FileWork::Own(own(all, &mix.span, settle)),
-    }
+    let mix = match &mix.value {
+        Mixed::Named(named) => FileMixed::Mix(*named),
+        Mixed::Own(all) => FileMixed::Own(own(all, &mix.span, settle)),
+    };
+    (mix, None)
 }
 
 fn own(all: &[(At<String>, u64)], span: &Span, settle: &mut Settle<'_>) -> Vec<(String, u8)> {
@@ -215,40 +219,35 @@ fn until(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Option<Limit> {
     })
 }
 
-fn data(phase: &WrittenPhase, settle: &mut Settle<'_>) -> DataSize {
+/// For each operation a second, or the same at each load.
+fn data(phase: &WrittenPhase, settle: &mut Settle<'_>) -> (Option<Bytes>, Option<Bytes>) {
     if let (Some(size), Some(_)) = (&phase.data_size, &phase.data_per_load) {
         let cure = "keep one of them: data grow with the load, or are the same at each";
         let message = "a phase has a `data_size` or `data_per_load`, not both";
         settle.findings.add(&size.span, message, cure);
     }
-    let per_load = value_or(&phase.data_per_load, Bytes(100_000));
-    let (at, size) = match &phase.data_size {
-        Some(at) => (Some(&at.span), DataSize::Fixed(Bytes(settle.scaled(at.value.0)))),
-        // Small beside what a scale rounds to: whoever scales has more of them.
-        None => {
-            let bytes = (per_load.0 as f64 * settle.factor()) as u64;
-            let at = phase.data_per_load.as_ref().map(|at| &at.span);
-            (at, DataSize::PerLoad(Bytes(bytes)))
+    for at in [&phase.data_size, &phase.data_per_load].into_iter().flatten() {
+        if at.value.0 == 0 {
+            let cure = "write data_per_load = \"100kB\"";
+            settle.findings.add(&at.span, "a tree without data has no file", cure);
         }
-    };
-    if let (Some(span), DataSize::Fixed(Bytes(0)) | DataSize::PerLoad(Bytes(0))) = (at, size) {
-        settle.findings.add(
-            span,
-            "a tree without data has no file",
-            "write data_per_load = \"100kB\"",
-        );
     }
-    size
+    if let Some(at) = &phase.data_size {
+        return (None, Some(Bytes(settle.scaled(at.value.0))));
+    }
+    // Small beside what a scale rounds to: whoever scales has more of them.
+    let per_load = value_or(&phase.data_per_load, Bytes(100_000));
+    (Some(Bytes((per_load.0 as f64 * settle.factor()) as u64)), None)
 }
 
-fn sizes(phase: &WrittenPhase, work: &FileWork, settle: &mut Settle<'_>) -> FileSizes {
+fn sizes(phase: &WrittenPhase, (mix, work): (&FileMixed, Option<FileSteps>), settle: &mut Settle<'_>) -> FileSizes {
     let one = |size: u64| FileSizes::Own(vec![(Bytes(size), 100)]);
     let Some(at) = &phase.sizes else {
-        return match work {
-            FileWork::Mix(FileMix::Build) => one(16 * KIB),
-            FileWork::Steps(FileSteps::Fileserver) => one(128 * KIB),
-            FileWork::Steps(FileSteps::Varmail | FileSteps::Webserver) => one(16 * KIB),
-            FileWork::Mix(_) | FileWork::Own(_) => FileSizes::Sfs97,
+        return match (work, mix) {
+            (Some(FileSteps::Fileserver), _) => one(128 * KIB),
+            (Some(FileSteps::Varmail | FileSteps::Webserver), _) => one(16 * KIB),
+            (None, FileMixed::Mix(FileMix::Build)) => one(16 * KIB),
+            (None, _) => FileSizes::Sfs97,
         };
     };
     let SizesOf::Own(all) = &at.value else {
@@ -267,12 +266,12 @@ fn sizes(phase: &WrittenPhase, work: &FileWork, settle: &mut Settle<'_>) -> File
     )
 }
 
-fn directory(work: &FileWork) -> u32 {
-    match work {
-        FileWork::Mix(FileMix::Build) => 100,
-        FileWork::Mix(_) | FileWork::Own(_) => 30,
-        FileWork::Steps(FileSteps::Fileserver) => 20,
-        FileWork::Steps(FileSteps::Varmail | FileSteps::Webserver) => 1000,
+fn directory(mix: &FileMixed, work: Option<FileSteps>) -> u32 {
+    match (work, mix) {
+        (Some(FileSteps::Fileserver), _) => 20,
+        (Some(FileSteps::Varmail | FileSteps::Webserver), _) => 1000,
+        (None, FileMixed::Mix(FileMix::Build)) => 100,
+        (None, _) => 30,
     }
 }
 
@@ -294,7 +293,7 @@ fn share(written: &Option<At<Share>>, key: &str, usual: Share, settle: &mut Sett
 
 /// Writes that are kept by a commit need one.
 fn never_stable(phase: &WrittenPhase, serving: &Serving, settle: &mut Settle<'_>) {
-    let FileWork::Own(all) = &serving.work else { return };
+    let FileMixed::Own(all) = &serving.mix else { return };
     let has = |call: &str| all.iter().any(|(name, percent)| name == call && *percent > 0);
     if has("write") && serving.stable.0 < 1.0 && !has("commit") {
         let span = phase.mix.as_ref().map_or(&phase.span, |at| &at.span);

@@ -4,6 +4,7 @@
 //! (each engine has its own).
 
 use super::files::Files;
+use crate::shown::{Keys, quoted, rate_or_none, table};
 use crate::units::Bytes;
 
 /// The database on a stack.
@@ -19,23 +20,30 @@ pub enum Engine {
     Files(Files),
 }
 
-/// A PostgreSQL server and its sessions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Postgres {
-    /// Major version; `None`: the newest that is installed.
-    pub version: Option<u32>,
-    /// Where settings start from.
-    pub preset: Preset,
-    /// `shared_buffers`.
-    pub cache: Bytes,
-    /// Settings that win over all others, in the order of their names.
-    pub settings: Vec<(String, String)>,
-    /// Checksums on pages of data.
-    pub checksums: bool,
-    /// How strictly transactions are kept apart.
-    pub isolation: Isolation,
-    /// The user that the server runs as when Assay is root; `None`: `postgres`, else `nobody`.
-    pub run_as: Option<String>,
+settled! {
+    /// A PostgreSQL server and its sessions.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Postgres {
+        /// Major version; `None`: the newest that is installed.
+        pub version: Option<u32> | "newest",
+        /// Where settings start from.
+        pub preset: Preset,
+        /// `shared_buffers`.
+        pub cache: Bytes,
+        /// Settings that win over all others, in the order of their names.
+        pub settings: Vec<(String, String)> as |server| Some(settings(&server.settings)),
+        /// Checksums on pages of data.
+        pub checksums: bool,
+        /// How strictly transactions are kept apart.
+        pub isolation: Isolation,
+        /// The user that the server runs as when Assay is root; `None`: `postgres`, else `nobody`.
+        pub run_as: Option<String> | "auto",
+    }
+}
+
+/// As a table of strings.
+fn settings(all: &[(String, String)]) -> String {
+    table(all.iter().map(|(name, value)| (quoted(name), quoted(value))))
 }
 
 /// Where a server's settings start from.
@@ -58,19 +66,21 @@ pub enum Isolation {
     Serializable,
 }
 
-/// SQLite's settings.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sqlite {
-    /// Bytes of a page.
-    pub page: Bytes,
-    /// Page caches of all connections together: half for the one that writes, the rest for those that read.
-    pub cache: Bytes,
-    /// How transactions become durable.
-    pub journal: Journal,
-    /// When it syncs.
-    pub synchronous: Synchronous,
-    /// Pages in the log after which a commit also runs a checkpoint.
-    pub wal_autocheckpoint: u32,
+settled! {
+    /// SQLite's settings.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Sqlite {
+        /// Bytes of a page.
+        pub page: Bytes,
+        /// Page caches of all connections together: half for the one that writes, the rest for those that read.
+        pub cache: Bytes,
+        /// How transactions become durable.
+        pub journal: Journal,
+        /// When it syncs.
+        pub synchronous: Synchronous,
+        /// Pages in the log after which a commit also runs a checkpoint.
+        pub wal_autocheckpoint: u32,
+    }
 }
 
 /// How SQLite's transactions become durable.
@@ -93,21 +103,23 @@ pub enum Synchronous {
     Extra,
 }
 
-/// Order entry, derived from the published description of TPC-C.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tpcc {
-    /// Users at work at the same time; several: a load curve, each step as long as the phase says, in this order.
-    pub users: Vec<u32>,
-    /// Warehouses, the same in all phases: the company is loaded once a trial.
-    pub warehouses: u32,
-    /// Items and customers of each warehouse.
-    pub company: Company,
-    /// Where users work.
-    pub home: Home,
-    /// Users type and think as the description says; otherwise they never pause.
-    pub think_time: bool,
-    /// Open arrival: transactions a second of all users together; `None`: closed.
-    pub rate: Option<f64>,
+settled! {
+    /// Order entry, derived from the published description of TPC-C.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Tpcc {
+        /// Users at work at the same time; several: a load curve, each step as long as the phase says, in this order.
+        pub users: Vec<u32>,
+        /// Warehouses, the same in all phases: the company is loaded once a trial.
+        pub warehouses: u32,
+        /// Items and customers of each warehouse.
+        pub company: Company,
+        /// Where users work.
+        pub home: Home,
+        /// Users type and think as the description says; otherwise they never pause.
+        pub think_time: bool,
+        /// Open arrival: transactions a second of all users together; `None`: closed.
+        pub rate: Option<f64> as |orders| rate_or_none(orders.rate),
+    }
 }
 
 /// How much each warehouse has.
@@ -128,13 +140,15 @@ pub enum Home {
     Any,
 }
 
-/// Bulk loads of one table, each into an empty database.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bulk {
-    /// Rows of each load, in the order run.
-    pub rows: Vec<u64>,
-    /// Rows of a commit.
-    pub commit_every: u64,
+settled! {
+    /// Bulk loads of one table, each into an empty database.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Bulk {
+        /// Rows of each load, in the order run.
+        pub rows: Vec<u64>,
+        /// Rows of a commit.
+        pub commit_every: u64,
+    }
 }
 
 impl Tpcc {
@@ -152,6 +166,16 @@ impl Engine {
             Engine::Postgres(_) => "postgres",
             Engine::Sqlite(_) => "sqlite",
             Engine::Files(_) => "files",
+        }
+    }
+
+    /// Its own keys with their values; those of the page engine are the same on all stacks.
+    pub(crate) fn keys(&self) -> Keys {
+        match self {
+            // File serving has a section of its own.
+            Engine::Pages | Engine::Files(_) => Keys::new(),
+            Engine::Postgres(postgres) => postgres.keys(),
+            Engine::Sqlite(sqlite) => sqlite.keys(),
         }
     }
 

@@ -2,21 +2,32 @@
 //!
 //! Part of [`crate::Study`]. Prevents: a load that one room takes for a rate and another for a number of users.
 
+use crate::shown::{Shown, list, quoted, table};
 use crate::units::{Bytes, Duration, Rate, Share};
+use crate::word::Word;
 
-/// How the files of a stack are reached.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Files {
-    /// What the users speak.
-    pub protocol: Protocol,
-    /// Who serves; `None` where the files are reached without a server, or by one that is there already.
-    pub server: Option<FileServer>,
-    /// Connections of the users together.
-    pub connections: u32,
-    /// Largest read and write.
-    pub transfer: Bytes,
-    /// Threads of a server that we start; `None`: as many as it takes by itself.
-    pub threads: Option<u32>,
+settled! {
+    /// How the files of a stack are reached.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Files {
+        /// What the users speak.
+        pub protocol: Protocol,
+        /// Who serves; `None` where the files are reached without a server, or by one that is there already.
+        pub server: Option<FileServer>,
+        /// Connections of the users together.
+        pub connections: u32 as |files| files.of_nfs(files.connections.shown()),
+        /// Largest read and write.
+        pub transfer: Bytes,
+        /// Threads of a server that we start; `None`: as many as it takes by itself.
+        pub threads: Option<u32> as |files| files.of_nfs(files.threads.shown().or_else(|| Some(quoted("auto")))),
+    }
+}
+
+impl Files {
+    /// A key that only a protocol with a server has.
+    fn of_nfs(&self, shown: Option<String>) -> Option<String> {
+        shown.filter(|_| self.protocol == Protocol::Nfs3)
+    }
 }
 
 /// What the users of files speak.
@@ -37,48 +48,80 @@ pub enum FileServer {
     Kernel,
 }
 
-/// A phase of file serving: a ramp of loads on one tree of files.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Serving {
-    /// What each operation does.
-    pub work: FileWork,
-    /// Operations a second of each point, ascending; each lasts as long as the phase says.
-    pub load: Vec<Rate>,
-    /// The response at which the ramp ends; `None`: all points are run.
-    pub until: Option<Limit>,
-    /// Of the rate asked for; where less is done, the ramp ends.
-    pub reached: Share,
-    /// Before each point, not counted.
-    pub warm_up: Duration,
-    /// The gaps between operations.
-    pub arrival: FileArrival,
-    /// Most operations on their way.
-    pub sessions: u32,
-    /// Size of the data.
-    pub data: DataSize,
-    /// Of the files.
-    pub accessed: Share,
-    /// Sizes of the files.
-    pub sizes: FileSizes,
-    /// Files in a directory.
-    pub files_per_directory: u32,
-    /// Of the lookups.
-    pub lookups_failed: Share,
-    /// Of the writes.
-    pub append: Share,
-    /// Of the writes.
-    pub stable: Share,
+settled! {
+    /// A phase of file serving: a ramp of loads on one tree of files.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Serving {
+        /// What each operation does: a mix of calls,
+        pub mix: FileMixed,
+        /// or steps in a row.
+        pub work: Option<FileSteps>,
+        /// Operations a second of each point, ascending; each lasts as long as the phase says.
+        pub load: Vec<Rate> as |serving| Some(list(serving.load.iter().filter_map(Shown::shown))),
+        /// The response at which the ramp ends; `None`: all points are run.
+        pub until: Option<Limit> | "none",
+        /// Of the rate asked for; where less is done, the ramp ends.
+        pub reached: Share,
+        /// Before each point, not counted.
+        pub warm_up: Duration,
+        /// The gaps between operations.
+        pub arrival: FileArrival,
+        /// Most operations on their way.
+        pub sessions: u32,
+        /// Size of the data for each operation a second; `None`: it is the same at each load,
+        pub data_per_load: Option<Bytes>,
+        /// which is this one.
+        pub data_size: Option<Bytes>,
+        /// Of the files.
+        pub accessed: Share,
+        /// Sizes of the files.
+        pub sizes: FileSizes,
+        /// Files in a directory.
+        pub files_per_directory: u32,
+        /// Of the lookups.
+        pub lookups_failed: Share,
+        /// Of the writes.
+        pub append: Share,
+        /// Of the writes.
+        pub stable: Share,
+    }
 }
 
-/// What each operation does.
+/// Which calls a phase mixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileWork {
-    /// One call, drawn from a published mix.
+pub enum FileMixed {
+    /// None: it goes through steps.
+    Steps,
+    /// A published mix.
     Mix(FileMix),
-    /// One call, drawn from these: name and percent, together 100.
+    /// These: name and percent, together 100.
     Own(Vec<(String, u8)>),
-    /// A step of a row.
-    Steps(FileSteps),
+}
+
+impl Shown for FileMixed {
+    fn shown(&self) -> Option<String> {
+        match self {
+            FileMixed::Steps => None,
+            FileMixed::Mix(mix) => mix.shown(),
+            FileMixed::Own(all) => Some(table(all.iter().map(|(call, percent)| (call, percent.to_string())))),
+        }
+    }
+}
+
+impl Shown for Limit {
+    fn shown(&self) -> Option<String> {
+        let (response, of) = (quoted(self.response), quoted(self.of.word()));
+        Some(table([("response", response), ("of", of)]))
+    }
+}
+
+impl Shown for FileSizes {
+    fn shown(&self) -> Option<String> {
+        Some(match self {
+            FileSizes::Sfs97 => quoted("sfs97"),
+            FileSizes::Own(all) => list(all.iter().map(|(size, pct)| format!("[{}, {pct}]", quoted(size)))),
+        })
+    }
 }
 
 /// Published mixes of calls.
@@ -130,15 +173,6 @@ pub enum FileArrival {
     Fixed,
 }
 
-/// Size of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataSize {
-    /// So much for each operation a second: the data grow with the load.
-    PerLoad(Bytes),
-    /// The same at each load.
-    Fixed(Bytes),
-}
-
 /// Sizes of the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSizes {
@@ -151,9 +185,10 @@ pub enum FileSizes {
 impl Serving {
     /// Bytes of the data at a load.
     pub fn data_bytes(&self, rate: Rate) -> u64 {
-        match self.data {
-            DataSize::PerLoad(bytes) => (rate.0 * bytes.0 as f64) as u64,
-            DataSize::Fixed(bytes) => bytes.0,
+        match (self.data_size, self.data_per_load) {
+            (Some(bytes), _) => bytes.0,
+            (None, Some(bytes)) => (rate.0 * bytes.0 as f64) as u64,
+            (None, None) => 0,
         }
     }
 

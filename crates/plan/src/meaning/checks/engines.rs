@@ -86,7 +86,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
         let cure = "write version = 16 or newer in its `database`, or access = \"buffered\"";
         findings.add(place(&w.access, &w.span), "PostgreSQL 15 has no direct I/O", cure);
     }
-    if let Some(budget) = study.memory_budget {
+    if let Some(budget) = study.memory.budget {
         let cache = match &stack.engine {
             Engine::Postgres(postgres) => postgres.cache,
             Engine::Sqlite(sqlite) => sqlite.cache,
