@@ -70,7 +70,9 @@ pub(super) fn of_stack(stack: &WrittenStack, w: &WrittenFiles, settle: &mut Sett
 }
 
 /// What a phase asks for.
-pub(super) fn serving(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Serving {
+pub(super) fn serving(phase: &WrittenPhase, files: &WrittenFiles, settle: &mut Settle<'_>) -> Serving {
+    // By system calls a session is a thread.
+    let posix = files.protocol.as_ref().is_none_or(|at| at.value == Protocol::Posix);
     let (mix, work) = work(phase, settle);
     let plain = !matches!(&mix, FileMixed::Mix(FileMix::Build) | FileMixed::Steps);
     let usual = |of_mix: f64, of_rows: f64| Share(if plain { of_mix } else { of_rows });
@@ -86,7 +88,7 @@ pub(super) fn serving(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Serving 
         reached: share(&phase.reached, "reached", Share(0.95), settle),
         warm_up: value_or(&phase.warm_up, Duration(5 * SECOND)),
         arrival: value_or(&phase.arrival, FileArrival::Poisson),
-        sessions: settle.count(&phase.sessions, "sessions", 256, 1..=SESSIONS_MAX),
+        sessions: settle.count(&phase.sessions, "sessions", if posix { 32 } else { 256 }, 1..=SESSIONS_MAX),
         data_per_load,
         data_size,
         accessed: share(&phase.accessed, "accessed", usual(0.1, 1.0), settle),

@@ -38,7 +38,7 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
             }
             PhaseWord::Bulk => (PhaseKind::Bulk(sql::bulk(phase, settle)), None),
             PhaseWord::Files => {
-                let serving = files::serving(phase, settle);
+                let serving = files::serving(phase, &written.files, settle);
                 (PhaseKind::Files(serving), Some(Duration(20 * SECOND)))
             }
             PhaseWord::PowerCut => {

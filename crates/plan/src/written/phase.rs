@@ -32,7 +32,7 @@ written! {
         scan_table_size: Bytes [Random, Rebalance, PowerCut, Kill] = "`\"1MiB\"`";
         /// sessions of the whole instance (SLOB: threads per schema times schemas); of file serving, most operations on
         /// their way at once, up to 65,535
-        sessions: u64 [Random, Age, Rebalance, PowerCut, Kill, Files] = "`64`; of file serving `256`";
+        sessions: u64 [Random, Age, Rebalance, PowerCut, Kill, Files] = "`64`; of file serving `256`, with `posix` `32`";
         /// pages an operation touches, 1 to 1024; of an ageing, pages of one transaction
         work_unit: u64 [Random, Age, Rebalance, PowerCut, Kill] = "`64`; of an ageing `16`";
         /// operations of each session; 0: until the time is over
