@@ -16,7 +16,10 @@ fn near(found: f64, wanted: f64, share: f64) -> bool {
 }
 
 fn line<'a>(analysis: &'a Analysis, subject: &str, stack: &str) -> &'a Check {
-    let found = analysis.checks.iter().find(|one| one.subject == subject && one.stack.as_deref() == Some(stack));
+    let found = analysis
+        .checks
+        .iter()
+        .find(|one| one.subject == subject && one.stack.as_deref() == Some(stack));
     found.unwrap_or_else(|| panic!("no line of {subject}: {:#?}", analysis.checks))
 }
 
@@ -34,7 +37,11 @@ fn the_rate_at_the_limit_is_compared_and_the_ramp_is_told_point_by_point() {
     assert!(near(points[0].done_per_s.unwrap().median, 500.0, 0.01));
     assert!(points[0].response_ns_mean.unwrap().median < points[6].response_ns_mean.unwrap().median);
     assert!(near(points[0].cpu_server_us_per_operation.unwrap().median, 30.0, 0.02));
-    assert!(near(points[0].device_bytes_per_operation.unwrap().median, 3_500.0, 0.02));
+    assert!(near(
+        points[0].device_bytes_per_operation.unwrap().median,
+        3_500.0,
+        0.02
+    ));
     assert!(near(points[0].device_ios_per_operation.unwrap().median, 0.5, 0.02));
     assert_eq!(points[0].data_bytes.unwrap().median, 5e7);
     let [sfs, storage] = [serving.overall_response_ns_sfs, serving.overall_response_ns_specstorage];
@@ -43,7 +50,12 @@ fn the_rate_at_the_limit_is_compared_and_the_ramp_is_told_point_by_point() {
     assert_eq!(verdict.verdict, Verdict::Worse);
     assert!(near(verdict.ratio.unwrap(), 0.6, 0.05));
     assert!(cell.latency.iter().all(|one| one.stamp == "response"));
-    for subject in ["answers", "generator's lateness", "generator's ceiling", "end of the ramp"] {
+    for subject in [
+        "answers",
+        "generator's lateness",
+        "generator's ceiling",
+        "end of the ramp",
+    ] {
         assert_eq!(line(&analysis, subject, "ext4").status, Status::Valid, "{subject}");
     }
 }
@@ -58,10 +70,18 @@ fn every_form_says_that_it_is_no_spec_metric_and_a_page_draws_the_curves() {
     };
     let text = terminal(&analysis, &style);
     assert!(text.contains("no SPEC metric"), "{text}");
-    assert!(text.contains("sfs97 over nfs3 by nfs-ganesha 4.3 on 4 connections"), "{text}");
+    assert!(
+        text.contains("sfs97 over nfs3 by nfs-ganesha 4.3 on 4 connections"),
+        "{text}"
+    );
     assert!(markdown(&analysis).contains("no SPEC metric"));
     let page = report::html(&film.ledger, &analysis).unwrap();
-    for title in ["Response, mean", "Processors busy", "written by the devices", "Memory at its highest"] {
+    for title in [
+        "Response, mean",
+        "Processors busy",
+        "written by the devices",
+        "Memory at its highest",
+    ] {
         assert!(page.contains(title), "{title}");
     }
     let value = json(&analysis);
@@ -85,7 +105,11 @@ fn what_speaks_against_a_ramp_is_a_line_of_the_sheet() {
     let mut near_ceiling = ramp("serving");
     near_ceiling.actors[0] = actor("ext4", 1.2);
     near_ceiling.extra = vec![(Measure::FilesCeiling, 5_000.0)];
-    check(near_ceiling, "generator's ceiling", "a ramp that comes near to its generator's ceiling");
+    check(
+        near_ceiling,
+        "generator's ceiling",
+        "a ramp that comes near to its generator's ceiling",
+    );
     let mut wrong = ramp("serving");
     wrong.extra_of = vec![("ext4".into(), Measure::FilesWrong, 2.0)];
     let analysis = check(wrong, "answers", "a file server that gives a wrong answer");

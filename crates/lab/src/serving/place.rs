@@ -29,7 +29,8 @@ pub fn unable(stack: &Stack) -> Option<Skipped> {
     }
     Some(Skipped {
         reason: "this version starts no NFS server".to_string(),
-        cure: "write protocol = \"posix\", or name a server: kind = \"server\", url = \"nfs://HOST/EXPORT\"".to_string(),
+        cure: "write protocol = \"posix\", or name a server: kind = \"server\", url = \"nfs://HOST/EXPORT\""
+            .to_string(),
     })
 }
 

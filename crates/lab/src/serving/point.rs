@@ -59,7 +59,8 @@ impl Ramp<'_> {
             .saturating_sub(proof_ns);
         let mut seen = host.stop()?;
         seen.measures.extend(rows::counted(&point.counts));
-        seen.notes.extend(point.wrong.iter().map(|wrong| format!("wrong answer: {wrong}")));
+        seen.notes
+            .extend(point.wrong.iter().map(|wrong| format!("wrong answer: {wrong}")));
         Ok(Ran {
             row: rows::point(rate.0, self.since, self.time_ns, &point, &seen)?,
             inside: self.inside(rate, &point),
@@ -73,7 +74,11 @@ impl Ramp<'_> {
     fn inside(&self, rate: Rate, point: &Point) -> bool {
         let done = point.outcome.in_time_count as f64 * 1e9 / self.time_ns.max(1) as f64;
         let reached = done >= self.serving.reached.0 * rate.0;
-        reached && self.serving.until.is_none_or(|limit| response_ns(&point.outcome, limit) <= limit.response.0 as f64)
+        reached
+            && self
+                .serving
+                .until
+                .is_none_or(|limit| response_ns(&point.outcome, limit) <= limit.response.0 as f64)
     }
 }
 
@@ -93,8 +98,7 @@ fn response_ns(outcome: &Outcome, limit: Limit) -> f64 {
 
 /// The stack has no space for the data.
 pub(super) fn is_full(error: &anyhow::Error) -> bool {
-    let of_files = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref().is_some_and(FilesError::is_out_of_space)
-    };
+    let of_files =
+        |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref().is_some_and(FilesError::is_out_of_space);
     error.chain().any(of_files) || crate::full::ran_out_of_space(error)
 }

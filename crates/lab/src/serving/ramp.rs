@@ -101,11 +101,15 @@ impl Work<'_> {
         }
         let mut seen = rows::together(seen);
         if let Some(audit) = &audit {
-            let wrong = seen.measures.iter_mut().find(|(measure, _)| *measure == Measure::FilesWrong);
+            let wrong = seen
+                .measures
+                .iter_mut()
+                .find(|(measure, _)| *measure == Measure::FilesWrong);
             if let Some((_, wrong)) = wrong {
                 *wrong += audit.lost() as f64;
             }
-            seen.notes.extend(audit.examples.iter().map(|lost| format!("lost: {lost}")));
+            seen.notes
+                .extend(audit.examples.iter().map(|lost| format!("lost: {lost}")));
         }
         let ceiling = ceiling::per_second(self.serving, self.files, self.seed)?;
         Ok(Done {

@@ -26,7 +26,13 @@ pub(super) fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
 }
 
 /// A point of the ramp.
-pub(super) fn point(asked_per_s: f64, since: u64, time_ns: u64, point: &Point, seen: &Seen) -> anyhow::Result<LoadPoint> {
+pub(super) fn point(
+    asked_per_s: f64,
+    since: u64,
+    time_ns: u64,
+    point: &Point,
+    seen: &Seen,
+) -> anyhow::Result<LoadPoint> {
     let outcome = &point.outcome;
     let began_ns = outcome.began.saturating_sub(since);
     let of_step = |row: HistogramRow| StepHistogram {
@@ -36,7 +42,10 @@ pub(super) fn point(asked_per_s: f64, since: u64, time_ns: u64, point: &Point, s
         count: row.count,
         units: row.units,
     };
-    let measures = seen.measures.iter().map(|(measure, value)| PointMeasure::of(*measure, *value));
+    let measures = seen
+        .measures
+        .iter()
+        .map(|(measure, value)| PointMeasure::of(*measure, *value));
     Ok(LoadPoint {
         asked_per_s,
         began_ns,
@@ -99,7 +108,11 @@ pub(super) fn together(all: Vec<Seen>) -> Seen {
 }
 
 fn first(measure: Measure, value: f64, points: f64) -> f64 {
-    if measure.unit() == "share" { value / points } else { value }
+    if measure.unit() == "share" {
+        value / points
+    } else {
+        value
+    }
 }
 
 fn combined(measure: Measure, known: f64, value: f64, points: f64) -> f64 {

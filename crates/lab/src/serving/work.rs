@@ -46,7 +46,10 @@ pub(super) fn config(serving: &Serving, files: &Files, run: u32, seed: u64) -> a
 
 fn own(all: &[(String, u8)]) -> anyhow::Result<Vec<(Class, u8)>> {
     let one = |(name, percent): &(String, u8)| Some((Class::from_name(name)?, *percent));
-    all.iter().map(one).collect::<Option<_>>().context("a call of the mix is unknown")
+    all.iter()
+        .map(one)
+        .collect::<Option<_>>()
+        .context("a call of the mix is unknown")
 }
 
 fn steps(work: FileSteps) -> Steps {
@@ -114,7 +117,14 @@ mod tests {
         let same = |phase: &str, usual: Config| {
             let (serving, files) = serving(phase);
             let config = config(&serving, &files, 1, 2).unwrap();
-            assert_eq!(config, Config { sessions: serving.sessions, ..usual }, "{phase}");
+            assert_eq!(
+                config,
+                Config {
+                    sessions: serving.sessions,
+                    ..usual
+                },
+                "{phase}"
+            );
         };
         same("", Config::sfs97(1, 1, 2));
         same("mix = \"build\"", Config::build(1, 1, 2));

@@ -88,7 +88,12 @@ pub(super) fn serving(phase: &WrittenPhase, files: &WrittenFiles, settle: &mut S
         reached: share(&phase.reached, "reached", Share(0.95), settle),
         warm_up: value_or(&phase.warm_up, Duration(5 * SECOND)),
         arrival: value_or(&phase.arrival, FileArrival::Poisson),
-        sessions: settle.count(&phase.sessions, "sessions", if posix { 32 } else { 256 }, 1..=SESSIONS_MAX),
+        sessions: settle.count(
+            &phase.sessions,
+            "sessions",
+            if posix { 32 } else { 256 },
+            1..=SESSIONS_MAX,
+        ),
         data_per_load,
         data_size,
         accessed: share(&phase.accessed, "accessed", usual(0.1, 1.0), settle),

@@ -15,11 +15,11 @@ use Protocol::Nfs3;
 written! {
     /// `[files]`.
     struct WrittenFiles of Protocol {
-        /// `posix` (system calls on the mounted file system, without root) or `nfs3` (NFS version 3 over TCP; root,
-        /// unless the stack is a `server`)
+        /// `posix` (system calls on the mounted file system) or `nfs3` (NFS version 3 over TCP, in this version to a
+        /// stack of kind `server` only)
         protocol: Protocol = "`\"posix\"`; with a stack of kind `server`: `\"nfs3\"`";
-        /// who serves the stack: `ganesha` (nfs-ganesha, in namespaces of its own) or `kernel` (the kernel's own, where
-        /// it has one)
+        /// who serves a stack that has no server: `ganesha` or `kernel`. This version starts neither, and skips such
+        /// stacks
         server: FileServer [Nfs3] = "`\"ganesha\"`";
         /// TCP connections of all users together, 1 to 64
         connections: u64 [Nfs3] = "`4`";

@@ -53,9 +53,7 @@ impl Metric {
             Metric::OperationsPerSecond
             | Metric::OperationsPerSecondAtLimit
             | Metric::BytesPerSecond
-            | Metric::NewOrdersPerMinute => {
-                Orientation::HigherIsBetter
-            }
+            | Metric::NewOrdersPerMinute => Orientation::HigherIsBetter,
             Metric::ResponseNsP99 | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
         }
     }

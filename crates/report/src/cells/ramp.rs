@@ -115,7 +115,11 @@ impl PointOfRun {
     }
 
     fn limited_ns(&self, serving: &FileServing) -> f64 {
-        if serving.limit_of == "p99" { self.p99_ns } else { self.mean_ns }
+        if serving.limit_of == "p99" {
+            self.p99_ns
+        } else {
+            self.mean_ns
+        }
     }
 }
 
@@ -159,7 +163,10 @@ fn at_limit(points: &[PointOfRun], serving: &FileServing) -> AtLimit {
             false => AtLimit::Below(over.done_per_s),
         };
     };
-    let (low, high) = (last.limited_ns(serving).max(1.0).ln(), over.limited_ns(serving).max(1.0).ln());
+    let (low, high) = (
+        last.limited_ns(serving).max(1.0).ln(),
+        over.limited_ns(serving).max(1.0).ln(),
+    );
     if high <= limit.ln() {
         return AtLimit::At(over.done_per_s);
     }
@@ -212,7 +219,11 @@ mod tests {
         let half = [point(100.0, 100.0, 5.0), point(200.0, 200.0, 45.0)];
         assert!(matches!(at(&half), AtLimit::At(rate) if (rate - 150.0).abs() < 1e-9));
         let short = [point(100.0, 100.0, 5.0), point(200.0, 140.0, 6.0)];
-        assert_eq!(at(&short), AtLimit::At(140.0), "its rate was not reached, though response was short");
+        assert_eq!(
+            at(&short),
+            AtLimit::At(140.0),
+            "its rate was not reached, though response was short"
+        );
         assert_eq!(at(&half[..1]), AtLimit::AtLeast(100.0));
         assert_eq!(at(&half[1..]), AtLimit::Below(200.0));
         assert_eq!(at(&[]), AtLimit::Nowhere);
@@ -225,7 +236,11 @@ mod tests {
     #[test]
     fn overall_response_follows_both_published_rules() {
         let ramp = Ramp {
-            points: vec![point(100.0, 100.0, 2.0), point(200.0, 200.0, 4.0), point(300.0, 300.0, 20.0)],
+            points: vec![
+                point(100.0, 100.0, 2.0),
+                point(200.0, 200.0, 4.0),
+                point(300.0, 300.0, 20.0),
+            ],
             limit: AtLimit::Nowhere,
         };
         // (100 x 2 + 100 x 3) / 200, and 100 x 3 / 100; the point outside has no part.

@@ -181,9 +181,8 @@ fn figures(asked_per_s: f64, of: &[Of<'_>]) -> PointFigures {
     let per = |measures: &'static [Measure], scale: f64| {
         measured(&move |(point, stored)| over(sum(stored, measures).map(|sum| sum / scale), Some(point.operations)))
     };
-    let per_s = |measures: &'static [Measure]| {
-        measured(&move |(_, stored)| over(sum(stored, measures), Some(seconds(stored))))
-    };
+    let per_s =
+        |measures: &'static [Measure]| measured(&move |(_, stored)| over(sum(stored, measures), Some(seconds(stored))));
     PointFigures {
         asked_per_s,
         done_per_s: derived(|point| point.done_per_s),
@@ -203,9 +202,9 @@ fn figures(asked_per_s: f64, of: &[Of<'_>]) -> PointFigures {
         device_bytes_per_operation: per(&[Measure::LowReadBytes, Measure::LowWriteBytes], 1.0),
         device_ios_per_operation: per(&[Measure::LowReads, Measure::LowWrites], 1.0),
         memory_bytes_peak: measured(&|(_, stored)| {
-            stored.get(Measure::MemoryTotalBytesPeak).or_else(|| {
-                sum(stored, &[Measure::MemoryOwnBytesPeak, Measure::MemoryCacheBytesPeak])
-            })
+            stored
+                .get(Measure::MemoryTotalBytesPeak)
+                .or_else(|| sum(stored, &[Measure::MemoryOwnBytesPeak, Measure::MemoryCacheBytesPeak]))
         }),
         data_bytes: measured(&|(_, stored)| Some(stored.data_bytes as f64)),
     }
@@ -224,7 +223,12 @@ fn sum(point: &LoadPoint, measures: &[Measure]) -> Option<f64> {
 /// Why a stack cannot be ranked in a phase of file serving: its ramp did not come to the limit in some run, or it gave
 /// wrong answers.
 pub(crate) fn objection(valid: &[&Seen]) -> Result<Option<String>, LedgerError> {
-    let wrong = total(valid.iter().filter_map(|run| run.get(Measure::FilesWrong)).map(|wrong| wrong as u64));
+    let wrong = total(
+        valid
+            .iter()
+            .filter_map(|run| run.get(Measure::FilesWrong))
+            .map(|wrong| wrong as u64),
+    );
     if wrong > 0 {
         return Ok(Some(format!("it gave {wrong} wrong answers: data loss")));
     }
@@ -245,4 +249,3 @@ pub(crate) fn objection(valid: &[&Seen]) -> Result<Option<String>, LedgerError> 
     }
     Ok(None)
 }
-

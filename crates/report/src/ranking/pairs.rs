@@ -167,5 +167,7 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
     let counts = phase.kind == PhaseKind::Files || cached_counts(book, &seen);
     let of_provenance = || Provenance::of(&seen).objection(counts);
     let of_serving = crate::cells::serving::objection(&seen).ok().flatten();
-    of_serving.or(of_orders).or_else(|| (!seen.is_empty()).then(of_provenance).flatten())
+    of_serving
+        .or(of_orders)
+        .or_else(|| (!seen.is_empty()).then(of_provenance).flatten())
 }

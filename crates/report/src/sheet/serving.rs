@@ -25,7 +25,11 @@ pub(crate) fn late(at: &At<'_>) -> Option<Taken> {
     let inside = serving.points.iter().filter(|point| point.blocks_inside > 0);
     let late = inside.filter_map(|point| Some((point.asked_per_s, point.late_share?.median)));
     let (asked, share) = late.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let figure = format!("at most {} of response, at {} operations/s", percent(share), number(asked));
+    let figure = format!(
+        "at most {} of response, at {} operations/s",
+        percent(share),
+        number(asked)
+    );
     Some(Taken::holds(share <= LATE_SHARE_MAX, figure))
 }
 

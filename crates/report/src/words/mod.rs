@@ -11,6 +11,6 @@ pub(crate) mod moves;
 pub(crate) mod not_told;
 pub(crate) mod order_words;
 pub(crate) mod promise;
-pub(crate) mod serving_words;
 pub(crate) mod sentence;
+pub(crate) mod serving_words;
 pub(crate) mod slow_motion;

@@ -16,8 +16,18 @@ type Pick = fn(&PointFigures) -> Option<Figure>;
 const CHARTS: [(&str, Pick, Form, bool); 6] = [
     ("Response, mean", |point| point.response_ns_mean, nanoseconds, false),
     ("Processors busy", |point| point.cpu_busy_share, percent, false),
-    ("Bytes a second read by the devices", |point| point.device_read_bytes_per_s, bytes, true),
-    ("Bytes a second written by the devices", |point| point.device_write_bytes_per_s, bytes, true),
+    (
+        "Bytes a second read by the devices",
+        |point| point.device_read_bytes_per_s,
+        bytes,
+        true,
+    ),
+    (
+        "Bytes a second written by the devices",
+        |point| point.device_write_bytes_per_s,
+        bytes,
+        true,
+    ),
     ("Memory at its highest", |point| point.memory_bytes_peak, bytes, true),
     ("Size of the data", |point| point.data_bytes, bytes, true),
 ];
@@ -25,11 +35,18 @@ const CHARTS: [(&str, Pick, Form, bool); 6] = [
 /// On the page, for every curve of at least two points.
 pub(super) fn all(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let charts = CHARTS.iter().filter_map(|(title, pick, form, binary)| {
-        let series: Vec<LineOf> = phase.cells.iter().filter_map(|cell| line(source, cell, *pick)).collect();
+        let series: Vec<LineOf> = phase
+            .cells
+            .iter()
+            .filter_map(|cell| line(source, cell, *pick))
+            .collect();
         if series.iter().all(|one| one.points.len() < 2) {
             return None;
         }
-        let mut marks: Vec<f64> = series.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
+        let mut marks: Vec<f64> = series
+            .iter()
+            .flat_map(|one| one.points.iter().map(|point| point.0))
+            .collect();
         marks.sort_by(f64::total_cmp);
         marks.dedup();
         Some(Block::Chart(Chart::Lines(Lines {
@@ -66,5 +83,8 @@ fn spread(marks: &[f64]) -> Vec<f64> {
     let decade = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|times| times * decade);
     let step = step.into_iter().find(|step| *step >= rough).unwrap_or(rough);
-    (0..=8).map(|nth| f64::from(nth) * step).take_while(|mark| *mark <= most).collect()
+    (0..=8)
+        .map(|nth| f64::from(nth) * step)
+        .take_while(|mark| *mark <= most)
+        .collect()
 }

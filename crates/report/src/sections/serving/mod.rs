@@ -45,7 +45,10 @@ pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
         blocks.push((Forms::LONG, Block::Label("what a call cost, by load".into())));
         blocks.push((Forms::LONG, Block::Table(costs)));
     }
-    blocks.push((Forms::ALL, Block::list(rows.iter().flat_map(|(stack, one)| doubts(stack, one)))));
+    blocks.push((
+        Forms::ALL,
+        Block::list(rows.iter().flat_map(|(stack, one)| doubts(stack, one))),
+    ));
     blocks.push((Forms::ALL, Block::Note(DERIVED.into())));
     blocks
 }
@@ -56,7 +59,12 @@ fn summary(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) -> Ta
     };
     let columns = vec![
         of("highest", "op/s done", |one| one.peak_per_s, number).compared(),
-        of("overall resp.", "SFS rule", |one| one.overall_response_ns_sfs, nanoseconds),
+        of(
+            "overall resp.",
+            "SFS rule",
+            |one| one.overall_response_ns_sfs,
+            nanoseconds,
+        ),
         of(
             "overall resp.",
             "SPECstorage r.",
@@ -72,12 +80,16 @@ fn summary(source: &Source<'_>, phase: &PhaseReport, rows: &[OnStack<'_>]) -> Ta
 }
 
 fn asked<'c, 'p>() -> Column<'c, OfPoint<'p>> {
-    column("asked", "op/s", |(_, point): &OfPoint<'_>| Cell::Number(point.asked_per_s, whole))
+    column("asked", "op/s", |(_, point): &OfPoint<'_>| {
+        Cell::Number(point.asked_per_s, whole)
+    })
 }
 
 fn ramp(source: &Source<'_>, phase: &PhaseReport, points: &[OfPoint<'_>]) -> Table {
     let of = |head: &str, unit: &str, pick: fn(&PointFigures) -> Option<Figure>, form: Form| {
-        column(head, unit, move |(_, point): &OfPoint<'_>| Cell::figure(pick(point), form))
+        column(head, unit, move |(_, point): &OfPoint<'_>| {
+            Cell::figure(pick(point), form)
+        })
     };
     let columns = vec![
         asked(),
@@ -98,7 +110,9 @@ fn ramp(source: &Source<'_>, phase: &PhaseReport, points: &[OfPoint<'_>]) -> Tab
 
 fn cost(source: &Source<'_>, phase: &PhaseReport, points: &[OfPoint<'_>]) -> Table {
     let of = |head: &str, unit: &str, pick: fn(&PointFigures) -> Option<Figure>, form: Form| {
-        column(head, unit, move |(_, point): &OfPoint<'_>| Cell::figure(pick(point), form))
+        column(head, unit, move |(_, point): &OfPoint<'_>| {
+            Cell::figure(pick(point), form)
+        })
     };
     let columns = vec![
         asked(),
@@ -107,9 +121,19 @@ fn cost(source: &Source<'_>, phase: &PhaseReport, points: &[OfPoint<'_>]) -> Tab
         of("server", "us/op", |point| point.cpu_server_us_per_operation, number),
         of("clients", "us/op", |point| point.cpu_client_us_per_operation, number),
         of("device", "read MB/s", |point| point.device_read_bytes_per_s, megabytes),
-        of("device", "write MB/s", |point| point.device_write_bytes_per_s, megabytes),
+        of(
+            "device",
+            "write MB/s",
+            |point| point.device_write_bytes_per_s,
+            megabytes,
+        ),
         of("moved", "KiB/op", |point| point.device_bytes_per_operation, kibibytes),
         of("device", "I/Os per op", |point| point.device_ios_per_operation, number),
     ];
-    source.table(format!("Cost of a call: {}", phase.name), points, |(stack, _)| stack, columns)
+    source.table(
+        format!("Cost of a call: {}", phase.name),
+        points,
+        |(stack, _)| stack,
+        columns,
+    )
 }
