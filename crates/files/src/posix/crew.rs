@@ -83,7 +83,8 @@ impl Crew {
     pub(crate) fn run(&mut self, pacing: &Pacing, seed: u64) -> Result<Point, FilesError> {
         if pacing.sessions as usize > self.users.len() {
             return Err(FilesError::Settings(format!(
-                "{} sessions on {} threads: plain files have a thread for each session\ngive as many threads as sessions",
+                "{} sessions on {} threads: plain files have a thread for each session\n\
+                 give as many threads as sessions",
                 pacing.sessions,
                 self.users.len()
             )));

@@ -87,6 +87,11 @@ pub(crate) fn standing(kept: u8, sent: u8, found: u8) -> Standing {
     Standing::Lost
 }
 
+/// The version before.
+pub(crate) fn before(version: u8) -> u8 {
+    if version <= FIRST { u8::MAX } else { version - 1 }
+}
+
 fn next(version: u8) -> u8 {
     if version == u8::MAX { FIRST } else { version + 1 }
 }
@@ -105,6 +110,9 @@ mod tests {
         assert_eq!(standing(254, 2, 255), Standing::Older, "versions go round, past 0");
         assert_eq!(standing(254, 2, 3), Standing::Lost);
         assert_eq!(standing(0, 3, 1), Standing::Older);
+        for version in FIRST..=u8::MAX {
+            assert_eq!(before(next(version)), version);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod grains;
 mod names;
 
 pub(crate) use file::{File, Hold, Kind};
-pub(crate) use grains::{FIRST, Grains, Standing, standing};
+pub(crate) use grains::{FIRST, Grains, Standing, before, standing};
 pub(crate) use names::{Name, Named, named};
 
 use crate::client::Node;

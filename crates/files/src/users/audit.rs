@@ -11,7 +11,7 @@ use crate::error::FilesError;
 use crate::grain::{GRAIN, Wrong};
 use crate::serving::{After, Audit, EXAMPLES_MAX};
 use crate::status::Status;
-use crate::tree::{FIRST, HOME, Kind, Name, Named, Standing, standing};
+use crate::tree::{FIRST, HOME, Kind, Name, Named, Standing, before, standing};
 use std::collections::BTreeSet;
 
 /// A name to look up.
@@ -132,15 +132,18 @@ impl Reading {
     /// One KiB; `grain`: what is there, if something is.
     fn judge(&mut self, state: &State, nth: u32, place: u32, grain: Option<&[u8]>) {
         let (sent, kept, may_be_gone) = allowed(state, nth, place);
-        let strict = self.after == After::Nothing;
+        let unanswered = state.is_unanswered(nth, place);
+        let strict = self.after == After::Nothing && !unanswered;
         let stable = strict || (kept == sent && !may_be_gone);
         self.audit.kib += 1;
         self.audit.kib_stable += u64::from(stable);
         self.audit.kib_unstable += u64::from(!stable);
         let is = match grain {
+            None if unanswered && (kept == 0 || may_be_gone) => Is::Open,
             None => Is::Absent,
             Some(grain) => match state.pool.check(nth, place, sent, grain) {
                 Ok(()) => return,
+                Err(Wrong::Version(seen)) if seen == u32::from(before(sent)) && unanswered => Is::Open,
                 Err(Wrong::Version(seen)) => match u8::try_from(seen).map(|seen| standing(kept, sent, seen)) {
                     Ok(Standing::Older) => Is::Older,
                     _ => Is::Other,
@@ -149,8 +152,12 @@ impl Reading {
             },
         };
         self.unequal.insert(nth);
+        if is == Is::Open {
+            self.audit.kib_open += 1;
+            return;
+        }
         let lost = match is {
-            Is::Other => true,
+            Is::Other | Is::Open => true,
             Is::Absent => stable || !(kept == 0 || may_be_gone),
             Is::Older | Is::Torn => stable,
         };
@@ -170,6 +177,8 @@ enum Is {
     Absent,
     /// The stable version, or one sent after it.
     Older,
+    /// What was there before a write that has no answer.
+    Open,
     /// A version that must not be there.
     Other,
     /// None of our KiB.
@@ -355,6 +364,7 @@ impl<C: Client> Users<C> {
         if after == After::Cut {
             self.repair(home, &names, &reading, &mut audit)?;
         }
+        self.state.unanswered.clear();
         Ok(audit)
     }
 

@@ -4,7 +4,7 @@
 
 use super::session::{Now, Session};
 use super::state::State;
-use crate::client::{Answer, Entries, Found, Kept, Listed};
+use crate::client::{Answer, Entries, Found, Identity, Kept, Listed};
 use crate::error::FilesError;
 use crate::grain::{GRAIN, Wrong};
 use crate::status::Status;
@@ -213,7 +213,7 @@ impl State {
     /// A name is there now, or is not.
     fn name_is(&mut self, session: &Session, there: bool) {
         let file = &mut self.tree.files[session.file as usize];
-        (file.there, file.open) = (there, false);
+        (file.there, file.open, file.identity) = (there, false, Identity::default());
         if file.kind != Kind::Inner {
             (file.size, file.dirty, file.cut_back) = (0, false, false);
             let (at, room) = (file.grains, file.room);

@@ -3,7 +3,7 @@
 //! Prevents: a client that is borrowed while its answer is judged (state and client are two things).
 
 use super::session::{Now, Session};
-use crate::client::{Call, Node};
+use crate::client::Call;
 use crate::grain::{Content, Pool};
 use crate::load::{Config, Work};
 use crate::serving::{Counts, EXAMPLES_MAX};
@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(crate) counts: Counts,
     pub(crate) wrong: Vec<String>,
     pub(crate) verifier: Option<u64>,
+    /// Writes that have no answer and never will: file, first KiB, KiB.
+    pub(crate) unanswered: Vec<(u32, u32, u32)>,
     /// Which entries of a listing were seen, one bit each.
     pub(crate) seen: Vec<u64>,
 }
@@ -39,6 +41,7 @@ impl State {
             counts: Counts::default(),
             wrong: Vec::with_capacity(EXAMPLES_MAX),
             verifier: None,
+            unanswered: Vec::new(),
             seen: Vec::new(),
             config,
         }
@@ -106,14 +109,7 @@ impl State {
                 dir: directory(),
                 sizes,
             },
-            Now::Create => self.named(session, name.bytes(), |dir, name, node| Call::Create {
-                dir,
-                name,
-                node,
-            }),
-            Now::Mkdir => self.named(session, name.bytes(), |dir, name, node| Call::Mkdir { dir, name, node }),
-            Now::Remove => self.named(session, name.bytes(), |dir, name, _| Call::Remove { dir, name }),
-            Now::Rmdir => self.named(session, name.bytes(), |dir, name, _| Call::Rmdir { dir, name }),
+            Now::Create | Now::Mkdir | Now::Remove | Now::Rmdir => self.name_call(session, name.bytes()),
             Now::Setattr { cut } => {
                 let file = &tree.files[nth as usize];
                 Call::Setattr {
@@ -126,14 +122,22 @@ impl State {
         }
     }
 
-    fn named<'a>(
-        &self,
-        session: &Session,
-        name: &'a [u8],
-        call: impl FnOnce(Node, &'a [u8], Node) -> Call<'a>,
-    ) -> Call<'a> {
+    /// Whether a write of this KiB has no answer.
+    pub(crate) fn is_unanswered(&self, file: u32, place: u32) -> bool {
+        let covers = |(of, first, kib): &(u32, u32, u32)| *of == file && (*first..first + kib).contains(&place);
+        self.unanswered.iter().any(covers)
+    }
+
+    /// A call that makes or removes a name.
+    fn name_call<'a>(&self, session: &Session, name: &'a [u8]) -> Call<'a> {
         let node = self.tree.files[session.file as usize].node;
-        call(self.tree.directory_of(session.file).node, name, node)
+        let dir = self.tree.directory_of(session.file).node;
+        match session.now {
+            Now::Create => Call::Create { dir, name, node },
+            Now::Mkdir => Call::Mkdir { dir, name, node },
+            Now::Rmdir => Call::Rmdir { dir, name },
+            _ => Call::Remove { dir, name },
+        }
     }
 
     /// Makes all lists of the tree anew.
@@ -146,7 +150,12 @@ impl State {
     pub(crate) fn release(&mut self, nth: u32) {
         let session = &mut self.sessions[nth as usize];
         let hold = std::mem::replace(&mut session.hold, Hold::None);
-        self.tree.files[session.file as usize].release(hold);
+        let file = session.file;
+        self.tree.files[file as usize].release(hold);
+        if hold == Hold::Alone {
+            // A listing that was under way may have seen what was before.
+            self.tree.changed(file);
+        }
     }
 
     /// All calls under way are given up: what they were to change may be changed or not.
@@ -154,6 +163,9 @@ impl State {
         for session in &mut self.sessions {
             if matches!(session.now, Now::Create | Now::Remove | Now::Mkdir | Now::Rmdir) {
                 self.tree.files[session.file as usize].open = true;
+            }
+            if matches!(session.now, Now::Write { .. }) {
+                self.unanswered.push((session.file, session.first, session.kib));
             }
             *session = Session {
                 now: Now::Idle,
