@@ -31,7 +31,7 @@ reached = "1%"
 warm_up = "50ms"
 time = "300ms"
 sessions = 4
-data_per_load = "5kB"
+data_per_load = "50kB"
 {more}"#
     )
 }

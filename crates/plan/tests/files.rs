@@ -42,7 +42,7 @@ fn a_ramp_of_file_serving_reads_back_as_itself_and_its_defaults_follow_the_work(
     for one in [
         steps,
         study(all),
-        study("load = [\"10/s\", \"20/s\"]\nwork = \"varmail\""),
+        study("load = [\"100/s\", \"200/s\"]\nwork = \"varmail\""),
     ] {
         assert_same(&one, &parse(&one.to_toml()));
     }
@@ -51,5 +51,5 @@ fn a_ramp_of_file_serving_reads_back_as_itself_and_its_defaults_follow_the_work(
         (build.accessed, build.append, build.files_per_directory),
         (Share(1.0), Share(0.0), 100)
     );
-    assert_eq!(serving(&study("load = 100\nmix = \"sfs93\"")).stable, Share(1.0));
+    assert_eq!(serving(&study("load = 1000\nmix = \"sfs93\"")).stable, Share(1.0));
 }

@@ -123,6 +123,7 @@ kind = "files"
 work = "varmail"
 load = "10/s"
 data_size = "64MiB"
+sessions = 64
 "#;
 
 #[test]

@@ -103,7 +103,7 @@ mod tests {
     fn serving(phase: &str) -> (Serving, Files) {
         let text = format!(
             "[study]\nname = \"f\"\n[[stack]]\nname = \"a\"\nkind = \"directory\"\npath = \"/srv\"\n[files]\n\
-             [[phase]]\nname = \"ramp\"\nkind = \"files\"\nload = \"100/s\"\n{phase}"
+             [[phase]]\nname = \"ramp\"\nkind = \"files\"\nload = \"1000/s\"\n{phase}"
         );
         let study = plan::parse(&text, std::path::Path::new("f.toml")).unwrap();
         let plan::PhaseKind::Files(serving) = &study.phases[0].kind else {

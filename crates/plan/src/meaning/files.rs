@@ -173,7 +173,7 @@ fn load(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Vec<Rate> {
         settle
             .findings
             .add(&phase.span, "a phase of kind \"files\" has no `load`", cure);
-        return vec![Rate(1.0)];
+        return vec![Rate(1000.0)];
     };
     let rates = match &at.value {
         Load::Rates(rates) => rates.clone(),
@@ -206,7 +206,7 @@ fn load(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Vec<Rate> {
         return rates;
     };
     settle.findings.add(&at.span, message, cure);
-    vec![Rate(1.0)]
+    vec![Rate(1000.0)]
 }
 
 fn until(phase: &WrittenPhase, settle: &mut Settle<'_>) -> Option<Limit> {

@@ -10,6 +10,9 @@ use crate::study::{Phase, PhaseKind, Protocol, Serving, Stack, StackKind, Study}
 use crate::units::Bytes;
 use crate::written::{Word, WrittenFiles, WrittenPhase, WrittenStack, WrittenStudy};
 
+/// Fewer files that are worked on for each session, and sessions wait for each other or find none.
+const FILES_OF_A_SESSION: f64 = 4.0;
+
 /// All of them; none where no files are served.
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let Some(span) = &written.files.span else { return };
@@ -29,6 +32,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
             PhaseKind::Files(serving) => {
                 sessions(w, serving, study, findings);
                 room(w, serving, study, findings);
+                enough(w, serving, findings);
             }
             _ => elsewhere(w, one, findings),
         }
@@ -142,6 +146,22 @@ fn room(w: &WrittenPhase, serving: &Serving, study: &Study, findings: &mut Findi
             );
             return;
         }
+    }
+}
+
+/// Each session takes files that no other one changes at that moment.
+fn enough(w: &WrittenPhase, serving: &Serving, findings: &mut Findings) {
+    let Some(first) = serving.load.first() else { return };
+    let files = serving.data_bytes(*first) as f64 / serving.sizes.mean_bytes().max(1.0) * serving.accessed.0;
+    let wanted = f64::from(serving.sessions) * FILES_OF_A_SESSION;
+    if files < wanted {
+        let message = format!(
+            "at {first} about {files:.0} files are worked on, and {} sessions need {wanted:.0}",
+            serving.sessions
+        );
+        let span = place(&w.data_size, place(&w.data_per_load, place(&w.load, &w.span)));
+        let cure = "raise `data_per_load` or `accessed`, begin with a higher load, or lower `sessions`";
+        findings.add(span, message, cure);
     }
 }
 
