@@ -80,6 +80,7 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
         let kind = &phase.kind;
         let sessions = kind.slob_work().map(|work| work.sessions);
         let sessions = sessions.or(kind.age().map(|age| age.sessions));
+        let sessions = sessions.or(kind.serving().map(|serving| serving.sessions));
         match sessions.or(kind.tpcc().map(plan::Tpcc::users_most)) {
             Some(sessions) => most(&mut random, sessions),
             // What is neither moves everything once, in order.

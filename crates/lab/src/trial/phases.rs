@@ -211,7 +211,7 @@ fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
     if kind.copy().is_some() || kind.age().is_some() {
         return data;
     }
-    if kind.engines() == plan::Engines::Sql {
+    if matches!(kind.engines(), plan::Engines::Sql | plan::Engines::Files) {
         return 0;
     }
     let random = kind.slob_work().filter(|_| kind.cut().is_none());

@@ -4,6 +4,7 @@
 
 use super::cut::{DeviceFault, End, PowerCut};
 use super::engines::{Bulk, Tpcc};
+use super::files::Serving;
 use super::random::{Random, RedoStress};
 use crate::shown::{Keys, Shown, list, quoted, strings};
 use crate::units::{Bytes, Duration};
@@ -59,6 +60,8 @@ pub enum PhaseKind {
     Bulk(Bulk),
     /// Random work that a power cut or a kill ends in the middle, again and again.
     PowerCut(PowerCut),
+    /// A ramp of loads on a tree of files.
+    Files(Serving),
 }
 
 impl PhaseKind {
@@ -73,12 +76,16 @@ impl PhaseKind {
             PhaseKind::Tpcc(_) => "tpcc",
             PhaseKind::Bulk(_) => "bulk",
             PhaseKind::PowerCut(cut) => cut.end.word(),
+            PhaseKind::Files(_) => "files",
         }
     }
 
     /// Whether it may end by time.
     pub fn is_timed(&self) -> bool {
-        matches!(self, PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_))
+        matches!(
+            self,
+            PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)
+        )
     }
 
     /// Which databases run it.
@@ -87,6 +94,7 @@ impl PhaseKind {
             PhaseKind::Random(_) | PhaseKind::PowerCut(_) => Engines::All,
             PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => Engines::Pages,
             PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => Engines::Sql,
+            PhaseKind::Files(_) => Engines::Files,
         }
     }
 
@@ -125,6 +133,7 @@ impl PhaseKind {
             PhaseKind::Tpcc(tpcc) => tpcc.keys(),
             PhaseKind::Bulk(bulk) => bulk.keys(),
             PhaseKind::PowerCut(cut) => cut.keys(),
+            PhaseKind::Files(serving) => serving.keys(),
         }
     }
 }
@@ -138,14 +147,16 @@ pub enum Engines {
     Sql,
     /// Both.
     All,
+    /// None: it works on a tree of files.
+    Files,
 }
 
 /// Of a phase of one kind, what it is asked to do.
 macro_rules! asked {
-    ($($(#[$about:meta])* $name:ident: $kind:ident;)*) => {
+    ($($(#[$about:meta])* $name:ident: $kind:ident of $asked:ident;)*) => {
         impl PhaseKind {
             $($(#[$about])*
-            pub fn $name(&self) -> Option<&$kind> {
+            pub fn $name(&self) -> Option<&$asked> {
                 match self {
                     PhaseKind::$kind(asked) => Some(asked),
                     _ => None,
@@ -157,17 +168,19 @@ macro_rules! asked {
 
 asked! {
     /// Of random work alone.
-    random: Random;
+    random: Random of Random;
     /// Of scans.
-    scan: Scan;
+    scan: Scan of Scan;
     /// Of an ageing.
-    age: Age;
+    age: Age of Age;
     /// Of a copy.
-    copy: Copy;
+    copy: Copy of Copy;
     /// Of order entry.
-    tpcc: Tpcc;
+    tpcc: Tpcc of Tpcc;
     /// Of power cuts and kills.
-    cut: PowerCut;
+    cut: PowerCut of PowerCut;
+    /// Of file serving.
+    serving: Files of Serving;
 }
 
 settled! {

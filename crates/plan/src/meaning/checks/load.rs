@@ -52,7 +52,7 @@ pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Finding
         findings.add(place(&written.database.redo_size, home), message, cure);
         return;
     }
-    for stack in study.stacks.iter().filter(|stack| !stack.engine.is_sql()) {
+    for stack in study.stacks.iter().filter(|stack| stack.engine.is_pages()) {
         if let Some((set, bytes)) = stack
             .redo
             .as_ref()
