@@ -16,3 +16,4 @@ mod printed;
 mod quantities;
 mod schedule;
 mod slob;
+mod volumes;

@@ -17,6 +17,7 @@ mod server_url;
 mod settle;
 mod sql;
 mod stacks;
+mod volume;
 mod zfs;
 
 use crate::error::Findings;

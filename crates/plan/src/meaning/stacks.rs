@@ -8,8 +8,8 @@ use super::{engines, server_url};
 use crate::error::Span;
 use crate::options::{Given, Reading, Tool};
 use crate::study::{
-    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystem, FileSystemKind, Inject, LunSet, Model, Redundancy,
-    Stack, StackKind, Stripe,
+    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystem, FileSystemKind, Inject, LunSet, Manager, Model,
+    Redundancy, Stack, StackKind, Stripe,
 };
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use crate::written::{At, Options, StackWord, Word, WrittenStack, WrittenStudy};
@@ -64,14 +64,16 @@ fn kind_of(
             path: path(stack, settle),
         },
         StackWord::Raw => StackKind::Raw,
-        StackWord::Ext3 => file_system(stack, FileSystemKind::Ext3, settle),
-        StackWord::Ext4 => file_system(stack, FileSystemKind::Ext4, settle),
-        StackWord::Xfs => file_system(stack, FileSystemKind::Xfs, settle),
+        StackWord::Ext3 => StackKind::FileSystem(file_system(stack, FileSystemKind::Ext3, settle)),
+        StackWord::Ext4 => StackKind::FileSystem(file_system(stack, FileSystemKind::Ext4, settle)),
+        StackWord::Xfs => StackKind::FileSystem(file_system(stack, FileSystemKind::Xfs, settle)),
         StackWord::Btrfs => {
             let btrfs = FileSystemKind::Btrfs(btrfs(stack, luns, settle));
-            file_system(stack, btrfs, settle)
+            StackKind::FileSystem(file_system(stack, btrfs, settle))
         }
         StackWord::Diskgroup => StackKind::Diskgroup(diskgroup(stack, settle)),
+        StackWord::Lvm => StackKind::Volume(super::volume::lvm(stack, settle)),
+        StackWord::Md => StackKind::Volume(super::volume::md(stack, settle)),
         StackWord::Server => StackKind::Server {
             url: match written.files.span.is_some() {
                 true => server_url::export(stack, settle),
@@ -83,15 +85,15 @@ fn kind_of(
     }
 }
 
-fn file_system(stack: &WrittenStack, kind: FileSystemKind, settle: &mut Settle<'_>) -> StackKind {
+pub(super) fn file_system(stack: &WrittenStack, kind: FileSystemKind, settle: &mut Settle<'_>) -> FileSystem {
     let row = kind.row();
     let mount_options = options(&stack.mount_options, row.mount, crate::options::mount, settle);
     let mkfs_options = options(&stack.mkfs_options, row.mkfs, crate::options::mkfs, settle);
-    StackKind::FileSystem(FileSystem {
+    FileSystem {
         kind,
         mount_options,
         mkfs_options,
-    })
+    }
 }
 
 fn btrfs(stack: &WrittenStack, luns: &[LunSet], settle: &mut Settle<'_>) -> Btrfs {
@@ -281,6 +283,10 @@ impl StackKind {
             StackKind::Raw => StackWord::Raw,
             StackKind::FileSystem(made) => return made.row().word,
             StackKind::Diskgroup(_) => StackWord::Diskgroup,
+            StackKind::Volume(volume) => match volume.manager {
+                Manager::Lvm(_) => StackWord::Lvm,
+                Manager::Md(_) => StackWord::Md,
+            },
             StackKind::Server { .. } => StackWord::Server,
             StackKind::Zfs(_) => StackWord::Zfs,
             StackKind::Model(_) => StackWord::Model,
