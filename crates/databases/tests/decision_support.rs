@@ -107,7 +107,9 @@ fn ask_lite(place: &sqlite::Place, users: Vec<Vec<Ask>>, text: Text, limit: Dura
         limit,
         slice_ns: SLICE_NS,
     };
-    sqlite::ask_questions(sessions, &asked, &Arc::new(AtomicBool::new(false))).unwrap()
+    sqlite::ask_questions(sessions, &asked, &Arc::new(AtomicBool::new(false)))
+        .unwrap()
+        .0
 }
 
 #[test]

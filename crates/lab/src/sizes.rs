@@ -77,7 +77,7 @@ fn most_in_flight(study: &Study) -> (u32, u32) {
         // A copy has ports of its own.
         PhaseKind::Copy(_) => (1, 1),
         // In SQL.
-        PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => (1, 1),
+        PhaseKind::Tpcc(_) | PhaseKind::Tpch(_) | PhaseKind::Bulk(_) => (1, 1),
     };
     let most = |(sessions, outstanding): (u32, u32), (s, o)| (sessions.max(s), outstanding.max(o));
     study.phases.iter().map(of).fold((1, 1), most)

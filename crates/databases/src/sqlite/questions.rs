@@ -4,6 +4,7 @@
 //! Takes sessions and a source of rows; what was loaded is held against what was generated. Prevents: a question without
 //! end, which nothing outside SQLite could stop (it looks at the clock itself).
 
+use super::counts::CacheCounts;
 use super::error::SqliteError;
 use super::place::Session;
 use crate::decision_support::{
@@ -11,8 +12,8 @@ use crate::decision_support::{
     Unanswered, checksum_sql, drive_streams, hundredths,
 };
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use targets::monotonic_ns;
 
@@ -96,15 +97,32 @@ pub fn decision_support_checksums(session: &Session, table: Table) -> Result<Hel
 }
 
 /// A user's connection.
-struct User {
+struct User<'a> {
     session: Session,
     limit: Duration,
     /// When the question under way is over.
     deadline: Arc<AtomicU64>,
+    /// Where the connection hands in what it counted of its cache when it is closed.
+    pages: &'a Mutex<CacheCounts>,
 }
 
-impl User {
-    fn new(mut session: Session, limit: Duration, stop: &Stop, cancel: Arc<AtomicBool>) -> Result<User, SqliteError> {
+impl Drop for User<'_> {
+    fn drop(&mut self) {
+        let mine = CacheCounts::of(&self.session);
+        let mut all = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        all.hits += mine.hits;
+        all.misses += mine.misses;
+        all.writes += mine.writes;
+    }
+}
+
+impl<'a> User<'a> {
+    fn new(
+        mut session: Session,
+        limit: Duration,
+        (stop, cancel): (&Stop, Arc<AtomicBool>),
+        pages: &'a Mutex<CacheCounts>,
+    ) -> Result<User<'a>, SqliteError> {
         let deadline = Arc::new(AtomicU64::new(u64::MAX));
         let (until, stop) = (deadline.clone(), stop.flag.clone());
         session.interrupted_when(move || {
@@ -117,6 +135,7 @@ impl User {
             session,
             limit,
             deadline,
+            pages,
         })
     }
 
@@ -138,7 +157,7 @@ impl User {
     }
 }
 
-impl Asker for User {
+impl Asker for User<'_> {
     type Error = SqliteError;
     const DIALECT: Dialect = Dialect::Sqlite;
 
@@ -154,7 +173,7 @@ impl Asker for User {
     }
 }
 
-/// Asks, each user on one of the sessions and a thread of its own. Once `cancel` is set, questions under way are ended.
+/// Asks, each user on one of the sessions and a thread of its own; gives what their caches counted too. Once `cancel` is set, questions under way are ended.
 ///
 /// # Errors
 /// SQLite's, an answer that is none.
@@ -162,12 +181,12 @@ pub fn ask_questions(
     sessions: Vec<Session>,
     asked: &Questions,
     cancel: &Arc<AtomicBool>,
-) -> Result<Answered, SqliteError> {
-    let stop = Stop::default();
+) -> Result<(Answered, CacheCounts), SqliteError> {
+    let (stop, pages) = (Stop::default(), Mutex::new(CacheCounts::default()));
     let alone = sessions.len() == 1;
     let mut streams = Vec::new();
     for (user, (session, asks)) in sessions.into_iter().zip(&asked.users).enumerate() {
-        let asker = User::new(session, asked.limit, &stop, cancel.clone())?;
+        let asker = User::new(session, asked.limit, (&stop, cancel.clone()), &pages)?;
         streams.push(Stream::new(
             asker,
             (user as u32, asks.clone()),
@@ -176,5 +195,6 @@ pub fn ask_questions(
             &stop,
         ));
     }
-    drive_streams(streams, asked.slice_ns)
+    let answered = drive_streams(streams, asked.slice_ns)?;
+    Ok((answered, pages.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }

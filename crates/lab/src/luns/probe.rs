@@ -84,6 +84,7 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
             PhaseKind::Rebalance(rebalance) => most(&mut random, rebalance.work.sessions),
             PhaseKind::Tpcc(tpcc) => most(&mut random, tpcc.users.iter().copied().max().unwrap_or(1)),
             PhaseKind::Scan(of) => most(&mut scan, of.users.saturating_mul(of.degree.max(1))),
+            PhaseKind::Tpch(tpch) => most(&mut scan, tpch.users_most()),
             PhaseKind::Copy(_) | PhaseKind::Bulk(_) => most(&mut scan, 1),
         }
     }

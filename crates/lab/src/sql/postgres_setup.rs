@@ -62,6 +62,7 @@ pub(super) fn recorded(address: &Address) -> Result<Vec<ledger::DatabaseSetting>
 pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Settings {
     let sessions = study.phases.iter().map(|phase| match &phase.kind {
         PhaseKind::Tpcc(tpcc) => tpcc.users_most(),
+        PhaseKind::Tpch(tpch) => tpch.users_most(),
         PhaseKind::Random(random) => random.sessions,
         _ => 1,
     });

@@ -53,6 +53,7 @@ pub(crate) fn phase(
         | PhaseKind::Copy(_)
         | PhaseKind::Rebalance(_)
         | PhaseKind::Tpcc(_)
+        | PhaseKind::Tpch(_)
         | PhaseKind::Bulk(_)
         | PhaseKind::PowerCut(_) => {
             unreachable!("{}: its own code drives it", phase.name)

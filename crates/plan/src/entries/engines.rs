@@ -2,8 +2,8 @@
 //!
 //! Prevents: keys of the page engine printed in a study that has none.
 
-use super::keys::{Keys, or_word, quoted, word};
-use crate::study::{Bulk, Engine, PhaseKind, Study, Tpcc};
+use super::keys::{Keys, float, or_word, quoted, word};
+use crate::study::{Bulk, Engine, PhaseKind, Study, Tpcc, Tpch, TpchRun};
 use crate::units::Rate;
 
 /// Of `[database]`, whose keys for the page engine are `all`: those that mean something in this study.
@@ -65,6 +65,22 @@ pub(super) fn tpcc(tpcc: &Tpcc) -> Keys {
         ("think_time", tpcc.think_time.to_string()),
         ("rate", or_word(&tpcc.rate.map(Rate), "none")),
     ]
+}
+
+pub(super) fn tpch(tpch: &Tpch) -> Keys {
+    let run = if tpch.run == TpchRun::Power {
+        "power"
+    } else {
+        "throughput"
+    };
+    let mut keys = vec![("scale", float(tpch.scale)), ("run", quoted(run))];
+    match &tpch.run {
+        TpchRun::Power => {}
+        TpchRun::Streams(streams) => keys.push(("streams", streams.to_string())),
+        TpchRun::Users { users, each } => keys.extend([("users", numbers(users)), ("each", each.to_string())]),
+    }
+    keys.extend([("text", word(&tpch.text)), ("limit", quoted(tpch.limit))]);
+    keys
 }
 
 pub(super) fn bulk(bulk: &Bulk) -> Keys {

@@ -374,6 +374,7 @@ fn phase_word(kind: &PhaseKind) -> &'static str {
         PhaseKind::Copy(_) => "copy",
         PhaseKind::Rebalance(_) => "rebalance",
         PhaseKind::Tpcc(_) => "tpcc",
+        PhaseKind::Tpch(_) => "tpch",
         PhaseKind::Bulk(_) => "bulk",
         PhaseKind::PowerCut(cut) => cut.end.word(),
     }
@@ -438,6 +439,7 @@ fn phase_keys(phase: &Phase) -> Keys {
             );
         }
         PhaseKind::Tpcc(tpcc) => keys.extend(engines::tpcc(tpcc)),
+        PhaseKind::Tpch(tpch) => keys.extend(engines::tpch(tpch)),
         PhaseKind::Bulk(bulk) => keys.extend(engines::bulk(bulk)),
     }
     keys

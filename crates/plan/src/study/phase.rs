@@ -3,7 +3,7 @@
 //! Plain data. Prevents: a phase that one room ends by time and another by work.
 
 use super::cut::{DeviceFault, PowerCut};
-use super::engines::{Bulk, Tpcc};
+use super::engines::{Bulk, Tpcc, Tpch};
 use super::random::{Random, RedoStress};
 use crate::units::{Bytes, Duration};
 
@@ -39,6 +39,8 @@ pub enum PhaseKind {
     Rebalance(Rebalance),
     /// Order entry in SQL.
     Tpcc(Tpcc),
+    /// Decision support in SQL.
+    Tpch(Tpch),
     /// Rows into an empty table in SQL.
     Bulk(Bulk),
     /// Random work that a power cut or a kill ends in the middle, again and again.

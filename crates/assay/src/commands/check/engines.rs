@@ -18,7 +18,7 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
         rows.push(("database", format!("{}: {said}{found}", stack.name)));
     }
     for phase in &study.phases {
-        if let PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) = phase.kind {
+        if let PhaseKind::Tpcc(_) | PhaseKind::Tpch(_) | PhaseKind::Bulk(_) = phase.kind {
             let said = settings(study, &format!("phase.{}.", phase.name));
             rows.push(("phase", format!("{}: {said}", phase.name)));
         }

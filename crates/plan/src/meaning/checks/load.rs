@@ -146,7 +146,7 @@ pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Fin
                 changes(w, age.sessions, age.work_unit, study, findings);
                 continue;
             }
-            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => continue,
+            PhaseKind::Tpcc(_) | PhaseKind::Tpch(_) | PhaseKind::Bulk(_) => continue,
             PhaseKind::Scan(_) | PhaseKind::Copy(_) => {
                 if schema == Some(0) {
                     no_pages(written, study, 1, findings);

@@ -25,6 +25,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
                 | PhaseKind::Scan(_)
                 | PhaseKind::Age(_)
                 | PhaseKind::Tpcc(_)
+                | PhaseKind::Tpch(_)
                 | PhaseKind::Bulk(_)
                 | PhaseKind::PowerCut(_) => {}
             }
