@@ -102,7 +102,7 @@ impl QuestionsFigures {
 }
 
 /// Answers of a run that are wanted.
-fn wanted<'a>(run: &'a Seen, wanted: impl Fn(&AnswerRow) -> bool) -> Vec<&'a AnswerRow> {
+fn wanted(run: &Seen, wanted: impl Fn(&AnswerRow) -> bool) -> Vec<&AnswerRow> {
     let all = run.questions.iter().flat_map(|asked| &asked.answers);
     all.filter(|answer| wanted(answer)).collect()
 }
