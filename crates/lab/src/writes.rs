@@ -156,7 +156,7 @@ impl Writes {
                 "an instance that counts block I/O, removed at the end",
             );
         }
-        if study.memory_budget.is_some() {
+        if study.memory.budget.is_some() {
             let why = "a control group that bounds the memory, removed at the end";
             add(&mut self.kernel, "/sys/fs/cgroup".into(), why);
         }

@@ -5,8 +5,8 @@
 
 use crate::key::Key;
 use crate::written::{
-    PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenHeader, WrittenInject, WrittenPhase,
-    WrittenStack, WrittenZfs,
+    PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenHeader, WrittenInject, WrittenMemory,
+    WrittenPhase, WrittenStack, WrittenZfs,
 };
 
 /// Tables by the name that their place in docs/study.md has.
@@ -25,6 +25,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("stack", format!("{}{of_stacks}{inject}", head(true))),
         ("stack model", format!("{}{of_models}", head(false))),
         ("study", plain(WrittenHeader::KEYS)),
+        ("memory", plain(WrittenMemory::KEYS)),
         ("database", format!("{}{of_engines}", head(true))),
         ("database pages", plain(WrittenDatabase::KEYS)),
         ("phase", phase(is_common)),

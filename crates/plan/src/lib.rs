@@ -6,6 +6,8 @@
 
 #[macro_use]
 mod key;
+#[macro_use]
+mod shown;
 
 mod document;
 mod entries;
@@ -26,6 +28,7 @@ mod study;
 mod timed;
 mod turns;
 mod units;
+mod word;
 mod written;
 
 pub use document::keys_markdown;

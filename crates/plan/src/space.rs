@@ -46,7 +46,7 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
 /// Why the ARC of a stack, what its way holds beside it, and the cache of its database are more than the study's
 /// memory budget; `None`: they fit, or there is no budget, or it is no pool.
 pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
-    let (Some(zfs), Some(budget)) = (stack.kind.pool(), study.memory_budget) else {
+    let (Some(zfs), Some(budget)) = (stack.kind.pool(), study.memory.budget) else {
         return None;
     };
     let cache = match &stack.engine {

@@ -116,7 +116,7 @@ pub(crate) fn obstacle(study: &Study) -> Option<Obstacle> {
     if study.stacks.len() < 2 {
         return Some(Obstacle::new("there is one stack alone", "add a stack"));
     }
-    if study.memory_budget.is_some() {
+    if study.memory.budget.is_some() {
         return Some(Obstacle::new(
             "a memory budget is kept for one stack at a time",
             "remove `memory.budget`",

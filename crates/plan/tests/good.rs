@@ -255,7 +255,7 @@ fn scaling_multiplies_sizes_and_says_so() {
             ..
         }
     ));
-    assert_eq!(study.memory_budget, Some(Bytes(800 << 20)));
+    assert_eq!(study.memory.budget, Some(Bytes(800 << 20)));
     assert_eq!(study.database.scale, Scale::Share(Share(0.4)), "shares stay");
     assert_eq!(study.database.cache, Bytes(400 << 20), "defaults grow too");
     assert_eq!(row(&study, "run.scale").value, "4");

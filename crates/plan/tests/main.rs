@@ -11,6 +11,7 @@ mod broken;
 mod good;
 mod hostile;
 mod hostile_studies;
+mod printed;
 mod quantities;
 mod schedule;
 mod slob;

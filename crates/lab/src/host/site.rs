@@ -111,7 +111,7 @@ impl<'a> HostSite<'a> {
         }
         let sizes = sizes::sizes(self.study, usable)?;
         self.prepared.data_bytes = Some(sizes.shape.data_bytes());
-        if let Some(budget) = self.study.memory_budget {
+        if let Some(budget) = self.study.memory.budget {
             let own = sizes.engine_bytes();
             ensure!(
                 own + TOOL_BYTES < budget.0,
@@ -257,7 +257,7 @@ impl<'a> HostSite<'a> {
     }
 
     fn bound_memory(&mut self) -> anyhow::Result<()> {
-        let Some(budget) = self.study.memory_budget else {
+        let Some(budget) = self.study.memory.budget else {
             self.prepared
                 .facts
                 .push(FactName::MemoryBudget.is("none: measured, not bounded"));

@@ -75,7 +75,7 @@ pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Setti
             Preset::Default => postgres::Preset::Default,
             Preset::Tuned => postgres::Preset::Tuned,
         },
-        memory_bytes: study.memory_budget.map(|budget| budget.0),
+        memory_bytes: study.memory.budget.map(|budget| budget.0),
         shared_buffers_bytes: Some(asked.cache.0),
         sessions: sessions.max().unwrap_or(1),
         explicit,

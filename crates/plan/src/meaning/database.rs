@@ -83,7 +83,7 @@ fn whole_pages(bytes: u64, page: Bytes) -> Bytes {
 /// 256 MiB, or half the memory budget where that is less: the rest is for the page cache and the engine's own maps.
 fn usual_cache(study: &Study, settle: &Settle<'_>) -> u64 {
     let usual = settle.scaled(256 * MIB);
-    study.memory_budget.map_or(usual, |budget| usual.min(budget.0 / 2))
+    study.memory.budget.map_or(usual, |budget| usual.min(budget.0 / 2))
 }
 
 /// 40 % of the smallest stack, or 1 GiB where a mounted place takes part: a share of somebody's disk is

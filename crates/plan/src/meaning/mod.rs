@@ -20,7 +20,7 @@ mod stacks;
 mod zfs;
 
 use crate::error::Findings;
-use crate::study::{IoMethod, Schedule, StandsFor, Study};
+use crate::study::{IoMethod, Memory, Schedule, StandsFor, Study};
 use crate::units::{Bytes, Duration, Share};
 use crate::written::WrittenStudy;
 use settle::{MINUTE, SECOND, Settle, value_or};
@@ -32,7 +32,8 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
     let home = &header.span;
     let name = settle.name(&header.name, "study");
     let luns = luns::resolve(written, &mut settle);
-    let memory_budget = written
+    let budget = written
+        .memory
         .budget
         .as_ref()
         .and_then(|at| at.value)
@@ -56,15 +57,17 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
         schedule: value_or(&header.schedule, Schedule::Auto),
         stint: settle.stint(&header.stint, home),
         slow_motion: settle.slow_motion(&header.slow_motion),
-        stacks: stacks::resolve(written, &luns, memory_budget, &mut settle),
+        stacks: stacks::resolve(written, &luns, budget, &mut settle),
         database: database::stand_in(),
         resolved: Vec::new(),
         text: text.to_string(),
         scaled: factor,
         name,
         luns,
-        memory_budget,
-        rank_cached: rank_cached(written, memory_budget, settle.findings),
+        memory: Memory {
+            budget,
+            rank_cached: rank_cached(written, budget, settle.findings),
+        },
         phases,
         stands_for: StandsFor::default(),
         slob: Vec::new(),
@@ -80,7 +83,7 @@ pub(crate) fn resolve(written: &WrittenStudy, text: &str, factor: f64, findings:
 
 /// Without a budget, one stack's cache could be the whole machine's memory.
 fn rank_cached(written: &WrittenStudy, budget: Option<Bytes>, findings: &mut Findings) -> bool {
-    let Some(at) = written.rank_cached.as_ref().filter(|at| at.value) else {
+    let Some(at) = written.memory.rank_cached.as_ref().filter(|at| at.value) else {
         return false;
     };
     if budget.is_none() {

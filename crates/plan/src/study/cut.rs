@@ -3,6 +3,7 @@
 //! Prevents: a fault that is planted somewhere and told nowhere: it stands in the phase that it happens in.
 
 use super::random::Random;
+use crate::shown::{Keys, Shown, quoted, table};
 use crate::units::{Bytes, Duration};
 use std::fmt;
 
@@ -49,19 +50,37 @@ pub struct PowerCut {
     pub work: Random,
 }
 
-/// One thing that goes wrong with a modelled LUN while a phase runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DeviceFault {
-    /// LUN set.
-    pub luns: String,
-    /// LUN of it, from 0.
-    pub lun: u32,
-    /// What.
-    pub kind: FaultKind,
-    /// Time after the beginning of the phase.
-    pub after: Duration,
-    /// How long; `None`: for good, which is until the end of the trial.
-    pub time: Option<Duration>,
+impl PowerCut {
+    /// Its keys with their values.
+    pub(crate) fn keys(&self) -> Keys {
+        let count = match self.end {
+            End::PowerCut => "cuts",
+            End::Kill => "kills",
+        };
+        let times = vec![
+            (count, self.cuts.to_string()),
+            ("earliest", quoted(self.earliest)),
+            ("latest", quoted(self.latest)),
+        ];
+        [times, self.work.keys()].concat()
+    }
+}
+
+settled! {
+    /// One thing that goes wrong with a modelled LUN while a phase runs.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DeviceFault {
+        /// What.
+        pub kind: FaultKind as |fault| Some(quoted(fault.kind.word())),
+        /// LUN set.
+        pub luns: String,
+        /// LUN of it, from 0.
+        pub lun: u32,
+        /// Time after the beginning of the phase.
+        pub after: Duration,
+        /// How long; `None`: for good, which is until the end of the trial.
+        pub time: Option<Duration>,
+    }
 }
 
 /// What goes wrong.
@@ -99,6 +118,23 @@ impl FaultKind {
             FaultKind::Vanish => "vanish",
             FaultKind::Slow { .. } => "slow",
         }
+    }
+
+    /// Its own keys with their values.
+    fn keys(&self) -> Keys {
+        match self {
+            FaultKind::Error { offset, length } | FaultKind::Corrupt { offset, length } => {
+                vec![("offset", quoted(offset)), ("length", quoted(length))]
+            }
+            FaultKind::Slow { by } => vec![("by", quoted(by))],
+            FaultKind::Vanish => Keys::new(),
+        }
+    }
+}
+
+impl Shown for DeviceFault {
+    fn shown(&self) -> Option<String> {
+        Some(table([self.keys(), self.kind.keys()].concat()))
     }
 }
 

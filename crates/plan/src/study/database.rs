@@ -2,33 +2,36 @@
 //!
 //! Plain data. Prevents: a parameter of one engine that is taken for all of them.
 
+use crate::shown::Shown;
 use crate::units::{Bytes, Duration, Share};
 
-/// The page engine's parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Database {
-    /// Page size.
-    pub page: Bytes,
-    /// Buffer cache of the whole instance.
-    pub cache: Bytes,
-    /// Pages read at once by a scan.
-    pub multiblock_read: u32,
-    /// Schemas ("users" of SLOB), each a table.
-    pub schemas: u32,
-    /// Size of the data.
-    pub scale: Scale,
-    /// Redo log size.
-    pub redo_size: Bytes,
-    /// Uncompressed size over compressed size of the data written (1.0: incompressible).
-    pub compressibility: f64,
-    /// Share of pages that are copies of another page.
-    pub duplication: Share,
-    /// How torn pages are survived.
-    pub torn_pages: TornPages,
-    /// Longest time between two checkpoints.
-    pub checkpoint: Duration,
-    /// Write requests the background writers keep in flight.
-    pub writers: u32,
+settled! {
+    /// The page engine's parameters.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Database {
+        /// Page size.
+        pub page: Bytes,
+        /// Buffer cache of the whole instance.
+        pub cache: Bytes,
+        /// Pages read at once by a scan.
+        pub multiblock_read: u32,
+        /// Schemas ("users" of SLOB), each a table.
+        pub schemas: u32,
+        /// Size of the data.
+        pub scale: Scale,
+        /// Redo log size.
+        pub redo_size: Bytes,
+        /// Uncompressed size over compressed size of the data written (1.0: incompressible).
+        pub compressibility: f64,
+        /// Share of pages that are copies of another page.
+        pub duplication: Share,
+        /// How torn pages are survived.
+        pub torn_pages: TornPages,
+        /// Longest time between two checkpoints.
+        pub checkpoint: Duration,
+        /// Write requests the background writers keep in flight.
+        pub writers: u32,
+    }
 }
 
 /// Size of the data.
@@ -38,6 +41,16 @@ pub enum Scale {
     Share(Share),
     /// The same bytes everywhere.
     Bytes(Bytes),
+}
+
+impl Shown for Scale {
+    fn shown(&self) -> Option<String> {
+        match self {
+            Scale::Share(share) if share.to_string().ends_with('%') => share.shown(),
+            Scale::Share(share) => share.0.shown(),
+            Scale::Bytes(bytes) => bytes.shown(),
+        }
+    }
 }
 
 /// How torn pages are survived.

@@ -3,6 +3,7 @@
 //! Part of [`crate::Study`]. Prevents: a setting of one database that silently means nothing on another
 //! (each engine has its own).
 
+use crate::shown::{Keys, Shown, quoted, rate_or_none, table};
 use crate::units::{Bytes, Duration};
 
 /// The database on a stack.
@@ -16,23 +17,30 @@ pub enum Engine {
     Sqlite(Sqlite),
 }
 
-/// A PostgreSQL server and its sessions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Postgres {
-    /// Major version; `None`: the newest that is installed.
-    pub version: Option<u32>,
-    /// Where settings start from.
-    pub preset: Preset,
-    /// `shared_buffers`.
-    pub cache: Bytes,
-    /// Settings that win over all others, in the order of their names.
-    pub settings: Vec<(String, String)>,
-    /// Checksums on pages of data.
-    pub checksums: bool,
-    /// How strictly transactions are kept apart.
-    pub isolation: Isolation,
-    /// The user that the server runs as when Assay is root; `None`: `postgres`, else `nobody`.
-    pub run_as: Option<String>,
+settled! {
+    /// A PostgreSQL server and its sessions.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Postgres {
+        /// Major version; `None`: the newest that is installed.
+        pub version: Option<u32> | "newest",
+        /// Where settings start from.
+        pub preset: Preset,
+        /// `shared_buffers`.
+        pub cache: Bytes,
+        /// Settings that win over all others, in the order of their names.
+        pub settings: Vec<(String, String)> as |server| Some(settings(&server.settings)),
+        /// Checksums on pages of data.
+        pub checksums: bool,
+        /// How strictly transactions are kept apart.
+        pub isolation: Isolation,
+        /// The user that the server runs as when Assay is root; `None`: `postgres`, else `nobody`.
+        pub run_as: Option<String> | "auto",
+    }
+}
+
+/// As a table of strings.
+fn settings(all: &[(String, String)]) -> String {
+    table(all.iter().map(|(name, value)| (quoted(name), quoted(value))))
 }
 
 /// Where a server's settings start from.
@@ -55,19 +63,21 @@ pub enum Isolation {
     Serializable,
 }
 
-/// SQLite's settings.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sqlite {
-    /// Bytes of a page.
-    pub page: Bytes,
-    /// Page caches of all connections together: half for the one that writes, the rest for those that read.
-    pub cache: Bytes,
-    /// How transactions become durable.
-    pub journal: Journal,
-    /// When it syncs.
-    pub synchronous: Synchronous,
-    /// Pages in the log after which a commit also runs a checkpoint.
-    pub wal_autocheckpoint: u32,
+settled! {
+    /// SQLite's settings.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Sqlite {
+        /// Bytes of a page.
+        pub page: Bytes,
+        /// Page caches of all connections together: half for the one that writes, the rest for those that read.
+        pub cache: Bytes,
+        /// How transactions become durable.
+        pub journal: Journal,
+        /// When it syncs.
+        pub synchronous: Synchronous,
+        /// Pages in the log after which a commit also runs a checkpoint.
+        pub wal_autocheckpoint: u32,
+    }
 }
 
 /// How SQLite's transactions become durable.
@@ -90,21 +100,23 @@ pub enum Synchronous {
     Extra,
 }
 
-/// Order entry, derived from the published description of TPC-C.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tpcc {
-    /// Users at work at the same time; several: a load curve, each step as long as the phase says, in this order.
-    pub users: Vec<u32>,
-    /// Warehouses, the same in all phases: the company is loaded once a trial.
-    pub warehouses: u32,
-    /// Items and customers of each warehouse.
-    pub company: Company,
-    /// Where users work.
-    pub home: Home,
-    /// Users type and think as the description says; otherwise they never pause.
-    pub think_time: bool,
-    /// Open arrival: transactions a second of all users together; `None`: closed.
-    pub rate: Option<f64>,
+settled! {
+    /// Order entry, derived from the published description of TPC-C.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Tpcc {
+        /// Users at work at the same time; several: a load curve, each step as long as the phase says, in this order.
+        pub users: Vec<u32>,
+        /// Warehouses, the same in all phases: the company is loaded once a trial.
+        pub warehouses: u32,
+        /// Items and customers of each warehouse.
+        pub company: Company,
+        /// Where users work.
+        pub home: Home,
+        /// Users type and think as the description says; otherwise they never pause.
+        pub think_time: bool,
+        /// Open arrival: transactions a second of all users together; `None`: closed.
+        pub rate: Option<f64> as |orders| rate_or_none(orders.rate),
+    }
 }
 
 /// How much each warehouse has.
@@ -125,26 +137,30 @@ pub enum Home {
     Any,
 }
 
-/// Bulk loads of one table, each into an empty database.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bulk {
-    /// Rows of each load, in the order run.
-    pub rows: Vec<u64>,
-    /// Rows of a commit.
-    pub commit_every: u64,
+settled! {
+    /// Bulk loads of one table, each into an empty database.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Bulk {
+        /// Rows of each load, in the order run.
+        pub rows: Vec<u64>,
+        /// Rows of a commit.
+        pub commit_every: u64,
+    }
 }
 
-/// Decision support, derived from the published description of TPC-H.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tpch {
-    /// Scale factor, the same in all phases: the tables are loaded once a trial.
-    pub scale: f64,
-    /// Who asks what.
-    pub run: TpchRun,
-    /// How questions are written that can be written in two ways.
-    pub text: TpchText,
-    /// The most that one question may take; past it the phase ends.
-    pub limit: Duration,
+settled! {
+    /// Decision support, derived from the published description of TPC-H.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Tpch {
+        /// Scale factor, the same in all phases: the tables are loaded once a trial.
+        pub scale: f64,
+        /// Who asks what; its own keys stand beside it.
+        pub run: TpchRun as |tpch| Some(quoted(tpch.run.word())),
+        /// How questions are written that can be written in two ways.
+        pub text: TpchText,
+        /// The most that one question may take; past it the phase ends.
+        pub limit: Duration,
+    }
 }
 
 /// Who asks the questions of decision support.
@@ -161,6 +177,26 @@ pub enum TpchRun {
         /// Questions of each.
         each: u32,
     },
+}
+
+impl TpchRun {
+    /// As a study writes it.
+    fn word(&self) -> &'static str {
+        match self {
+            TpchRun::Power => "power",
+            TpchRun::Streams(_) | TpchRun::Users { .. } => "throughput",
+        }
+    }
+
+    /// Its own keys with their values.
+    pub(crate) fn keys(&self) -> Keys {
+        let all = match self {
+            TpchRun::Power => Vec::new(),
+            TpchRun::Streams(streams) => vec![("streams", streams.shown())],
+            TpchRun::Users { users, each } => vec![("users", users.shown()), ("each", each.shown())],
+        };
+        all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    }
 }
 
 /// How questions of decision support are written.
@@ -202,6 +238,15 @@ impl Engine {
             Engine::Pages => "pages",
             Engine::Postgres(_) => "postgres",
             Engine::Sqlite(_) => "sqlite",
+        }
+    }
+
+    /// Its own keys with their values; those of the page engine are the same on all stacks.
+    pub(crate) fn keys(&self) -> Keys {
+        match self {
+            Engine::Pages => Keys::new(),
+            Engine::Postgres(postgres) => postgres.keys(),
+            Engine::Sqlite(sqlite) => sqlite.keys(),
         }
     }
 

@@ -3,7 +3,8 @@
 //! Whoever makes, mounts, checks or explains a file system asks its row. Prevents: a file system that one place
 //! forgets.
 
-use crate::options::{Given, Tool};
+use crate::options::{Given, Tool, arguments, mount_words};
+use crate::shown::{Keys, strings};
 
 /// A file system, made new on the LUNs of a stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,15 +30,17 @@ pub enum FileSystemKind {
     Btrfs(Btrfs),
 }
 
-/// btrfs, on one or more LUNs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Btrfs {
-    /// Data profile.
-    pub profile: BtrfsProfile,
-    /// `None`, or an algorithm as btrfs writes it ("zstd", "lzo", "zstd:3").
-    pub compress: Option<String>,
-    /// Overwrite in place.
-    pub nodatacow: bool,
+settled! {
+    /// btrfs, on one or more LUNs.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Btrfs {
+        /// Data profile.
+        pub profile: BtrfsProfile,
+        /// `None`, or an algorithm as btrfs writes it ("zstd", "lzo", "zstd:3").
+        pub compress: Option<String> | "none",
+        /// Overwrite in place.
+        pub nodatacow: bool,
+    }
 }
 
 /// Data profile of btrfs; metadata follow it (`single` keeps `dup` on one device).
@@ -130,6 +133,17 @@ impl FileSystem {
     /// What is the same for every stack of this file system.
     pub fn row(&self) -> &'static FileSystemRow {
         self.kind.row()
+    }
+
+    /// Its keys with their values.
+    pub(crate) fn keys(&self) -> Keys {
+        let mut keys = match &self.kind {
+            FileSystemKind::Btrfs(btrfs) => btrfs.keys(),
+            _ => Keys::new(),
+        };
+        keys.push(("mount_options", strings(mount_words(&self.mount_options))));
+        keys.push(("mkfs_options", strings(arguments(&self.mkfs_options))));
+        keys
     }
 
     /// Copies that it keeps of the data.

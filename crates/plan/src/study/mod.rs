@@ -32,62 +32,75 @@ pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
 use crate::units::{Bytes, Duration, Share};
 use std::path::PathBuf;
 
-/// A whole study.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Study {
-    /// Short name; names the result file.
-    pub name: String,
-    /// The question in the user's words.
-    pub question: String,
-    /// Identity of published figures to print beside, if any.
-    pub published: Option<String>,
-    /// Differences inside this share count as equal.
-    pub margin: Share,
-    /// Wall time the whole study may take.
-    pub time_limit: Duration,
-    /// Blocks fixed in the study; `None`: as many as the time limit allows, even, at most 12.
-    pub blocks: Option<u32>,
-    /// Whether the study ends when every comparison has its verdict; else all blocks are run.
-    pub stop_early: bool,
-    /// Whether the number of blocks is fixed after the second one, by its duration, so that they fill the time limit.
-    pub fill_time: bool,
-    /// Root of all seeds; `None`: whoever runs the study draws one ([`Study::root_seed`]).
-    pub seed: Option<u64>,
-    /// How I/O is issued, once for all stacks.
-    pub io: IoMethod,
-    /// Workers (threads) of the engine.
-    pub workers: u32,
-    /// How the stacks of a block take turns.
-    pub schedule: Schedule,
-    /// How long a stack works at a time where they do so within a phase.
-    pub stint: Duration,
-    /// How many times slower than its device a model runs; `None`: found by a probe before the first block.
-    pub slow_motion: Option<u32>,
-    /// LUN sets by name, in the order written.
-    pub luns: Vec<LunSet>,
-    /// Memory per stack: engine cache + page cache + the engine's own maps. `None`: measured, not bounded.
-    pub memory_budget: Option<Bytes>,
-    /// Whether phases are ranked that a cache inside an enforced budget served: what a stack makes of
-    /// memory and storage together.
-    pub rank_cached: bool,
-    /// The stacks in the order written; the first is the base.
-    pub stacks: Vec<Stack>,
-    /// The page engine.
-    pub database: Database,
-    /// The phases in order; each block runs all of them on each stack.
-    pub phases: Vec<Phase>,
-    /// Which stacks and phases stand for which of the publication.
-    pub stands_for: StandsFor,
-    /// Every key with the value used and whether it was written or a default, in a stable order.
-    pub resolved: Vec<Resolved>,
-    /// What was read from files of SLOB's (`slob_conf`), parameter by parameter.
-    pub slob: Vec<SlobRow>,
-    /// The file as messages call it; what it names lies beside it.
-    pub file: PathBuf,
-    /// The file as read.
-    pub text: String,
-    /// The factor that sizes were multiplied with (`--scale`); 1.0 as written.
-    pub scaled: f64,
+settled! {
+    /// A whole study.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Study {
+        /// Short name; names the result file.
+        pub name: String,
+        /// The question in the user's words.
+        pub question: String,
+        /// Identity of published figures to print beside, if any.
+        pub published: Option<String> | "none",
+        /// Differences inside this share count as equal.
+        pub margin: Share,
+        /// Wall time the whole study may take.
+        pub time_limit: Duration,
+        /// Blocks fixed in the study; `None`: as many as the time limit allows, even, at most 12.
+        pub blocks: Option<u32> | "auto",
+        /// Whether the study ends when every comparison has its verdict; else all blocks are run.
+        pub stop_early: bool,
+        /// Whether the number of blocks is fixed after the second one, by its duration: as the time limit holds.
+        pub fill_time: bool,
+        /// Root of all seeds; `None`: whoever runs the study draws one ([`Study::root_seed`]).
+        pub seed: Option<u64> | "auto",
+        /// How I/O is issued, once for all stacks.
+        pub io: IoMethod,
+        /// Workers (threads) of the engine.
+        pub workers: u32,
+        /// How the stacks of a block take turns.
+        pub schedule: Schedule,
+        /// How long a stack works at a time where they do so within a phase.
+        pub stint: Duration,
+        /// How many times slower than its device a model runs; `None`: found by a probe before the first block.
+        pub slow_motion: Option<u32> | "auto",
+        with {
+            /// LUN sets by name, in the order written.
+            pub luns: Vec<LunSet>,
+            /// What each stack may have.
+            pub memory: Memory,
+            /// The stacks in the order written; the first is the base.
+            pub stacks: Vec<Stack>,
+            /// The page engine.
+            pub database: Database,
+            /// The phases in order; each block runs all of them on each stack.
+            pub phases: Vec<Phase>,
+            /// Which stacks and phases stand for which of the publication.
+            pub stands_for: StandsFor,
+            /// Every key with the value used and whether it was written or a default, in a stable order.
+            pub resolved: Vec<Resolved>,
+            /// What was read from files of SLOB's (`slob_conf`), parameter by parameter.
+            pub slob: Vec<SlobRow>,
+            /// The file as messages call it; what it names lies beside it.
+            pub file: PathBuf,
+            /// The file as read.
+            pub text: String,
+            /// The factor that sizes were multiplied with (`--scale`); 1.0 as written.
+            pub scaled: f64,
+        }
+    }
+}
+
+settled! {
+    /// Memory of each stack.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Memory {
+        /// Engine cache + page cache + the engine's own maps. `None`: measured, not bounded.
+        pub budget: Option<Bytes> | "none",
+        /// Whether phases are ranked that a cache inside an enforced budget served: what a stack makes of memory and
+        /// storage together.
+        pub rank_cached: bool,
+    }
 }
 
 /// Ours and theirs, in the order written.

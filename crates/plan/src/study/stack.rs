@@ -5,7 +5,8 @@
 use super::engines::Engine;
 use super::file_system::FileSystem;
 use super::zfs::{Vdevs, Zfs, ZfsWay};
-use crate::units::{Bytes, Duration, Share};
+use crate::shown::{Keys, Shown, quoted};
+use crate::units::{ByteRate, Bytes, Duration, Share};
 use std::path::{Path, PathBuf};
 
 /// One stack.
@@ -68,6 +69,24 @@ pub enum StackKind {
     Model(Model),
 }
 
+impl Stack {
+    /// Its keys with their values. Those of its database begin with the name of their table.
+    pub(crate) fn keys(&self) -> Keys {
+        let mut keys = vec![("name", quoted(&self.name)), ("kind", quoted(self.kind.word()))];
+        let mut push = |key, value: Option<String>| keys.extend(value.map(|value| (key, value)));
+        push("path", self.kind.directory().map(|place| quoted(place.display())));
+        push("data", self.data.shown());
+        push(
+            "redo",
+            self.data.is_some().then(|| self.redo.shown().unwrap_or(quoted("none"))),
+        );
+        push("url", self.kind.server().map(quoted));
+        push("access", self.kind.has_access().then(|| self.access.shown()).flatten());
+        keys.extend(self.kind.keys(self.redo.is_some()));
+        keys
+    }
+}
+
 impl StackKind {
     /// The mounted place, of a stack that is one.
     pub fn directory(&self) -> Option<&Path> {
@@ -126,6 +145,28 @@ impl StackKind {
         }
     }
 
+    /// Whether a study chooses between direct and buffered I/O on it.
+    pub fn has_access(&self) -> bool {
+        matches!(
+            self,
+            StackKind::Directory { .. } | StackKind::Raw | StackKind::FileSystem(_)
+        )
+    }
+
+    /// Its own keys with their values.
+    fn keys(&self, has_redo: bool) -> Keys {
+        match self {
+            StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => Keys::new(),
+            StackKind::FileSystem(made) => made.keys(),
+            StackKind::Model(model) => model.keys(),
+            StackKind::Diskgroup(group) => group.keys(),
+            StackKind::Zfs(zfs) => {
+                let keys = zfs.keys().into_iter();
+                keys.filter(|(key, _)| has_redo || *key != "redo_as").collect()
+            }
+        }
+    }
+
     /// Copies of the data by its own redundancy, on `luns` LUNs.
     pub fn copies(&self, luns: u32) -> u32 {
         match self {
@@ -137,19 +178,21 @@ impl StackKind {
     }
 }
 
-/// A disk group on the LUNs of a stack.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DiskGroup {
-    /// Copies of the data; the redo log has as many.
-    pub redundancy: Redundancy,
-    /// Allocation unit, a power of two from 1 to 64 MiB.
-    pub au: Bytes,
-    /// How the data files go over the LUNs; the redo log is always striped finely.
-    pub stripe: Stripe,
-    /// LUNs in turn are dealt to so many failure groups; `None`: each LUN is its own.
-    pub failure_groups: Option<u32>,
-    /// LUNs at the end of the set that are not in the group until a phase adds them.
-    pub reserve: u32,
+settled! {
+    /// A disk group on the LUNs of a stack.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DiskGroup {
+        /// Copies of the data; the redo log has as many.
+        pub redundancy: Redundancy,
+        /// Allocation unit, a power of two from 1 to 64 MiB.
+        pub au: Bytes,
+        /// How the data files go over the LUNs; the redo log is always striped finely.
+        pub stripe: Stripe,
+        /// LUNs in turn are dealt to so many failure groups; `None`: each LUN is its own.
+        pub failure_groups: Option<u32>,
+        /// LUNs at the end of the set that are not in the group until a phase adds them.
+        pub reserve: u32,
+    }
 }
 
 /// Copies that a disk group keeps.
@@ -183,44 +226,48 @@ pub enum Stripe {
     Fine,
 }
 
-/// A simulated device.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Model {
-    /// Bytes.
-    pub size: Bytes,
-    /// Mean time to serve one 8 KiB request, without queueing.
-    pub service: Duration,
-    /// Coefficient of variation of the service time (0 = constant).
-    pub spread: f64,
-    /// Requests served at once.
-    pub parallel: u32,
-    /// Time of a flush.
-    pub flush: Duration,
-    /// Transfer rate per server, bytes a second, added for what exceeds 8 KiB.
-    pub transfer: Bytes,
-    /// Share of reads served by a cache above the device.
-    pub cached: Share,
-    /// By which share service gets longer with each minute of the study's simulated time, on all stacks alike.
-    pub drift: Share,
+settled! {
+    /// A simulated device.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Model {
+        /// Bytes.
+        pub size: Bytes,
+        /// Mean time to serve one 8 KiB request, without queueing.
+        pub service: Duration,
+        /// Coefficient of variation of the service time (0 = constant).
+        pub spread: f64,
+        /// Requests served at once.
+        pub parallel: u32,
+        /// Time of a flush.
+        pub flush: Duration,
+        /// Transfer rate per server, bytes a second, added for what exceeds 8 KiB.
+        pub transfer: Bytes as |model| ByteRate(model.transfer.0).shown(),
+        /// Share of reads served by a cache above the device.
+        pub cached: Share,
+        /// By which share service gets longer with each minute of the study's simulated time, on all stacks alike.
+        pub drift: Share,
+    }
 }
 
-/// A planted disadvantage.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Inject {
-    /// Every I/O takes this share longer (0.2: 20 %).
-    pub late: f64,
-    /// Errno returned for the nth I/O of a phase (1-based), if any: a read or write fails with EIO.
-    pub error_at: Option<u64>,
-    /// Flushes are answered and not done: a control for power cuts.
-    pub flush_lost: bool,
-    /// The I/O of a trial (1-based, the load among them) from which on `late` holds; 0: from the first.
-    pub late_from: u64,
-    /// The I/O of a trial (1-based) of which only a part is done, if any.
-    pub short_at: Option<u64>,
-    /// The I/O of a trial (1-based) at which the device stands still, if any.
-    pub stall_at: Option<u64>,
-    /// For how long.
-    pub stall: Duration,
+settled! {
+    /// A planted disadvantage.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct Inject {
+        /// Every I/O takes this share longer (0.2: 20 %).
+        pub late: f64 as |inject| Share(inject.late).shown(),
+        /// Errno returned for the nth I/O of a phase (1-based), if any: a read or write fails with EIO.
+        pub error_at: Option<u64> | "none",
+        /// Flushes are answered and not done: a control for power cuts.
+        pub flush_lost: bool as |inject| inject.flush_lost.then_some(true).shown(),
+        /// The I/O of a trial (1-based, the load among them) from which on `late` holds; 0: from the first.
+        pub late_from: u64 as |inject| Some(inject.late_from).filter(|from| *from > 0).shown(),
+        /// The I/O of a trial (1-based) of which only a part is done, if any.
+        pub short_at: Option<u64>,
+        /// The I/O of a trial (1-based) at which the device stands still, if any.
+        pub stall_at: Option<u64>,
+        /// For how long.
+        pub stall: Duration as |inject| inject.stall_at.map(|_| inject.stall).shown(),
+    }
 }
 
 impl Inject {

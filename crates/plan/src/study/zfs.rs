@@ -3,6 +3,7 @@
 //! Plain data; values of properties are the words of OpenZFS 2.1 (zfsprops(7)), of which each way has its part.
 //! Prevents: a property that is set and not disclosed, and one that the way taken would ignore.
 
+use crate::shown::quoted;
 use crate::units::Bytes;
 
 /// The largest record before pool feature `large_blocks`.
@@ -14,41 +15,43 @@ const ASHIFT_MOST_FUSE: u32 = 13;
 const COMPRESSIONS_FUSE: [&str; 7] = ["off", "on", "lzjb", "zle", "gzip", "gzip-1", "gzip-6"];
 const CHECKSUMS_FUSE: [&str; 5] = ["on", "off", "fletcher2", "fletcher4", "sha256"];
 
-/// A pool with a dataset for the data and one for the redo log.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Zfs {
-    /// How OpenZFS is reached; `None`: the first way that the machine offers.
-    pub via: Option<ZfsWay>,
-    /// Whose values the keys have that are not said.
-    pub preset: ZfsPreset,
-    /// How the pool keeps its data on the LUNs.
-    pub vdevs: Vdevs,
-    /// Base-two logarithm of the sector size: 9 to 16.
-    pub ashift: u32,
-    /// Bytes of a record of the data; the redo log has 128 KiB.
-    pub recordsize: Bytes,
-    /// `off`, `lz4`, `zstd` ...; of both datasets, like those that follow.
-    pub compression: String,
-    /// `on`, `off`, `fletcher4`, `sha256` ...
-    pub checksum: String,
-    /// `all`, `metadata`, `none`.
-    pub primarycache: String,
-    /// `latency`, `throughput`; of the data, the redo log has `latency`.
-    pub logbias: String,
-    /// `standard`, `always`, `disabled`.
-    pub sync: String,
-    /// Whether reads are noted in the files' attributes, of ways that have files; `None`: as the preset says.
-    pub atime: Option<bool>,
-    /// Read ahead of files that are read in order.
-    pub prefetch: bool,
-    /// Most bytes that are read ahead of each of up to eight places; `None`: OpenZFS's own (64 MiB in 2.1).
-    pub prefetch_distance: Option<Bytes>,
-    /// Most bytes of the adaptive replacement cache.
-    pub arc_max: Bytes,
-    /// Fewest; `None`: the least that OpenZFS allows.
-    pub arc_min: Option<Bytes>,
-    /// What the LUN set of `redo` is.
-    pub redo_as: RedoAs,
+settled! {
+    /// A pool with a dataset for the data and one for the redo log.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Zfs {
+        /// How OpenZFS is reached; `None`: the first way that the machine offers.
+        pub via: Option<ZfsWay>,
+        /// Whose values the keys have that are not said.
+        pub preset: ZfsPreset,
+        /// How the pool keeps its data on the LUNs.
+        pub vdevs: Vdevs,
+        /// Base-two logarithm of the sector size: 9 to 16.
+        pub ashift: u32,
+        /// Bytes of a record of the data; the redo log has 128 KiB.
+        pub recordsize: Bytes,
+        /// `off`, `lz4`, `zstd` ...; of both datasets, like those that follow.
+        pub compression: String,
+        /// `on`, `off`, `fletcher4`, `sha256` ...
+        pub checksum: String,
+        /// `all`, `metadata`, `none`.
+        pub primarycache: String,
+        /// `latency`, `throughput`; of the data, the redo log has `latency`.
+        pub logbias: String,
+        /// `standard`, `always`, `disabled`.
+        pub sync: String,
+        /// Read ahead of files that are read in order.
+        pub prefetch: bool,
+        /// Most bytes of the adaptive replacement cache.
+        pub arc_max: Bytes,
+        /// Whether reads are noted in the files' attributes, of ways that have files; `None`: as the preset says.
+        pub atime: Option<bool> as |zfs| zfs.atime.map(|on| quoted(if on { "on" } else { "off" })),
+        /// Most bytes that are read ahead of each of up to eight places; `None`: OpenZFS's own (64 MiB in 2.1).
+        pub prefetch_distance: Option<Bytes>,
+        /// Fewest; `None`: the least that OpenZFS allows.
+        pub arc_min: Option<Bytes>,
+        /// What the LUN set of `redo` is.
+        pub redo_as: RedoAs,
+    }
 }
 
 /// How OpenZFS is reached.

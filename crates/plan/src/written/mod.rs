@@ -36,8 +36,7 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct WrittenStudy {
     pub(crate) header: WrittenHeader,
     pub(crate) luns: Vec<WrittenLuns>,
-    pub(crate) budget: Option<At<Option<Bytes>>>,
-    pub(crate) rank_cached: Option<At<bool>>,
+    pub(crate) memory: WrittenMemory,
     pub(crate) stacks: Vec<WrittenStack>,
     pub(crate) database: WrittenDatabase,
     pub(crate) phases: Vec<WrittenPhase>,
@@ -89,6 +88,18 @@ written! {
             /// Short name.
             name: Option<At<String>>,
         }
+    }
+}
+
+written! {
+    /// `[memory]`.
+    struct WrittenMemory of EngineWord {
+        /// memory of each stack: engine cache, page cache and the engine's own maps. `"none"`: measured, not bounded
+        budget: Bytes | "none" = "`\"none\"`";
+        /// a phase that the page cache served is shown and not ranked, for it says nothing of the storage. With `true`
+        /// it is ranked where the budget was enforced and kept: the question is then what a stack makes of memory and
+        /// storage together. Needs a `budget`
+        rank_cached: bool = "`false`";
     }
 }
 
@@ -168,13 +179,10 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
     let mut root = Section::new("", 0..0, document.get_ref());
     let header = read_header(&mut root, findings);
     let luns = read_luns(&mut root, findings);
-    let (budget, rank_cached) = heading(&mut root, "memory", findings).map_or((None, None), |mut memory| {
-        let found = (
-            memory.get_or("budget", "none", findings),
-            memory.get("rank_cached", findings),
-        );
-        memory.finish(&[], findings);
-        found
+    let memory = heading(&mut root, "memory", findings).map(|mut s| {
+        let memory = WrittenMemory::read(&mut s, findings);
+        s.finish(&[], findings);
+        memory
     });
     let stacks = list(&mut root, "stack", findings)
         .into_iter()
@@ -190,8 +198,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
     Some(WrittenStudy {
         header,
         luns,
-        budget,
-        rank_cached,
+        memory: memory.unwrap_or_default(),
         stacks,
         database,
         phases,

@@ -9,6 +9,7 @@ use crate::study::{
     Redundancy, Scale, Schedule, Stripe, Synchronous, TornPages, TpchText, Vdevs, ZfsPreset, ZfsWay,
 };
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
+pub(crate) use crate::word::Word;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -345,12 +346,6 @@ macro_rules! words {
             }
         }
     };
-}
-
-/// A type whose values are words.
-pub(crate) trait Word {
-    /// The word of this value.
-    fn word(&self) -> &'static str;
 }
 
 const fn first_word(words: &[&'static str]) -> &'static str {

@@ -362,7 +362,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
     }
     if is_modelled(study) {
         creates.push("nothing but the result file: the stacks are simulated in memory".to_string());
-    } else if study.memory_budget.is_some() {
+    } else if study.memory.budget.is_some() {
         creates.push("a control group that bounds the memory, where the kernel lets us".to_string());
     }
     (creates, destroys)

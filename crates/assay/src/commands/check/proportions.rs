@@ -109,9 +109,8 @@ pub(crate) fn rows(study: &Study, blocks: u32) -> Vec<Row> {
 }
 
 fn memory(study: &Study, setup: &Setup, add: &mut dyn FnMut(&'static str, String, String, &str)) {
-    let budget = study
-        .memory_budget
-        .map_or("not bounded".into(), |bytes| format!("{} in all", size(bytes.0)));
+    let budget = study.memory.budget;
+    let budget = budget.map_or("not bounded".into(), |bytes| format!("{} in all", size(bytes.0)));
     let why = "one budget for engine and page cache, the same on all stacks";
     add("memory of files", setup.file_cache.clone(), budget, why);
 }

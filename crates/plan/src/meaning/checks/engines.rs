@@ -82,7 +82,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
         let cure = "write version = 16 or newer in its `database`, or access = \"buffered\"";
         findings.add(place(&w.access, &w.span), "PostgreSQL 15 has no direct I/O", cure);
     }
-    if let Some(budget) = study.memory_budget {
+    if let Some(budget) = study.memory.budget {
         let cache = match &stack.engine {
             Engine::Postgres(postgres) => postgres.cache,
             Engine::Sqlite(sqlite) => sqlite.cache,
@@ -272,7 +272,7 @@ const WORK_MEM_BYTES: u64 = 4 << 20;
 
 /// Many users who sort and hash at the same time must not end the server for want of memory.
 fn memory_of_questions(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
-    let Some(budget) = study.memory_budget else { return };
+    let Some(budget) = study.memory.budget else { return };
     for (w, phase) in written.phases.iter().zip(&study.phases) {
         let PhaseKind::Tpch(tpch) = &phase.kind else { continue };
         for stack in &study.stacks {

@@ -112,7 +112,7 @@ fn left(kind: &StackKind, bytes: u64) -> u64 {
 pub(super) fn memory(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     let (cache, page) = (study.database.cache, study.database.page);
     let span = place(&written.database.engine.cache, home(written));
-    if let Some(budget) = study.memory_budget
+    if let Some(budget) = study.memory.budget
         && cache >= budget
     {
         let message = format!("a cache of {cache} leaves nothing of the memory budget of {budget}");
