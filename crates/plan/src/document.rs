@@ -33,6 +33,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
     ];
     let apart = [
         ("phase tpcc", PhaseWord::Tpcc),
+        ("phase tpch", PhaseWord::Tpch),
         ("phase bulk", PhaseWord::Bulk),
         ("phase scan", PhaseWord::Scan),
         ("phase age", PhaseWord::Age),

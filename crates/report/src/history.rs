@@ -6,9 +6,9 @@
 use crate::figures::Figure;
 use crate::grouped::distinct;
 use ledger::{
-    BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look, Measure, OfPhase,
-    OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, TakingTurns, Trial, TrialId,
-    TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look,
+    Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, TakingTurns,
+    Trial, TrialId, TrialStatus, UserScan,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,6 +23,7 @@ pub(crate) struct Seen {
     pub slices: Vec<Slice>,
     pub scans: Vec<UserScan>,
     pub orders: Option<OrderEntry>,
+    pub questions: Option<DecisionSupport>,
     pub bulk: Vec<BulkLoadRow>,
     /// Service of all its operations, summed, as far as that was asked for.
     pub service_ns: Cell<Option<f64>>,
@@ -402,6 +403,7 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
             slices: Vec::new(),
             scans: Vec::new(),
             orders: None,
+            questions: None,
             bulk: Vec::new(),
             service_ns: Cell::default(),
         };
@@ -412,6 +414,9 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
     add(&mut seen, ledger.slices()?, |phase, row| phase.slices.push(row));
     add(&mut seen, ledger.order_entries()?, |phase, row| {
         phase.orders = Some(row)
+    });
+    add(&mut seen, ledger.decision_supports()?, |phase, row| {
+        phase.questions = Some(row)
     });
     add(&mut seen, ledger.bulk_loads()?, |phase, row| phase.bulk.push(row));
     add(&mut seen, ledger.user_scans()?, |phase, row| phase.scans.push(row));

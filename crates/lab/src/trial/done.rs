@@ -23,5 +23,7 @@ pub(crate) struct Done {
     /// Of a database in SQL.
     pub(crate) order_entry: Option<ledger::OrderEntry>,
     /// Of a database in SQL.
+    pub(crate) questions: Option<ledger::DecisionSupport>,
+    /// Of a database in SQL.
     pub(crate) bulk_loads: Vec<ledger::BulkLoadRow>,
 }

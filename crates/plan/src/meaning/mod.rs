@@ -12,6 +12,7 @@ mod luns;
 mod moves;
 mod phases;
 mod published;
+mod questions;
 mod server_url;
 mod settle;
 mod sql;

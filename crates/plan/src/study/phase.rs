@@ -3,7 +3,7 @@
 //! Plain data. Prevents: a phase that one room ends by time and another by work.
 
 use super::cut::{DeviceFault, End, PowerCut};
-use super::engines::{Bulk, Tpcc};
+use super::engines::{Bulk, Tpcc, Tpch};
 use super::random::{Random, RedoStress};
 use crate::shown::{Keys, Shown, list, quoted, strings};
 use crate::units::{Bytes, Duration};
@@ -55,6 +55,8 @@ pub enum PhaseKind {
     Rebalance(Rebalance),
     /// Order entry in SQL.
     Tpcc(Tpcc),
+    /// Decision support in SQL.
+    Tpch(Tpch),
     /// Rows into an empty table in SQL.
     Bulk(Bulk),
     /// Random work that a power cut or a kill ends in the middle, again and again.
@@ -71,6 +73,7 @@ impl PhaseKind {
             PhaseKind::Copy(_) => "copy",
             PhaseKind::Rebalance(_) => "rebalance",
             PhaseKind::Tpcc(_) => "tpcc",
+            PhaseKind::Tpch(_) => "tpch",
             PhaseKind::Bulk(_) => "bulk",
             PhaseKind::PowerCut(cut) => cut.end.word(),
         }
@@ -86,7 +89,7 @@ impl PhaseKind {
         match self {
             PhaseKind::Random(_) | PhaseKind::PowerCut(_) => Engines::All,
             PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => Engines::Pages,
-            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => Engines::Sql,
+            PhaseKind::Tpcc(_) | PhaseKind::Tpch(_) | PhaseKind::Bulk(_) => Engines::Sql,
         }
     }
 
@@ -123,6 +126,7 @@ impl PhaseKind {
                 change.keys().into_iter().chain(work).collect()
             }
             PhaseKind::Tpcc(tpcc) => tpcc.keys(),
+            PhaseKind::Tpch(tpch) => tpch.keys().into_iter().chain(tpch.run.keys()).collect(),
             PhaseKind::Bulk(bulk) => bulk.keys(),
             PhaseKind::PowerCut(cut) => cut.keys(),
         }
@@ -166,6 +170,8 @@ asked! {
     copy: Copy;
     /// Of order entry.
     tpcc: Tpcc;
+    /// Of decision support.
+    tpch: Tpch;
     /// Of power cuts and kills.
     cut: PowerCut;
 }

@@ -22,7 +22,7 @@ pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenInject, WrittenStack};
 pub(crate) use value::{
-    At, EngineWord, FaultWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word, Written,
+    At, EngineWord, FaultWord, Listed, Numbers, Options, Overwrite, PhaseWord, RunWord, StackWord, Word, Written,
 };
 pub(crate) use zfs::WrittenZfs;
 

@@ -6,7 +6,7 @@
 use crate::error::Span;
 use crate::study::{
     Access, BtrfsProfile, Company, DeviceModel, Home, IoMethod, Isolation, Journal, Preset, RedoAs, RedoStress,
-    Redundancy, Scale, Schedule, Stripe, Synchronous, TornPages, Vdevs, ZfsPreset, ZfsWay,
+    Redundancy, Scale, Schedule, Stripe, Synchronous, TornPages, TpchText, Vdevs, ZfsPreset, ZfsWay,
 };
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 pub(crate) use crate::word::Word;
@@ -385,6 +385,8 @@ words!(Synchronous, "a degree of durability of SQLite",
     "full" => Synchronous::Full, "normal" => Synchronous::Normal, "extra" => Synchronous::Extra);
 words!(Company, "a size of company", "full" => Company::Full, "reduced" => Company::Reduced);
 words!(Home, "where a user works", "fixed" => Home::Fixed, "any" => Home::Any);
+words!(RunWord, "a run of decision support", "power" => RunWord::Power, "throughput" => RunWord::Throughput);
+words!(TpchText, "a way to write questions", "grouped" => TpchText::Grouped, "nested" => TpchText::Nested);
 words!(RedoStress, "a degree of redo stress", "lite" => RedoStress::Lite, "heavy" => RedoStress::Heavy);
 
 words!(ZfsWay, "a way to OpenZFS",
@@ -422,6 +424,13 @@ pub(crate) enum EngineWord {
     Sqlite,
 }
 
+/// `run` of decision support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunWord {
+    Power,
+    Throughput,
+}
+
 /// `kind` of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PhaseWord {
@@ -431,6 +440,7 @@ pub(crate) enum PhaseWord {
     Copy,
     Rebalance,
     Tpcc,
+    Tpch,
     Bulk,
     PowerCut,
     Kill,
@@ -438,7 +448,7 @@ pub(crate) enum PhaseWord {
 
 words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => PhaseWord::Scan,
     "age" => PhaseWord::Age, "copy" => PhaseWord::Copy, "rebalance" => PhaseWord::Rebalance,
-    "tpcc" => PhaseWord::Tpcc, "bulk" => PhaseWord::Bulk,
+    "tpcc" => PhaseWord::Tpcc, "tpch" => PhaseWord::Tpch, "bulk" => PhaseWord::Bulk,
     "power_cut" => PhaseWord::PowerCut, "kill" => PhaseWord::Kill);
 
 words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
@@ -459,4 +469,4 @@ words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => Fa
 /// Words known to the design of the language, not to this version.
 pub(crate) const STACKS_TO_COME: &[&str] = &["lvm", "md", "nfs"];
 /// As above, of phases.
-pub(crate) const PHASES_TO_COME: &[&str] = &["load", "redo", "tpch", "files"];
+pub(crate) const PHASES_TO_COME: &[&str] = &["load", "redo", "files"];

@@ -4,6 +4,7 @@
 //! that take the same phase by two metrics.
 
 use super::latency::response_p99;
+use super::questions;
 use crate::figures::over;
 use crate::history::Seen;
 use ledger::{LedgerError, PhaseKind};
@@ -23,6 +24,8 @@ pub enum Metric {
     NewOrdersPerMinute,
     /// 99th percentile of response in nanoseconds. Open phases.
     ResponseNsP99,
+    /// Geometric mean of the times of all questions, seconds. Decision support of one user.
+    GeometricMeanSeconds,
     /// Seconds from begin to idle devices. All others.
     ElapsedSeconds,
 }
@@ -35,7 +38,9 @@ impl Metric {
             PhaseKind::Scan => Metric::BytesPerSecond,
             PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
             PhaseKind::Tpcc => Metric::NewOrdersPerMinute,
+            PhaseKind::Tpch => Metric::GeometricMeanSeconds,
             PhaseKind::Load
+            | PhaseKind::TpchTogether
             | PhaseKind::Age
             | PhaseKind::Bulk
             | PhaseKind::Copy
@@ -50,7 +55,7 @@ impl Metric {
             Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => {
                 Orientation::HigherIsBetter
             }
-            Metric::ResponseNsP99 | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
+            Metric::ResponseNsP99 | Metric::GeometricMeanSeconds | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
         }
     }
 
@@ -59,6 +64,7 @@ impl Metric {
         match self {
             Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => "rate",
             Metric::ResponseNsP99 => "speed at p99 of response",
+            Metric::GeometricMeanSeconds => "speed of its questions",
             Metric::ElapsedSeconds => "speed",
         }
     }
@@ -71,6 +77,7 @@ impl Metric {
             Metric::BytesPerSecond => per_second(seen.scanned_bytes()),
             Metric::NewOrdersPerMinute => per_second(seen.new_orders()).map(|rate| rate * 60.0),
             Metric::ResponseNsP99 => response_p99(seen)?,
+            Metric::GeometricMeanSeconds => seen.questions.as_ref().and_then(questions::geometric_mean_s),
             Metric::ElapsedSeconds => Some(seen.total_s()),
         })
     }

@@ -17,6 +17,7 @@ mod moves;
 mod opening;
 mod orders;
 mod phases;
+mod questions;
 mod source;
 mod storage;
 mod times;

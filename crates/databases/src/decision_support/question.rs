@@ -1,0 +1,117 @@
+//! A question: its text for an engine, and what its answer's columns hold.
+//!
+//! Takes a number, parameters, a dialect and a way to write it; gives SQL. Prevents: two engines that are asked two
+//! different things (the texts have one source; what differs stands in the dialect).
+
+use super::parameters::{Parameter, Parameters};
+use super::texts;
+
+/// What a column of an answer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gives {
+    /// Text or a day.
+    Text,
+    /// A whole number.
+    Whole,
+    /// An exact decimal number with so many places; SQLite gives it as a whole number of the smallest.
+    Exact(u8),
+    /// A quotient: compared to six places.
+    Ratio,
+}
+
+/// Whose SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL: decimals, days.
+    Postgres,
+    /// SQLite: whole hundredths, days as text.
+    Sqlite,
+}
+
+/// How questions 2, 17, 20 and 22 are written; the others have one text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// Large groups, joined: they spill by design.
+    Grouped,
+    /// A subquery for each row, as published: without indexes it takes minutes.
+    Nested,
+}
+
+/// The class of all questions as work: which one it was stands with each answer.
+pub const CLASS: &str = "question";
+
+/// One of the 22.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Question(u8);
+
+impl Question {
+    /// The question of this number, 1 to 22.
+    pub fn new(number: u8) -> Option<Question> {
+        (1..=22).contains(&number).then_some(Question(number))
+    }
+
+    /// Its number, 1 to 22.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Its place in a table of all.
+    fn place(self) -> usize {
+        usize::from(self.0) - 1
+    }
+
+    pub(crate) fn gives(self) -> &'static [Gives] {
+        texts::GIVES[self.place()]
+    }
+
+    /// Its SQL.
+    pub fn sql(self, parameters: &Parameters, dialect: Dialect, text: Text) -> String {
+        let template = texts::template(self, dialect, text);
+        let (one, year) = match dialect {
+            Dialect::Postgres => ("1", "CAST(EXTRACT(YEAR FROM $) AS integer)"),
+            Dialect::Sqlite => ("100", "CAST(substr($, 1, 4) AS integer)"),
+        };
+        let mut sql = template.replace("{one}", one);
+        for column in ["o_orderdate", "l_shipdate"] {
+            sql = sql.replace(&format!("{{year {column}}}"), &year.replace('$', column));
+        }
+        for (nth, value) in parameters.values().iter().enumerate() {
+            let written = match (value, dialect) {
+                (Parameter::Word(word), _) => word.clone(),
+                (Parameter::Whole(number), _) => number.to_string(),
+                (Parameter::Hundredths(number), Dialect::Sqlite) => number.to_string(),
+                (Parameter::Hundredths(number), Dialect::Postgres) => {
+                    format!("{}.{:02}", number / 100, number % 100)
+                }
+            };
+            sql = sql.replace(&format!("{{{}}}", nth + 1), &written);
+        }
+        sql
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scale::Scale;
+    use super::*;
+
+    #[test]
+    fn every_text_takes_all_its_parameters_and_no_more() {
+        let scale = Scale::new(0.01).unwrap();
+        for number in 1..=22 {
+            let question = Question::new(number).unwrap();
+            let parameters = Parameters::draw(question, scale, 5, 0);
+            for dialect in [Dialect::Postgres, Dialect::Sqlite] {
+                for text in [Text::Grouped, Text::Nested] {
+                    let sql = question.sql(&parameters, dialect, text);
+                    assert!(!sql.contains(['{', '}', ';']), "{number}: {sql}");
+                    let template = texts::template(question, dialect, text);
+                    for nth in 1..=parameters.values().len() {
+                        assert!(template.contains(&format!("{{{nth}}}")), "{number} leaves {nth} out");
+                    }
+                }
+            }
+        }
+        assert!(Question::new(0).is_none() && Question::new(23).is_none());
+    }
+}
