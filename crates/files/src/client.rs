@@ -75,22 +75,58 @@ pub trait Client {
     /// The clock of all stamps, ns.
     fn now(&self) -> Nanos;
 
+    /// Takes memory for nodes below `nodes` and tags below `tags`, so that none is taken later.
+    fn reserve(&mut self, nodes: u32, tags: u32);
+
+    /// What it did so far.
+    fn traffic(&self) -> Traffic;
+
+    /// Whether an answered CREATE, REMOVE, MKDIR, RMDIR or SYMLINK is stable (RFC 1813, 1.6). Plain files promise that
+    /// only after `fsync` of the directory.
+    fn names_are_stable(&self) -> bool;
+
+    /// Most calls under way at once.
+    fn most_calls(&self) -> u32;
+
+    /// Forgets what is under way and makes connections anew; what is known of nodes stays.
+    fn renew(&mut self) -> Result<(), FilesError>;
+
     /// Takes a call on. `tag` names it and has no other call under way.
     /// The call may leave as late as in [`Self::wait`].
     fn send(&mut self, tag: u32, call: &Call<'_>) -> Result<(), FilesError>;
 
     /// Sends what was taken on, waits for at least one answer or until `until` has come, and hands each answer over
-    /// with its tag. Without calls under way it returns when `until` has come.
+    /// with its tag and the time at which it came. Without calls under way it returns when `until` has come.
     fn wait(
         &mut self,
         until: Option<Nanos>,
-        each: &mut impl FnMut(u32, Answer<'_>) -> Result<(), FilesError>,
+        each: &mut impl FnMut(u32, Nanos, Answer<'_>) -> Result<(), FilesError>,
     ) -> Result<(), FilesError>;
+}
+
+/// System calls and connections of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    /// System calls that sent.
+    pub sends: u64,
+    /// System calls that received.
+    pub receives: u64,
+    /// Connections that ended and were made again.
+    pub reconnects: u64,
 }
 
 /// What came back.
 #[derive(Clone, Debug)]
 pub enum Answer<'a> {
+    /// None: the connection ended, and another one stands. The call may have been carried out or not.
+    Again,
+    /// Limits of the server: of FSINFO.
+    Limits {
+        /// Longest READ, bytes.
+        read: u32,
+        /// Longest WRITE, bytes.
+        write: u32,
+    },
     /// The server says no, and why.
     Refused(Status),
     /// Size and identity: of GETATTR, LOOKUP, CREATE, MKDIR, SYMLINK.

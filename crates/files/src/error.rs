@@ -105,6 +105,15 @@ pub enum FilesError {
     /// Settings that cannot be followed.
     #[error("{0}")]
     Settings(String),
+    /// The server started anew in the middle of a phase.
+    #[error(
+        "the server started anew in the middle of the phase: its write verifier changed, and what it had not committed \
+         may be gone\nread the log of the server"
+    )]
+    Restarted,
+    /// The tree has no file left that the work could take.
+    #[error("{0}")]
+    Tree(String),
     /// An answer of the wrong kind.
     #[error("a {what} was answered by results of another kind\nthis is an error of Assay: report it")]
     Mixed {

@@ -13,7 +13,7 @@ const HEAD: usize = 20;
 const POOL: usize = 1 << 16;
 
 /// Filling that does not compress; where in it a grain begins depends on file, place and version.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pool {
     run: u32,
     bytes: Vec<u8>,

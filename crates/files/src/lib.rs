@@ -24,19 +24,18 @@
 mod client;
 mod error;
 mod grain;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the users that draw from it come with the clients"
-)]
 mod load;
 pub mod nfs;
+mod nfs3;
+mod null;
+mod posix;
 pub mod rpc;
-#[allow(dead_code, unused_imports, reason = "the bodies come with the clients")]
 mod serving;
 mod status;
+mod tree;
+mod users;
 
-pub use client::{Answer, Call, Client, Entries, Entry, Found, Identity, Kept, Listed, Node, PlainEntry};
+pub use client::{Answer, Call, Client, Entries, Entry, Found, Identity, Kept, Listed, Node, PlainEntry, Traffic};
 pub use error::FilesError;
 pub use grain::{Content, GRAIN, Pool, Wrong};
 pub use load::{CLASS_COUNT, Class, Config, Mix, Sizes, Steps, Work};

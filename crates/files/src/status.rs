@@ -11,12 +11,16 @@ impl Status {
     pub const OK: Status = Status(0);
     /// There is no such name.
     pub const NOT_FOUND: Status = Status(2);
+    /// The device does not read or write.
+    pub const IO: Status = Status(5);
     /// The name exists.
     pub const EXISTS: Status = Status(17);
     /// The device is full.
     pub const NO_SPACE: Status = Status(28);
     /// The user's share is full.
     pub const QUOTA: Status = Status(69);
+    /// The object behind the handle is gone.
+    pub const STALE: Status = Status(70);
     /// Try again after a while (NFS3ERR_JUKEBOX).
     pub const LATER: Status = Status(10_008);
 }

@@ -5,4 +5,8 @@
     reason = "a test says why it skips, and panics where it cannot go on"
 )]
 
+mod ganesha;
+mod local;
+mod protocol;
 mod results;
+mod server;

@@ -71,6 +71,12 @@ impl Sizes {
         self.table.iter().map(|(kib, _)| *kib).max().unwrap_or(0)
     }
 
+    /// What all sizes are multiples of, KiB.
+    pub(crate) fn unit_kib(&self) -> u32 {
+        let divides = |unit: &u32| self.table.iter().all(|(kib, _)| kib.is_multiple_of(*unit));
+        [4, 2].into_iter().find(divides).unwrap_or(1)
+    }
+
     /// The size of a draw from 0 to 99, KiB.
     pub(crate) fn size_kib(&self, draw: u8) -> u32 {
         let mut left = draw;

@@ -56,14 +56,20 @@ pub fn read(procedure: Procedure, asked: u32, mut reader: Reader<'_>) -> Result<
             }
         }
         Procedure::Readdir | Procedure::Readdirplus => listing(reader, procedure == Procedure::Readdirplus)?,
-        Procedure::Setattr
-        | Procedure::Access
-        | Procedure::Remove
-        | Procedure::Rmdir
-        | Procedure::Fsstat
-        | Procedure::Fsinfo => Answer::Done,
+        Procedure::Setattr | Procedure::Access | Procedure::Remove | Procedure::Rmdir | Procedure::Fsstat => {
+            Answer::Done
+        }
+        Procedure::Fsinfo => limits(&mut reader)?,
     };
     Ok(Read { answer, handle: found })
+}
+
+fn limits<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, Garbled> {
+    maybe_attributes(reader)?;
+    let read = reader.u32()?;
+    reader.take(8)?;
+    let write = reader.u32()?;
+    Ok(Answer::Limits { read, write })
 }
 
 fn bytes<'a>(reader: &mut Reader<'a>, asked: u32) -> Result<Answer<'a>, Garbled> {

@@ -26,6 +26,8 @@ pub struct Audit {
     pub kib_gone: u64,
     /// Of these, KiB that are neither old nor new: half written. Allowed as `kib_gone` is.
     pub kib_torn: u64,
+    /// KiB whose last write had no answer and was not carried out.
+    pub kib_open: u64,
     /// Write verifiers before and after; `None` where none was seen.
     pub verifiers: (Option<u64>, Option<u64>),
     /// Something uncommitted is gone and the verifier is the same: no client would send it again. It is lost.
@@ -73,6 +75,7 @@ impl Audit {
         self.kib_unstable += other.kib_unstable;
         self.kib_gone += other.kib_gone;
         self.kib_torn += other.kib_torn;
+        self.kib_open += other.kib_open;
         self.verifiers = (
             self.verifiers.0.or(other.verifiers.0),
             self.verifiers.1.or(other.verifiers.1),

@@ -1,0 +1,147 @@
+//! Threads on plain files: each has its share of the tree and one call at a time; arrivals are dealt from one schedule.
+//!
+//! Prevents: a session that waits behind another one while a thread is idle (a free thread takes the next due time).
+
+use super::Posix;
+use crate::error::FilesError;
+use crate::load::Config;
+use crate::serving::{After, Audit, Counts, EXAMPLES_MAX, Filled, LocalDirectory, Point, TreeSize};
+use crate::users::Users;
+use std::os::fd::{AsFd, OwnedFd};
+use workloads::{Outcome, Pacing, drive, merge};
+
+/// All threads' users.
+pub(crate) struct Crew {
+    users: Vec<Users<Posix>>,
+}
+
+impl Crew {
+    /// Each thread gets a directory of its own.
+    pub(crate) fn new(config: &Config, place: &LocalDirectory) -> Result<Crew, FilesError> {
+        if place.threads == 0 {
+            return Err(FilesError::Settings("0 threads\ngive at least 1 thread".into()));
+        }
+        let sizes = [config.transfer_kib, config.sizes.unit_kib()];
+        if place.direct && (sizes.iter().any(|kib| kib % 4 != 0) || config.short_writes_pct > 0) {
+            return Err(FilesError::Settings(
+                "direct access takes whole 4 KiB: sizes, transfers and short writes are not\n\
+                 give sizes and transfers in multiples of 4KiB and no short writes, or read through the page cache"
+                    .into(),
+            ));
+        }
+        let mut users = Vec::new();
+        for nth in 0..place.threads {
+            let config = Config {
+                sessions: 1,
+                // Runs are told apart by the lower bits of a number; threads take the upper ones.
+                run: config.run ^ nth << 22,
+                seed: config.seed.wrapping_add(u64::from(nth) << 32),
+                ..config.clone()
+            };
+            let mut one = Users::new(Posix::new(dup(&place.directory)?, place.direct), config);
+            one.make_home()?;
+            users.push(one);
+        }
+        Ok(Crew { users })
+    }
+
+    /// Does the same with each of the users, on a thread each.
+    fn each<T: Send>(
+        &mut self,
+        act: impl Fn(&mut Users<Posix>, usize) -> Result<T, FilesError> + Sync,
+    ) -> Result<Vec<T>, FilesError> {
+        let act = &act;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .users
+                .iter_mut()
+                .enumerate()
+                .map(|(nth, users)| scope.spawn(move || act(users, nth)))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| match thread.join() {
+                    Ok(result) => result,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
+                .collect()
+        })
+    }
+
+    pub(crate) fn grow_to(&mut self, bytes: u64, commit: bool) -> Result<Filled, FilesError> {
+        let share = bytes.div_ceil(self.users.len() as u64);
+        let mut all = Filled::default();
+        for filled in self.each(|users, _| users.grow_to(share, commit))? {
+            all.tree.add(&filled.tree);
+            all.written_bytes += filled.written_bytes;
+            all.calls += filled.calls;
+            all.elapsed_ns = all.elapsed_ns.max(filled.elapsed_ns);
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn run(&mut self, pacing: &Pacing, seed: u64) -> Result<Point, FilesError> {
+        if pacing.sessions as usize > self.users.len() {
+            return Err(FilesError::Settings(format!(
+                "{} sessions on {} threads: plain files have a thread for each session\n\
+                 give as many threads as sessions",
+                pacing.sessions,
+                self.users.len()
+            )));
+        }
+        let parts = pacing.split(pacing.sessions);
+        let points = self.each(|users, nth| match parts.get(nth) {
+            Some(part) => {
+                let seed = seed.wrapping_add(nth as u64);
+                users.run(|users| drive(users, part, seed)).map(Some)
+            }
+            None => Ok(None),
+        })?;
+        let mut counts = Counts::default();
+        let (mut wrong, mut outcomes) = (Vec::new(), Vec::<Outcome>::new());
+        for point in points.into_iter().flatten() {
+            counts.add(&point.counts);
+            wrong.extend(point.wrong);
+            outcomes.push(point.outcome);
+        }
+        wrong.truncate(EXAMPLES_MAX);
+        Ok(Point {
+            outcome: merge(outcomes),
+            counts,
+            tree: self.tree(),
+            wrong,
+        })
+    }
+
+    pub(crate) fn audit(&mut self, after: After) -> Result<Audit, FilesError> {
+        let mut all = Audit::default();
+        for audit in self.each(|users, _| users.audit(after))? {
+            all.add(audit);
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn moved(&mut self, directory: &OwnedFd) -> Result<(), FilesError> {
+        for users in &mut self.users {
+            users.client.moved(dup(directory)?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tree(&self) -> TreeSize {
+        let mut all = TreeSize::default();
+        self.users.iter().for_each(|users| all.add(&users.state.tree.size()));
+        all
+    }
+
+    pub(crate) fn remove(&mut self) -> Result<(), FilesError> {
+        self.each(|users, _| users.remove()).map(|_| ())
+    }
+}
+
+fn dup(directory: &OwnedFd) -> Result<OwnedFd, FilesError> {
+    rustix::io::fcntl_dupfd_cloexec(directory.as_fd(), 3).map_err(|error| FilesError::Local {
+        what: "a second descriptor of the directory".into(),
+        source: error.into(),
+    })
+}

@@ -1,0 +1,387 @@
+//! What is there after a cut, a kill, or nothing: every name and every KiB, held against the model.
+//!
+//! Prevents: a loss that is called allowed. What was stable must be there; what was not may be any version sent since.
+
+use super::Users;
+use super::fill::unexpected;
+use super::pipeline::Job;
+use super::state::State;
+use crate::client::{Answer, Call, Client};
+use crate::error::FilesError;
+use crate::grain::{GRAIN, Wrong};
+use crate::serving::{After, Audit, EXAMPLES_MAX};
+use crate::status::Status;
+use crate::tree::{FIRST, HOME, Kind, Name, Named, Standing, before, standing};
+use std::collections::BTreeSet;
+
+/// A name to look up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Item {
+    Directory(u32),
+    Link(u32),
+    File(u32),
+}
+
+/// Names, looked up.
+pub(super) struct Names {
+    list: Vec<Item>,
+    hands: Vec<Option<Item>>,
+    after: After,
+    pub(super) found: Vec<Item>,
+    pub(super) gone: Vec<Item>,
+    examples: Vec<String>,
+}
+
+impl Names {
+    fn new(mut list: Vec<Item>, hands: u32, after: After) -> Names {
+        list.reverse();
+        Names {
+            list,
+            hands: vec![None; hands as usize],
+            after,
+            found: Vec::new(),
+            gone: Vec::new(),
+            examples: Vec::new(),
+        }
+    }
+}
+
+impl Job for Names {
+    fn advance(&mut self, _: &mut State, hand: u32) -> bool {
+        self.hands[hand as usize] = self.list.pop();
+        self.hands[hand as usize].is_some()
+    }
+
+    fn call<'a>(&'a self, state: &'a State, hand: u32, name: &'a mut Name) -> Call<'a> {
+        let item = self.hands[hand as usize].expect("a hand without a name has no call");
+        let tree = &state.tree;
+        let (dir, node) = match item {
+            Item::Directory(nth) => {
+                *name = Name::of(Named::Directory(nth));
+                (HOME, tree.directories[nth as usize].node)
+            }
+            Item::Link(nth) => {
+                *name = Name::of(Named::Link(nth));
+                (tree.directories[nth as usize].node, tree.directories[nth as usize].link)
+            }
+            Item::File(nth) => {
+                *name = tree.name(nth);
+                (tree.directory_of(nth).node, tree.files[nth as usize].node)
+            }
+        };
+        Call::Lookup {
+            dir,
+            name: name.bytes(),
+            node: Some(node),
+        }
+    }
+
+    fn answered(&mut self, state: &mut State, hand: u32, answer: Answer<'_>, _: bool) -> Result<(), FilesError> {
+        let item = self.hands[hand as usize].expect("an answer to a hand's call");
+        match answer {
+            Answer::Found(found) => {
+                if let Item::File(nth) = item {
+                    let file = &mut state.tree.files[nth as usize];
+                    let same = file.open || file.identity.agrees(&found.identity);
+                    if !same && self.after == After::Nothing {
+                        self.examples.push(format!("file {nth} is another one"));
+                        self.gone.push(item);
+                        return Ok(());
+                    }
+                    file.identity = found.identity;
+                }
+                self.found.push(item);
+            }
+            Answer::Refused(Status::NOT_FOUND) => self.gone.push(item),
+            other => return Err(unexpected("looking a name up", &other)),
+        }
+        Ok(())
+    }
+}
+
+/// Files, read whole.
+pub(super) struct Reading {
+    list: Vec<u32>,
+    hands: Vec<(u32, u32, bool)>,
+    bulk_kib: u32,
+    after: After,
+    pub(super) audit: Audit,
+    /// Files that are not what they shall be in the end.
+    pub(super) unequal: BTreeSet<u32>,
+}
+
+impl Reading {
+    pub(super) fn new(mut list: Vec<u32>, after: After, (hands, bulk_kib): (u32, u32)) -> Reading {
+        list.reverse();
+        Reading {
+            list,
+            hands: vec![(0, 0, false); hands as usize],
+            bulk_kib,
+            after,
+            audit: Audit::default(),
+            unequal: BTreeSet::new(),
+        }
+    }
+
+    fn say(&mut self, words: impl FnOnce() -> String) {
+        if self.audit.examples.len() < EXAMPLES_MAX {
+            self.audit.examples.push(words());
+        }
+    }
+
+    /// One KiB; `grain`: what is there, if something is.
+    fn judge(&mut self, state: &State, nth: u32, place: u32, grain: Option<&[u8]>) {
+        let (sent, kept, may_be_gone) = allowed(state, nth, place);
+        let unanswered = state.is_unanswered(nth, place);
+        let strict = self.after == After::Nothing && !unanswered;
+        let stable = strict || (kept == sent && !may_be_gone);
+        self.audit.kib += 1;
+        self.audit.kib_stable += u64::from(stable);
+        self.audit.kib_unstable += u64::from(!stable);
+        let is = match grain {
+            None if unanswered && (kept == 0 || may_be_gone) => Is::Open,
+            None => Is::Absent,
+            Some(grain) => match state.pool.check(nth, place, sent, grain) {
+                Ok(()) => return,
+                Err(Wrong::Version(seen)) if seen == u32::from(before(sent)) && unanswered => Is::Open,
+                Err(Wrong::Version(seen)) => match u8::try_from(seen).map(|seen| standing(kept, sent, seen)) {
+                    Ok(Standing::Older) => Is::Older,
+                    _ => Is::Other,
+                },
+                Err(Wrong::Foreign) => Is::Torn,
+            },
+        };
+        self.unequal.insert(nth);
+        if is == Is::Open {
+            self.audit.kib_open += 1;
+            return;
+        }
+        let lost = match is {
+            Is::Other | Is::Open => true,
+            Is::Absent => stable || !(kept == 0 || may_be_gone),
+            Is::Older | Is::Torn => stable,
+        };
+        if lost {
+            self.audit.kib_lost += 1;
+            self.say(|| format!("file {nth}, KiB {place}: {is:?}; stable was version {kept}, last sent {sent}"));
+        } else {
+            self.audit.kib_gone += 1;
+            self.audit.kib_torn += u64::from(is == Is::Torn);
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Is {
+    /// Not there, or zeros.
+    Absent,
+    /// The stable version, or one sent after it.
+    Older,
+    /// What was there before a write that has no answer.
+    Open,
+    /// A version that must not be there.
+    Other,
+    /// None of our KiB.
+    Torn,
+}
+
+/// The version last sent, the one last stable, and whether the KiB may be gone altogether.
+fn allowed(state: &State, nth: u32, place: u32) -> (u8, u8, bool) {
+    let file = &state.tree.files[nth as usize];
+    if file.room == 0 {
+        return (FIRST, if file.dirty { 0 } else { FIRST }, false);
+    }
+    let at = file.grains + place;
+    let (sent, kept) = (state.tree.grains.sent(at, 1)[0], state.tree.grains.kept(at, 1)[0]);
+    (sent, kept, file.cut_back && place >= file.home)
+}
+
+impl Job for Reading {
+    fn advance(&mut self, _: &mut State, hand: u32) -> bool {
+        let at = &mut self.hands[hand as usize];
+        if at.2 {
+            at.1 += self.bulk_kib;
+            return true;
+        }
+        match self.list.pop() {
+            Some(file) => *at = (file, 0, true),
+            None => return false,
+        }
+        true
+    }
+
+    fn call<'a>(&'a self, state: &'a State, hand: u32, _: &'a mut Name) -> Call<'a> {
+        let (file, first, _) = self.hands[hand as usize];
+        Call::Read {
+            of: state.tree.files[file as usize].node,
+            offset: u64::from(first) * 1024,
+            len: self.bulk_kib * 1024,
+        }
+    }
+
+    fn answered(&mut self, state: &mut State, hand: u32, answer: Answer<'_>, _: bool) -> Result<(), FilesError> {
+        let (nth, first, _) = self.hands[hand as usize];
+        let bytes = match answer {
+            Answer::Bytes(bytes) => bytes,
+            other => return Err(unexpected(&format!("reading file {nth} again"), &other)),
+        };
+        let file = &state.tree.files[nth as usize];
+        let (size, cut_back) = (file.size, file.cut_back);
+        for place in first..size.min(first + self.bulk_kib) {
+            let from = (place - first) as usize * GRAIN;
+            let grain = bytes.get(from..).map(|rest| &rest[..rest.len().min(GRAIN)]);
+            let grain = grain.filter(|grain| grain.iter().any(|byte| *byte != 0));
+            self.judge(state, nth, place, grain);
+        }
+        let end = u64::from(first) * 1024 + bytes.len() as u64;
+        if end > u64::from(size) * 1024 {
+            self.unequal.insert(nth);
+            if self.after == After::Nothing || !cut_back {
+                self.audit.kib_lost += 1;
+                self.say(|| format!("file {nth} has more than {size} KiB"));
+            }
+        }
+        // One read behind the end shows a file that is too long.
+        self.hands[hand as usize].2 = first + self.bulk_kib <= size;
+        Ok(())
+    }
+}
+
+impl<C: Client> Users<C> {
+    /// Looks up everything; files that are there, and those whose name is gone though it must be there.
+    pub(super) fn audit_names(&mut self, after: After, audit: &mut Audit) -> Result<Names, FilesError> {
+        let directories = (0..self.state.tree.directories.len() as u32)
+            .map(Item::Directory)
+            .collect();
+        let mut names = Names::new(directories, self.hands(), after);
+        self.pipelined(&mut names)?;
+        let mut list = Vec::new();
+        for item in &names.found {
+            let Item::Directory(nth) = *item else { continue };
+            let directory = &self.state.tree.directories[nth as usize];
+            list.push(Item::Link(nth));
+            list.extend((directory.first..directory.first + directory.count).map(Item::File));
+        }
+        let missing: Vec<u32> = names
+            .gone
+            .iter()
+            .filter_map(|item| match item {
+                Item::Directory(nth) => Some(*nth),
+                _ => None,
+            })
+            .collect();
+        let mut inside = Names::new(list, self.hands(), after);
+        self.pipelined(&mut inside)?;
+        for nth in missing {
+            let directory = &self.state.tree.directories[nth as usize];
+            inside.gone.extend([Item::Directory(nth), Item::Link(nth)]);
+            inside
+                .gone
+                .extend((directory.first..directory.first + directory.count).map(Item::File));
+        }
+        self.book_names(&names, &mut inside, audit);
+        Ok(inside)
+    }
+
+    fn book_names(&self, directories: &Names, inside: &mut Names, audit: &mut Audit) {
+        let stable = self.client.names_are_stable() || inside.after == After::Nothing;
+        let tree = &self.state.tree;
+        let mut examples = std::mem::take(&mut inside.examples);
+        audit.names += directories.found.len() as u64;
+        for item in &inside.found {
+            let Item::File(nth) = item else {
+                audit.names += 1;
+                continue;
+            };
+            let file = &tree.files[*nth as usize];
+            audit.names += u64::from(file.there && !file.open);
+            audit.names_open += u64::from(file.open);
+            if !file.there && !file.open && stable {
+                audit.names_back += 1;
+                examples.push(format!("file {nth} was removed and is there again"));
+            }
+        }
+        for item in &inside.gone {
+            let (there, open) = match item {
+                Item::File(nth) => (tree.files[*nth as usize].there, tree.files[*nth as usize].open),
+                _ => (true, false),
+            };
+            audit.names_open += u64::from(open);
+            if there && !open {
+                audit.names += 1;
+                audit.names_lost += u64::from(stable);
+                examples.push(format!("{item:?} is gone"));
+                if let Item::File(nth) = item {
+                    audit.kib_lost += (0..tree.files[*nth as usize].size)
+                        .filter(|place| self.was_kept(*nth, *place))
+                        .count() as u64;
+                }
+            }
+        }
+        audit.examples.extend(examples);
+        audit.examples.truncate(EXAMPLES_MAX);
+    }
+
+    fn was_kept(&self, nth: u32, place: u32) -> bool {
+        let (_, kept, may_be_gone) = allowed(&self.state, nth, place);
+        kept != 0 && !may_be_gone
+    }
+
+    /// Reads the files.
+    pub(super) fn audit_data(&mut self, list: Vec<u32>, after: After) -> Result<Reading, FilesError> {
+        let mut reading = Reading::new(list, after, (self.hands(), self.bulk_kib()));
+        self.pipelined(&mut reading)?;
+        Ok(reading)
+    }
+
+    /// See `Serving::audit`.
+    pub(crate) fn audit(&mut self, after: After) -> Result<Audit, FilesError> {
+        self.give_up();
+        let mut audit = Audit::default();
+        audit.verifiers.0 = self.state.verifier;
+        if after == After::Cut {
+            self.client.renew()?;
+            audit.handles_survived = self.try_handle()?;
+        }
+        let home = self.find_home()?;
+        let names = if home {
+            self.audit_names(after, &mut audit)?
+        } else {
+            self.nothing_there(after, &mut audit)
+        };
+        let there = |item: &Item| match item {
+            Item::File(nth) if self.state.tree.files[*nth as usize].kind != Kind::Inner => Some(*nth),
+            _ => None,
+        };
+        let found: Vec<u32> = names.found.iter().filter_map(there).collect();
+        let list = found
+            .iter()
+            .copied()
+            .filter(|nth| self.state.tree.files[*nth as usize].there)
+            .collect();
+        let reading = self.audit_data(list, after)?;
+        audit.add(reading.audit.clone());
+        if after == After::Cut {
+            self.repair(home, &names, &reading, &mut audit)?;
+        }
+        self.state.unanswered.clear();
+        Ok(audit)
+    }
+
+    /// The directory of the run itself is gone: all names are.
+    fn nothing_there(&self, after: After, audit: &mut Audit) -> Names {
+        let directories = Names::new(Vec::new(), 0, after);
+        let mut inside = Names::new(Vec::new(), 0, after);
+        for (nth, directory) in self.state.tree.directories.iter().enumerate() {
+            let nth = nth as u32;
+            inside.gone.extend([Item::Directory(nth), Item::Link(nth)]);
+            inside
+                .gone
+                .extend((directory.first..directory.first + directory.count).map(Item::File));
+        }
+        audit.names += 1;
+        audit.names_lost += u64::from(self.client.names_are_stable());
+        self.book_names(&directories, &mut inside, audit);
+        inside
+    }
+}
