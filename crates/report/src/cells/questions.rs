@@ -1,8 +1,8 @@
 //! Decision support: the time of each question, response by users, temporary bytes and what of them met a device.
 //!
 //! Takes the runs of one stack in one phase, gives [`QuestionsFigures`]. The geometric mean gives a question of a
-//! second and one of a minute the same weight, as the published description of TPC-H has it for one user. Prevents: one long
-//! question that hides all others.
+//! second and one of a minute the same weight, as the published description of TPC-H has it for one user. Prevents:
+//! one long question that hides all others.
 
 use crate::figures::{Figure, over};
 use crate::history::{Runs, Seen};
