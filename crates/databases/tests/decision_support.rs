@@ -330,8 +330,8 @@ fn agrees(number: u8, ours: &[Vec<String>]) -> Result<(), String> {
     let text = tpchgen::q_and_a::answers_sf1::answer(number.into()).unwrap();
     let published: Vec<Vec<&str>> = text
         .lines()
-        .skip(1)
         .filter(|line| !line.trim().is_empty())
+        .skip(1)
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
     if published.len() != ours.len() {

@@ -128,8 +128,8 @@ pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
     }
 }
 
-/// Tables and keys of decision support at scale 1, and what the questions of one user spill there at most: measured with
-/// PostgreSQL.
+/// Tables and keys of decision support at scale 1, and what the questions of one user spill there at most: measured
+/// with PostgreSQL.
 const TABLES_BYTES: f64 = 1.6e9;
 const SPILLED_BYTES: f64 = 0.3e9;
 /// Users whose questions spill at the same time: of many, most wait.

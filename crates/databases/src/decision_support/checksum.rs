@@ -146,7 +146,8 @@ pub(crate) fn sql(table: Table, dialect: Dialect) -> String {
             (ColumnKind::Day, Dialect::Sqlite) => format!("CAST(julianday({name}) - 2440587.5 AS INTEGER)"),
             (_, Dialect::Postgres) => {
                 format!(
-                    "(length({name}) + 256 * ascii(substr({name}, CAST(1 + {key} % greatest(length({name}), 1) AS integer), 1)))"
+                    "(length({name}) + 256 * ascii(substr({name}, CAST(1 + {key} % greatest(length({name}), 1) AS \
+                     integer), 1)))"
                 )
             }
             (_, Dialect::Sqlite) => {

@@ -40,7 +40,8 @@ pub enum RowsError {
     Io(#[from] io::Error),
     /// It ended before the last row.
     #[error(
-        "the generator of rows ended in table {table} after {rows} rows\n  is there memory for it (400 MB beside the budget)?"
+        "the generator of rows ended in table {table} after {rows} rows\n  is there memory for it \
+         (400 MB beside the budget)?"
     )]
     Ended {
         /// In which table.

@@ -15,6 +15,7 @@ mod scale;
 mod schema;
 mod stream;
 mod texts;
+mod written;
 
 pub use answer::{Answer, AnswerError, Cell};
 pub use checksum::{Checksums, Doubt, Held};

@@ -1,8 +1,8 @@
 //! A stream: one user who asks one question after the other, each when the last is answered.
 //!
-//! [`Stream`] is an operation of the hot loop over an [`Asker`], which each database brings; [`drive_streams`] gives each
-//! a thread of its own, because a question lasts longer than a thread costs. Prevents: a question without end (a limit
-//! ends it, and with it the phase, by name), and an answer that nobody keeps.
+//! [`Stream`] is an operation of the hot loop over an [`Asker`], which each database brings; [`drive_streams`] gives
+//! each a thread of its own, because a question lasts longer than a thread costs. Prevents: a question without end (a
+//! limit ends it, and with it the phase, by name), and an answer that nobody keeps.
 
 use super::answer::{Answer, AnswerError, Cell};
 use super::order::Ask;

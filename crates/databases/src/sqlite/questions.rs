@@ -1,8 +1,8 @@
 //! Decision support in SQLite: the load by prepared inserts, and questions asked by as many connections as there are
 //! users.
 //!
-//! Takes sessions and a source of rows; what was loaded is held against what was generated. Prevents: a question without
-//! end, which nothing outside SQLite could stop (it looks at the clock itself).
+//! Takes sessions and a source of rows; what was loaded is held against what was generated. Prevents: a question
+//! without end, which nothing outside SQLite could stop (it looks at the clock itself).
 
 use super::counts::CacheCounts;
 use super::error::SqliteError;
@@ -173,7 +173,8 @@ impl Asker for User<'_> {
     }
 }
 
-/// Asks, each user on one of the sessions and a thread of its own; gives what their caches counted too. Once `cancel` is set, questions under way are ended.
+/// Asks, each user on one of the sessions and a thread of its own; gives what their caches counted too. Once `cancel`
+/// is set, questions under way are ended.
 ///
 /// # Errors
 /// SQLite's, an answer that is none.

@@ -23,8 +23,8 @@ pub fn serve(scale: &str) -> Result<(), OrderedError> {
     let scale = scale.parse::<f64>().ok().and_then(|factor| Scale::new(factor).ok());
     let Some(scale) = scale.filter(|_| !io::stdout().is_terminal()) else {
         return Err(OrderedError::NoOrder(anyhow!(
-            "`assay {COMMAND}` is started by `assay run`\n  write engine = \"sqlite\" or \"postgres\" and a phase of kind \
-             \"tpch\""
+            "`assay {COMMAND}` is started by `assay run`\n  write engine = \"sqlite\" or \"postgres\" and a phase of \
+             kind \"tpch\""
         )));
     };
     match write_rows(scale, &mut io::stdout().lock()) {

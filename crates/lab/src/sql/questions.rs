@@ -99,8 +99,8 @@ pub(super) fn known(ledger: &Ledger) -> anyhow::Result<Known> {
     Ok(known)
 }
 
-/// Why a phase does not count, if it does not: an answer that another run, or another user, has otherwise, or a question
-/// past its limit.
+/// Why a phase does not count, if it does not: an answer that another run, or another user, has otherwise, or a
+/// question past its limit.
 pub(super) fn judge(asked: &DecisionSupport, known: &Known) -> Option<String> {
     let mut known = known.clone();
     for answer in &asked.answers {

@@ -1,8 +1,8 @@
 //! Decision support: the time of each question, response by users, temporary bytes and what of them met a device.
 //!
-//! Takes the runs of one stack in one phase, gives [`QuestionsFigures`]. The geometric mean gives a question of a second
-//! and one of a minute the same weight, as the published description of TPC-H has it for one user. Prevents: one long
-//! question that hides all others.
+//! Takes the runs of one stack in one phase, gives [`QuestionsFigures`]. The geometric mean gives a question of a
+//! second and one of a minute the same weight, as the published description of TPC-H has it for one user. Prevents:
+//! one long question that hides all others.
 
 use crate::figures::{Figure, over};
 use crate::history::{Runs, Seen};
@@ -52,8 +52,8 @@ pub struct QuestionsFigures {
     pub cpu_s_per_question: Option<Figure>,
     /// Bytes that the database wrote to temporary files, in the whole phase.
     pub temp_bytes: Option<Figure>,
-    /// Bytes that the lowest devices wrote in the phase, for each byte of temporary files: questions write nothing else,
-    /// but for the database's own notes. Above 1, the stack writes more than it is told.
+    /// Bytes that the lowest devices wrote in the phase, for each byte of temporary files: questions write nothing
+    /// else, but for the database's own notes. Above 1, the stack writes more than it is told.
     pub written_per_temp_byte: Option<Figure>,
     /// By number.
     pub questions: Vec<QuestionFigures>,

@@ -3,8 +3,9 @@
 //! Takes the phases of the analysis, gives a part each. A column of their table is one row of [`columns`]. Prevents: a
 //! rate without the device traffic, processor time and memory that it cost.
 
+use super::databases::{bulk, orders, questions};
 use super::source::Source;
-use super::{bulk, elsewhere, moves, orders, questions};
+use super::{elsewhere, moves};
 
 use crate::cells::Cell as OfStack;
 use crate::cells::PhaseReport;

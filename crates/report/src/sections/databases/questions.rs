@@ -2,17 +2,17 @@
 //!
 //! Takes a phase of decision support, gives blocks. Prevents: a geometric mean without the questions that it is of.
 
-use super::source::Source;
 use crate::cells::PhaseReport;
 use crate::cells::questions::{QuestionFigures, QuestionsFigures, UsersFigures};
 use crate::document::{Block, Cell, Form, Forms, Placed, column};
 use crate::figures::Figure;
 use crate::format::{bytes, number, ratio, whole};
+use crate::sections::source::Source;
 
 /// A stack with what it answered.
 type Of<'a, T> = (&'a str, &'a T);
 
-pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
+pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let asked = phase
         .cells
         .iter()
