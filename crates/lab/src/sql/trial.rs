@@ -64,9 +64,9 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         site.drop_caches()?;
         site.luns.warm(&stand.stack)?;
         let mut host = host(site, stand, (&devices, &places), server);
-        let known = match phase.kind {
-            PhaseKind::Tpch(_) => questions::known(ledger)?,
-            _ => questions::Known::new(),
+        let known = match phase.kind.tpch() {
+            Some(_) => questions::known(ledger)?,
+            None => questions::Known::new(),
         };
         let mut work = phase::Work {
             known,
