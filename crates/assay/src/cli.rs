@@ -94,6 +94,12 @@ pub(crate) enum Command {
     /// Work with SQLite on storage that loses its power; started by `assay run`
     #[command(hide = true)]
     SqliteSessions,
+    /// Make the rows of decision support; started by `assay run`
+    #[command(hide = true)]
+    DecisionRows {
+        /// Scale factor
+        scale: String,
+    },
     /// Print shell completions
     #[command(hide = true)]
     Completions {

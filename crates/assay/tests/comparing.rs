@@ -52,7 +52,7 @@ fn two_runs_stand_side_by_side_and_what_cannot_is_refused() {
         .run(&["compare", "a.assay", "other.assay"])
         .failed_with(2, &["not an Assay result file"]);
     for (version, words) in [
-        (6, "reads version 7 only"),
+        (7, "reads version 8 only"),
         (99, "use the version of assay that wrote it"),
     ] {
         std::fs::copy(bench.path("b.assay"), bench.path("c.assay")).expect("copied");

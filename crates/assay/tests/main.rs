@@ -15,6 +15,7 @@ mod chromium;
 mod cli;
 mod comparing;
 mod copying;
+mod decision_support;
 mod device_models;
 mod dg;
 mod dg_damage;

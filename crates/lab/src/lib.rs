@@ -50,6 +50,7 @@ pub use result_file::must_match;
 pub use run::{Start, run};
 pub use serving::unable as file_server_unable;
 pub use site::Site;
+pub use sql::generator::serve as serve_decision_rows;
 pub use sql::kinds::unable as database_unable;
 pub use sql::sessions::serve as serve_sqlite_sessions;
 pub use trial::book::comparisons;

@@ -21,6 +21,7 @@ pub(crate) fn finished(run: PhaseRun, fixed: &[(Measure, f64)], done: Done) -> a
     record.measures = fixed.to_vec();
     record.measures.extend(done.measures);
     record.order_entry = done.order_entry;
+    record.questions = done.questions;
     record.bulk_loads = done.bulk_loads;
     record.serving = done.serving;
     record.measures.extend(done.counters.iter().flat_map(engine));

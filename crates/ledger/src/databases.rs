@@ -8,8 +8,9 @@ use crate::file::Ledger;
 use crate::insert::{insert, insert_all};
 use crate::rows::columns::columns;
 use crate::rows::{
-    BulkLoadRow, ConditionRow, Database, DatabaseId, DatabaseRow, DatabaseSetting, GrowthRow, InTrial, LoadStep,
-    OfPhase, OfStep, OrderEntry, PhaseId, SpaceRow, StepHistogram, TransactionRow, TrialId, WaitRow,
+    AnswerRow, BulkLoadRow, ConditionRow, Database, DatabaseId, DatabaseRow, DatabaseSetting, DecisionSupport,
+    GrowthRow, InTrial, LoadStep, OfPhase, OfStep, OrderEntry, PhaseId, SpaceRow, StepHistogram, TransactionRow,
+    TrialId, WaitRow,
 };
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -74,6 +75,23 @@ impl Ledger {
         Ok(rows.into_iter().map(row).collect())
     }
 
+    /// Decision support of all phases, in the order of the phases.
+    ///
+    /// # Errors
+    /// [`LedgerError`], as every act of reading.
+    pub fn decision_supports(&self) -> Result<Vec<OfPhase<DecisionSupport>>, LedgerError> {
+        let mut answers = self.grouped::<PhaseId, _>("answer", "rowid")?;
+        let rows = self.table::<PhaseId, DecisionSupport>("decision_support", "phase")?;
+        let row = |(phase, asked)| OfPhase {
+            phase,
+            row: DecisionSupport {
+                answers: answers.remove(&phase).unwrap_or_default(),
+                ..asked
+            },
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
     /// Bulk loads of all phases: in the order of the phases, and inside a phase in the order run.
     ///
     /// # Errors
@@ -111,6 +129,8 @@ columns!(Database: engine, version, access, managed; settings);
 columns!(DatabaseSetting: name, value, source);
 columns!(OrderEntry: users, warehouses, items, customers, isolation, arrival, pauses, home, storage_told_by;
     transactions, conditions, waits, steps);
+columns!(DecisionSupport: scale, users, text, limit_ns, past_limit; answers);
+columns!(AnswerRow: user, question, variant, users, began_ns, elapsed_ns, rows, digest, temp_bytes);
 columns!(TransactionRow: class, serialisation_failures, deadlocks, limit_ns);
 columns!(ConditionRow: moment, condition, says, found);
 columns!(WaitRow: what, blob, count, total_ns);
@@ -136,6 +156,15 @@ pub(crate) fn insert_order_entry(connection: &Connection, phase: PhaseId, work: 
         insert_all(connection, "step_histogram", &of, &one.histograms)?;
     }
     Ok(())
+}
+
+pub(crate) fn insert_questions(
+    connection: &Connection,
+    phase: PhaseId,
+    asked: &DecisionSupport,
+) -> rusqlite::Result<()> {
+    insert(connection, "decision_support", &phase, asked)?;
+    insert_all(connection, "answer", &phase, &asked.answers)
 }
 
 pub(crate) fn insert_bulk_loads(

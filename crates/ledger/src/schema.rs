@@ -139,6 +139,14 @@ CREATE TABLE order_wait (
 CREATE TABLE load_step (
     phase INTEGER NOT NULL REFERENCES order_entry(phase), step INTEGER NOT NULL, users INTEGER NOT NULL,
     began_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL, PRIMARY KEY (phase, step));
+CREATE TABLE decision_support (
+    phase INTEGER PRIMARY KEY REFERENCES phase(id), scale REAL NOT NULL, users INTEGER NOT NULL, text TEXT NOT NULL,
+    limit_ns INTEGER NOT NULL, past_limit INTEGER);
+CREATE TABLE answer (
+    phase INTEGER NOT NULL REFERENCES decision_support(phase), user INTEGER NOT NULL, question INTEGER NOT NULL,
+    variant INTEGER NOT NULL, users INTEGER NOT NULL, began_ns INTEGER NOT NULL, elapsed_ns INTEGER NOT NULL,
+    rows INTEGER NOT NULL, digest TEXT NOT NULL, temp_bytes INTEGER);
+CREATE INDEX answer_by_phase ON answer (phase);
 CREATE TABLE bulk_load (
     phase INTEGER NOT NULL REFERENCES phase(id), step INTEGER NOT NULL, rows INTEGER NOT NULL,
     elapsed_ns INTEGER NOT NULL, settle_ns INTEGER NOT NULL, PRIMARY KEY (phase, step));

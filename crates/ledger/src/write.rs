@@ -87,6 +87,9 @@ impl Ledger {
             if let Some(serving) = &record.serving {
                 crate::serving::insert_serving(connection, phase, serving)?;
             }
+            if let Some(asked) = &record.questions {
+                crate::databases::insert_questions(connection, phase, asked)?;
+            }
             crate::databases::insert_bulk_loads(connection, phase, &record.bulk_loads)?;
             Ok(phase)
         })

@@ -37,6 +37,7 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
     ];
     let apart = [
         ("phase tpcc", PhaseWord::Tpcc),
+        ("phase tpch", PhaseWord::Tpch),
         ("phase bulk", PhaseWord::Bulk),
         ("phase files", PhaseWord::Files),
         ("phase scan", PhaseWord::Scan),

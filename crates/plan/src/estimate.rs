@@ -100,7 +100,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
     let (load_bytes_per_second, ageing_pages_per_s) = paced(study, load_bytes_per_second);
     let phase_ns_per_trial = study.phases.iter().fold(0u64, |sum, phase| {
         let ns = match (phase.time, &phase.kind) {
-            (Some(_), PhaseKind::Tpcc(_)) | (None, PhaseKind::Bulk(_)) => sql::phase_ns(phase),
+            (Some(_), PhaseKind::Tpcc(_)) | (None, PhaseKind::Bulk(_) | PhaseKind::Tpch(_)) => sql::phase_ns(phase),
             (Some(time), PhaseKind::Files(serving)) => files_ns(serving, time),
             (Some(time), _) => time.0,
             (None, PhaseKind::Scan(scan)) => {

@@ -4,7 +4,8 @@
 //! rooms that compute the size of the data differently.
 
 use crate::study::{
-    Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Stack, Study, Tpcc, Vdevs, Zfs, ZfsWay,
+    Company, Database, Engine, Lack, LunSet, LunSource, Phase, PhaseKind, Scale, Stack, Study, Tpcc, Tpch, TpchRun,
+    Vdevs, Zfs, ZfsWay,
 };
 use crate::units::Bytes;
 
@@ -134,10 +135,27 @@ pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
     }
 }
 
+/// Tables and keys of decision support at scale 1, and what the questions of one user spill there at most: measured
+/// with PostgreSQL.
+const TABLES_BYTES: f64 = 1.6e9;
+const SPILLED_BYTES: f64 = 0.3e9;
+/// Users whose questions spill at the same time: of many, most wait.
+const SPILLING_MAX: u32 = 10;
+
+/// Bytes of decision support: tables, keys, and temporary files of its users.
+pub(crate) fn questions_bytes(tpch: &Tpch) -> u64 {
+    let spilling = match tpch.run {
+        TpchRun::Streams(streams) => streams,
+        TpchRun::Power | TpchRun::Users { .. } => tpch.users_most().min(SPILLING_MAX),
+    };
+    (tpch.scale * (TABLES_BYTES + SPILLED_BYTES * f64::from(spilling))) as u64
+}
+
 /// Bytes that phases in SQL load: the company once, and the largest bulk load; and the largest tree of files.
 fn sql_bytes(study: &Study) -> u64 {
     let of = |phase: &Phase| match &phase.kind {
         PhaseKind::Tpcc(tpcc) => (company_bytes(tpcc), 0),
+        PhaseKind::Tpch(tpch) => ((tpch.scale * TABLES_BYTES) as u64, 0),
         PhaseKind::Bulk(bulk) => (
             0,
             bulk.rows

@@ -148,10 +148,33 @@ name = "read"
 kind = "random"
 "#;
 
+const QUESTIONS: &str = r#"
+[study]
+name = "questions"
+[luns.data]
+files = { size = "4GiB" }
+[[stack]]
+name = "ext4"
+kind = "ext4"
+data = "data"
+database = { engine = "postgres" }
+[[phase]]
+name = "streams"
+kind = "tpch"
+scale = 0.1
+streams = 4
+[[phase]]
+name = "users"
+kind = "tpch"
+users = [1, 10]
+each = 2
+"#;
+
 #[test]
 fn each_row_of_the_tables_is_printed_by_some_study() {
     let of_text = |text| plan::parse(text, Path::new("study.toml")).unwrap_or_else(|e| panic!("{e}"));
-    let mut studies: Vec<plan::Study> = [RARE, SERVER, SMALLER, PLACE, APART, SERVED, VOLUMES].map(of_text).into();
+    let all = [RARE, SERVER, SMALLER, PLACE, APART, SERVED, VOLUMES, QUESTIONS];
+    let mut studies: Vec<plan::Study> = all.map(of_text).into();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     for entry in std::fs::read_dir(folder).expect("the shipped studies are there") {
         let path = entry.expect("an entry").path();

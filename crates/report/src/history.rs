@@ -7,9 +7,9 @@ use crate::cells::ramp::Ramp;
 use crate::figures::Figure;
 use crate::grouped::distinct;
 use ledger::{
-    BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, FileServing, HistogramRow, Ledger, LedgerError, Look,
-    Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, TakingTurns,
-    Trial, TrialId, TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, DecisionSupport, FactKey, FactName, FactValue, FileServing, HistogramRow, Ledger,
+    LedgerError, Look, Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack,
+    Study, TakingTurns, Trial, TrialId, TrialStatus, UserScan,
 };
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ pub(crate) struct Seen {
     pub slices: Vec<Slice>,
     pub scans: Vec<UserScan>,
     pub orders: Option<OrderEntry>,
+    pub questions: Option<DecisionSupport>,
     pub bulk: Vec<BulkLoadRow>,
     pub serving: Option<FileServing>,
     /// What its ramp came to, as far as that was asked for.
@@ -406,6 +407,7 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
             slices: Vec::new(),
             scans: Vec::new(),
             orders: None,
+            questions: None,
             bulk: Vec::new(),
             serving: None,
             ramp: OnceCell::new(),
@@ -418,6 +420,9 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
     add(&mut seen, ledger.slices()?, |phase, row| phase.slices.push(row));
     add(&mut seen, ledger.order_entries()?, |phase, row| {
         phase.orders = Some(row)
+    });
+    add(&mut seen, ledger.decision_supports()?, |phase, row| {
+        phase.questions = Some(row)
     });
     add(&mut seen, ledger.file_servings()?, |phase, row| {
         phase.serving = Some(row)

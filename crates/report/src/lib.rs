@@ -50,6 +50,7 @@ pub use cells::orders::{
 pub use cells::provenance::{
     ASKED_BYTES_MIN, ASKED_SHARE_MIN, CACHE_SHARE_MAX, DEVICE_SHARE_MIN, Direction, Origin, Provenance,
 };
+pub use cells::questions::{QuestionFigures, QuestionsFigures, UsersFigures};
 pub use cells::ran_out::RanOut;
 pub use cells::{Cell, DeviceFigures, EngineFigures, PhaseReport};
 pub use check::{Check, Status};

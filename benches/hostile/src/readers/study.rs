@@ -60,6 +60,7 @@ const WORDS: &[&str] = &[
     "age",
     "power_cut",
     "tpcc",
+    "tpch",
     "copy",
     "rebalance",
     "device",

@@ -83,12 +83,12 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
         let sessions = sessions.or(kind.serving().map(|serving| serving.sessions));
         match sessions.or(kind.tpcc().map(plan::Tpcc::users_most)) {
             Some(sessions) => most(&mut random, sessions),
-            // What is neither moves everything once, in order.
-            None => most(
-                &mut scan,
-                kind.scan()
-                    .map_or(1, |scan| scan.users.saturating_mul(scan.degree.max(1))),
-            ),
+            None => {
+                let scans = kind.scan().map(|scan| scan.users.saturating_mul(scan.degree.max(1)));
+                let questions = kind.tpch().map(plan::Tpch::users_most);
+                // What is neither moves everything once, in order.
+                most(&mut scan, scans.or(questions).unwrap_or(1));
+            }
         }
     }
     let load = |kind: Kind, bytes: u32| move |depth: u32| Load { kind, depth, bytes };

@@ -8,6 +8,7 @@ use crate::host::stand::Stand;
 use crate::trial::around::Around;
 use crate::turn::Turn;
 use databases::bulk::BulkResult;
+use databases::decision_support::{self, Answered, Ask, Source, Text};
 use databases::order_entry::{Home, Scale};
 use databases::sqlite::LockWait;
 use ledger::{Measure, Skipped, TrialId};
@@ -50,6 +51,15 @@ impl Worked {
             sent: None,
         }
     }
+}
+
+/// Questions of decision support, asked at the same time.
+pub(crate) struct Asking {
+    /// Each user's.
+    pub(crate) users: Vec<Vec<Ask>>,
+    pub(crate) text: Text,
+    /// The most that one question may take.
+    pub(crate) limit: Duration,
 }
 
 /// What a database counts of itself, since some beginning of its own; `None`: it does not tell.
@@ -119,6 +129,15 @@ pub(crate) trait Sql {
     fn scattered(&mut self, work: &Random, rows: u64, pacing: &Pacing, seed: u64) -> anyhow::Result<Worked>;
     /// Loads rows into an empty table and brings them home.
     fn bulk(&mut self, rows: u64, commit_every: u64, cancel: &Arc<AtomicBool>) -> anyhow::Result<BulkResult>;
+    /// Makes and fills the tables of decision support, and holds them against what was generated.
+    fn load_questions(
+        &mut self,
+        scale: decision_support::Scale,
+        source: &dyn Source,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<()>;
+    /// Asks questions of decision support.
+    fn ask(&mut self, asking: &Asking) -> anyhow::Result<Answered>;
     /// Brings everything home: a checkpoint.
     fn settle(&mut self) -> anyhow::Result<()>;
     /// Starts counting anew.

@@ -4,7 +4,7 @@
 //! with an empty one. Prevents: a figure of a second phase that finds the cache of the first (connections are made
 //! anew for each).
 
-use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
+use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
 use super::cut_lite::CutLite;
 use crate::condition::Condition;
 use crate::group::grouped;
@@ -12,6 +12,7 @@ use crate::record::unix_ns;
 use crate::trial::drive::{SLICE_NS_UNTIMED, on_threads};
 use anyhow::Context;
 use databases::bulk::{BulkLoad, BulkResult};
+use databases::decision_support::{self, Answered, Source};
 use databases::order_entry::{Scale, Terminal};
 use databases::sqlite::{
     self, BulkSession, CacheCounts, DirectFiles, IoCounts, LockWait, OrderWorker, Place, READER_MEMORY_MIN, Role,
@@ -30,6 +31,7 @@ use workloads::{Outcome, Pacing};
 const ORDERS: &str = "orders";
 const SCATTERED: &str = "scattered";
 const BULK: &str = "bulk";
+const QUESTIONS: &str = "questions";
 /// Memory and depth of a port that writes; readers have one I/O at a time.
 const WRITER_MEMORY: u64 = 4 << 20;
 const WRITER_DEPTH: usize = 32;
@@ -74,6 +76,7 @@ pub(super) struct Lite {
     seed: u64,
     epoch_us: i64,
     devices: Vec<PathBuf>,
+    cancel: Arc<AtomicBool>,
 }
 
 /// SQLite, as a stack asks for it.
@@ -144,6 +147,7 @@ impl Lite {
             seed: trial.turn.block.seed,
             epoch_us: (unix_ns() / 1000) as i64 - (targets::monotonic_ns() / 1000) as i64,
             devices,
+            cancel: trial.turn.cancel.clone(),
         })
     }
 
@@ -442,6 +446,38 @@ impl Sql for Lite {
         let result = load.run(SLICE_NS_UNTIMED)?;
         self.count(CacheCounts::of(load.into_database().session()));
         Ok(result)
+    }
+
+    fn load_questions(
+        &mut self,
+        scale: decision_support::Scale,
+        source: &dyn Source,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<()> {
+        let settings = self.alone();
+        let mut session = self.base(QUESTIONS)?.place.connect(&settings)?;
+        session.interrupted_by(cancel.clone())?;
+        sqlite::load_decision_support(&session, scale, source).context("load the tables of decision support")?;
+        Ok(session.checkpoint_if_logged()?)
+    }
+
+    fn ask(&mut self, asking: &Asking) -> anyhow::Result<Answered> {
+        // Nobody writes: all of the cache is the users'.
+        let settings = self.with_cache(self.settings.cache.0 / asking.users.len().max(1) as u64);
+        let place = self.base(QUESTIONS)?.place.clone();
+        let sessions = asking.users.iter().map(|_| place.connect(&settings));
+        let sessions = sessions.collect::<Result<Vec<_>, _>>()?;
+        let questions = sqlite::Questions {
+            users: asking.users.clone(),
+            text: asking.text,
+            limit: asking.limit,
+            slice_ns: SLICE_NS_UNTIMED,
+        };
+        let before = self.io_now().volume_ns;
+        let (answered, pages) = sqlite::ask_questions(sessions, &questions, &self.cancel)?;
+        self.storage_ns += self.io_now().volume_ns - before;
+        self.count(pages);
+        Ok(answered)
     }
 
     fn settle(&mut self) -> anyhow::Result<()> {

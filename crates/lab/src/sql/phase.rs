@@ -3,6 +3,7 @@
 //! Prevents: a phase that ended while its last commits were on their way home, and one whose database lost an order.
 
 use super::contract::{Database, Orders, Sql, Trial, Worked, scale_of};
+use super::questions::{self, Known};
 use super::{kinds, rows, steps};
 use crate::host::beside::all_errors;
 use crate::host::observed::Host;
@@ -11,9 +12,10 @@ use crate::trial::around::{Around, phase_seed};
 use crate::trial::done::Done;
 use crate::trial::drive::{self, Driven};
 use anyhow::Context;
+use databases::decision_support::Answered;
 use databases::order_entry::{CONDITIONS, Scale};
 use ledger::Measure;
-use plan::{Bulk, Phase, PhaseKind, Random, Tpcc};
+use plan::{Bulk, Phase, PhaseKind, Random, Tpcc, Tpch};
 use workloads::{Arrival, Outcome, Pacing, Schedule, Stop};
 
 /// A phase and what it is run in.
@@ -23,6 +25,8 @@ pub(super) struct Work<'a> {
     pub(super) phase: &'a Phase,
     pub(super) ordinal: usize,
     pub(super) company: Option<Scale>,
+    /// What the same questions were answered before.
+    pub(super) known: Known,
     /// Conditions broken before it.
     pub(super) before: Option<Vec<(u8, u64)>>,
     /// Conditions broken after it.
@@ -34,6 +38,7 @@ struct Acted {
     outcome: Outcome,
     worked: Vec<(u32, Worked)>,
     bulk: Vec<ledger::BulkLoadRow>,
+    answered: Vec<(u32, Answered)>,
 }
 
 impl Acted {
@@ -42,12 +47,15 @@ impl Acted {
             outcome,
             worked: Vec::new(),
             bulk: Vec::new(),
+            answered: Vec::new(),
         }
     }
 
     /// The most that worked at once.
     fn users(&self) -> u32 {
-        self.worked.iter().map(|(users, _)| *users).max().unwrap_or(1)
+        let worked = self.worked.iter().map(|(users, _)| *users);
+        let asked = self.answered.iter().map(|(users, _)| *users);
+        worked.chain(asked).max().unwrap_or(1)
     }
 }
 
@@ -95,6 +103,13 @@ impl Work<'_> {
             done.measures.extend(rows::sent(&acted.worked));
             done.order_entry = Some(self.order_entry(tpcc, &acted, told_by)?);
         }
+        if let PhaseKind::Tpch(tpch) = &self.phase.kind {
+            let asked = questions::rows(tpch, &acted.answered);
+            if let Some(why) = questions::judge(&asked, &self.known) {
+                done.seen.invalid = Some(why);
+            }
+            done.questions = Some(asked);
+        }
         done.driven = Some(Driven::of(acted.outcome));
         Ok(done)
     }
@@ -107,6 +122,7 @@ impl Work<'_> {
         let seed = phase_seed(self.trial.turn.block.seed, self.ordinal);
         match &self.phase.kind {
             PhaseKind::Tpcc(tpcc) => self.orders(sql, tpcc, seed),
+            PhaseKind::Tpch(tpch) => self.questions(sql, tpch, seed),
             PhaseKind::Bulk(bulk) => self.loads(sql, bulk),
             PhaseKind::Random(random) => self.scattered(sql, random, seed),
             _ => anyhow::bail!("a database in SQL can't run {}", self.phase.name),
@@ -177,6 +193,28 @@ impl Work<'_> {
         Ok(Acted {
             bulk: loads,
             ..Acted::of(steps::one_after_another(&outcomes.iter().collect::<Vec<_>>()))
+        })
+    }
+
+    fn questions(&self, sql: &mut dyn Sql, tpch: &Tpch, seed: u64) -> anyhow::Result<Acted> {
+        let mut answered: Vec<(u32, Answered)> = Vec::new();
+        for (users, asking) in questions::steps(tpch, self.trial.study.seed.unwrap_or(1), seed)? {
+            if tpch.is_curve() {
+                self.around.doing(self.phase, &format!(" · {users} users"));
+            }
+            let step = sql.ask(&asking)?;
+            crate::signals::check(self.trial.turn.cancel)?;
+            let past_limit = step.past_limit.is_some();
+            answered.push((users, step));
+            if past_limit {
+                break;
+            }
+        }
+        let outcomes: Vec<&Outcome> = answered.iter().map(|(_, one)| &one.outcome).collect();
+        let outcome = steps::one_after_another(&outcomes);
+        Ok(Acted {
+            answered,
+            ..Acted::of(outcome)
         })
     }
 

@@ -62,6 +62,7 @@ pub(super) fn recorded(address: &Address) -> Result<Vec<ledger::DatabaseSetting>
 pub(super) fn settings(asked: &Postgres, study: &Study, access: Access) -> Settings {
     let sessions = study.phases.iter().filter_map(|phase| {
         let users = phase.kind.tpcc().map(plan::Tpcc::users_most);
+        let users = users.or(phase.kind.tpch().map(plan::Tpch::users_most));
         users.or(phase.kind.random().map(|random| random.sessions))
     });
     let mut explicit: BTreeMap<String, String> = asked.settings.iter().cloned().collect();

@@ -4,7 +4,7 @@
 //! journalled before it is taken. Prevents: a server left behind, an error of the client where the server had died,
 //! and a port or a password in a result.
 
-use super::contract::{Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
+use super::contract::{Asking, Counted, Cuttable, Database, Orders, Sql, Trial, Worked};
 use super::cut_server::CutServer;
 use super::postgres_setup::{choose, initdb_options, private_dir, recorded, settings};
 use crate::record::unix_ns;
@@ -12,6 +12,7 @@ use crate::signals::SetWhenGone;
 use crate::trial::drive::SLICE_NS_UNTIMED;
 use anyhow::{Context, ensure};
 use databases::bulk::{BulkLoad, BulkResult};
+use databases::decision_support::{self, Answered, Source};
 use databases::order_entry::Scale;
 use databases::postgres::{
     self, Address, BulkConnection, Cluster, Connection, Isolation, Phase, PostgresError, RunAs, ScatteredSpec, Server,
@@ -29,6 +30,7 @@ use workloads::Pacing;
 const ORDERS: &str = "assay_orders";
 const SCATTERED: &str = "assay_scattered";
 const BULK: &str = "assay_bulk";
+const QUESTIONS: &str = "assay_questions";
 const BLOCK: u64 = 8192;
 /// What is sealed costs the server and the users processor time: it is recorded beside the settings.
 const ENCRYPTION: &str = "encryption of the connections";
@@ -367,6 +369,31 @@ impl Sql for Managed {
             load.run(SLICE_NS_UNTIMED)
         });
         self.blame(loaded)
+    }
+
+    fn load_questions(
+        &mut self,
+        scale: decision_support::Scale,
+        source: &dyn Source,
+        cancel: &Arc<AtomicBool>,
+    ) -> anyhow::Result<()> {
+        let address = self.create(QUESTIONS)?;
+        let loaded = postgres::load_decision_support(&address, scale, source, cancel);
+        self.blame(loaded).context("load the tables of decision support")?;
+        Ok(())
+    }
+
+    fn ask(&mut self, asking: &Asking) -> anyhow::Result<Answered> {
+        self.count(QUESTIONS)?;
+        let questions = postgres::Questions {
+            users: asking.users.clone(),
+            text: asking.text,
+            limit: asking.limit,
+            temp_tablespace: None,
+            slice_ns: SLICE_NS_UNTIMED,
+        };
+        let answered = postgres::ask_questions(&self.database(QUESTIONS), &questions, &self.cancel);
+        self.blame(answered)
     }
 
     fn settle(&mut self) -> anyhow::Result<()> {

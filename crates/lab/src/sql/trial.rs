@@ -4,7 +4,8 @@
 //! [`Sql`]. Prevents: a figure of a database that breaks its own conditions.
 
 use super::contract::{Sql, Trial, company};
-use super::{cuts, kinds, phase};
+use super::generator::Generator;
+use super::{cuts, kinds, phase, questions};
 use crate::condition::Condition;
 use crate::host::devices::Devices;
 use crate::host::observed::Host;
@@ -49,7 +50,7 @@ fn stand_up(site: &mut HostSite<'_>, trial: &Trial<'_>) -> anyhow::Result<Box<dy
 fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<After> {
     let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
     ledger.database_of(trial.id, &sql.describe()?)?;
-    let company = load(trial, sql)?;
+    let company = load(site, trial, sql)?;
     stacks::loaded(&stand.built, &site.journal)?;
     let (places, devices) = observed(ledger, trial, sql)?;
     let server = sql.server();
@@ -64,7 +65,12 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
         site.drop_caches()?;
         site.luns.warm(&stand.stack)?;
         let mut host = host(site, stand, (&devices, &places), server);
+        let known = match phase.kind.tpch() {
+            Some(_) => questions::known(ledger)?,
+            None => questions::Known::new(),
+        };
         let mut work = phase::Work {
+            known,
             trial,
             around: &around,
             phase,
@@ -83,7 +89,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
 }
 
 /// Loads what the phases work on; gives the company, if they have one.
-fn load(trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<Option<Scale>> {
+fn load(site: &HostSite<'_>, trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<Option<Scale>> {
     let (study, turn) = (trial.study, trial.turn);
     turn.doing(&trial.stand.name, "loading");
     // The database's error, when a signal ended the load, is but its echo.
@@ -94,6 +100,10 @@ fn load(trial: &Trial<'_>, sql: &mut dyn Sql) -> anyhow::Result<Option<Scale>> {
     }
     if study.phases.iter().any(|phase| phase.kind.random().is_some()) {
         unless_ended(sql.load_scattered(trial.scattered_rows, turn.block.seed, turn.cancel))?;
+    }
+    if let Some(scale) = questions::scale(study)? {
+        let limit = site.limit.as_ref();
+        unless_ended(sql.load_questions(scale, &Generator { limit }, turn.cancel))?;
     }
     sql.settle()?;
     Ok(company)

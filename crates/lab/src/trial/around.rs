@@ -196,6 +196,8 @@ fn kind(phase: &Phase) -> PhaseKind {
         plan::PhaseKind::Rebalance(_) => PhaseKind::Rebalance,
         plan::PhaseKind::Tpcc(tpcc) if tpcc.rate.is_some() => PhaseKind::TpccOpen,
         plan::PhaseKind::Tpcc(_) => PhaseKind::Tpcc,
+        plan::PhaseKind::Tpch(tpch) if tpch.run == plan::TpchRun::Power => PhaseKind::Tpch,
+        plan::PhaseKind::Tpch(_) => PhaseKind::TpchTogether,
         plan::PhaseKind::Bulk(_) => PhaseKind::Bulk,
         plan::PhaseKind::Files(_) => PhaseKind::Files,
         plan::PhaseKind::PowerCut(cut) => match cut.end {

@@ -23,6 +23,8 @@ pub(crate) struct Done {
     /// Of a database in SQL.
     pub(crate) order_entry: Option<ledger::OrderEntry>,
     /// Of a database in SQL.
+    pub(crate) questions: Option<ledger::DecisionSupport>,
+    /// Of a database in SQL.
     pub(crate) bulk_loads: Vec<ledger::BulkLoadRow>,
     /// Of file serving.
     pub(crate) serving: Option<ledger::FileServing>,

@@ -145,6 +145,46 @@ pub struct OrderEntry {
     pub steps: Vec<LoadStep>,
 }
 
+/// One answer of decision support.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerRow {
+    /// Who asked, from 0.
+    pub user: u32,
+    /// Which of the 22 questions.
+    pub question: u32,
+    /// Which of its sets of parameters, from 0: the same in all phases, blocks and stacks of a study.
+    pub variant: u32,
+    /// Users at work meanwhile: of a load curve those of the step.
+    pub users: u32,
+    /// When it was asked, since the phase began.
+    pub began_ns: u64,
+    /// From there to the last row.
+    pub elapsed_ns: u64,
+    /// Rows of the answer.
+    pub rows: u64,
+    /// What it says, in 16 bytes, as hexadecimal digits.
+    pub digest: String,
+    /// Bytes of temporary files that it took, where nobody else was at work and the database tells.
+    pub temp_bytes: Option<u64>,
+}
+
+/// Decision support in one phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecisionSupport {
+    /// Scale factor.
+    pub scale: f64,
+    /// Users; of a load curve the most.
+    pub users: u32,
+    /// "grouped" or "nested".
+    pub text: String,
+    /// The most that one question may take.
+    pub limit_ns: u64,
+    /// The question that ran past it and ended the phase.
+    pub past_limit: Option<u32>,
+    /// Every answer, in the order of users.
+    pub answers: Vec<AnswerRow>,
+}
+
 /// Bytes of one thing in a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpaceRow {

@@ -17,8 +17,8 @@ mod stack;
 
 pub(crate) use committed::committed_words;
 pub use databases::{
-    BulkLoadRow, ConditionRow, Database, DatabaseRow, DatabaseSetting, GrowthRow, LoadStep, OrderEntry, SpaceRow,
-    StepHistogram, TransactionRow, WaitRow,
+    AnswerRow, BulkLoadRow, ConditionRow, Database, DatabaseRow, DatabaseSetting, DecisionSupport, GrowthRow, LoadStep,
+    OrderEntry, SpaceRow, StepHistogram, TransactionRow, WaitRow,
 };
 pub use facts::{FactName, FactType};
 pub use file_layout::{BUCKETS, FileLayout, FileLayoutRow, NOWHERE, PLACES};
@@ -178,6 +178,10 @@ committed_words! {
         Tpcc = "tpcc",
         /// Order entry on a schedule. Primary metric: p99 of response of all transactions.
         TpccOpen = "tpcc open",
+        /// Decision support, one user. Primary metric: geometric mean of the times of its questions.
+        Tpch = "tpch",
+        /// Decision support, several users at the same time. Primary metric: elapsed time.
+        TpchTogether = "tpch together",
         /// Random work whose LUNs lose their power, again and again: what was acknowledged is looked up afterwards.
         PowerCut = "power_cut",
         /// The same on devices that keep their power: the engine is killed, and file systems that the study made are
@@ -366,6 +370,8 @@ pub struct PhaseRecord {
     pub database: Option<Database>,
     /// Order entry, in a phase of it.
     pub order_entry: Option<OrderEntry>,
+    /// Decision support, in a phase of it.
+    pub questions: Option<DecisionSupport>,
     /// Bulk loads, one per row count, in a phase of them.
     pub bulk_loads: Vec<BulkLoadRow>,
     /// File serving, in a phase of it.
@@ -387,6 +393,7 @@ impl PhaseRecord {
             events: Vec::new(),
             database: None,
             order_entry: None,
+            questions: None,
             bulk_loads: Vec::new(),
             serving: None,
         }

@@ -2,7 +2,7 @@
 //!
 //! Rates are assumed, from runs on two cores; an order of magnitude, not a promise.
 
-use crate::study::{Company, Engine, Phase, PhaseKind, Stack, Study};
+use crate::study::{Company, Engine, Phase, PhaseKind, Stack, Study, Tpch, TpchRun};
 
 /// Loading a warehouse of full size, keys and indexes built.
 const WAREHOUSE_NS: u64 = 6_000_000_000;
@@ -12,6 +12,29 @@ const CONDITIONS_NS: u64 = 700_000_000;
 const BULK_ROWS_PER_S: u64 = 25_000;
 /// Making and starting a server, and stopping it.
 const SERVER_NS: u64 = 3_000_000_000;
+
+/// Making and loading the tables of decision support at scale 1, keys and checksums among it.
+const TABLES_NS: f64 = 120e9;
+/// Asking all 22 questions at scale 1.
+const QUESTIONS_NS: f64 = 60e9;
+
+/// Questions asked of decision support, in sets of all 22.
+fn sets(tpch: &Tpch) -> f64 {
+    match &tpch.run {
+        TpchRun::Power => 1.0,
+        TpchRun::Streams(streams) => f64::from(*streams),
+        TpchRun::Users { users, each } => {
+            users.iter().map(|users| f64::from(*users)).sum::<f64>() * f64::from(*each) / 22.0
+        }
+    }
+}
+
+fn tables_ns(phase: &Phase) -> u64 {
+    match &phase.kind {
+        PhaseKind::Tpch(tpch) => (tpch.scale * TABLES_NS) as u64,
+        _ => 0,
+    }
+}
 
 fn warehouses(phase: &Phase) -> u64 {
     let tpcc = phase.kind.tpcc().filter(|tpcc| tpcc.company == Company::Full);
@@ -27,12 +50,15 @@ pub(super) fn load_ns(study: &Study, stack: &Stack) -> u64 {
         Engine::Files(files) => files.server.map_or(0, |_| SERVER_NS),
     };
     let loaded = study.phases.iter().map(warehouses).max().unwrap_or(0);
-    server.saturating_add(loaded.saturating_mul(WAREHOUSE_NS + CONDITIONS_NS))
+    let tables = study.phases.iter().map(tables_ns).max().unwrap_or(0);
+    let company = loaded.saturating_mul(WAREHOUSE_NS + CONDITIONS_NS);
+    server.saturating_add(company).saturating_add(tables)
 }
 
 /// Of a phase in SQL.
 pub(super) fn phase_ns(phase: &Phase) -> u64 {
     match &phase.kind {
+        PhaseKind::Tpch(tpch) => (sets(tpch) * tpch.scale * QUESTIONS_NS) as u64,
         PhaseKind::Bulk(bulk) => {
             let rows: u64 = bulk.rows.iter().fold(0, |sum, rows| sum.saturating_add(*rows));
             rows.saturating_mul(1_000_000_000) / BULK_ROWS_PER_S

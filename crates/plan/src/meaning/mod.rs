@@ -13,6 +13,7 @@ mod luns;
 mod moves;
 mod phases;
 mod published;
+mod questions;
 mod server_url;
 mod settle;
 mod sql;

@@ -4,7 +4,7 @@
 //! ends, and parameters that contradict each other.
 
 use super::settle::{MIB, MINUTE, SECOND, Settle, or, value_or};
-use super::{cuts, files, moves, sql};
+use super::{cuts, files, moves, questions, sql};
 use crate::error::Span;
 use crate::passes::PASSES_MAX;
 use crate::study::{Age, End, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
@@ -15,6 +15,7 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
     settle.unique(written.phases.iter().map(|phase| &phase.name), "phase");
     let schemas = written.database.schemas.as_ref().map_or(64, |at| at.value);
     let loaded = sql::Loaded::of(written, settle);
+    let asked = questions::Loaded::of(written, settle);
     let mut phases = Vec::new();
     for phase in &written.phases {
         let Some(kind) = &phase.kind else { continue };
@@ -36,6 +37,7 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
                 let tpcc = sql::tpcc(phase, &loaded, settle);
                 (PhaseKind::Tpcc(tpcc), Some(Duration(MINUTE)))
             }
+            PhaseWord::Tpch => (PhaseKind::Tpch(questions::tpch(phase, &asked, settle)), None),
             PhaseWord::Bulk => (PhaseKind::Bulk(sql::bulk(phase, settle)), None),
             PhaseWord::Files => {
                 let serving = files::serving(phase, &written.files, settle);
@@ -107,7 +109,11 @@ fn ranked(phase: &WrittenPhase, kind: &PhaseKind, broken: bool, settle: &mut Set
         ),
         kind => {
             // A load curve is to be seen whole; its steps are not a dozen questions.
-            let curve = matches!(kind, PhaseKind::Tpcc(tpcc) if tpcc.users.len() > 1);
+            let curve = match kind {
+                PhaseKind::Tpcc(tpcc) => tpcc.users.len() > 1,
+                PhaseKind::Tpch(tpch) => tpch.is_curve(),
+                _ => false,
+            };
             return value_or(&phase.ranked, !broken && !curve);
         }
     };
@@ -127,6 +133,12 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
             let cure =
                 format!("remove `time`: say between which times of work the {what} comes, by `earliest` and `latest`");
             settle.findings.add(&time.span, message, cure);
+        }
+        (Some(_), PhaseKind::Tpch(_)) => {
+            let cure = "remove `time`: it ends with the last question; `limit` says how long one may take";
+            settle
+                .findings
+                .add(&time.span, "this phase ends when its questions are answered", cure);
         }
         (Some(_), PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) | PhaseKind::Bulk(_)) => {
             let cure = "remove `time`: an ageing ends with the last page, a copy with the last byte, \

@@ -9,7 +9,7 @@ use crate::written::{At, Numbers, PhaseWord, WrittenPhase, WrittenStudy};
 use std::ops::RangeInclusive;
 
 /// Users that a phase may have.
-const USERS_MAX: u32 = 10_000;
+pub(super) const USERS_MAX: u32 = 10_000;
 /// Steps of a load curve, row counts of a bulk load.
 const STEPS_MAX: usize = 32;
 
@@ -74,7 +74,7 @@ pub(super) fn one_of(written: &Option<At<Numbers>>, key: &str, settle: &mut Sett
 }
 
 /// Each number of a list, within `range`.
-fn counts(
+pub(super) fn counts(
     written: &Option<At<Numbers>>,
     key: &str,
     usual: &[u32],

@@ -4,8 +4,8 @@
 //! (each engine has its own).
 
 use super::files::Files;
-use crate::shown::{Keys, quoted, rate_or_none, table};
-use crate::units::Bytes;
+use crate::shown::{Keys, Shown, quoted, rate_or_none, table};
+use crate::units::{Bytes, Duration};
 
 /// The database on a stack.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,6 +148,82 @@ settled! {
         pub rows: Vec<u64>,
         /// Rows of a commit.
         pub commit_every: u64,
+    }
+}
+
+settled! {
+    /// Decision support, derived from the published description of TPC-H.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Tpch {
+        /// Scale factor, the same in all phases: the tables are loaded once a trial.
+        pub scale: f64,
+        /// Who asks what; its own keys stand beside it.
+        pub run: TpchRun as |tpch| Some(quoted(tpch.run.word())),
+        /// How questions are written that can be written in two ways.
+        pub text: TpchText,
+        /// The most that one question may take; past it the phase ends.
+        pub limit: Duration,
+    }
+}
+
+/// Who asks the questions of decision support.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TpchRun {
+    /// One user asks all of them, one after the other.
+    Power,
+    /// So many users ask all of them at the same time, each in an order of his own.
+    Streams(u32),
+    /// Users ask some each, at the same time.
+    Users {
+        /// How many; several: a load curve, in this order.
+        users: Vec<u32>,
+        /// Questions of each.
+        each: u32,
+    },
+}
+
+impl TpchRun {
+    /// As a study writes it.
+    fn word(&self) -> &'static str {
+        match self {
+            TpchRun::Power => "power",
+            TpchRun::Streams(_) | TpchRun::Users { .. } => "throughput",
+        }
+    }
+
+    /// Its own keys with their values.
+    pub(crate) fn keys(&self) -> Keys {
+        let all = match self {
+            TpchRun::Power => Vec::new(),
+            TpchRun::Streams(streams) => vec![("streams", streams.shown())],
+            TpchRun::Users { users, each } => vec![("users", users.shown()), ("each", each.shown())],
+        };
+        all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    }
+}
+
+/// How questions of decision support are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TpchText {
+    /// Large groups, joined.
+    Grouped,
+    /// A subquery for each row, as published.
+    Nested,
+}
+
+impl Tpch {
+    /// The most users that are at work at the same time.
+    pub fn users_most(&self) -> u32 {
+        match &self.run {
+            TpchRun::Power => 1,
+            TpchRun::Streams(streams) => *streams,
+            TpchRun::Users { users, .. } => users.iter().copied().max().unwrap_or(1),
+        }
+    }
+
+    /// Whether it is a load curve.
+    pub fn is_curve(&self) -> bool {
+        matches!(&self.run, TpchRun::Users { users, .. } if users.len() > 1)
     }
 }
 

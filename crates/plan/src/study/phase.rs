@@ -3,7 +3,7 @@
 //! Plain data. Prevents: a phase that one room ends by time and another by work.
 
 use super::cut::{DeviceFault, End, PowerCut};
-use super::engines::{Bulk, Tpcc};
+use super::engines::{Bulk, Tpcc, Tpch};
 use super::files::Serving;
 use super::random::{Random, RedoStress};
 use crate::shown::{Keys, Shown, list, quoted, strings};
@@ -56,6 +56,8 @@ pub enum PhaseKind {
     Rebalance(Rebalance),
     /// Order entry in SQL.
     Tpcc(Tpcc),
+    /// Decision support in SQL.
+    Tpch(Tpch),
     /// Rows into an empty table in SQL.
     Bulk(Bulk),
     /// Random work that a power cut or a kill ends in the middle, again and again.
@@ -74,6 +76,7 @@ impl PhaseKind {
             PhaseKind::Copy(_) => "copy",
             PhaseKind::Rebalance(_) => "rebalance",
             PhaseKind::Tpcc(_) => "tpcc",
+            PhaseKind::Tpch(_) => "tpch",
             PhaseKind::Bulk(_) => "bulk",
             PhaseKind::PowerCut(cut) => cut.end.word(),
             PhaseKind::Files(_) => "files",
@@ -93,7 +96,7 @@ impl PhaseKind {
         match self {
             PhaseKind::Random(_) | PhaseKind::PowerCut(_) => Engines::All,
             PhaseKind::Scan(_) | PhaseKind::Age(_) | PhaseKind::Copy(_) | PhaseKind::Rebalance(_) => Engines::Pages,
-            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => Engines::Sql,
+            PhaseKind::Tpcc(_) | PhaseKind::Tpch(_) | PhaseKind::Bulk(_) => Engines::Sql,
             PhaseKind::Files(_) => Engines::Files,
         }
     }
@@ -131,6 +134,7 @@ impl PhaseKind {
                 change.keys().into_iter().chain(work).collect()
             }
             PhaseKind::Tpcc(tpcc) => tpcc.keys(),
+            PhaseKind::Tpch(tpch) => tpch.keys().into_iter().chain(tpch.run.keys()).collect(),
             PhaseKind::Bulk(bulk) => bulk.keys(),
             PhaseKind::PowerCut(cut) => cut.keys(),
             PhaseKind::Files(serving) => serving.keys(),
@@ -177,6 +181,8 @@ asked! {
     copy: Copy of Copy;
     /// Of order entry.
     tpcc: Tpcc of Tpcc;
+    /// Of decision support.
+    tpch: Tpch of Tpch;
     /// Of power cuts and kills.
     cut: PowerCut of PowerCut;
     /// Of file serving.

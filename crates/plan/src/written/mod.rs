@@ -25,7 +25,8 @@ pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenInject, WrittenStack};
 pub(crate) use value::{
-    At, EngineWord, FaultWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, VolumeTop, Word, Written,
+    At, EngineWord, FaultWord, Listed, Numbers, Options, Overwrite, PhaseWord, RunWord, StackWord, VolumeTop, Word,
+    Written,
 };
 pub(crate) use volume::WrittenVolume;
 pub(crate) use zfs::WrittenZfs;

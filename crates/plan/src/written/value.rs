@@ -7,7 +7,7 @@ use crate::error::Span;
 use crate::study::{
     Access, BtrfsProfile, Company, DeviceModel, FileArrival, FileMix, FileServer, FileSteps, Home, IoMethod, Isolation,
     Journal, LimitOf, LvmLayout, MdLevel, Preset, Protocol, RedoAs, RedoStress, Redundancy, Resync, Scale, Schedule,
-    Snapshot, Stripe, Synchronous, TornPages, Vdevs, ZfsPreset, ZfsWay,
+    Snapshot, Stripe, Synchronous, TornPages, TpchText, Vdevs, ZfsPreset, ZfsWay,
 };
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 pub(crate) use crate::word::Word;
@@ -394,6 +394,8 @@ words!(FileSteps, "a work in steps", "fileserver" => FileSteps::Fileserver, "var
     "webserver" => FileSteps::Webserver);
 words!(LimitOf, "a figure of response", "mean" => LimitOf::Mean, "p99" => LimitOf::P99);
 words!(FileArrival, "an arrival", "poisson" => FileArrival::Poisson, "fixed" => FileArrival::Fixed);
+words!(RunWord, "a run of decision support", "power" => RunWord::Power, "throughput" => RunWord::Throughput);
+words!(TpchText, "a way to write questions", "grouped" => TpchText::Grouped, "nested" => TpchText::Nested);
 words!(RedoStress, "a degree of redo stress", "lite" => RedoStress::Lite, "heavy" => RedoStress::Heavy);
 
 words!(ZfsWay, "a way to OpenZFS",
@@ -453,6 +455,13 @@ pub(crate) enum EngineWord {
     Sqlite,
 }
 
+/// `run` of decision support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunWord {
+    Power,
+    Throughput,
+}
+
 /// `kind` of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PhaseWord {
@@ -462,6 +471,7 @@ pub(crate) enum PhaseWord {
     Copy,
     Rebalance,
     Tpcc,
+    Tpch,
     Bulk,
     PowerCut,
     Kill,
@@ -470,7 +480,7 @@ pub(crate) enum PhaseWord {
 
 words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => PhaseWord::Scan,
     "age" => PhaseWord::Age, "copy" => PhaseWord::Copy, "rebalance" => PhaseWord::Rebalance,
-    "tpcc" => PhaseWord::Tpcc, "bulk" => PhaseWord::Bulk,
+    "tpcc" => PhaseWord::Tpcc, "tpch" => PhaseWord::Tpch, "bulk" => PhaseWord::Bulk,
     "power_cut" => PhaseWord::PowerCut, "kill" => PhaseWord::Kill, "files" => PhaseWord::Files);
 
 words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
@@ -491,4 +501,4 @@ words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => Fa
 /// Words known to the design of the language, not to this version.
 pub(crate) const STACKS_TO_COME: &[&str] = &["nfs"];
 /// As above, of phases.
-pub(crate) const PHASES_TO_COME: &[&str] = &["load", "redo", "tpch"];
+pub(crate) const PHASES_TO_COME: &[&str] = &["load", "redo"];

@@ -4,6 +4,7 @@
 //! that take the same phase by two metrics.
 
 use super::latency::response_p99;
+use super::questions;
 use crate::figures::over;
 use crate::history::Seen;
 use ledger::{LedgerError, PhaseKind};
@@ -25,6 +26,8 @@ pub enum Metric {
     OperationsPerSecondAtLimit,
     /// 99th percentile of response in nanoseconds. Open phases.
     ResponseNsP99,
+    /// Geometric mean of the times of all questions, seconds. Decision support of one user.
+    GeometricMeanSeconds,
     /// Seconds from begin to idle devices. All others.
     ElapsedSeconds,
 }
@@ -38,7 +41,9 @@ impl Metric {
             PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
             PhaseKind::Tpcc => Metric::NewOrdersPerMinute,
             PhaseKind::Files => Metric::OperationsPerSecondAtLimit,
+            PhaseKind::Tpch => Metric::GeometricMeanSeconds,
             PhaseKind::Load
+            | PhaseKind::TpchTogether
             | PhaseKind::Age
             | PhaseKind::Bulk
             | PhaseKind::Copy
@@ -54,7 +59,7 @@ impl Metric {
             | Metric::OperationsPerSecondAtLimit
             | Metric::BytesPerSecond
             | Metric::NewOrdersPerMinute => Orientation::HigherIsBetter,
-            Metric::ResponseNsP99 | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
+            Metric::ResponseNsP99 | Metric::GeometricMeanSeconds | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
         }
     }
 
@@ -64,6 +69,7 @@ impl Metric {
             Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => "rate",
             Metric::OperationsPerSecondAtLimit => "rate at the limit of response",
             Metric::ResponseNsP99 => "speed at p99 of response",
+            Metric::GeometricMeanSeconds => "speed of its questions",
             Metric::ElapsedSeconds => "speed",
         }
     }
@@ -77,6 +83,7 @@ impl Metric {
             Metric::NewOrdersPerMinute => per_second(seen.new_orders()).map(|rate| rate * 60.0),
             Metric::OperationsPerSecondAtLimit => seen.rate_at_limit()?,
             Metric::ResponseNsP99 => response_p99(seen)?,
+            Metric::GeometricMeanSeconds => seen.questions.as_ref().and_then(questions::geometric_mean_s),
             Metric::ElapsedSeconds => Some(seen.total_s()),
         })
     }

@@ -14,6 +14,7 @@ pub(crate) mod moves;
 pub(crate) mod orders;
 pub(crate) mod over_time;
 pub(crate) mod provenance;
+pub(crate) mod questions;
 pub(crate) mod ramp;
 pub(crate) mod ran_out;
 pub(crate) mod serving;
@@ -33,6 +34,7 @@ use moves::{CopyFigures, RebalanceFigures};
 use orders::OrderFigures;
 use over_time::rate_over_time;
 use provenance::{Provenance, cached_counts};
+use questions::QuestionsFigures;
 use ran_out::{RanOut, in_phase};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -149,6 +151,8 @@ pub struct Cell {
     pub orders: Option<OrderFigures>,
     /// Throughput and response by users (order entry in steps).
     pub load_curve: Option<LoadCurve>,
+    /// Time of each question, response by users, temporary bytes (phases of decision support).
+    pub questions: Option<QuestionsFigures>,
     /// Time, space and growth by row count (bulk loads).
     pub bulk: Vec<BulkFigures>,
     /// The ramp and its limit (file serving).
@@ -216,6 +220,7 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         rebalance: RebalanceFigures::of(runs),
         orders: OrderFigures::of(runs, &all)?,
         load_curve: LoadCurve::of(runs, book.study.margin)?,
+        questions: QuestionsFigures::of(runs),
         bulk: bulk(runs)?,
         serving: ServingFigures::of(runs)?,
     }))

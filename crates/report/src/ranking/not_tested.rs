@@ -124,7 +124,8 @@ fn quantities(both: &[(&Seen, &Seen)], metric: Metric) -> Vec<Quantity> {
         Metric::OperationsPerSecond
         | Metric::OperationsPerSecondAtLimit
         | Metric::NewOrdersPerMinute
-        | Metric::ResponseNsP99 => {
+        | Metric::ResponseNsP99
+        | Metric::GeometricMeanSeconds => {
             vec![Quantity::CpuPerOperation, Quantity::MovedPerOperation]
         }
         Metric::BytesPerSecond | Metric::ElapsedSeconds => vec![Quantity::CpuPerByteAsked, Quantity::MovedPerByteAsked],

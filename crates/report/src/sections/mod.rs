@@ -4,8 +4,8 @@
 //! sections, and a table in them is a list of columns. Prevents: two forms that say two things.
 
 mod answer;
-mod bulk;
 mod changes;
+mod databases;
 mod differences;
 mod disclosure;
 mod elsewhere;
@@ -15,7 +15,6 @@ mod left_out;
 mod live;
 mod moves;
 mod opening;
-mod orders;
 mod phases;
 mod serving;
 mod source;
@@ -45,7 +44,7 @@ pub(crate) fn document(analysis: &Analysis, file: Option<&FromFile>) -> Document
     let sections = [
         answer::section(&source),
         differences::section(&source),
-        orders::databases(&source),
+        databases::orders::databases(&source),
         phases::section(&source),
         file.and_then(|file| file.over_time()),
         layouts::section(&source),

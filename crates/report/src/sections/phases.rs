@@ -3,8 +3,9 @@
 //! Takes the phases of the analysis, gives a part each. A column of their table is one row of [`columns`]. Prevents: a
 //! rate without the device traffic, processor time and memory that it cost.
 
+use super::databases::{bulk, orders, questions};
 use super::source::Source;
-use super::{bulk, elsewhere, moves, orders, serving};
+use super::{elsewhere, moves, serving};
 
 use crate::cells::Cell as OfStack;
 use crate::cells::PhaseReport;
@@ -56,6 +57,7 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         blocks.extend(orders::blocks(source, phase));
         blocks.extend(bulk::blocks(source, phase));
         blocks.extend(serving::blocks(source, phase));
+        blocks.extend(questions::blocks(source, phase));
     }
     if !phase.invalid.is_empty() {
         blocks.push((Forms::ALL, Block::Table(invalid(source, phase))));
@@ -127,6 +129,7 @@ pub(crate) fn primary(metric: Metric) -> (&'static str, &'static str, Form) {
         Metric::BytesPerSecond => ("rate", "MB/s", megabytes),
         Metric::NewOrdersPerMinute => ("rate", "orders/min", number),
         Metric::ResponseNsP99 => ("p99", "response", nanoseconds),
+        Metric::GeometricMeanSeconds => ("question", "geometric mean, s", number),
         Metric::ElapsedSeconds => ("time", "s", number),
     }
 }

@@ -32,6 +32,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
         }
     }
     room(written, study, findings);
+    memory_of_questions(written, study, findings);
 }
 
 /// Whether any stack has the page engine.
@@ -198,7 +199,7 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings:
         }
         (Engines::Pages, true) => {
             let message = format!(
-                "stack {:?} has the engine {}, which runs random, tpcc, bulk, power_cut and kill only",
+                "stack {:?} has the engine {}, which runs random, tpcc, tpch, bulk, power_cut and kill only",
                 stack.name,
                 stack.engine.word()
             );
@@ -258,6 +259,7 @@ fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
     for (w, phase) in written.phases.iter().zip(&study.phases) {
         let needed = match &phase.kind {
             PhaseKind::Tpcc(tpcc) => space::company_bytes(tpcc),
+            PhaseKind::Tpch(tpch) => space::questions_bytes(tpch),
             PhaseKind::Bulk(bulk) => bulk
                 .rows
                 .iter()
@@ -276,16 +278,11 @@ fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
                     stack.name,
                     Bytes(space)
                 );
-                let key = if phase.kind.tpcc().is_some() {
-                    "warehouses"
-                } else {
-                    "rows"
+                let (key, span) = match &phase.kind {
+                    PhaseKind::Tpcc(_) => ("warehouses", w.warehouses.as_ref().map(|at| &at.span)),
+                    PhaseKind::Tpch(_) => ("scale", w.scale.as_ref().map(|at| &at.span)),
+                    _ => ("rows", w.rows.as_ref().map(|at| &at.span)),
                 };
-                let span = w
-                    .warehouses
-                    .as_ref()
-                    .map(|at| &at.span)
-                    .or(w.rows.as_ref().map(|at| &at.span));
                 findings.add(
                     span.unwrap_or(&w.span),
                     message,
@@ -295,6 +292,60 @@ fn room(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
             }
         }
     }
+}
+
+/// What a user's process of a PostgreSQL server takes, without what it sorts and hashes in.
+const SESSION_BYTES: u64 = 3 << 20;
+/// `work_mem`, unless it is said.
+const WORK_MEM_BYTES: u64 = 4 << 20;
+
+/// Many users who sort and hash at the same time must not end the server for want of memory.
+fn memory_of_questions(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let Some(budget) = study.memory.budget else { return };
+    for (w, phase) in written.phases.iter().zip(&study.phases) {
+        let PhaseKind::Tpch(tpch) = &phase.kind else { continue };
+        for stack in &study.stacks {
+            let Engine::Postgres(postgres) = &stack.engine else {
+                continue;
+            };
+            let said = postgres.settings.iter().find(|(name, _)| name == "work_mem");
+            let work = said.map_or(Some(WORK_MEM_BYTES), |(_, value)| memory_setting(value));
+            let each = SESSION_BYTES + 2 * work.unwrap_or(WORK_MEM_BYTES);
+            let needed = postgres
+                .cache
+                .0
+                .saturating_add(each.saturating_mul(tpch.users_most().into()));
+            if needed > budget.0 {
+                let message = format!(
+                    "{} users of stack {:?} can take {}: a cache of {}, and {} each (3 MiB and twice work_mem); the \
+                     memory budget is {budget}",
+                    tpch.users_most(),
+                    stack.name,
+                    Bytes(needed),
+                    postgres.cache,
+                    Bytes(each)
+                );
+                let cure =
+                    "raise `budget` in [memory], lower `cache` or work_mem in `settings`, or ask with fewer users";
+                findings.add(w.users.as_ref().map_or(&w.span, |at| &at.span), message, cure);
+                return;
+            }
+        }
+    }
+}
+
+/// Bytes of a setting of memory as PostgreSQL reads it: a number is of kilobytes.
+fn memory_setting(value: &str) -> Option<u64> {
+    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+    let unit = match value[digits.len()..].trim() {
+        "B" => 1,
+        "" | "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// What the tool itself, connections and users need beside the database's cache, at least.

@@ -2,13 +2,13 @@
 //!
 //! Takes a phase of bulk loads, gives blocks. Prevents: one total in which the largest load hides all others.
 
-use super::source::Source;
 use crate::cells::PhaseReport;
 use crate::cells::bulk::{BulkFigures, GrowthPoint, SpaceFigure};
 use crate::document::{Block, Cell, Chart, Fold, Form, Forms, Item, LineOf, Lines, Placed, Table, Tone, column};
 use crate::figures::Figure;
 use crate::format::{bytes, nanoseconds, number, ratio, whole};
 use crate::ranking::not_tested::BulkRatio;
+use crate::sections::source::Source;
 
 /// Letters of the growth in a terminal.
 const SPARK_MAX: usize = 40;
@@ -16,7 +16,7 @@ const SPARK_MAX: usize = 40;
 /// A stack with its load of one row count.
 type Load<'a> = (&'a str, &'a BulkFigures);
 
-pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
+pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let all = phase
         .cells
         .iter()

@@ -3,7 +3,7 @@
 //! Takes the databases and the phases of order entry, gives blocks. Prevents: new orders per minute without the
 //! responses that were paid for them, and a name for them that belongs to an audited benchmark.
 
-use super::source::Source;
+use crate::sections::source::Source;
 
 use crate::cells::PhaseReport;
 use crate::cells::load_curve::{METHOD, StepFigures};
@@ -17,7 +17,7 @@ use crate::stacks::databases::{DatabaseOfStack, DatabaseSetting};
 use crate::words::order_words::{DERIVED, doubts, has_orders};
 
 /// Which databases ran, before any number.
-pub(super) fn databases(source: &Source<'_>) -> Option<Section> {
+pub(in crate::sections) fn databases(source: &Source<'_>) -> Option<Section> {
     let all = &source.analysis.databases;
     let mut blocks = vec![];
     if !all.is_empty() {
@@ -93,7 +93,7 @@ fn settings(all: &[DatabaseOfStack]) -> Option<Placed> {
 type OnStack<'a> = (&'a str, &'a OrderFigures);
 
 /// What order entry and its load curve have to say in a phase.
-pub(super) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
+pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
     let with = phase
         .cells
         .iter()

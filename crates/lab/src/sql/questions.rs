@@ -1,0 +1,168 @@
+//! A phase of decision support: who asks what, and whether the answers are those of every other run.
+//!
+//! Takes the plan's words, gives lists of questions, rows of the result file and a judgement. Prevents: a fast wrong
+//! answer, and parameters or orders that one stack has and another has not.
+
+use super::contract::Asking;
+use anyhow::Context;
+use databases::decision_support::{Answered, Ask, Scale, of_stream, of_user};
+use ledger::{AnswerRow, DecisionSupport, Ledger};
+use plan::{PhaseKind, Study, Tpch, TpchRun, TpchText};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What an answer says, by question and set of parameters.
+pub(super) type Known = BTreeMap<(u32, u32), String>;
+
+/// The scale of the study's tables, if it has decision support.
+pub(super) fn scale(study: &Study) -> anyhow::Result<Option<Scale>> {
+    let tpch = study.phases.iter().find_map(|phase| match &phase.kind {
+        PhaseKind::Tpch(tpch) => Some(tpch),
+        _ => None,
+    });
+    Ok(tpch.map(|tpch| Scale::new(tpch.scale)).transpose()?)
+}
+
+/// The steps of a phase: users at work, and what each of them asks. `study_seed` draws parameters, `block_seed` orders.
+pub(super) fn steps(tpch: &Tpch, study_seed: u64, block_seed: u64) -> anyhow::Result<Vec<(u32, Asking)>> {
+    let scale = Scale::new(tpch.scale)?;
+    let stream = |stream| of_stream(scale, study_seed, block_seed, stream);
+    let asking = |users: Vec<Vec<Ask>>| {
+        let asking = Asking {
+            users,
+            text: match tpch.text {
+                TpchText::Grouped => databases::decision_support::Text::Grouped,
+                TpchText::Nested => databases::decision_support::Text::Nested,
+            },
+            limit: Duration::from_nanos(tpch.limit.0),
+        };
+        (asking.users.len() as u32, asking)
+    };
+    Ok(match &tpch.run {
+        TpchRun::Power => vec![asking(vec![stream(0)])],
+        TpchRun::Streams(streams) => vec![asking((0..*streams).map(stream).collect())],
+        TpchRun::Users { users, each } => {
+            let step = |users: &u32| {
+                let user = |user| of_user(scale, study_seed, block_seed, (user, *each));
+                asking((0..*users).map(user).collect())
+            };
+            users.iter().map(step).collect()
+        }
+    })
+}
+
+/// Rows of the result file. Steps came one after the other; the clock of a phase leaves out what lay between them.
+pub(super) fn rows(tpch: &Tpch, steps: &[(u32, Answered)]) -> DecisionSupport {
+    let mut answers = Vec::new();
+    let mut shift_ns = 0;
+    for (users, step) in steps {
+        answers.extend(step.asked.iter().map(|asked| AnswerRow {
+            user: asked.user,
+            question: asked.question.number().into(),
+            variant: asked.variant,
+            users: *users,
+            began_ns: shift_ns + asked.began.saturating_sub(step.outcome.began),
+            elapsed_ns: asked.elapsed_ns,
+            rows: asked.rows,
+            digest: asked.digest.clone(),
+            temp_bytes: asked.temp_bytes,
+        }));
+        shift_ns += step.outcome.elapsed_ns;
+    }
+    DecisionSupport {
+        scale: tpch.scale,
+        users: tpch.users_most(),
+        text: match tpch.text {
+            TpchText::Grouped => "grouped",
+            TpchText::Nested => "nested",
+        }
+        .to_string(),
+        limit_ns: tpch.limit.0,
+        past_limit: past_limit(steps),
+        answers,
+    }
+}
+
+fn past_limit(steps: &[(u32, Answered)]) -> Option<u32> {
+    let past = steps.iter().find_map(|(_, step)| step.past_limit)?;
+    Some(past.number().into())
+}
+
+/// What earlier phases of this study were answered.
+pub(super) fn known(ledger: &Ledger) -> anyhow::Result<Known> {
+    let mut known = Known::new();
+    for asked in ledger.decision_supports().context("read earlier answers")? {
+        for answer in asked.row.answers {
+            known.entry((answer.question, answer.variant)).or_insert(answer.digest);
+        }
+    }
+    Ok(known)
+}
+
+/// Why a phase does not count, if it does not: an answer that another run, or another user, has otherwise, or a
+/// question past its limit.
+pub(super) fn judge(asked: &DecisionSupport, known: &Known) -> Option<String> {
+    let mut known = known.clone();
+    for answer in &asked.answers {
+        let first = known
+            .entry((answer.question, answer.variant))
+            .or_insert_with(|| answer.digest.clone());
+        if *first != answer.digest {
+            return Some(format!(
+                "question {} (parameters {}) has another answer than the same question had before: one of the two is \
+                 wrong, and that is data loss, whatever the speed",
+                answer.question, answer.variant
+            ));
+        }
+    }
+    asked.past_limit.map(|question| {
+        format!(
+            "question {question} ran past its limit of {}: its text or its memory does not suit this database at this \
+             scale; raise `limit`, or write text = \"grouped\"",
+            plan::Duration(asked.limit_ns)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(digests: &[&str], past_limit: Option<u32>) -> DecisionSupport {
+        let answer = |digest: &&str| AnswerRow {
+            user: 0,
+            question: 5,
+            variant: 1,
+            users: 1,
+            began_ns: 0,
+            elapsed_ns: 1,
+            rows: 1,
+            digest: (*digest).to_string(),
+            temp_bytes: None,
+        };
+        DecisionSupport {
+            scale: 0.01,
+            users: 1,
+            text: "grouped".to_string(),
+            limit_ns: 600_000_000_000,
+            past_limit,
+            answers: digests.iter().map(answer).collect(),
+        }
+    }
+
+    #[test]
+    fn a_planted_wrong_answer_is_seen_across_runs_and_within_one() {
+        let known = Known::from([((5, 1), "right".to_string())]);
+        assert_eq!(judge(&asked(&["right", "right"], None), &known), None);
+        assert_eq!(judge(&asked(&["new"], None), &Known::new()), None);
+        for (digests, known) in [(vec!["wrong"], &known), (vec!["one", "another"], &Known::new())] {
+            let said = judge(&asked(&digests, None), known).unwrap();
+            assert!(
+                said.starts_with("question 5 (parameters 1)") && said.contains("data loss"),
+                "{said}"
+            );
+        }
+        let late = judge(&asked(&[], Some(20)), &known).unwrap();
+        assert!(late.starts_with("question 20 ran past its limit of 10m"), "{late}");
+    }
+}

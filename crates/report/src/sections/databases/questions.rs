@@ -1,0 +1,105 @@
+//! Decision support: each question's time, temporary bytes, response by users.
+//!
+//! Takes a phase of decision support, gives blocks. Prevents: a geometric mean without the questions that it is of.
+
+use crate::cells::PhaseReport;
+use crate::cells::questions::{QuestionFigures, QuestionsFigures, UsersFigures};
+use crate::document::{Block, Cell, Form, Forms, Placed, column};
+use crate::figures::Figure;
+use crate::format::{bytes, number, ratio, whole};
+use crate::sections::source::Source;
+
+/// A stack with what it answered.
+type Of<'a, T> = (&'a str, &'a T);
+
+pub(in crate::sections) fn blocks(source: &Source<'_>, phase: &PhaseReport) -> Vec<Placed> {
+    let asked = phase
+        .cells
+        .iter()
+        .filter_map(|cell| Some((cell.stack.as_str(), cell.questions.as_ref()?)));
+    let asked: Vec<Of<'_, QuestionsFigures>> = asked.collect();
+    let Some((_, first)) = asked.first() else {
+        return Vec::new();
+    };
+    let words = format!(
+        "Decision support at scale {}, derived from TPC-H: no TPC result. Questions 2, 17, 20 and 22 in {} form. Every \
+         answer was compared with the other runs' answers to the same question.",
+        first.scale, first.text
+    );
+    vec![
+        (Forms::LONG, Block::Note(words)),
+        (Forms::LONG, Block::Table(whole_phase(source, phase, &asked))),
+        (Forms::LONG, Block::Table(by_users(source, phase, &asked))),
+        (Forms::LONG, Block::Table(by_question(source, phase, &asked))),
+    ]
+}
+
+fn whole_phase(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, QuestionsFigures>]) -> crate::document::Table {
+    let of = |head: &str, unit: &str, pick: fn(&QuestionsFigures) -> Option<Figure>, form: Form| {
+        column(head, unit, move |(_, asked): &Of<'_, QuestionsFigures>| {
+            Cell::ranged(pick(asked), form)
+        })
+    };
+    let columns = [
+        of("question", "geometric mean, s", |asked| asked.geometric_mean_s, number).compared(),
+        of("processors", "s/question", |asked| asked.cpu_s_per_question, number),
+        of("temporary", "files", |asked| asked.temp_bytes, bytes),
+        of(
+            "written",
+            "per temporary byte",
+            |asked| asked.written_per_temp_byte,
+            ratio,
+        ),
+    ];
+    let caption = format!("Questions as a whole: {}", phase.name);
+    source.table(caption, asked, |(stack, _)| stack, columns)
+}
+
+fn by_users(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, QuestionsFigures>]) -> crate::document::Table {
+    let all = asked
+        .iter()
+        .flat_map(|(stack, asked)| asked.by_users.iter().map(|users| (*stack, users)));
+    let rows: Vec<Of<'_, UsersFigures>> = all.collect();
+    let of = |head: &str, unit: &str, pick: fn(&UsersFigures) -> Option<Figure>, form: Form| {
+        column(head, unit, move |(_, users): &Of<'_, UsersFigures>| {
+            Cell::ranged(pick(users), form)
+        })
+    };
+    let columns = [
+        column("users", "", |(_, users): &Of<'_, UsersFigures>| {
+            Cell::Number(f64::from(users.users), whole)
+        }),
+        of("time", "s", |users| users.seconds, number).compared(),
+        of("questions", "/hour", |users| users.questions_per_hour, number),
+        of("response", "mean, s", |users| users.response_s_mean, number).compared(),
+        of("response", "p95, s", |users| users.response_s_p95, number),
+    ];
+    let caption = format!("Response by users: {}", phase.name);
+    source.table(caption, &rows, |(stack, _)| stack, columns)
+}
+
+fn by_question(source: &Source<'_>, phase: &PhaseReport, asked: &[Of<'_, QuestionsFigures>]) -> crate::document::Table {
+    let all = asked
+        .iter()
+        .flat_map(|(stack, asked)| asked.questions.iter().map(|one| (*stack, one)));
+    let mut rows: Vec<Of<'_, QuestionFigures>> = all.collect();
+    // The same question of all stacks side by side.
+    rows.sort_by_key(|(_, one)| one.question);
+    let columns = [
+        column("question", "", |(_, one): &Of<'_, QuestionFigures>| {
+            Cell::Number(f64::from(one.question), whole)
+        }),
+        column("time", "s", |(_, one): &Of<'_, QuestionFigures>| {
+            Cell::ranged(one.seconds, number)
+        }),
+        column("temporary", "files", |(_, one): &Of<'_, QuestionFigures>| {
+            Cell::ranged(one.temp_bytes, bytes)
+        }),
+        column("rows", "", |(_, one): &Of<'_, QuestionFigures>| {
+            Cell::Number(one.rows as f64, whole)
+        })
+        .only(Forms::PAGE),
+    ];
+    let caption = format!("Time of each question: {}", phase.name);
+    source.table(caption, &rows, |(stack, _)| stack, columns)
+}
