@@ -94,6 +94,9 @@ written! {
         passes: u64 [Age] = "`1`";
         /// names of the phases directly below that are repeated after each pass
         after_each: Vec<String> [Age] = "";
+        /// a rest before the ageing, about as long as the ageing takes. After it come the random work and the scans
+        /// that are held `against` a phase before, once more, as \"NAME control\": what time alone does
+        control: Duration [Age] = "";
         /// an earlier phase of the same kind: the stacks' changes since then are compared. `against = "fresh scan"` on
         /// the aged scan
         against: String [Tpcc, Bulk, Random, Scan, Age, Copy] = "";
