@@ -9,6 +9,7 @@
 mod any_text;
 mod broken;
 mod controls;
+mod files;
 mod good;
 mod hostile;
 mod hostile_studies;
