@@ -12,6 +12,8 @@
 //!    counts and histograms by [`Class`], bytes, what was unsent, wrong, tried again, drawn again,
 //! 4. [`Serving::audit`] reads everything and says what is lost, after a cut, a kill, or nothing at all.
 //!
+//! What was acknowledged is remembered in this process, outside of the stack, so that a cut or a kill takes none of it.
+//!
 //! Sockets are made by the caller ([`Dial`]), so that a server in a network namespace of its own can be reached.
 //!
 //! # Inside

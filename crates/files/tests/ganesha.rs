@@ -3,7 +3,7 @@
 //!
 //! Prevents: a client that only understands our own server. Needs root, nfs-ganesha with its VFS module and rpcbind.
 
-use files::{After, Config, FilesError, NfsServer, Place, Serving, Steps};
+use files::{After, Class, Config, FilesError, Mix, NfsServer, Place, Serving, Steps, Work};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -32,9 +32,17 @@ fn inside(name: &str, test: impl FnOnce(&Path)) {
     if let Some(directory) = std::env::var_os(INSIDE) {
         return test(Path::new(&directory));
     }
-    let tools = ["/usr/bin/ganesha.nfsd", "/usr/sbin/rpcbind", "/usr/bin/unshare"];
+    let tools = [
+        "/usr/bin/ganesha.nfsd",
+        "/usr/sbin/rpcbind",
+        "/usr/bin/unshare",
+        "/usr/sbin/mkfs.ext4",
+        "/usr/bin/python3",
+    ];
     if let Some(missing) = tools.iter().find(|tool| !Path::new(tool).exists()) {
-        return eprintln!("skipped: {missing} is not here (Debian: nfs-ganesha nfs-ganesha-vfs rpcbind)");
+        return eprintln!(
+            "skipped: {missing} is not here (Debian: nfs-ganesha nfs-ganesha-vfs rpcbind e2fsprogs python3)"
+        );
     }
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: namespaces need root");
@@ -125,13 +133,20 @@ fn place(directory: &Path) -> NfsServer {
     )
 }
 
+/// It listens before its export is there, and before the port mapper knows it.
+fn is_not_up_yet(error: &FilesError) -> bool {
+    matches!(
+        error,
+        FilesError::Export { .. } | FilesError::Connect { .. } | FilesError::Gone { .. } | FilesError::NoPort { .. }
+    )
+}
+
 fn begin(config: Config, directory: &Path) -> Serving {
     let mut tries = 0;
     loop {
         match Serving::begin(config.clone(), Place::Nfs3(place(directory))) {
             Ok(serving) => return serving,
-            // It listens before its export is there.
-            Err(FilesError::Export { .. } | FilesError::Connect { .. } | FilesError::Gone { .. }) if tries < 500 => {
+            Err(error) if tries < 500 && is_not_up_yet(&error) => {
                 tries += 1;
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -218,6 +233,71 @@ fn a_killed_server_ends_the_phase_and_loses_nothing() {
                 assert_eq!(point.counts.wrong, 0, "{:?}", point.wrong);
                 assert!(serving.audit(After::Nothing, None).unwrap().is_clean());
             }
+        },
+    );
+}
+
+fn must(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Forces the file system down without its log: what was not written is gone (EXT4_IOC_SHUTDOWN, NOLOGFLUSH).
+const SHUT_DOWN: &str = "import fcntl, os, struct, sys\n\
+    fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))";
+
+/// An ext4 LUN in a file, mounted in this mount namespace.
+fn mount(directory: &Path, options: &str) {
+    let (lun, export) = (directory.join("lun"), directory.join("export"));
+    must(Command::new("mount").args(["-o", options]).arg(lun).arg(export));
+}
+
+/// Works, then creates names; the power goes: the server is killed and the file system forced down.
+fn cut_ext4(directory: &Path, options: &str, run: u32) -> files::Audit {
+    let (lun, export) = (directory.join("lun"), directory.join("export"));
+    let _ = std::fs::create_dir(&export);
+    std::fs::File::create(&lun).unwrap().set_len(192 << 20).unwrap();
+    must(
+        Command::new("mkfs.ext4")
+            .args(["-q", "-F", "-E", "nodiscard"])
+            .arg(&lun),
+    );
+    mount(directory, options);
+    let mut ganesha = Ganesha::start(directory, 5000 + run);
+    // No data are written and nothing commits: what keeps the names is the file system alone.
+    let names = Mix::new(&[(Class::Create, 50), (Class::Remove, 50)]).unwrap();
+    let config = Config {
+        work: Work::Mix(names),
+        ..config(run)
+    };
+    let mut serving = begin(config, directory);
+    serving.grow_to(1 << 20, true).unwrap();
+    must(&mut Command::new("sync"));
+    serving.run(&some_of_each(24, 6), 1).unwrap();
+    must(Command::new("python3").args(["-c", SHUT_DOWN]).arg(&export));
+    ganesha.kill();
+    must(Command::new("umount").arg(&export));
+    mount(directory, options);
+    let _ganesha = Ganesha::start(directory, 6000 + run);
+    drop(begin(self::config(run + 50), directory));
+    let audit = serving.audit(After::Cut, None).unwrap();
+    must(Command::new("umount").arg("-l").arg(&export));
+    audit
+}
+
+#[test]
+fn a_cut_of_ext4_loses_names_unless_directories_are_synchronous() {
+    inside(
+        "ganesha::a_cut_of_ext4_loses_names_unless_directories_are_synchronous",
+        |directory| {
+            let lost = cut_ext4(directory, "loop", 30);
+            assert!(lost.names_lost + lost.names_back > 0 && !lost.is_clean(), "{lost:?}");
+            let kept = cut_ext4(directory, "loop,dirsync", 31);
+            assert!(kept.is_clean() && kept.names > 50, "{kept:?}");
         },
     );
 }

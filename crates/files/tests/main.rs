@@ -5,6 +5,7 @@
     reason = "a test says why it skips, and panics where it cannot go on"
 )]
 
+mod counting;
 mod ganesha;
 mod local;
 mod protocol;

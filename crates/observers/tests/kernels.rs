@@ -384,6 +384,7 @@ fn facts_are_what_the_kernel_says_and_no_more() {
     assert_eq!(of("virtualisation"), Some("a hypervisor (QEMU)"));
     assert_eq!(of("transparent hugepages"), Some("madvise"));
     assert_eq!((of("vm.dirty_ratio"), of("vm.swappiness")), (Some("20"), None));
+    assert_eq!(of("vm.nr_hugepages"), Some("1024"));
 
     let facts = device_facts_in(&root(OLD), "sda2");
     let of = |name: &str| {

@@ -1,6 +1,6 @@
 //! The rules of the validity sheet against the document that tells them, and against the traps that show them.
 
-use crate::fixture::{actor, scene};
+use crate::fixture::{actor, fact, scene};
 use ledger::{Layer, Layers};
 use report::{Status, sheet};
 use std::path::Path;
@@ -76,4 +76,24 @@ fn a_stack_on_an_old_zfs_says_so() {
         found[0].figure.starts_with("is zfs-fuse (pool version 23): "),
         "{found:?}"
     );
+}
+
+#[test]
+fn processors_that_follow_the_load_are_told() {
+    let said = |governor: Option<&str>| {
+        let mut scene = scene(vec![actor("ext4", 1.0), actor("xfs", 0.9)]);
+        scene.facts = governor
+            .map(|name| fact("host", "cpu governor", name))
+            .into_iter()
+            .collect();
+        let checks = scene.film().analysis().checks;
+        let found = checks
+            .into_iter()
+            .find(|check| check.subject == "processors' frequency");
+        found.map(|check| (check.status, check.figure))
+    };
+    let (follows, stays) = ("chosen by schedutil".to_string(), "chosen by performance".to_string());
+    assert_eq!(said(Some("schedutil")), Some((Status::Note, follows)));
+    assert_eq!(said(Some("performance")), Some((Status::Valid, stays)));
+    assert_eq!(said(None), None, "a guest is not told");
 }

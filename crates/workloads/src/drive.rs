@@ -7,6 +7,7 @@
 //! Prevents: a session that overtakes the others because its operations end at once (sessions are served in the order
 //! in which they became ready), and a stall that vanishes from the figures (three stamps, see `schedule`).
 
+use crate::arrivals::Arrivals;
 use crate::operation::{Done, Operation, Started};
 use crate::outcome::{ClassUnderWay, Outcome, Slices};
 use crate::pacing::{Arrival, Pacing, Think};
@@ -41,13 +42,18 @@ struct Session {
 }
 
 /// Where due times come from.
-enum Source {
+enum Source<'a> {
     Closed {
         think: Option<Think>,
         pausing: BinaryHeap<Reverse<(Nanos, u32)>>,
     },
     Open {
         due: DueTimes,
+    },
+    /// One schedule of several workers; `due`: what this one took and did not start.
+    Shared {
+        arrivals: &'a Arrivals,
+        due: Option<Nanos>,
     },
 }
 
@@ -57,7 +63,7 @@ struct Run<'a> {
     began: Nanos,
     limit: Option<Nanos>,
     random: Xoshiro256PlusPlus,
-    source: Source,
+    source: Source<'a>,
     sessions: Vec<Session>,
     /// Sessions without an operation and without a pause, in the order they became so.
     ready: VecDeque<u32>,
@@ -81,10 +87,24 @@ struct Run<'a> {
 /// `seed` determines pauses and the open schedule. Errors are the operation's own; they end the phase and its outcome
 /// is lost. Panics on a pacing that [`Pacing::check`] refuses.
 pub fn drive<O: Operation>(op: &mut O, pacing: &Pacing, seed: u64) -> Result<Outcome, O::Error> {
+    drive_shared(op, pacing, seed, None)
+}
+
+/// As [`drive`], for one of several workers that take the due times of an open arrival from one schedule. `pacing` is
+/// that of the worker, and its own rate is not used. `arrivals` of `None`: the worker has a schedule of its own.
+pub fn drive_shared<O: Operation>(
+    op: &mut O,
+    pacing: &Pacing,
+    seed: u64,
+    arrivals: Option<&Arrivals>,
+) -> Result<Outcome, O::Error> {
     if let Err(error) = pacing.check() {
         panic!("{error}");
     }
     let mut run = Run::new(op.now(), op.classes(), pacing, seed);
+    if let Some(arrivals) = arrivals {
+        run.source = Source::Shared { arrivals, due: None };
+    }
     let (timed_out, cancelled) = loop {
         run.start_ready(op)?;
         let now = op.now();
@@ -192,21 +212,26 @@ impl<'a> Run<'a> {
     /// The next session that may start now, with the due time of its operation.
     fn next_start(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
         let session = *self.ready.front()?;
-        let due = match &self.source {
+        let due = match &mut self.source {
             Source::Closed { .. } => match self.sessions[session as usize].due {
                 // The first of a session: nobody waited for it before the loop came by.
                 IDLE => now,
                 due => due,
             },
             Source::Open { due } => Some(due.next()).filter(|&due| due <= now)?,
+            Source::Shared { arrivals, due } => {
+                Some(*due.get_or_insert_with(|| arrivals.take())).filter(|&due| due <= now)?
+            }
         };
         self.ready.pop_front();
         Some((session, due))
     }
 
     fn take_due(&mut self) {
-        if let Source::Open { due } = &mut self.source {
-            due.take(&mut self.random);
+        match &mut self.source {
+            Source::Closed { .. } => {}
+            Source::Open { due } => _ = due.take(&mut self.random),
+            Source::Shared { due, .. } => *due = None,
         }
     }
 
@@ -244,7 +269,7 @@ impl<'a> Run<'a> {
             if self.pacing.stop.operations_per_session.is_none_or(|most| count < most) {
                 let own_ns = match self.source {
                     Source::Closed { .. } => op.pause_ns(session),
-                    Source::Open { .. } => 0,
+                    Source::Open { .. } | Source::Shared { .. } => 0,
                 };
                 self.make_ready(session, at, count, own_ns);
             }
@@ -272,8 +297,10 @@ impl<'a> Run<'a> {
         let next = match &self.source {
             Source::Closed { .. } if !self.ready.is_empty() => return Some(now),
             Source::Closed { pausing, .. } => pausing.peek().map(|&Reverse((due, _))| due),
-            Source::Open { .. } if self.ready.is_empty() => None,
+            Source::Open { .. } | Source::Shared { .. } if self.ready.is_empty() => None,
             Source::Open { due } => Some(due.next()),
+            // A turn of starts that ended early took none: the next turn does.
+            Source::Shared { due, .. } => Some(due.unwrap_or(now)),
         };
         let poll = self.pacing.cancel.as_ref().map(|_| now + CANCEL_POLL_NS);
         [next, self.limit, poll]
@@ -294,7 +321,7 @@ impl<'a> Run<'a> {
     fn exhausted(&self) -> bool {
         let pausing = match &self.source {
             Source::Closed { pausing, .. } => pausing.len(),
-            Source::Open { .. } => 0,
+            Source::Open { .. } | Source::Shared { .. } => 0,
         };
         self.under_way == 0 && self.ready.is_empty() && pausing == 0
     }
@@ -306,10 +333,11 @@ impl<'a> Run<'a> {
             _ if count > 0 => self.last_done,
             _ => stopped,
         };
+        let end = self.limit.map_or(stopped, |limit| limit.min(stopped));
         let unsent = match self.source {
-            Source::Open { due } => {
-                let end = self.limit.map_or(stopped, |limit| limit.min(stopped));
-                due.untaken_before(end, &mut self.random)
+            Source::Open { ref mut due } => due.drain_before(end, &mut self.random),
+            Source::Shared { arrivals, due } => {
+                u64::from(due.is_some_and(|due| due < end)) + arrivals.untaken_before(end)
             }
             Source::Closed { .. } => 0,
         };

@@ -4,9 +4,12 @@
 //! workers become one by [`merge`], those of stints that followed each other by [`in_stints`]. [`Ceiling`] is the
 //! operation that does nothing: what the loop itself can do.
 //!
+//! Workers whose operations block take the due times of an open arrival from one schedule: [`Arrivals`].
+//!
 //! Prevents: latency that leaves out the time an operation waited before it was sent (three stamps: due, start, done),
 //! and an instrument that is slower than what it measures without anybody knowing.
 
+mod arrivals;
 mod ceiling;
 mod drive;
 mod operation;
@@ -16,8 +19,9 @@ mod schedule;
 mod stints;
 mod tally;
 
+pub use arrivals::Arrivals;
 pub use ceiling::Ceiling;
-pub use drive::{BYTES_PER_SESSION, drive};
+pub use drive::{BYTES_PER_SESSION, drive, drive_shared};
 pub use operation::{Done, Operation, Started};
 pub use outcome::{ClassOutcome, LATENCY_NS_MAX, Outcome, Slice, merge};
 pub use pacing::{Arrival, Pacing, PacingError, Schedule, Stop, Think};

@@ -8,7 +8,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workloads::{
-    Arrival, BYTES_PER_SESSION, Ceiling, Done, Operation, Outcome, Pacing, Schedule, Started, Stop, Think, drive, merge,
+    Arrival, Arrivals, BYTES_PER_SESSION, Ceiling, Done, Operation, Outcome, Pacing, Schedule, Started, Stop, Think,
+    drive, drive_shared, merge,
 };
 
 const US: u64 = 1_000;
@@ -403,4 +404,35 @@ fn ceiling_of_this_machine() {
         "{:.1} million operations/s",
         outcome.count() as f64 / outcome.elapsed_ns as f64 * 1e3
     );
+}
+
+/// Two workers of one session each on threads of their own: what one cannot start because it is busy the other does.
+#[test]
+fn one_schedule_of_several_workers_is_taken_whole_and_once() {
+    let whole = Pacing {
+        arrival: Arrival::Open {
+            rate_per_s: 1_000.0,
+            schedule: Schedule::Fixed { first_ns: 0 },
+        },
+        ..Pacing::closed(2, S)
+    };
+    let arrivals = Arrivals::new(&whole, 7, 1).unwrap();
+    let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+        let workers: Vec<_> = whole
+            .split(2)
+            .into_iter()
+            .map(|part| {
+                let arrivals = &arrivals;
+                scope.spawn(move || {
+                    let mut storage = Simulated::new(1, 100 * US);
+                    drive_shared(&mut storage, &part, 1, Some(arrivals)).unwrap()
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    });
+    let all = merge(outcomes);
+    // Whoever is first takes what is due; the clocks of the two are not one, so only the sum is known.
+    assert_eq!(all.count() + all.unsent, 1_000);
+    assert!(Arrivals::new(&Pacing::closed(1, S), 0, 1).is_none());
 }

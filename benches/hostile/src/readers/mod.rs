@@ -7,6 +7,7 @@ mod disk_group;
 mod imports;
 mod journal;
 mod latencies;
+mod nfs_replies;
 mod page_engine;
 mod page_requests;
 mod patches;
@@ -122,6 +123,12 @@ pub const READERS: &[Reader] = &[
         what: "databases: what a PostgreSQL server answers to a login, to queries and to prepared statements",
         usual: 1_000,
         make: postgres::make,
+    },
+    Reader {
+        name: "nfs replies",
+        what: "files: records, heads and results that an NFS server sends",
+        usual: 5_000,
+        make: nfs_replies::make,
     },
     Reader {
         name: "page requests",

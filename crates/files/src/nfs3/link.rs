@@ -8,6 +8,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
 use std::net::TcpStream;
+use std::time::Duration;
+
+/// How long a receiving call waits by itself; see [`Link::receive`].
+pub(super) const PATIENCE: Duration = Duration::from_millis(40);
 
 /// One connection.
 pub(super) struct Link {
@@ -24,7 +28,8 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn new(stream: TcpStream, longest_reply: usize) -> io::Result<Link> {
         stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Link {
             stream,
             out: Vec::new(),
@@ -44,7 +49,11 @@ impl Link {
     pub(super) fn flush(&mut self, sends: &mut u64) -> io::Result<()> {
         while self.sent < self.out.len() {
             *sends += 1;
-            match rustix::net::send(&self.stream, &self.out[self.sent..], SendFlags::NOSIGNAL) {
+            match rustix::net::send(
+                &self.stream,
+                &self.out[self.sent..],
+                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+            ) {
                 Ok(sent) => self.sent += sent,
                 Err(Errno::AGAIN) => {
                     // What was sent makes room for what comes.
@@ -61,12 +70,14 @@ impl Link {
         Ok(())
     }
 
-    /// Receives once. `None`: nothing was there. `true`: there may be more.
-    pub(super) fn receive(&mut self, receives: &mut u64) -> io::Result<Option<bool>> {
+    /// Receives once. `None`: nothing was there. `true`: there may be more. `waits`: up to [`PATIENCE`] for the first
+    /// byte, which saves the call that would wait for it.
+    pub(super) fn receive(&mut self, waits: bool, receives: &mut u64) -> io::Result<Option<bool>> {
+        let flags = if waits { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         let room = self.records.room();
         let most = room.len();
         *receives += 1;
-        match rustix::net::recv(&self.stream, room, RecvFlags::empty()) {
+        match rustix::net::recv(&self.stream, room, flags) {
             Ok((_, 0)) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok((got, _)) => {
                 self.records.received(got);

@@ -167,12 +167,12 @@ impl Nfs3 {
     /// Receives on one link and hands out what came. Gives the number of answers.
     fn receive(
         &mut self,
-        nth: usize,
+        (nth, mut waits): (usize, bool),
         each: &mut impl FnMut(u32, Nanos, Answer<'_>) -> Result<(), FilesError>,
     ) -> Result<usize, FilesError> {
         let mut answers = 0;
         loop {
-            let more = match self.links[nth].receive(&mut self.traffic.receives) {
+            let more = match self.links[nth].receive(std::mem::take(&mut waits), &mut self.traffic.receives) {
                 Ok(None) => return Ok(answers),
                 Ok(Some(more)) => more,
                 Err(error) => return Ok(answers + self.again(nth, &error, each)?),
@@ -270,6 +270,9 @@ impl Nfs3 {
             until.unwrap_or(0)
         };
         let left = wake.saturating_sub(monotonic_ns());
+        if self.links.len() == 1 && !self.links[0].is_full() && left >= link::PATIENCE.as_nanos() as u64 {
+            return self.receive((0, true), each);
+        }
         let span = rustix::event::Timespec {
             tv_sec: (left / 1_000_000_000) as i64,
             tv_nsec: (left % 1_000_000_000) as i64,
@@ -283,7 +286,7 @@ impl Nfs3 {
         let mut answers = 0;
         for event in &*events {
             let nth = event.data.u64() as usize;
-            answers += self.receive(nth, each)?;
+            answers += self.receive((nth, false), each)?;
         }
         if events.is_empty() && self.under_way > 0 && monotonic_ns() >= silent_at {
             return Err(self.silent());

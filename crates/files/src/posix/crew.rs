@@ -8,7 +8,8 @@ use crate::load::Config;
 use crate::serving::{After, Audit, Counts, EXAMPLES_MAX, Filled, LocalDirectory, Point, TreeSize};
 use crate::users::Users;
 use std::os::fd::{AsFd, OwnedFd};
-use workloads::{Outcome, Pacing, drive, merge};
+use targets::monotonic_ns;
+use workloads::{Arrivals, Outcome, Pacing, drive_shared, merge};
 
 /// All threads' users.
 pub(crate) struct Crew {
@@ -90,10 +91,14 @@ impl Crew {
             )));
         }
         let parts = pacing.split(pacing.sessions);
+        // One schedule for all: a free thread takes the next due time.
+        let arrivals = Arrivals::new(pacing, monotonic_ns(), seed);
         let points = self.each(|users, nth| match parts.get(nth) {
             Some(part) => {
                 let seed = seed.wrapping_add(nth as u64);
-                users.run(|users| drive(users, part, seed)).map(Some)
+                users
+                    .run(|users| drive_shared(users, part, seed, arrivals.as_ref()))
+                    .map(Some)
             }
             None => Ok(None),
         })?;

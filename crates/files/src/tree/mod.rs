@@ -136,9 +136,12 @@ impl Tree {
             made += 1;
         }
         if let Work::Mix(mix) = &config.work {
-            let spares = (config.files_per_directory / 30).max(1);
             let named = |class| mix.percent(class) > 0;
-            if named(Class::Create) || named(Class::Remove) {
+            // Names to be made and removed: three in a directory of 30 where they are two percent of the calls.
+            let changes = u32::from(mix.percent(Class::Create)) + u32::from(mix.percent(Class::Remove));
+            let most = config.files_per_directory;
+            let spares = (most * changes / 20).clamp(1, most);
+            if changes > 0 {
                 (0..spares).for_each(|nth| self.plan_file(config, Kind::Spare, 0, (nth % 2 == 0, false)));
             }
             if named(Class::Mkdir) || named(Class::Rmdir) {

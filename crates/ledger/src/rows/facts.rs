@@ -82,6 +82,7 @@ facts! {
     DirtyBackgroundBytes, "vm.dirty_background_bytes", "bytes", Text, "the same as vm.dirty_background_ratio, in bytes";
     DirtyExpire, "vm.dirty_expire_centisecs", "10 ms", Text, "age at which dirty memory is written";
     DirtyWriteback, "vm.dirty_writeback_centisecs", "10 ms", Text, "time between looks for old dirty memory";
+    HugePages, "vm.nr_hugepages", "pages", Text, "large pages set apart, which a database server may ask for";
     Swappiness, "vm.swappiness", "", Text, "how readily the kernel swaps";
     VfsCachePressure, "vm.vfs_cache_pressure", "", Text, "how readily the kernel forgets names and inodes";
     ZoneReclaimMode, "vm.zone_reclaim_mode", "", Text,

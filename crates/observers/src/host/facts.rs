@@ -66,6 +66,7 @@ pub fn host_facts_in(root: &Root) -> Vec<(String, String)> {
     for name in [
         "dirty_expire_centisecs",
         "dirty_writeback_centisecs",
+        "nr_hugepages",
         "swappiness",
         "vfs_cache_pressure",
         "zone_reclaim_mode",

@@ -171,6 +171,8 @@ fn work(phase: &PhaseReport) -> Vec<Column<'_, OfStack>> {
         long("commits", "per s", |cell| cell.engine.commits_per_s, number).only(Forms::PAGE),
         long("reads", "asked/s", |cell| cell.engine.reads_per_s, number),
         long("writes", "asked/s", |cell| cell.engine.writes_per_s, number),
+        long("reads", "asked MB/s", |cell| cell.engine.read_bytes_per_s, megabytes).only(Forms::PAGE),
+        long("writes", "asked MB/s", |cell| cell.engine.write_bytes_per_s, megabytes).only(Forms::PAGE),
         column("pages over-", "written", |cell: &OfStack| {
             Cell::unmarked(cell.overwritten_share, percent)
         }),

@@ -77,6 +77,21 @@ pub(crate) const RULES: &[Rule] = &[
         traps: &["a server on a host that nobody looks at"],
     },
     Rule {
+        subject: "processors' frequency",
+        bound: Bound::Words("performance"),
+        beyond: Status::Note,
+        advice: "choose it for the study: `cpupower frequency-set --governor performance`",
+        take: Take::Study(whole::governor),
+        document: Some(Document {
+            figure: "what chooses the frequency of the processors (`scaling_governor`), where the kernel shows it",
+            threshold: "`performance`",
+            beyond: "",
+            why: "others follow the load: a stack that waits more for its devices gets slower processors, and its \
+                 latency holds the time until they are fast again",
+        }),
+        traps: &["processors_that_follow_the_load_are_told"],
+    },
+    Rule {
         subject: "planted disadvantage",
         bound: Bound::Words("none"),
         beyond: Status::Suspect,

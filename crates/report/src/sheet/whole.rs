@@ -48,6 +48,12 @@ pub(crate) fn on_a_server(_: &Book, stack: &Stack) -> Option<Taken> {
     took_part.then(|| Taken::broken(said))
 }
 
+/// What chooses the frequency of the host's processors.
+pub(crate) fn governor(book: &Book, _: &Analysis) -> Option<Taken> {
+    let governor = book.fact(&Scope::Host, FactName::CpuGovernor)?.to_string();
+    Some(Taken::holds(governor == "performance", format!("chosen by {governor}")))
+}
+
 pub(crate) fn planted(_: &Book, stack: &Stack) -> Option<Taken> {
     stack.injected.as_ref().map(Taken::broken)
 }

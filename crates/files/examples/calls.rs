@@ -1,0 +1,82 @@
+//! One class of calls at one depth on an NFS export, for `benches/file-serving`: rate and processor time of a call.
+//!
+//! Takes `EXPORT CLASS DEPTH CONNECTIONS SECONDS [RATE]`, the server on 127.0.0.1 and its process in `SERVER`; prints
+//! one line. With a rate arrival is open. Each byte is checked.
+//!
+//! Prevents: a client that is faster because it looks less.
+#![allow(clippy::print_stdout, reason = "it prints its line")]
+
+use files::{Class, Config, FilesError, Mix, NfsServer, Place, Serving, Sizes, Work};
+use std::net::Ipv4Addr;
+use workloads::{Arrival, Pacing, Schedule};
+
+/// Processor time of a process, microseconds.
+fn cpu_us(pid: &str) -> f64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let read = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok());
+    read.filter_map(|text| text.split(' ').next()?.parse::<f64>().ok())
+        .sum::<f64>()
+        / 1e3
+}
+
+fn config(class: &str, depth: u32) -> Result<Config, FilesError> {
+    let class = Class::from_name(class).ok_or(FilesError::Settings(format!("no class {class}\nname another")))?;
+    Ok(Config {
+        work: Work::Mix(Mix::new(&[(class, 100)])?),
+        sizes: Sizes::one(256)?,
+        accessed_pct: 100,
+        lookups_failed_pct: 0,
+        append_pct: 0,
+        short_writes_pct: 0,
+        stable_pct: 100,
+        ..Config::sfs97(depth, std::process::id(), 1)
+    })
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [export, class, depth, connections, seconds, rest @ ..] = words.as_slice() else {
+        return Err("calls EXPORT CLASS DEPTH CONNECTIONS SECONDS [RATE]".into());
+    };
+    let (depth, seconds): (u32, f64) = (depth.parse()?, seconds.parse()?);
+    let server = NfsServer {
+        nfs_port: Some(2049),
+        mount_port: Some(20048),
+        ..NfsServer::new(Ipv4Addr::LOCALHOST.into(), export, connections.parse()?)
+    };
+    let mut serving = Serving::begin(config(class, depth)?, Place::Nfs3(server))?;
+    serving.grow_to(64 << 20, false)?;
+    let mut pacing = Pacing::closed(depth, (seconds * 1e9) as u64);
+    serving.run(&Pacing::closed(depth, 200_000_000), 1)?;
+    if let [rate, ..] = rest {
+        pacing.arrival = Arrival::Open {
+            rate_per_s: rate.parse()?,
+            schedule: Schedule::Poisson,
+        };
+    }
+    let pid = std::env::var("SERVER").unwrap_or_default();
+    let (ours, theirs) = (cpu_us("self"), cpu_us(&pid));
+    let point = serving.run(&pacing, 2)?;
+    let (ours, theirs) = (cpu_us("self") - ours, cpu_us(&pid) - theirs);
+    let count = point.outcome.count() as f64;
+    let mut all = point.outcome.classes[0].response.clone();
+    for other in &point.outcome.classes[1..] {
+        all.add(&other.response)?;
+    }
+    println!(
+        "assay {class} {depth} {connections} {:.0} {:.2} {:.2} {:.1} {:.1} unsent {} sends {:.2} wrong {}",
+        count * 1e9 / point.outcome.elapsed_ns as f64,
+        ours / count,
+        theirs / count,
+        all.value_at_quantile(0.5) as f64 / 1e3,
+        all.value_at_quantile(0.99) as f64 / 1e3,
+        point.outcome.unsent,
+        point.counts.sends as f64 / count,
+        point.counts.wrong,
+    );
+    serving.remove()?;
+    Ok(())
+}
