@@ -8,6 +8,7 @@ mod cuts;
 mod database;
 mod devices;
 mod engines;
+mod files;
 mod luns;
 mod moves;
 mod phases;
