@@ -125,17 +125,17 @@ fn not_asked(flags: &flags::Belief) -> Vec<Line> {
         (
             flags.twins.is_empty(),
             "this machine's noise",
-            "--twins (studies/twins.toml)",
+            "--twins (benches/laboratory/studies/twins.toml)",
         ),
         (
             flags.given.slowed.is_empty(),
             "a slowdown that was planted",
-            "--slowed (its twins: studies/twins-short.toml)",
+            "--slowed (its twins: benches/laboratory/studies/twins-short.toml)",
         ),
         (
             flags.given.protocols.is_empty(),
             "a fixed protocol, run",
-            "--protocols (studies/)",
+            "--protocols (benches/laboratory/studies/)",
         ),
         (flags.given.scheduled.is_none(), "schedules", "--scheduled FILE"),
         (flags.traps.is_none(), "traps", "--traps FILE"),

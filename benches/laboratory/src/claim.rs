@@ -13,7 +13,7 @@ use crate::outcome::{Failure, print, print_json};
 use advice::Truth;
 use report::{Simulated, rate_json};
 use serde_json::{Value, json};
-use stats::{Design, Procedure, Rate, Verdict, own_blocks};
+use stats::{Design, Hidden, Procedure, Rate, Verdict, own_blocks};
 use std::fmt::Write;
 use worlds::{Draw, Shape, Study, WORLDS, World};
 
@@ -41,6 +41,8 @@ struct Cell {
     advice: Rate,
     /// Studies whose sheet has a line about their own blocks.
     speaks: Rate,
+    /// The others whose sheet says that so few blocks hide as much as this world has.
+    hides: Rate,
     blocks_mean: f64,
 }
 
@@ -58,7 +60,8 @@ impl Cell {
         }
         // A study with dropped blocks always has a line that says so.
         let drops = self.world.scatter.repeats() > 1;
-        let silent = !self.world.covered && !drops && self.wrong.share() > WRONG && self.speaks.share() < SPEAKS;
+        let says = self.speaks.share() + self.hides.share();
+        let silent = !self.world.covered && !drops && self.wrong.share() > WRONG && says < SPEAKS;
         silent.then_some("the sheet is silent")
     }
 }
@@ -132,7 +135,7 @@ fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
         }
     };
     let groups: Vec<usize> = (0..shape.comparisons()).map(group).collect();
-    let (mut wrong, mut told, mut advice, mut speaks, mut blocks) = (0, 0, 0, 0, 0);
+    let (mut wrong, mut told, mut advice, mut speaks, mut hides, mut blocks) = (0, 0, 0, 0, 0, 0);
     let looked_at = flags.looked_at.min(flags.studies);
     for nth in 0..flags.studies {
         draw.study(&mut study);
@@ -157,7 +160,10 @@ fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
         advice += u64::from(truth.belies(&simulated.claims(decision, &study.histories)));
         if nth < looked_at {
             let seen = own_blocks(&study.ratios(shape.phases, run as usize));
-            speaks += u64::from(seen.is_some_and(|seen| seen.doubts().any(|(_, doubt)| doubt.speaks())));
+            let hidden = seen.map_or(Hidden::EVERYTHING, |seen| seen.hidden);
+            let speaks_now = seen.is_some_and(|seen| seen.doubts().any(|(_, doubt)| doubt.speaks()));
+            speaks += u64::from(speaks_now);
+            hides += u64::from(!speaks_now && world.scatter.is_hidden(&hidden, shape.phases));
         }
     }
     let studies = u64::from(flags.studies);
@@ -168,6 +174,7 @@ fn cell(world: World, shape: Shape, flags: &flags::Claim) -> Cell {
         told: Rate::new(told, studies * shape.comparisons() as u64),
         advice: Rate::new(advice, studies),
         speaks: Rate::new(speaks, u64::from(looked_at)),
+        hides: Rate::new(hides, u64::from(looked_at)),
         blocks_mean: blocks as f64 / studies as f64,
     }
 }
@@ -177,9 +184,10 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
         "{} simulated studies a cell, {} of them with a look at their own blocks.\n\
          false: studies with a false verdict, %; told: comparisons with a true verdict, %;\n\
          advice: studies whose last sentence says something false, %;\n\
-         says: studies whose sheet has a line about their blocks, %; a star: misses what is owed.\n\
+         says: studies whose sheet has a line about their blocks, %; hides: those whose sheet says\n\
+         that so few blocks hide as much as this world has, %; a star: misses what is owed.\n\
          Owed where the conditions hold: false verdicts and advice at most {} %, lines at most {} %;\n\
-         elsewhere a line in {} % of the studies where more than {} % have a false verdict.\n",
+         elsewhere one of both in {} % of the studies where more than {} % have a false verdict.\n",
         flags.studies,
         flags.looked_at.min(flags.studies),
         PROMISED * 100.0,
@@ -199,9 +207,9 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
             };
             let heads: String = BLOCKS
                 .iter()
-                .map(|blocks| format!("{:>24}", format!("{blocks} blocks")))
+                .map(|blocks| format!("{:>30}", format!("{blocks} blocks")))
                 .collect();
-            let columns = format!("{:>24}", "false told advice says").repeat(BLOCKS.len());
+            let columns = format!("{:>30}", "false told advice says hides").repeat(BLOCKS.len());
             let _ = writeln!(text, "{world} ({kind})\n{:>7}{heads}\n{:>7}{columns}", "", "");
         }
         let _ = write!(
@@ -213,8 +221,11 @@ fn text(cells: &[Cell], flags: &flags::Claim) -> String {
             let percent = |rate: &Rate| rate.share() * 100.0;
             let star = if cell.missed().is_some() { "*" } else { " " };
             let (wrong, told) = (percent(&cell.wrong), percent(&cell.told));
-            let (advice, speaks) = (percent(&cell.advice), percent(&cell.speaks));
-            let _ = write!(text, "{wrong:>6.1}{told:>5.0}{advice:>6.1}{speaks:>5.0} {star}");
+            let (advice, speaks, hides) = (percent(&cell.advice), percent(&cell.speaks), percent(&cell.hides));
+            let _ = write!(
+                text,
+                "{wrong:>7.1}{told:>5.0}{advice:>6.1}{speaks:>5.0}{hides:>5.0} {star}"
+            );
         }
         text.push('\n');
     }
@@ -236,6 +247,7 @@ fn data(cell: &Cell) -> Value {
         "false_advice": rate_json(&cell.advice),
         "false_advice_upper_99": cell.advice.upper(0.99),
         "sheet_speaks": rate_json(&cell.speaks),
+        "sheet_says_hidden": rate_json(&cell.hides),
         "blocks_mean": cell.blocks_mean,
         "misses": cell.missed(),
     })

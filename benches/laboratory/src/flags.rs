@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Twins(Twins),
     /// A fixed protocol that was really run, three runs a cell, beside short runs of the same stacks
     Protocols(Protocols),
+    /// What the first version of the procedure would have said of result files, beside today's verdicts
+    Before(Before),
     /// The procedure beside a fixed protocol in simulated worlds: what each finds, and in how much time
     Worlds(Worlds),
     /// What a verdict promises, in simulated worlds that keep its conditions and in others: how often it is wrong, what
@@ -58,10 +60,14 @@ pub(crate) struct Drawing {
 
 #[derive(Args, Debug)]
 pub(crate) struct Twins {
-    /// Result files of two stacks that are alike, of one study with other seeds (see studies/twins-short.toml)
+    /// Result files of two stacks that are alike, of one study with other seeds (studies/twins-short.toml); or one
+    /// CSV file of their block figures
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The same study with a slowdown planted below one stack (see studies/twins-slowed.toml); several say more
+    /// Write the block figures to this CSV file instead, to be judged elsewhere
+    #[arg(long, value_name = "CSV", conflicts_with = "slowed")]
+    pub(crate) write: Option<PathBuf>,
+    /// The same study with a slowdown planted below one stack (twins-slowed.toml); several say more
     #[arg(long, value_name = "FILE")]
     pub(crate) slowed: Vec<PathBuf>,
     #[command(flatten)]
@@ -69,10 +75,20 @@ pub(crate) struct Twins {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct Before {
+    /// Result files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Protocols {
-    /// The result file of the fixed protocol, with the long runs (see studies/fixed-protocol.toml)
+    /// The result file of the fixed protocol, with the long runs (fixed-protocol.toml)
     pub(crate) fixed: PathBuf,
-    /// That of the same stacks in short runs (see studies/short-protocol.toml)
+    /// That of the same stacks in short runs (short-protocol.toml)
     pub(crate) short: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -156,7 +172,7 @@ pub(crate) struct Belief {
 #[derive(Args, Debug)]
 pub(crate) struct Measure {
     /// The study of twins; needs root and loop devices
-    #[arg(long, default_value = "studies/twins.toml", value_name = "STUDY")]
+    #[arg(long, default_value = "benches/laboratory/studies/twins.toml", value_name = "STUDY")]
     pub(crate) study: PathBuf,
     /// Where twins.assay, traps.json and the LUNs of the twins go
     #[arg(long, default_value = ".", value_name = "DIR")]

@@ -11,6 +11,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that cannot go on panics"))]
 
 mod ageing;
+mod before;
 mod belief;
 mod claim;
 mod fixed;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let ended = match &Flags::parse().command {
         Command::Twins(flags) => twins::run(flags),
         Command::Protocols(flags) => protocols::run(flags),
+        Command::Before(flags) => before::run(flags),
         Command::Worlds(flags) => fixed::run(flags),
         Command::Ageing(flags) => ageing::run(flags),
         Command::Claim(flags) => claim::run(flags),

@@ -5,6 +5,7 @@
 //! blocks can say. Prevents: a rate that was drawn from a few blocks and believed as one of many.
 
 pub(crate) mod as_run;
+mod block_figures;
 pub(crate) mod recordings;
 pub(crate) mod slowed;
 
@@ -65,6 +66,10 @@ pub(crate) struct Examined {
 }
 
 pub(crate) fn run(flags: &flags::Twins) -> Result<(), Failure> {
+    if let Some(path) = &flags.write {
+        let text = block_figures::written(&flags.files)?;
+        return std::fs::write(path, text).map_err(|error| Failure::usage(format_args!("{}: {error}", path.display())));
+    }
     let examined = Examined::read(&flags.files, &flags.slowed, &flags.drawing)?;
     match flags.drawing.json {
         true => print_json(&examined.json()),
@@ -78,7 +83,10 @@ pub(crate) fn run(flags: &flags::Twins) -> Result<(), Failure> {
 
 impl Examined {
     pub(crate) fn read(files: &[PathBuf], slowed: &[PathBuf], drawing: &Drawing) -> Result<Examined, Failure> {
-        let recording = Recording::read(files, Below::Nothing)?;
+        let recording = match block_figures::is_meant(files) {
+            true => block_figures::read(&files[0])?,
+            false => Recording::read(files, Below::Nothing)?,
+        };
         // What can be refused comes before what takes its time.
         let slowed = slowed::read(slowed, &recording)?;
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();

@@ -285,7 +285,7 @@ pub(crate) struct Calibrate {
     /// Simulate the verdict procedure: how often it errs, how often it finds a true difference
     #[arg(long, group = "simulated", conflicts_with = "target")]
     pub(crate) procedure: bool,
-    /// Do the same with this machine's noise, from a result file of two equal stacks (studies/twins.toml)
+    /// Do the same with this machine's noise, from a result file of two equal stacks (laboratory: twins.toml)
     #[arg(long, value_name = "FILE", group = "simulated", conflicts_with = "target")]
     pub(crate) twins: Option<PathBuf>,
     /// Number of studies to simulate for each scenario

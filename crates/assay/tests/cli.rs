@@ -152,7 +152,8 @@ fn check_touches_nothing() {
     let bench = Bench::new();
     let model = bench.write("study.toml", &model_study(7, 4, &[("plain", ""), ("late", LATE)]));
     let mut studies = vec![model];
-    for entry in std::fs::read_dir(crate::bench::root().join("studies")).expect("studies") {
+    let folders = ["studies", "benches/laboratory/studies"].map(|folder| crate::bench::root().join(folder));
+    for entry in (folders.iter()).flat_map(|folder| std::fs::read_dir(folder).expect("studies")) {
         let path = entry.expect("an entry").path();
         if path.extension().is_some_and(|e| e == "toml") {
             studies.push(path);

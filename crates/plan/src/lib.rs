@@ -139,7 +139,8 @@ fn bounded(written: &written::WrittenStudy, findings: &mut error::Findings) {
         findings.add(&first.span, message, cure);
     }
     let mut phases = 0;
-    for phase in &written.phases {
+    for (nth, phase) in written.phases.iter().enumerate() {
+        phases += passes::controls_added(&written.phases, nth);
         // Those that follow in its group are repeated as often.
         let group = 1 + phase.after_each.as_ref().map_or(0, |names| names.value.len());
         let passes = phase

@@ -4,6 +4,10 @@
 //! "aged scan 1", "ageing 2", "aged scan 2" ... in their place. Prevents: a measurement after the first pass that
 //! is taken for one after the last, because both have one name.
 
+mod controls;
+
+pub(crate) use controls::added as controls_added;
+
 use crate::error::Findings;
 use crate::written::{PhaseWord, WrittenPhase, WrittenStudy};
 
@@ -12,6 +16,7 @@ pub(crate) const PASSES_MAX: u32 = 100;
 
 /// Puts what is repeated into the study as often as it is run.
 pub(crate) fn expand(written: &mut WrittenStudy, findings: &mut Findings) {
+    controls::expand(written, findings);
     let mut phases = std::mem::take(&mut written.phases).into_iter().peekable();
     let mut all = Vec::new();
     while let Some(phase) = phases.next() {

@@ -30,9 +30,10 @@ fn assert_same(a: &Study, b: &Study) {
 }
 
 fn shipped() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the shipped studies are there")
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["studies", "benches/laboratory/studies"];
+    let mut paths: Vec<PathBuf> = (folders.iter())
+        .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("the shipped studies are there"))
         .map(|entry| entry.expect("an entry").path())
         .collect();
     paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));

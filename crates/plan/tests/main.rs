@@ -8,6 +8,7 @@
 
 mod any_text;
 mod broken;
+mod controls;
 mod files;
 mod good;
 mod hostile;

@@ -5,13 +5,14 @@
 use std::path::Path;
 
 /// Keys that stand for others.
-const NOT_PRINTED: [&str; 6] = [
+const NOT_PRINTED: [&str; 7] = [
     "slob_conf",
     "do_hotspot",
     "hotspot_mb",
     "hotspot_offset_mb",
     "hotspot_frequency",
     "after_each",
+    "control",
 ];
 
 /// What the studies that ship have not, the rare faults among it.

@@ -33,6 +33,7 @@ fn drawn(block: u32) -> f64 {
     (mixed >> 40) as f64 / f64::from(1u32 << 23) - 1.0
 }
 
+const HIDDEN: &str = "what few blocks hide";
 const SUBJECTS: [&str; 3] = ["neighbouring blocks", "halves of the study", "one-sided runs"];
 
 #[test]
@@ -98,10 +99,34 @@ fn runs_that_only_lose_are_suspect() {
 #[test]
 fn too_few_blocks_are_said_to_be_too_few() {
     let analysis = scene(vec![actor("ext4", 1.0), actor("zfs", 0.9)]).film().analysis();
-    let (status, figure) = line(&analysis, "neighbouring blocks");
+    let (status, figure) = line(&analysis, HIDDEN);
     assert_eq!(status, Status::Note, "{figure}");
-    assert!(figure.starts_with("4 valid blocks: too few"), "{figure}");
+    assert!(figure.starts_with("4 valid blocks, too few"), "{figure}");
     assert_eq!(analysis.own_blocks, None);
+    assert!(
+        analysis
+            .checks
+            .iter()
+            .all(|check| !SUBJECTS.contains(&check.subject.as_str()))
+    );
+}
+
+#[test]
+fn twelve_blocks_say_what_they_hide() {
+    let mut few = study(|block, name| 1.0 + 0.03 * drawn(block * 7 + name.len() as u32));
+    (few.blocks, few.planned) = (12, 12);
+    let (status, figure) = line(&few.film().analysis(), HIDDEN);
+    assert_eq!(status, Status::Note, "{figure}");
+    assert!(
+        figure.starts_with("in 12 blocks, ") && figure.contains("slow runs in up to 7"),
+        "{figure}"
+    );
+    // The honest twin has five times as many.
+    let mut many = study(few.in_block);
+    (many.blocks, many.planned) = (60, 60);
+    let (status, figure) = line(&many.film().analysis(), HIDDEN);
+    assert_eq!(status, Status::Valid, "{figure}");
+    assert!(figure.contains("a correlation below 0."), "{figure}");
 }
 
 #[test]

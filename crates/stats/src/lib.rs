@@ -25,7 +25,7 @@ pub use decide::{Decision, Estimate, GoOn, History, Judged, Look, Procedure, Rea
 pub use design::{Design, EXTENSIONS_MAX, LookRule};
 pub use detectable::detectable;
 pub use normal::{normal_quantile, normal_upper_tail};
-pub use own_blocks::{BlockRatios, Doubt, OwnBlocks, own_blocks};
+pub use own_blocks::{BlockRatios, Doubt, Hidden, OwnBlocks, own_blocks};
 pub use populations::{Group, Split, two_populations};
 pub use saturation::{LoadStep, Saturation, saturation};
 pub use simulate::{

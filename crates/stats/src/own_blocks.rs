@@ -7,6 +7,7 @@
 //!
 //! Prevents: an interval that is too narrow for a study whose blocks hang together, and nobody looked.
 
+use crate::simulate::Rate;
 use crate::summary::{mean, median};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,6 +20,13 @@ const CHANCE_MAX: f64 = 0.016;
 
 /// Fewer blocks say nothing: chance can always do as much.
 const BLOCKS_MIN: usize = 6;
+
+/// The share of studies in which what is not hidden is seen, and the normal quantile of it.
+const SEEN: f64 = 0.8;
+const SEEN_NORMAL: f64 = 0.841_621_233_572_914_2;
+
+/// A correlation above this is none that anybody has.
+const CORRELATION_MAX: f64 = 0.95;
 
 /// A run that lost this share of its stack's usual figure is counted.
 const LOSS: f64 = 0.1;
@@ -63,6 +71,45 @@ pub struct OwnBlocks {
     /// Runs lose a tenth or more of the usual ratio, or gain it, and not as often the other way: `value` is the
     /// number of runs that lost less those that gained.
     pub one_sided: Doubt,
+    /// What so few blocks hide.
+    pub hidden: Hidden,
+}
+
+/// What would be seen in fewer than 8 of 10 studies with as many blocks as this one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hidden {
+    /// A correlation of one stack's neighbouring ratios below this; 1 where any is hidden.
+    pub correlation: f64,
+    /// Slow runs in no more than this share of the blocks, of one stack; 1 where any share is hidden.
+    pub slow_blocks: f64,
+}
+
+impl Hidden {
+    /// Of too few blocks, or of ratios that do not scatter.
+    pub const EVERYTHING: Hidden = Hidden {
+        correlation: 1.0,
+        slow_blocks: 1.0,
+    };
+
+    /// Of `stacks` besides the base. The neighbours' own draws tell what chance does; a wandering stack has a smaller
+    /// correlation in few blocks than in many (after Kendall 1954; the constants are of a simulation of 4 to 30 blocks).
+    fn of(blocks: usize, stacks: usize, neighbours: &Worst) -> Hidden {
+        let n = blocks as f64;
+        let seen_from = neighbours.seen_from() + SEEN_NORMAL * neighbours.scatter();
+        let correlation = (seen_from + 1.5 / n) / (1.0 - 4.0 / n);
+        // If a stack has slow runs in k blocks and no fast ones, its count is as large with two of 2^k signs. Less than
+        // the bound, for the draws hit that share with luck.
+        let is_seen = |k: &i32| stacks as f64 * 0.5f64.powi(k - 1) <= CHANCE_MAX * 0.75;
+        let blocks_seen = (1..i32::MAX).find(is_seen).map_or(u64::MAX, |k| k as u64);
+        Hidden {
+            correlation: if correlation < CORRELATION_MAX {
+                correlation
+            } else {
+                1.0
+            },
+            slow_blocks: Rate::new(blocks_seen - 1, blocks as u64).upper(SEEN),
+        }
+    }
 }
 
 impl OwnBlocks {
@@ -124,6 +171,7 @@ pub fn own_blocks(comparisons: &[BlockRatios]) -> Option<OwnBlocks> {
     };
     let shift = |stack: usize| (middle(stack, second) - middle(stack, first)).exp();
     Some(OwnBlocks {
+        hidden: Hidden::of(blocks, stacks, &neighbours),
         neighbours: neighbours.doubt(|_, value| value),
         halves: halves.doubt(|stack, _| shift(stack)),
         one_sided: one_sided.doubt(|stack, _| tilts[stack].iter().sum()),
@@ -204,6 +252,10 @@ struct Worst {
     stack: usize,
     value: f64,
     as_large: u32,
+    /// The largest figure of each draw.
+    largest: Vec<f64>,
+    /// Sums over the draws of each stack's figure and of its square.
+    sums: Vec<(f64, f64)>,
 }
 
 impl Worst {
@@ -212,6 +264,8 @@ impl Worst {
             stack: 0,
             value: f64::NEG_INFINITY,
             as_large: 0,
+            largest: Vec::with_capacity(DRAWS as usize),
+            sums: Vec::new(),
         }
     }
 
@@ -224,9 +278,33 @@ impl Worst {
     }
 
     fn of_chance(&mut self, values: impl Iterator<Item = f64>) {
+        let mut largest = f64::NEG_INFINITY;
+        for (stack, value) in values.enumerate() {
+            largest = largest.max(value);
+            if stack == self.sums.len() {
+                self.sums.push((0.0, 0.0));
+            }
+            self.sums[stack].0 += value;
+            self.sums[stack].1 += value * value;
+        }
+        self.largest.push(largest);
         // A draw that comes back to the study's own order must count, whatever its last bits.
-        let largest = values.fold(f64::NEG_INFINITY, f64::max);
         self.as_large += u32::from(largest >= self.value - 1e-9);
+    }
+
+    /// The least figure of a study that chance would hardly do.
+    fn seen_from(&self) -> f64 {
+        let mut largest = self.largest.clone();
+        largest.sort_by(f64::total_cmp);
+        let allowed = (CHANCE_MAX * f64::from(DRAWS + 1)).round() as usize - 1;
+        largest[largest.len() - 1 - allowed]
+    }
+
+    /// Standard deviation of chance's figures, of the stack where it is largest.
+    fn scatter(&self) -> f64 {
+        let draws = f64::from(DRAWS);
+        let variance = |(sum, square): &(f64, f64)| square / draws - (sum / draws).powi(2);
+        self.sums.iter().map(variance).fold(0.0, f64::max).sqrt()
     }
 
     fn doubt(&self, value: impl Fn(usize, f64) -> f64) -> Doubt {
@@ -303,6 +381,59 @@ mod tests {
         }])
         .expect("twelve blocks");
         assert!(!found.neighbours.speaks(), "{found:?}");
+    }
+
+    /// Blocks whose figures are as normal values would be, in an order that follows nothing.
+    fn drawn(blocks: usize, seed: u64) -> Vec<f64> {
+        let mut normal = crate::normals(seed);
+        (0..blocks).map(|_| 0.03 * normal()).collect()
+    }
+
+    #[test]
+    fn what_is_hidden_shrinks_with_blocks_and_with_phases() {
+        let hidden = |blocks: usize, phases: u64| {
+            let phases: Vec<BlockRatios> = (0..phases).map(|phase| one(0, &drawn(blocks, phase + 1))).collect();
+            own_blocks(&phases).expect("enough blocks").hidden
+        };
+        assert_eq!(hidden(6, 1), Hidden::EVERYTHING);
+        // One phase: eight slow blocks are seen; of twelve, three quarters are needed for that in eight of ten studies.
+        let twelve = hidden(12, 1);
+        assert!(
+            twelve.correlation == 1.0 && (0.72..0.77).contains(&twelve.slow_blocks),
+            "{twelve:?}"
+        );
+        let thirty = hidden(30, 1);
+        assert!((0.5..0.7).contains(&thirty.correlation), "{thirty:?}");
+        assert!((0.28..0.36).contains(&thirty.slow_blocks), "{thirty:?}");
+        assert!((0.4..0.6).contains(&hidden(12, 8).correlation), "{:?}", hidden(12, 8));
+    }
+
+    #[test]
+    fn a_correlation_that_is_not_hidden_is_seen_in_eight_of_ten_studies() {
+        let wanders = |seed: u64, correlation: f64| {
+            let mut normal = crate::normals(seed);
+            let mut state = normal();
+            let ys: Vec<f64> = (0..30)
+                .map(|_| {
+                    state = correlation * state + (1.0 - correlation * correlation).sqrt() * normal();
+                    0.03 * state
+                })
+                .collect();
+            one(0, &ys)
+        };
+        let study = |nth: u64, correlation: f64| {
+            let phases: Vec<BlockRatios> = (0..3).map(|phase| wanders(nth * 3 + phase, correlation)).collect();
+            own_blocks(&phases).expect("enough blocks")
+        };
+        let honest: Vec<f64> = (0..40).map(|nth| study(nth, 0.0).hidden.correlation).collect();
+        let hidden = median(&honest);
+        let seen = (0..200)
+            .filter(|nth| study(1_000 + nth, hidden).neighbours.speaks())
+            .count();
+        assert!(
+            (140..=185).contains(&seen),
+            "{seen} of 200 with a correlation of {hidden}"
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ const STUDIES: [&str; 12] = [
     include_str!("../../../../studies/bulk-load.toml"),
     include_str!("../../../../studies/direct-vs-buffered.toml"),
     include_str!("../../../../studies/diskgroup-vs-filesystems.toml"),
-    include_str!("../../../../studies/fixed-protocol.toml"),
+    include_str!("../../../../benches/laboratory/studies/fixed-protocol.toml"),
     include_str!("../../../../studies/kill.toml"),
     include_str!("../../../../studies/lvm-vs-asm.toml"),
     include_str!("../../../../studies/model.toml"),

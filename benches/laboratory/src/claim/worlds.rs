@@ -6,7 +6,7 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use stats::{BlockRatios, History};
+use stats::{BlockRatios, Hidden, History};
 
 /// Size of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -348,6 +348,16 @@ impl Scatter {
             Scatter::Shift(by) => -by / 2.0,
             Scatter::Ages(by) => by * (0.5 - block as f64 / (blocks.max(2) - 1) as f64),
             _ => 0.0,
+        }
+    }
+
+    /// Whether so few blocks are said to hide as much as there is in it. Of a ratio that changes steadily, or once,
+    /// nothing is said but that so few blocks are not looked at.
+    pub(crate) fn is_hidden(self, hidden: &Hidden, phases: usize) -> bool {
+        match self {
+            Scatter::Ratios(correlation) => correlation < hidden.correlation,
+            Scatter::Loses { share, .. } => 1.0 - (1.0 - share).powi(phases as i32) <= hidden.slow_blocks,
+            _ => *hidden == Hidden::EVERYTHING,
         }
     }
 

@@ -63,8 +63,7 @@ enum RecordingError {
     Seeds { seed: u64 },
     #[error(
         "it is not of the twins that were given: {what} is {first} there and {here} here\n  \
-         give the twins' own study with `inject` below the second stack (studies/twins-slowed.toml is that of \
-         twins-short.toml)"
+         give the twins' own study with `inject` below the second stack (twins-slowed.toml is that of twins-short.toml)"
     )]
     NotOfTwins { what: String, first: String, here: String },
     #[error(
@@ -97,6 +96,17 @@ impl Recording {
             });
         }
         all.ok_or_else(|| Failure::usage("give a result file"))
+    }
+
+    /// Of block figures: where they were recorded, they were alike.
+    pub(crate) fn of_figures(twins: Twins) -> Recording {
+        Recording {
+            twins,
+            planted: None,
+            seeds: BTreeSet::new(),
+            runs: Vec::new(),
+            recorded: Recorded::default(),
+        }
     }
 
     fn of(path: &Path, below: Below) -> Result<Recording, RecordingError> {

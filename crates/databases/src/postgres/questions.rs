@@ -149,6 +149,7 @@ pub fn ask_questions(address: &Address, asked: &Questions, cancel: &AtomicBool) 
         let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let mut connection = Connection::open(address, &settings)?;
         sessions.push(connection.number("SELECT pg_backend_pid()")?);
+        connection.run(&format!("SET statement_timeout = {}", asked.limit.as_millis()))?;
         let asker = User {
             connection,
             counts: alone,
@@ -172,10 +173,7 @@ pub fn ask_questions(address: &Address, asked: &Questions, cancel: &AtomicBool) 
 
 /// Settings of a user's session.
 fn settings(asked: &Questions) -> Vec<(&'static str, String)> {
-    let mut settings = vec![
-        ("statement_timeout", asked.limit.as_millis().to_string()),
-        ("application_name", "assay".to_owned()),
-    ];
+    let mut settings = vec![("application_name", "assay".to_owned())];
     if let Some(name) = &asked.temp_tablespace {
         settings.push(("temp_tablespaces", name.clone()));
     }

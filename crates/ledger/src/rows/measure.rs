@@ -62,9 +62,11 @@ measures! {
     EngineUnsent, "engine.unsent", "operations", "operations that fell due and were never started";
     FilesWrong, "files.wrong", "answers",
         "answers of a file server that were not what the model of its files says: data loss";
-    FilesChecked, "files.checked_bytes", "bytes", "bytes read whose run, file, place, version and checksum were checked";
+    FilesChecked, "files.checked_bytes", "bytes",
+        "bytes read whose run, file, place, version and checksum were checked";
     FilesRedrawn, "files.redrawn", "operations", "operations that drew another file, for theirs was being written";
-    FilesTriedAgain, "files.tried_again", "calls", "calls that the server put off (NFS3ERR_JUKEBOX) and that were sent again";
+    FilesTriedAgain, "files.tried_again", "calls",
+        "calls that the server put off (NFS3ERR_JUKEBOX) and that were sent again";
     FilesCalls, "files.calls", "calls", "calls that the operations made";
     FilesCeiling, "files.ceiling_per_s", "operations/s",
         "operations a second of the same work with a client that answers itself: the generator's own ceiling";

@@ -12,24 +12,8 @@ use crate::units::{Bytes, Duration, Rate, Share};
 use crate::written::{At, Load, Mixed, SizesOf, StackWord, WrittenFiles, WrittenPhase, WrittenStack};
 
 /// Calls that a mix may name; room `files` carries them out.
-const CALLS: [&str; 16] = [
-    "lookup",
-    "read",
-    "getattr",
-    "write",
-    "readdirplus",
-    "readlink",
-    "access",
-    "commit",
-    "readdir",
-    "create",
-    "remove",
-    "setattr",
-    "fsstat",
-    "fsinfo",
-    "mkdir",
-    "rmdir",
-];
+const CALLS: &str = "lookup read getattr write readdirplus readlink access commit readdir create remove setattr fsstat \
+     fsinfo mkdir rmdir";
 /// Points of a ramp.
 const POINTS_MAX: u64 = 100;
 /// Half of a call's number says which session it belongs to.
@@ -143,10 +127,13 @@ fn work(phase: &WrittenPhase, settle: &mut Settle<'_>) -> (FileMixed, Option<Fil
 }
 
 fn own(all: &[(At<String>, u64)], span: &Span, settle: &mut Settle<'_>) -> Vec<(String, u8)> {
-    for (name, _) in all.iter().filter(|(name, _)| !CALLS.contains(&name.value.as_str())) {
-        let cure = match crate::nearest::nearest(&name.value, CALLS.iter().copied()) {
-            Some(near) => format!("did you mean \"{near}\"? It may be {}", CALLS.join(", ")),
-            None => format!("write some of: {}", CALLS.join(", ")),
+    for (name, _) in all
+        .iter()
+        .filter(|(name, _)| CALLS.split(' ').all(|call| call != name.value))
+    {
+        let cure = match crate::nearest::nearest(&name.value, CALLS.split(' ')) {
+            Some(near) => format!("did you mean \"{near}\"? It may be {}", CALLS.replace(' ', ", ")),
+            None => format!("write some of: {}", CALLS.replace(' ', ", ")),
         };
         let message = format!("{:?} is no call of NFS that a mix can have", name.value);
         settle.findings.add(&name.span, message, cure);

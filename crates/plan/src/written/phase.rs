@@ -35,7 +35,8 @@ written! {
         scan_table_size: Bytes [Random, Rebalance, PowerCut, Kill] = "`\"1MiB\"`";
         /// sessions of the whole instance (SLOB: threads per schema times schemas); of file serving, most operations on
         /// their way at once, up to 65,535
-        sessions: u64 [Random, Age, Rebalance, PowerCut, Kill, Files] = "`64`; of file serving `256`, with `posix` `32`";
+        sessions: u64 [Random, Age, Rebalance, PowerCut, Kill, Files] =
+            "`64`; of file serving `256`, with `posix` `32`";
         /// pages an operation touches, 1 to 1024; of an ageing, pages of one transaction
         work_unit: u64 [Random, Age, Rebalance, PowerCut, Kill] = "`64`; of an ageing `16`";
         /// operations of each session; 0: until the time is over
@@ -101,6 +102,9 @@ written! {
         passes: u64 [Age] = "`1`";
         /// names of the phases directly below that are repeated after each pass
         after_each: Vec<String> [Age] = "";
+        /// a rest before the ageing, about as long as the ageing takes. After it come the random work and the scans
+        /// that are held `against` a phase before, once more, as \"NAME control\": what time alone does
+        control: Duration [Age] = "";
         /// an earlier phase of the same kind: the stacks' changes since then are compared. `against = "fresh scan"` on
         /// the aged scan
         against: String [Tpcc, Tpch, Bulk, Random, Scan, Age, Copy] = "";
@@ -167,7 +171,8 @@ written! {
         /// of the files; the others lie there
         accessed: Share [Files] = "`\"10%\"`; with `build` and `work` `\"100%\"`";
         /// of files: `"sfs97"`, one size, or sizes with whole percents: `[["1KiB", 33], ["16KiB", 67]]`; whole KiB
-        sizes: SizesOf [Files] = "`\"sfs97\"`; `build`, `varmail`, `webserver`: `\"16KiB\"`; `fileserver`: `\"128KiB\"`";
+        sizes: SizesOf [Files] =
+            "`\"sfs97\"`; `build`, `varmail`, `webserver`: `\"16KiB\"`; `fileserver`: `\"128KiB\"`";
         /// files in a directory, 1 to 100,000
         files_per_directory: u64 [Files] = "`30`; `build`: `100`; `fileserver`: `20`; `varmail`, `webserver`: `1000`";
         /// of lookups: names that are not there

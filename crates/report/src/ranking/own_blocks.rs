@@ -21,6 +21,17 @@ pub struct OwnBlocks {
     /// Runs lose a tenth or more on one side only: `value` is the number of runs that lost it less those that gained
     /// it.
     pub one_sided: BlockDoubt,
+    /// What so few blocks hide.
+    pub hidden: HiddenByBlocks,
+}
+
+/// What the sheet would see in fewer than 8 of 10 studies with as many blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct HiddenByBlocks {
+    /// A correlation of one stack's neighbouring ratios below this; 1 where any is hidden.
+    pub correlation: f64,
+    /// Slow runs of one stack in no more than this share of the blocks; 1 where any share is hidden.
+    pub slow_blocks: f64,
 }
 
 /// How far one stack breaks a condition.
@@ -82,6 +93,10 @@ pub(crate) fn own_blocks(book: &Book, ranking: &Ranking) -> Option<OwnBlocks> {
         neighbours: doubt(seen.neighbours),
         halves: doubt(seen.halves),
         one_sided: doubt(seen.one_sided),
+        hidden: HiddenByBlocks {
+            correlation: seen.hidden.correlation,
+            slow_blocks: seen.hidden.slow_blocks,
+        },
     })
 }
 

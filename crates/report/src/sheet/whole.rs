@@ -13,6 +13,11 @@ use crate::ranking::drops;
 use crate::ranking::own_blocks::BlockDoubt;
 use ledger::{FactName, Scope, Stack};
 
+/// With this correlation hidden, a verdict of twelve blocks errs in a quarter of studies or more.
+const CORRELATION_HIDDEN_MAX: f64 = 0.5;
+/// What half of the blocks have is no exception.
+const SLOW_BLOCKS_HIDDEN_MAX: f64 = 0.5;
+
 /// Names of older studies in one line.
 const OLDER_SAID_MAX: usize = 8;
 
@@ -84,18 +89,34 @@ pub(crate) fn older_studies(book: &Book, _: &Analysis) -> Option<Taken> {
     )))
 }
 
-/// Ratios of neighbouring blocks; of too few blocks that is said.
-pub(crate) fn neighbours(_: &Book, analysis: &Analysis) -> Option<Taken> {
+/// What the three lines after it could not see in so few blocks.
+pub(crate) fn hidden(_: &Book, analysis: &Analysis) -> Option<Taken> {
     if analysis.comparisons.is_empty() && analysis.contrasts.is_empty() {
         return None;
     }
     let Some(seen) = &analysis.own_blocks else {
         let blocks = analysis.study.blocks_valid;
-        let said = format!("{blocks} valid blocks: too few, or too much alike, for this test");
-        let advice = "give the study six blocks or more";
-        return Some(Taken::judged(Status::Note, said).advising(advice));
+        let said =
+            format!("{blocks} valid blocks, too few or too much alike: any correlation and any slow runs stay hidden");
+        return Some(Taken::broken(said).advising("give the study six blocks or more"));
     };
-    let doubt = &seen.neighbours;
+    let (blocks, hidden) = (seen.blocks, seen.hidden);
+    let correlation = match hidden.correlation {
+        all if all >= 1.0 => "any correlation".to_string(),
+        below => format!("a correlation below {below:.2}"),
+    };
+    let slow = match hidden.slow_blocks {
+        all if all >= 1.0 => "slow runs in any of them".to_string(),
+        share => format!("slow runs in up to {} of them", percent(share)),
+    };
+    let said = format!("in {blocks} blocks, {correlation} and {slow} mostly stay hidden");
+    let holds = hidden.correlation <= CORRELATION_HIDDEN_MAX && hidden.slow_blocks <= SLOW_BLOCKS_HIDDEN_MAX;
+    Some(Taken::holds(holds, said))
+}
+
+/// Ratios of neighbouring blocks.
+pub(crate) fn neighbours(_: &Book, analysis: &Analysis) -> Option<Taken> {
+    let doubt = &analysis.own_blocks.as_ref()?.neighbours;
     let said = format!(
         "correlation {:.2} in {} ({})",
         doubt.value,
