@@ -56,6 +56,7 @@ mod traps;
 mod turns;
 mod verdict_model;
 mod verdict_real;
+mod volumes;
 mod watch;
 mod zfs_bad_input;
 mod zfs_copies;

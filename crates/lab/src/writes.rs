@@ -5,7 +5,7 @@
 //! writes where nobody was told.
 
 use crate::sql::kinds;
-use plan::{DeviceModel, LunSource, StackKind, Study, ZfsWay};
+use plan::{DeviceModel, LunSource, Manager, StackKind, Study, ZfsWay};
 use sandbox::{Directory, SandboxError};
 use std::path::{Path, PathBuf};
 
@@ -126,6 +126,13 @@ impl Writes {
                     why: vec![why],
                 });
                 return;
+            }
+            StackKind::Volume(volume) => {
+                let (path, why) = match volume.manager {
+                    Manager::Lvm(_) => ("/dev/mapper/control", "volumes of LVM"),
+                    Manager::Md(_) => ("/dev/md", "arrays of md"),
+                };
+                add(&mut self.kernel, path.into(), why);
             }
             StackKind::Zfs(zfs) => match zfs.via {
                 Some(ZfsWay::Kernel) => {

@@ -19,7 +19,8 @@ pub struct Delta {
     pub devices: BTreeMap<String, DeviceDelta>,
     /// Devices without figures: gone, new, or made anew in between.
     pub lost: Vec<String>,
-    /// Devices that do not count (`queue/iostats` is 0 at either end): their figures mean nothing.
+    /// Devices that do not count (`queue/iostats` is 0 at either end, and their counters stand still): their figures
+    /// mean nothing.
     pub unaccounted: Vec<String>,
     /// CPU time of the machine.
     pub cpu: CpuDelta,
@@ -68,6 +69,8 @@ impl Snapshot {
         let mut unaccounted: Vec<String> = earlier.unaccounted.iter().chain(&self.unaccounted).cloned().collect();
         unaccounted.sort();
         unaccounted.dedup();
+        // The device mapper says that it does not count, and counts: it keeps its own account (`dm_start_io_acct`).
+        unaccounted.retain(|name| devices.get(name).is_none_or(|delta| delta.reads + delta.writes == 0));
         let rss = |snapshot: &Snapshot| snapshot.own.and_then(|own| own.rss_bytes);
         Delta {
             elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),

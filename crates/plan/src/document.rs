@@ -6,14 +6,17 @@
 use crate::key::Key;
 use crate::written::{
     PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenHeader, WrittenInject, WrittenMemory,
-    WrittenPhase, WrittenStack, WrittenZfs,
+    WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
 };
 
 /// Tables by the name that their place in docs/study.md has.
 pub fn keys_markdown() -> Vec<(&'static str, String)> {
     let stack = || WrittenStack::KEYS.iter();
     let is_model = |row: &&Key<StackWord>| row.kinds == [StackWord::Model];
-    let rows = stack().filter(|row| !is_model(row)).chain(WrittenZfs::KEYS);
+    let rows = stack()
+        .filter(|row| !is_model(row))
+        .chain(WrittenVolume::KEYS)
+        .chain(WrittenZfs::KEYS);
     let of_stacks: String = rows.map(|row| line(row, "", true)).collect();
     let inject: String = WrittenInject::KEYS
         .iter()

@@ -39,6 +39,9 @@ pub(crate) fn usable(study: &Study, stack: &Stack) -> Option<u64> {
         return Some(zfs_room(zfs, bytes, luns.max(1)));
     }
     let luns = luns(study, stack.data.as_ref()?)? as u32;
+    if let Some(volume) = stack.kind.volume() {
+        return Some(volume.room(bytes, luns));
+    }
     Some(bytes / u64::from(stack.kind.copies(luns)))
 }
 
@@ -90,6 +93,9 @@ pub fn zfs_room(zfs: &Zfs, bytes: u64, luns: u64) -> u64 {
 /// beside the data, or only the machine knows.
 pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
     let bytes = set_bytes(study, stack.redo.as_ref()?)?;
+    if let Some(volume) = stack.kind.volume() {
+        return Some(volume.room(bytes, luns(study, stack.redo.as_ref()?)? as u32));
+    }
     let copies = stack.kind.disk_group().map_or(1, |group| group.redundancy.copies());
     Some(bytes / u64::from(copies))
 }

@@ -15,3 +15,4 @@ mod printed;
 mod quantities;
 mod schedule;
 mod slob;
+mod volumes;

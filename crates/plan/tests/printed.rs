@@ -106,10 +106,31 @@ name = "read"
 kind = "random"
 "#;
 
+const VOLUMES: &str = r#"
+[study]
+name = "volumes"
+[luns.data]
+files = { count = 3, size = "1GiB" }
+[[stack]]
+name = "striped"
+kind = "lvm"
+data = "data"
+layout = "striped"
+stripes = 2
+[[stack]]
+name = "raid5"
+kind = "md"
+data = "data"
+level = "raid5"
+[[phase]]
+name = "read"
+kind = "random"
+"#;
+
 #[test]
 fn each_row_of_the_tables_is_printed_by_some_study() {
     let of_text = |text| plan::parse(text, Path::new("study.toml")).unwrap_or_else(|e| panic!("{e}"));
-    let mut studies: Vec<plan::Study> = [RARE, SERVER, SMALLER, PLACE, APART].map(of_text).into();
+    let mut studies: Vec<plan::Study> = [RARE, SERVER, SMALLER, PLACE, APART, VOLUMES].map(of_text).into();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     for entry in std::fs::read_dir(folder).expect("the shipped studies are there") {
         let path = entry.expect("an entry").path();

@@ -4,7 +4,7 @@
 //! and the facts. Data and redo LUNs get the same kind of file system. Every step is journalled before it is taken;
 //! a build that fails undoes its own steps before it returns the error. Prevents half a stack.
 
-use crate::built::{Built, Made, layers, own_name};
+use crate::built::{Base, Built, Made, layers, own_name};
 use crate::device;
 use crate::error::StackError;
 use crate::filesystem::{Recipe, recipe};
@@ -12,9 +12,10 @@ use crate::ground::{FilePair, Ground};
 use crate::journal::{Journal, Mark, NotUndone};
 use crate::places::{Owners, Places, claim};
 use crate::undo::{Undo, resolve};
+use crate::volume;
 use crate::zfs;
 use crate::zfs::cleared::claimed;
-use plan::{DiskGroup, Stack, StackKind, Zfs};
+use plan::{DiskGroup, Manager, Stack, StackKind, Zfs};
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +37,8 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut
             Some(way) if way.has_files() => zfs::build(stack, (zfs, way), places, work_dir, journal),
             _ => process_pool(zfs, places, mark, journal),
         },
-        StackKind::FileSystem(_) => file_systems(stack, places, work_dir, mark, journal),
+        StackKind::Volume(volume) if volume.is_raw() => raw_volumes(&volume.manager, places, mark, journal),
+        StackKind::FileSystem(_) | StackKind::Volume(_) => file_systems(stack, places, work_dir, mark, journal),
         StackKind::Model(_) => unreachable!("refused before"),
     };
     built.inspect_err(|_| {
@@ -48,6 +50,15 @@ pub fn build(stack: &Stack, places: &Places, work_dir: &Directory, journal: &mut
 /// Takes a stack down. Gives what could not be undone; it stays in the journal.
 pub fn teardown(built: Built, journal: &mut Journal) -> Vec<NotUndone> {
     journal.undo_to(built.mark)
+}
+
+/// What a stack does when the data are loaded and no phase has begun: the snapshot of a volume is taken.
+///
+/// # Errors
+/// A snapshot that could not be taken.
+pub fn loaded(built: &Built, journal: &Journal) -> Result<(), StackError> {
+    let first = built.volumes.first();
+    first.map_or(Ok(()), |volume| volume.snapshot(journal.run()))
 }
 
 fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
@@ -83,7 +94,7 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
             "it is simulated: hand it to the model target",
         ),
         _ if count == 0 => refuse("it has no LUN for data", "name a LUN set: data = \"...\""),
-        StackKind::Raw if places.redo.is_empty() => refuse(
+        kind if kind.is_raw() && places.redo.is_empty() => refuse(
             "without a file system the redo log needs a LUN of its own",
             "name a LUN set: redo = \"...\"",
         ),
@@ -95,12 +106,22 @@ fn check(stack: &Stack, places: &Places) -> Result<(), StackError> {
             ),
             "give its LUN sets count = 1, or use btrfs",
         ),
+        StackKind::Volume(volume) if least_of(places) < volume.least_luns().0 => refuse(
+            "its layout needs more LUNs for data or redo than there are",
+            "give its LUN sets a higher count, or choose another layout",
+        ),
         StackKind::FileSystem(made) if count < made.least_luns().0 => refuse(
             "raid0 and raid1 need at least two data LUNs",
             "give its LUN set count = 2 or more, or profile = \"single\"",
         ),
         _ => Ok(()),
     }
+}
+
+/// LUNs of the smaller of both sets.
+fn least_of(places: &Places) -> usize {
+    let redo = Some(places.redo.len()).filter(|count| *count > 0);
+    redo.unwrap_or(usize::MAX).min(places.data.len())
 }
 
 fn directory(stack: &Stack, path: &Path, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
@@ -165,6 +186,30 @@ fn raw(places: &Places, mark: Mark) -> Result<Built, StackError> {
     })
 }
 
+/// Volumes that the engine uses as devices: one of the data's LUNs, one of the redo log's.
+fn raw_volumes(manager: &Manager, places: &Places, mark: Mark, journal: &mut Journal) -> Result<Built, StackError> {
+    let (data, mut facts) = volume::build(manager, &places.data, &places.marker, journal)?;
+    let (redo, of_redo) = volume::build(manager, &places.redo, &places.marker, journal)?;
+    facts.extend(redo_facts(of_redo));
+    let device = data.device();
+    let bytes = device::size(&device)
+        .map_err(|e| StackError::path("find the size of", &device, e, "check that the device is there"))?;
+    let ground = Ground::Devices {
+        data: vec![device],
+        redo: redo.device(),
+    };
+    Ok(Built {
+        facts,
+        usable_bytes: Some(bytes),
+        volumes: vec![data, redo],
+        ..Built::on(ground, places, layers(volume::word(manager), &places.data), mark)
+    })
+}
+
+fn redo_facts(facts: Vec<(String, String)>) -> impl Iterator<Item = (String, String)> {
+    facts.into_iter().map(|(key, value)| (format!("redo {key}"), value))
+}
+
 /// Clears the devices for a disk group; the engine, which holds its extent map, makes it.
 fn disk_group(group: &DiskGroup, places: &Places, journal: &mut Journal) -> Result<Built, StackError> {
     let mark = journal.mark();
@@ -226,25 +271,30 @@ fn file_systems(
     journal: &mut Journal,
 ) -> Result<Built, StackError> {
     let name = own_name(journal, stack, "-data");
-    let (data, first) = one_file_system(stack, &places.data, (work_dir, &name), &places.marker, journal)?;
+    let base = base(stack, &places.data, &places.marker, journal)?;
+    let (data, first) = one_file_system(stack, &base, (work_dir, &name), (&places.marker, &mut *journal))?;
     let data_place = first.place.path().to_owned();
+    let mut volumes: Vec<_> = base.volume.into_iter().collect();
     let mut made = vec![first];
     let mut facts = data.facts;
     let mut mounts = vec![data_place.clone()];
     if !places.redo.is_empty() {
         let name = own_name(journal, stack, "-redo");
-        let (redo, second) = one_file_system(stack, &places.redo, (work_dir, &name), &places.marker, journal)?;
+        let base = self::base(stack, &places.redo, &places.marker, journal)?;
+        let (redo, second) = one_file_system(stack, &base, (work_dir, &name), (&places.marker, &mut *journal))?;
+        volumes.extend(base.volume);
         let place = second.place.path().to_owned();
         made.push(second);
-        facts.extend(
-            redo.facts
-                .into_iter()
-                .map(|(key, value)| (format!("redo {key}"), value)),
-        );
+        facts.extend(redo_facts(redo.facts));
         mounts.push(place);
     }
     let stat = rustix::fs::statvfs(&data_place)
         .map_err(|e| StackError::path("look at", &data_place, e, "check the kernel log (dmesg)"))?;
+    // One layer with its volume: as a disk group is one, which does the work of both.
+    let top = match stack.kind.volume() {
+        Some(volume) => format!("{} on {}", data.kind, volume::word(&volume.manager)),
+        None => data.kind.to_owned(),
+    };
     let ground = Ground::Files(FilePair {
         data: data_place.join("data"),
         redo: mounts.last().expect("the data is mounted").join("redo"),
@@ -254,21 +304,40 @@ fn file_systems(
         facts,
         usable_bytes: Some(stat.f_bavail * stat.f_frsize),
         made,
+        volumes,
         own: vec![work_dir.clone()],
-        ..Built::on(ground, places, layers(data.kind, &places.data), mark)
+        ..Built::on(ground, places, layers(&top, &places.data), mark)
+    })
+}
+
+/// What a file system lies on: the LUNs as they are, or a volume made of them.
+fn base(stack: &Stack, luns: &[PathBuf], marker: &str, journal: &mut Journal) -> Result<Base, StackError> {
+    let Some(asked) = stack.kind.volume() else {
+        return Ok(Base {
+            devices: luns.to_vec(),
+            volume: None,
+            facts: Vec::new(),
+        });
+    };
+    let (made, facts) = volume::build(&asked.manager, luns, marker, journal)?;
+    Ok(Base {
+        devices: vec![made.device()],
+        volume: Some(made),
+        facts,
     })
 }
 
 /// Clears the devices, makes the file system and mounts it.
 fn one_file_system(
     stack: &Stack,
-    devices: &[PathBuf],
+    base: &Base,
     (work_dir, name): (&Directory, &str),
-    marker: &str,
-    journal: &mut Journal,
+    (marker, journal): (&str, &mut Journal),
 ) -> Result<(Recipe, Made), StackError> {
+    let devices = &base.devices;
     let uuid = device::uuid(journal.run_id(), journal.mark().0, &devices[0]);
     let mut recipe = recipe(&stack.kind, devices, &uuid).expect("only kinds with a file system come here");
+    recipe.facts.extend(base.facts.clone());
     for path in devices {
         claim(path, recipe.kind, uuid, marker, journal)?;
     }
@@ -277,7 +346,7 @@ fn one_file_system(
     let path = place.path().to_owned();
     journal.before(Undo::Unmount { path })?;
     recipe.mount(&devices[0], &place)?;
-    let devices = devices.to_vec();
+    let devices = devices.clone();
     let made = Made { uuid, devices, place };
     Ok((recipe, made))
 }

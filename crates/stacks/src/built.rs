@@ -7,6 +7,7 @@ use crate::error::StackError;
 use crate::ground::Ground;
 use crate::journal::{Journal, Mark};
 use crate::places::Places;
+use crate::volume;
 use plan::Stack;
 use sandbox::Directory;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,8 @@ pub struct Built {
     pub usable_bytes: Option<u64>,
     /// Its file systems, data first.
     pub(crate) made: Vec<Made>,
+    /// Volumes under it, the data's first.
+    pub(crate) volumes: Vec<volume::Made>,
     /// Directories that were made for it, held open.
     pub(crate) own: Vec<Directory>,
     pub(crate) mark: Mark,
@@ -48,6 +51,7 @@ impl Built {
             facts: Vec::new(),
             usable_bytes: None,
             made: Vec::new(),
+            volumes: Vec::new(),
             own: Vec::new(),
             mark,
         }
@@ -93,6 +97,16 @@ pub(crate) struct Made {
     pub(crate) devices: Vec<PathBuf>,
     /// The mount point, held open below what is mounted on it.
     pub(crate) place: Directory,
+}
+
+/// What a file system of a stack lies on.
+pub(crate) struct Base {
+    /// What the file system is made on.
+    pub(crate) devices: Vec<PathBuf>,
+    /// The volume that it is, if it is one.
+    pub(crate) volume: Option<volume::Made>,
+    /// The commands that made that.
+    pub(crate) facts: Vec<(String, String)>,
 }
 
 /// A directory's name for this run and stack. The run's id makes it ours.

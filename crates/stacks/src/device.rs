@@ -36,6 +36,8 @@ fn superblock(kind: &str) -> Option<(u64, &'static [u8], u64)> {
         "xfs" => Some((0, b"XFSB", 32)),
         "btrfs" => Some((0x1_0040, b"_BHRfS_M", 0x1_0020)),
         "diskgroup" => Some((0, b"ADGB", 8)),
+        // Version 1.2 of its superblock, which lies 4 KiB from the start.
+        "md" => Some((0x1000, b"\xfc\x4e\x2b\xa9", 0x1010)),
         _ => None,
     }
 }
@@ -87,6 +89,9 @@ pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool
     if kind == "zfs" {
         return holds_pool(path, &pool_name(uuid));
     }
+    if kind == "lvm" {
+        return holds_physical_volume(path, uuid);
+    }
     let Some((magic_at, magic, uuid_at)) = superblock(kind) else {
         return Ok(false);
     };
@@ -104,6 +109,15 @@ pub(crate) fn holds(path: &Path, kind: &str, uuid: &[u8; 16]) -> io::Result<bool
 pub fn pool_name(uuid: &[u8; 16]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("assay-{hex}")
+}
+
+/// Whether LVM's label in the second sector has this UUID, which it writes in 32 characters.
+fn holds_physical_volume(path: &Path, uuid: &[u8; 16]) -> io::Result<bool> {
+    let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+    let mut label = [0u8; 64];
+    file.read_exact_at(&mut label, 512)?;
+    let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(label.starts_with(b"LABELONE") && label[32..] == *hex.as_bytes())
 }
 
 /// Whether the first label of a pool stands on the device, or in the partition that the module's tools make of a whole

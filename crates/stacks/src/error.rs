@@ -115,7 +115,8 @@ impl StackError {
             } => rustix::io::Errno::from_io_error(source).is_some_and(|errno| !OF_THE_HOST.contains(&errno)),
             // One that was killed, for it took too long or for memory, says nothing of the pool.
             StackError::Tool { command, status, .. } => {
-                command.contains(" import ") && status.starts_with("exit status")
+                let starts = [" import ", "mdadm --assemble ", "vgchange -y "];
+                starts.iter().any(|words| command.contains(words)) && status.starts_with("exit status")
             }
             _ => false,
         }

@@ -22,9 +22,10 @@ mod run;
 mod serving;
 mod tool;
 mod undo;
+mod volume;
 mod zfs;
 
-pub use build::{build, teardown};
+pub use build::{build, loaded, teardown};
 pub use built::Built;
 pub use clean::{CleanReport, CleanedRun, Leftover, clean, leftovers};
 pub use device::pool_name;

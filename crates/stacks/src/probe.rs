@@ -3,8 +3,10 @@
 //! Takes nothing, touches nothing: it looks for rights, tools and file systems. Prevents a study that fails after an
 //! hour for want of a package.
 
+use crate::host::modules;
 use crate::host::process::is_root;
 use crate::tool;
+use crate::volume::mapped;
 use std::path::Path;
 
 const CAP_SYS_ADMIN: u32 = 21;
@@ -38,7 +40,9 @@ pub fn probe() -> Vec<Buildable> {
     found.push(disk_group());
     found.push(yes("server", "a PostgreSQL server that is there already"));
     found.push(zfs());
-    found.extend(["lvm", "md", "nfs"].map(|kind| Buildable {
+    found.push(volumes("lvm", mapped::has_lvm(), "dm-mod"));
+    found.push(volumes("md", mapped::has_md(), "md-mod"));
+    found.extend(["nfs"].map(|kind| Buildable {
         able: false,
         cure: "wait for a later version".to_owned(),
         ..yes(kind, "not in this version")
@@ -95,6 +99,37 @@ fn zfs() -> Buildable {
     }
 }
 
+/// A kind whose volumes the kernel makes, by a tool.
+fn volumes(kind: &'static str, kernel_has_it: bool, module: &str) -> Buildable {
+    let program = match kind {
+        "lvm" => "lvm",
+        _ => "mdadm",
+    };
+    let no_kernel = || {
+        let cure = format!("modprobe {module}, or use a guest that has it: benches/guest/guest.sh STUDY");
+        (!kernel_has_it).then(|| (format!("this kernel has no {kind} (module {module})"), cure))
+    };
+    let found = obstacle().or_else(no_kernel).or_else(|| no_tool(program));
+    let able = found.is_none();
+    let (reason, cure) = found.unwrap_or_else(|| (format!("{program} and the kernel have it"), String::new()));
+    Buildable {
+        kind,
+        able,
+        reason,
+        cure,
+        tool_version: tool::version(program),
+    }
+}
+
+fn no_tool(program: &str) -> Option<(String, String)> {
+    sandbox::find_program(program).is_none().then(|| {
+        (
+            format!("{program} not found"),
+            format!("install {}", tool::package_of(program)),
+        )
+    })
+}
+
 fn no_loops() -> Option<(String, String)> {
     (!Path::new("/dev/loop-control").exists()).then(|| {
         (
@@ -113,15 +148,10 @@ fn file_system(kind: &'static str, tool_name: &str) -> Buildable {
             )
         })
     };
-    let no_tool = || {
-        sandbox::find_program(tool_name).is_none().then(|| {
-            (
-                format!("{tool_name} not found"),
-                format!("install {}", tool::package_of(tool_name)),
-            )
-        })
-    };
-    let found = obstacle().or_else(no_loops).or_else(no_kernel).or_else(no_tool);
+    let found = obstacle()
+        .or_else(no_loops)
+        .or_else(no_kernel)
+        .or_else(|| no_tool(tool_name));
     let able = found.is_none();
     let (reason, cure) = found.unwrap_or_else(|| (format!("{tool_name} and the kernel have it"), String::new()));
     Buildable {
@@ -139,13 +169,7 @@ fn kernel_has(kind: &str) -> bool {
     if listed.lines().any(|l| l.split_whitespace().last() == Some(kind)) {
         return true;
     }
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let file = Path::new("/lib/modules").join(release.trim()).join("modules.dep");
-    let modules = std::fs::read_to_string(file).unwrap_or_default();
-    modules
-        .lines()
-        .filter_map(|l| l.split(':').next())
-        .any(|m| m.contains(&format!("/{kind}.ko")))
+    modules::has(kind)
 }
 
 fn has_capability(bit: u32) -> bool {

@@ -12,6 +12,7 @@ use crate::filesystem::recipe;
 use crate::ground::Ground;
 use crate::host::mounts;
 use crate::journal::Journal;
+use crate::volume;
 use plan::Stack;
 use rustix::io::Errno;
 use std::path::Path;
@@ -36,7 +37,7 @@ pub fn power_off(built: &Built) -> Result<(), StackError> {
             device::wait_until_free(path).map_err(|e| StackError::path("wait until nobody has", path, e, cure))?;
         }
     }
-    Ok(())
+    built.volumes.iter().try_for_each(volume::Made::stop)
 }
 
 /// Mounts the file systems again: the kernel replays their journals, and who runs the pools their intent logs.
@@ -47,6 +48,7 @@ pub fn power_on(stack: &Stack, built: &Built) -> Result<(), StackError> {
     if let Some(pool) = built.ground.mounted_pool() {
         return pool.power_on();
     }
+    built.volumes.iter().try_for_each(volume::Made::start)?;
     for made in &built.made {
         let Some(mut recipe) = recipe(&stack.kind, &made.devices, &made.uuid) else {
             continue;
@@ -65,6 +67,9 @@ pub fn make_anew(stack: &Stack, built: &Built, marker: &str, journal: &Journal) 
         let cure = "it must be free: unmount it or stop what uses it";
         device::claim(path, marker, journal.run_id()).map_err(|e| StackError::path("clear", path, e, cure))
     };
+    for volume in &built.volumes {
+        volume.make_anew(marker, journal)?;
+    }
     for made in &built.made {
         let Some(mut recipe) = recipe(&stack.kind, &made.devices, &made.uuid) else {
             continue;

@@ -26,11 +26,22 @@ pub(crate) struct Output {
 /// As much of a tool's words is kept; the rest is read and dropped.
 const WORDS_MAX: u64 = 1 << 20;
 
+/// What tools of volume managers write to: the nodes that they make, locks, and what the kernel shows of its arrays.
+const VOLUME_PLACES: [&str; 5] = [
+    "/dev",
+    "/run/lock",
+    "/run/lvm",
+    "/run/mdadm",
+    "/sys/devices/virtual/block",
+];
+
 /// What a tool may write to.
 #[derive(Clone, Debug)]
 enum Writes {
     /// These devices and nothing else: the kernel holds it.
     Only(Vec<PathBuf>),
+    /// These devices, and those that it makes of them: nobody can name the second before.
+    Making(Vec<PathBuf>),
     /// It mounts file systems, which the kernel allows to nobody whom it confines. Its arguments alone hold it.
     Mounting,
 }
@@ -53,6 +64,9 @@ pub(crate) fn package_of(program: &str) -> &'static str {
         "mkfs.ext4" | "dumpe2fs" => "e2fsprogs",
         "mkfs.xfs" => "xfsprogs",
         "mkfs.btrfs" => "btrfs-progs",
+        "lvm" => "lvm2",
+        "dmsetup" => "dmsetup",
+        "mdadm" => "mdadm",
         "losetup" => "mount (part of util-linux)",
         "nsenter" | "unshare" | "blockdev" => "util-linux",
         _ => "the package that has it",
@@ -74,6 +88,12 @@ impl Tool {
     /// One that writes to these devices, which must be the run's.
     pub(crate) fn writing(mut self, devices: &[PathBuf]) -> Tool {
         self.writes = Writes::Only(devices.to_vec());
+        self
+    }
+
+    /// One that makes devices out of these, which must be the run's; or takes such devices apart.
+    pub(crate) fn making_devices_of(mut self, devices: &[PathBuf]) -> Tool {
+        self.writes = Writes::Making(devices.to_vec());
         self
     }
 
@@ -120,6 +140,13 @@ impl Tool {
     pub(crate) fn run(&self, run: Option<&Run>) -> Result<Output, StackError> {
         match (&self.writes, run) {
             (Writes::Mounting, _) => self.run_here(run),
+            (Writes::Making(devices), _) => {
+                let mut reach = run.map_or_else(|| Ok(Reach::nothing()), |held| held.part(devices))?;
+                // Its own arguments hold it to its devices. No file system of the machine can be written to.
+                let mut there = VOLUME_PLACES.iter().map(Path::new).filter(|place| place.exists());
+                there.try_for_each(|place| reach.add(place))?;
+                self.run_confined(&reach, run)
+            }
             (Writes::Only(devices), Some(held)) => self.run_confined(&held.part(devices)?, run),
             // An undo: the journal that it is read from says the device.
             (Writes::Only(devices), None) => {
@@ -207,10 +234,10 @@ impl Tool {
 
 /// The first line that a tool prints about its version; empty when it can't be run.
 pub(crate) fn version(program: &str) -> String {
-    let flag = if program == "mkfs.btrfs" || program == "losetup" {
-        "--version"
-    } else {
-        "-V"
+    let flag = match program {
+        "mkfs.btrfs" | "losetup" => "--version",
+        "lvm" => "version",
+        _ => "-V",
     };
     let Ok(output) = Tool::new(program, [flag], Duration::from_secs(10)).run(None) else {
         return String::new();

@@ -6,6 +6,7 @@
 
 use crate::host::process::{PATIENCE, Who};
 use crate::host::{cgroup, mounts, process};
+use crate::volume::{lvm, md};
 use crate::zfs::{commands, daemon, module};
 use crate::{device, serving};
 use rustix::process::Signal;
@@ -48,7 +49,7 @@ pub enum Undo {
     WipeSignature {
         /// The device.
         device: PathBuf,
-        /// `ext4`, `xfs`, `btrfs`, `diskgroup` or `zfs`.
+        /// `ext4`, `xfs`, `btrfs`, `diskgroup`, `lvm`, `md` or `zfs`.
         filesystem: String,
         /// The UUID given to mkfs; another content is left alone.
         uuid: [u8; 16],
@@ -94,6 +95,16 @@ pub enum Undo {
         /// The directory that it works in, which Assay made.
         dir: PathBuf,
     },
+    /// Remove all volumes of a group of LVM; its LUNs are wiped by steps of their own.
+    RemoveVolumes {
+        /// The group, whose name holds a UUID of the run's.
+        group: String,
+    },
+    /// Stop the array of md with this UUID, whatever it is called by now.
+    StopArray {
+        /// As its members hold it.
+        uuid: [u8; 16],
+    },
     /// Export a pool that the kernel's module has imported.
     ExportPool {
         /// Its name, which no other pool has.
@@ -125,6 +136,8 @@ impl fmt::Display for Undo {
             Undo::StopServing { place, .. } => write!(f, "stop serving LUNs at {}", place.display()),
             Undo::StopService { dir, service } => write!(f, "stop {service} in {}", dir.display()),
             Undo::StopFuse { dir } => write!(f, "stop zfs-fuse in {}", dir.display()),
+            Undo::RemoveVolumes { group } => write!(f, "remove the volumes of {group}"),
+            Undo::StopArray { uuid } => write!(f, "stop the array {}", device::uuid_text(uuid)),
             Undo::ExportPool { pool } => write!(f, "export the pool {pool}"),
             Undo::RestoreSetting { file, value, .. } => write!(f, "set {} back to {value}", file.display()),
         }
@@ -216,6 +229,8 @@ impl Undo {
                 process::end_all_in(dir, Who::Ours(service), &[(PATIENCE / 3, Signal::KILL)])
             }
             Undo::StopFuse { dir } => daemon::kill(dir),
+            Undo::RemoveVolumes { group } => lvm::remove(group),
+            Undo::StopArray { uuid } => md::stop(uuid),
             Undo::ExportPool { pool } => commands::export(pool),
             Undo::RestoreSetting { file, first, value } => {
                 must_be_of(file, &[SYSFS, PROC])?;

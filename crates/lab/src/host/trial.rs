@@ -204,6 +204,7 @@ impl<'a> Trial<'a> {
             if let Some(port) = instance.ports_mut().next() {
                 ledger.layouts_of(self.id, &stand.data_files(sizes).look(port)?)?;
             }
+            stacks::loaded(&stand.built, &self.site.journal)?;
         } else {
             let copy = &self.site.study.phases[first - 1].name;
             record_extents(&mut instance, &files, self.id, ledger, &format!("after {copy}"))?;

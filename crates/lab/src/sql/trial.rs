@@ -51,6 +51,7 @@ fn phases(site: &HostSite<'_>, ledger: &mut Ledger, trial: &Trial<'_>, sql: &mut
     let (study, turn, stand) = (trial.study, trial.turn, trial.stand);
     ledger.database_of(trial.id, &sql.describe()?)?;
     let company = load(trial, sql)?;
+    stacks::loaded(&stand.built, &site.journal)?;
     let (places, devices) = observed(ledger, trial, sql)?;
     let server = sql.server();
     let around = trial.around(fixed(stand, sql.bytes()?));

@@ -111,6 +111,8 @@ facts! {
     Model, "model", "", Text, "model of the device";
     Firmware, "firmware", "", Text, "version of the device's firmware";
     Transport, "transport", "", Text, "how an NVMe device is reached";
+    Volume, "volume", "", Text, "the commands by which a volume of LVM or md was made";
+    VolumeTool, "volume tool", "", Text, "version of the tool that made it";
     Mapping, "mapping", "", Text, "name of a mapping of the device mapper";
     MappingKind, "mapping kind", "", Text, "kind of that mapping: lvm, crypt ...";
     ArrayLevel, "array level", "", Text, "level of an array of the kernel";

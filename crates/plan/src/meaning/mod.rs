@@ -8,6 +8,7 @@ mod cuts;
 mod database;
 mod devices;
 mod engines;
+mod file_systems;
 mod luns;
 mod moves;
 mod phases;
@@ -16,6 +17,7 @@ mod server_url;
 mod settle;
 mod sql;
 mod stacks;
+mod volume;
 mod zfs;
 
 use crate::error::Findings;

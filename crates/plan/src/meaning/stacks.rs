@@ -3,16 +3,16 @@
 //! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: a stack that says what another kind
 //! has, and a compression that the report does not know of. What tools may be asked for stands in `options`.
 
+use super::file_systems::file_system;
 use super::settle::{MIB, SECOND, Settle, or, value_or};
 use super::{engines, server_url};
 use crate::error::Span;
-use crate::options::{Given, Reading, Tool};
 use crate::study::{
-    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystem, FileSystemKind, Inject, LunSet, Model, Redundancy,
-    Stack, StackKind, Stripe,
+    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystemKind, Inject, LunSet, Manager, Model, Redundancy, Stack,
+    StackKind, Stripe,
 };
 use crate::units::{ByteRate, Bytes, Duration, Share};
-use crate::written::{At, Options, StackWord, Word, WrittenStack, WrittenStudy};
+use crate::written::{At, StackWord, Word, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
 
 pub(super) fn resolve(
@@ -57,31 +57,22 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
             path: path(stack, settle),
         },
         StackWord::Raw => StackKind::Raw,
-        StackWord::Ext3 => file_system(stack, FileSystemKind::Ext3, settle),
-        StackWord::Ext4 => file_system(stack, FileSystemKind::Ext4, settle),
-        StackWord::Xfs => file_system(stack, FileSystemKind::Xfs, settle),
+        StackWord::Ext3 => StackKind::FileSystem(file_system(stack, FileSystemKind::Ext3, settle)),
+        StackWord::Ext4 => StackKind::FileSystem(file_system(stack, FileSystemKind::Ext4, settle)),
+        StackWord::Xfs => StackKind::FileSystem(file_system(stack, FileSystemKind::Xfs, settle)),
         StackWord::Btrfs => {
             let btrfs = FileSystemKind::Btrfs(btrfs(stack, luns, settle));
-            file_system(stack, btrfs, settle)
+            StackKind::FileSystem(file_system(stack, btrfs, settle))
         }
         StackWord::Diskgroup => StackKind::Diskgroup(diskgroup(stack, settle)),
+        StackWord::Lvm => StackKind::Volume(super::volume::lvm(stack, settle)),
+        StackWord::Md => StackKind::Volume(super::volume::md(stack, settle)),
         StackWord::Server => StackKind::Server {
             url: server_url::url(stack, settle),
         },
         StackWord::Zfs => StackKind::Zfs(super::zfs::zfs(stack, page, settle)),
         StackWord::Model => StackKind::Model(model(stack, &stack.span, settle)),
     }
-}
-
-fn file_system(stack: &WrittenStack, kind: FileSystemKind, settle: &mut Settle<'_>) -> StackKind {
-    let row = kind.row();
-    let mount_options = options(&stack.mount_options, row.mount, crate::options::mount, settle);
-    let mkfs_options = options(&stack.mkfs_options, row.mkfs, crate::options::mkfs, settle);
-    StackKind::FileSystem(FileSystem {
-        kind,
-        mount_options,
-        mkfs_options,
-    })
 }
 
 fn btrfs(stack: &WrittenStack, luns: &[LunSet], settle: &mut Settle<'_>) -> Btrfs {
@@ -156,13 +147,6 @@ fn compress(stack: &WrittenStack, settle: &mut Settle<'_>) -> Option<String> {
         return None;
     };
     Some(format!("{name}:{number}"))
-}
-
-/// Options of a tool, of those that its table has.
-fn options(written: &Option<At<Options>>, tool: Tool, read: Reading, settle: &mut Settle<'_>) -> Vec<Given> {
-    written
-        .as_ref()
-        .map_or_else(Vec::new, |at| read(tool, &at.value.0, settle.findings))
 }
 
 fn model(written: &WrittenStack, home: &Span, settle: &mut Settle<'_>) -> Model {
@@ -271,6 +255,10 @@ impl StackKind {
             StackKind::Raw => StackWord::Raw,
             StackKind::FileSystem(made) => return made.row().word,
             StackKind::Diskgroup(_) => StackWord::Diskgroup,
+            StackKind::Volume(volume) => match volume.manager {
+                Manager::Lvm(_) => StackWord::Lvm,
+                Manager::Md(_) => StackWord::Md,
+            },
             StackKind::Server { .. } => StackWord::Server,
             StackKind::Zfs(_) => StackWord::Zfs,
             StackKind::Model(_) => StackWord::Model,

@@ -12,6 +12,7 @@ mod luns;
 mod phase;
 mod random;
 mod stack;
+mod volume;
 mod zfs;
 
 pub use cut::{DeviceFault, End, FaultKind, PowerCut};
@@ -24,6 +25,7 @@ pub use luns::{LunSet, LunSource};
 pub use phase::{Age, Copy, CopyTarget, Phase, PhaseKind, Rebalance, Scan};
 pub use random::{Hotspot, Random, RedoStress};
 pub use stack::{Access, DiskGroup, Inject, Model, Redundancy, Stack, StackKind, Stripe};
+pub use volume::{Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume};
 pub use zfs::{Lack, RedoAs, Vdevs, Zfs, ZfsPreset, ZfsWay};
 
 use crate::units::{Bytes, Duration, Share};

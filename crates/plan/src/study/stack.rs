@@ -4,6 +4,7 @@
 
 use super::engines::Engine;
 use super::file_system::FileSystem;
+use super::volume::Volume;
 use super::zfs::{Vdevs, Zfs, ZfsWay};
 use crate::shown::{Keys, Shown, quoted};
 use crate::units::{ByteRate, Bytes, Duration, Share};
@@ -58,6 +59,8 @@ pub enum StackKind {
     FileSystem(FileSystem),
     /// LUNs given whole to a disk group: striped and mirrored by extent maps that the engine itself holds.
     Diskgroup(DiskGroup),
+    /// A volume of LVM or md, with a file system or without.
+    Volume(Volume),
     /// A database server that is there already, on storage that is not ours.
     Server {
         /// Where it is, without a password.
@@ -100,8 +103,22 @@ impl StackKind {
     pub fn file_system(&self) -> Option<&FileSystem> {
         match self {
             StackKind::FileSystem(made) => Some(made),
+            StackKind::Volume(volume) => volume.top.as_ref(),
             _ => None,
         }
+    }
+
+    /// The volume of a manager.
+    pub fn volume(&self) -> Option<&Volume> {
+        match self {
+            StackKind::Volume(volume) => Some(volume),
+            _ => None,
+        }
+    }
+
+    /// Whether the engine works on block devices, without a file system.
+    pub fn is_raw(&self) -> bool {
+        matches!(self, StackKind::Raw) || self.volume().is_some_and(Volume::is_raw)
     }
 
     /// The disk group.
@@ -149,7 +166,7 @@ impl StackKind {
     pub fn has_access(&self) -> bool {
         matches!(
             self,
-            StackKind::Directory { .. } | StackKind::Raw | StackKind::FileSystem(_)
+            StackKind::Directory { .. } | StackKind::Raw | StackKind::FileSystem(_) | StackKind::Volume(_)
         )
     }
 
@@ -158,6 +175,7 @@ impl StackKind {
         match self {
             StackKind::Directory { .. } | StackKind::Raw | StackKind::Server { .. } => Keys::new(),
             StackKind::FileSystem(made) => made.keys(),
+            StackKind::Volume(volume) => volume.keys(),
             StackKind::Model(model) => model.keys(),
             StackKind::Diskgroup(group) => group.keys(),
             StackKind::Zfs(zfs) => {
@@ -173,6 +191,7 @@ impl StackKind {
             StackKind::Diskgroup(group) => group.redundancy.copies(),
             StackKind::Zfs(zfs) if zfs.vdevs == Vdevs::Mirror => luns,
             StackKind::FileSystem(made) => made.copies(),
+            StackKind::Volume(volume) => volume.copies(luns),
             _ => 1,
         }
     }

@@ -12,6 +12,7 @@ mod published;
 mod section;
 mod stack;
 mod value;
+mod volume;
 mod zfs;
 
 pub(crate) use crate::nearest::nearest;
@@ -22,8 +23,9 @@ pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
 pub(crate) use stack::{WrittenInject, WrittenStack};
 pub(crate) use value::{
-    At, EngineWord, FaultWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, Word, Written,
+    At, EngineWord, FaultWord, Listed, Numbers, Options, Overwrite, PhaseWord, StackWord, VolumeTop, Word, Written,
 };
+pub(crate) use volume::WrittenVolume;
 pub(crate) use zfs::WrittenZfs;
 
 use crate::error::{Findings, Span};

@@ -6,6 +6,7 @@
 use super::engine::{self, WrittenEngine};
 use super::section::Section;
 use super::value::{At, Options, STACKS_TO_COME, StackWord, Word};
+use super::volume::WrittenVolume;
 use super::zfs::WrittenZfs;
 use crate::error::{Findings, Span};
 use crate::key::Key;
@@ -13,7 +14,7 @@ use crate::study::{Access, BtrfsProfile, Redundancy, Stripe};
 use crate::units::{ByteRate, Bytes, Duration, Share};
 use toml::de::DeValue;
 
-use StackWord::{Btrfs, Directory, Diskgroup, Ext3, Ext4, Model, Raw, Server, Xfs, Zfs};
+use StackWord::{Btrfs, Directory, Diskgroup, Ext3, Ext4, Lvm, Md, Model, Raw, Server, Xfs, Zfs};
 
 written! {
     /// `[[stack]]`.
@@ -21,14 +22,15 @@ written! {
         /// a directory on a mounted file system, used as it is
         path: String [Directory] = "*required*";
         /// LUN set of the data files. ext3, ext4 and XFS take a set of one LUN
-        data: String [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "*required*";
+        data: String [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] = "*required*";
         /// LUN set of the redo log: one LUN, not the set of `data`. `"none"`: beside the data, in its file system or
-        /// group. A raw stack must name one. For a disk group one LUN or several, which form a group of their own; for
-        /// ZFS see `redo_as`
-        redo: String | "none" [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Zfs] = "`\"none\"`";
+        /// group. A raw stack must name one. For a disk group one LUN or several, which form a group of their own, for
+        /// `lvm` and `md` as many as their layout needs; for ZFS see `redo_as`
+        redo: String | "none" [Raw, Ext3, Ext4, Xfs, Btrfs, Diskgroup, Lvm, Md, Zfs] = "`\"none\"`";
         /// `direct` (O_DIRECT) or `buffered` (page cache and fdatasync). SQLite: by our VFS or by its own. PostgreSQL:
         /// `direct` needs version 16 (`debug_io_direct`)
-        access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs] = "`\"direct\"`; with PostgreSQL `\"buffered\"`";
+        access: Access [Directory, Raw, Ext3, Ext4, Xfs, Btrfs, Lvm, Md] =
+            "`\"direct\"`; with PostgreSQL `\"buffered\"`";
         /// `single`, `raid0`, `raid1`; the last two need two LUNs
         profile: BtrfsProfile [Btrfs] = "`single`, with several LUNs `raid0`";
         /// `"zstd"`, `"zstd:3"`, `"zlib"`, `"lzo"`; not with `nodatacow`
@@ -46,9 +48,9 @@ written! {
         /// number of LUNs at the end of the set that are not in the group until a phase of kind `rebalance` adds them
         reserve: u64 [Diskgroup] = "`0`";
         /// of the [allowed ones](#options-of-tools), for ext3 those of ext4; added to those of the stack
-        mount_options: Options [Ext3, Ext4, Xfs, Btrfs] = "`[]`";
+        mount_options: Options [Ext3, Ext4, Xfs, Btrfs, Lvm, Md] = "`[]`";
         /// likewise: `["-d", "agcount=4", "-i", "size=512"]`, or one string
-        mkfs_options: Options [Ext3, Ext4, Xfs, Btrfs] = "`[]`";
+        mkfs_options: Options [Ext3, Ext4, Xfs, Btrfs, Lvm, Md] = "`[]`";
         /// size of the simulated device; data and redo log share it
         size: Bytes [Model] = "`\"4GiB\"`";
         /// mean time of one 8 KiB request without queueing
@@ -77,6 +79,8 @@ written! {
             name: Option<At<String>>,
             /// What is built.
             kind: Option<At<StackWord>>,
+            /// Keys of volume managers.
+            volume: WrittenVolume,
             /// Keys of OpenZFS.
             zfs: WrittenZfs,
             /// Where it differs from `[database]`.
@@ -110,13 +114,17 @@ written! {
 
 /// Rows of keys that belong to some kinds only.
 fn rows() -> impl Iterator<Item = &'static Key<StackWord>> {
-    WrittenStack::KEYS.iter().chain(WrittenZfs::KEYS)
+    WrittenStack::KEYS
+        .iter()
+        .chain(WrittenVolume::KEYS)
+        .chain(WrittenZfs::KEYS)
 }
 
 pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack {
     let name = s.require("name", "give the stack a name of its own: name = \"xfs\"", findings);
     let kind = read_kind(&mut s, findings);
     let mut stack = WrittenStack::read(&mut s, findings);
+    stack.volume = WrittenVolume::read(&mut s, findings);
     stack.zfs = WrittenZfs::read(&mut s, findings);
     (stack.span, stack.name) = (s.span.clone(), name);
     if let Some(mut database) = s.table("database", "database = { engine = \"sqlite\" }", findings) {
@@ -138,7 +146,7 @@ pub(crate) fn read(mut s: Section<'_>, findings: &mut Findings) -> WrittenStack 
 }
 
 fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<StackWord>> {
-    let built = "this version builds directory, raw, ext3, ext4, xfs, btrfs, diskgroup, zfs, server and model";
+    let built = "this version builds directory, raw, ext3, ext4, xfs, btrfs, diskgroup, lvm, md, zfs, server and model";
     if let Some((_, value)) = s.raw("kind")
         && let DeValue::String(word) = value.get_ref()
         && STACKS_TO_COME.contains(&word.as_ref())
@@ -189,7 +197,14 @@ fn missing(stack: &WrittenStack, s: &Section<'_>, kind: StackWord, findings: &mu
             let cure = "say where it is: url = \"postgres://USER@HOST:PORT/DATABASE\"";
             findings.add(&stack.span, "a stack of kind \"server\" has no `url`", cure);
         }
-        Raw | Ext3 | Ext4 | Xfs | Btrfs | Diskgroup | Zfs if !s.has("data") => {
+        Md if !s.has("level") => {
+            let cure = "say which RAID it is: level = \"raid10\"";
+            findings.add(&stack.span, "a stack of kind \"md\" has no `level`", cure);
+        }
+        _ => {}
+    }
+    match kind {
+        Raw | Ext3 | Ext4 | Xfs | Btrfs | Diskgroup | Lvm | Md | Zfs if !s.has("data") => {
             let message = format!("a stack of kind \"{}\" has no `data`: it needs a LUN set", kind.word());
             findings.add(
                 &stack.span,

@@ -5,8 +5,9 @@
 
 use crate::error::Span;
 use crate::study::{
-    Access, BtrfsProfile, Company, DeviceModel, Home, IoMethod, Isolation, Journal, Preset, RedoAs, RedoStress,
-    Redundancy, Scale, Schedule, Stripe, Synchronous, TornPages, Vdevs, ZfsPreset, ZfsWay,
+    Access, BtrfsProfile, Company, DeviceModel, Home, IoMethod, Isolation, Journal, LvmLayout, MdLevel, Preset, RedoAs,
+    RedoStress, Redundancy, Resync, Scale, Schedule, Snapshot, Stripe, Synchronous, TornPages, Vdevs, ZfsPreset,
+    ZfsWay,
 };
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 pub(crate) use crate::word::Word;
@@ -394,6 +395,25 @@ words!(Vdevs, "a way to keep data on vdevs",
     "stripe" => Vdevs::Stripe, "mirror" => Vdevs::Mirror, "raidz1" => Vdevs::Raidz1);
 words!(RedoAs, "a use of redo LUNs", "pool" => RedoAs::Pool, "log" => RedoAs::Log);
 
+words!(LvmLayout, "a layout of LVM", "linear" => LvmLayout::Linear, "striped" => LvmLayout::Striped,
+    "raid1" => LvmLayout::Raid1);
+words!(Snapshot, "a kind of snapshot",
+    "none" => Snapshot::None, "cow" => Snapshot::Cow, "thin" => Snapshot::Thin);
+words!(MdLevel, "a level of RAID", "raid0" => MdLevel::Raid0, "raid1" => MdLevel::Raid1,
+    "raid10" => MdLevel::Raid10, "raid5" => MdLevel::Raid5);
+words!(Resync, "a way to make copies the same", "wait" => Resync::Wait, "assume" => Resync::Assume);
+
+/// `fs` of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VolumeTop {
+    Ext4,
+    Xfs,
+    None,
+}
+
+words!(VolumeTop, "what stands on a volume",
+    "ext4" => VolumeTop::Ext4, "xfs" => VolumeTop::Xfs, "none" => VolumeTop::None);
+
 /// `kind` of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StackWord {
@@ -404,6 +424,8 @@ pub(crate) enum StackWord {
     Xfs,
     Btrfs,
     Diskgroup,
+    Lvm,
+    Md,
     Server,
     Zfs,
     Model,
@@ -411,7 +433,8 @@ pub(crate) enum StackWord {
 
 words!(StackWord, "a kind of stack",
     "directory" => StackWord::Directory, "raw" => StackWord::Raw, "ext3" => StackWord::Ext3, "ext4" => StackWord::Ext4,
-    "xfs" => StackWord::Xfs, "btrfs" => StackWord::Btrfs, "diskgroup" => StackWord::Diskgroup, "zfs" => StackWord::Zfs,
+    "xfs" => StackWord::Xfs, "btrfs" => StackWord::Btrfs, "diskgroup" => StackWord::Diskgroup, "lvm" => StackWord::Lvm,
+    "md" => StackWord::Md, "zfs" => StackWord::Zfs,
     "server" => StackWord::Server, "model" => StackWord::Model);
 
 /// `engine` of a database.
@@ -457,6 +480,6 @@ words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => Fa
     "error" => FaultWord::Error, "corrupt" => FaultWord::Corrupt);
 
 /// Words known to the design of the language, not to this version.
-pub(crate) const STACKS_TO_COME: &[&str] = &["lvm", "md", "nfs"];
+pub(crate) const STACKS_TO_COME: &[&str] = &["nfs"];
 /// As above, of phases.
 pub(crate) const PHASES_TO_COME: &[&str] = &["load", "redo", "tpch", "files"];

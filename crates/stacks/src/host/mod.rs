@@ -4,5 +4,6 @@
 //! taken for the run's.
 
 pub(crate) mod cgroup;
+pub(crate) mod modules;
 pub(crate) mod mounts;
 pub(crate) mod process;

@@ -41,6 +41,7 @@ fn kills(study: &Study) -> Vec<(&'static str, String)> {
 
 fn reach(stack: &Stack) -> &'static str {
     match &stack.kind {
+        StackKind::Volume(volume) if !volume.is_raw() => "the engine; the file system is forced down and mounted again",
         StackKind::FileSystem(made) if made.row().always_forced_down => {
             "the engine; the file system is forced down and mounted again"
         }

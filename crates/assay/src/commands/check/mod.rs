@@ -8,7 +8,7 @@ use super::{modelled_luns, study_file};
 use crate::cli;
 use crate::exit::Failure;
 use lab::{Writes, zfs_ways};
-use plan::{LunSource, Scale, StackKind, Study, ZfsWay};
+use plan::{LunSource, Manager, Scale, StackKind, Study, Volume, ZfsWay};
 use sandbox::SandboxError;
 use serde_json::json;
 use std::path::PathBuf;
@@ -355,6 +355,7 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
             }
             StackKind::Zfs(zfs) => creates.push(pool(zfs.via, &stack.name)),
             StackKind::Diskgroup { .. } => creates.push(format!("a disk group for stack {}", stack.name)),
+            StackKind::Volume(made) => creates.push(volume(made, &stack.name)),
             StackKind::FileSystem(_) => {
                 creates.push(format!("a file system and its mount point for stack {}", stack.name))
             }
@@ -366,6 +367,20 @@ fn touched(study: &Study) -> (Vec<String>, Vec<(PathBuf, String)>) {
         creates.push("a control group that bounds the memory, where the kernel lets us".to_string());
     }
     (creates, destroys)
+}
+
+/// What a stack of LVM or md makes.
+fn volume(made: &Volume, stack: &str) -> String {
+    let manager = match made.manager {
+        Manager::Lvm(_) => "a volume group of LVM",
+        Manager::Md(_) => "an array of md",
+    };
+    let top = if made.is_raw() {
+        ""
+    } else {
+        ", with a file system and its mount point,"
+    };
+    format!("{manager}{top} for stack {stack}")
 }
 
 /// What a stack of ZFS makes, by its way.

@@ -4,7 +4,7 @@
 
 use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
-use crate::meaning::zfs;
+use crate::meaning::{volume, zfs};
 use crate::study::{Btrfs, FileSystemKind, LunSet, LunSource, Stack, StackKind, Study};
 use crate::units::Bytes;
 use crate::written::{WrittenStack, nearest};
@@ -24,7 +24,7 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
         let named = Named { w, stack, set, span };
         if stack.data.as_ref() == stack.redo.as_ref() {
             let cure = match stack.kind {
-                StackKind::Raw => "give the redo log a LUN set of its own: [luns.redo], redo = \"redo\"",
+                _ if stack.kind.is_raw() => "give the redo log a LUN set of its own: [luns.redo], redo = \"redo\"",
                 StackKind::Diskgroup { .. } => "leave `redo` out: the redo log is then a file of the same group",
                 _ => "leave `redo` out: the redo log then lives beside the data, in the same file system",
             };
@@ -36,6 +36,8 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
         } else if stack.kind.disk_group().is_some() {
             named.copies_fit(0, findings);
             named.smallest(findings);
+        } else if let Some(made) = stack.kind.volume() {
+            volume::fits(w, made, set, span, findings);
         } else if set.count() > 1 && stack.kind.pool().is_none() {
             let message = format!("the redo log takes one LUN, and {:?} has {}", set.name, set.count());
             findings.add(span, message, "name a LUN set of one file or device");
@@ -43,7 +45,7 @@ pub(super) fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &m
             named.smallest(findings);
         }
     }
-    if matches!(stack.kind, StackKind::Raw) && stack.redo.is_none() {
+    if stack.kind.is_raw() && stack.redo.is_none() {
         let cure = "give it a LUN set of its own: [luns.redo], files = { size = \"512MiB\" }, and here redo = \"redo\"";
         findings.add(
             kind_place(w),
@@ -103,12 +105,8 @@ impl Named<'_> {
             StackKind::FileSystem(made) => {
                 let (least, asked_by) = made.least_luns();
                 if luns > 1 && !made.row().several_luns {
-                    let message = format!(
-                        "{} takes one LUN until volume managers come, and {:?} has {luns}",
-                        stack.kind.word(),
-                        set.name
-                    );
-                    let cure = "name a LUN set of one file or device; btrfs and raw take several";
+                    let message = format!("{} takes one LUN, and {:?} has {luns}", stack.kind.word(), set.name);
+                    let cure = "name a LUN set of one file or device; lvm, md, btrfs and raw take several";
                     findings.add(span, message, cure);
                 } else if luns < least {
                     let message = format!("the profile {asked_by} needs two LUNs, and {:?} has {luns}", set.name);
@@ -117,6 +115,7 @@ impl Named<'_> {
                 }
             }
             StackKind::Diskgroup(group) => self.copies_fit(group.reserve as usize, findings),
+            StackKind::Volume(made) => volume::fits(w, made, set, span, findings),
             StackKind::Zfs(zfs) => {
                 zfs::cache_fits(w, stack, study, findings);
                 zfs::has_luns(w, zfs, luns, findings);

@@ -42,23 +42,10 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             findings.add(span, "a server that is there already is PostgreSQL", cure);
         }
         (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Zfs(zfs)) => on_pool(w, zfs, span, findings),
-        (Engine::Postgres(_) | Engine::Sqlite(_), StackKind::Raw | StackKind::Model(_))
-        | (Engine::Postgres(_), StackKind::Diskgroup { .. }) => {
-            let what = if stack.engine.word() == "postgres" {
-                "PostgreSQL"
-            } else {
-                "SQLite"
-            };
-            let message = format!("{what} can't work on a stack of kind \"{}\"", stack.kind.word());
-            let cure = match what {
-                "SQLite" => "use a file system or a disk group; or database = { engine = \"pages\" } on this stack",
-                _ => {
-                    "a server needs a file system: ext4, xfs, btrfs or directory; \
-                     or database = { engine = \"sqlite\" } on a disk group"
-                }
-            };
-            findings.add(span, message, cure);
+        (Engine::Postgres(_) | Engine::Sqlite(_), kind) if kind.is_raw() || kind.model().is_some() => {
+            no_files(stack, span, findings);
         }
+        (Engine::Postgres(_), StackKind::Diskgroup { .. }) => no_files(stack, span, findings),
         _ => {}
     }
     if !stack.engine.is_sql() {
@@ -97,6 +84,24 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
             findings.add(span, message, "lower `cache`, or raise `budget` in [memory]");
         }
     }
+}
+
+/// A database in SQL needs files, or a disk group's.
+fn no_files(stack: &Stack, span: &Span, findings: &mut Findings) {
+    let what = if stack.engine.word() == "postgres" {
+        "PostgreSQL"
+    } else {
+        "SQLite"
+    };
+    let message = format!("{what} can't work on a stack of kind \"{}\"", stack.kind.word());
+    let cure = match what {
+        "SQLite" => "use a file system or a disk group; or database = { engine = \"pages\" } on this stack",
+        _ => {
+            "a server needs a file system: ext4, xfs, btrfs or directory; \
+             or database = { engine = \"sqlite\" } on a disk group"
+        }
+    };
+    findings.add(span, message, cure);
 }
 
 /// A database in SQL on a pool needs a way that has files.

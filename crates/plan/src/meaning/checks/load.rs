@@ -104,6 +104,7 @@ pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Finding
 fn left(kind: &StackKind, bytes: u64) -> u64 {
     match kind {
         StackKind::Raw | StackKind::Model(_) => bytes,
+        StackKind::Volume(volume) if volume.is_raw() => bytes,
         _ => bytes / 20 * 19,
     }
 }

@@ -1,0 +1,190 @@
+//! Stacks of kinds `lvm` and `md`: what was written, and what a layout or level does not have.
+//!
+//! Takes the section and the LUN sets, gives a [`Volume`]. Prevents: a key without effect on the layout it stands
+//! beside, and a tool that refuses in the middle of a study.
+
+use super::file_systems::file_system;
+use super::settle::{MIB, Settle, or, value_or};
+use crate::error::{Findings, Span};
+use crate::study::{FileSystemKind, LunSet, LunSource, Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume};
+use crate::units::Bytes;
+use crate::written::{At, VolumeTop, WrittenStack};
+
+/// What stripes and chunks may have.
+const STRIPES: std::ops::RangeInclusive<u64> = 4 << 10..=4 << 20;
+
+pub(super) fn lvm(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
+    let keys = &w.volume;
+    let layout = value_or(&keys.layout, LvmLayout::Linear);
+    let (thin, snapshot) = (value_or(&keys.thin, false), value_or(&keys.snapshot, Snapshot::None));
+    if layout != LvmLayout::Striped {
+        let cure = "remove it, or write layout = \"striped\"";
+        refuse(&keys.stripes, "`stripes` belongs to layout = \"striped\"", cure, settle);
+        refuse(
+            &keys.stripe_size,
+            "`stripe_size` belongs to layout = \"striped\"",
+            cure,
+            settle,
+        );
+    }
+    if layout != LvmLayout::Raid1 {
+        let cure = "remove it, or write layout = \"raid1\"";
+        refuse(
+            &keys.resync,
+            "`resync` belongs to layout = \"raid1\": nothing else has copies",
+            cure,
+            settle,
+        );
+    }
+    let top = top(w, settle);
+    if thin && layout == LvmLayout::Raid1 {
+        let cure = "write layout = \"linear\" or \"striped\", or leave `thin` out";
+        refuse(&keys.thin, "this version makes no pool of two copies", cure, settle);
+    }
+    if thin && top.is_none() {
+        let cure = "write fs = \"ext4\" or \"xfs\", or leave `thin` out";
+        let message = "a thin volume used as a device is not made: the engine fills its device whole at the load";
+        refuse(&keys.thin, message, cure, settle);
+    }
+    match (snapshot, thin) {
+        (Snapshot::Cow, true) => {
+            let cure = "write snapshot = \"thin\", or leave `thin` out";
+            refuse(
+                &keys.snapshot,
+                "a thin volume has snapshots of its own kind",
+                cure,
+                settle,
+            );
+        }
+        (Snapshot::Thin, false) => {
+            let cure = "write thin = true, or snapshot = \"cow\"";
+            refuse(&keys.snapshot, "only a thin volume has thin snapshots", cure, settle);
+        }
+        _ => {}
+    }
+    let stripes = keys.stripes.as_ref();
+    let lvm = Lvm {
+        layout,
+        stripes: stripes.map(|_| settle.count(&keys.stripes, "stripes", 2, 2..=64)),
+        stripe_size: size(&keys.stripe_size, "stripe_size", 64 << 10, &w.span, settle),
+        thin,
+        snapshot,
+        resync: value_or(&keys.resync, Resync::Wait),
+    };
+    let manager = Manager::Lvm(lvm);
+    Volume { manager, top }
+}
+
+pub(super) fn md(w: &WrittenStack, settle: &mut Settle<'_>) -> Volume {
+    let keys = &w.volume;
+    let level = value_or(&keys.level, MdLevel::Raid0);
+    let resync = value_or(&keys.resync, Resync::Wait);
+    match level {
+        MdLevel::Raid0 => {
+            let cure = "remove it, or write another `level`";
+            refuse(
+                &keys.resync,
+                "raid0 has nothing that could be made the same",
+                cure,
+                settle,
+            );
+            refuse(&keys.bitmap, "raid0 has no bitmap", cure, settle);
+        }
+        MdLevel::Raid1 => {
+            let cure = "remove it, or write level = \"raid10\", which has chunks";
+            refuse(
+                &keys.chunk,
+                "raid1 has no chunks: each LUN holds all of it",
+                cure,
+                settle,
+            );
+        }
+        MdLevel::Raid5 if resync == Resync::Assume => {
+            let cure = "write resync = \"wait\": parity that is only assumed reads wrong data when a LUN is lost";
+            refuse(&keys.resync, "the parity of raid5 cannot be assumed", cure, settle);
+        }
+        MdLevel::Raid5 | MdLevel::Raid10 => {}
+    }
+    let md = Md {
+        level,
+        chunk: size(&keys.chunk, "chunk", 512 << 10, &w.span, settle),
+        resync,
+        bitmap: value_or(&keys.bitmap, false),
+    };
+    let top = top(w, settle);
+    let manager = Manager::Md(md);
+    Volume { manager, top }
+}
+
+fn refuse<T>(written: &Option<At<T>>, message: &str, cure: &str, settle: &mut Settle<'_>) {
+    if let Some(at) = written {
+        settle.findings.add(&at.span, message, cure);
+    }
+}
+
+fn size(written: &Option<At<Bytes>>, key: &str, usual: u64, home: &Span, settle: &mut Settle<'_>) -> Bytes {
+    let size = or(written, Bytes(usual), home);
+    if !size.value.0.is_power_of_two() || !STRIPES.contains(&size.value.0) {
+        let message = format!("`{key}` is {}, no power of two from 4 KiB to 4 MiB", size.value);
+        settle
+            .findings
+            .add(&size.span, message, format!("write {key} = \"{}\"", Bytes(usual)));
+    }
+    size.value
+}
+
+fn top(w: &WrittenStack, settle: &mut Settle<'_>) -> Option<crate::study::FileSystem> {
+    let kind = match value_or(&w.volume.fs, VolumeTop::Ext4) {
+        VolumeTop::Ext4 => FileSystemKind::Ext4,
+        VolumeTop::Xfs => FileSystemKind::Xfs,
+        VolumeTop::None => {
+            let cure = "remove it: a volume without a file system has none of its options";
+            for options in [&w.mount_options, &w.mkfs_options] {
+                refuse(options, "options of a file system, and fs = \"none\"", cure, settle);
+            }
+            return None;
+        }
+    };
+    Some(file_system(w, kind, settle))
+}
+
+/// A LUN set must have the LUNs that the layout needs, with room for what stands on it.
+pub(super) fn fits(w: &WrittenStack, volume: &Volume, set: &LunSet, span: &Span, findings: &mut Findings) {
+    let luns = set.count();
+    let (least, asked_by) = volume.least_luns();
+    if luns < least {
+        let message = format!("{asked_by} needs {least} LUNs, and {:?} has {luns}", set.name);
+        findings.add(
+            span,
+            message,
+            format!("give the LUN set count = {least} or more, or choose another layout"),
+        );
+        return;
+    }
+    if let Manager::Lvm(lvm) = &volume.manager
+        && let Some(stripes) = lvm.stripes.filter(|stripes| *stripes as usize > luns)
+    {
+        let at = w.volume.stripes.as_ref().map_or(span, |at| &at.span);
+        let message = format!("{stripes} stripes need {stripes} LUNs, and {:?} has {luns}", set.name);
+        findings.add(
+            at,
+            message,
+            format!("write stripes = {luns} or fewer, or give the LUN set a higher count"),
+        );
+        return;
+    }
+    let LunSource::Files { size, count, .. } = &set.source else {
+        return;
+    };
+    let least = volume.top.as_ref().map_or(4, |top| top.row().least_lun_mib) * MIB;
+    let total = size.0.saturating_mul(u64::from(*count));
+    if volume.room(total, *count) < least {
+        let message = format!(
+            "the LUNs of {:?} have {}, and their volume would be smaller than {}",
+            set.name,
+            Bytes(total),
+            Bytes(least)
+        );
+        findings.add(span, message, "make them larger: size = \"320MiB\" or more");
+    }
+}

@@ -1,0 +1,178 @@
+//! Volume managers of the kernel that a stack can be: LVM and md, with what stands on their volume.
+//!
+//! Plain data, and what follows from it: copies, the fewest LUNs, the room. Prevents: a redundancy that one place
+//! counts and another forgets.
+
+use super::file_system::FileSystem;
+use crate::shown::{Keys, Shown, quoted};
+use crate::units::Bytes;
+
+/// A volume on the LUNs of a stack, made new; the redo log's LUNs get one of the same kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Volume {
+    /// What makes it.
+    pub manager: Manager,
+    /// The file system on it; `None`: it is used as a device.
+    pub top: Option<FileSystem>,
+}
+
+/// What makes a volume of LUNs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Manager {
+    /// The logical volume manager.
+    Lvm(Lvm),
+    /// Software RAID.
+    Md(Md),
+}
+
+settled! {
+    /// A logical volume.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Lvm {
+        /// How it lies on its LUNs.
+        pub layout: LvmLayout,
+        /// LUNs that a stripe goes over; `None`: all of the set.
+        pub stripes: Option<u32>,
+        /// Bytes on one LUN before the next one follows.
+        pub stripe_size: Bytes as |lvm| (lvm.layout == LvmLayout::Striped).then(|| quoted(lvm.stripe_size)),
+        /// Blocks are taken from a pool when they are first written.
+        pub thin: bool,
+        /// What is taken of it when the data are loaded.
+        pub snapshot: Snapshot,
+        /// Of a mirror: how its copies become the same.
+        pub resync: Resync as |lvm| lvm.resync.shown().filter(|_| lvm.layout == LvmLayout::Raid1),
+    }
+}
+
+/// How a logical volume lies on its LUNs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LvmLayout {
+    /// One LUN after the other.
+    Linear,
+    /// Across all LUNs.
+    Striped,
+    /// Two copies.
+    Raid1,
+}
+
+/// A snapshot that stands while the phases work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshot {
+    /// None.
+    None,
+    /// What is overwritten is copied before.
+    Cow,
+    /// What is overwritten stays, the new goes elsewhere in the pool.
+    Thin,
+}
+
+/// How the copies of a mirror become the same when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resync {
+    /// They are copied, and the study waits for it.
+    Wait,
+    /// They are taken to be the same: nothing is read there before it is written.
+    Assume,
+}
+
+settled! {
+    /// A software RAID.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Md {
+        /// Its level.
+        pub level: MdLevel,
+        /// Bytes on one LUN before the next one follows; a mirror has none.
+        pub chunk: Bytes as |md| (md.level != MdLevel::Raid1).then(|| quoted(md.chunk)),
+        /// How copies or parity are made right at first.
+        pub resync: Resync as |md| md.resync.shown().filter(|_| md.level != MdLevel::Raid0),
+        /// Whether it notes what is being written, so that a resync after a crash is short.
+        pub bitmap: bool as |md| md.bitmap.shown().filter(|_| md.level != MdLevel::Raid0),
+    }
+}
+
+/// Levels of software RAID that this version makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MdLevel {
+    /// Striped.
+    Raid0,
+    /// A copy on each LUN.
+    Raid1,
+    /// Two copies, striped.
+    Raid10,
+    /// Striped, with parity.
+    Raid5,
+}
+
+impl Volume {
+    /// Its keys with their values, those of its file system last.
+    pub(crate) fn keys(&self) -> Keys {
+        let top = self.top.as_ref();
+        let mut keys = vec![("fs", quoted(top.map_or("none", |top| top.row().word)))];
+        keys.extend(match &self.manager {
+            Manager::Lvm(lvm) => lvm.keys(),
+            Manager::Md(md) => md.keys(),
+        });
+        keys.extend(top.map(FileSystem::keys).unwrap_or_default());
+        keys
+    }
+
+    /// Copies of the data, on `luns` LUNs.
+    pub fn copies(&self, luns: u32) -> u32 {
+        match &self.manager {
+            Manager::Lvm(lvm) => 1 + u32::from(lvm.layout == LvmLayout::Raid1),
+            Manager::Md(md) => match md.level {
+                MdLevel::Raid0 | MdLevel::Raid5 => 1,
+                MdLevel::Raid1 => luns.max(1),
+                MdLevel::Raid10 => 2,
+            },
+        }
+    }
+
+    /// The fewest LUNs that it takes, with the word of what asks for them.
+    pub fn least_luns(&self) -> (usize, &'static str) {
+        match &self.manager {
+            Manager::Lvm(lvm) => match lvm.layout {
+                LvmLayout::Linear => (1, "linear"),
+                LvmLayout::Striped => (2, "striped"),
+                LvmLayout::Raid1 => (2, "raid1"),
+            },
+            Manager::Md(md) => match md.level {
+                MdLevel::Raid0 => (2, "raid0"),
+                MdLevel::Raid1 => (2, "raid1"),
+                MdLevel::Raid10 => (2, "raid10"),
+                MdLevel::Raid5 => (3, "raid5"),
+            },
+        }
+    }
+
+    /// Bytes that it leaves of `bytes` on `luns` LUNs: copies, parity, and the room that a snapshot needs.
+    pub fn room(&self, bytes: u64, luns: u32) -> u64 {
+        let luns = u64::from(luns.max(1));
+        // Labels, superblocks, bitmaps and metadata of each LUN.
+        let bytes = bytes.saturating_sub(luns * self.kept_of_a_lun());
+        let left = bytes / u64::from(self.copies(luns as u32));
+        match &self.manager {
+            Manager::Md(md) if md.level == MdLevel::Raid5 => left / luns * (luns - 1),
+            Manager::Md(_) => left,
+            // All of it may be overwritten while the snapshot stands.
+            Manager::Lvm(lvm) if lvm.snapshot != Snapshot::None => left / 100 * 48,
+            Manager::Lvm(lvm) if lvm.thin => left / 100 * 96,
+            Manager::Lvm(_) => left,
+        }
+    }
+
+    /// Bytes of each LUN that hold no data.
+    fn kept_of_a_lun(&self) -> u64 {
+        match &self.manager {
+            // Its label, and what the last extent of 4 MiB leaves; a mirror notes in an extent what is in step.
+            Manager::Lvm(_) => 12 << 20,
+            // mdadm keeps room before the data, more on larger devices.
+            Manager::Md(_) => 8 << 20,
+        }
+    }
+
+    /// Whether it is used as a device.
+    pub fn is_raw(&self) -> bool {
+        self.top.is_none()
+    }
+}

@@ -1,0 +1,310 @@
+//! Commands of LVM: which are given, and what they are held to.
+//!
+//! Each command sees the run's LUNs alone (`--devices`), whatever the machine's lists of devices and filters say; keeps
+//! no copy of its metadata in /etc; and starts nothing that stays. Prevents: a group that comes up by itself after a
+//! reboot, and a command that waits for a udev which is not there.
+
+use super::commands::{PATIENCE, RESYNC_LIMIT, tool, words};
+use super::mapped;
+use crate::error::StackError;
+use crate::run::Run;
+use crate::tool::{Tool, argument};
+use plan::{Lvm, LvmLayout, Resync, Snapshot};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The volume in its group.
+const DATA: &str = "data";
+const POOL: &str = "pool";
+/// LVM keeps names that begin with "snapshot" to itself.
+const SNAPSHOT: &str = "kept";
+
+/// The name of the group that is journalled under this UUID. No dash: the kernel's names double it.
+pub(super) fn group(uuid: &[u8; 16]) -> String {
+    format!("assay_{}", hex(uuid))
+}
+
+pub(super) fn device(uuid: &[u8; 16]) -> PathBuf {
+    Path::new("/dev/mapper").join(format!("{}-{DATA}", group(uuid)))
+}
+
+fn hex(uuid: &[u8; 16]) -> String {
+    uuid.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// As LVM writes a UUID: groups of 6, 4, 4, 4, 4, 4 and 6 of its 32 characters.
+fn lvm_uuid(uuid: &[u8; 16]) -> String {
+    let hex = hex(uuid);
+    let mut at = 0;
+    let groups = [6, 4, 4, 4, 4, 4, 6].map(|length| {
+        at += length;
+        &hex[at - length..at]
+    });
+    groups.join("-")
+}
+
+/// What every command is told in place of the machine's own settings. `ubd` are the disks of User-mode Linux.
+fn config(has_udev: bool) -> String {
+    let udev = u8::from(has_udev);
+    format!(
+        "devices {{ scan=[\"/dev\"] obtain_device_list_from_udev=0 external_device_info_source=\"none\" \
+         use_devicesfile=0 hints=\"none\" types=[\"ubd\",16] issue_discards=0 filter=[\"a|.*|\"] \
+         global_filter=[\"a|.*|\"] }} activation {{ udev_sync={udev} udev_rules={udev} verify_udev_operations=0 \
+         monitoring=0 }} backup {{ backup=0 archive=0 }} global {{ event_activation=0 use_lvmpolld=0 use_lvmlockd=0 }}"
+    )
+}
+
+fn command(name: &str, args: Vec<String>, luns: &[PathBuf]) -> Tool {
+    let list: Vec<String> = luns.iter().map(|path| argument(path)).collect();
+    let all = [
+        words(&[
+            name,
+            "-y",
+            "--devices",
+            &list.join(","),
+            "--config",
+            &config(mapped::has_udev()),
+        ]),
+        args.clone(),
+    ];
+    let shown = [words(&[name, "-y", "--devices", &list.join(",")]), args]
+        .concat()
+        .join(" ");
+    tool("lvm", all.concat(), luns).shown_as(&shown)
+}
+
+/// Makes physical volumes, group and volume. Gives the commands.
+pub(super) fn make(
+    asked: &Lvm,
+    uuid: &[u8; 16],
+    luns: &[(PathBuf, [u8; 16])],
+    run: &Run,
+) -> Result<Vec<String>, StackError> {
+    let paths: Vec<PathBuf> = luns.iter().map(|(path, _)| path.clone()).collect();
+    let mut said = Vec::new();
+    let mut run_it = |tool: Tool| {
+        tool.run(Some(run))?;
+        said.push(tool.line());
+        Ok::<(), StackError>(())
+    };
+    for (path, id) in luns {
+        let args = words(&["--uuid", &lvm_uuid(id), "--norestorefile", &argument(path)]);
+        run_it(command("pvcreate", args, &paths))?;
+    }
+    let group = group(uuid);
+    let names = paths.iter().map(|path| argument(path));
+    let mut args = words(&["--setautoactivation", "n", &group]);
+    args.extend(names);
+    run_it(command("vgcreate", args, &paths))?;
+    if asked.thin {
+        let mut args = words(&[
+            "--type",
+            "thin-pool",
+            "-Zn",
+            "--poolmetadataspare",
+            "n",
+            "-l",
+            "95%FREE",
+        ]);
+        args.extend(stripes(asked, luns.len()));
+        args.extend(words(&["-n", POOL, &group]));
+        run_it(command("lvcreate", args, &paths))?;
+        run_it(command("lvcreate", thin(asked, &group)?, &paths))?;
+    } else {
+        run_it(command("lvcreate", thick(asked, &group, luns.len()), &paths))?;
+    }
+    if asked.layout == LvmLayout::Raid1 && asked.resync == Resync::Wait {
+        wait_for_copies(&group)?;
+    }
+    Ok(said)
+}
+
+fn stripes(asked: &Lvm, luns: usize) -> Vec<String> {
+    if asked.layout != LvmLayout::Striped {
+        return Vec::new();
+    }
+    let stripes = asked.stripes.unwrap_or(luns as u32).to_string();
+    let size = format!("{}k", asked.stripe_size.0 >> 10);
+    words(&["-i", &stripes, "-I", &size])
+}
+
+/// The volume is written before it is read, so nothing of it needs to be wiped first.
+fn thick(asked: &Lvm, group: &str, luns: usize) -> Vec<String> {
+    let layout = match asked.layout {
+        LvmLayout::Linear => words(&["--type", "linear"]),
+        LvmLayout::Striped => words(&["--type", "striped"]),
+        LvmLayout::Raid1 if asked.resync == Resync::Assume => words(&["--type", "raid1", "-m", "1", "--nosync"]),
+        LvmLayout::Raid1 => words(&["--type", "raid1", "-m", "1"]),
+    };
+    // A snapshot needs the other half: then it cannot run out of room, whatever is overwritten.
+    let size = match asked.snapshot {
+        Snapshot::None => "100%FREE",
+        _ => "48%VG",
+    };
+    let mut args = words(&["-Wn", "-Zn"]);
+    args.extend(layout);
+    args.extend(stripes(asked, luns));
+    args.extend(words(&["-l", size, "-n", DATA, group]));
+    args
+}
+
+/// As large as its pool, or as half of it where a snapshot keeps what is overwritten.
+fn thin(asked: &Lvm, group: &str) -> Result<Vec<String>, StackError> {
+    // Until a volume stands on it, the pool has one mapping, of its own name.
+    let pool = format!("{group}-{POOL}");
+    let bytes = mapped::bytes(&pool).map_err(|e| {
+        let cure = "look at it with `dmsetup ls`";
+        StackError::path("find the size of the pool", Path::new(&pool), e, cure)
+    })?;
+    let bytes = match asked.snapshot {
+        Snapshot::None => bytes,
+        _ => bytes / 2,
+    };
+    // Whole extents of 4 MiB.
+    let size = format!("{}m", bytes >> 22 << 2);
+    Ok(words(&[
+        "--type",
+        "thin",
+        "-V",
+        &size,
+        "--thinpool",
+        POOL,
+        "-n",
+        DATA,
+        group,
+    ]))
+}
+
+/// Takes the snapshot, which stands until the volume goes.
+pub(super) fn snapshot(asked: &Lvm, uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<(), StackError> {
+    let origin = format!("{}/{DATA}", group(uuid));
+    let args = match asked.snapshot {
+        Snapshot::None => return Ok(()),
+        Snapshot::Cow => words(&["-s", "-l", "100%FREE", "-c", "64k", "-n", SNAPSHOT, &origin]),
+        Snapshot::Thin => words(&["-s", "-kn", "-n", SNAPSHOT, &origin]),
+    };
+    command("lvcreate", args, luns).run(Some(run)).map(drop)
+}
+
+pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> {
+    command("vgchange", words(&["-ay", &group(uuid)]), luns)
+        .run(None)
+        .map(drop)
+}
+
+/// Removes every mapping of the group, those first that nothing stands on. The kernel's word alone counts: no metadata
+/// are read, which may be broken or on LUNs that are gone.
+pub(crate) fn remove(group: &str) -> io::Result<()> {
+    let start = Instant::now();
+    loop {
+        let mappings = mapped::mappings_of(group)?;
+        if mappings.is_empty() {
+            return mapped::forget_names(group);
+        }
+        let mut failed = None;
+        for mapping in mappings.iter().filter(|mapping| mapping.is_free) {
+            let args = words(&["remove", "--noudevsync", "--retry", &mapping.name]);
+            failed = tool("dmsetup", args, &[]).run(None).err();
+        }
+        if start.elapsed() > PATIENCE {
+            let names: Vec<&str> = mappings.iter().map(|mapping| mapping.name.as_str()).collect();
+            let why = failed.map_or_else(|| "something stands on them".to_owned(), |e| e.to_string());
+            return Err(io::Error::other(format!("{} stay: {why}", names.join(", "))));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until both copies of a mirror are the same.
+fn wait_for_copies(group: &str) -> Result<(), StackError> {
+    let name = format!("{group}-{DATA}");
+    let start = Instant::now();
+    loop {
+        let status = tool("dmsetup", words(&["status", &name]), &[]).run(None)?;
+        if is_in_step(&status.stdout) {
+            return Ok(());
+        }
+        if start.elapsed() > RESYNC_LIMIT {
+            let late = io::Error::from(io::ErrorKind::TimedOut);
+            let cure = "write resync = \"assume\", or use smaller LUNs";
+            return Err(StackError::path("wait for the copies of", Path::new(&name), late, cure));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Whether a status of the raid target says that all is in step: `0 638976 raid raid1 2 AA 638976/638976 idle 0 0 -`.
+fn is_in_step(status: &str) -> bool {
+    let mut words = status.split_whitespace().skip_while(|word| *word != "raid").skip(3);
+    let (Some(health), Some(ratio), Some(action)) = (words.next(), words.next(), words.next()) else {
+        return false;
+    };
+    let whole = ratio.split_once('/').is_some_and(|(done, all)| done == all);
+    whole && action == "idle" && health.chars().all(|c| c == 'A')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Bytes;
+
+    fn asked(layout: LvmLayout) -> Lvm {
+        Lvm {
+            layout,
+            stripes: None,
+            stripe_size: Bytes(64 << 10),
+            thin: false,
+            snapshot: Snapshot::None,
+            resync: Resync::Wait,
+        }
+    }
+
+    #[test]
+    fn a_uuid_is_written_as_lvm_does_and_names_the_group() {
+        let uuid = [0xab; 16];
+        assert_eq!(lvm_uuid(&uuid), "ababab-abab-abab-abab-abab-abab-ababab");
+        assert_eq!(
+            device(&uuid),
+            Path::new(&format!("/dev/mapper/assay_{}-data", "ab".repeat(16)))
+        );
+    }
+
+    #[test]
+    fn each_layout_has_its_words() {
+        let line = |asked: &Lvm| thick(asked, "g", 4).join(" ");
+        assert_eq!(
+            line(&asked(LvmLayout::Linear)),
+            "-Wn -Zn --type linear -l 100%FREE -n data g"
+        );
+        let striped = asked(LvmLayout::Striped);
+        assert_eq!(
+            line(&striped),
+            "-Wn -Zn --type striped -i 4 -I 64k -l 100%FREE -n data g"
+        );
+        let half = Lvm {
+            snapshot: Snapshot::Cow,
+            stripes: Some(2),
+            ..striped
+        };
+        assert_eq!(line(&half), "-Wn -Zn --type striped -i 2 -I 64k -l 48%VG -n data g");
+        let assumed = Lvm {
+            resync: Resync::Assume,
+            ..asked(LvmLayout::Raid1)
+        };
+        assert_eq!(
+            line(&assumed),
+            "-Wn -Zn --type raid1 -m 1 --nosync -l 100%FREE -n data g"
+        );
+    }
+
+    /// As dmsetup of LVM 2.03.16 wrote them on a kernel 6.1.
+    #[test]
+    fn a_status_says_when_copies_are_the_same() {
+        assert!(!is_in_step("0 638976 raid raid1 2 aa 240384/638976 resync 0 0 -\n"));
+        assert!(is_in_step("0 638976 raid raid1 2 AA 638976/638976 idle 0 0 -\n"));
+        assert!(!is_in_step("0 638976 raid raid1 2 DA 638976/638976 idle 0 0 -\n"));
+        assert!(!is_in_step("0 638976 linear \n"));
+        assert!(!is_in_step(""));
+    }
+}

@@ -1,0 +1,155 @@
+//! Commands of mdadm: which are given, and how an array is found again.
+//!
+//! An array has the UUID that the journal holds; it is stopped wherever the kernel has assembled it, under whatever
+//! name. Prevents: an array of another run, or of the machine, that is stopped in the place of ours.
+
+use super::commands::{LIMIT, PATIENCE, RESYNC_LIMIT, tool, words};
+use super::mapped;
+use crate::error::StackError;
+use crate::run::Run;
+use crate::tool::{Tool, argument};
+use plan::{Md, MdLevel, Resync};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What is written in the place of the machine's name: no machine assembles it as its own.
+const HOME_HOST: &str = "assay";
+
+/// A name of 32 characters is the longest, the host's among them.
+fn name(uuid: &[u8; 16]) -> String {
+    let hex: String = uuid[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("assay-{hex}")
+}
+
+pub(super) fn device(uuid: &[u8; 16]) -> PathBuf {
+    Path::new("/dev/md").join(name(uuid))
+}
+
+/// As mdadm writes a UUID: four groups of eight.
+fn md_uuid(uuid: &[u8; 16]) -> String {
+    let groups = uuid
+        .chunks(4)
+        .map(|four| four.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    groups.collect::<Vec<_>>().join(":")
+}
+
+/// Makes the array, and waits for its copies or parity. Gives the command.
+pub(super) fn make(asked: &Md, uuid: &[u8; 16], luns: &[PathBuf], run: &Run) -> Result<Vec<String>, StackError> {
+    let made = tool("mdadm", create(asked, uuid, luns), luns);
+    made.run(Some(run))?;
+    if asked.level != MdLevel::Raid0 && asked.resync == Resync::Wait {
+        wait_for_resync(uuid, luns)?;
+    }
+    Ok(vec![made.line()])
+}
+
+fn create(asked: &Md, uuid: &[u8; 16], luns: &[PathBuf]) -> Vec<String> {
+    let level = match asked.level {
+        MdLevel::Raid0 => "0",
+        MdLevel::Raid1 => "1",
+        MdLevel::Raid10 => "10",
+        MdLevel::Raid5 => "5",
+    };
+    let mut args = words(&["--create", &argument(&device(uuid)), "--run", "--metadata=1.2"]);
+    args.push(format!("--homehost={HOME_HOST}"));
+    args.push(format!("--name={}", name(uuid)));
+    args.push(format!("--uuid={}", md_uuid(uuid)));
+    args.push(format!("--level={level}"));
+    args.push(format!("--raid-devices={}", luns.len()));
+    if asked.level != MdLevel::Raid1 {
+        args.push(format!("--chunk={}", asked.chunk.0 >> 10));
+    }
+    if asked.level != MdLevel::Raid0 {
+        // Unless it is said, mdadm adds one to arrays from 100 GiB on.
+        args.push(format!("--bitmap={}", if asked.bitmap { "internal" } else { "none" }));
+        args.extend((asked.resync == Resync::Assume).then(|| "--assume-clean".to_owned()));
+    }
+    args.extend(luns.iter().map(|path| argument(path)));
+    args
+}
+
+/// Waits until the kernel has nothing more to copy.
+fn wait_for_resync(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> {
+    let device = device(uuid);
+    let args = words(&["--wait", &argument(&device)]);
+    let waited = Tool::new("mdadm", args, RESYNC_LIMIT).making_devices_of(luns).run(None);
+    // It also fails where there was nothing to wait for.
+    let start = Instant::now();
+    loop {
+        let action = mapped::array_of(uuid).and_then(|array| mapped::action_of(&array));
+        match action {
+            Ok(action) if action == "idle" => return Ok(()),
+            Ok(_) if start.elapsed() < LIMIT => std::thread::sleep(Duration::from_millis(50)),
+            Ok(action) => {
+                let busy = io::Error::other(format!("it still does: {action}"));
+                let cure = "see the kernel log (dmesg)";
+                return waited
+                    .map(drop)
+                    .and(Err(StackError::path("wait for the copies of", &device, busy, cure)));
+            }
+            Err(e) => return Err(StackError::path("look at", &device, e, "see the kernel log (dmesg)")),
+        }
+    }
+}
+
+pub(super) fn start(uuid: &[u8; 16], luns: &[PathBuf]) -> Result<(), StackError> {
+    let mut args = words(&["--assemble", &argument(&device(uuid)), "--run"]);
+    args.push(format!("--homehost={HOME_HOST}"));
+    args.push(format!("--uuid={}", md_uuid(uuid)));
+    args.extend(luns.iter().map(|path| argument(path)));
+    tool("mdadm", args, luns).run(None).map(drop)
+}
+
+/// Stops the array with this UUID. None: fine.
+pub(crate) fn stop(uuid: &[u8; 16]) -> io::Result<()> {
+    let begin = Instant::now();
+    loop {
+        let array = match mapped::array_of(uuid) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return mapped::forget_array(&device(uuid), &md_uuid(uuid).replace(':', ""));
+            }
+            found => found?,
+        };
+        let failed = tool("mdadm", words(&["--stop", &argument(&array)]), &[])
+            .run(None)
+            .err();
+        if let Some(failed) = failed.filter(|_| begin.elapsed() > PATIENCE) {
+            return Err(io::Error::other(failed.to_string()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Bytes;
+
+    #[test]
+    fn the_command_says_all_that_mdadm_would_choose() {
+        let luns = ["/dev/a", "/dev/b", "/dev/c"].map(PathBuf::from);
+        let raid5 = Md {
+            level: MdLevel::Raid5,
+            chunk: Bytes(64 << 10),
+            resync: Resync::Wait,
+            bitmap: false,
+        };
+        let uuid = [0x1a; 16];
+        assert_eq!(
+            create(&raid5, &uuid, &luns).join(" "),
+            "--create /dev/md/assay-1a1a1a1a1a1a1a1a --run --metadata=1.2 --homehost=assay \
+             --name=assay-1a1a1a1a1a1a1a1a --uuid=1a1a1a1a:1a1a1a1a:1a1a1a1a:1a1a1a1a --level=5 --raid-devices=3 \
+             --chunk=64 --bitmap=none /dev/a /dev/b /dev/c"
+        );
+        let mirror = Md {
+            level: MdLevel::Raid1,
+            resync: Resync::Assume,
+            bitmap: true,
+            ..raid5
+        };
+        let line = create(&mirror, &uuid, &luns[..2]).join(" ");
+        let end = "--level=1 --raid-devices=2 --bitmap=internal --assume-clean /dev/a /dev/b";
+        assert!(line.ends_with(end), "{line}");
+    }
+}
