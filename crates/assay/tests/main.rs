@@ -44,6 +44,7 @@ mod rebalancing;
 mod rig;
 mod rotating;
 mod safety;
+mod serving;
 mod sql;
 mod sql_bad_input;
 mod sql_server;

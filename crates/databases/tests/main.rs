@@ -9,6 +9,7 @@
 mod arrival;
 #[path = "postgres/between.rs"]
 mod between;
+mod decision_support;
 #[allow(dead_code)] // each room uses a part of it
 #[path = "../../luns/tests/machine/mod.rs"]
 mod machine;

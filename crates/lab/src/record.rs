@@ -22,6 +22,7 @@ pub(crate) fn finished(run: PhaseRun, fixed: &[(Measure, f64)], done: Done) -> a
     record.measures.extend(done.measures);
     record.order_entry = done.order_entry;
     record.bulk_loads = done.bulk_loads;
+    record.serving = done.serving;
     record.measures.extend(done.counters.iter().flat_map(engine));
     record.measures.extend(seen.measures);
     record.samples = seen.samples;

@@ -76,8 +76,8 @@ fn most_in_flight(study: &Study) -> (u32, u32) {
         PhaseKind::PowerCut(cut) => (cut.work.sessions, cut.work.outstanding),
         // A copy has ports of its own.
         PhaseKind::Copy(_) => (1, 1),
-        // In SQL.
-        PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => (1, 1),
+        // In SQL, or of files.
+        PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) | PhaseKind::Files(_) => (1, 1),
     };
     let most = |(sessions, outstanding): (u32, u32), (s, o)| (sessions.max(s), outstanding.max(o));
     study.phases.iter().map(of).fold((1, 1), most)

@@ -95,7 +95,7 @@ impl Ledger {
         Ok(rows.into_iter().map(row).collect())
     }
 
-    fn step_histograms(&self) -> Result<BTreeMap<OfStep, Vec<StepHistogram>>, LedgerError> {
+    pub(crate) fn step_histograms(&self) -> Result<BTreeMap<OfStep, Vec<StepHistogram>>, LedgerError> {
         self.grouped("step_histogram", "rowid")
     }
 }

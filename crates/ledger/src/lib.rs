@@ -20,6 +20,7 @@ mod read;
 mod rows;
 mod schema;
 mod seal;
+mod serving;
 mod stranger;
 mod write;
 

@@ -5,8 +5,8 @@
 /// "ASSY" in the SQLite header.
 pub const APPLICATION_ID: i64 = 0x4153_5359;
 
-/// Version of the schema. Versions 1 to 6 were of the time before the first release: no file of them is read.
-pub const SCHEMA_VERSION: i64 = 7;
+/// Version of the schema. Versions 1 to 7 were of the time before the first release: no file of them is read.
+pub const SCHEMA_VERSION: i64 = 8;
 
 /// Largest result file that is opened, in bytes: a day of all series has a tenth of it.
 pub const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -6,7 +6,7 @@
 //! Names of columns end with their unit. Seeds are decimal text, for SQLite's integers have one bit too few.
 
 /// All tables and views.
-pub(crate) const SCHEMA: [&str; 5] = [OF_THE_STUDY, IMPORTED, FILE_LAYOUT, OF_DATABASES, SEAL];
+pub(crate) const SCHEMA: [&str; 6] = [OF_THE_STUDY, IMPORTED, FILE_LAYOUT, OF_DATABASES, FILE_SERVING, SEAL];
 
 /// What every study has.
 const OF_THE_STUDY: &str = "
@@ -155,6 +155,22 @@ CREATE TABLE step_histogram (
     phase INTEGER NOT NULL REFERENCES phase(id), step INTEGER NOT NULL, class TEXT NOT NULL,
     stamp TEXT NOT NULL CHECK (stamp IN ('service', 'response')), blob BLOB NOT NULL, count INTEGER NOT NULL,
     units INTEGER NOT NULL, PRIMARY KEY (phase, step, class, stamp));
+";
+
+/// What file serving did.
+const FILE_SERVING: &str = "
+CREATE TABLE file_serving (
+    phase INTEGER PRIMARY KEY REFERENCES phase(id), protocol TEXT NOT NULL, server TEXT, work TEXT NOT NULL,
+    arrival TEXT NOT NULL, sessions INTEGER NOT NULL, connections INTEGER, transfer_bytes INTEGER NOT NULL,
+    warm_up_ns INTEGER NOT NULL, limit_ns INTEGER, limit_of TEXT NOT NULL, reached_share REAL NOT NULL);
+CREATE TABLE load_point (
+    phase INTEGER NOT NULL REFERENCES file_serving(phase), step INTEGER NOT NULL, asked_per_s REAL NOT NULL,
+    began_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL, in_time INTEGER NOT NULL, unsent INTEGER NOT NULL,
+    data_bytes INTEGER NOT NULL, files INTEGER NOT NULL, PRIMARY KEY (phase, step));
+CREATE TABLE load_point_measure (
+    phase INTEGER NOT NULL, step INTEGER NOT NULL, name TEXT NOT NULL REFERENCES measure_meaning(name),
+    value REAL NOT NULL, PRIMARY KEY (phase, step, name),
+    FOREIGN KEY (phase, step) REFERENCES load_point(phase, step)) WITHOUT ROWID;
 ";
 
 /// Checksums of the tables of a finished study.

@@ -84,6 +84,9 @@ impl Ledger {
             if let Some(work) = &record.order_entry {
                 crate::databases::insert_order_entry(connection, phase, work)?;
             }
+            if let Some(serving) = &record.serving {
+                crate::serving::insert_serving(connection, phase, serving)?;
+            }
             crate::databases::insert_bulk_loads(connection, phase, &record.bulk_loads)?;
             Ok(phase)
         })

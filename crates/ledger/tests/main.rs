@@ -13,4 +13,5 @@ mod kill;
 mod result_file;
 mod rows;
 mod sealed;
+mod serving;
 mod strangers;

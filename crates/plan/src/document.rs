@@ -5,8 +5,8 @@
 
 use crate::key::Key;
 use crate::written::{
-    PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenHeader, WrittenInject, WrittenMemory,
-    WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
+    PhaseWord, StackWord, Word, WrittenDatabase, WrittenEngine, WrittenFiles, WrittenHeader, WrittenInject,
+    WrittenMemory, WrittenPhase, WrittenStack, WrittenVolume, WrittenZfs,
 };
 
 /// Tables by the name that their place in docs/study.md has.
@@ -31,12 +31,14 @@ pub fn keys_markdown() -> Vec<(&'static str, String)> {
         ("memory", plain(WrittenMemory::KEYS)),
         ("database", format!("{}{of_engines}", head(true))),
         ("database pages", plain(WrittenDatabase::KEYS)),
+        ("files", plain(WrittenFiles::KEYS)),
         ("phase", phase(is_common)),
         ("phase random", phase(of_random)),
     ];
     let apart = [
         ("phase tpcc", PhaseWord::Tpcc),
         ("phase bulk", PhaseWord::Bulk),
+        ("phase files", PhaseWord::Files),
         ("phase scan", PhaseWord::Scan),
         ("phase age", PhaseWord::Age),
         ("phase copy", PhaseWord::Copy),

@@ -72,6 +72,9 @@ fn parts(study: &Study) -> Vec<Part> {
     parts.push(section("memory", plain(study.memory.keys())));
     parts.extend(study.stacks.iter().map(|each| item("stack", &each.name, stack(each))));
     parts.push(section("database", plain(database(study))));
+    if let Some(files) = study.stacks.iter().find_map(|stack| stack.engine.files()) {
+        parts.push(section("files", plain(files.keys())));
+    }
     for phase in &study.phases {
         let keys = [phase.keys(), phase.kind.keys()].concat();
         parts.push(item("phase", &phase.name, plain(keys)));
@@ -147,7 +150,11 @@ fn device(device: &Device) -> Keys {
 fn stack(stack: &Stack) -> Vec<(String, String)> {
     let mut inject = under("inject.", stack.inject.keys());
     let rare = inject.split_off(2);
-    let engine = [vec![("engine", quoted(stack.engine.word()))], stack.engine.keys()].concat();
+    let engine = match &stack.engine {
+        // A section of their own has them.
+        Engine::Files(_) => Keys::new(),
+        engine => [vec![("engine", quoted(engine.word()))], engine.keys()].concat(),
+    };
     [plain(stack.keys()), inject, under("database.", engine), rare].concat()
 }
 

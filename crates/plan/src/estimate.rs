@@ -6,7 +6,7 @@
 mod sql;
 
 use crate::space;
-use crate::study::{Phase, PhaseKind, Stack, StackKind, Study};
+use crate::study::{Phase, PhaseKind, Serving, Stack, StackKind, Study};
 use crate::units::Duration;
 use std::collections::BTreeSet;
 
@@ -29,6 +29,9 @@ const HANDLING_NS: u64 = 1_500_000_000;
 const CUT_NS: u64 = 1_500_000_000;
 /// Pages a second that an ageing changes. Assumed, from runs on two cores: a disk group did 23,000, btrfs 4,300.
 const AGEING_PAGES_PER_S: u64 = 8000;
+
+/// Files a second that are made with their data. Assumed: 2,700 one call at a time over NFS.
+const FILES_PER_S: f64 = 3000.0;
 
 /// What a study will take, as far as the file tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +101,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
     let phase_ns_per_trial = study.phases.iter().fold(0u64, |sum, phase| {
         let ns = match (phase.time, &phase.kind) {
             (Some(_), PhaseKind::Tpcc(_)) | (None, PhaseKind::Bulk(_)) => sql::phase_ns(phase),
+            (Some(time), PhaseKind::Files(serving)) => files_ns(serving, time),
             (Some(time), _) => time.0,
             (None, PhaseKind::Scan(scan)) => {
                 let schema = data_bytes.unwrap_or(0) / u64::from(study.database.schemas);
@@ -121,7 +125,7 @@ pub fn estimate(study: &Study, load_bytes_per_second: u64) -> Estimate {
                 around.saturating_add(moving_ns(moved.saturating_mul(2), load_bytes_per_second))
             }
             // Operations without a time: nobody knows how long; counted as nothing rather than as something made up.
-            (None, PhaseKind::Random(_) | PhaseKind::Tpcc(_)) => 0,
+            (None, PhaseKind::Random(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)) => 0,
             (None, PhaseKind::PowerCut(cut)) => {
                 let work = cut.earliest.0.saturating_add(cut.latest.0) / 2;
                 u64::from(cut.cuts).saturating_mul(work.saturating_add(CUT_NS))
@@ -195,12 +199,19 @@ fn written_bytes(study: &Study, stack: &Stack, data_bytes: Option<u64>) -> u64 {
         .into_iter()
         .filter_map(|set| space::set_bytes(study, set))
         .fold(0, u64::saturating_add);
-    let redo = if stack.engine.is_sql() {
-        0
-    } else {
-        study.database.redo_size.0
+    let redo = match stack.engine.is_pages() {
+        true => study.database.redo_size.0,
+        false => 0,
     };
     fill.saturating_add(data_bytes.unwrap_or(0)).saturating_add(redo)
+}
+
+/// The points, and filling the tree: so many files a second, and so many bytes. Assumed, from runs on two cores.
+fn files_ns(serving: &Serving, time: Duration) -> u64 {
+    let bytes = serving.data_bytes_most();
+    let files = bytes as f64 / serving.sizes.mean_bytes().max(1.0);
+    let making = (files / FILES_PER_S * 1e9) as u64;
+    serving.ramp_time(time).0.saturating_add(making)
 }
 
 fn moving_ns(bytes: u64, bytes_per_second: u64) -> u64 {
@@ -216,6 +227,7 @@ impl Phase {
             PhaseKind::Tpcc(tpcc) => self
                 .time
                 .map(|time| Duration(time.0.saturating_mul(tpcc.users.len() as u64))),
+            PhaseKind::Files(serving) => self.time.map(|time| serving.ramp_time(time)),
             _ => self.time,
         }
     }

@@ -55,6 +55,7 @@ pub fn over_budget(study: &Study, stack: &Stack) -> Option<Lack> {
         Engine::Pages => study.database.cache,
         Engine::Postgres(postgres) => postgres.cache,
         Engine::Sqlite(sqlite) => sqlite.cache,
+        Engine::Files(_) => Bytes(0),
     };
     let (beside, process) = match zfs.via {
         Some(ZfsWay::Fuse) => {
@@ -103,7 +104,7 @@ pub(crate) fn redo_room(study: &Study, stack: &Stack) -> Option<u64> {
 /// Bytes of the data in whole pages of whole schemas, the same on every stack; `None` when a share is asked of room
 /// that only the machine knows.
 pub(crate) fn data_bytes(study: &Study) -> Option<u64> {
-    let paged = study.stacks.is_empty() || study.stacks.iter().any(|stack| !stack.engine.is_sql());
+    let paged = study.stacks.is_empty() || study.stacks.iter().any(|stack| stack.engine.is_pages());
     let random = study
         .phases
         .iter()
@@ -136,7 +137,7 @@ pub(crate) fn company_bytes(tpcc: &Tpcc) -> u64 {
     }
 }
 
-/// Bytes that phases in SQL load: the company once, and the largest bulk load.
+/// Bytes that phases in SQL load: the company once, and the largest bulk load; and the largest tree of files.
 fn sql_bytes(study: &Study) -> u64 {
     let of = |phase: &Phase| match &phase.kind {
         PhaseKind::Tpcc(tpcc) => (company_bytes(tpcc), 0),
@@ -147,6 +148,7 @@ fn sql_bytes(study: &Study) -> u64 {
                 .max()
                 .map_or(0, |rows| rows.saturating_mul(BULK_ROW_BYTES)),
         ),
+        PhaseKind::Files(serving) => (serving.data_bytes_most(), 0),
         _ => (0, 0),
     };
     let (mut company, mut bulk) = (0, 0);

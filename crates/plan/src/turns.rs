@@ -147,6 +147,12 @@ fn shared_luns(study: &Study) -> Option<Obstacle> {
 
 fn of_stack(study: &Study, stack: &Stack) -> Option<Obstacle> {
     let name = &stack.name;
+    if stack.engine.files().is_some() {
+        return Some(Obstacle::new(
+            format!("the files of {name:?} are served, and the kernel writes them on while it rests"),
+            "use the page engine",
+        ));
+    }
     if stack.engine.is_sql() || stack.kind.server().is_some() {
         return Some(Obstacle::new(
             format!("{name:?} has a database in SQL, which works on in the background while it rests"),

@@ -366,7 +366,8 @@ fn the_reference_is_complete() {
         if parts.get(1) == Some(&"parameters") {
             continue;
         }
-        let nested = matches!(parts.get(1), Some(&"files" | &"inject"));
+        // `[files]` is a section too.
+        let nested = parts.len() > 2 && matches!(parts.get(1), Some(&"files" | &"inject"));
         let key = if nested {
             format!("`{}.{}`", parts[1], parts[0])
         } else {

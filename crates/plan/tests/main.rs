@@ -8,6 +8,7 @@
 
 mod any_text;
 mod broken;
+mod files;
 mod good;
 mod hostile;
 mod hostile_studies;

@@ -125,12 +125,32 @@ level = "raid5"
 [[phase]]
 name = "read"
 kind = "random"
+const SERVED: &str = r#"
+[study]
+name = "served"
+[luns.data]
+files = { size = "1GiB" }
+[[stack]]
+name = "ext4"
+kind = "ext4"
+data = "data"
+[files]
+protocol = "nfs3"
+[[phase]]
+name = "steps"
+kind = "files"
+work = "varmail"
+load = "10/s"
+data_size = "64MiB"
+sessions = 64
 "#;
 
 #[test]
 fn each_row_of_the_tables_is_printed_by_some_study() {
     let of_text = |text| plan::parse(text, Path::new("study.toml")).unwrap_or_else(|e| panic!("{e}"));
-    let mut studies: Vec<plan::Study> = [RARE, SERVER, SMALLER, PLACE, APART, VOLUMES].map(of_text).into();
+    let mut studies: Vec<plan::Study> = [RARE, SERVER, SMALLER, PLACE, APART, VOLUMES, SERVED]
+        .map(of_text)
+        .into();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     for entry in std::fs::read_dir(folder).expect("the shipped studies are there") {
         let path = entry.expect("an entry").path();

@@ -3,14 +3,15 @@
 //! Takes an open ledger, gives a [`Book`]. Of trials that were run again the last one that ended counts; trials under
 //! way or interrupted do not. Prevents: half a trial counted, and one trial counted twice.
 
+use crate::cells::ramp::Ramp;
 use crate::figures::Figure;
 use crate::grouped::distinct;
 use ledger::{
-    BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, HistogramRow, Ledger, LedgerError, Look, Measure, OfPhase,
-    OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, TakingTurns, Trial, TrialId,
-    TrialStatus, UserScan,
+    BulkLoadRow, DatabaseRow, FactKey, FactName, FactValue, FileServing, HistogramRow, Ledger, LedgerError, Look,
+    Measure, OfPhase, OrderEntry, PhaseId, PhaseKind, PhaseRun, PhaseStatus, Scope, Slice, Stack, Study, TakingTurns,
+    Trial, TrialId, TrialStatus, UserScan,
 };
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 /// One finished phase with all that was seen in it.
@@ -24,6 +25,9 @@ pub(crate) struct Seen {
     pub scans: Vec<UserScan>,
     pub orders: Option<OrderEntry>,
     pub bulk: Vec<BulkLoadRow>,
+    pub serving: Option<FileServing>,
+    /// What its ramp came to, as far as that was asked for.
+    pub ramp: OnceCell<Ramp>,
     /// Service of all its operations, summed, as far as that was asked for.
     pub service_ns: Cell<Option<f64>>,
     /// p99 of service by class, as far as a histogram was unpacked: that costs more than all else of a report.
@@ -403,6 +407,8 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
             scans: Vec::new(),
             orders: None,
             bulk: Vec::new(),
+            serving: None,
+            ramp: OnceCell::new(),
             service_ns: Cell::default(),
         };
         seen.insert(phase.id, (fresh.run.trial, fresh));
@@ -412,6 +418,9 @@ fn phases(ledger: &Ledger) -> Result<OfTrials, LedgerError> {
     add(&mut seen, ledger.slices()?, |phase, row| phase.slices.push(row));
     add(&mut seen, ledger.order_entries()?, |phase, row| {
         phase.orders = Some(row)
+    });
+    add(&mut seen, ledger.file_servings()?, |phase, row| {
+        phase.serving = Some(row)
     });
     add(&mut seen, ledger.bulk_loads()?, |phase, row| phase.bulk.push(row));
     add(&mut seen, ledger.user_scans()?, |phase, row| phase.scans.push(row));

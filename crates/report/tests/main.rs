@@ -20,6 +20,7 @@ mod kept;
 mod own_blocks;
 mod places;
 mod sentences;
+mod serving;
 mod sheet;
 mod storage;
 mod verdicts;

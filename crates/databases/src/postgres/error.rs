@@ -1,5 +1,6 @@
 //! What can go wrong with a server and its client: what failed, on what, and what to do.
 
+use crate::decision_support::{AnswerError, Doubt, RowsError};
 use crate::order_entry::OrderEntryError;
 use crate::postgres::wire::messages::Malformed;
 use std::path::PathBuf;
@@ -176,6 +177,15 @@ pub enum PostgresError {
     /// A row that must be there is not.
     #[error(transparent)]
     OrderEntry(#[from] OrderEntryError),
+    /// Rows of decision support did not come from their generator.
+    #[error(transparent)]
+    Generator(#[from] RowsError),
+    /// What was loaded is not there.
+    #[error(transparent)]
+    Doubt(#[from] Doubt),
+    /// An answer that is none.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
 }
 
 /// What a server writes into its log when the host is in its way, not what is stored.
@@ -206,7 +216,10 @@ impl PostgresError {
             PostgresError::Refused { code, .. } => {
                 code.starts_with("XX") || ["58030", "58P01", "42P01", "3D000"].contains(&code.as_str())
             }
-            PostgresError::Rows { .. } | PostgresError::OrderEntry(_) => true,
+            PostgresError::Rows { .. }
+            | PostgresError::OrderEntry(_)
+            | PostgresError::Doubt(_)
+            | PostgresError::Answer(_) => true,
             _ => false,
         }
     }

@@ -75,7 +75,7 @@ pub fn load(
 }
 
 /// Does pieces of work on several connections; each takes the next that nobody has.
-fn side_by_side<T: Sync>(
+pub(super) fn side_by_side<T: Sync>(
     address: &Address,
     pieces: &[T],
     loaders: u32,

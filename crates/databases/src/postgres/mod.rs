@@ -13,6 +13,7 @@ mod connection;
 mod error;
 mod load;
 mod login;
+mod questions;
 #[doc(hidden)]
 pub mod readers;
 mod server;
@@ -25,6 +26,7 @@ pub use connection::{Connection, TextRows};
 pub use error::PostgresError;
 pub use load::{LoadReport, create, load};
 pub use login::address::{Address, Host, PARAMETERS};
+pub use questions::{Questions, ask_questions, decision_support_checksums, load_decision_support};
 pub use server::cluster::{Cluster, Server, ServerFacts, recorded_settings};
 pub use server::counters::ServerCounters;
 pub use server::installs::{Install, OLDEST_MAJOR, choose, installs};

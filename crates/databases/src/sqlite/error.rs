@@ -1,5 +1,6 @@
 //! What can go wrong with SQLite: refused settings, storage that failed, files that are not ours, SQLite's own errors.
 
+use crate::decision_support::{AnswerError, Doubt, RowsError};
 use std::path::PathBuf;
 
 /// An error of this module. The last line says what to do.
@@ -90,6 +91,15 @@ pub enum SqliteError {
         /// What to do about it.
         cure: &'static str,
     },
+    /// Rows of decision support did not come from their generator.
+    #[error(transparent)]
+    Generator(#[from] RowsError),
+    /// What was loaded is not there.
+    #[error(transparent)]
+    Doubt(#[from] Doubt),
+    /// An answer that is none.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
     /// Settings that SQLite or the volume cannot keep.
     #[error("{what}\n  {cure}")]
     Setting {
@@ -111,7 +121,7 @@ impl SqliteError {
             SqliteError::Sql { source, .. } => Some(is_damage(source)),
             SqliteError::Target(error) => error.is_of_storage(),
             SqliteError::Io { fault, .. } => Some(fault.is_of_storage()),
-            SqliteError::Foreign { .. } => Some(true),
+            SqliteError::Foreign { .. } | SqliteError::Doubt(_) | SqliteError::Answer(_) => Some(true),
             SqliteError::Path { source, .. } => {
                 let errno = source.raw_os_error().map(targets::IoFault::Errno);
                 Some(errno.is_some_and(targets::IoFault::is_of_storage))
@@ -119,6 +129,7 @@ impl SqliteError {
             SqliteError::Failed { .. }
             | SqliteError::Full { .. }
             | SqliteError::Port { .. }
+            | SqliteError::Generator(_)
             | SqliteError::Setting { .. } => Some(false),
         }
     }

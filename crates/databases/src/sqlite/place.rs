@@ -250,7 +250,14 @@ impl Session {
     /// # Errors
     /// [`SqliteError::Sql`].
     pub fn interrupted_by(&mut self, flag: Arc<AtomicBool>) -> Result<(), SqliteError> {
-        let asked = move || flag.load(Ordering::Relaxed);
+        self.interrupted_when(move || flag.load(Ordering::Relaxed))
+    }
+
+    /// From now on a statement ends with an error, and its transaction with a rollback, soon after this says so.
+    ///
+    /// # Errors
+    /// [`SqliteError::Sql`].
+    pub fn interrupted_when(&mut self, asked: impl FnMut() -> bool + Send + 'static) -> Result<(), SqliteError> {
         let set = self.connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(asked));
         set.map_err(|source| self.error("set the handler of interrupts", source))
     }

@@ -6,6 +6,7 @@ use crate::luns::service;
 use crate::luns::sets::{self, LunSets};
 use crate::progress::Caller;
 use crate::result_file;
+use crate::serving;
 use crate::sizes::{self, Sizes};
 use crate::sql::kinds;
 use crate::trial::book;
@@ -411,7 +412,7 @@ pub fn undone(left: &[NotUndone]) -> anyhow::Result<()> {
 
 /// Whether the page engine takes part.
 fn has_pages(study: &Study) -> bool {
-    study.stacks.iter().any(|stack| !stack.engine.is_sql())
+    study.stacks.iter().any(|stack| stack.engine.is_pages())
 }
 
 /// For each stack, why it can't be built here.
@@ -432,7 +433,9 @@ pub(crate) fn skipped(study: &Study) -> Vec<Option<Skipped>> {
                     cure: found.cure.clone(),
                 });
             }
-            crate::pool::zfs_ways::unable(study, stack).or_else(|| kinds::unable(stack))
+            crate::pool::zfs_ways::unable(study, stack)
+                .or_else(|| kinds::unable(stack))
+                .or_else(|| serving::unable(stack))
         })
         .collect()
 }

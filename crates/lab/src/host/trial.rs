@@ -14,6 +14,7 @@ use crate::moves::copying::{AroundCopy, Way};
 use crate::pool::pooled::Pooled;
 use crate::ports::{Opener, PageEngine, StackPort};
 use crate::result_file;
+use crate::serving;
 use crate::sizes::Sizes;
 use crate::sql::{self, kinds};
 use crate::surroundings::Seen;
@@ -50,6 +51,16 @@ pub(crate) fn run(site: &mut HostSite<'_>, ledger: &mut Ledger, turn: &Turn<'_>)
     let first = described(site, ledger, turn, &stands)?;
     let host = site.host.clone();
     let result = book::recorded(ledger, &stands[0].stack, turn, &host, |ledger, id| {
+        if stands[0].stack.engine.files().is_some() {
+            let trial = serving::trial::Trial {
+                study,
+                turn,
+                stand: &stands[0],
+                id,
+                first,
+            };
+            return serving::trial::run(site, ledger, &trial);
+        }
         if kinds::of(&stands[0].stack.engine).is_some() {
             let trial = sql::contract::Trial {
                 study,

@@ -83,6 +83,7 @@ pub(crate) fn loads(study: &Study) -> Vec<Load> {
             PhaseKind::PowerCut(cut) => most(&mut random, cut.work.sessions),
             PhaseKind::Rebalance(rebalance) => most(&mut random, rebalance.work.sessions),
             PhaseKind::Tpcc(tpcc) => most(&mut random, tpcc.users.iter().copied().max().unwrap_or(1)),
+            PhaseKind::Files(serving) => most(&mut random, serving.sessions),
             PhaseKind::Scan(of) => most(&mut scan, of.users.saturating_mul(of.degree.max(1))),
             PhaseKind::Copy(_) | PhaseKind::Bulk(_) => most(&mut scan, 1),
         }

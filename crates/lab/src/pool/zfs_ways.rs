@@ -88,12 +88,12 @@ pub fn settle(study: &mut Study) {
         .iter()
         .any(|phase| matches!(&phase.kind, PhaseKind::PowerCut(cut) if cut.end == plan::End::PowerCut));
     for stack in &mut study.stacks {
-        let is_sql = stack.engine.is_sql();
+        let needs_files = !stack.engine.is_pages();
         let StackKind::Zfs(zfs) = &mut stack.kind else { continue };
         if zfs.via.is_some() {
             continue;
         }
-        let Some(way) = chosen(here(), zfs, is_sql, cuts) else {
+        let Some(way) = chosen(here(), zfs, needs_files, cuts) else {
             continue;
         };
         zfs.via = Some(way);
@@ -109,15 +109,15 @@ pub fn settle(study: &mut Study) {
     }
 }
 
-/// A database in SQL needs files, and a pool of the module does not survive its LUNs' power.
-fn fits(way: ZfsWay, is_sql: bool, cuts: bool) -> bool {
-    (way.has_files() || !is_sql) && !(cuts && way == ZfsWay::Kernel)
+/// A database in SQL and a file server need files, and a pool of the module does not survive its LUNs' power.
+fn fits(way: ZfsWay, needs_files: bool, cuts: bool) -> bool {
+    (way.has_files() || !needs_files) && !(cuts && way == ZfsWay::Kernel)
 }
 
-fn chosen(ways: &[WayHere], zfs: &Zfs, is_sql: bool, cuts: bool) -> Option<ZfsWay> {
+fn chosen(ways: &[WayHere], zfs: &Zfs, needs_files: bool, cuts: bool) -> Option<ZfsWay> {
     let mut offered = ways
         .iter()
-        .filter(|here| here.able && fits(here.way, is_sql, cuts))
+        .filter(|here| here.able && fits(here.way, needs_files, cuts))
         .map(|here| here.way);
     let first = offered.clone().next();
     offered.find(|way| zfs.lacks(*way).is_empty()).or(first)
@@ -129,7 +129,7 @@ pub fn unable(study: &Study, stack: &Stack) -> Option<Skipped> {
     let Some(way) = zfs.via else {
         let ways: Vec<ZfsWay> = ZfsWay::KINDS
             .into_iter()
-            .filter(|way| fits(*way, stack.engine.is_sql(), false))
+            .filter(|way| fits(*way, !stack.engine.is_pages(), false))
             .collect();
         return Some(no_way(&ways));
     };

@@ -7,7 +7,7 @@ use plan::{Engine, Stack};
 /// The database that a stack asks for; `None`: the page engine, which works on ports and takes no SQL.
 pub(crate) fn of(engine: &Engine) -> Option<&dyn Database> {
     match engine {
-        Engine::Pages => None,
+        Engine::Pages | Engine::Files(_) => None,
         Engine::Sqlite(sqlite) => Some(sqlite),
         Engine::Postgres(postgres) => Some(postgres),
     }

@@ -12,5 +12,5 @@ mod postgres_setup;
 mod rows;
 mod server;
 pub(crate) mod sessions;
-mod steps;
+pub(crate) mod steps;
 pub(crate) mod trial;

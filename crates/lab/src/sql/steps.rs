@@ -8,7 +8,7 @@ use workloads::{Outcome, Slice};
 ///
 /// # Panics
 /// Without any.
-pub(super) fn one_after_another(outcomes: &[&Outcome]) -> Outcome {
+pub(crate) fn one_after_another(outcomes: &[&Outcome]) -> Outcome {
     let (first, rest) = outcomes.split_first().expect("at least one step");
     let mut all = (*first).clone();
     for one in rest {

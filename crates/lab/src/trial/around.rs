@@ -191,6 +191,7 @@ fn kind(phase: &Phase) -> PhaseKind {
         plan::PhaseKind::Tpcc(tpcc) if tpcc.rate.is_some() => PhaseKind::TpccOpen,
         plan::PhaseKind::Tpcc(_) => PhaseKind::Tpcc,
         plan::PhaseKind::Bulk(_) => PhaseKind::Bulk,
+        plan::PhaseKind::Files(_) => PhaseKind::Files,
         plan::PhaseKind::PowerCut(cut) => match cut.end {
             plan::End::PowerCut => PhaseKind::PowerCut,
             plan::End::Kill => PhaseKind::Kill,

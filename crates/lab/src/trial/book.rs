@@ -44,7 +44,7 @@ pub(crate) fn row(ordinal: usize, stack: &Stack, layers: Layers, skipped: Option
         kind: stack.kind.word().to_string(),
         layers,
         database: match &stack.engine {
-            plan::Engine::Pages => None,
+            plan::Engine::Pages | plan::Engine::Files(_) => None,
             engine => Some(engine.word().to_string()),
         },
         data_lun_set: stack.data.clone(),

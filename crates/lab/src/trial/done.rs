@@ -24,4 +24,6 @@ pub(crate) struct Done {
     pub(crate) order_entry: Option<ledger::OrderEntry>,
     /// Of a database in SQL.
     pub(crate) bulk_loads: Vec<ledger::BulkLoadRow>,
+    /// Of file serving.
+    pub(crate) serving: Option<ledger::FileServing>,
 }

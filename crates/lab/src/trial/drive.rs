@@ -54,6 +54,7 @@ pub(crate) fn phase(
         | PhaseKind::Rebalance(_)
         | PhaseKind::Tpcc(_)
         | PhaseKind::Bulk(_)
+        | PhaseKind::Files(_)
         | PhaseKind::PowerCut(_) => {
             unreachable!("{}: its own code drives it", phase.name)
         }

@@ -207,7 +207,7 @@ fn touched(shape: &Shape, phase: &Phase, counters: &pages::Counters) -> u64 {
     let random = match &phase.kind {
         plan::PhaseKind::Scan(_) => return counters.multiblock_read_bytes.min(data),
         plan::PhaseKind::Copy(_) | plan::PhaseKind::Age(_) => return data,
-        plan::PhaseKind::Tpcc(_) | plan::PhaseKind::Bulk(_) => return 0,
+        plan::PhaseKind::Tpcc(_) | plan::PhaseKind::Bulk(_) | plan::PhaseKind::Files(_) => return 0,
         plan::PhaseKind::Random(random) => Some(random),
         plan::PhaseKind::Rebalance(rebalance) => Some(&rebalance.work),
         plan::PhaseKind::PowerCut(_) => None,

@@ -60,6 +60,16 @@ measures! {
     EnginePagesBad, "engine.pages_bad", "pages", "pages among them that failed the check: data loss";
     EngineDue, "engine.due", "operations", "operations that fell due on the schedule of an open phase";
     EngineUnsent, "engine.unsent", "operations", "operations that fell due and were never started";
+    FilesWrong, "files.wrong", "answers",
+        "answers of a file server that were not what the model of its files says: data loss";
+    FilesChecked, "files.checked_bytes", "bytes",
+        "bytes read whose run, file, place, version and checksum were checked";
+    FilesRedrawn, "files.redrawn", "operations", "operations that drew another file, for theirs was being written";
+    FilesTriedAgain, "files.tried_again", "calls",
+        "calls that the server put off (NFS3ERR_JUKEBOX) and that were sent again";
+    FilesCalls, "files.calls", "calls", "calls that the operations made";
+    FilesCeiling, "files.ceiling_per_s", "operations/s",
+        "operations a second of the same work with a client that answers itself: the generator's own ceiling";
     EngineCacheBytes, "engine.cache_bytes", "bytes", "size of the engine's buffer cache";
     EngineDoublewriteBytes, "engine.doublewrite_bytes", "bytes",
         "bytes of doublewrite copies among engine.write_bytes: a price of the engine, not of the stack";

@@ -12,6 +12,7 @@ mod file_layout;
 mod histogram;
 mod keys;
 mod measure;
+mod serving;
 mod stack;
 
 pub(crate) use committed::committed_words;
@@ -25,6 +26,7 @@ pub use histogram::{HistogramRow, Stamp};
 pub(crate) use keys::{Alone, DatabaseId, ImportId, InTrial, OfStep, OwnId};
 pub use keys::{PhaseId, TrialId};
 pub use measure::Measure;
+pub use serving::{FileServing, LoadPoint, PointMeasure};
 pub use stack::{Access, Group, Layer, Layers, ModelGroup, Modelled, Skipped, Stack};
 
 use columns::{Columns, columns, decimal, no_meaning_at, optional};
@@ -181,6 +183,8 @@ committed_words! {
         /// The same on devices that keep their power: the engine is killed, and file systems that the study made are
         /// forced down.
         Kill = "kill",
+        /// A ramp of loads on a tree of files. Primary metric: operations a second at the limit of response.
+        Files = "files",
     }
 }
 
@@ -364,6 +368,8 @@ pub struct PhaseRecord {
     pub order_entry: Option<OrderEntry>,
     /// Bulk loads, one per row count, in a phase of them.
     pub bulk_loads: Vec<BulkLoadRow>,
+    /// File serving, in a phase of it.
+    pub serving: Option<FileServing>,
 }
 
 impl PhaseRecord {
@@ -382,6 +388,7 @@ impl PhaseRecord {
             database: None,
             order_entry: None,
             bulk_loads: Vec::new(),
+            serving: None,
         }
     }
 }

@@ -26,6 +26,7 @@ pub(super) fn load_ns(study: &Study, stack: &Stack) -> u64 {
         Engine::Pages => return 0,
         Engine::Postgres(_) => SERVER_NS,
         Engine::Sqlite(_) => 0,
+        Engine::Files(files) => files.server.map_or(0, |_| SERVER_NS),
     };
     let loaded = study.phases.iter().map(warehouses).max().unwrap_or(0);
     server.saturating_add(loaded.saturating_mul(WAREHOUSE_NS + CONDITIONS_NS))

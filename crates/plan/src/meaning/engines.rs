@@ -46,6 +46,9 @@ pub(super) fn of(
         home: stack.span.clone(),
     };
     let server = stack.kind.as_ref().is_some_and(|kind| kind.value == StackWord::Server);
+    if written.files.span.is_some() {
+        return Engine::Files(super::files::of_stack(stack, &written.files, settle));
+    }
     let usual = if server {
         EngineWord::Postgres
     } else {

@@ -9,6 +9,7 @@ mod database;
 mod devices;
 mod engines;
 mod file_systems;
+mod files;
 mod luns;
 mod moves;
 mod phases;

@@ -3,8 +3,8 @@
 //! Takes the phases as written; gives [`Phase`]s. Prevents: a mix that SLOB itself refuses, a phase that never
 //! ends, and parameters that contradict each other.
 
-use super::settle::{MIB, MINUTE, Settle, or, value_or};
-use super::{cuts, moves, sql};
+use super::settle::{MIB, MINUTE, SECOND, Settle, or, value_or};
+use super::{cuts, files, moves, sql};
 use crate::error::Span;
 use crate::passes::PASSES_MAX;
 use crate::study::{Age, End, Hotspot, LunSet, Phase, PhaseKind, Random, RedoStress, Scan};
@@ -37,6 +37,10 @@ pub(super) fn resolve(written: &WrittenStudy, luns: &[LunSet], settle: &mut Sett
                 (PhaseKind::Tpcc(tpcc), Some(Duration(MINUTE)))
             }
             PhaseWord::Bulk => (PhaseKind::Bulk(sql::bulk(phase, settle)), None),
+            PhaseWord::Files => {
+                let serving = files::serving(phase, &written.files, settle);
+                (PhaseKind::Files(serving), Some(Duration(20 * SECOND)))
+            }
             PhaseWord::PowerCut => {
                 let work = random(phase, settle);
                 (
@@ -129,10 +133,10 @@ fn check_time(time: &At<Option<Duration>>, kind: &PhaseKind, settle: &mut Settle
                 cure,
             );
         }
-        (None, PhaseKind::Tpcc(_)) => {
+        (None, PhaseKind::Tpcc(_) | PhaseKind::Files(_)) => {
             settle.findings.add(
                 &time.span,
-                "order entry never ends by itself",
+                "this phase never ends by itself",
                 "write how long it runs: time = \"60s\"",
             );
         }

@@ -25,6 +25,37 @@ const PARAMETERS: [(&str, &[&str]); 7] = [
     ("connect_timeout", &[]),
 ];
 
+/// The directory that a server of files exports.
+pub(super) fn export(stack: &WrittenStack, settle: &mut Settle<'_>) -> String {
+    let Some(at) = &stack.url else { return String::new() };
+    let rest = at.value.strip_prefix("nfs://").unwrap_or_default();
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (path, asked) = path
+        .split_once('?')
+        .map_or((path, None), |(path, asked)| (path, Some(asked)));
+    let is_port = |text: &str| text.parse::<u16>().is_ok_and(|port| port > 0);
+    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, port)) => (host, port.strip_prefix(':')),
+        None => authority
+            .split_once(':')
+            .map_or((authority, None), |(host, port)| (host, Some(port))),
+    };
+    let of_host = |c: char| c.is_ascii_alphanumeric() || ".-_:".contains(c);
+    let mount = asked.map(|asked| asked.strip_prefix("mountport=").unwrap_or_default());
+    let why = if rest.is_empty() || host.is_empty() || !host.chars().all(of_host) || control_character(&at.value) {
+        "this is no address of an NFS server"
+    } else if path.is_empty() || path.split('/').any(|part| part == "..") {
+        "this address names no directory that the server exports"
+    } else if port.is_some_and(|port| !is_port(port)) || mount.is_some_and(|mount| !is_port(mount)) {
+        "a port of this address is no number from 1 to 65535"
+    } else {
+        return at.value.clone();
+    };
+    let cure = "write url = \"nfs://HOST/EXPORT\", with ports nfs://HOST:2049/EXPORT?mountport=20048";
+    settle.findings.add(&at.span, why, cure);
+    String::new()
+}
+
 /// A server's address, which holds no password.
 pub(super) fn url(stack: &WrittenStack, settle: &mut Settle<'_>) -> String {
     let Some(at) = &stack.url else { return String::new() };

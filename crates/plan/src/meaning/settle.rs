@@ -41,6 +41,11 @@ impl<'f> Settle<'f> {
         Settle { factor, findings }
     }
 
+    /// How many times as large as written the data of this run are.
+    pub(super) fn factor(&self) -> f64 {
+        self.factor
+    }
+
     /// `bytes` at the scale of this run, on a round number of bytes.
     pub(super) fn scaled(&self, bytes: u64) -> u64 {
         scaled(bytes, self.factor)

@@ -29,12 +29,13 @@ pub(super) fn resolve(
         let engine = engines::of(stack, written, budget, settle);
         // A server reads and writes as it was built to; what we open ourselves goes around the page cache.
         let usual = match engine {
-            Engine::Postgres(_) => Access::Buffered,
+            // A file server does as the kernel does.
+            Engine::Postgres(_) | Engine::Files(_) => Access::Buffered,
             Engine::Pages | Engine::Sqlite(_) => Access::Direct,
         };
         stacks.push(Stack {
             name: settle.name(&stack.name, "stack"),
-            kind: kind_of(stack, kind.value, luns, page, settle),
+            kind: kind_of(stack, kind.value, written, (luns, page), settle),
             data: stack.data.as_ref().map(|at| at.value.clone()),
             redo: stack.redo.as_ref().and_then(|at| at.value.clone()),
             access: value_or(&stack.access, usual),
@@ -51,7 +52,13 @@ fn width(luns: &[LunSet], name: &Option<At<String>>) -> Option<usize> {
     luns.iter().find(|set| set.name == *name).map(LunSet::count)
 }
 
-fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, settle: &mut Settle<'_>) -> StackKind {
+fn kind_of(
+    stack: &WrittenStack,
+    word: StackWord,
+    written: &WrittenStudy,
+    (luns, page): (&[LunSet], Bytes),
+    settle: &mut Settle<'_>,
+) -> StackKind {
     match word {
         StackWord::Directory => StackKind::Directory {
             path: path(stack, settle),
@@ -68,7 +75,10 @@ fn kind_of(stack: &WrittenStack, word: StackWord, luns: &[LunSet], page: Bytes, 
         StackWord::Lvm => StackKind::Volume(super::volume::lvm(stack, settle)),
         StackWord::Md => StackKind::Volume(super::volume::md(stack, settle)),
         StackWord::Server => StackKind::Server {
-            url: server_url::url(stack, settle),
+            url: match written.files.span.is_some() {
+                true => server_url::export(stack, settle),
+                false => server_url::url(stack, settle),
+            },
         },
         StackWord::Zfs => StackKind::Zfs(super::zfs::zfs(stack, page, settle)),
         StackWord::Model => StackKind::Model(model(stack, &stack.span, settle)),

@@ -3,6 +3,7 @@
 //! Part of [`crate::Study`]. Prevents: a setting of one database that silently means nothing on another
 //! (each engine has its own).
 
+use super::files::Files;
 use crate::shown::{Keys, quoted, rate_or_none, table};
 use crate::units::Bytes;
 
@@ -15,6 +16,8 @@ pub enum Engine {
     Postgres(Postgres),
     /// SQLite in process.
     Sqlite(Sqlite),
+    /// No database: the files of the stack are served.
+    Files(Files),
 }
 
 settled! {
@@ -162,13 +165,15 @@ impl Engine {
             Engine::Pages => "pages",
             Engine::Postgres(_) => "postgres",
             Engine::Sqlite(_) => "sqlite",
+            Engine::Files(_) => "files",
         }
     }
 
     /// Its own keys with their values; those of the page engine are the same on all stacks.
     pub(crate) fn keys(&self) -> Keys {
         match self {
-            Engine::Pages => Keys::new(),
+            // File serving has a section of its own.
+            Engine::Pages | Engine::Files(_) => Keys::new(),
             Engine::Postgres(postgres) => postgres.keys(),
             Engine::Sqlite(sqlite) => sqlite.keys(),
         }
@@ -176,6 +181,19 @@ impl Engine {
 
     /// Whether it takes SQL.
     pub fn is_sql(&self) -> bool {
-        !matches!(self, Engine::Pages)
+        matches!(self, Engine::Postgres(_) | Engine::Sqlite(_))
+    }
+
+    /// Whether it is the page engine.
+    pub fn is_pages(&self) -> bool {
+        matches!(self, Engine::Pages)
+    }
+
+    /// How the files are reached, where they are served.
+    pub fn files(&self) -> Option<&Files> {
+        match self {
+            Engine::Files(files) => Some(files),
+            _ => None,
+        }
     }
 }

@@ -8,6 +8,7 @@ mod database;
 mod device;
 mod engines;
 mod file_system;
+mod files;
 mod luns;
 mod phase;
 mod random;
@@ -21,6 +22,9 @@ pub(crate) use device::usual as usual_preset;
 pub use device::{Device, DeviceModel, DevicePreset, Parameter, Spec, Unit, presets, specs};
 pub use engines::{Bulk, Company, Engine, Home, Isolation, Journal, Postgres, Preset, Sqlite, Synchronous, Tpcc};
 pub use file_system::{Btrfs, BtrfsProfile, FileSystem, FileSystemKind, FileSystemRow};
+pub use files::{
+    FileArrival, FileMix, FileMixed, FileServer, FileSizes, FileSteps, Files, Limit, LimitOf, Protocol, Serving,
+};
 pub use luns::{LunSet, LunSource};
 pub use phase::{Age, Copy, CopyTarget, Phase, PhaseKind, Rebalance, Scan};
 pub use random::{Hotspot, Random, RedoStress};

@@ -4,6 +4,7 @@
 
 use super::cut::{DeviceFault, PowerCut};
 use super::engines::{Bulk, Tpcc};
+use super::files::Serving;
 use super::random::{Random, RedoStress};
 use crate::shown::{Keys, Shown, list, quoted, strings};
 use crate::units::{Bytes, Duration};
@@ -57,6 +58,8 @@ pub enum PhaseKind {
     Bulk(Bulk),
     /// Random work that a power cut or a kill ends in the middle, again and again.
     PowerCut(PowerCut),
+    /// A ramp of loads on a tree of files.
+    Files(Serving),
 }
 
 impl PhaseKind {
@@ -71,12 +74,16 @@ impl PhaseKind {
             PhaseKind::Tpcc(_) => "tpcc",
             PhaseKind::Bulk(_) => "bulk",
             PhaseKind::PowerCut(cut) => cut.end.word(),
+            PhaseKind::Files(_) => "files",
         }
     }
 
     /// Whether it may end by time.
     pub fn is_timed(&self) -> bool {
-        matches!(self, PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_))
+        matches!(
+            self,
+            PhaseKind::Random(_) | PhaseKind::Scan(_) | PhaseKind::Tpcc(_) | PhaseKind::Files(_)
+        )
     }
 
     /// Its own keys with their values.
@@ -94,6 +101,7 @@ impl PhaseKind {
             PhaseKind::Tpcc(tpcc) => tpcc.keys(),
             PhaseKind::Bulk(bulk) => bulk.keys(),
             PhaseKind::PowerCut(cut) => cut.keys(),
+            PhaseKind::Files(serving) => serving.keys(),
         }
     }
 }

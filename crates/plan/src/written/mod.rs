@@ -7,6 +7,7 @@
 mod device;
 mod engine;
 mod fault;
+mod files;
 mod phase;
 mod published;
 mod section;
@@ -18,6 +19,7 @@ mod zfs;
 pub(crate) use crate::nearest::nearest;
 pub(crate) use device::WrittenDevice;
 pub(crate) use engine::WrittenEngine;
+pub(crate) use files::{Load, Mixed, SizesOf, WrittenFiles};
 pub(crate) use phase::{WrittenHotspot, WrittenPhase};
 pub(crate) use published::{Pairs, WrittenPublished};
 pub(crate) use section::Section;
@@ -41,6 +43,7 @@ pub(crate) struct WrittenStudy {
     pub(crate) memory: WrittenMemory,
     pub(crate) stacks: Vec<WrittenStack>,
     pub(crate) database: WrittenDatabase,
+    pub(crate) files: WrittenFiles,
     pub(crate) phases: Vec<WrittenPhase>,
     pub(crate) published: Option<WrittenPublished>,
     /// What was said, as (section, key): (`"stack.btrfs"`, `"profile"`), (`"luns.data"`, `"files.size"`).
@@ -191,6 +194,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         .map(|s| stack::read(s, findings))
         .collect();
     let database = read_database(&mut root, findings);
+    let files = heading(&mut root, "files", findings).map(|s| files::read(s, findings));
     let phases = list(&mut root, "phase", findings)
         .into_iter()
         .map(|s| phase::read(s, findings))
@@ -203,6 +207,7 @@ pub(crate) fn read(text: &str, findings: &mut Findings) -> Option<WrittenStudy> 
         memory: memory.unwrap_or_default(),
         stacks,
         database,
+        files: files.unwrap_or_default(),
         phases,
         published,
         said: said(document.get_ref()),

@@ -4,21 +4,23 @@
 //! the kind. Prevents: a SLOB parameter that is accepted and then has no effect.
 
 use super::fault::{WrittenFault, read as read_faults};
+use super::files::{Load, Mixed, SizesOf, Until};
 use super::section::Section;
 use super::value::{At, Numbers, PHASES_TO_COME, PhaseWord, Word};
 use crate::error::{Findings, Span};
-use crate::study::{Company, Home, RedoStress};
-use crate::units::{Bytes, Duration, Rate};
+use crate::study::{Company, FileArrival, FileSteps, Home, RedoStress};
+use crate::units::{Bytes, Duration, Rate, Share};
 use toml::de::DeValue;
 
-use PhaseWord::{Age, Bulk, Copy, Kill, PowerCut, Random, Rebalance, Scan, Tpcc};
+use PhaseWord::{Age, Bulk, Copy, Files, Kill, PowerCut, Random, Rebalance, Scan, Tpcc};
 
 written! {
     /// `[[phase]]`.
     struct WrittenPhase of PhaseWord {
-        /// when it ends, besides running out of work; of a load curve, each step. Not of an ageing, a copy, a rebalance
-        /// or a bulk load
-        time: Duration | "none" = "random: `\"60s\"` unless `work_loop` is set; tpcc: `\"60s\"`; scan: `\"none\"`";
+        /// when it ends, besides running out of work; of a load curve, each step; of file serving, each point. Not of
+        /// an ageing, a copy, a rebalance or a bulk load
+        time: Duration | "none" = "random: `\"60s\"` unless `work_loop` is set; tpcc: `\"60s\"`; files: `\"20s\"`; \
+            scan: `\"none\"`";
         /// compared between stacks
         ranked: bool = "`true`; rebalance, power cut, kill, load curves and phases with `faults`: `false`";
         /// percent of operations that update: 0 to 50, or 100. SLOB refuses 51 to 99, where its results are not
@@ -28,8 +30,10 @@ written! {
         scan_pct: u64 [Random, Rebalance, PowerCut, Kill] = "`0`";
         /// bytes of such a scan
         scan_table_size: Bytes [Random, Rebalance, PowerCut, Kill] = "`\"1MiB\"`";
-        /// sessions of the whole instance (SLOB: threads per schema times schemas)
-        sessions: u64 [Random, Age, Rebalance, PowerCut, Kill] = "`64`";
+        /// sessions of the whole instance (SLOB: threads per schema times schemas); of file serving, most operations on
+        /// their way at once, up to 65,535
+        sessions: u64 [Random, Age, Rebalance, PowerCut, Kill, Files] =
+            "`64`; of file serving `256`, with `posix` `32`";
         /// pages an operation touches, 1 to 1024; of an ageing, pages of one transaction
         work_unit: u64 [Random, Age, Rebalance, PowerCut, Kill] = "`64`; of an ageing `16`";
         /// operations of each session; 0: until the time is over
@@ -122,6 +126,40 @@ written! {
         latest: Duration [PowerCut, Kill] = "five times `earliest`";
         /// what goes wrong with modelled LUNs meanwhile ([faults](#faults)); not of a copy, a power cut or a kill
         faults: Vec<WrittenFault> => read_faults "list" [Random, Scan, Age, Rebalance] = "`[]`";
+        /// calls of each operation: `sfs97`, `sfs93`, `build`, or whole percents, together 100:
+        /// `{ read = 60, write = 30, commit = 10 }`. Not with `work`
+        mix: Mixed [Files] = "`\"sfs97\"`";
+        /// instead of a mix, steps in a row: `fileserver`, `varmail`, `webserver`
+        work: FileSteps | "none" [Files] = "`\"none\"`";
+        /// operations a second of each point, ascending: one rate, a list, or `{ from = "500/s", step = "500/s", points
+        /// = 10 }`; at most 100 points
+        load: Load [Files] = "*required*";
+        /// the ramp ends when the response of a point is above this: `{ response = "15ms", of = "mean" }`, or of
+        /// `"p99"`; `"none"`: all points are run
+        until: Until | "none" [Files] = "`{ response = \"15ms\", of = \"mean\" }`";
+        /// the ramp ends at a point that does less than this of its rate
+        reached: Share [Files] = "`\"95%\"`";
+        /// work before each point that is not counted
+        warm_up: Duration [Files] = "`\"5s\"`";
+        /// gaps between operations: `poisson` (independent users) or `fixed`
+        arrival: FileArrival [Files] = "`\"poisson\"`";
+        /// bytes of data for each operation a second: they grow with the load. SFS has 10 MB
+        data_per_load: Bytes [Files] = "`\"100kB\"`";
+        /// bytes of data, the same at each load; not with `data_per_load`
+        data_size: Bytes [Files] = "by `data_per_load`";
+        /// of the files; the others lie there
+        accessed: Share [Files] = "`\"10%\"`; with `build` and `work` `\"100%\"`";
+        /// of files: `"sfs97"`, one size, or sizes with whole percents: `[["1KiB", 33], ["16KiB", 67]]`; whole KiB
+        sizes: SizesOf [Files] =
+            "`\"sfs97\"`; `build`, `varmail`, `webserver`: `\"16KiB\"`; `fileserver`: `\"128KiB\"`";
+        /// files in a directory, 1 to 100,000
+        files_per_directory: u64 [Files] = "`30`; `build`: `100`; `fileserver`: `20`; `varmail`, `webserver`: `1000`";
+        /// of lookups: names that are not there
+        lookups_failed: Share [Files] = "`\"35%\"`; with `build` and `work` `\"0%\"`";
+        /// of writes: they append; the others overwrite
+        append: Share [Files] = "`\"70%\"`; with `build` and `work` `\"0%\"`";
+        /// of writes: they ask for FILE_SYNC; the others are kept by the mix's commits
+        stable: Share [Files] = "`\"0%\"`; `sfs93`: `\"100%\"`";
         with {
             /// The header.
             span: Span,
@@ -209,7 +247,8 @@ fn read_kind(s: &mut Section<'_>, findings: &mut Findings) -> Option<At<PhaseWor
         && PHASES_TO_COME.contains(&word.as_ref())
     {
         let cure = format!(
-            "this version runs random, scan, age, copy, rebalance, tpcc, bulk, power_cut and kill; {} come later",
+            "this version runs random, scan, age, copy, rebalance, tpcc, bulk, files, power_cut and kill; \
+             {} come later",
             PHASES_TO_COME.join(", ")
         );
         findings.add(

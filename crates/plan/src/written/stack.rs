@@ -70,7 +70,8 @@ written! {
         drift: Share [Model] = "`\"0%\"`";
         /// of a PostgreSQL server that is there already: `"postgres://USER@HOST:PORT/DATABASE"`, a socket as
         /// `?host=/DIRECTORY`. TLS as in libpq: `?sslmode=verify-full&sslrootcert=/ca.pem` ([all
-        /// parameters](databases.md#a-server-that-is-there-already)). A study holds no password: set `PGPASSWORD`
+        /// parameters](databases.md#a-server-that-is-there-already)). A study holds no password: set `PGPASSWORD`. With
+        /// `[files]` of an NFS server: `"nfs://HOST[:PORT]/EXPORT[?mountport=PORT]"`
         url: String [Server] = "*required*";
         with {
             /// The header.

@@ -5,9 +5,9 @@
 
 use crate::error::Span;
 use crate::study::{
-    Access, BtrfsProfile, Company, DeviceModel, Home, IoMethod, Isolation, Journal, LvmLayout, MdLevel, Preset, RedoAs,
-    RedoStress, Redundancy, Resync, Scale, Schedule, Snapshot, Stripe, Synchronous, TornPages, Vdevs, ZfsPreset,
-    ZfsWay,
+    Access, BtrfsProfile, Company, DeviceModel, FileArrival, FileMix, FileServer, FileSteps, Home, IoMethod, Isolation,
+    Journal, LimitOf, LvmLayout, MdLevel, Preset, Protocol, RedoAs, RedoStress, Redundancy, Resync, Scale, Schedule,
+    Snapshot, Stripe, Synchronous, TornPages, Vdevs, ZfsPreset, ZfsWay,
 };
 use crate::units::{ByteRate, Bytes, Duration, Rate, Share, UnitError};
 pub(crate) use crate::word::Word;
@@ -386,6 +386,14 @@ words!(Synchronous, "a degree of durability of SQLite",
     "full" => Synchronous::Full, "normal" => Synchronous::Normal, "extra" => Synchronous::Extra);
 words!(Company, "a size of company", "full" => Company::Full, "reduced" => Company::Reduced);
 words!(Home, "where a user works", "fixed" => Home::Fixed, "any" => Home::Any);
+words!(Protocol, "a protocol", "posix" => Protocol::Posix, "nfs3" => Protocol::Nfs3);
+words!(FileServer, "a server of files", "ganesha" => FileServer::Ganesha, "kernel" => FileServer::Kernel);
+words!(FileMix, "a mix of calls",
+    "sfs97" => FileMix::Sfs97, "sfs93" => FileMix::Sfs93, "build" => FileMix::Build);
+words!(FileSteps, "a work in steps", "fileserver" => FileSteps::Fileserver, "varmail" => FileSteps::Varmail,
+    "webserver" => FileSteps::Webserver);
+words!(LimitOf, "a figure of response", "mean" => LimitOf::Mean, "p99" => LimitOf::P99);
+words!(FileArrival, "an arrival", "poisson" => FileArrival::Poisson, "fixed" => FileArrival::Fixed);
 words!(RedoStress, "a degree of redo stress", "lite" => RedoStress::Lite, "heavy" => RedoStress::Heavy);
 
 words!(ZfsWay, "a way to OpenZFS",
@@ -457,12 +465,13 @@ pub(crate) enum PhaseWord {
     Bulk,
     PowerCut,
     Kill,
+    Files,
 }
 
 words!(PhaseWord, "a kind of phase", "random" => PhaseWord::Random, "scan" => PhaseWord::Scan,
     "age" => PhaseWord::Age, "copy" => PhaseWord::Copy, "rebalance" => PhaseWord::Rebalance,
     "tpcc" => PhaseWord::Tpcc, "bulk" => PhaseWord::Bulk,
-    "power_cut" => PhaseWord::PowerCut, "kill" => PhaseWord::Kill);
+    "power_cut" => PhaseWord::PowerCut, "kill" => PhaseWord::Kill, "files" => PhaseWord::Files);
 
 words!(DeviceModel, "a model of a device", "plain" => DeviceModel::Plain, "hdd" => DeviceModel::Hdd,
     "array" => DeviceModel::Array, "volume" => DeviceModel::Volume,
@@ -482,4 +491,4 @@ words!(FaultWord, "a kind of fault", "vanish" => FaultWord::Vanish, "slow" => Fa
 /// Words known to the design of the language, not to this version.
 pub(crate) const STACKS_TO_COME: &[&str] = &["nfs"];
 /// As above, of phases.
-pub(crate) const PHASES_TO_COME: &[&str] = &["load", "redo", "tpch", "files"];
+pub(crate) const PHASES_TO_COME: &[&str] = &["load", "redo", "tpch"];

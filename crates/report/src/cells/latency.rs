@@ -36,7 +36,7 @@ pub struct Latency {
 /// All classes of a phase, by name; the stamp is the one that matters for its kind: response where work falls due on a
 /// schedule, service where the next operation waits for the last.
 pub(crate) fn latencies(kind: PhaseKind, seen: &[&Seen]) -> Result<Vec<Latency>, LedgerError> {
-    let stamp = if matches!(kind, PhaseKind::Open | PhaseKind::TpccOpen) {
+    let stamp = if matches!(kind, PhaseKind::Open | PhaseKind::TpccOpen | PhaseKind::Files) {
         Stamp::Response
     } else {
         Stamp::Service

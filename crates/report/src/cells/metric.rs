@@ -21,6 +21,8 @@ pub enum Metric {
     BytesPerSecond,
     /// New orders committed per minute, from totals including drain. Order entry.
     NewOrdersPerMinute,
+    /// Operations per second at the limit of response, between two points of a ramp. File serving.
+    OperationsPerSecondAtLimit,
     /// 99th percentile of response in nanoseconds. Open phases.
     ResponseNsP99,
     /// Seconds from begin to idle devices. All others.
@@ -35,6 +37,7 @@ impl Metric {
             PhaseKind::Scan => Metric::BytesPerSecond,
             PhaseKind::Open | PhaseKind::TpccOpen => Metric::ResponseNsP99,
             PhaseKind::Tpcc => Metric::NewOrdersPerMinute,
+            PhaseKind::Files => Metric::OperationsPerSecondAtLimit,
             PhaseKind::Load
             | PhaseKind::Age
             | PhaseKind::Bulk
@@ -47,9 +50,10 @@ impl Metric {
 
     pub(crate) fn orientation(self) -> Orientation {
         match self {
-            Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => {
-                Orientation::HigherIsBetter
-            }
+            Metric::OperationsPerSecond
+            | Metric::OperationsPerSecondAtLimit
+            | Metric::BytesPerSecond
+            | Metric::NewOrdersPerMinute => Orientation::HigherIsBetter,
             Metric::ResponseNsP99 | Metric::ElapsedSeconds => Orientation::LowerIsBetter,
         }
     }
@@ -58,6 +62,7 @@ impl Metric {
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::NewOrdersPerMinute => "rate",
+            Metric::OperationsPerSecondAtLimit => "rate at the limit of response",
             Metric::ResponseNsP99 => "speed at p99 of response",
             Metric::ElapsedSeconds => "speed",
         }
@@ -70,6 +75,7 @@ impl Metric {
             Metric::OperationsPerSecond => per_second(seen.operations()),
             Metric::BytesPerSecond => per_second(seen.scanned_bytes()),
             Metric::NewOrdersPerMinute => per_second(seen.new_orders()).map(|rate| rate * 60.0),
+            Metric::OperationsPerSecondAtLimit => seen.rate_at_limit()?,
             Metric::ResponseNsP99 => response_p99(seen)?,
             Metric::ElapsedSeconds => Some(seen.total_s()),
         })

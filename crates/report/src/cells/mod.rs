@@ -14,7 +14,9 @@ pub(crate) mod moves;
 pub(crate) mod orders;
 pub(crate) mod over_time;
 pub(crate) mod provenance;
+pub(crate) mod ramp;
 pub(crate) mod ran_out;
+pub(crate) mod serving;
 pub(crate) mod stalls;
 
 use crate::figures::{Figure, over};
@@ -24,7 +26,7 @@ use counts::{READS_ASKED, WRITES_ASKED};
 use inflation::Inflation;
 use invalid::{InvalidRuns, invalid_runs};
 use latency::{Latency, latencies};
-use ledger::{LedgerError, Measure};
+use ledger::{LedgerError, Measure, PhaseKind};
 use load_curve::LoadCurve;
 use metric::Metric;
 use moves::{CopyFigures, RebalanceFigures};
@@ -34,6 +36,7 @@ use provenance::{Provenance, cached_counts};
 use ran_out::{RanOut, in_phase};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serving::ServingFigures;
 
 /// One phase on all stacks.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -148,6 +151,8 @@ pub struct Cell {
     pub load_curve: Option<LoadCurve>,
     /// Time, space and growth by row count (bulk loads).
     pub bulk: Vec<BulkFigures>,
+    /// The ramp and its limit (file serving).
+    pub serving: Option<ServingFigures>,
 }
 
 /// A phase on all stacks.
@@ -206,12 +211,13 @@ fn cell(book: &Book, stack: &str, phase: &PhaseHead) -> Result<Option<Cell>, Led
         unsent_share: runs.figure(|run| over(run.get(Measure::EngineUnsent), run.get(Measure::EngineDue))),
         inflation: Inflation::of(runs),
         provenance: Provenance::of(runs),
-        cached_counts: cached_counts(book, runs),
+        cached_counts: phase.kind == PhaseKind::Files || cached_counts(book, runs),
         copy: CopyFigures::of(runs),
         rebalance: RebalanceFigures::of(runs),
         orders: OrderFigures::of(runs, &all)?,
         load_curve: LoadCurve::of(runs, book.study.margin)?,
         bulk: bulk(runs)?,
+        serving: ServingFigures::of(runs)?,
     }))
 }
 

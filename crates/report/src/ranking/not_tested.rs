@@ -121,7 +121,10 @@ enum Quantity {
 /// Those that mean something for a phase of this metric.
 fn quantities(both: &[(&Seen, &Seen)], metric: Metric) -> Vec<Quantity> {
     let mut found = match metric {
-        Metric::OperationsPerSecond | Metric::NewOrdersPerMinute | Metric::ResponseNsP99 => {
+        Metric::OperationsPerSecond
+        | Metric::OperationsPerSecondAtLimit
+        | Metric::NewOrdersPerMinute
+        | Metric::ResponseNsP99 => {
             vec![Quantity::CpuPerOperation, Quantity::MovedPerOperation]
         }
         Metric::BytesPerSecond | Metric::ElapsedSeconds => vec![Quantity::CpuPerByteAsked, Quantity::MovedPerByteAsked],

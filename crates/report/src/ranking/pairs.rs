@@ -7,7 +7,7 @@ use crate::cells::provenance::{Provenance, cached_counts};
 use crate::cells::ran_out;
 use crate::history::{Book, PhaseHead};
 use crate::ranking::refusals;
-use ledger::{Group, Stack, TrialStatus};
+use ledger::{Group, PhaseKind, Stack, TrialStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -163,6 +163,11 @@ pub(crate) fn objection_of(book: &Book, stack: &str, phase: &PhaseHead) -> Optio
     let all: Vec<_> = book.seen(stack, &phase.name).collect();
     let of_orders = crate::cells::orders::objection(&seen, &all).ok().flatten();
     // A phase not yet seen has no objection: the provenance of nothing would say that nothing was asked.
-    let of_provenance = || Provenance::of(&seen).objection(cached_counts(book, &seen));
-    of_orders.or_else(|| (!seen.is_empty()).then(of_provenance).flatten())
+    // What files are served with is storage and memory together.
+    let counts = phase.kind == PhaseKind::Files || cached_counts(book, &seen);
+    let of_provenance = || Provenance::of(&seen).objection(counts);
+    let of_serving = crate::cells::serving::objection(&seen).ok().flatten();
+    of_serving
+        .or(of_orders)
+        .or_else(|| (!seen.is_empty()).then(of_provenance).flatten())
 }

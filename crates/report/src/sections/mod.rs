@@ -17,6 +17,7 @@ mod moves;
 mod opening;
 mod orders;
 mod phases;
+mod serving;
 mod source;
 mod storage;
 mod times;

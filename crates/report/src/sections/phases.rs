@@ -4,7 +4,7 @@
 //! rate without the device traffic, processor time and memory that it cost.
 
 use super::source::Source;
-use super::{bulk, elsewhere, moves, orders};
+use super::{bulk, elsewhere, moves, orders, serving};
 
 use crate::cells::Cell as OfStack;
 use crate::cells::PhaseReport;
@@ -55,6 +55,7 @@ fn part(source: &Source<'_>, phase: &PhaseReport) -> Block {
         blocks.extend(moves::blocks(source, phase));
         blocks.extend(orders::blocks(source, phase));
         blocks.extend(bulk::blocks(source, phase));
+        blocks.extend(serving::blocks(source, phase));
     }
     if !phase.invalid.is_empty() {
         blocks.push((Forms::ALL, Block::Table(invalid(source, phase))));
@@ -122,6 +123,7 @@ fn same_blocks(phase: &PhaseReport) -> Option<u32> {
 pub(crate) fn primary(metric: Metric) -> (&'static str, &'static str, Form) {
     match metric {
         Metric::OperationsPerSecond => ("rate", "op/s", number),
+        Metric::OperationsPerSecondAtLimit => ("at the limit", "op/s", number),
         Metric::BytesPerSecond => ("rate", "MB/s", megabytes),
         Metric::NewOrdersPerMinute => ("rate", "orders/min", number),
         Metric::ResponseNsP99 => ("p99", "response", nanoseconds),

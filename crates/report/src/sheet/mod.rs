@@ -17,6 +17,7 @@ mod place;
 mod rate;
 mod rule;
 mod runs;
+mod serving;
 mod sets;
 mod whole;
 

@@ -4,7 +4,7 @@
 //! Prevents: a threshold that nobody can find, or that the document gives otherwise.
 
 use super::rule::{Bound, Document, Rule, Take};
-use super::{beside, foreign, memory, order, rate, runs};
+use super::{beside, foreign, memory, order, rate, runs, serving};
 use crate::cells::orders::STORAGE_SHARE_MIN;
 use crate::check::Status;
 
@@ -227,6 +227,64 @@ pub(crate) const RULES: &[Rule] = &[
         take: Take::Cell(order::storage),
         document: None,
         traps: &[],
+    },
+    Rule {
+        subject: "answers",
+        bound: Bound::Words("every answer is what the model of the files says"),
+        beyond: Status::Invalid,
+        advice: "this stack gave wrong answers: do not use it; the events name the first",
+        take: Take::Cell(serving::answers),
+        document: Some(Document {
+            figure: "answers of file serving that differ from the model: names, sizes, listings, identities, and each \
+                 KiB read (file, place, version, CRC32C)",
+            threshold: "0",
+            beyond: "",
+            why: "one is enough",
+        }),
+        traps: &["a file server that gives a wrong answer"],
+    },
+    Rule {
+        subject: "generator's lateness",
+        bound: Bound::Words("at most 10 % of response before an operation is sent"),
+        beyond: Status::Suspect,
+        advice: "raise `sessions`, or give the users a processor of their own: the time is the generator's, not the \
+             server's",
+        take: Take::Cell(serving::late),
+        document: Some(Document {
+            figure: "share of the mean response of a point, inside the limit, that passed before operations were sent",
+            threshold: "10 %",
+            beyond: "",
+            why: "response counts from the due time; what passes until the call is sent is no work of the server",
+        }),
+        traps: &["a generator that sends late"],
+    },
+    Rule {
+        subject: "generator's ceiling",
+        bound: Bound::Most(0.7),
+        beyond: Status::Suspect,
+        advice: "the generator may be the limit: use more hosts, or fewer calls a second",
+        take: Take::Cell(serving::ceiling),
+        document: Some(Document {
+            figure: "the highest rate of the ramp, over the rate of the same work with a client that answers itself",
+            threshold: "",
+            beyond: "",
+            why: "queues grow steeply from about there",
+        }),
+        traps: &["a ramp that comes near to its generator's ceiling"],
+    },
+    Rule {
+        subject: "end of the ramp",
+        bound: Bound::Words("outside the limit of response, or short of its load"),
+        beyond: Status::Suspect,
+        advice: "add points to `load`: the rate at the limit is at least the last one's, and not ranked",
+        take: Take::Cell(serving::ended),
+        document: Some(Document {
+            figure: "blocks in which every point was inside the limit",
+            threshold: "none",
+            beyond: "",
+            why: "a limit that was not reached is no figure",
+        }),
+        traps: &["a ramp that ends before the limit"],
     },
     Rule {
         subject: "background CPU",

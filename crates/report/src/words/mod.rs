@@ -12,4 +12,5 @@ pub(crate) mod not_told;
 pub(crate) mod order_words;
 pub(crate) mod promise;
 pub(crate) mod sentence;
+pub(crate) mod serving_words;
 pub(crate) mod slow_motion;

@@ -2,7 +2,7 @@
 //!
 //! Takes a study, gives rows of text. Prevents: a default that the user learns of from the result.
 
-use plan::{End, Engine, PhaseKind, Stack, StackKind, Study, ZfsWay};
+use plan::{Duration, End, Engine, PhaseKind, Serving, Stack, StackKind, Study, ZfsWay};
 
 /// A row for each stack with such a database, and for each phase of its own kinds: name, text.
 pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
@@ -18,13 +18,26 @@ pub(super) fn rows(study: &Study) -> Vec<(&'static str, String)> {
         rows.push(("database", format!("{}: {said}{found}", stack.name)));
     }
     for phase in &study.phases {
-        if let PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) = phase.kind {
+        if let PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) | PhaseKind::Files(_) = phase.kind {
             let said = settings(study, &format!("phase.{}.", phase.name));
             rows.push(("phase", format!("{}: {said}", phase.name)));
+        }
+        if let PhaseKind::Files(serving) = &phase.kind {
+            rows.push(("", format!("{}: {}", phase.name, tree(serving, phase.time))));
         }
     }
     rows.extend(kills(study));
     rows
+}
+
+/// The tree at the highest load, and the time of the ramp.
+fn tree(serving: &Serving, time: Option<Duration>) -> String {
+    let files = serving.data_bytes_most() as f64 / serving.sizes.mean_bytes().max(1.0);
+    let directories = (files / f64::from(serving.files_per_directory)).ceil();
+    format!(
+        "about {files:.0} files in {directories:.0} directories at the highest load, the ramp at most {}",
+        serving.ramp_time(time.unwrap_or(Duration(0)))
+    )
 }
 
 /// What the kills of a study take with them, stack by stack.

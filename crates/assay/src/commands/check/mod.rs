@@ -8,7 +8,7 @@ use super::{modelled_luns, study_file};
 use crate::cli;
 use crate::exit::Failure;
 use lab::{Writes, zfs_ways};
-use plan::{LunSource, Manager, Scale, StackKind, Study, Volume, ZfsWay};
+use plan::{Engine, LunSource, Manager, Scale, StackKind, Study, Volume, ZfsWay};
 use sandbox::SandboxError;
 use serde_json::json;
 use std::path::PathBuf;
@@ -100,21 +100,7 @@ impl Facts {
             row("schedule", schedule(study) + sets(study));
         }
         row("time", self.time(study));
-        let data = match (self.estimate.data_bytes, study.database.scale) {
-            (Some(bytes), _) => size(bytes),
-            (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, found when it runs"),
-            (None, Scale::Bytes(bytes)) => bytes.to_string(),
-        };
-        row(
-            "data",
-            match study.stacks.iter().all(|stack| stack.engine.is_sql()) {
-                true => format!("about {data} in SQL at its largest"),
-                false => format!(
-                    "{data}, {} schemas, cache {}",
-                    study.database.schemas, study.database.cache
-                ),
-            },
-        );
+        row("data", self.data(study));
         zfs_ways::of(study).into_iter().for_each(|said| row("zfs", said));
         for (name, value) in engines::rows(study) {
             row(name, value);
@@ -151,6 +137,25 @@ impl Facts {
         self.touches(&mut text);
         text.push_str("\nNothing was touched.\n");
         text
+    }
+
+    /// Size of the data, and what there is of it.
+    fn data(&self, study: &Study) -> String {
+        let data = match (self.estimate.data_bytes, study.database.scale) {
+            (Some(bytes), _) => size(bytes),
+            (None, Scale::Share(share)) => format!("{share} of the smallest stack's room, found when it runs"),
+            (None, Scale::Bytes(bytes)) => bytes.to_string(),
+        };
+        match study.stacks.first().map(|stack| &stack.engine) {
+            Some(Engine::Files(_)) => format!("{data} at the highest load"),
+            _ if study.stacks.iter().all(|stack| stack.engine.is_sql()) => {
+                format!("about {data} in SQL at its largest")
+            }
+            _ => format!(
+                "{data}, {} schemas, cache {}",
+                study.database.schemas, study.database.cache
+            ),
+        }
     }
 
     fn time(&self, study: &Study) -> String {

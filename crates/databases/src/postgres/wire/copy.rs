@@ -76,6 +76,12 @@ impl<'a> Copy<'a> {
         self.connection.send()
     }
 
+    /// A whole row, as COPY has it, without the end of its line.
+    pub(crate) fn line(&mut self, row: &[u8]) -> Result<(), PostgresError> {
+        self.row.extend_from_slice(row);
+        self.end_row()
+    }
+
     pub(crate) fn finish(mut self, table: &str) -> Result<(u64, u64), PostgresError> {
         self.flush()?;
         requests::message(self.connection.out(), Some(b'c'), |_| {});

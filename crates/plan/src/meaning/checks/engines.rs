@@ -3,6 +3,7 @@
 //! Takes the study as written and as meant; gives findings. Prevents: a phase that an engine can't do, found when
 //! its stack has been built and loaded; and a setting of an engine that no stack has.
 
+use super::files;
 use super::places::{kind_place, place};
 use crate::error::{Findings, Span};
 use crate::space;
@@ -12,6 +13,10 @@ use crate::written::{EngineWord, Word, WrittenDatabase, WrittenEngine, WrittenPh
 
 /// All of them.
 pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    files::all(written, study, findings);
+    if written.files.span.is_some() {
+        return;
+    }
     for (w, one) in written.stacks.iter().zip(&study.stacks) {
         stack(w, one, study, findings);
     }
@@ -72,7 +77,7 @@ fn stack(w: &WrittenStack, stack: &Stack, study: &Study, findings: &mut Findings
         let cache = match &stack.engine {
             Engine::Postgres(postgres) => postgres.cache,
             Engine::Sqlite(sqlite) => sqlite.cache,
-            Engine::Pages => Bytes(0),
+            Engine::Pages | Engine::Files(_) => Bytes(0),
         };
         // Beside its caches the tool itself needs some; a full group's processes are killed, not slowed.
         if cache.0.saturating_add(BESIDE_CACHE_BYTES) > budget.0 {
@@ -134,7 +139,7 @@ fn foreign(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
         let of_postgres = own_keys(EngineWord::Postgres);
         let of_sqlite = own_keys(EngineWord::Sqlite);
         let own: &[&str] = match &stack.engine {
-            Engine::Pages => &[],
+            Engine::Pages | Engine::Files(_) => &[],
             Engine::Postgres(_) => &of_postgres,
             Engine::Sqlite(_) => &of_sqlite,
         };
@@ -173,6 +178,18 @@ fn fits(w: &WrittenPhase, phase: &Phase, stack: &Stack, study: &Study, findings:
         findings.add(&fault.span, "faults are planted under the page engine only", cure);
     }
     match (&phase.kind, stack.engine.is_sql()) {
+        (PhaseKind::Files(_), _) => {
+            let message = format!(
+                "stack {:?} has the engine {}, which serves no files",
+                stack.name,
+                stack.engine.word()
+            );
+            findings.add(
+                span,
+                message,
+                "write [files] instead of [database]: protocol = \"posix\"",
+            );
+        }
         (PhaseKind::Tpcc(_) | PhaseKind::Bulk(_), false) => {
             let message = format!("stack {:?} has the page engine, which knows no SQL", stack.name);
             let cure =

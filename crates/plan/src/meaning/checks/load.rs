@@ -57,7 +57,7 @@ pub(super) fn room(written: &WrittenStudy, study: &Study, findings: &mut Finding
         findings.add(place(&written.database.redo_size, home), message, cure);
         return;
     }
-    for stack in study.stacks.iter().filter(|stack| !stack.engine.is_sql()) {
+    for stack in study.stacks.iter().filter(|stack| stack.engine.is_pages()) {
         if let Some((set, bytes)) = stack
             .redo
             .as_ref()
@@ -147,7 +147,7 @@ pub(super) fn sessions(written: &WrittenStudy, study: &Study, findings: &mut Fin
                 changes(w, age.sessions, age.work_unit, study, findings);
                 continue;
             }
-            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) => continue,
+            PhaseKind::Tpcc(_) | PhaseKind::Bulk(_) | PhaseKind::Files(_) => continue,
             PhaseKind::Scan(_) | PhaseKind::Copy(_) => {
                 if schema == Some(0) {
                     no_pages(written, study, 1, findings);

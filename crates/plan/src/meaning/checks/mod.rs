@@ -5,6 +5,7 @@
 
 mod build;
 pub(crate) mod engines;
+mod files;
 mod load;
 mod moves;
 mod places;

@@ -26,6 +26,7 @@ pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings
                 | PhaseKind::Age(_)
                 | PhaseKind::Tpcc(_)
                 | PhaseKind::Bulk(_)
+                | PhaseKind::Files(_)
                 | PhaseKind::PowerCut(_) => {}
             }
             // What is wrong on one stack is wrong on the next in the same words.

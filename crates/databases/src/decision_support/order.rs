@@ -1,0 +1,96 @@
+//! Who asks what, in which order.
+//!
+//! Takes seeds; gives lists of questions. Prevents: a stack that is asked in a luckier order than another (orders come
+//! from the block's seed, which its stacks share), and answers that nobody can hold against each other (parameters come
+//! from the study's seed, in few variants that streams share).
+
+use super::parameters::Parameters;
+use super::question::Question;
+use super::scale::Scale;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// How many questions there are.
+pub const QUESTIONS: u32 = 22;
+/// Sets of parameters of each question; streams and users have them in turn, so that answers of two can be compared.
+pub const VARIANTS: u32 = 4;
+
+/// A question with its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Which.
+    pub question: Question,
+    /// Which set of parameters, from 0.
+    pub variant: u32,
+    /// They themselves.
+    pub parameters: Parameters,
+}
+
+fn ask(question: Question, scale: Scale, seed: u64, variant: u32) -> Ask {
+    Ask {
+        question,
+        variant,
+        parameters: Parameters::draw(question, scale, seed, variant),
+    }
+}
+
+/// All questions, for stream `stream` (0: the one of a power run), in an order of its own. `study_seed` draws the
+/// parameters, `block_seed` the order.
+pub fn of_stream(scale: Scale, study_seed: u64, block_seed: u64, stream: u32) -> Vec<Ask> {
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(block_seed ^ (u64::from(stream) << 32) ^ 0x5175_6573);
+    let mut all: Vec<Question> = (1..=22).filter_map(Question::new).collect();
+    for left in (1..all.len()).rev() {
+        all.swap(left, (chance.next_u64() % (left as u64 + 1)) as usize);
+    }
+    let variant = stream % VARIANTS;
+    all.into_iter()
+        .map(|question| ask(question, scale, study_seed, variant))
+        .collect()
+}
+
+/// The `each` questions of user `user`: users take them in turn, from a place that the block's seed chooses.
+pub fn of_user(scale: Scale, study_seed: u64, block_seed: u64, (user, each): (u32, u32)) -> Vec<Ask> {
+    let first = block_seed % u64::from(QUESTIONS) + u64::from(user) * u64::from(each);
+    let nth = |n: u32| (first + u64::from(n)) % u64::from(QUESTIONS) + 1;
+    (0..each)
+        .filter_map(|n| Question::new(nth(n) as u8))
+        .map(|question| ask(question, scale, study_seed, user % VARIANTS))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_stream_asks_everything_once_in_an_order_of_its_own() {
+        let scale = Scale::new(0.1).unwrap();
+        let numbers = |asks: &[Ask]| asks.iter().map(|ask| ask.question.number()).collect::<Vec<_>>();
+        let streams: Vec<Vec<Ask>> = (0..4).map(|stream| of_stream(scale, 1, 2, stream)).collect();
+        let orders: BTreeSet<Vec<u8>> = streams.iter().map(|asks| numbers(asks)).collect();
+        assert_eq!(orders.len(), 4, "four orders");
+        for asks in &streams {
+            let all: BTreeSet<u8> = numbers(asks).into_iter().collect();
+            assert_eq!((asks.len(), all.len()), (22, 22));
+        }
+        assert_eq!(streams[1], of_stream(scale, 1, 2, 1));
+        // Another block has another order and the same parameters.
+        let other = of_stream(scale, 1, 3, 1);
+        assert_ne!(numbers(&other), numbers(&streams[1]));
+        for ask in &other {
+            assert!(streams[1].contains(ask));
+        }
+    }
+
+    #[test]
+    fn users_share_all_questions_out() {
+        let scale = Scale::new(0.1).unwrap();
+        let asked: Vec<u8> = (0..11)
+            .flat_map(|user| of_user(scale, 1, 9, (user, 2)))
+            .map(|ask| ask.question.number())
+            .collect();
+        let all: BTreeSet<u8> = asked.iter().copied().collect();
+        assert_eq!((asked.len(), all.len()), (22, 22));
+    }
+}

@@ -1,0 +1,14 @@
+//! File serving: a tree of files on a stack, its users, and a ramp of loads.
+//!
+//! Takes stacks that stand; gives rows of the ledger. Prevents: a load point whose tree, observation or end is another
+//! than the next one's.
+
+mod ceiling;
+mod place;
+mod point;
+mod ramp;
+mod rows;
+pub(crate) mod trial;
+mod work;
+
+pub use place::unable;

@@ -1,0 +1,175 @@
+//! From a ramp to rows of the result file.
+//!
+//! Prevents: counts of one point that stand at another, and a sum over points of what is no sum.
+
+use super::work;
+use crate::record;
+use crate::surroundings::Seen;
+use files::{Counts, Point};
+use ledger::{FileServing, HistogramRow, LoadPoint, Measure, PointMeasure, StepHistogram};
+use plan::{Files, LimitOf, Protocol, Serving};
+
+/// What was counted of a point's answers.
+pub(super) fn counted(counts: &Counts) -> Vec<(Measure, f64)> {
+    [
+        (Measure::EngineReadBytes, counts.read_bytes),
+        (Measure::EngineWriteBytes, counts.written_bytes),
+        (Measure::FilesChecked, counts.read_bytes),
+        (Measure::FilesCalls, counts.calls),
+        (Measure::FilesWrong, counts.wrong),
+        (Measure::FilesRedrawn, counts.redraws),
+        (Measure::FilesTriedAgain, counts.later),
+    ]
+    .into_iter()
+    .map(|(measure, count)| (measure, count as f64))
+    .collect()
+}
+
+/// A point of the ramp.
+pub(super) fn point(
+    asked_per_s: f64,
+    since: u64,
+    time_ns: u64,
+    point: &Point,
+    seen: &Seen,
+) -> anyhow::Result<LoadPoint> {
+    let outcome = &point.outcome;
+    let began_ns = outcome.began.saturating_sub(since);
+    let of_step = |row: HistogramRow| StepHistogram {
+        class: row.class,
+        stamp: row.stamp,
+        blob: row.blob,
+        count: row.count,
+        units: row.units,
+    };
+    let measures = seen
+        .measures
+        .iter()
+        .map(|(measure, value)| PointMeasure::of(*measure, *value));
+    Ok(LoadPoint {
+        asked_per_s,
+        began_ns,
+        ended_ns: began_ns + time_ns,
+        in_time: outcome.in_time_count,
+        unsent: outcome.unsent,
+        data_bytes: point.tree.bytes,
+        files: point.tree.files,
+        measures: measures.collect(),
+        histograms: record::histograms(outcome)?.into_iter().map(of_step).collect(),
+    })
+}
+
+/// The ramp.
+pub(super) fn serving(serving: &Serving, files: &Files, server: Option<String>, points: Vec<LoadPoint>) -> FileServing {
+    let nfs = files.protocol == Protocol::Nfs3;
+    FileServing {
+        protocol: if nfs { "nfs3" } else { "posix" }.to_string(),
+        server,
+        work: work::words(serving),
+        arrival: match serving.arrival {
+            plan::FileArrival::Poisson => "poisson",
+            plan::FileArrival::Fixed => "fixed",
+        }
+        .to_string(),
+        sessions: serving.sessions,
+        connections: nfs.then_some(files.connections),
+        transfer_bytes: files.transfer.0,
+        warm_up_ns: serving.warm_up.0,
+        limit_ns: serving.until.map(|limit| limit.response.0),
+        limit_of: match serving.until.map(|limit| limit.of) {
+            Some(LimitOf::P99) => "p99",
+            Some(LimitOf::Mean) | None => "mean",
+        }
+        .to_string(),
+        reached_share: serving.reached.0,
+        points,
+    }
+}
+
+/// What was seen at all points, as of one phase: amounts add up, of the rest the highest counts, of shares the mean.
+pub(super) fn together(all: Vec<Seen>) -> Seen {
+    let points = all.len().max(1) as f64;
+    let mut sum = Seen::default();
+    for seen in all {
+        for (measure, value) in seen.measures {
+            match sum.measures.iter_mut().find(|(known, _)| *known == measure) {
+                None => sum.measures.push((measure, first(measure, value, points))),
+                Some((_, known)) => *known = combined(measure, *known, value, points),
+            }
+        }
+        sum.samples.extend(seen.samples);
+        sum.notes.extend(seen.notes);
+        sum.remarks.extend(seen.remarks);
+        sum.invalid = sum.invalid.or(seen.invalid);
+    }
+    sum.notes.dedup();
+    sum.remarks.dedup();
+    sum
+}
+
+fn first(measure: Measure, value: f64, points: f64) -> f64 {
+    if measure.unit() == "share" {
+        value / points
+    } else {
+        value
+    }
+}
+
+fn combined(measure: Measure, known: f64, value: f64, points: f64) -> f64 {
+    match measure.unit() {
+        "share" => known + value / points,
+        "ns" | "requests" | "flushes" | "calls" | "answers" | "operations" | "seeks" | "accesses" | "commits" => {
+            known + value
+        }
+        "bytes" if !is_level(measure) => known + value,
+        _ => known.max(value),
+    }
+}
+
+/// Bytes that are there, not moved.
+fn is_level(measure: Measure) -> bool {
+    use Measure as M;
+    matches!(
+        measure,
+        M::MemoryCacheBytesPeak
+            | M::MemoryOwnBytesPeak
+            | M::MemoryDirtyPeak
+            | M::MemoryTotalBytesPeak
+            | M::MemoryServerBytesPeak
+            | M::MemoryBudgetBytes
+            | M::LunUsedBytes
+            | M::DataBytes
+            | M::ArcBytes
+            | M::ArcMaxBytes
+            | M::PoolProcessBytes
+            | M::ModelUnflushedBytes
+            | M::ModelKeptBytes
+            | M::ModelPhysicalBytes
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_add_up_levels_do_not_and_shares_are_means() {
+        let seen = |factor: f64| Seen {
+            measures: vec![
+                (Measure::CpuBusyNs, 10.0 * factor),
+                (Measure::LowReadBytes, 5.0 * factor),
+                (Measure::MemoryTotalBytesPeak, 7.0 * factor),
+                (Measure::CpuIdleShare, 0.2 * factor),
+                (Measure::CpuCores, 2.0),
+            ],
+            ..Seen::default()
+        };
+        let all = together(vec![seen(1.0), seen(2.0), seen(3.0)]);
+        let of = |measure: Measure| all.measures.iter().find(|(known, _)| *known == measure).unwrap().1;
+        assert_eq!(of(Measure::CpuBusyNs), 60.0);
+        assert_eq!(of(Measure::LowReadBytes), 30.0);
+        assert_eq!(of(Measure::MemoryTotalBytesPeak), 21.0);
+        assert!((of(Measure::CpuIdleShare) - 0.4).abs() < 1e-9);
+        assert_eq!(of(Measure::CpuCores), 2.0);
+    }
+}

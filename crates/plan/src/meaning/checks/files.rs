@@ -1,0 +1,175 @@
+//! Contradictions of studies that serve files.
+//!
+//! Takes the study as written and as meant; gives findings. Prevents: a stack without files that is to serve some, and
+//! a tree that is larger than the file system it grows on.
+
+use super::places::{kind_place, place};
+use crate::error::Findings;
+use crate::space;
+use crate::study::{Phase, PhaseKind, Protocol, Serving, Stack, StackKind, Study};
+use crate::units::Bytes;
+use crate::written::{Word, WrittenFiles, WrittenPhase, WrittenStack, WrittenStudy};
+
+/// Fewer files that are worked on for each session, and sessions wait for each other or find none.
+const FILES_OF_A_SESSION: f64 = 4.0;
+
+/// All of them; none where no files are served.
+pub(super) fn all(written: &WrittenStudy, study: &Study, findings: &mut Findings) {
+    let Some(span) = &written.files.span else { return };
+    if written.database.span.is_some() {
+        let cure = "keep one of the two: [files] serves the stacks' files, [database] works on them";
+        findings.add(span, "a study has [files] or [database], not both", cure);
+    }
+    for (w, one) in written.stacks.iter().zip(&study.stacks) {
+        let before = findings.len();
+        stack(w, one, findings);
+        if findings.len() == before {
+            protocol(&written.files, w, one, findings);
+        }
+    }
+    for (w, one) in written.phases.iter().zip(&study.phases) {
+        match &one.kind {
+            PhaseKind::Files(serving) => {
+                sessions(w, serving, study, findings);
+                room(w, serving, study, findings);
+                enough(w, serving, findings);
+            }
+            _ => elsewhere(w, one, findings),
+        }
+        if let Some(fault) = w.faults.first() {
+            let cure = "put this phase into a study of the page engine";
+            findings.add(&fault.span, "faults are planted under the page engine only", cure);
+        }
+    }
+}
+
+/// What has no files has none to serve.
+fn stack(w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
+    let why = match &stack.kind {
+        StackKind::Raw => Some("raw LUNs hold no files"),
+        StackKind::Diskgroup(_) => Some("a disk group holds files of its engine only, which no kernel shows"),
+        StackKind::Zfs(zfs) if zfs.via.is_some_and(|way| !way.has_files()) => {
+            Some("OpenZFS in user space has no files that a kernel shows")
+        }
+        StackKind::Model(_) => Some("a simulated device holds no files"),
+        _ => None,
+    };
+    if let Some(why) = why {
+        let message = format!("stack {:?} cannot be served: {why}", stack.name);
+        let cure = "use ext4, xfs, btrfs, zfs with via = \"fuse\" or \"kernel\", a directory or a server";
+        findings.add(kind_place(w), message, cure);
+    }
+    if let Some(at) = &w.database.engine {
+        let cure = "remove `database` from this stack, or [files] from the study";
+        findings.add(
+            &at.span,
+            "the files of this stack are served, no database works on it",
+            cure,
+        );
+    }
+    if let Some(redo) = w.redo.as_ref().filter(|at| at.value.is_some()) {
+        let cure = "remove `redo` from this stack";
+        findings.add(&redo.span, "files that are served have no redo log", cure);
+    }
+    if stack.inject.is_planted() {
+        let span = place(&w.inject.late, place(&w.inject.error_at, &w.span));
+        let cure = "remove `inject`: it is planted into the page engine's I/O";
+        findings.add(span, "a file server can't be given a planted disadvantage", cure);
+    }
+}
+
+fn protocol(files: &WrittenFiles, w: &WrittenStack, stack: &Stack, findings: &mut Findings) {
+    let Some(of) = stack.engine.files() else { return };
+    let span = place(&files.protocol, files.span.as_ref().unwrap_or(&w.span));
+    match of.protocol {
+        Protocol::Posix if stack.kind.server().is_some() => {
+            let cure = "write protocol = \"nfs3\", or use the mounted place as a stack of kind \"directory\"";
+            let message = format!("stack {:?} is a server: system calls do not reach it", stack.name);
+            findings.add(span, message, cure);
+        }
+        Protocol::Posix => {
+            let said = [
+                ("server", files.server.as_ref().map(|at| &at.span)),
+                ("connections", files.connections.as_ref().map(|at| &at.span)),
+                ("threads", files.threads.as_ref().map(|at| &at.span)),
+            ];
+            for (key, span) in said {
+                let Some(span) = span else { continue };
+                let message = format!("`{key}` means nothing to the protocol \"{}\"", of.protocol.word());
+                findings.add(span, message, "remove it, or write protocol = \"nfs3\"");
+            }
+        }
+        Protocol::Nfs3 => {
+            if let Some(at) = &w.access {
+                let cure = "remove it: the server reads and writes as it does";
+                findings.add(&at.span, "over NFS the server decides how files are read", cure);
+            }
+        }
+    }
+}
+
+fn sessions(w: &WrittenPhase, serving: &Serving, study: &Study, findings: &mut Findings) {
+    let most = |stack: &Stack| {
+        let files = stack.engine.files()?;
+        (files.protocol == Protocol::Nfs3).then_some(files.connections)
+    };
+    let connections = study.stacks.iter().filter_map(most).max().unwrap_or(0);
+    if serving.sessions < connections {
+        let message = format!(
+            "{} sessions leave some of the {connections} connections without any",
+            serving.sessions
+        );
+        let cure = format!("write sessions = {connections} or more, or lower `connections` in [files]");
+        findings.add(place(&w.sessions, &w.span), message, cure);
+    }
+}
+
+/// The tree at the highest load must fit on every stack.
+fn room(w: &WrittenPhase, serving: &Serving, study: &Study, findings: &mut Findings) {
+    let needed = serving.data_bytes_most();
+    for stack in &study.stacks {
+        let Some(room) = space::usable(study, stack) else {
+            continue;
+        };
+        if needed > room / 10 * 9 {
+            let message = format!(
+                "at the highest load the data are {}, and stack {:?} has {}",
+                Bytes(needed >> 20 << 20),
+                stack.name,
+                Bytes(room)
+            );
+            let span = place(&w.data_size, place(&w.data_per_load, place(&w.load, &w.span)));
+            findings.add(
+                span,
+                message,
+                "lower `load` or `data_per_load`, or make the LUNs larger",
+            );
+            return;
+        }
+    }
+}
+
+/// Each session takes files that no other one changes at that moment.
+fn enough(w: &WrittenPhase, serving: &Serving, findings: &mut Findings) {
+    let Some(first) = serving.load.first() else { return };
+    let files = serving.data_bytes(*first) as f64 / serving.sizes.mean_bytes().max(1.0) * serving.accessed.0;
+    let wanted = f64::from(serving.sessions) * FILES_OF_A_SESSION;
+    if files < wanted {
+        let message = format!(
+            "at {first} about {files:.0} files are worked on, and {} sessions need {wanted:.0}",
+            serving.sessions
+        );
+        let span = place(&w.data_size, place(&w.data_per_load, place(&w.load, &w.span)));
+        let cure = "raise `data_per_load` or `accessed`, begin with a higher load, or lower `sessions`";
+        findings.add(span, message, cure);
+    }
+}
+
+fn elsewhere(w: &WrittenPhase, phase: &Phase, findings: &mut Findings) {
+    let message = match &phase.kind {
+        PhaseKind::PowerCut(cut) => format!("a {} under a file server is not in this version", cut.end.noun()),
+        _ => "files are served here, and this phase needs a database".to_string(),
+    };
+    let cure = "write kind = \"files\", or put this phase into a study with [database]";
+    findings.add(place(&w.kind, &w.span), message, cure);
+}

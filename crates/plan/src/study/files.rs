@@ -1,0 +1,221 @@
+//! File serving: who serves the stack's files, and what their users do. Plain data, every default said.
+//!
+//! Part of [`crate::Study`]. Prevents: a load that one room takes for a rate and another for a number of users.
+
+use crate::shown::{Shown, list, quoted, table};
+use crate::units::{Bytes, Duration, Rate, Share};
+use crate::word::Word;
+
+settled! {
+    /// How the files of a stack are reached.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Files {
+        /// What the users speak.
+        pub protocol: Protocol,
+        /// Who serves; `None` where the files are reached without a server, or by one that is there already.
+        pub server: Option<FileServer>,
+        /// Connections of the users together.
+        pub connections: u32 as |files| files.of_nfs(files.connections.shown()),
+        /// Largest read and write.
+        pub transfer: Bytes,
+        /// Threads of a server that we start; `None`: as many as it takes by itself.
+        pub threads: Option<u32> as |files| files.of_nfs(files.threads.shown().or_else(|| Some(quoted("auto")))),
+    }
+}
+
+impl Files {
+    /// A key that only a protocol with a server has.
+    fn of_nfs(&self, shown: Option<String>) -> Option<String> {
+        shown.filter(|_| self.protocol == Protocol::Nfs3)
+    }
+}
+
+/// What the users of files speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// System calls on the mounted file system.
+    Posix,
+    /// NFS version 3 over TCP.
+    Nfs3,
+}
+
+/// A server of files that we start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileServer {
+    /// nfs-ganesha, in user space.
+    Ganesha,
+    /// The kernel's own.
+    Kernel,
+}
+
+settled! {
+    /// A phase of file serving: a ramp of loads on one tree of files.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Serving {
+        /// What each operation does: a mix of calls,
+        pub mix: FileMixed,
+        /// or steps in a row.
+        pub work: Option<FileSteps>,
+        /// Operations a second of each point, ascending; each lasts as long as the phase says.
+        pub load: Vec<Rate> as |serving| Some(list(serving.load.iter().filter_map(Shown::shown))),
+        /// The response at which the ramp ends; `None`: all points are run.
+        pub until: Option<Limit> | "none",
+        /// Of the rate asked for; where less is done, the ramp ends.
+        pub reached: Share,
+        /// Before each point, not counted.
+        pub warm_up: Duration,
+        /// The gaps between operations.
+        pub arrival: FileArrival,
+        /// Most operations on their way.
+        pub sessions: u32,
+        /// Size of the data for each operation a second; `None`: it is the same at each load,
+        pub data_per_load: Option<Bytes>,
+        /// which is this one.
+        pub data_size: Option<Bytes>,
+        /// Of the files.
+        pub accessed: Share,
+        /// Sizes of the files.
+        pub sizes: FileSizes,
+        /// Files in a directory.
+        pub files_per_directory: u32,
+        /// Of the lookups.
+        pub lookups_failed: Share,
+        /// Of the writes.
+        pub append: Share,
+        /// Of the writes.
+        pub stable: Share,
+    }
+}
+
+/// Which calls a phase mixes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileMixed {
+    /// None: it goes through steps.
+    Steps,
+    /// A published mix.
+    Mix(FileMix),
+    /// These: name and percent, together 100.
+    Own(Vec<(String, u8)>),
+}
+
+impl Shown for FileMixed {
+    fn shown(&self) -> Option<String> {
+        match self {
+            FileMixed::Steps => None,
+            FileMixed::Mix(mix) => mix.shown(),
+            FileMixed::Own(all) => Some(table(all.iter().map(|(call, percent)| (call, percent.to_string())))),
+        }
+    }
+}
+
+impl Shown for Limit {
+    fn shown(&self) -> Option<String> {
+        let (response, of) = (quoted(self.response), quoted(self.of.word()));
+        Some(table([("response", response), ("of", of)]))
+    }
+}
+
+impl Shown for FileSizes {
+    fn shown(&self) -> Option<String> {
+        Some(match self {
+            FileSizes::Sfs97 => quoted("sfs97"),
+            FileSizes::Own(all) => list(all.iter().map(|(size, pct)| format!("[{}, {pct}]", quoted(size)))),
+        })
+    }
+}
+
+/// Published mixes of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileMix {
+    /// SFS 97 and SFS 3.0, NFS version 3.
+    Sfs97,
+    /// SFS 93 (LADDIS).
+    Sfs93,
+    /// A software build, as SPECstorage 2020 describes it.
+    Build,
+}
+
+/// Works in steps, as filebench describes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSteps {
+    /// Whole files made, read, appended to, removed.
+    Fileserver,
+    /// Small files, made durable twice a round.
+    Varmail,
+    /// Ten files read whole, one append to a log.
+    Webserver,
+}
+
+/// The response at which a ramp ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Above it the ramp ends.
+    pub response: Duration,
+    /// Which response.
+    pub of: LimitOf,
+}
+
+/// Which response a limit holds for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitOf {
+    /// The mean of all operations.
+    Mean,
+    /// Their 99th percentile.
+    P99,
+}
+
+/// The gaps between operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileArrival {
+    /// Exponential: independent users.
+    Poisson,
+    /// Equal.
+    Fixed,
+}
+
+/// Sizes of the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileSizes {
+    /// The distribution of SFS 97 and SFS 3.0.
+    Sfs97,
+    /// One size, or several with their percents, together 100.
+    Own(Vec<(Bytes, u8)>),
+}
+
+impl Serving {
+    /// Bytes of the data at a load.
+    pub fn data_bytes(&self, rate: Rate) -> u64 {
+        match (self.data_size, self.data_per_load) {
+            (Some(bytes), _) => bytes.0,
+            (None, Some(bytes)) => (rate.0 * bytes.0 as f64) as u64,
+            (None, None) => 0,
+        }
+    }
+
+    /// Bytes of the data at the highest load.
+    pub fn data_bytes_most(&self) -> u64 {
+        self.load.last().map_or(0, |rate| self.data_bytes(*rate))
+    }
+
+    /// Time of all points, warm-ups included, `time` each.
+    pub fn ramp_time(&self, time: Duration) -> Duration {
+        let point = time.0.saturating_add(self.warm_up.0);
+        Duration(point.saturating_mul(self.load.len() as u64))
+    }
+}
+
+impl FileSizes {
+    /// Mean size of a file in bytes.
+    pub fn mean_bytes(&self) -> f64 {
+        match self {
+            // 26.7 KiB: the table stands in room `files`.
+            FileSizes::Sfs97 => 26.7 * 1024.0,
+            FileSizes::Own(all) => {
+                all.iter()
+                    .map(|(size, pct)| size.0 as f64 * f64::from(*pct))
+                    .sum::<f64>()
+                    / 100.0
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The points of one run of a ramp, and where response passes the limit.
+//!
+//! Takes the rows of a phase of file serving, gives a [`Ramp`]. Prevents: a load that was asked for and not done, and
+//! "the limit" of a ramp that never reached one.
+
+use crate::figures::over;
+use hdrhistogram::Histogram;
+use ledger::{FileServing, LedgerError, LoadPoint, Stamp, decode_histogram};
+
+/// What one run's ramp came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ramp {
+    pub(crate) points: Vec<PointOfRun>,
+    /// Where response passes the limit.
+    pub(crate) limit: AtLimit,
+}
+
+/// One point of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PointOfRun {
+    pub(crate) asked_per_s: f64,
+    pub(crate) done_per_s: f64,
+    pub(crate) mean_ns: f64,
+    pub(crate) p50_ns: f64,
+    pub(crate) p99_ns: f64,
+    pub(crate) late_share: f64,
+    pub(crate) unsent_share: f64,
+    pub(crate) operations: f64,
+    pub(crate) inside: bool,
+}
+
+/// Where response passes the limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum AtLimit {
+    /// Operations a second.
+    At(f64),
+    /// The last point was inside, or there is no limit: at least so much.
+    AtLeast(f64),
+    /// The first point was outside already: below it.
+    Below(f64),
+    /// No point.
+    Nowhere,
+}
+
+impl Ramp {
+    /// Of one run.
+    pub(crate) fn of(serving: &FileServing) -> Result<Ramp, LedgerError> {
+        let mut points = Vec::new();
+        for point in &serving.points {
+            points.extend(PointOfRun::of(point, serving)?);
+        }
+        Ok(Ramp {
+            limit: at_limit(&points, serving),
+            points,
+        })
+    }
+
+    /// The highest rate done at any point.
+    pub(crate) fn peak(&self) -> Option<f64> {
+        self.points.iter().map(|point| point.done_per_s).reduce(f64::max)
+    }
+
+    /// Valid points for the overall response: inside, from the first one on.
+    fn valid(&self) -> Vec<(f64, f64)> {
+        let inside = self.points.iter().take_while(|point| point.inside);
+        inside.map(|point| (point.done_per_s, point.mean_ns)).collect()
+    }
+
+    /// SFS 3.0: the area starts at no load, with the first point's response.
+    pub(crate) fn overall_sfs(&self) -> Option<f64> {
+        let valid = self.valid();
+        let (first, last) = (valid.first()?, valid.last()?);
+        over(Some(first.0 * first.1 + area(&valid)), Some(last.0))
+    }
+
+    /// SPECstorage 2020: over the measured range.
+    pub(crate) fn overall_specstorage(&self) -> Option<f64> {
+        let valid = self.valid();
+        let (first, last) = (valid.first()?, valid.last()?);
+        over(Some(area(&valid)), Some(last.0 - first.0))
+    }
+}
+
+/// By trapezoids.
+fn area(points: &[(f64, f64)]) -> f64 {
+    let two = points.windows(2);
+    two.map(|two| (two[1].0 - two[0].0) * (two[1].1 + two[0].1) / 2.0).sum()
+}
+
+impl PointOfRun {
+    /// `None` where nothing ended.
+    fn of(point: &LoadPoint, serving: &FileServing) -> Result<Option<PointOfRun>, LedgerError> {
+        let (response, service) = (of_all(point, Stamp::Response)?, of_all(point, Stamp::Service)?);
+        let seconds = point.ended_ns.saturating_sub(point.began_ns) as f64 / 1e9;
+        let Some(response) = response.filter(|all| !all.is_empty() && seconds > 0.0) else {
+            return Ok(None);
+        };
+        let (mean_ns, p99_ns) = (response.mean(), response.value_at_quantile(0.99) as f64);
+        let served_ns = service.map_or(mean_ns, |all| all.mean());
+        let limited = if serving.limit_of == "p99" { p99_ns } else { mean_ns };
+        let done_per_s = point.in_time as f64 / seconds;
+        let reached = done_per_s >= serving.reached_share * point.asked_per_s;
+        let due = response.len().saturating_add(point.unsent);
+        Ok(Some(PointOfRun {
+            asked_per_s: point.asked_per_s,
+            done_per_s,
+            mean_ns,
+            p50_ns: response.value_at_quantile(0.5) as f64,
+            p99_ns,
+            late_share: over(Some((mean_ns - served_ns).max(0.0)), Some(mean_ns)).unwrap_or(0.0),
+            unsent_share: point.unsent as f64 / due.max(1) as f64,
+            operations: response.len() as f64,
+            inside: reached && serving.limit_ns.is_none_or(|limit| limited <= limit as f64),
+        }))
+    }
+
+    fn limited_ns(&self, serving: &FileServing) -> f64 {
+        if serving.limit_of == "p99" {
+            self.p99_ns
+        } else {
+            self.mean_ns
+        }
+    }
+}
+
+/// The distribution of all classes at a point.
+fn of_all(point: &LoadPoint, stamp: Stamp) -> Result<Option<Histogram<u64>>, LedgerError> {
+    let mut sum: Option<Histogram<u64>> = None;
+    for row in point.histograms.iter().filter(|row| row.stamp == stamp) {
+        let next = decode_histogram(&row.blob)?;
+        match &mut sum {
+            None => {
+                let mut next = next;
+                next.auto(true);
+                sum = Some(next);
+            }
+            Some(sum) => sum.add(&next).map_err(|source| LedgerError::Distribution {
+                act: "added",
+                detail: format!("class {}: {source:?}", row.class),
+            })?,
+        }
+    }
+    Ok(sum)
+}
+
+/// Between the last point inside and the first outside, in the logarithm of response; where the load was not reached
+/// though response was short, the rate that was done.
+fn at_limit(points: &[PointOfRun], serving: &FileServing) -> AtLimit {
+    let Some(outside) = points.iter().position(|point| !point.inside) else {
+        return match points.last() {
+            Some(last) => AtLimit::AtLeast(last.done_per_s),
+            None => AtLimit::Nowhere,
+        };
+    };
+    let over = &points[outside];
+    let Some(limit) = serving.limit_ns.map(|ns| ns as f64) else {
+        return AtLimit::At(over.done_per_s);
+    };
+    let Some(last) = outside.checked_sub(1).map(|nth| &points[nth]) else {
+        // Response may be short where the load was not reached.
+        return match over.limited_ns(serving) <= limit {
+            true => AtLimit::At(over.done_per_s),
+            false => AtLimit::Below(over.done_per_s),
+        };
+    };
+    let (low, high) = (
+        last.limited_ns(serving).max(1.0).ln(),
+        over.limited_ns(serving).max(1.0).ln(),
+    );
+    if high <= limit.ln() {
+        return AtLimit::At(over.done_per_s);
+    }
+    // A point that is outside may have done less than the one before it.
+    let reach = (over.done_per_s - last.done_per_s).max(0.0);
+    let share = ((limit.ln() - low) / (high - low)).clamp(0.0, 1.0);
+    AtLimit::At(last.done_per_s + share * reach)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn serving(limit_ns: Option<u64>) -> FileServing {
+        FileServing {
+            protocol: "posix".into(),
+            server: None,
+            work: "sfs97".into(),
+            arrival: "poisson".into(),
+            sessions: 8,
+            connections: None,
+            transfer_bytes: 8192,
+            warm_up_ns: 0,
+            limit_ns,
+            limit_of: "mean".into(),
+            reached_share: 0.95,
+            points: Vec::new(),
+        }
+    }
+
+    fn point(asked: f64, done: f64, mean_ms: f64) -> PointOfRun {
+        PointOfRun {
+            asked_per_s: asked,
+            done_per_s: done,
+            mean_ns: mean_ms * 1e6,
+            p50_ns: 0.0,
+            p99_ns: 0.0,
+            late_share: 0.0,
+            unsent_share: 0.0,
+            operations: 1.0,
+            inside: done >= 0.95 * asked && mean_ms <= 15.0,
+        }
+    }
+
+    #[test]
+    fn the_rate_at_the_limit_lies_between_the_last_point_inside_and_the_first_outside() {
+        let with = serving(Some(15_000_000));
+        let at = |points: &[PointOfRun]| at_limit(points, &with);
+        // 15 is half-way from 5 to 45 in the logarithm.
+        let half = [point(100.0, 100.0, 5.0), point(200.0, 200.0, 45.0)];
+        assert!(matches!(at(&half), AtLimit::At(rate) if (rate - 150.0).abs() < 1e-9));
+        let short = [point(100.0, 100.0, 5.0), point(200.0, 140.0, 6.0)];
+        assert_eq!(
+            at(&short),
+            AtLimit::At(140.0),
+            "its rate was not reached, though response was short"
+        );
+        assert_eq!(at(&half[..1]), AtLimit::AtLeast(100.0));
+        assert_eq!(at(&half[1..]), AtLimit::Below(200.0));
+        assert_eq!(at(&[]), AtLimit::Nowhere);
+        let collapsed = [point(100.0, 100.0, 5.0), point(200.0, 60.0, 45.0)];
+        assert_eq!(at(&collapsed), AtLimit::At(100.0), "never less than what was inside");
+        let without = at_limit(&[point(100.0, 100.0, 5.0), point(200.0, 150.0, 9.0)], &serving(None));
+        assert_eq!(without, AtLimit::At(150.0));
+    }
+
+    #[test]
+    fn overall_response_follows_both_published_rules() {
+        let ramp = Ramp {
+            points: vec![
+                point(100.0, 100.0, 2.0),
+                point(200.0, 200.0, 4.0),
+                point(300.0, 300.0, 20.0),
+            ],
+            limit: AtLimit::Nowhere,
+        };
+        // (100 x 2 + 100 x 3) / 200, and 100 x 3 / 100; the point outside has no part.
+        assert_eq!(ramp.overall_sfs(), Some(2.5e6));
+        assert_eq!(ramp.overall_specstorage(), Some(3.0e6));
+        assert_eq!(ramp.peak(), Some(300.0));
+    }
+}

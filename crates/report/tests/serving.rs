@@ -1,0 +1,117 @@
+//! File serving in a report: the ramp, its limit, its cost, what speaks against it, in every form.
+
+use crate::fixture::{Scene, actor, scene};
+use ledger::{Measure, PhaseKind};
+use report::{Analysis, Check, Metric, Status, Style, Verdict, json, markdown, schema, terminal};
+
+fn ramp(name: &str) -> Scene {
+    let mut scene = scene(vec![actor("ext4", 1.0), actor("btrfs", 0.6)]);
+    scene.blocks = 6;
+    scene.phases = vec![(PhaseKind::Files, name.into())];
+    scene
+}
+
+fn near(found: f64, wanted: f64, share: f64) -> bool {
+    (found / wanted - 1.0).abs() <= share
+}
+
+fn line<'a>(analysis: &'a Analysis, subject: &str, stack: &str) -> &'a Check {
+    let found = analysis
+        .checks
+        .iter()
+        .find(|one| one.subject == subject && one.stack.as_deref() == Some(stack));
+    found.unwrap_or_else(|| panic!("no line of {subject}: {:#?}", analysis.checks))
+}
+
+#[test]
+fn the_rate_at_the_limit_is_compared_and_the_ramp_is_told_point_by_point() {
+    let analysis = ramp("serving").film().analysis();
+    let phase = &analysis.phases[0];
+    assert_eq!(phase.metric, Metric::OperationsPerSecondAtLimit);
+    let cell = &phase.cells[0];
+    let serving = cell.serving.as_ref().unwrap();
+    assert!(near(cell.primary.unwrap().median, 4_000.0, 0.05), "{:?}", cell.primary);
+    assert_eq!(serving.blocks_at_least, 0);
+    let points = &serving.points;
+    assert!(points.len() >= 8 && points[0].asked_per_s == 500.0);
+    assert!(near(points[0].done_per_s.unwrap().median, 500.0, 0.01));
+    assert!(points[0].response_ns_mean.unwrap().median < points[6].response_ns_mean.unwrap().median);
+    assert!(near(points[0].cpu_server_us_per_operation.unwrap().median, 30.0, 0.02));
+    assert!(near(
+        points[0].device_bytes_per_operation.unwrap().median,
+        3_500.0,
+        0.02
+    ));
+    assert!(near(points[0].device_ios_per_operation.unwrap().median, 0.5, 0.02));
+    assert_eq!(points[0].data_bytes.unwrap().median, 5e7);
+    let [sfs, storage] = [serving.overall_response_ns_sfs, serving.overall_response_ns_specstorage];
+    assert!(storage.unwrap().median > sfs.unwrap().median);
+    let verdict = &analysis.comparisons[0];
+    assert_eq!(verdict.verdict, Verdict::Worse);
+    assert!(near(verdict.ratio.unwrap(), 0.6, 0.05));
+    assert!(cell.latency.iter().all(|one| one.stamp == "response"));
+    for subject in [
+        "answers",
+        "generator's lateness",
+        "generator's ceiling",
+        "end of the ramp",
+    ] {
+        assert_eq!(line(&analysis, subject, "ext4").status, Status::Valid, "{subject}");
+    }
+}
+
+#[test]
+fn every_form_says_that_it_is_no_spec_metric_and_a_page_draws_the_curves() {
+    let film = ramp("serving").film();
+    let analysis = film.analysis();
+    let style = Style {
+        utf8: true,
+        ..Style::default()
+    };
+    let text = terminal(&analysis, &style);
+    assert!(text.contains("no SPEC metric"), "{text}");
+    assert!(
+        text.contains("sfs97 over nfs3 by nfs-ganesha 4.3 on 4 connections"),
+        "{text}"
+    );
+    assert!(markdown(&analysis).contains("no SPEC metric"));
+    let page = report::html(&film.ledger, &analysis).unwrap();
+    for title in [
+        "Response, mean",
+        "Processors busy",
+        "written by the devices",
+        "Memory at its highest",
+    ] {
+        assert!(page.contains(title), "{title}");
+    }
+    let value = json(&analysis);
+    let compiled = jsonschema::validator_for(&schema()).unwrap();
+    assert!(compiled.is_valid(&value));
+}
+
+#[test]
+fn what_speaks_against_a_ramp_is_a_line_of_the_sheet() {
+    let check = |scene: Scene, subject: &str, trap: &str| {
+        let analysis = scene.film().analysis();
+        let found = line(&analysis, subject, "ext4");
+        assert_ne!(found.status, Status::Valid, "{trap}: {found:?}");
+        analysis
+    };
+    let analysis = check(ramp("early"), "end of the ramp", "a ramp that ends before the limit");
+    assert!(analysis.comparisons.is_empty(), "and is not ranked");
+    assert!(analysis.unranked.iter().any(|one| one.reason.contains("at least")));
+    assert!(terminal(&analysis, &Style::default()).contains("at least"));
+    check(ramp("late"), "generator's lateness", "a generator that sends late");
+    let mut near_ceiling = ramp("serving");
+    near_ceiling.actors[0] = actor("ext4", 1.2);
+    near_ceiling.extra = vec![(Measure::FilesCeiling, 5_000.0)];
+    check(
+        near_ceiling,
+        "generator's ceiling",
+        "a ramp that comes near to its generator's ceiling",
+    );
+    let mut wrong = ramp("serving");
+    wrong.extra_of = vec![("ext4".into(), Measure::FilesWrong, 2.0)];
+    let analysis = check(wrong, "answers", "a file server that gives a wrong answer");
+    assert!(analysis.comparisons.is_empty(), "a base that loses data ranks nothing");
+}
