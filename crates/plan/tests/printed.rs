@@ -125,6 +125,11 @@ level = "raid5"
 [[phase]]
 name = "read"
 kind = "random"
+[[phase]]
+name = "read"
+kind = "random"
+"#;
+
 const SERVED: &str = r#"
 [study]
 name = "served"
