@@ -125,9 +125,6 @@ level = "raid5"
 [[phase]]
 name = "read"
 kind = "random"
-[[phase]]
-name = "read"
-kind = "random"
 "#;
 
 const SERVED: &str = r#"
