@@ -5,7 +5,8 @@
 
 use crate::host::modules;
 use crate::host::process::is_root;
-use crate::{tool, volume};
+use crate::tool;
+use crate::volume::mapped;
 use std::path::Path;
 
 const CAP_SYS_ADMIN: u32 = 21;
@@ -39,8 +40,8 @@ pub fn probe() -> Vec<Buildable> {
     found.push(disk_group());
     found.push(yes("server", "a PostgreSQL server that is there already"));
     found.push(zfs());
-    found.push(volumes("lvm", volume::has_lvm(), "dm-mod"));
-    found.push(volumes("md", volume::has_md(), "md-mod"));
+    found.push(volumes("lvm", mapped::has_lvm(), "dm-mod"));
+    found.push(volumes("md", mapped::has_md(), "md-mod"));
     found.extend(["nfs"].map(|kind| Buildable {
         able: false,
         cure: "wait for a later version".to_owned(),

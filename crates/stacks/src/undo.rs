@@ -6,8 +6,9 @@
 
 use crate::host::process::{PATIENCE, Who};
 use crate::host::{cgroup, mounts, process};
+use crate::volume::{lvm, md};
 use crate::zfs::{commands, daemon, module};
-use crate::{device, serving, volume};
+use crate::{device, serving};
 use rustix::process::Signal;
 use sandbox::{Identity, Removal};
 use serde::{Deserialize, Serialize};
@@ -228,8 +229,8 @@ impl Undo {
                 process::end_all_in(dir, Who::Ours(service), &[(PATIENCE / 3, Signal::KILL)])
             }
             Undo::StopFuse { dir } => daemon::kill(dir),
-            Undo::RemoveVolumes { group } => volume::remove_group(group),
-            Undo::StopArray { uuid } => volume::stop_array(uuid),
+            Undo::RemoveVolumes { group } => lvm::remove(group),
+            Undo::StopArray { uuid } => md::stop(uuid),
             Undo::ExportPool { pool } => commands::export(pool),
             Undo::RestoreSetting { file, first, value } => {
                 must_be_of(file, &[SYSFS, PROC])?;

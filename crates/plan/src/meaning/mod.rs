@@ -8,6 +8,7 @@ mod cuts;
 mod database;
 mod devices;
 mod engines;
+mod file_systems;
 mod files;
 mod luns;
 mod moves;

@@ -3,16 +3,16 @@
 //! Takes the stacks as written and the LUN sets; gives [`Stack`]s. Prevents: a stack that says what another kind
 //! has, and a compression that the report does not know of. What tools may be asked for stands in `options`.
 
+use super::file_systems::file_system;
 use super::settle::{MIB, SECOND, Settle, or, value_or};
 use super::{engines, server_url};
 use crate::error::Span;
-use crate::options::{Given, Reading, Tool};
 use crate::study::{
-    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystem, FileSystemKind, Inject, LunSet, Manager, Model,
-    Redundancy, Stack, StackKind, Stripe,
+    Access, Btrfs, BtrfsProfile, DiskGroup, Engine, FileSystemKind, Inject, LunSet, Manager, Model, Redundancy, Stack,
+    StackKind, Stripe,
 };
 use crate::units::{ByteRate, Bytes, Duration, Share};
-use crate::written::{At, Options, StackWord, Word, WrittenStack, WrittenStudy};
+use crate::written::{At, StackWord, Word, WrittenStack, WrittenStudy};
 use std::path::PathBuf;
 
 pub(super) fn resolve(
@@ -82,17 +82,6 @@ fn kind_of(
         },
         StackWord::Zfs => StackKind::Zfs(super::zfs::zfs(stack, page, settle)),
         StackWord::Model => StackKind::Model(model(stack, &stack.span, settle)),
-    }
-}
-
-pub(super) fn file_system(stack: &WrittenStack, kind: FileSystemKind, settle: &mut Settle<'_>) -> FileSystem {
-    let row = kind.row();
-    let mount_options = options(&stack.mount_options, row.mount, crate::options::mount, settle);
-    let mkfs_options = options(&stack.mkfs_options, row.mkfs, crate::options::mkfs, settle);
-    FileSystem {
-        kind,
-        mount_options,
-        mkfs_options,
     }
 }
 
@@ -168,13 +157,6 @@ fn compress(stack: &WrittenStack, settle: &mut Settle<'_>) -> Option<String> {
         return None;
     };
     Some(format!("{name}:{number}"))
-}
-
-/// Options of a tool, of those that its table has.
-fn options(written: &Option<At<Options>>, tool: Tool, read: Reading, settle: &mut Settle<'_>) -> Vec<Given> {
-    written
-        .as_ref()
-        .map_or_else(Vec::new, |at| read(tool, &at.value.0, settle.findings))
 }
 
 fn model(written: &WrittenStack, home: &Span, settle: &mut Settle<'_>) -> Model {

@@ -3,8 +3,8 @@
 //! Takes the section and the LUN sets, gives a [`Volume`]. Prevents: a key without effect on the layout it stands
 //! beside, and a tool that refuses in the middle of a study.
 
+use super::file_systems::file_system;
 use super::settle::{MIB, Settle, or, value_or};
-use super::stacks::file_system;
 use crate::error::{Findings, Span};
 use crate::study::{FileSystemKind, LunSet, LunSource, Lvm, LvmLayout, Manager, Md, MdLevel, Resync, Snapshot, Volume};
 use crate::units::Bytes;

@@ -5,9 +5,9 @@
 //! its run, and one that a tool finds on a disk which the study does not name.
 
 mod commands;
-mod lvm;
-mod mapped;
-mod md;
+pub(crate) mod lvm;
+pub(crate) mod mapped;
+pub(crate) mod md;
 
 use crate::device;
 use crate::error::StackError;
@@ -20,10 +20,6 @@ use commands::PATIENCE;
 use plan::{Manager, Snapshot};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-pub(crate) use lvm::remove as remove_group;
-pub(crate) use mapped::{has_lvm, has_md};
-pub(crate) use md::stop as stop_array;
 
 /// A volume that was made for a run.
 #[derive(Clone, Debug)]
