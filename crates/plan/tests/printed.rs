@@ -108,27 +108,6 @@ name = "read"
 kind = "random"
 "#;
 
-const VOLUMES: &str = r#"
-[study]
-name = "volumes"
-[luns.data]
-files = { count = 3, size = "1GiB" }
-[[stack]]
-name = "striped"
-kind = "lvm"
-data = "data"
-layout = "striped"
-stripes = 2
-[[stack]]
-name = "raid5"
-kind = "md"
-data = "data"
-level = "raid5"
-[[phase]]
-name = "read"
-kind = "random"
-"#;
-
 const SERVED: &str = r#"
 [study]
 name = "served"
