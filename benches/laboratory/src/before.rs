@@ -1,9 +1,9 @@
 //! `laboratory before`: what the first version of the procedure would have said of a result file, beside today's.
 //!
-//! The first version spent all of its error in the first run, asked *equivalent* of the two-sided interval, took the
-//! interval of one look alone, and dropped a block in all phases. Its blocks came in mirrored pairs; here they are those
-//! of the file. Takes result files, gives both verdicts of each comparison. Prevents: a change of the procedure of which
-//! nobody can say what it changed.
+//! The first version spent all of its error in the first run and asked *equivalent* of the two-sided interval. It took
+//! the interval of one look alone, and dropped a block in all phases. Its blocks came in mirrored pairs; here they are
+//! those of the file. Takes result files, gives both verdicts of each comparison. Prevents: a change of the procedure
+//! of which nobody can say what it changed.
 
 use crate::flags;
 use crate::outcome::{Failure, print, print_json};
@@ -39,7 +39,7 @@ pub(crate) fn run(flags: &flags::Before) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The looks of the first version for so many blocks and comparisons: (alpha / m) (n / N)^2 is spent with the look at n.
+/// The looks of the first version for so many blocks and comparisons: the look at n spends (alpha / m) (n / N)^2.
 fn looks(design: &Design, comparisons: u32) -> Vec<LookRule> {
     let each = design.alpha / f64::from(comparisons.max(1));
     let mut spent = 0.0;

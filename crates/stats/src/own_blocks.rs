@@ -92,7 +92,7 @@ impl Hidden {
     };
 
     /// Of `stacks` besides the base. The neighbours' own draws tell what chance does; a wandering stack has a smaller
-    /// correlation in few blocks than in many (after Kendall 1954; the constants are of a simulation of 4 to 30 blocks).
+    /// correlation in few blocks than in many (Kendall 1954; the constants are of a simulation of 4 to 30 blocks).
     fn of(blocks: usize, stacks: usize, neighbours: &Worst) -> Hidden {
         let n = blocks as f64;
         let seen_from = neighbours.seen_from() + SEEN_NORMAL * neighbours.scatter();

@@ -1,8 +1,8 @@
 //! A control without ageing: what time alone does to the stacks of a study, measured before they age.
 //!
 //! Takes the study as written, in which an ageing says `control`; gives it with a rest and the phases that are held
-//! against an earlier one in front of that ageing, as phases of their own. Prevents: a stack that slows by itself within
-//! a trial, and its slowdown called ageing.
+//! against an earlier one in front of that ageing, as phases of their own. Prevents: a stack that slows by itself
+//! within a trial, and its slowdown called ageing.
 
 use crate::error::{Findings, Span};
 use crate::units::Duration;
