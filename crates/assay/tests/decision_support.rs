@@ -1,5 +1,5 @@
 //! Decision support from the study file to the result file: PostgreSQL and SQLite on ext4, SQLite on a disk group, one
-//! user, streams and a load curve of users, at a scale of a thousandth. Needs root, loop devices, mkfs.ext4 and
+//! user, streams and a load curve of users, at a scale of a hundredth. Needs root, loop devices, mkfs.ext4 and
 //! PostgreSQL 15 or newer.
 //!
 //! Prevents: answers that nobody keeps, a generator that is left behind, and a question without end.
@@ -57,7 +57,7 @@ cache = "16MiB"
 #[test]
 fn every_engine_gives_the_same_answers_alone_and_together() {
     let Some(rig) = rig() else { return };
-    let phases = "[[phase]]\nname = \"alone\"\nkind = \"tpch\"\nscale = 0.001\n\
+    let phases = "[[phase]]\nname = \"alone\"\nkind = \"tpch\"\nscale = 0.01\n\
                   [[phase]]\nname = \"streams\"\nkind = \"tpch\"\nstreams = 2\n\
                   [[phase]]\nname = \"users\"\nkind = \"tpch\"\nusers = [1, 3]\neach = 2\n";
     let path = rig.study("questions", &study(&rig.work(), phases));
@@ -106,7 +106,7 @@ fn every_engine_gives_the_same_answers_alone_and_together() {
 #[test]
 fn a_question_past_its_limit_ends_its_phase_by_name() {
     let Some(rig) = rig() else { return };
-    let phases = "[[phase]]\nname = \"hurry\"\nkind = \"tpch\"\nscale = 0.001\nlimit = \"1ms\"\n";
+    let phases = "[[phase]]\nname = \"hurry\"\nkind = \"tpch\"\nscale = 0.01\nlimit = \"1ms\"\n";
     let path = rig.study("hurry", &study(&rig.work(), phases));
     let result = rig.result("hurry");
     let ran = rig.run(&path, &result, &[]);

@@ -9,6 +9,9 @@ use crate::study::{Tpch, TpchRun, TpchText};
 use crate::units::Duration;
 use crate::written::{At, PhaseWord, RunWord, WrittenPhase, WrittenStudy};
 
+/// The least scale: below it one supplier has the same part twice.
+const SCALE_MIN: f64 = 0.01;
+
 /// The scale: what the first phase that says one says.
 pub(super) struct Loaded {
     scale: f64,
@@ -24,7 +27,7 @@ impl Loaded {
             .filter_map(|phase| phase.scale.as_ref())
             .collect();
         let Some(first) = said.first() else {
-            return Loaded { scale: 1.0 };
+            return Loaded { scale: SCALE_MIN };
         };
         for one in &said {
             if (one.value - first.value).abs() > 0.0 {
@@ -36,12 +39,13 @@ impl Loaded {
                 settle.findings.add(&one.span, message, cure);
             }
         }
-        let thousandths = first.value * 1000.0;
-        if !(0.001..=100.0).contains(&first.value) || (thousandths - thousandths.round()).abs() > 1e-6 {
+        // Below, a supplier has the same part twice.
+        let hundredths = first.value * 100.0;
+        if !(SCALE_MIN..=100.0).contains(&first.value) || (hundredths - hundredths.round()).abs() > 1e-6 {
             let message = format!("`scale` cannot be {}", first.value);
-            let cure = "write a number from 0.001 to 100 with at most three places: scale = 0.3";
+            let cure = "write a number from 0.01 to 100 with at most two places: scale = 0.3";
             settle.findings.add(&first.span, message, cure);
-            return Loaded { scale: 1.0 };
+            return Loaded { scale: SCALE_MIN };
         }
         Loaded { scale: first.value }
     }

@@ -119,7 +119,7 @@ written! {
         home: Home [Tpcc] = "`\"fixed\"`";
         /// users type and think as the description says
         think_time: bool [Tpcc] = "`false`";
-        /// scale factor, 0.001 to 100: 1 is about a gigabyte of rows, 1.6 GB with keys. The tables are loaded once a
+        /// scale factor, 0.01 to 100: 1 is about a gigabyte of rows, 1.6 GB with keys. The tables are loaded once a
         /// trial: all phases have the scale that the first says
         scale: f64 [Tpch] = "`1`";
         /// `power`: one user asks all 22 questions; `throughput`: several do at the same time
